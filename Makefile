@@ -1,0 +1,34 @@
+# Two commands do everything on a fresh machine with Python 3.11+, make and a C compiler:
+#   make demo   set up, publish a generated census, verify it, reconstruct a table
+#   make test   set up, lint, type-check and run every test
+PYTHON ?= python3
+VENV   ?= .venv
+BIN    := $(VENV)/bin
+STAMP  := $(VENV)/.installed
+KERNELS := $(shell find src -name '*.c')
+
+.PHONY: demo test lint setup bench clean
+
+setup: $(STAMP)
+
+$(STAMP): pyproject.toml setup.py $(KERNELS)
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Pramana needs Python 3.11 or newer; set PYTHON=/path/to/python3.11"; exit 2; }
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade pip
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	@touch $@
+
+demo: $(STAMP)
+	$(BIN)/pramana demo --out demo-output
+
+lint: $(STAMP)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+test: lint
+	$(BIN)/python -m pytest -n auto
+
+clean:
+	rm -rf $(VENV) build dist demo-output src/*.egg-info
+	find src -name '*.so' -delete

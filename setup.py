@@ -1,0 +1,19 @@
+"""The compiled kernels: one small C module in each room that has a hot loop. All else is in pyproject.toml."""
+
+from setuptools import Extension, setup
+
+
+def kernel(module: str) -> Extension:
+    return Extension(
+        module,
+        [f"src/{module.replace('.', '/')}.c"],
+        extra_compile_args=["-O3", "-std=gnu11", "-Wall", "-Wextra", "-Wno-cast-function-type"],
+        define_macros=[("Py_LIMITED_API", "0x030B0000")],
+        py_limited_api=True,
+    )
+
+
+setup(
+    ext_modules=[kernel("pramana.randomness._kernels")],
+    options={"bdist_wheel": {"py_limited_api": "cp311"}},
+)

@@ -1,0 +1,73 @@
+"""The exception tree.
+
+    PramanaError                what the command line catches; every message is one line
+    ├── InputError              exit 2: what was given cannot be used
+    │   ├── RecipeError             the recipe, or an option that stands for a line of it
+    │   ├── SchemaError             roles, domains, hierarchies
+    │   ├── SourceError             a table that cannot be read or does not fit its schema
+    │   ├── KeyFileError            a key or signing key that cannot be used
+    │   ├── MatrixError             a transition matrix that is not one
+    │   ├── UnreachableError        a guarantee that no parameter of the method reaches
+    │   ├── BundleError             a bundle that cannot be read or must not be overwritten
+    │   └── MissingExtraError       an optional dependency that is not installed
+    └── CheckError              exit 1: everything could be read, and a check said no
+
+A message says what must hold, what was got, then a hint. It never contains a record's values.
+"""
+
+from __future__ import annotations
+
+
+class PramanaError(Exception):
+    """Base of everything Pramana raises on purpose."""
+
+    exit_code = 2
+
+    def __init__(self, must: str, got: str | None = None, hint: str | None = None) -> None:
+        self.must, self.got, self.hint = must, got, hint
+        text = must if got is None else f"{must}, got {got}"
+        if hint is not None:
+            text = f"{text.rstrip('.')}. {hint}"
+        super().__init__(" ".join(text.split()))
+
+
+class InputError(PramanaError):
+    """What was given cannot be used."""
+
+
+class RecipeError(InputError):
+    """The recipe, or an option that stands for a line of it, is wrong."""
+
+
+class SchemaError(InputError):
+    """A role, domain or hierarchy is wrong."""
+
+
+class SourceError(InputError):
+    """A table cannot be read, or does not fit its schema."""
+
+
+class KeyFileError(InputError):
+    """A key cannot be read, written or used."""
+
+
+class MatrixError(InputError):
+    """A transition matrix is not one."""
+
+
+class UnreachableError(InputError):
+    """No parameter of the method reaches the wanted guarantee."""
+
+
+class BundleError(InputError):
+    """A bundle cannot be read, or would overwrite something."""
+
+
+class MissingExtraError(InputError):
+    """An optional dependency is not installed."""
+
+
+class CheckError(PramanaError):
+    """Everything could be read, and a check said no."""
+
+    exit_code = 1

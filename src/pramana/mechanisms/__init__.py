@@ -1,0 +1,28 @@
+"""Channels, mechanisms for whole records, and the guarantees proved of them."""
+
+from pramana.mechanisms.channel import Channel, Dense, Retention, channel_from_json, integers_of
+from pramana.mechanisms.guarantees import DEFAULT_DELTA, Circumstances, guarantees_of, k_of
+from pramana.mechanisms.table import (
+    Mechanism,
+    Product,
+    RecordRetention,
+    digest_of,
+    mechanism_from_json,
+)
+
+__all__ = [
+    "DEFAULT_DELTA",
+    "Channel",
+    "Circumstances",
+    "Dense",
+    "Mechanism",
+    "Product",
+    "RecordRetention",
+    "Retention",
+    "channel_from_json",
+    "digest_of",
+    "guarantees_of",
+    "integers_of",
+    "k_of",
+    "mechanism_from_json",
+]

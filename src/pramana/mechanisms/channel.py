@@ -1,0 +1,212 @@
+"""Channels: the law of the published value given the true one, held as integers out of ONE = 2^62.
+
+The sampler draws exactly these integers and the guarantees are computed from them, so the law that is
+certified is the law that is published. A channel knows no tables, files or keys.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pramana.errors import MatrixError
+from pramana.randomness import ONE, Codes, alias_table, draw_from_table, retain
+from pramana.theory import pk
+
+Words = NDArray[np.uint64]
+_SUM_TOLERANCE = Fraction(1, 10**9)
+
+
+class Channel(Protocol):
+    """What every channel offers; the contract suite in tests/contracts runs on each of them."""
+
+    @property
+    def size(self) -> int:
+        """How many values the domain has."""
+
+    @property
+    def weights(self) -> NDArray[np.int64]:
+        """The matrix in integers: weights[u, v] chances out of ONE that u is published as v."""
+
+    @property
+    def likelihood_ratio(self) -> Fraction | None:
+        """e^epsilon, exactly; None for infinity."""
+
+    @property
+    def anonymity_ratio(self) -> Fraction:
+        """The paper's AR, exactly."""
+
+    @property
+    def total_variation(self) -> Fraction:
+        """The largest total variation distance between two rows, exactly."""
+
+    def publish(self, words: Words, codes: Codes, out: Codes) -> None:
+        """Draw a published code for each true code, from one uniform word each."""
+
+    def to_json(self) -> dict[str, Any]:
+        """What the certificate holds of this channel; `channel_from_json` reads it back."""
+
+
+@dataclass(frozen=True)
+class Retention:
+    """Keep the value, or redraw it uniformly: every other value has exactly `step` chances out of ONE."""
+
+    size: int
+    step: int
+
+    def __post_init__(self) -> None:
+        if self.size < 1:
+            raise MatrixError("A domain must have at least one value", str(self.size))
+        if not 0 <= self.step * self.size <= ONE:
+            raise MatrixError("size * step must lie between 0 and 2^62", str(self.step * self.size))
+
+    @classmethod
+    def at(cls, retention: Fraction | float, size: int) -> Retention:
+        """The nearest realisable retention that is not above the wanted one."""
+        if not 0 <= retention <= 1:
+            raise MatrixError("A retention must lie between 0 and 1", str(retention))
+        return cls(size, min(math.ceil((1 - Fraction(retention)) * ONE / size), ONE // size))
+
+    @property
+    def retention(self) -> Fraction:
+        """rho: the probability that a value is kept before any redraw."""
+        return 1 - Fraction(self.size * self.step, ONE)
+
+    @property
+    def diagonal(self) -> Fraction:
+        """The probability that the published value equals the true one."""
+        return 1 - Fraction((self.size - 1) * self.step, ONE)
+
+    @property
+    def weights(self) -> NDArray[np.int64]:
+        weights = np.full((self.size, self.size), self.step, np.int64)
+        np.fill_diagonal(weights, ONE - (self.size - 1) * self.step)
+        return weights
+
+    @property
+    def likelihood_ratio(self) -> Fraction | None:
+        if self.size == 1:
+            return Fraction(1)
+        return None if self.step == 0 else self.diagonal * ONE / self.step
+
+    @property
+    def anonymity_ratio(self) -> Fraction:
+        ratio = self.likelihood_ratio
+        return Fraction(0) if ratio is None else 1 / ratio**2
+
+    @property
+    def total_variation(self) -> Fraction:
+        return Fraction(0) if self.size == 1 else self.retention
+
+    def publish(self, words: Words, codes: Codes, out: Codes) -> None:
+        retain(words, codes, out, self.size, self.step)
+
+    def to_json(self) -> dict[str, Any]:
+        return {"kind": "retention", "size": self.size, "step": str(self.step)}
+
+
+@dataclass(frozen=True, eq=False)
+class Dense:
+    """Any transition matrix, row by row of integers that sum to ONE exactly."""
+
+    weights: NDArray[np.int64]
+
+    def __post_init__(self) -> None:
+        w = self.weights
+        if w.ndim != 2 or w.shape[0] != w.shape[1] or w.shape[0] < 1:
+            raise MatrixError("A transition matrix must be square", "x".join(map(str, w.shape)))
+        if w.dtype != np.int64 or (w < 0).any():
+            raise MatrixError("Integer weights must be 64-bit and not negative")
+        if any(int(total) != ONE for total in w.sum(axis=1, dtype=np.int64)):
+            raise MatrixError("Every row of integer weights must sum to 2^62")
+        w.setflags(write=False)
+
+    @classmethod
+    def of(cls, matrix: Sequence[Sequence[Fraction | float]] | NDArray[np.float64]) -> Dense:
+        """Realise a matrix of probabilities: each row by largest remainders, zeros stay zero."""
+        rows = [[_probability(entry) for entry in row] for row in matrix]
+        if any(len(row) != len(rows) for row in rows):
+            raise MatrixError("A transition matrix must be square", f"{len(rows)} rows of {len(rows[0])}")
+        return cls(np.array([integers_of(row, f"row {i + 1}") for i, row in enumerate(rows)], np.int64))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Dense) and np.array_equal(self.weights, other.weights)
+
+    def __hash__(self) -> int:
+        return hash(self.weights.tobytes())
+
+    @property
+    def size(self) -> int:
+        return len(self.weights)
+
+    @cached_property
+    def likelihood_ratio(self) -> Fraction | None:
+        return pk.likelihood_ratio_of_matrix(self.weights)
+
+    @cached_property
+    def anonymity_ratio(self) -> Fraction:
+        return pk.anonymity_ratio_of_matrix(self.weights)
+
+    @cached_property
+    def total_variation(self) -> Fraction:
+        return pk.total_variation_of_matrix(self.weights)
+
+    @cached_property
+    def _table(self) -> tuple[NDArray[np.uint64], int]:
+        return alias_table(self.weights)
+
+    def publish(self, words: Words, codes: Codes, out: Codes) -> None:
+        table, bits = self._table
+        draw_from_table(words, codes, out, table, bits)
+
+    def to_json(self) -> dict[str, Any]:
+        return {"kind": "dense", "weights": [[str(w) for w in row] for row in self.weights.tolist()]}
+
+
+def _probability(entry: Fraction | float) -> Fraction:
+    if not isinstance(entry, Fraction) and not math.isfinite(entry):
+        raise MatrixError("Every entry of a transition matrix must be a number", str(entry))
+    value = Fraction(entry)
+    if not 0 <= value <= 1:
+        raise MatrixError("Every entry of a transition matrix must lie between 0 and 1", str(float(value)))
+    return value
+
+
+def integers_of(probabilities: Sequence[Fraction], what: str) -> list[int]:
+    """Integers that sum to ONE and follow the probabilities to one unit; positive entries stay positive."""
+    total = sum(probabilities, Fraction(0))
+    if abs(total - 1) > _SUM_TOLERANCE:
+        raise MatrixError(
+            f"Every row of a transition matrix must sum to 1 ({what})",
+            f"{float(total):.12g}",
+            "Write the entries with more digits, or as fractions such as 1/3.",
+        )
+    exact = [p / total * ONE for p in probabilities]
+    whole = [max(1, math.floor(x)) if x > 0 else 0 for x in exact]
+    short = ONE - sum(whole)
+    positive = [i for i, x in enumerate(exact) if x > 0]
+    by_remainder = sorted(positive, key=lambda i: (whole[i] - exact[i], i))
+    if short >= 0:
+        for i in by_remainder[:short]:
+            whole[i] += 1
+    else:  # tiny entries were lifted to one unit: the largest entry pays
+        whole[max(positive, key=lambda i: whole[i])] += short
+    return whole
+
+
+def channel_from_json(statement: Mapping[str, Any]) -> Channel:
+    try:
+        if statement["kind"] == "retention":
+            return Retention(int(statement["size"]), int(statement["step"]))
+        if statement["kind"] == "dense":
+            return Dense(np.array([[int(w) for w in row] for row in statement["weights"]], np.int64))
+    except (KeyError, TypeError, ValueError, OverflowError):
+        pass
+    raise MatrixError("A channel must be stated as a retention (size, step) or a dense matrix (weights)")

@@ -1,0 +1,139 @@
+"""What is proved of a mechanism applied to a table of known size, computed from its integers.
+
+This is the one place where parameters become printed guarantees: `calibrate`, `release` and `verify` all call
+it, so what is promised, what is certified and what is re-derived cannot differ.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from pramana.mechanisms.table import Mechanism, RecordRetention
+from pramana.theory import (
+    ANY_TABLE,
+    CentralPrivacy,
+    Guarantee,
+    LocalPrivacy,
+    PkAnonymity,
+    pk,
+    rounding,
+    shuffling,
+)
+
+DEFAULT_DELTA = 1e-6
+
+
+@dataclass(frozen=True)
+class Circumstances:
+    """What, besides the mechanism, the guarantees depend on."""
+
+    records: int
+    shuffled: bool = True
+    delta: float = DEFAULT_DELTA
+    candidates: int | None = None  # people among whom the records were secretly sampled
+    raw_columns: Sequence[str] = ()
+    domains_from_data: Sequence[str] = ()
+    missing_from_data: Sequence[str] = ()
+    seeded: bool = False
+    data_dependent: bool = False  # the matrices themselves were made from this table
+
+
+def k_of(mechanism: Mechanism, circumstances: Circumstances) -> Fraction:
+    """Theorem 3, with the sampling extension where the records are a secret sample."""
+    ratio = mechanism.anonymity_ratio
+    if circumstances.candidates is None:
+        return pk.k_from_ratio(circumstances.records, ratio)
+    likelihood = mechanism.likelihood_ratio
+    smallest = Fraction(0) if likelihood is None else 1 / likelihood
+    return pk.k_with_secret_sample(circumstances.records, circumstances.candidates, ratio, smallest)
+
+
+def guarantees_of(mechanism: Mechanism, circumstances: Circumstances) -> tuple[Guarantee, ...]:
+    """k, local epsilon and, for a shuffled release without raw columns, central (epsilon, delta)."""
+    common = _common_assumptions(circumstances)
+    likelihood = mechanism.likelihood_ratio
+    found: list[Guarantee] = []
+    if circumstances.shuffled:
+        found.append(_pk(mechanism, circumstances, common))
+    if not circumstances.data_dependent:
+        found.append(
+            LocalPrivacy(
+                ANY_TABLE,
+                "paper 1, Theorem 1 and Corollaries 1 and 2",
+                epsilon=None if likelihood is None else rounding.log_up(likelihood),
+                assumptions=(
+                    "neighbouring tables differ in the randomised attributes of one record",
+                    "this is the only release about these people; the epsilons of several releases add up",
+                    *common,
+                ),
+            )
+        )
+        if circumstances.shuffled and likelihood is not None and not circumstances.raw_columns:
+            found.append(_central(mechanism, circumstances, likelihood, common))
+    return tuple(found)
+
+
+def _pk(mechanism: Mechanism, circumstances: Circumstances, common: tuple[str, ...]) -> PkAnonymity:
+    assumptions = [
+        f"the release has exactly {circumstances.records} records, published in an order that only the key tells",
+        "the intruder may know every true record, the method and all its parameters, but not the key",
+        "this is the only release about these people",
+    ]
+    if circumstances.candidates is not None:
+        assumptions.append(
+            f"the records are a uniform sample of {circumstances.candidates} people, and who is in it is secret"
+        )
+    if circumstances.raw_columns:
+        assumptions.append(
+            "the intruder does not know the people's values of the columns released unchanged: "
+            + ", ".join(circumstances.raw_columns)
+        )
+    return PkAnonymity(
+        ANY_TABLE,
+        "paper 1, Theorem 3 with Corollaries 4 and 5"
+        + ("" if circumstances.candidates is None else ", and the sampling extension"),
+        k=rounding.float_down(k_of(mechanism, circumstances)),
+        assumptions=(*assumptions, *common),
+    )
+
+
+def _central(
+    mechanism: Mechanism, circumstances: Circumstances, likelihood: Fraction, common: tuple[str, ...]
+) -> CentralPrivacy:
+    exact = isinstance(mechanism, RecordRetention)
+    return CentralPrivacy(
+        ANY_TABLE,
+        "shuffling, exact sum for one coin per record"
+        if exact
+        else "shuffling, variation-ratio bound (Wang et al. 2023, arXiv 2304.05007)",
+        epsilon=shuffling.shuffled_epsilon(
+            circumstances.records, likelihood, mechanism.shuffling_alpha, circumstances.delta
+        ),
+        delta=circumstances.delta,
+        assumptions=(
+            f"the number of records, {circumstances.records}, is public and the same in neighbouring tables, "
+            "which differ in one record",
+            "the order of the release is random to everyone without the key",
+            "this is the only release about these people",
+            *common,
+        ),
+    )
+
+
+def _common_assumptions(circumstances: Circumstances) -> tuple[str, ...]:
+    found = ["AES-256 in counter mode is indistinguishable from random bits to anyone without the key"]
+    if circumstances.seeded:
+        found = ["NONE OF THIS HOLDS IN EARNEST: the key was made from a seed; reproducible, not private"]
+    if circumstances.domains_from_data:
+        found.append(
+            "the domains of these columns are taken as public although they were read from the data, "
+            "which tells which values occur in it: " + ", ".join(circumstances.domains_from_data)
+        )
+    if circumstances.missing_from_data:
+        found.append(
+            "that these columns have missing values at all is taken as public although it was read from the "
+            "data: " + ", ".join(circumstances.missing_from_data)
+        )
+    return tuple(found)

@@ -1,0 +1,203 @@
+"""Mechanisms for whole records: independent attributes, or one coin for all of them.
+
+A mechanism says which streams it reads and how a batch of rows is published from them. It never forms the
+matrix of the product domain.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, Protocol
+
+import numpy as np
+
+from pramana.errors import MatrixError
+from pramana.mechanisms.channel import Channel, Retention, channel_from_json
+from pramana.randomness import ONE, Codes, Stream, retain_joint
+from pramana.theory import shuffling
+
+Columns = Mapping[str, Codes]
+StreamOf = Callable[[str, str], Stream]  # (purpose, column) -> the stream to read
+
+_WORD = 1 << 64
+
+
+class Mechanism(Protocol):
+    """The law of a published record given the true one."""
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """Domain size of each randomised attribute, in column order."""
+
+    @property
+    def likelihood_ratio(self) -> Fraction | None:
+        """e^epsilon of the whole record, exactly; None for infinity."""
+
+    @property
+    def anonymity_ratio(self) -> Fraction:
+        """AR of the whole record: a lower bound, exact for the cases pk.md names."""
+
+    @property
+    def shuffling_alpha(self) -> float:
+        """alpha of the shuffling bound (theory/shuffling.py), never too small."""
+
+    def retentions(self) -> list[float]:
+        """What `calibrate` and `guarantee` print."""
+
+    def publish(self, streams: StreamOf, first: int, codes: Columns, out: Columns) -> None:
+        """Publish rows first, first+1, ... from codes into out."""
+
+    def to_json(self) -> dict[str, Any]: ...
+
+
+@dataclass(frozen=True)
+class Product:
+    """Every attribute through its own channel with its own coin."""
+
+    channels: Mapping[str, Channel]
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        return {name: channel.size for name, channel in self.channels.items()}
+
+    @property
+    def likelihood_ratio(self) -> Fraction | None:
+        """Corollary 1: epsilons of independent attributes add up."""
+        product = Fraction(1)
+        for channel in self.channels.values():
+            ratio = channel.likelihood_ratio
+            if ratio is None:
+                return None
+            product *= ratio
+        return product
+
+    @property
+    def anonymity_ratio(self) -> Fraction:
+        """Corollary 4."""
+        return math.prod((c.anonymity_ratio for c in self.channels.values()), start=Fraction(1))
+
+    @cached_property
+    def shuffling_alpha(self) -> float:
+        ratio = self.likelihood_ratio
+        if ratio is None:
+            return 0.0
+        channels = list(self.channels.values())
+        if all(isinstance(c, Retention) for c in channels):
+            variation = shuffling.variation_of_retentions(self.retentions(), [c.size for c in channels])
+        else:
+            variation = 1 - math.prod(float(1 - c.total_variation) for c in channels) * (1 - 1e-12)
+        return shuffling.alpha_from_variation(ratio, variation)
+
+    def retentions(self) -> list[float]:
+        return [float(_retention(channel)) for channel in self.channels.values()]
+
+    def publish(self, streams: StreamOf, first: int, codes: Columns, out: Columns) -> None:
+        words = np.empty(len(next(iter(codes.values()))), np.uint64)
+        for name, channel in self.channels.items():
+            streams("value", name).fill(first, words)
+            channel.publish(words, codes[name], out[name])
+
+    def to_json(self) -> dict[str, Any]:
+        return {"coin": "attribute", "channels": {n: c.to_json() for n, c in self.channels.items()}}
+
+
+def _retention(channel: Channel) -> Fraction:
+    """rho of a retention; for another matrix the largest rho whose retention it contains, V*min(A) off one."""
+    if isinstance(channel, Retention):
+        return channel.retention
+    return 1 - Fraction(channel.size * int(channel.weights.min()), ONE)
+
+
+@dataclass(frozen=True)
+class RecordRetention:
+    """One coin for the record: keep all of it, or redraw every attribute uniformly and independently.
+
+    Below `bound` out of ONE the record is redrawn. A redrawn attribute is floor(w*V/2^64) of a 64-bit word w,
+    so each value has floor or ceil of 2^64/V chances; the guarantees take the smaller everywhere.
+    """
+
+    domains: Mapping[str, int]
+    bound: int
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.bound <= ONE:
+            raise MatrixError("The record coin must lie between 0 and 2^62", str(self.bound))
+
+    @classmethod
+    def at(cls, retention: Fraction | float, sizes: Mapping[str, int]) -> RecordRetention:
+        """The nearest realisable retention that is not above the wanted one."""
+        if not 0 <= retention <= 1:
+            raise MatrixError("A retention must lie between 0 and 1", str(retention))
+        return cls(dict(sizes), math.ceil((1 - Fraction(retention)) * ONE))
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        return dict(self.domains)
+
+    @property
+    def retention(self) -> Fraction:
+        return 1 - Fraction(self.bound, ONE)
+
+    @property
+    def smallest_redraw(self) -> Fraction:
+        """The probability that a redraw gives the least likely record."""
+        return math.prod((Fraction(_WORD // v, _WORD) for v in self.domains.values()), start=Fraction(1))
+
+    @property
+    def likelihood_ratio(self) -> Fraction | None:
+        if math.prod(self.domains.values()) == 1:
+            return Fraction(1)
+        if self.bound == 0:
+            return None
+        return 1 + self.retention / ((1 - self.retention) * self.smallest_redraw)
+
+    @property
+    def anonymity_ratio(self) -> Fraction:
+        """A retention over the joint domain, so the square of the likelihood ratio's reciprocal."""
+        ratio = self.likelihood_ratio
+        return Fraction(0) if ratio is None else 1 / ratio**2
+
+    @property
+    def shuffling_alpha(self) -> float:
+        ratio = self.likelihood_ratio
+        if ratio is None:
+            return 0.0
+        return shuffling.alpha_from_variation(ratio, float(self.retention))
+
+    def retentions(self) -> list[float]:
+        return [float(self.retention)]
+
+    def publish(self, streams: StreamOf, first: int, codes: Columns, out: Columns) -> None:
+        rows = len(next(iter(codes.values())))
+        coins = streams("coin", "").words(first, rows)
+        words = np.empty(rows, np.uint64)
+        for name, size in self.domains.items():
+            streams("value", name).fill(first, words)
+            retain_joint(coins, words, codes[name], out[name], size, self.bound)
+
+    def to_json(self) -> dict[str, Any]:
+        return {"coin": "record", "sizes": dict(self.domains), "bound": str(self.bound)}
+
+
+def mechanism_from_json(statement: Mapping[str, Any]) -> Mechanism:
+    try:
+        if statement["coin"] == "attribute":
+            return Product({str(n): channel_from_json(c) for n, c in statement["channels"].items()})
+        if statement["coin"] == "record":
+            sizes = {str(n): int(v) for n, v in statement["sizes"].items()}
+            return RecordRetention(sizes, int(statement["bound"]))
+    except (KeyError, TypeError, ValueError, AttributeError):
+        pass
+    raise MatrixError("A mechanism must be stated with its coin, attribute or record, and its integers")
+
+
+def digest_of(mechanism: Mechanism) -> str:
+    """Names the law: streams are bound to it, so that one key never runs two laws on the same coins."""
+    text = json.dumps(mechanism.to_json(), sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()

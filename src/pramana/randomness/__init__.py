@@ -1,0 +1,30 @@
+"""Keyed streams, exact integer samplers, keyed shuffles."""
+
+from pramana.randomness.key import KEY_BYTES, Key, Stream
+from pramana.randomness.samplers import (
+    ONE,
+    Codes,
+    alias_table,
+    code_dtype,
+    draw_from_table,
+    retain,
+    retain_joint,
+)
+from pramana.randomness.shuffle import MOST_ROWS, gathered, shuffled_order, tag_stream
+
+__all__ = [
+    "KEY_BYTES",
+    "MOST_ROWS",
+    "ONE",
+    "Codes",
+    "Key",
+    "Stream",
+    "alias_table",
+    "code_dtype",
+    "draw_from_table",
+    "gathered",
+    "retain",
+    "retain_joint",
+    "shuffled_order",
+    "tag_stream",
+]

@@ -1,0 +1,129 @@
+"""The secret of a release, and the keyed streams that every coin is read from.
+
+A stream is AES-256 in counter mode under a subkey derived from the release's key and the stream's name
+(purpose, context, column, draw). Word i of a stream is its 64 bits at offset 8*i: row i reads word i, so a
+published cell is a pure function of key, name, row number and value, whatever the threads or batches.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import os
+import secrets
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+from numpy.typing import NDArray
+
+from pramana.errors import KeyFileError
+
+KEY_BYTES = 32
+_BLOCK = 16
+_ZEROS = bytes(1 << 19)
+
+
+@dataclass(frozen=True)
+class Stream:
+    """A seekable sequence of uniform 64-bit words."""
+
+    subkey: bytes = field(repr=False)
+
+    def fill(self, first: int, out: NDArray[np.uint64]) -> NDArray[np.uint64]:
+        """Write words first, first+1, ... into `out` (contiguous) and return it."""
+        self._keystream(first * 8, out.view(np.uint8))
+        return out
+
+    def words(self, first: int, count: int) -> NDArray[np.uint64]:
+        return self.fill(first, np.empty(count, np.uint64))
+
+    def blocks(self, first: int, count: int) -> NDArray[np.uint64]:
+        """`count` blocks of 128 bits from block `first` on, two words a row: distinct for distinct places."""
+        out = np.empty((count, 2), np.uint64)
+        self._keystream(first * _BLOCK, out.reshape(-1).view(np.uint8))
+        return out
+
+    def _keystream(self, offset: int, out: NDArray[np.uint8]) -> None:
+        block, skip = divmod(offset, _BLOCK)
+        encryptor = Cipher(algorithms.AES(self.subkey), modes.CTR(block.to_bytes(_BLOCK, "big"))).encryptor()
+        if skip:
+            encryptor.update(bytes(skip))
+        view = out.data
+        for start in range(0, len(view), len(_ZEROS)):
+            part = view[start : start + len(_ZEROS)]
+            encryptor.update_into(_ZEROS if len(part) == len(_ZEROS) else bytes(len(part)), part)
+
+
+@dataclass(frozen=True)
+class Key:
+    """One 256-bit secret. `seeded` marks a key made from a number a person chose: reproducible, not private."""
+
+    secret: bytes = field(repr=False)
+    seeded: bool = False
+
+    def __post_init__(self) -> None:
+        if len(self.secret) != KEY_BYTES:
+            raise KeyFileError(
+                f"A key must be {KEY_BYTES} bytes",
+                f"{len(self.secret)}",
+                "Let the tool create one, or run `pramana key new FILE`.",
+            )
+
+    @classmethod
+    def create(cls) -> Key:
+        """A fresh key from the operating system's entropy."""
+        return cls(secrets.token_bytes(KEY_BYTES))
+
+    @classmethod
+    def from_seed(cls, seed: int) -> Key:
+        """A key anyone can guess: for tests, demonstrations and generated data, never for people's data."""
+        return cls(hashlib.sha256(f"pramana seed {seed}".encode()).digest(), seeded=True)
+
+    @classmethod
+    def read(cls, path: str | Path) -> Key:
+        try:
+            text = Path(path).read_text("ascii").strip()
+        except UnicodeDecodeError:
+            text = ""
+        except OSError as error:
+            raise KeyFileError(f"The key file {path} must be readable", error.strerror) from None
+        if len(text) != 2 * KEY_BYTES or not set(text.lower()) <= set("0123456789abcdef"):
+            raise KeyFileError(
+                f"The key file {path} must hold {2 * KEY_BYTES} hexadecimal digits",
+                f"{len(text)} characters" if text else "none",
+                "A key is written by `pramana release` or `pramana key new FILE`.",
+            )
+        return cls(bytes.fromhex(text))
+
+    def write(self, path: str | Path) -> None:
+        """Create the file, readable by its owner alone; an existing file is never touched."""
+        if self.seeded:
+            raise KeyFileError("A key made from a seed must not be kept as a key file")
+        try:
+            descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        except FileExistsError:
+            raise KeyFileError(
+                f"The key file {path} must not exist yet",
+                hint="Pass it with --key to re-make the release it belongs to, or choose another place.",
+            ) from None
+        except OSError as error:
+            raise KeyFileError(f"The key file {path} must be writable", error.strerror) from None
+        with os.fdopen(descriptor, "w") as file:
+            file.write(self.secret.hex() + "\n")
+            file.flush()
+            os.fsync(file.fileno())
+
+    def derive(self, *name: str | int) -> bytes:
+        """The 256-bit subkey of a name; names that differ in any part get unrelated subkeys."""
+        message = json.dumps(["pramana", 1, *name], ensure_ascii=True, separators=(",", ":")).encode()
+        return hmac.digest(self.secret, message, "sha256")
+
+    def stream(self, purpose: str, context: str = "", column: str = "", draw: int = 0) -> Stream:
+        return Stream(self.derive("stream", purpose, context, column, draw))
+
+    def commitment(self) -> str:
+        """A public value that tells two keys apart and nothing about either."""
+        return self.derive("commitment").hex()

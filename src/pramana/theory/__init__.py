@@ -1,0 +1,23 @@
+"""Pure functions on numbers: one module per paper, with its symbols, statements and corrections beside it."""
+
+from pramana.theory import pk, rounding, shuffling
+from pramana.theory.guarantee import (
+    ANY_TABLE,
+    THIS_TABLE,
+    CentralPrivacy,
+    Guarantee,
+    LocalPrivacy,
+    PkAnonymity,
+)
+
+__all__ = [
+    "ANY_TABLE",
+    "THIS_TABLE",
+    "CentralPrivacy",
+    "Guarantee",
+    "LocalPrivacy",
+    "PkAnonymity",
+    "pk",
+    "rounding",
+    "shuffling",
+]

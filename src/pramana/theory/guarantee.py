@@ -1,0 +1,97 @@
+"""What has been proved of a release. One class per privacy notion, each of which renders itself.
+
+The classes keep the notions apart: a k of one table can never be printed as if it were a k of every table,
+nor either as if it were differential privacy.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+ANY_TABLE = "any table"
+THIS_TABLE = "this table"
+
+
+@dataclass(frozen=True)
+class Guarantee:
+    """Notion, value, scope, the statement it rests on, and the assumptions it needs."""
+
+    notion: ClassVar[str]
+    scope: str
+    statement: str
+    assumptions: tuple[str, ...] = field(default=(), kw_only=True)
+
+    @property
+    def value(self) -> Any:
+        raise NotImplementedError
+
+    def in_words(self) -> str:
+        raise NotImplementedError
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "notion": self.notion,
+            "value": self.value,
+            "scope": self.scope,
+            "statement": self.statement,
+            "words": self.in_words(),
+            "assumptions": list(self.assumptions),
+        }
+
+
+@dataclass(frozen=True)
+class PkAnonymity(Guarantee):
+    """No one links a person to a record with more than 1/k confidence."""
+
+    notion: ClassVar[str] = "pk-anonymity"
+    k: float = field(kw_only=True)
+
+    @property
+    def value(self) -> float:
+        return self.k
+
+    def in_words(self) -> str:
+        return (
+            f"No one who sees the release, whatever they know besides, links a person to a record "
+            f"with a confidence above 1/{self.k:.6g}."
+        )
+
+
+@dataclass(frozen=True)
+class LocalPrivacy(Guarantee):
+    """epsilon-differential privacy of each record's own randomisation. An infinite epsilon is None."""
+
+    notion: ClassVar[str] = "local-differential-privacy"
+    epsilon: float | None = field(kw_only=True)
+
+    @property
+    def value(self) -> float | None:
+        return self.epsilon
+
+    def in_words(self) -> str:
+        if self.epsilon is None:
+            return "The published record can rule out a true value with certainty: no finite epsilon holds."
+        return (
+            f"Whatever a person's true record, any published record is at most e^{self.epsilon:.6g} times "
+            f"as likely as under any other true record."
+        )
+
+
+@dataclass(frozen=True)
+class CentralPrivacy(Guarantee):
+    """(epsilon, delta)-differential privacy of the whole shuffled release."""
+
+    notion: ClassVar[str] = "central-differential-privacy"
+    epsilon: float = field(kw_only=True)
+    delta: float = field(kw_only=True)
+
+    @property
+    def value(self) -> dict[str, float]:
+        return {"epsilon": self.epsilon, "delta": self.delta}
+
+    def in_words(self) -> str:
+        return (
+            f"Replacing one person's record changes the probability of any outcome of the shuffled release "
+            f"by at most a factor e^{self.epsilon:.6g}, up to a probability of {self.delta:g}."
+        )

@@ -1,0 +1,61 @@
+"""Numbers that are rounded in a known direction.
+
+A guarantee is an exact rational, or the logarithm of one. What is printed is a float on the safe side of it:
+k downwards, epsilon upwards. Logarithms and exponentials are taken in 60-digit decimals first, so that the
+directed step at the end is wider than every error before it.
+"""
+
+from __future__ import annotations
+
+import decimal
+import math
+from fractions import Fraction
+
+_CONTEXT = decimal.Context(prec=60, Emax=decimal.MAX_EMAX, Emin=decimal.MIN_EMIN)
+_SLACK = Fraction(1, 10**55)  # relative error bound of the decimal steps, with room to spare
+
+
+def float_down(value: Fraction) -> float:
+    """The largest float that is at most `value`."""
+    try:
+        near = float(value)
+    except OverflowError:
+        return math.copysign(math.inf, value) if value < 0 else math.nextafter(math.inf, 0)
+    return near if Fraction(near) <= value else math.nextafter(near, -math.inf)
+
+
+def float_up(value: Fraction) -> float:
+    """The smallest float that is at least `value`."""
+    return -float_down(-value)
+
+
+def _decimal(value: Fraction) -> decimal.Decimal:
+    return _CONTEXT.divide(decimal.Decimal(value.numerator), decimal.Decimal(value.denominator))
+
+
+def log_up(value: Fraction) -> float:
+    """A float at least ln(value), at most a few units in the last place above it; value >= 1."""
+    if value < 1:
+        raise ValueError(f"value must be at least 1, got {float(value)}")
+    if value == 1:
+        return 0.0
+    logarithm = Fraction(_decimal_log(value))
+    return float_up(logarithm * (1 + _SLACK) + _SLACK)
+
+
+def _decimal_log(value: Fraction) -> decimal.Decimal:
+    # ln(1+x) of a tiny x would lose its digits in the division; the context has 60 of them, so the
+    # absolute error stays below 1e-58 and _SLACK covers it.
+    return _CONTEXT.ln(_decimal(value))
+
+
+def exp_down(exponent: float | Fraction) -> Fraction:
+    """A rational at most e^exponent and within a relative 1e-50 of it."""
+    value = Fraction(_CONTEXT.exp(_decimal(Fraction(exponent))))
+    return value * (1 - _SLACK)
+
+
+def exp_up(exponent: float | Fraction) -> Fraction:
+    """A rational at least e^exponent and within a relative 1e-50 of it."""
+    value = Fraction(_CONTEXT.exp(_decimal(Fraction(exponent))))
+    return value * (1 + _SLACK)
