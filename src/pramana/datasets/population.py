@@ -131,7 +131,7 @@ class Population:
         lines = []
         for name, labels in zip(self.names, self.labels, strict=True):
             role = "sensitive" if name in self.sensitive else "quasi-identifying"
-            domain = ", ".join(_quoted(label) for label in labels if label != MISSING)
+            domain = ", ".join(_quoted(label) for label in labels)  # a recipe too writes missing as ""
             bare = name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else _quoted(name)
             lines += [f"[attributes.{bare}]", f"role = {_quoted(role)}", f"domain = [{domain}]", ""]
         return "\n".join(lines)
