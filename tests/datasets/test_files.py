@@ -34,7 +34,8 @@ def labels_of(path: Path) -> list[dict[str, str]]:
 def test_the_raw_files_columns() -> None:
     assert len(RAW_COLUMNS) == 125
     assert list(RAW_COLUMNS) == sorted(RAW_COLUMNS)  # as the archive's attribute list has them
-    assert RAW_COLUMNS.index("POWSTATE") == 92  # a second source numbers this one 93, counting from 1
+    places = {"AGE": 12, "RPINCOME": 104, "SEX": 112, "YEARSCH": 122}  # as users of the file count them, from 0
+    assert {name: RAW_COLUMNS.index(name) for name in places} == places
 
 
 def test_the_raw_file_gives_paper_1s_attributes(tmp_path: Path) -> None:
@@ -72,11 +73,20 @@ def test_the_raw_file_gives_paper_1s_attributes(tmp_path: Path) -> None:
             "age": "0-4",
             "income": "none",
             "worked_last_year": "under 16",
-            "worked_last_week": "under 16",
+            "worked_last_week": "not asked",
             "education": "under 3 years",
             "travel_time": "none",
         },
     ]
+
+
+def test_padded_numbers_are_read(tmp_path: Path) -> None:
+    """The raw file's documentation gives widths with leading zeros; a file that keeps them reads the same."""
+    path = tmp_path / "raw"
+    line = raw_line(AGE=7, RPINCOME=-9995, YEARSCH=4)
+    path.write_text(line.replace("-9995", "-09995").replace("\t7\t", "\t07\t") + "\n")
+    (found,) = labels_of(path)
+    assert (found["age"], found["income"], found["education"]) == ("5-9", "loss", "grades 1-4")
 
 
 def inside(label: str, value: int) -> bool:

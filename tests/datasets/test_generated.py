@@ -206,6 +206,7 @@ def test_more_schooling_pays_better(populations: dict[str, Population]) -> None:
         lambda: census(2.5),  # type: ignore[arg-type]
         lambda: census(True),
         lambda: census(1, first=-1),
+        lambda: census(1, threads=0),
         lambda: census(1, seed="one"),  # type: ignore[arg-type]
     ],
 )
@@ -213,6 +214,13 @@ def test_impossible_orders_are_refused_in_one_line(call: object) -> None:
     with pytest.raises(InputError, match="must be a whole number") as caught:
         call()  # type: ignore[operator]
     assert "\n" not in str(caught.value)
+
+
+def test_orders_too_large_are_refused() -> None:
+    with pytest.raises(InputError, match="memory"):
+        census(1 << 59)
+    with pytest.raises(InputError, match="at most 2"):
+        census(1, first=1 << 60)
 
 
 @given(weights=st.lists(st.integers(0, 10**30), min_size=1, max_size=60).filter(any))

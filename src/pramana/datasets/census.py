@@ -23,7 +23,8 @@ INCOME = (
     "50000-74999",
     "75000+",
 )
-WORKED = ("under 16", "worked", "did not work")
+WORKED_LAST_YEAR = ("under 16", "worked", "did not work")
+WORKED_LAST_WEEK = ("not asked", "worked", "did not work")  # in the 1990 files: under 16, and some not at work
 EDUCATION = (
     "under 3 years",
     "no school",
@@ -148,8 +149,8 @@ def census_chain() -> Chain:
             Attribute("sex", SEX, (), lambda: [487, 513]),
             Attribute("age", AGE, (sex,), _ages),
             Attribute("education", EDUCATION, (sex, age), _schooling),
-            Attribute("worked_last_year", WORKED, (sex, age, education), _worked_last_year),
-            Attribute("worked_last_week", WORKED, (sex, age, last_year), _worked_last_week),
+            Attribute("worked_last_year", WORKED_LAST_YEAR, (sex, age, education), _worked_last_year),
+            Attribute("worked_last_week", WORKED_LAST_WEEK, (sex, age, last_year), _worked_last_week),
             Attribute("income", INCOME, (sex, age, education, last_year), _income),
             Attribute("travel_time", TRAVEL_TIME, (sex, income, last_week), _travel_time),
         ),

@@ -24,6 +24,7 @@ from pramana.randomness import ONE, Codes, Key, Stream, alias_table, code_dtype,
 
 CHUNK = 1 << 16  # rows drawn at a time: words, conditions and codes of a chunk stay in a core's cache
 MOST_CONDITIONS = 1 << 16
+MOST_ROWS = 1 << 60  # a row number times eight must stay an offset of its stream
 
 
 def law(weights: Sequence[int]) -> list[int]:
@@ -97,14 +98,14 @@ class Chain:
 
     def draw(self, rows: int, seed: int, first: int, threads: int | None = None) -> Population:
         """Rows first .. first+rows-1 of the population of this seed."""
-        for what, value in (("rows", rows), ("first", first)):
-            if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-                raise InputError(f"{what} must be a whole number, 0 or more", repr(value))
-        if isinstance(seed, bool) or not isinstance(seed, int):
-            raise InputError("seed must be a whole number", repr(seed))
+        _check_order(rows, seed, first, threads)
         key = Key.from_seed(seed)
         streams = [key.stream("dataset", self.name, step.attribute.name) for step in self.steps]
-        codes = {a.name: np.empty(rows, code_dtype(len(a.labels))) for a in self.attributes}
+        try:
+            codes = {a.name: np.empty(rows, code_dtype(len(a.labels))) for a in self.attributes}
+        except MemoryError:
+            hint = "Make it in parts with `first`."
+            raise InputError("rows must be few enough for this machine's memory", str(rows), hint) from None
         # chunks begin at multiples of CHUNK of the whole population, so cutting never changes a word's place
         starts = [first, *range(first - first % CHUNK + CHUNK, first + rows, CHUNK)] if rows else []
         memory = threading.local()
@@ -142,6 +143,17 @@ class Chain:
                 condition = _condition(step, part, np.uint16, len(words))
                 draw_from_table(words, condition, condition, step.table, step.bits)
                 out[:] = condition
+
+
+def _check_order(rows: int, seed: int, first: int, threads: int | None) -> None:
+    least = {"rows": (rows, 0), "first": (first, 0), "threads": (1 if threads is None else threads, 1)}
+    for what, (value, low) in least.items():
+        if isinstance(value, bool) or not isinstance(value, int) or value < low:
+            raise InputError(f"{what} must be a whole number, {low} or more", repr(value))
+    if isinstance(seed, bool) or not isinstance(seed, int):
+        raise InputError("seed must be a whole number", repr(seed))
+    if first + rows > MOST_ROWS:
+        raise InputError("The last row's number must be at most 2^60", f"{first + rows}")
 
 
 def _condition(step: _Step, part: dict[str, Codes], dtype: type[np.unsignedinteger], rows: int) -> Codes:

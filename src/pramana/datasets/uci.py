@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from pramana.datasets.census import AGE, EDUCATION, INCOME, SEX, TRAVEL_TIME, WORKED
+from pramana.datasets.census import AGE, EDUCATION, INCOME, SEX, TRAVEL_TIME, WORKED_LAST_WEEK, WORKED_LAST_YEAR
 from pramana.datasets.population import Population
 from pramana.errors import SourceError
 from pramana.randomness import Codes
@@ -66,8 +66,8 @@ _RAW = (
     _Column(
         "income", "RPINCOME", INCOME, -(10**7), 10**8, lambda v: np.searchsorted(_INCOME_EDGES, v, side="right")
     ),
-    _raw("worked_last_year", "WORK89", WORKED),
-    _raw("worked_last_week", "WORKLWK", WORKED),
+    _raw("worked_last_year", "WORK89", WORKED_LAST_YEAR),
+    _raw("worked_last_week", "WORKLWK", WORKED_LAST_WEEK),
     _raw("education", "YEARSCH", EDUCATION),
     # 0: no journey; then 1-4, 5-9, ..., 85-89, 90 and more
     _Column(
@@ -78,8 +78,8 @@ _CODED = (
     _raw("sex", "iSex", SEX),
     _raw("age", "dAge", ("0", "1-12", "13-19", "20-29", "30-39", "40-49", "50-64", "65+")),
     _raw("income", "dRpincome", ("none", "loss", "1-14999", "15000-29999", "30000-59999", "60000+")),
-    _raw("worked_last_year", "iWork89", WORKED),
-    _raw("worked_last_week", "iWorklwk", WORKED),
+    _raw("worked_last_year", "iWork89", WORKED_LAST_YEAR),
+    _raw("worked_last_week", "iWorklwk", WORKED_LAST_WEEK),
     _raw("education", "iYearsch", EDUCATION),
     _raw("travel_time", "dTravtime", ("none", "1-9", "10-14", "15-19", "20-29", "30-59", "60+")),
 )
