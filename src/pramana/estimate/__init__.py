@@ -1,21 +1,38 @@
-"""What recipients do: cross-tabulations with intervals, reconstruction, models."""
+"""What recipients do: cross-tabulations with intervals, reconstruction, models. Formulas: estimate.md."""
 
-from pramana.estimate.inversion import Estimate, Selection, covariance, invert, linear, to_simplex
+from pramana.estimate.axis import MISSING, Axis
+from pramana.estimate.filters import Filter
+from pramana.estimate.inversion import (
+    DEFAULT_CONFIDENCE,
+    Estimate,
+    Selection,
+    covariance,
+    invert,
+    linear,
+    to_simplex,
+)
 from pramana.estimate.law import Law, law_of
-from pramana.estimate.likelihood import Fit, fit, fit_with_intervals, profile_interval
-from pramana.estimate.table import Axis, PublishedTable, check_memory, tabulate
+from pramana.estimate.likelihood import Fit, fit, profile_interval
+from pramana.estimate.study import Comparison, Crosstab, Measure, Study
+from pramana.estimate.table import PublishedTable, check_memory, tabulate
 
 __all__ = [
+    "DEFAULT_CONFIDENCE",
+    "MISSING",
     "Axis",
+    "Comparison",
+    "Crosstab",
     "Estimate",
+    "Filter",
     "Fit",
     "Law",
+    "Measure",
     "PublishedTable",
     "Selection",
+    "Study",
     "check_memory",
     "covariance",
     "fit",
-    "fit_with_intervals",
     "invert",
     "law_of",
     "linear",

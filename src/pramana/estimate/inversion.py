@@ -170,14 +170,13 @@ def linear(table: PublishedTable, coefficients: Sequence[Array]) -> tuple[Array,
     return np.asarray(reach @ table.counts.ravel()), np.asarray(covariance)
 
 
-def covariance_with_total(table: PublishedTable, where: Selection) -> Array:
-    """Covariance of each selected cell's estimate with the estimate of all that is selected.
+def covariance_with_total(table: PublishedTable, holds: Array, where: Selection) -> Array:
+    """Covariance of each cell selected by `where` with the estimate of all records that `holds` selects.
 
     sum_z y_z G_total(z) G_v(z) is itself an inversion, of the table y*G_total, so no pair of cells is formed.
     """
-    reach = table.law.inverse_adjoint(np.broadcast_to(where.holds, table.law.shape))
-    inner = selected(table.law.inverse(table.squares * reach), where)
-    return inner - selected(table.law.inverse(table.squares), Selection(where.holds**2))
+    reach = table.law.inverse_adjoint(holds)
+    return selected(table.law.inverse(table.squares * reach) - table.law.inverse(table.squares) * holds, where)
 
 
 def covariance(table: PublishedTable) -> Array:

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.optimize import brentq
 
 from pramana.errors import InputError
-from pramana.estimate.inversion import DEFAULT_CONFIDENCE, Estimate, invert, quantile, to_simplex
+from pramana.estimate.inversion import DEFAULT_CONFIDENCE, quantile, to_simplex
 from pramana.estimate.law import Array, Law
 from pramana.estimate.table import PublishedTable
 
@@ -128,19 +128,6 @@ def _extrapolated(x: Array, first: Array, second: Array) -> Array:
 # ---------------------------------------------------------------- intervals
 
 
-def fit_with_intervals(table: PublishedTable, confidence: float = DEFAULT_CONFIDENCE) -> tuple[Fit, Estimate]:
-    """The fit, inside the unbiased estimate's interval cut to what a count can be.
-
-    The fitted cells of a noisy table lean towards zero, so an interval centred on them would not cover; the
-    unbiased one does, cutting it to [0, total] loses nothing, and it is widened where the fit lies outside.
-    """
-    fitted = fit(table)
-    unbiased = invert(table, confidence=confidence)
-    low = np.minimum(np.clip(unbiased.low, 0.0, table.total), fitted.values)
-    high = np.maximum(np.clip(unbiased.high, 0.0, table.total), fitted.values)
-    return fitted, Estimate(fitted.values, unbiased.variances, low, high)
-
-
 def profile_interval(
     table: PublishedTable, cell: tuple[int, ...], confidence: float = DEFAULT_CONFIDENCE
 ) -> tuple[float, float]:
@@ -148,10 +135,12 @@ def profile_interval(
     limit = quantile(confidence) ** 2 / 2
     best = fit(table, gap=_PROFILE_GAP)
     peak, total = float(best.values[cell]), table.total
-    flat = best.values + total / best.values.size * 1e-3  # a cell at zero could never rise again
+    near = [best.values]  # each fit starts from the last one
 
     def excess(value: float) -> float:
-        around = _climb(table, flat, _Held(cell, value), _PROFILE_GAP, MOST_ROUNDS)
+        start = near[-1] + total / best.values.size * 1e-3  # a cell at zero could never rise again
+        around = _climb(table, start, _Held(cell, value), _PROFILE_GAP, MOST_ROUNDS)
+        near[-1] = around.values
         return best.log_likelihood - around.log_likelihood - limit
 
     low = float(brentq(excess, 0.0, peak, xtol=1e-3 * peak)) if peak > 0 and excess(0.0) > 0 else 0.0

@@ -11,57 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pramana.errors import InputError
+from pramana.estimate.axis import Axis
 from pramana.estimate.law import Array, Law, law_of
 from pramana.mechanisms import Mechanism
 
 _ARRAYS = 8  # tables of doubles alive at once while one is estimated
-
-
-@dataclass(frozen=True)
-class Axis:
-    """An attribute as the recipient sees it: labels in code order, and what numbers they stand for, if any.
-
-    `lower` and `upper` hold each label's interval [lower, upper), equal for a label that is one number and not
-    a number (nan) for one that stands for none, such as a missing value.
-    """
-
-    name: str
-    labels: tuple[str, ...]
-    lower: tuple[float, ...] | None = None
-    upper: tuple[float, ...] | None = None
-
-    def __post_init__(self) -> None:
-        if not self.labels:
-            raise InputError(f"The attribute {self.name} must have at least one value")
-        if (self.lower is None) != (self.upper is None):
-            raise InputError(f"The attribute {self.name} must have both ends of its intervals or neither")
-        for ends in (self.lower, self.upper):
-            if ends is not None and len(ends) != len(self.labels):
-                raise InputError(f"The attribute {self.name} must have as many intervals as labels")
-
-    @classmethod
-    def of_numbers(cls, name: str, numbers: Sequence[float]) -> Axis:
-        values = tuple(float(n) for n in numbers)
-        return cls(name, tuple(f"{n:g}" for n in values), values, values)
-
-    @property
-    def size(self) -> int:
-        return len(self.labels)
-
-    @property
-    def middles(self) -> Array:
-        """The number each label stands for: the middle of its interval."""
-        if self.lower is None or self.upper is None:
-            raise InputError(f"The attribute {self.name} must be numeric for a mean", "named categories")
-        low, high = np.array(self.lower), np.array(self.upper)
-        if np.isinf(low).any() or np.isinf(high).any():
-            raise InputError(
-                f"The attribute {self.name} must have closed bins for a mean",
-                "a bin without an end",
-                "Give the numbers its values stand for.",
-            )
-        middles: Array = (low + high) / 2
-        return middles
 
 
 @dataclass(frozen=True, eq=False)
