@@ -19,6 +19,8 @@ from pramana.errors import PramanaError
 # command -> (module of this room, one line of help)
 COMMANDS = {
     "calibrate": ("guarantees", "Find the retention that reaches k and/or epsilon."),
+    "compare": ("analysis", "Compare a share or a mean between two groups of a bundle's records."),
+    "crosstab": ("analysis", "Estimate a table of the private data from a bundle, with intervals."),
     "demo": ("demonstration", "Publish a generated census, verify it and reconstruct a table."),
     "guarantee": ("guarantees", "Say what a retention or a matrix guarantees."),
     "key": ("keys", "Make keys: for releases, and for signing certificates."),

@@ -1,5 +1,6 @@
 """recipe -> plan -> bundle; certificate; verify."""
 
+from pramana.release.analysis import crosstab, open_study
 from pramana.release.bundle import Bundle
 from pramana.release.certificate import Certificate, make_signing_key
 from pramana.release.matrix_file import read_matrix
@@ -20,8 +21,10 @@ __all__ = [
     "RandomisedPlan",
     "Released",
     "Verification",
+    "crosstab",
     "make_signing_key",
     "method_of",
+    "open_study",
     "plan_for_records",
     "randomise_record",
     "read_matrix",
