@@ -9,14 +9,18 @@ from pramana.theory.guarantee import (
     LocalPrivacy,
     PkAnonymity,
 )
+from pramana.theory.statements import PAPERS, STATEMENTS, Statement
 
 __all__ = [
     "ANY_TABLE",
+    "PAPERS",
+    "STATEMENTS",
     "THIS_TABLE",
     "CentralPrivacy",
     "Guarantee",
     "LocalPrivacy",
     "PkAnonymity",
+    "Statement",
     "pk",
     "rounding",
     "shuffling",
