@@ -93,7 +93,7 @@ def test_the_sheets_variances() -> None:
     assert variance_inflation(each, names) - 1 == pytest.approx(521.9, abs=0.5)
     assert {round(variance_inflation(one, t) - 1) for t in two} <= {15, 16, 17}
     assert all(51 < variance_inflation(each, t) - 1 < 88 for t in two)
-    assert all(8.4 < variance_inflation(one, [n]) - 1 < 15.1 for n in names)
+    assert all(8.4 < variance_inflation(one, [n]) - 1 < 15.5 for n in names)
     assert all(4.8 < variance_inflation(each, [n]) - 1 < 9.0 for n in names)
 
 
