@@ -1,11 +1,12 @@
 """Pure functions on numbers: one module per paper, with its symbols, statements and corrections beside it."""
 
-from pramana.theory import pk, rounding, shuffling
+from pramana.theory import every_count, identification, pk, rounding, shuffling
 from pramana.theory.guarantee import (
     ANY_TABLE,
     THIS_TABLE,
     CentralPrivacy,
     Guarantee,
+    IdentificationBound,
     LocalPrivacy,
     PkAnonymity,
 )
@@ -15,8 +16,11 @@ __all__ = [
     "THIS_TABLE",
     "CentralPrivacy",
     "Guarantee",
+    "IdentificationBound",
     "LocalPrivacy",
     "PkAnonymity",
+    "every_count",
+    "identification",
     "pk",
     "rounding",
     "shuffling",

@@ -95,3 +95,21 @@ class CentralPrivacy(Guarantee):
             f"Replacing one person's record changes the probability of any outcome of the shuffled release "
             f"by at most a factor e^{self.epsilon:.6g}, up to a probability of {self.delta:g}."
         )
+
+
+@dataclass(frozen=True)
+class IdentificationBound(Guarantee):
+    """No target is matched with a chance above xi by an intruder who knows its category and sees its count."""
+
+    notion: ClassVar[str] = "identification-bound"
+    xi: float = field(kw_only=True)
+
+    @property
+    def value(self) -> float:
+        return self.xi
+
+    def in_words(self) -> str:
+        return (
+            f"Whoever knows a person's true category and picks one of the records published in it finds that "
+            f"person's record with a chance of at most {self.xi:.6g}, however many records the category shows."
+        )
