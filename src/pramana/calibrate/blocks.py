@@ -120,29 +120,31 @@ def plan_strata(
     xi: float | Fraction | str,
     *,
     rule: str = "best",
-    ordered: bool = False,
-    forbidden: Forbidden = (),
+    ordered: Sequence[bool] = (),
+    forbidden: Sequence[Forbidden] = (),
 ) -> BlockPlan:
-    """A matrix for each stratum: `counts` has a row per stratum. Nothing moves between strata.
+    """A matrix for each stratum: the first axis of `counts` is the stratum. Nothing moves between strata.
 
-    The channel's codes are stratum * size + category, and the bound holds for an intruder who knows both.
+    The channel's codes are those of (stratum, attributes) in C order, and the bound holds for an intruder who
+    knows the stratum too.
     """
     table = np.asarray(counts)
-    if table.ndim != 2:
+    if table.ndim < 2:
         raise SchemaError("Counts by stratum must be a table of strata by categories")
-    size = table.shape[1]
-    plans = [plan_blocks(row, xi, rule=rule, ordered=ordered, forbidden=forbidden) for row in table]
+    size = table[0].size
+    if table.ndim == 2:
+        alone, barred = bool(ordered and ordered[0]), forbidden[0] if forbidden else ()
+        plans = [plan_blocks(row, xi, rule=rule, ordered=alone, forbidden=barred) for row in table]
+    else:
+        plans = [plan_combinations(row, xi, rule=rule, ordered=ordered, forbidden=forbidden) for row in table]
     blocks = tuple(
         Block(tuple(stratum * size + m for m in block.members), block.weights)
         for stratum, plan in enumerate(plans)
         for block in plan.channel.blocks
     )
-    return BlockPlan(
-        BlockInvariant(table.size, blocks),
-        tuple(table.reshape(-1).tolist()),
-        checked_xi(xi),
-        max(plan.reached for plan in plans),
-    )
+    channel = BlockInvariant(table.size, blocks)
+    reached = max(plan.reached for plan in plans)
+    return BlockPlan(channel, tuple(table.reshape(-1).tolist()), checked_xi(xi), reached)
 
 
 # ---------------------------------------------------------------- input

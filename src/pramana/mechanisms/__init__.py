@@ -1,6 +1,7 @@
 """Channels, mechanisms for whole records, and the guarantees proved of them."""
 
 from pramana.mechanisms.channel import Channel, Dense, Retention, channel_from_json, integers_of
+from pramana.mechanisms.exchange import Exchange, Group
 from pramana.mechanisms.guarantees import DEFAULT_DELTA, Circumstances, guarantees_of, k_of
 from pramana.mechanisms.invariant import (
     Block,
@@ -29,6 +30,8 @@ __all__ = [
     "Channel",
     "Circumstances",
     "Dense",
+    "Exchange",
+    "Group",
     "MatchRisk",
     "Mechanism",
     "Product",

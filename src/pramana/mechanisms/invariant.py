@@ -194,11 +194,15 @@ def two_stage(counts: ArrayLike, diagonals: ArrayLike, alpha: float = 0.5) -> De
     size = len(live)
     if not ((diagonal >= 0) & (diagonal <= 1)).all() or not 0 <= alpha <= 1:
         raise MatrixError("Diagonal entries and alpha must lie between 0 and 1")
-    first = np.repeat(((1 - diagonal) / max(1, size - 1))[:, None], size, axis=1)
-    np.fill_diagonal(first, diagonal if size > 1 else 1.0)
-    moved = t[live, None] * first  # records of i at the first stage's j
-    together = np.maximum(moved.sum(axis=0), np.finfo(np.float64).tiny)
-    flows = alpha * (moved / together) @ moved.T
+    # sum over stages l of m_il m_jl/c_l, m the records of i at l and c all records at l; written out and summed
+    # exactly, so that every machine gets the same integers
+    off = t[live] * (1 - diagonal) / max(1, size - 1)
+    stay = t[live] * diagonal
+    together = np.maximum(math.fsum(off) - off + stay, np.finfo(np.float64).tiny)
+    both = np.outer(off, off)
+    rest = math.fsum(1 / together) - np.add.outer(1 / together, 1 / together)
+    cross = np.outer(stay / together, off)
+    flows = alpha * (both * np.maximum(rest, 0.0) + cross + cross.T)
     return _dense(t, live, flows)
 
 
@@ -229,7 +233,7 @@ def sinkhorn(counts: ArrayLike, retention: float) -> Dense:
 
     # sum d = s at the root; d^T A d = 1 puts it between 1 and 1/sqrt(q)
     top = 1 / math.sqrt(q)
-    total = float(optimize.brentq(lambda s: float(scaling(s).sum()) - s, 0.5, top * (1 + 1e-9), xtol=1e-15))
+    total = float(optimize.brentq(lambda s: math.fsum(scaling(s)) - s, 0.5, top * (1 + 1e-9), xtol=1e-15))
     d = scaling(total)
     flows = t[live].sum() * q * np.outer(d, d)
     return _dense(t, live, flows, unseen=int(live[share.argmax()]))
