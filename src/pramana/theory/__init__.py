@@ -1,11 +1,13 @@
 """Pure functions on numbers: one module per paper, with its symbols, statements and corrections beside it."""
 
-from pramana.theory import pk, rounding, shuffling
+from pramana.theory import every_count, identification, pk, rounding, shuffling
 from pramana.theory.guarantee import (
     ANY_TABLE,
     THIS_TABLE,
     CentralPrivacy,
+    EveryCountBound,
     Guarantee,
+    IdentificationBound,
     LocalPrivacy,
     PkAnonymity,
 )
@@ -17,10 +19,14 @@ __all__ = [
     "STATEMENTS",
     "THIS_TABLE",
     "CentralPrivacy",
+    "EveryCountBound",
     "Guarantee",
+    "IdentificationBound",
     "LocalPrivacy",
     "PkAnonymity",
     "Statement",
+    "every_count",
+    "identification",
     "pk",
     "rounding",
     "shuffling",
