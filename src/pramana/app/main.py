@@ -22,6 +22,7 @@ COMMANDS = {
     "compare": ("analysis", "Compare a share or a mean between two groups of a bundle's records."),
     "crosstab": ("analysis", "Estimate a table of the private data from a bundle, with intervals."),
     "demo": ("demonstration", "Publish a generated census, verify it and reconstruct a table."),
+    "experiment": ("experiments", "Reproduce a paper's tables and figures on generated data."),
     "guarantee": ("guarantees", "Say what a retention or a matrix guarantees."),
     "key": ("keys", "Make keys: for releases, and for signing certificates."),
     "release": ("releases", "Publish a recipe's table as a bundle."),
