@@ -11,9 +11,12 @@ from pramana.theory.guarantee import (
     LocalPrivacy,
     PkAnonymity,
 )
+from pramana.theory.statements import PAPERS, STATEMENTS, Statement
 
 __all__ = [
     "ANY_TABLE",
+    "PAPERS",
+    "STATEMENTS",
     "THIS_TABLE",
     "CentralPrivacy",
     "EveryCountBound",
@@ -21,6 +24,7 @@ __all__ = [
     "IdentificationBound",
     "LocalPrivacy",
     "PkAnonymity",
+    "Statement",
     "every_count",
     "identification",
     "pk",
