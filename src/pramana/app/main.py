@@ -28,6 +28,7 @@ COMMANDS = {
     "identification": ("identification", "Choose blocks for an attribute and say what two intruders achieve."),
     "key": ("keys", "Make keys: for releases, and for signing certificates."),
     "release": ("releases", "Publish a recipe's table as a bundle."),
+    "report": ("reports", "Write the one-file HTML report of a bundle, with pictures and tables."),
     "theorems": ("theorems", "List what is proved, and where it is computed and tested."),
     "verify": ("releases", "Check a bundle: digests, guarantees and, with source and key, the data."),
 }
