@@ -35,7 +35,7 @@ def choice_picture(
         Panel([epsilon], "local epsilon", axis, mark=mark, from_zero=True),
         Panel(errors, "expected L1 error", axis, log_y=True, mark=mark),
     ]
-    return Picture(panels, columns=3, width=9.0, height=2.9)
+    return Picture(panels, columns=3, width=9.0, height=2.7, tidy=False)
 
 
 def like(law: Product | RecordRetention, retention: float) -> Product | RecordRetention:
