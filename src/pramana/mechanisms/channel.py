@@ -207,6 +207,12 @@ def channel_from_json(statement: Mapping[str, Any]) -> Channel:
             return Retention(int(statement["size"]), int(statement["step"]))
         if statement["kind"] == "dense":
             return Dense(np.array([[int(w) for w in row] for row in statement["weights"]], np.int64))
+        if statement["kind"] == "blocks":
+            from pramana.mechanisms.invariant import BlockInvariant
+
+            return BlockInvariant.from_json(statement)
     except (KeyError, TypeError, ValueError, OverflowError):
         pass
-    raise MatrixError("A channel must be stated as a retention (size, step) or a dense matrix (weights)")
+    raise MatrixError(
+        "A channel must be stated as a retention (size, step), a dense matrix (weights) or blocks (blocks)"
+    )
