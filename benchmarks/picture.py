@@ -1,4 +1,4 @@
-"""Draw a run: one panel a comparison, one bar a row, speeds on a logarithmic scale. Needs matplotlib.
+"""Draw a run: one panel a comparison, one bar a row. Needs matplotlib.
 
 python benchmarks/picture.py RUN.json PICTURE.png
 """
@@ -31,7 +31,8 @@ def main(source: str, target: str) -> None:
         ]
         colours = ["tab:blue" if "ramana" in name else "tab:gray" for name in names]
         axis.barh(names, rates, xerr=spread, color=colours, error_kw={"linewidth": 0.8})
-        axis.set_xscale("log")
+        if max(rates) > 20 * min(rates):  # else bars from zero: a logarithm would overstate small differences
+            axis.set_xscale("log")
         axis.set_title(f"{part['title']}: {part['unit']} per second", fontsize=9, loc="left")
         axis.tick_params(labelsize=8)
     figure.tight_layout()
