@@ -186,6 +186,12 @@ def covariance_with_total(table: PublishedTable, holds: Array, where: Selection)
     return selected(table.law.inverse(table.squares * reach) - table.law.inverse(table.squares) * holds, where)
 
 
+def expected_l1(law: Law, true: Array) -> float:
+    """Expected sum of absolute errors of a known table's shares under inversion, by the normal law."""
+    variances = law.inverse_power(law.forward(true), 2) - true
+    return float(np.sqrt(2 / math.pi * np.maximum(variances, 0.0)).sum() / true.sum())
+
+
 def covariance(table: PublishedTable) -> Array:
     """Covariances of all pairs of cells, in the order of `values.ravel()`: B diag(y) B^T - diag(x)."""
     cells = table.law.cells
