@@ -17,10 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import optimize, special
 
-from pramana.theory.rounding import float_up
+from pramana.theory.rounding import float_down, float_up, log_up
 
 Floats = NDArray[np.float64]
 _TAIL = 1e-16  # probability left out on each side of the number of records on u or v; added to delta
+_MOST_RATIO = 1e100  # beyond it products of two ratios leave the floats
 _SAFETY = 1 + 1e-9  # relative room for the rounding of sums of a few thousand terms
 
 
@@ -62,12 +63,14 @@ def shuffled_epsilon(records: int, ratio: Fraction | float, alpha: float, delta:
     p = float_up(Fraction(ratio))
     if p <= 1:
         return 0.0
+    if p > _MOST_RATIO:  # shuffling adds nothing there, and a local epsilon is a central one
+        return log_up(Fraction(ratio))
     if shuffled_delta(records, p, alpha, 0.0) <= delta:
         return 0.0
     most = math.nextafter(math.log(p), math.inf)
 
     def excess(epsilon: float) -> float:
-        return math.log(max(shuffled_delta(records, p, alpha, epsilon), 1e-300) / delta)
+        return math.log(max(shuffled_delta(records, p, alpha, epsilon), math.ulp(0.0)) / delta)
 
     epsilon = float(optimize.brentq(excess, 0.0, most, xtol=1e-12, rtol=1e-10))
     step = 1e-10
@@ -97,7 +100,7 @@ def variation_of_retentions(retentions: Sequence[float], sizes: Sequence[int]) -
 
 def alpha_from_variation(ratio: Fraction | float, variation: float) -> float:
     """alpha = beta/(p-1), with beta never above what p alone allows, (p-1)/(p+1). Larger is the safe side."""
-    p = float(ratio)
+    p = float_down(Fraction(ratio))
     return min(variation / (p - 1), 1 / (p + 1)) if p > 1 else 0.0
 
 
