@@ -162,11 +162,11 @@ class RetentionMethod:
     def plan_from(self, certificate: Certificate) -> RandomisedPlan:
         statement = certificate.mechanism
         try:
-            mechanism = mechanism_from_json(statement["law"])
+            mechanism = mechanism_from_json(_in_order(statement["law"], certificate.attributes))
             delta, candidates = float(statement["delta"]), statement["candidates"]
             if not 0 < delta < 1 or not (candidates is None or int(candidates) >= certificate.records):
                 raise ValueError
-        except (KeyError, TypeError, ValueError, OverflowError, MatrixError):
+        except (KeyError, TypeError, ValueError, AttributeError, OverflowError, MatrixError):
             raise BundleError("The certificate must state its law in integers", "something else") from None
         coded = {a.name: a.coded.size for a in certificate.attributes if not a.raw}
         if coded != mechanism.sizes:
@@ -201,6 +201,16 @@ class MatrixMethod(RetentionMethod):
         mechanism = Product(channels)
         _check_promise(recipe, mechanism, circumstances)
         return mechanism
+
+
+def _in_order(law: Mapping[str, Any], attributes: tuple[Attribute, ...]) -> dict[str, Any]:
+    """The law with its columns as the table has them: JSON sorted them, and sums of floats feel their order."""
+    place = {a.name: i for i, a in enumerate(attributes)}
+    found = dict(law)
+    for key in ("channels", "sizes"):
+        if key in found:
+            found[key] = dict(sorted(found[key].items(), key=lambda item: place.get(item[0], len(place))))
+    return found
 
 
 def _circumstances(recipe: Recipe, attributes: tuple[Attribute, ...], table: Table | None) -> Circumstances:

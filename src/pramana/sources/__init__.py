@@ -1,7 +1,7 @@
 """CSV, Parquet and data frames to small unsigned integer codes, and back."""
 
 from pramana.sources.codes import decode, domain_from_data, encode, has_missing
-from pramana.sources.table import SUFFIXES, Source, Table
+from pramana.sources.table import SUFFIXES, Source, Table, is_bytes
 from pramana.sources.write import FILE_NAMES, digest_of_written, raw_column, read_published, write_table
 
 __all__ = [
@@ -14,6 +14,7 @@ __all__ = [
     "domain_from_data",
     "encode",
     "has_missing",
+    "is_bytes",
     "raw_column",
     "read_published",
     "write_table",

@@ -249,8 +249,25 @@ def _from_frame(frame: Any, wanted: Sequence[str] | None) -> Table:
 
 
 def _checked(table: pa.Table, names: list[str]) -> Table:
+    columns = {}
     for name in names:
-        kind = table.schema.field(name).type
+        column = table.column(name)
+        kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
         if pa.types.is_nested(kind):
             raise SourceError(f"The column {name!r} must hold single values", "nested ones")
-    return Table({name: table.column(name) for name in names}, table.num_rows)
+        if not any(is_kind(kind) for is_kind in _KINDS):
+            raise SourceError(f"The column {name!r} must hold texts, numbers, dates or truth values", "others")
+        columns[name] = column.cast(pa.large_string()) if pa.types.is_string_view(column.type) else column
+    return Table(columns, table.num_rows)
+
+
+def is_bytes(kind: pa.DataType) -> bool:
+    """Whether values are bytes that need not be text."""
+    return bool(pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_fixed_size_binary(kind))
+
+
+_KINDS = (
+    pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view, pa.types.is_integer,
+    pa.types.is_floating, pa.types.is_decimal, pa.types.is_boolean, pa.types.is_date, pa.types.is_time,
+    pa.types.is_timestamp, pa.types.is_duration, pa.types.is_null, is_bytes,
+)  # fmt: skip

@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 
+from pramana.errors import SourceError
 from pramana.sources.table import Table
 
 ROW_GROUP = 1 << 20
@@ -25,11 +26,23 @@ FILE_NAMES = {"parquet": "data.parquet", "csv": "data.csv"}
 def raw_column(column: pa.ChunkedArray, order: pa.Array | None) -> pa.ChunkedArray:
     """A column that passes unchanged, in published order and free of the source's dictionary."""
     plain = column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
+    try:
+        plain.validate(full=True)
+    except pa.ArrowException:
+        raise SourceError("A text that is released unchanged must be text", "bytes that are not UTF-8") from None
     return plain if order is None else plain.take(order)
 
 
 def write_table(table: pa.Table, path: Path | BinaryIO, format: str) -> None:  # noqa: A002 - the recipe's word
-    clean = table.replace_schema_metadata(None)
+    try:
+        _write(table.replace_schema_metadata(None), path, format)
+    except pa.ArrowException:
+        raise SourceError(
+            f"Every value must be one that {format} can hold", "others", "Choose the other format in [output]."
+        ) from None
+
+
+def _write(clean: pa.Table, path: Path | BinaryIO, format: str) -> None:  # noqa: A002
     if format == "csv":
         pacsv.write_csv(_as_text(clean), path, pacsv.WriteOptions(quoting_style="needed"))
         return
