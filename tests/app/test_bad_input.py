@@ -407,9 +407,8 @@ def test_command_lines_that_cannot_be(refused: Refused, arguments: str) -> None:
         "guarantee --records 100 --domains 2 --retention 0",
         "guarantee --records 100 --domains 2 --retention 1",
         "guarantee --records 100 --domains 2 --retention .3 --delta 1e-320",
-        "guarantee --records 4294967295 --domains 2,5 --retention .3",
-        f"guarantee --records 100 --domains {','.join(['1000'] * 200)} --retention .999",
-        f"guarantee --records 100 --domains {','.join(['1000'] * 200)} --retention .999 --coin record",
+        f"guarantee --records 100 --domains {','.join(['1000'] * 40)} --retention .999",
+        f"guarantee --records 100 --domains {','.join(['1000'] * 40)} --retention .999 --coin record",
         "calibrate --records 100 --domains 2,5 --epsilon 1000",
         "calibrate --records 100 --domains 2,5 --epsilon 1/3",
     ],
@@ -476,7 +475,7 @@ def test_a_process_says_one_line_and_exits_2(desk: Path) -> None:
 def test_a_full_standard_output_is_no_traceback(desk: Path) -> None:
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(
-            [sys.executable, "-m", "pramana", *"guarantee --records 9 --domains 2 --retention .1".split()],
+            [sys.executable, "-m", "pramana", "key", "new", "k"],
             stdout=full, stderr=subprocess.PIPE, text=True, timeout=60, check=False, cwd=desk,
         )  # fmt: skip
     assert done.returncode == 2
