@@ -8,13 +8,13 @@ Statements and proofs: identification.md. `weights` are rows of integers out of 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pramana.theory import identification, pk
+from pramana.theory import identification, outcome_search, pk
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -22,6 +22,8 @@ ONE = identification.ONE
 
 WORK = 1e8  # additions that an exact enumeration of outcomes may take
 TAIL = 1e-9  # outcomes of this total probability may be left out of a bound, which then says so
+_SEARCH = 2e4  # additions a search for the worst outcome takes, times the cube of the block's size
+_PROTECTED = 0.9  # only categories whose risk the block lowers by a tenth are worth that search
 _EXACT_BLOCK = 4  # blocks up to this size are bounded in rationals, larger ones in floats rounded up
 _LARGEST_BLOCK = 64  # past this size only the block's Pk bound is taken
 _ROOM = 1e-9
@@ -31,12 +33,14 @@ _ROOM = 1e-9
 class OutcomeRisk:
     """The largest chance of a correct match over outcomes; `exact`, or else an upper bound.
 
-    `left_out` is the total probability of outcomes it does not speak of: zero, or at most TAIL.
+    `left_out` is the total probability of outcomes it does not speak of: zero, or at most TAIL. `found` is the
+    chance at an outcome that a search met: the largest lies between it and `value`.
     """
 
     value: Fraction
     exact: bool
     left_out: float = 0.0
+    found: float | None = None
 
 
 def largest_risk_all_counts(weights: Integers, counts: Integers, target: int) -> OutcomeRisk:
@@ -59,7 +63,16 @@ def largest_risks_all_counts(
     if len(counts) > _LARGEST_BLOCK:
         return [OutcomeRisk(_pk_bound(weights, counts), False)] * len(places)
     fewest = None if (weights > 0).all() else _fewest(weights / ONE, counts, TAIL / len(counts))
-    return [OutcomeRisk(*bounded_risk(weights, counts, place, fewest)) for place in places]
+    bounds = [OutcomeRisk(*bounded_risk(weights, counts, place, fewest)) for place in places]
+    law = outcome_search.one_law_of(weights / ONE) if _SEARCH * len(counts) ** 3 <= work else None
+    if law is None:
+        return bounds
+    return [
+        replace(bound, found=outcome_search.worst_found(law, counts, place)[0])
+        if bound.value * int(counts[place]) < _PROTECTED
+        else bound
+        for bound, place in zip(bounds, places, strict=True)
+    ]
 
 
 def _of_pair(weights: Integers, counts: Integers, target: int) -> Fraction:
