@@ -159,6 +159,8 @@ def _possible(matrix: Floats | Integers, counts: Integers) -> NDArray[np.intp]:
 def outcomes_work(counts: Integers) -> float:
     """Additions an enumeration takes: every record times every category times every outcome."""
     records, size = int(counts.sum()), len(counts)
+    if (size - 1) * math.log(records + 1) > 100:
+        return math.inf
     return float(records) * size * math.pow(records + 1, size - 1)
 
 

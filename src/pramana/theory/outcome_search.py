@@ -2,7 +2,7 @@
 
 `every_count.bounded_risk` says how bad an outcome can be at most; this finds one that is nearly as bad. It works
 for matrices in which whoever moves chooses the new category by one law for all: p_ij = a_i q_j off the diagonal,
-as in inverse-frequency blocks (a_i = k theta/((k-1) T_i), q = 1/k) and in pools. Then movers u_i and arrivals v_i are
+as in inverse-frequency blocks (a_i = k theta/((k-1) T_i), q = 1/k) and in pools. Movers u_i and arrivals v_i give
 
     P(S = T + d) = sum_m m! [z^m] prod_i sum_u Bin(u; T_i, a_i) q_i^(u+d_i)/(u+d_i)! z^u,
 
