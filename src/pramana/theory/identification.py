@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 import numpy as np
+import scipy  # its parts load when first used
 from numpy.typing import ArrayLike, NDArray
-from scipy import optimize, signal
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -176,7 +176,7 @@ def _law(odds: Floats, counts: Integers) -> tuple[int, Floats, float]:
         if len(law) * len(part) <= _DIRECT:
             law = np.convolve(law, part)
         else:
-            law, least = np.maximum(signal.fftconvolve(law, part), 0.0), 1e-4
+            law, least = np.maximum(scipy.signal.fftconvolve(law, part), 0.0), 1e-4
         law /= law.max()
         first += start
     return first, law, least
@@ -328,7 +328,7 @@ def _tilt(odds: Floats, counts: Integers, aim: float) -> float:
     total = float(counts.sum())
     centre = math.log(aim / (total - aim))  # with every odds at the largest or the smallest, exact
     low, high = centre - math.log(float(odds.max())) - 1, centre - math.log(float(odds.min())) + 1
-    return math.exp(float(optimize.brentq(excess, low, high, xtol=1e-6)))
+    return math.exp(float(scipy.optimize.brentq(excess, low, high, xtol=1e-6)))
 
 
 def _binomial(trials: int, odds: float) -> tuple[int, Floats]:
