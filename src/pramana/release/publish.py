@@ -13,7 +13,7 @@ from pramana.errors import RecipeError
 from pramana.randomness import Key
 from pramana.release.certificate import Certificate, read_signing_key
 from pramana.release.contents import Materials, page_of
-from pramana.release.folder import check_new, whole_folder
+from pramana.release.folder import check_new, sweep, whole_folder
 from pramana.release.invariant import InvariantMethod
 from pramana.release.method import Method, Plan, Published
 from pramana.release.randomised import MatrixMethod, RetentionMethod
@@ -74,6 +74,7 @@ def release(
         recipe = Recipe.read(recipe)
     out = Path(out)
     check_new(out)
+    sweep(out)
     secret, key_file = _key_for(out, key, seed)
     signing = None if sign is None else read_signing_key(sign)
     method = method_of(recipe.method)
@@ -83,13 +84,11 @@ def release(
     plan = method.plan(recipe, table)
     published = plan.run(table, secret, LocalEngine(threads), progress, show_values)
     progress("writing", 0, 1)
-    with whole_folder(out) as folder:
+    with whole_folder(out, secret, key_file) as folder:
         certificate = _write(folder, recipe, source, plan, published, secret)
         if signing is not None:
             certificate = certificate.signed(signing)
         (folder / "certificate.json").write_text(certificate.text(), "utf-8")
-        if key_file is not None:  # before the bundle appears, so that no bundle is ever without its key
-            secret.write(key_file)
     return Released(out, certificate, key_file)
 
 
@@ -101,7 +100,7 @@ def _key_for(out: Path, key: Key | str | Path | None, seed: int | None) -> tuple
         return Key.from_seed(seed), None
     if key is None:
         place = out.absolute().with_name(out.name + ".key")
-        if place.exists():
+        if place.exists() or place.is_symlink():
             raise RecipeError(
                 f"The key file {place} must not exist yet",
                 "an existing one",

@@ -1,6 +1,6 @@
 """Pure functions on numbers: one module per paper, with its symbols, statements and corrections beside it."""
 
-from pramana.theory import every_count, identification, pk, rounding, shuffling
+from pramana.theory import every_count, identification, outcome_search, pk, rounding, shuffling
 from pramana.theory.guarantee import (
     ANY_TABLE,
     THIS_TABLE,
@@ -27,6 +27,7 @@ __all__ = [
     "Statement",
     "every_count",
     "identification",
+    "outcome_search",
     "pk",
     "rounding",
     "shuffling",
