@@ -7,7 +7,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import brentq
 
 from pramana.errors import InputError
 from pramana.estimate.inversion import DEFAULT_CONFIDENCE, quantile, to_simplex
@@ -136,6 +135,8 @@ def profile_interval(
     table: PublishedTable, cell: tuple[int, ...], confidence: float = DEFAULT_CONFIDENCE
 ) -> tuple[float, float]:
     """Every count of one cell that the likelihood, the other cells fitted around it, does not reject."""
+    from scipy.optimize import brentq
+
     limit = quantile(confidence) ** 2 / 2
     best = fit(table, gap=_PROFILE_GAP)
     peak, total = float(best.values[cell]), table.total

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
@@ -9,7 +10,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtr
 
 from pramana.errors import InputError
 from pramana.estimate.axis import Axis
@@ -216,7 +216,7 @@ class Study:
         difference = plain[0] - plain[1]
         error = float(np.sqrt(max(variances[0, 0] + variances[1, 1] - 2 * variances[0, 1], 0.0)))
         half = quantile(confidence) * error
-        p_value = 2 * float(ndtr(-abs(difference) / error)) if error > 0 else float(difference == 0)
+        p_value = math.erfc(abs(difference) / error / math.sqrt(2)) if error > 0 else float(difference == 0)
         least, most = _Ratio(of, None).range()
         shown = _within(difference, difference - half, difference + half, least - most, most - least)
         return Comparison(measures[0], measures[1], shown, p_value)
