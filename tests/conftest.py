@@ -8,8 +8,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from pramana.app.main import run
+
+# Property tests draw the same examples every time: a verdict never depends on the day it is asked for.
+settings.register_profile("same every time", derandomize=True, deadline=None)
+settings.load_profile("same every time")
 
 RECIPE = """\
 [source]

@@ -20,7 +20,7 @@ import numpy as np
 from pramana.errors import MatrixError
 from pramana.mechanisms.channel import Channel, Retention, channel_from_json, check_size
 from pramana.randomness import ONE, Codes, Stream, retain_joint
-from pramana.theory import shuffling
+from pramana.theory import rounding, shuffling
 
 Columns = Mapping[str, Codes]
 StreamOf = Callable[[str, str], Stream]  # (purpose, column) -> the stream to read
@@ -44,8 +44,8 @@ class Mechanism(Protocol):
         """AR of the whole record: a lower bound, exact for the cases pk.md names."""
 
     @property
-    def shuffling_alpha(self) -> float:
-        """alpha of the shuffling bound (theory/shuffling.py), never too small."""
+    def blanket(self) -> shuffling.Blanket | None:
+        """What all records share, for the shuffling bound; None where the likelihood ratio is infinite."""
 
     def retentions(self) -> list[float]:
         """What `calibrate` and `guarantee` print."""
@@ -83,16 +83,18 @@ class Product:
         return math.prod((c.anonymity_ratio for c in self.channels.values()), start=Fraction(1))
 
     @cached_property
-    def shuffling_alpha(self) -> float:
+    def blanket(self) -> shuffling.Blanket | None:
         ratio = self.likelihood_ratio
         if ratio is None:
-            return 0.0
-        channels = list(self.channels.values())
+            return None
+        # In order of name, as a certificate is read back: a sum of floats depends on its order.
+        channels = [self.channels[name] for name in sorted(self.channels)]
+        known = None
         if all(isinstance(c, Retention) for c in channels):
-            variation = shuffling.variation_of_retentions(self.retentions(), [c.size for c in channels])
-        else:
-            variation = 1 - math.prod(float(1 - c.total_variation) for c in channels) * (1 - 1e-12)
-        return shuffling.alpha_from_variation(ratio, variation)
+            known = shuffling.blanket_of_retentions(
+                [float(_retention(c)) for c in channels], [c.size for c in channels]
+            )
+        return known or shuffling.blanket_of_ratio(rounding.float_up(ratio))
 
     def retentions(self) -> list[float]:
         return [float(_retention(channel)) for channel in self.channels.values()]
@@ -166,11 +168,11 @@ class RecordRetention:
         return Fraction(0) if ratio is None else 1 / ratio**2
 
     @property
-    def shuffling_alpha(self) -> float:
-        ratio = self.likelihood_ratio
-        if ratio is None:
-            return 0.0
-        return shuffling.alpha_from_variation(ratio, float(self.retention))
+    def blanket(self) -> shuffling.Blanket | None:
+        """A retention over the joint domain; that redraws miss uniformity by 2^-64 is within its rounding room."""
+        if self.likelihood_ratio is None:
+            return None
+        return shuffling.blanket_of_retentions([float(self.retention)], [math.prod(self.domains.values())])
 
     def retentions(self) -> list[float]:
         return [float(self.retention)]
@@ -194,9 +196,13 @@ def mechanism_from_json(statement: Mapping[str, Any]) -> Mechanism:
         if statement["coin"] == "record":
             sizes = {str(n): int(v) for n, v in statement["sizes"].items()}
             return RecordRetention(sizes, int(statement["bound"]))
+        if statement["coin"] == "exchange":
+            from pramana.mechanisms.exchange import Exchange
+
+            return Exchange.from_json(statement)
     except (KeyError, TypeError, ValueError, AttributeError):
         pass
-    raise MatrixError("A mechanism must be stated with its coin, attribute or record, and its integers")
+    raise MatrixError("A mechanism must be stated with its coin (attribute, record or exchange) and its integers")
 
 
 def digest_of(mechanism: Mechanism) -> str:

@@ -12,14 +12,20 @@ from pramana.engines import LocalEngine, Progress, no_progress
 from pramana.errors import RecipeError
 from pramana.randomness import Key
 from pramana.release.certificate import Certificate, read_signing_key
+from pramana.release.contents import Materials, page_of
 from pramana.release.folder import check_new, sweep, whole_folder
+from pramana.release.invariant import InvariantMethod
 from pramana.release.method import Method, Plan, Published
 from pramana.release.randomised import MatrixMethod, RetentionMethod
-from pramana.report import report_page
+from pramana.report import html_of
 from pramana.schema import Recipe
 from pramana.sources import FILE_NAMES, Source, write_table
 
-METHODS: dict[str, Method] = {"retention": RetentionMethod(), "matrix": MatrixMethod()}
+METHODS: dict[str, Method] = {
+    "retention": RetentionMethod(),
+    "matrix": MatrixMethod(),
+    "invariant": InvariantMethod(),
+}
 
 
 @dataclass(frozen=True)
@@ -128,8 +134,9 @@ def _write(
         content=published.content,
         dataset=plan.dataset,
     )
-    page = report_page(certificate.to_json(), {n: m.tolist() for n, m in published.marginals.items()})
-    (folder / "report.html").write_text(page, "utf-8")
+    law = getattr(plan, "mechanism", None)
+    page = page_of(Materials(certificate, law, published.marginals, recipe.tables))
+    (folder / "report.html").write_text(html_of(page), "utf-8")
     files = {path.name: file_entry(path) for path in sorted(folder.iterdir())}
     return Certificate.from_json({**certificate.to_json(), "files": files})
 

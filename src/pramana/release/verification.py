@@ -160,6 +160,7 @@ def _remade(
         return [*checks, Check("source", False, f"another table: {error}")]
     same = published.commitment == certificate.source.get("commitment")
     checks.append(Check("source", same, "the table that was released" if same else "another table"))
+    checks += [Check(*found) for found in published.checks]
     name = FILE_NAMES[certificate.output]
     if digest_of_written(published.table, certificate.output) == certificate.files[name]["sha256"]:
         checks.append(Check("made again", True, "byte for byte"))

@@ -143,7 +143,7 @@ def _encode_dictionary(chunk: pa.DictionaryArray, domain: Domain, out: Codes) ->
     if indices.null_count:  # one slot past the end serves the nulls
         wide = indices if len(labels) < 1 << (indices.type.bit_width - 1) else indices.cast(pa.int64())
         indices = wide.fill_null(len(labels))
-    places = indices.to_numpy(zero_copy_only=False)
+    places: Any = np.from_dlpack(indices)  # to_numpy would load pandas where it is installed
     np.take(np.array([code or 0 for code in codes] + [0], out.dtype), places, out=out, mode="clip")
     unknown = np.array([code is None for code in codes] + [False])
     empty = np.array([label == "" for label in labels] + [True])
