@@ -11,8 +11,8 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from tests.conftest import PEOPLE, RECIPE, Refused, snapshot
 
-from conftest import PEOPLE, RECIPE, Refused, snapshot
 from pramana.app.main import run
 
 RELEASE = ("release", "recipe.toml", "--out", "out")

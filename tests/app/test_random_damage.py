@@ -11,8 +11,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
+from tests.conftest import PEOPLE, RECIPE
 
-from conftest import PEOPLE, RECIPE
 from pramana.app.main import run
 
 BOUNDED = settings(max_examples=60, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))

@@ -10,9 +10,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from tests.conftest import RECIPE
 
 import pramana
-from conftest import RECIPE
 from pramana import LocalEngine, Recipe, release
 from pramana.randomness import Key, shuffled_order
 from pramana.release.publish import method_of
