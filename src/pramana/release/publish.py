@@ -73,8 +73,8 @@ def release(
     if not isinstance(recipe, Recipe):
         recipe = Recipe.read(recipe)
     out = Path(out)
-    check_new(out)
     sweep(out)
+    check_new(out)
     secret, key_file = _key_for(out, key, seed)
     signing = None if sign is None else read_signing_key(sign)
     method = method_of(recipe.method)
