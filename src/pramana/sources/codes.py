@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -33,12 +35,23 @@ def has_missing(column: pa.ChunkedArray) -> bool:
 def domain_from_data(column: pa.ChunkedArray) -> Domain:
     """The values that occur, sorted so that their order tells nothing of the rows' order."""
     numbers = pa.types.is_integer(column.type) or pa.types.is_floating(column.type)
-    values = pc.unique(_plain(column)).to_pylist()
+    with _readable():
+        values = pc.unique(_plain(column)).to_pylist()
     labels = {label_of(v): v for v in values if label_of(v) != ""}
     if not labels:
         raise SchemaError("A column whose domain is read from the data must have values", "only missing ones")
     ordered = sorted(labels, key=lambda label: labels[label]) if numbers else sorted(labels)
     return Domain(tuple(ordered), "from-data")
+
+
+@contextlib.contextmanager
+def _readable(name: str | None = None) -> Iterator[None]:
+    """Bytes that are no text, times no calendar has, kinds Arrow cannot compare: their errors quote values."""
+    try:
+        yield
+    except (pa.ArrowException, ValueError, OverflowError, TypeError):
+        column = "Every column" if name is None else f"The column {name!r}"
+        raise SourceError(f"{column} must hold texts, numbers, dates or truth values", "others") from None
 
 
 def encode(column: pa.ChunkedArray, domain: Domain, name: str, show: bool = False) -> Codes:
@@ -48,7 +61,8 @@ def encode(column: pa.ChunkedArray, domain: Domain, name: str, show: bool = Fals
     for chunk in column.chunks:
         part = out[start : start + len(chunk)]
         start += len(chunk)
-        faults = _encode_chunk(chunk, domain, part)
+        with _readable(name):
+            faults = _encode_chunk(chunk, domain, part)
         if faults is None:
             continue
         unexpected += int((faults == _MISSING).sum())
