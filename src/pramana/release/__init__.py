@@ -5,6 +5,7 @@ from pramana.release.bundle import Bundle
 from pramana.release.certificate import Certificate, make_signing_key
 from pramana.release.matrix_file import read_matrix
 from pramana.release.method import Method, Plan, Published
+from pramana.release.planning import Outlook, plan
 from pramana.release.publish import METHODS, Released, method_of, release
 from pramana.release.randomised import RandomisedPlan
 from pramana.release.record import plan_for_records, randomise_record
@@ -17,6 +18,7 @@ __all__ = [
     "Certificate",
     "Check",
     "Method",
+    "Outlook",
     "Plan",
     "Published",
     "RandomisedPlan",
@@ -26,6 +28,7 @@ __all__ = [
     "make_signing_key",
     "method_of",
     "open_study",
+    "plan",
     "plan_for_records",
     "randomise_record",
     "read_matrix",

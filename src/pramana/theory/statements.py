@@ -27,6 +27,7 @@ PAPERS = {
 }
 
 _PK = "tests/theory/test_pk.py::"
+_INVERSION = "tests/estimate/test_inversion.py::"
 _SHUFFLING = "tests/theory/test_shuffling.py::"
 
 PAPER_1 = (
@@ -113,6 +114,41 @@ PAPER_1 = (
         "delta <= P(N < N0) + E[(L_1+...+L_N0)+]/N0, the privacy blanket",
         "theory:shuffling.shuffled_epsilon",
         _SHUFFLING + "test_a_coin_per_attribute_is_bounded_over_all_pairs",
+    ),
+    Statement(
+        1,
+        "Section 5, reconstruction",
+        "x = (y - (1-rho)*mean over the axis)/rho, axis by axis; any matrix by its inverse",
+        "estimate:invert",
+        _INVERSION + "test_every_operation_agrees_with_the_whole_matrix",
+    ),
+    Statement(
+        1,
+        "Variance of a cell (extension)",
+        "sum_z y_z g_v(z)^2 - x_v, unbiased; of sums of cells with their covariances",
+        "estimate:linear",
+        _INVERSION + "test_filtered_cells_agree_with_sums_of_covariances",
+    ),
+    Statement(
+        1,
+        "Variance under one coin per record (extension)",
+        "n(h-1) over the joint domain: 16.9n instead of 521.9n in the paper's example",
+        "theory:pk.variance_factor",
+        _INVERSION + "test_the_record_coin_has_the_variance_of_the_sheet",
+    ),
+    Statement(
+        1,
+        "Maximum likelihood (extension)",
+        "x <- x*A(y/(A^T x)) climbs to the maximum; total*(max D - 1) bounds what is left",
+        "estimate:fit",
+        "tests/estimate/test_likelihood.py::test_the_fit_is_the_maximum_that_a_general_optimiser_finds",
+    ),
+    Statement(
+        1,
+        "Section 5, Figures 2 to 4",
+        "L1 error and epsilon by records, attributes and k on the generated census",
+        "experiments:run_experiment",
+        "tests/experiments/test_pk.py::test_the_published_figure_2_has_em_below_the_papers_method_in_every_row",
     ),
 )
 
