@@ -14,6 +14,10 @@ def kernel(module: str) -> Extension:
 
 
 setup(
-    ext_modules=[kernel("pramana.randomness._kernels"), kernel("pramana.generalize._classes")],
+    ext_modules=[
+        kernel("pramana.randomness._kernels"),
+        kernel("pramana.generalize._classes"),
+        kernel("pramana.generalize._partition"),
+    ],
     options={"bdist_wheel": {"py_limited_api": "cp311"}},
 )

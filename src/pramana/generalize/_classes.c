@@ -318,12 +318,67 @@ done:
     return result;
 }
 
+/* ------------------------------------------------------------------ draw
+ * Row i of class c gets the value whose share of the class's weight holds floor(r * total / 2^62), r the upper 62
+ * bits of its word: an exact integer law, the nearest there is to weight / total. Cumulative weights run within a
+ * class; class c's cells are first[c] .. first[c+1]. */
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+#define LITTLE(x) __builtin_bswap64(x)
+#else
+#define LITTLE(x) (x)
+#endif
+
+static PyObject *draw(PyObject *self, PyObject *args) {
+    (void)self;
+    PyObject *words_o, *class_o, *first_o, *upto_o, *values_o, *out_o;
+    if (!PyArg_ParseTuple(args, "OOOOOO", &words_o, &class_o, &first_o, &upto_o, &values_o, &out_o)) return NULL;
+    Buf words = {.held = 0}, class_of = {.held = 0}, first = {.held = 0}, upto = {.held = 0}, values = {.held = 0},
+        out = {.held = 0};
+    PyObject *result = NULL;
+    if (take(words_o, &words, 8, 0, "words") || take(class_o, &class_of, 4, 0, "class_of") ||
+        take(first_o, &first, 8, 0, "first") || take(upto_o, &upto, 8, 0, "upto") ||
+        take(values_o, &values, 4, 0, "values") || take(out_o, &out, 4, 1, "out"))
+        goto done;
+    Py_ssize_t n = out.view.len / 4, classes = first.view.len / 8 - 1, cells = values.view.len / 4;
+    const int64_t *start = first.view.buf, *sum = upto.view.buf;
+    const uint32_t *row = class_of.view.buf, *value = values.view.buf;
+    int bad = words.view.len / 8 != n || class_of.view.len / 4 != n || classes < 0 || upto.view.len / 8 != cells;
+    if (!bad) bad = start[0] < 0 || start[classes] > cells;
+    for (Py_ssize_t c = 0; !bad && c < classes; c++) bad = start[c] >= start[c + 1];
+    for (Py_ssize_t i = 0; !bad && i < n; i++) bad = (Py_ssize_t)row[i] >= classes;
+    if (bad) {
+        wrong("every row must have a word and a class, and every class cells");
+        goto done;
+    }
+    const uint64_t *word = words.view.buf;
+    uint32_t *to = out.view.buf;
+    Py_BEGIN_ALLOW_THREADS
+    for (Py_ssize_t i = 0; i < n; i++) {
+        int64_t low = start[row[i]], high = start[row[i] + 1] - 1;
+        uint64_t r = LITTLE(word[i]) >> 2;
+        int64_t place = (int64_t)(((unsigned __int128)r * (uint64_t)sum[high]) >> 62);
+        while (low < high) {
+            int64_t middle = (low + high) / 2;
+            if (sum[middle] > place) high = middle;
+            else low = middle + 1;
+        }
+        to[i] = value[low];
+    }
+    Py_END_ALLOW_THREADS
+    result = Py_NewRef(Py_None);
+done:
+    drop(&words); drop(&class_of); drop(&first); drop(&upto); drop(&values); drop(&out);
+    return result;
+}
+
 static PyMethodDef methods[] = {
     {"pack", pack, METH_VARARGS, "pack(codes, keys, words, word, shift): write codes into a field of the keys."},
     {"roll", roll, METH_VARARGS,
      "roll(keys, counts, columns, keep, ops, tables, out_keys, out_counts, index): groups of the changed keys."},
     {"tally", tally, METH_VARARGS,
      "tally(keys, words, counts, columns, held, fields, tables, sums): held groups, rows and squares."},
+    {"draw", draw, METH_VARARGS,
+     "draw(words, class_of, first, upto, values, out): one value for each row from its class's cell."},
     {NULL, NULL, 0, NULL}};
 
 static struct PyModuleDef definition = {PyModuleDef_HEAD_INIT, "_classes",
