@@ -1,6 +1,6 @@
 """Keyed streams, exact integer samplers, keyed shuffles."""
 
-from pramana.randomness.key import KEY_BYTES, Key, Stream
+from pramana.randomness.key import KEY_BYTES, Key, Stream, write_new
 from pramana.randomness.samplers import (
     ONE,
     Codes,
@@ -27,4 +27,5 @@ __all__ = [
     "retain_joint",
     "shuffled_order",
     "tag_stream",
+    "write_new",
 ]
