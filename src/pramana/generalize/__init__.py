@@ -32,11 +32,46 @@ from pramana.generalize.conditions import (
     KAnonymous,
     RecursiveDiverse,
 )
+from pramana.generalize.generalised import (
+    ALGORITHMS,
+    Generalised,
+    at_levels,
+    full_domain,
+    grouped_for,
+    multidimensional,
+)
 from pramana.generalize.lattice import Solution, search
 from pramana.generalize.measures import MEASURES, Measure, measure_of
 from pramana.generalize.partition import MODES, Partition, partition
+from pramana.generalize.published import (
+    CLASS,
+    COMPANION,
+    cell_codes,
+    cells_from_column,
+    companion,
+    interval_column,
+    label_column,
+    labels_of,
+    list_column,
+)
 
 __all__ = [
+    "ALGORITHMS",
+    "Generalised",
+    "at_levels",
+    "full_domain",
+    "grouped_for",
+    "multidimensional",
+    "CLASS",
+    "COMPANION",
+    "cell_codes",
+    "cells_from_column",
+    "companion",
+    "interval_column",
+    "label_column",
+    "labels_of",
+    "list_column",
+
     "KINDS",
     "MEASURES",
     "MODES",

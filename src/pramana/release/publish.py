@@ -13,13 +13,18 @@ from pramana.errors import RecipeError
 from pramana.randomness import Key
 from pramana.release.certificate import Certificate, read_signing_key
 from pramana.release.folder import check_new, whole_folder
+from pramana.release.invariant import InvariantMethod
 from pramana.release.method import Method, Plan, Published
 from pramana.release.randomised import MatrixMethod, RetentionMethod
 from pramana.report import report_page
 from pramana.schema import Recipe
 from pramana.sources import FILE_NAMES, Source, write_table
 
-METHODS: dict[str, Method] = {"retention": RetentionMethod(), "matrix": MatrixMethod()}
+METHODS: dict[str, Method] = {
+    "retention": RetentionMethod(),
+    "matrix": MatrixMethod(),
+    "invariant": InvariantMethod(),
+}
 
 
 @dataclass(frozen=True)

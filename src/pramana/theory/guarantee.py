@@ -97,3 +97,98 @@ class CentralPrivacy(Guarantee):
             f"Replacing one person's record changes the probability of any outcome of the shuffled release "
             f"by at most a factor e^{shown_up(self.epsilon)}, up to a probability of {shown_up(self.delta)}."
         )
+
+
+@dataclass(frozen=True)
+class IdentificationBound(Guarantee):
+    """No target is matched with a chance above xi by an intruder who knows its category and sees its count."""
+
+    notion: ClassVar[str] = "identification-bound"
+    xi: float = field(kw_only=True)
+
+    @property
+    def value(self) -> float:
+        return self.xi
+
+    def in_words(self) -> str:
+        return (
+            f"Whoever knows a person's true category and picks one of the records published in it finds that "
+            f"person's record with a chance of at most {self.xi:.6g}, however many records the category shows."
+        )
+
+
+@dataclass(frozen=True)
+class EveryCountBound(Guarantee):
+    """The same against an intruder who sees every published count and may guess any record."""
+
+    notion: ClassVar[str] = "identification-bound-every-count"
+    xi: float = field(kw_only=True)
+    left_out: float = field(default=0.0, kw_only=True)
+
+    @property
+    def value(self) -> float:
+        return self.xi
+
+    def in_words(self) -> str:
+        usual = f", but for outcomes of a total probability of {self.left_out:g}" if self.left_out else ""
+        return (
+            f"Whoever knows a person's true category, sees every published count and guesses as well as can be "
+            f"finds that person's record with a chance of at most {self.xi:.6g}{usual}."
+        )
+
+
+@dataclass(frozen=True)
+class KAnonymity(Guarantee):
+    """Every record of this table shows the same quasi-identifiers as at least k - 1 others."""
+
+    notion: ClassVar[str] = "k-anonymity"
+    k: int = field(kw_only=True)
+
+    @property
+    def value(self) -> int:
+        return self.k
+
+    def in_words(self) -> str:
+        return (
+            f"Every record of this table shows the same quasi-identifiers as at least {self.k - 1} others. This "
+            "says nothing of what an intruder learns from the other columns, and nothing of other tables."
+        )
+
+
+@dataclass(frozen=True)
+class LDiversity(Guarantee):
+    """Every class of this table has enough different sensitive values; `kind` says how that is counted."""
+
+    notion: ClassVar[str] = "l-diversity"
+    attribute: str = field(kw_only=True)
+    kind: str = field(kw_only=True)
+    l: float = field(kw_only=True)  # noqa: E741 - the notion's own name
+    c: float | None = field(default=None, kw_only=True)
+
+    @property
+    def value(self) -> dict[str, Any]:
+        found: dict[str, Any] = {"attribute": self.attribute, "kind": self.kind, "l": self.l}
+        return found if self.c is None else {**found, "c": self.c}
+
+    def in_words(self) -> str:
+        return f"Among records that look alike, {self.attribute} is {self.kind} {self.l:g}-diverse."
+
+
+@dataclass(frozen=True)
+class TCloseness(Guarantee):
+    """In every class of this table a sensitive attribute is distributed nearly as in the whole table."""
+
+    notion: ClassVar[str] = "t-closeness"
+    attribute: str = field(kw_only=True)
+    distance: str = field(kw_only=True)
+    t: float = field(kw_only=True)
+
+    @property
+    def value(self) -> dict[str, Any]:
+        return {"attribute": self.attribute, "distance": self.distance, "t": self.t}
+
+    def in_words(self) -> str:
+        return (
+            f"Among records that look alike, {self.attribute} is distributed as in the whole table, up to a "
+            f"distance ({self.distance}) of {self.t:g}."
+        )
