@@ -123,6 +123,22 @@ class Close:
 
 
 @dataclass(frozen=True)
+class On:
+    """A condition on some columns of the counts: one of several sensitive attributes."""
+
+    condition: Condition
+    columns: range
+
+    @property
+    def anchor(self) -> Condition | None:
+        return self if self.condition.anchor is self.condition else None
+
+    def held(self, counts: Counts) -> Flags:
+        here = slice(self.columns.start, self.columns.stop)
+        return self.condition.held(np.concatenate([counts[:, :1], counts[:, here]], axis=1))
+
+
+@dataclass(frozen=True)
 class All:
     """Every one of several conditions."""
 

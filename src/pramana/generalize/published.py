@@ -79,7 +79,9 @@ def companion(cells: Mapping[str, Cells], leaves: Mapping[str, Sequence[str]]) -
 # ------------------------------------------------------------------ back
 
 
-def cells_from_column(column: Any, leaves: Sequence[str], members: Mapping[str, Sequence[str]]) -> tuple[Cells, Any]:
+def cells_from_column(
+    column: Any, leaves: Sequence[str], members: Mapping[str, Sequence[str]]
+) -> tuple[Cells, Any]:
     """The distinct cells of a published column, and for every row which one it has.
 
     `members`: for a label the leaves it stands for (hierarchy cells only).
@@ -102,9 +104,7 @@ def cells_from_column(column: Any, leaves: Sequence[str], members: Mapping[str, 
     return Cells(len(leaves), order, np.array(values, np.int64), np.array(weights, np.int64)), codes
 
 
-def _entries(
-    cell: Any, leaves: Sequence[str], members: Mapping[str, Sequence[str]]
-) -> list[tuple[str, int]]:
+def _entries(cell: Any, leaves: Sequence[str], members: Mapping[str, Sequence[str]]) -> list[tuple[str, int]]:
     if isinstance(cell, list):
         pairs = [(e["value"], int(e["weight"])) if isinstance(e, dict) else (e, 1) for e in cell]
     elif isinstance(cell, dict):
@@ -119,7 +119,7 @@ def _entries(
 
 
 def cell_codes(column: Any) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
-    """A code for every row such that rows with equal cells, and only those, have equal codes; a row of each code."""
+    """A code for every row, equal where the cells are and only there; and a row of each code."""
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
     if pa.types.is_struct(column.type):

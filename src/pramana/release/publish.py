@@ -13,6 +13,7 @@ from pramana.errors import RecipeError
 from pramana.randomness import Key
 from pramana.release.certificate import Certificate, read_signing_key
 from pramana.release.folder import check_new, whole_folder
+from pramana.release.generalized import GeneralizeMethod
 from pramana.release.invariant import InvariantMethod
 from pramana.release.method import Method, Plan, Published
 from pramana.release.randomised import MatrixMethod, RetentionMethod
@@ -24,6 +25,7 @@ METHODS: dict[str, Method] = {
     "retention": RetentionMethod(),
     "matrix": MatrixMethod(),
     "invariant": InvariantMethod(),
+    "generalize": GeneralizeMethod(),
 }
 
 
