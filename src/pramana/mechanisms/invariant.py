@@ -14,8 +14,8 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike, NDArray
-from scipy import optimize
 
 from pramana.errors import MatrixError
 from pramana.mechanisms.channel import Channel, Dense, Words
@@ -233,7 +233,7 @@ def sinkhorn(counts: ArrayLike, retention: float) -> Dense:
 
     # sum d = s at the root; d^T A d = 1 puts it between 1 and 1/sqrt(q)
     top = 1 / math.sqrt(q)
-    total = float(optimize.brentq(lambda s: math.fsum(scaling(s)) - s, 0.5, top * (1 + 1e-9), xtol=1e-15))
+    total = float(scipy.optimize.brentq(lambda s: math.fsum(scaling(s)) - s, 0.5, top * (1 + 1e-9), xtol=1e-15))
     d = scaling(total)
     flows = t[live].sum() * q * np.outer(d, d)
     return _dense(t, live, flows, unseen=int(live[share.argmax()]))

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike, NDArray
-from scipy import optimize, signal
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -166,7 +166,7 @@ def _law(odds: Floats, counts: Integers) -> tuple[int, Floats]:
     for ratio, count in zip(odds, counts, strict=True):
         start, part = _binomial(int(count), float(ratio))
         direct = len(law) * len(part) <= _DIRECT
-        law = np.convolve(law, part) if direct else np.maximum(signal.fftconvolve(law, part), 0.0)
+        law = np.convolve(law, part) if direct else np.maximum(scipy.signal.fftconvolve(law, part), 0.0)
         law /= law.max()
         first += start
     return first, law
@@ -318,7 +318,7 @@ def _tilt(odds: Floats, counts: Integers, aim: float) -> float:
     total = float(counts.sum())
     centre = math.log(aim / (total - aim))  # with every odds at the largest or the smallest, exact
     low, high = centre - math.log(float(odds.max())) - 1, centre - math.log(float(odds.min())) + 1
-    return math.exp(float(optimize.brentq(excess, low, high, xtol=1e-6)))
+    return math.exp(float(scipy.optimize.brentq(excess, low, high, xtol=1e-6)))
 
 
 def _binomial(trials: int, odds: float) -> tuple[int, Floats]:

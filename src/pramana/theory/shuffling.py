@@ -19,8 +19,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy import fft, optimize, special
 
 from pramana.theory.rounding import float_up
 
@@ -124,7 +124,7 @@ def shuffled_epsilon(records: int, ratio: Fraction | float, blanket: Blanket, de
     low, high = _bracket(excess, _guess(records, blanket), local)
     if high is None:
         return local
-    epsilon = float(optimize.brentq(excess, low, high, xtol=1e-12, rtol=1e-5)) if high > low else high
+    epsilon = float(scipy.optimize.brentq(excess, low, high, xtol=1e-12, rtol=1e-5)) if high > low else high
     while epsilon < local and excess(epsilon) > 0:  # end on the private side
         epsilon = min(local, epsilon * (1 + 1e-5))
     return epsilon
@@ -159,8 +159,8 @@ def _blanket_records(records: int, weight: float, thin: float) -> tuple[int, flo
     low, high = 0, others  # P(X < low) <= thin < P(X < high + 1), where X < 0 is impossible
     while low < high:
         middle = (low + high + 1) // 2
-        low, high = (middle, high) if special.bdtr(middle - 1, others, weight) <= thin else (low, middle - 1)
-    return low, float(special.bdtr(low - 1, others, weight)) * _ROOM if low else 0.0
+        low, high = (middle, high) if scipy.special.bdtr(middle - 1, others, weight) <= thin else (low, middle - 1)
+    return low, float(scipy.special.bdtr(low - 1, others, weight)) * _ROOM if low else 0.0
 
 
 def _mean_over_blanket(values: Floats, blanket: Blanket, records: int) -> float:
@@ -249,8 +249,8 @@ def _added(a: _Law, b: _Law, window: tuple[float, float]) -> _Law:
         coarse = max(a.step, b.step)
         a, b = _regridded(a, coarse), _regridded(b, coarse)
     length = len(a.mass) + len(b.mass) - 1
-    size = fft.next_fast_len(length, real=True)
-    mass = fft.irfft(fft.rfft(a.mass, size) * fft.rfft(b.mass, size), size)[:length]
+    size = scipy.fft.next_fast_len(length, real=True)
+    mass = scipy.fft.irfft(scipy.fft.rfft(a.mass, size) * scipy.fft.rfft(b.mass, size), size)[:length]
     wide = _Law(a.start + b.start, a.step, np.maximum(mass, 0.0))
     return _on_grid(wide.values, wide.mass, *window)
 
