@@ -47,6 +47,7 @@ from pramana.generalize.partition import MODES, Partition, partition
 from pramana.generalize.published import (
     CLASS,
     COMPANION,
+    by_appearance,
     cell_codes,
     cells_from_column,
     companion,
@@ -81,6 +82,7 @@ __all__ = [
     "Risks",
     "Solution",
     "at_levels",
+    "by_appearance",
     "cell_codes",
     "cells_between",
     "cells_from_column",

@@ -31,31 +31,31 @@ def labels_of(ladder: Ladder, names: Sequence[Sequence[str]], pdf: Cells, levels
     return [names[i][int(ladder.maps[i][leaf])] for i, leaf in zip(level, anyone, strict=True)]
 
 
-def label_column(labels: Sequence[str], class_of: NDArray[np.integer]) -> pa.Array:
+def label_column(labels: Sequence[str]) -> pa.Array:
+    """One label for each class; the dictionary is in the labels' order, which tells nothing of the rows."""
     known = {label: code for code, label in enumerate(sorted(set(labels)))}
-    codes = np.array([known[label] for label in labels], np.int32)[class_of]
+    codes = np.array([known[label] for label in labels], np.int32)
     return pa.DictionaryArray.from_arrays(pa.array(codes), pa.array(list(known), pa.string()))
 
 
-def interval_column(cells: Cells, leaves: Sequence[str], class_of: NDArray[np.integer], text: bool) -> pa.Array:
+def interval_column(cells: Cells, leaves: Sequence[str], text: bool) -> pa.Array:
+    """One interval for each class, as a struct or as text."""
     low = [leaves[v] for v in cells.values[cells.first[:-1]]]
     high = [leaves[v] for v in cells.values[cells.first[1:] - 1]]
     if text:
         joined = [a if a == b else f"{a}{BETWEEN}{b}" for a, b in zip(low, high, strict=True)]
-        return label_column(joined, class_of)
-    ends = pa.StructArray.from_arrays([pa.array(low, pa.string()), pa.array(high, pa.string())], ["low", "high"])
-    return ends.take(pa.array(class_of))
+        return label_column(joined)
+    return pa.StructArray.from_arrays([pa.array(low, pa.string()), pa.array(high, pa.string())], ["low", "high"])
 
 
-def list_column(cells: Cells, leaves: Sequence[str], class_of: NDArray[np.integer], weights: bool) -> pa.Array:
-    """A set, or with `weights` a distribution, in every row."""
+def list_column(cells: Cells, leaves: Sequence[str], weights: bool) -> pa.Array:
+    """One set, or with `weights` one distribution, for each class."""
     values = pa.array(leaves, pa.string()).take(pa.array(cells.values))
     if weights:
         entries = pa.StructArray.from_arrays([values, pa.array(cells.weights)], ["value", "weight"])
     else:
         entries = values
-    lists = pa.ListArray.from_arrays(pa.array(cells.first.astype(np.int32)), entries)
-    return lists.take(pa.array(class_of))
+    return pa.ListArray.from_arrays(pa.array(cells.first.astype(np.int32)), entries)
 
 
 def companion(cells: Mapping[str, Cells], leaves: Mapping[str, Sequence[str]]) -> pa.Table:
@@ -119,33 +119,38 @@ def _entries(cell: Any, leaves: Sequence[str], members: Mapping[str, Sequence[st
 
 
 def cell_codes(column: Any) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
-    """A code for every row, equal where the cells are and only there; and a row of each code."""
+    """A code for every row, equal where the cells are and only there, by first appearance; and a row of each."""
+    return by_appearance(_keys(column))
+
+
+def by_appearance(keys: NDArray[Any]) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
+    """Keys numbered in the order they first appear, and where that is."""
+    _, rows, codes = np.unique(keys, return_index=True, return_inverse=True)
+    order = np.argsort(rows)
+    number = np.empty(len(order), np.uint32)
+    number[order] = np.arange(len(order), dtype=np.uint32)
+    return number[codes], rows[order].astype(np.int64)
+
+
+def _keys(column: Any) -> NDArray[np.uint64]:
+    """A 64-bit key of each cell: equal cells agree, and two different lists do with a chance of 2^-64."""
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
     if pa.types.is_struct(column.type):
-        parts = [cell_codes(column.field(i))[0].astype(np.uint64) for i in range(column.type.num_fields)]
         keys = np.zeros(len(column), np.uint64)
-        for part in parts:
-            keys = keys * np.uint64(int(part.max(initial=0)) + 1) + part
-    elif pa.types.is_list(column.type):
-        keys = _list_keys(column)
-    else:
-        encoded = pc.dictionary_encode(column)
-        keys = encoded.indices.to_numpy(zero_copy_only=False).astype(np.uint64)
-    _, rows, codes = np.unique(keys, return_index=True, return_inverse=True)
-    return codes.astype(np.uint32), rows.astype(np.int64)
-
-
-def _list_keys(column: Any) -> NDArray[np.uint64]:
-    """A 64-bit digest of each list: equal lists agree, different ones do but for a chance of some n^2 / 2^64."""
-    flat = column.flatten()
-    entries = cell_codes(flat)[0].astype(np.uint64)
-    lengths = pc.list_value_length(column).to_numpy(zero_copy_only=False).astype(np.int64)
-    first = np.concatenate([[0], np.cumsum(lengths)])
-    place = np.arange(len(entries)) - np.repeat(first[:-1], lengths)
-    mixed = _mix(entries + np.uint64(0x9E3779B97F4A7C15) * (place.astype(np.uint64) + np.uint64(1)))
-    running = np.concatenate([np.zeros(1, np.uint64), np.cumsum(mixed, dtype=np.uint64)])
-    return np.asarray(running[first[1:]] - running[first[:-1]])
+        for i in range(column.type.num_fields):
+            keys = _mix(keys) + _keys(column.field(i))
+        return keys
+    if pa.types.is_list(column.type):
+        lengths = pc.list_value_length(column).to_numpy(zero_copy_only=False).astype(np.int64)
+        first = np.concatenate([[0], np.cumsum(lengths)])
+        place = (np.arange(int(first[-1])) - np.repeat(first[:-1], lengths)).astype(np.uint64)
+        mixed = _mix(_keys(column.flatten()) + np.uint64(0x9E3779B97F4A7C15) * (place + np.uint64(1)))
+        running = np.concatenate([np.zeros(1, np.uint64), np.cumsum(mixed, dtype=np.uint64)])
+        return np.asarray(running[first[1:]] - running[first[:-1]])
+    if pa.types.is_integer(column.type):
+        return np.asarray(column.to_numpy(zero_copy_only=False).astype(np.uint64))
+    return np.asarray(pc.dictionary_encode(column).indices.to_numpy(zero_copy_only=False).astype(np.uint64))
 
 
 def _mix(words: NDArray[np.uint64]) -> NDArray[np.uint64]:

@@ -2,6 +2,7 @@
 
 from pramana.release.bundle import Bundle
 from pramana.release.certificate import Certificate, make_signing_key
+from pramana.release.generalized_read import PublishedCells
 from pramana.release.matrix_file import read_matrix
 from pramana.release.method import Method, Plan, Published
 from pramana.release.publish import METHODS, Released, method_of, release
@@ -17,6 +18,7 @@ __all__ = [
     "Method",
     "Plan",
     "Published",
+    "PublishedCells",
     "RandomisedPlan",
     "Released",
     "Verification",

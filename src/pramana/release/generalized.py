@@ -37,7 +37,7 @@ from pramana.randomness import Codes, Key
 from pramana.release.bundle import Bundle
 from pramana.release.certificate import Certificate
 from pramana.release.generalized_columns import Quasi, Sensitive, quasi_of, sensitive_of
-from pramana.release.generalized_measured import Measured, content_of, examined, measured
+from pramana.release.generalized_measured import Measured, content_by_class, examined, measured
 from pramana.release.generalized_setting import Setting, read_setting
 from pramana.release.method import Published, commitment_to, digest_of_columns
 from pramana.release.resolve import dropped, published
@@ -110,15 +110,24 @@ class GeneralizedPlan:
             order = engine.order(key, f"{self.dataset}\ngeneralize", table.records).astype(np.int64)
         order = order[made.class_of[order] >= 0]
         class_of = made.class_of[order]
-        columns, extra = _columns(self, made, class_of)
+        cells, extra = _columns(self, made)
         places = pa.array(order)
-        for a in self.attributes:
+        columns: dict[str, Any] = {}
+        content: dict[str, Any] = {}
+        for name in [CLASS] if self.by_class else [a.name for a in self.attributes]:
+            if name in cells:
+                content |= content_by_class(name, cells[name], class_of)
+                columns[name] = cells[name].take(pa.array(class_of))
+            else:
+                columns[name] = raw_column(table.column(name), places)
+        for a in self.attributes if self.by_class else ():
             if a.raw:
                 columns[a.name] = raw_column(table.column(a.name), places)
-        names = ([CLASS] if self.by_class else []) + [a.name for a in self.attributes if a.name in columns]
-        found = pa.table({name: columns[name] for name in names})
-        content = digest_of_columns(content_of(found, [q.name for q in self.quasi], self.output))
-        return Published(found, content, commitment, {}, extra)
+        if self.output == "parquet":
+            content |= {a.name: columns[a.name] for a in self.attributes if a.raw}
+        digest = digest_of_columns({name: content[name] for name in sorted(content)})
+        found = pa.table(columns)
+        return Published(found, digest, commitment, {}, extra)
 
 
 def _codes(quasi: Sequence[Quasi], table: Table, show: bool = False) -> dict[str, Codes]:
@@ -178,26 +187,25 @@ def _solve(
     )
 
 
-def _columns(
-    plan: GeneralizedPlan, made: Generalised, class_of: NDArray[np.int32]
-) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The published columns of the quasi-identifiers, and the companion where there is one."""
+def _columns(plan: GeneralizedPlan, made: Generalised) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The published cells by class, and the companion where there is one."""
     kind, text = plan.setting.cells, plan.output == "csv"
-    columns: dict[str, Any] = {}
     cells = made.cells(kind, plan.setting.intermediate)
     if plan.by_class:
         by_name = {q.name: c for q, c in zip(plan.quasi, cells, strict=True)}
         table = companion(by_name, {q.name: q.leaf_labels for q in plan.quasi})
-        columns[CLASS] = pa.array(class_of)
-        return columns, {COMPANION: lambda path: write_table(table, path, "csv")}
+        return {CLASS: pa.array(np.arange(made.classes))}, {
+            COMPANION: lambda path: write_table(table, path, "csv")
+        }
+    columns: dict[str, Any] = {}
     for a, (q, c) in enumerate(zip(plan.quasi, cells, strict=True)):
         if kind == "hierarchy":
             level = made.levels[a] if made.levels is not None else common_levels(q.ladder, made.pdf[a])
-            columns[q.name] = label_column(labels_of(q.ladder, q.labels, made.pdf[a], level), class_of)
+            columns[q.name] = label_column(labels_of(q.ladder, q.labels, made.pdf[a], level))
         elif kind == "interval":
-            columns[q.name] = interval_column(c, q.leaf_labels, class_of, text)
+            columns[q.name] = interval_column(c, q.leaf_labels, text)
         else:
-            columns[q.name] = list_column(c, q.leaf_labels, class_of, kind == "pdf")
+            columns[q.name] = list_column(c, q.leaf_labels, kind == "pdf")
     return columns, {}
 
 
@@ -247,6 +255,8 @@ class GeneralizeMethod:
         secret = _sensitive_codes(sensitive, table)
         made = _solve(setting, quasi, codes, sensitive, secret, None)
         by_class = _goes_by_class(setting, made, recipe.format)
+        if by_class and any(a.name == CLASS for a in attributes):
+            raise RecipeError(f"No column may be called {CLASS!r} where cells go by class", "one that is")
         population = _population(recipe, quasi, made)
         return GeneralizedPlan(
             tuple(attributes),
