@@ -13,11 +13,21 @@ from pramana.estimate.inversion import (
 )
 from pramana.estimate.law import Law, law_of
 from pramana.estimate.likelihood import Fit, fit, profile_interval
+from pramana.estimate.rules import (
+    MIN_CONFIDENCE,
+    Rule,
+    RuleSet,
+    association_rules,
+    class_rules,
+    rule_distance,
+    tree_accuracy,
+)
 from pramana.estimate.study import Comparison, Crosstab, Measure, Study
 from pramana.estimate.table import PublishedTable, check_memory, tabulate
 
 __all__ = [
     "DEFAULT_CONFIDENCE",
+    "MIN_CONFIDENCE",
     "MISSING",
     "Axis",
     "Comparison",
@@ -28,15 +38,21 @@ __all__ = [
     "Law",
     "Measure",
     "PublishedTable",
+    "Rule",
+    "RuleSet",
     "Selection",
     "Study",
+    "association_rules",
     "check_memory",
+    "class_rules",
     "covariance",
     "fit",
     "invert",
     "law_of",
     "linear",
     "profile_interval",
+    "rule_distance",
     "tabulate",
     "to_simplex",
+    "tree_accuracy",
 ]

@@ -109,7 +109,7 @@ def shuffled_delta(records: int, blanket: Blanket, epsilon: float, thin: float =
 
 
 def shuffled_epsilon(records: int, ratio: Fraction | float, blanket: Blanket, delta: float) -> float:
-    """An epsilon, rounded up, at which the shuffled release is (epsilon, delta)-private; never above local."""
+    """The smallest epsilon of four digits at which the release is (epsilon, delta)-private; never above local."""
     if not 0 < delta < 1:
         raise ValueError(f"delta must lie between 0 and 1, got {delta}")
     p = float_up(Fraction(ratio))
@@ -124,10 +124,21 @@ def shuffled_epsilon(records: int, ratio: Fraction | float, blanket: Blanket, de
     low, high = _bracket(excess, _guess(records, blanket), local)
     if high is None:
         return local
-    epsilon = float(scipy.optimize.brentq(excess, low, high, xtol=1e-12, rtol=1e-5)) if high > low else high
-    while epsilon < local and excess(epsilon) > 0:  # end on the private side
-        epsilon = min(local, epsilon * (1 + 1e-5))
-    return epsilon
+    near = float(scipy.optimize.brentq(excess, low, high, xtol=1e-12, rtol=1e-5)) if high > low else high
+    return min(local, _four_digits(near, excess))
+
+
+def _four_digits(near: float, excess: Callable[[float], float]) -> float:
+    """The smallest number of four significant digits that will do: the same on every machine and every day."""
+    if near == 0:
+        return 0.0
+    unit = 10.0 ** (math.floor(math.log10(near)) - 3)
+    steps = math.ceil(near / unit)
+    while excess(float(f"{steps * unit:.4g}")) > 0:
+        steps += 1
+    while excess(float(f"{(steps - 1) * unit:.4g}")) <= 0:
+        steps -= 1
+    return float(f"{steps * unit:.4g}")
 
 
 def _guess(records: int, blanket: Blanket) -> float:
