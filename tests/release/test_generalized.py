@@ -145,6 +145,29 @@ def test_risks_and_the_journalists_population(tmp_path: Path) -> None:
     assert stated["marketer"] == pytest.approx(len(sizes) / 2 / sum(sizes.values()))
 
 
+def test_a_solution_is_applied_to_new_rows(tmp_path: Path) -> None:
+    world(tmp_path)
+    release(recipe(tmp_path, 'k = 6\ncells = "hierarchy"\nsuppression = 0.05'), tmp_path / "first", seed=1)
+    labels = set(shown(tmp_path / "first"))
+    world(tmp_path, rows=300, seed=2)
+    lines = 'k = 4\ncells = "hierarchy"\nsuppression = 0.1\nsolution = "first"'
+    done = release(recipe(tmp_path, lines), tmp_path / "second", seed=1)
+    sizes = Counter(shown(tmp_path / "second"))
+    assert min(sizes.values()) >= 4
+    assert len(set(sizes) & labels) > len(sizes) / 2  # the same levels: mostly the same labels
+    levels = [
+        json.loads((tmp_path / name / "certificate.json").read_text())["mechanism"]["levels"]
+        for name in ("first", "second")
+    ]
+    assert levels[0] == levels[1]
+    assert verify(tmp_path / "second", source=tmp_path / "people.csv", seed=1).valid
+    assert done.records <= 300
+    with pytest.raises(UnreachableError, match="saved levels"):
+        release(recipe(tmp_path, 'k = 40\nsolution = "first"'), tmp_path / "third", seed=1)
+    with pytest.raises(RecipeError, match="incognito"):
+        release(recipe(tmp_path, 'k = 4\nsolution = "first"\nalgorithm = "kl"'), tmp_path / "third", seed=1)
+
+
 def test_a_changed_cell_is_found(tmp_path: Path) -> None:
     world(tmp_path)
     release(recipe(tmp_path, 'k = 5\ncells = "hierarchy"', "csv"), tmp_path / "out", seed=1)

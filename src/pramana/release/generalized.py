@@ -240,10 +240,12 @@ class GeneralizeMethod:
 
     def plan(self, recipe: Recipe, table: Table) -> GeneralizedPlan:
         setting = read_setting(recipe)
+        saved = _saved(recipe, setting)
+        known = {} if saved is None else {q.name: q for q in saved.quasi}
         quasi, sensitive, attributes = [], [], []
         for a in published(recipe):
             if a.role is Role.QUASI_IDENTIFYING:
-                quasi.append(quasi_of(a, table, setting.algorithm))
+                quasi.append(known.get(a.name) or quasi_of(a, table, setting.algorithm))
                 attributes.append(quasi[-1].attribute)
             else:
                 if a.role is Role.SENSITIVE:
@@ -253,7 +255,14 @@ class GeneralizeMethod:
             raise RecipeError("A recipe must have at least one quasi-identifying column", "none")
         codes = _codes(quasi, table)
         secret = _sensitive_codes(sensitive, table)
-        made = _solve(setting, quasi, codes, sensitive, secret, None)
+        levels = None if saved is None else _levels_of(saved, quasi)
+        made = _solve(setting, quasi, codes, sensitive, secret, levels)
+        if made.suppressed > int(setting.suppression * table.records):
+            raise UnreachableError(
+                f"The saved levels must suppress at most {int(setting.suppression * table.records)} of these rows",
+                f"{made.suppressed} in classes that fail the conditions",
+                "Allow more suppression, add rows, or search anew by leaving solution out.",
+            )
         by_class = _goes_by_class(setting, made, recipe.format)
         if by_class and any(a.name == CLASS for a in attributes):
             raise RecipeError(f"No column may be called {CLASS!r} where cells go by class", "one that is")
@@ -294,6 +303,30 @@ class GeneralizeMethod:
             )
         except (KeyError, TypeError, ValueError, IndexError):
             raise BundleError("The certificate must state its generalisation", "something else") from None
+
+
+def _saved(recipe: Recipe, setting: Setting) -> GeneralizedPlan | None:
+    """The full-domain solution of an earlier bundle, to be applied to these rows."""
+    place = recipe.options.get("solution")
+    if place is None:
+        return None
+    if not isinstance(place, str):
+        raise RecipeError("solution must be the folder of an earlier bundle", repr(place))
+    certificate = Bundle.open(recipe.folder / place).certificate
+    if certificate.method != "generalize" or setting.algorithm != "incognito":
+        raise RecipeError(
+            'solution must be a bundle of method "generalize", with algorithm = "incognito"', certificate.method
+        )
+    return GeneralizeMethod().plan_from(certificate)
+
+
+def _levels_of(saved: GeneralizedPlan, quasi: Sequence[Quasi]) -> tuple[int, ...]:
+    if saved.levels is None:
+        raise RecipeError("The solution must have levels", "classes of a multidimensional partition")
+    by_name = dict(zip((q.name for q in saved.quasi), saved.levels, strict=True))
+    if sorted(by_name) != sorted(q.name for q in quasi):
+        raise RecipeError("The solution must be of the same quasi-identifying columns", "others")
+    return tuple(by_name[q.name] for q in quasi)
 
 
 def _goes_by_class(setting: Setting, made: Generalised, output: str) -> bool:

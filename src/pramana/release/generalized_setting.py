@@ -114,7 +114,8 @@ class Setting:
 
 def read_setting(recipe: Recipe) -> Setting:
     options = dict(recipe.options)
-    options.pop("population", None)
+    for key in ("population", "solution"):
+        options.pop(key, None)
     if recipe.k is None or recipe.k != int(recipe.k):
         raise RecipeError('With method "generalize" k must be a whole number', repr(recipe.k))
     for key in ("suppression", "l", "c", "t"):
