@@ -26,11 +26,14 @@ if TYPE_CHECKING:
     from pramana.mechanisms import guarantees_of as guarantees_of
     from pramana.randomness import Key as Key
     from pramana.release import Bundle as Bundle
+    from pramana.release import crosstab as crosstab
     from pramana.release import make_signing_key as make_signing_key
+    from pramana.release import open_study as open_study
     from pramana.release import plan_for_records as plan_for_records
     from pramana.release import randomise_record as randomise_record
     from pramana.release import read_matrix as read_matrix
     from pramana.release import release as release
+    from pramana.release import report as report
     from pramana.release import verify as verify
     from pramana.schema import Hierarchy as Hierarchy
     from pramana.schema import Recipe as Recipe
@@ -49,12 +52,15 @@ _ROOM_OF = {
     "Retention": "mechanisms",
     "Wanted": "calibrate",
     "calibrate": "calibrate",
+    "crosstab": "release",
     "guarantees_of": "mechanisms",
     "make_signing_key": "release",
+    "open_study": "release",
     "plan_for_records": "release",
     "randomise_record": "release",
     "read_matrix": "release",
     "release": "release",
+    "report": "release",
     "verify": "release",
 }
 __all__ = [*_ROOM_OF, "__version__", "datasets"]

@@ -14,18 +14,21 @@ from typing import NoReturn
 import click
 
 from pramana import __version__
-from pramana.errors import PramanaError
+from pramana.errors import PramanaError, one_line
 
 # command -> (module of this room, one line of help)
 COMMANDS = {
     "block": ("identification", "Say how one rare category is protected: theta and the block's size."),
     "calibrate": ("guarantees", "Find the retention that reaches k and/or epsilon."),
+    "compare": ("analysis", "Compare a share or a mean between two groups of a bundle's records."),
+    "crosstab": ("analysis", "Estimate a table of the private data from a bundle, with intervals."),
     "demo": ("demonstration", "Publish a generated census, verify it and reconstruct a table."),
     "experiment": ("experiments", "Reproduce a paper's tables and figures on generated data."),
     "guarantee": ("guarantees", "Say what a retention or a matrix guarantees."),
     "identification": ("identification", "Choose blocks for an attribute and say what two intruders achieve."),
     "key": ("keys", "Make keys: for releases, and for signing certificates."),
     "release": ("releases", "Publish a recipe's table as a bundle."),
+    "report": ("reports", "Write the one-file HTML report of a bundle, with pictures and tables."),
     "theorems": ("theorems", "List what is proved, and where it is computed and tested."),
     "verify": ("releases", "Check a bundle: digests, guarantees and, with source and key, the data."),
 }
@@ -68,13 +71,18 @@ def run(arguments: list[str]) -> int:
         return result if isinstance(result, int) else 0
     except PramanaError as error:
         return _fail(str(error), error.exit_code)
+    except click.exceptions.NoArgsIsHelpError as error:
+        click.echo(error.format_message())
+        return 0
     except click.ClickException as error:
-        return _fail(" ".join(error.format_message().split()), 2)
+        return _fail(error.format_message(), 2)
     except (click.Abort, KeyboardInterrupt):
         return _fail("interrupted; nothing was written", 130)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    except OSError as error:
+        return _fail(f"every file must be usable, got {error.strerror or type(error).__name__}", 2)
     except MemoryError:
         return _fail("this needs more memory than there is", 2)
     except Exception as error:
@@ -85,5 +93,5 @@ def run(arguments: list[str]) -> int:
 
 
 def _fail(message: str, code: int) -> int:
-    click.echo(f"pramana: {message}", err=True)
+    click.echo(f"pramana: {one_line(message)}", err=True)
     return code

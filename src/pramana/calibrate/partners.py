@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
-import scipy
+import scipy  # its parts load when first used
 from numpy.typing import NDArray
 
 from pramana.theory import identification

@@ -56,6 +56,11 @@ def invert(
     return Estimate(values, variances, low, high)
 
 
+def invert_counts(table: PublishedTable) -> Array:
+    """The unbiased estimate alone."""
+    return table.law.inverse(table.counts)
+
+
 def score_interval(values: Array, variances: Array, slope: Array, z: float) -> tuple[Array, Array]:
     """All x with (value - x)^2 <= z^2 * variance(x), the variance taken as linear in x with this slope.
 
@@ -82,10 +87,12 @@ def _split(law: Law, kept: int) -> tuple[Law, Law, Keep | None]:
             first.append(factor)
         elif all(a >= kept for a in factor.axes):
             others.append(factor.moved({a: a - kept for a in factor.axes}))
-        else:
-            assert isinstance(factor, Keep)
-            assert both is None  # only the record coin spans axes, and there is one
+        elif isinstance(factor, Keep) and both is None:
             both = factor
+        else:
+            raise InputError(
+                "Columns that were randomised together must stand together, in the table or in its filter"
+            )
     return Law(law.shape[:kept], tuple(first)), Law(law.shape[kept:], tuple(others)), both
 
 

@@ -18,7 +18,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from pramana.errors import MatrixError
-from pramana.mechanisms.channel import Channel, Retention, channel_from_json
+from pramana.mechanisms.channel import Channel, Retention, channel_from_json, check_size
 from pramana.randomness import ONE, Codes, Stream, retain_joint
 from pramana.theory import rounding, shuffling
 
@@ -87,10 +87,13 @@ class Product:
         ratio = self.likelihood_ratio
         if ratio is None:
             return None
-        channels = list(self.channels.values())
+        # In order of name, as a certificate is read back: a sum of floats depends on its order.
+        channels = [self.channels[name] for name in sorted(self.channels)]
         known = None
         if all(isinstance(c, Retention) for c in channels):
-            known = shuffling.blanket_of_retentions(self.retentions(), [c.size for c in channels])
+            known = shuffling.blanket_of_retentions(
+                [float(_retention(c)) for c in channels], [c.size for c in channels]
+            )
         return known or shuffling.blanket_of_ratio(rounding.float_up(ratio))
 
     def retentions(self) -> list[float]:
@@ -125,6 +128,8 @@ class RecordRetention:
     bound: int
 
     def __post_init__(self) -> None:
+        for size in self.domains.values():
+            check_size(size)
         if not 0 <= self.bound <= ONE:
             raise MatrixError("The record coin must lie between 0 and 2^62", str(self.bound))
 

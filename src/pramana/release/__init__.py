@@ -1,5 +1,6 @@
 """recipe -> plan -> bundle; certificate; verify."""
 
+from pramana.release.analysis import crosstab, open_study
 from pramana.release.bundle import Bundle
 from pramana.release.certificate import Certificate, make_signing_key
 from pramana.release.generalized_read import PublishedCells
@@ -8,6 +9,7 @@ from pramana.release.method import Method, Plan, Published
 from pramana.release.publish import METHODS, Released, method_of, release
 from pramana.release.randomised import RandomisedPlan
 from pramana.release.record import plan_for_records, randomise_record
+from pramana.release.reports import report
 from pramana.release.verification import Check, Verification, verify
 
 __all__ = [
@@ -22,11 +24,14 @@ __all__ = [
     "RandomisedPlan",
     "Released",
     "Verification",
+    "crosstab",
     "make_signing_key",
     "method_of",
+    "open_study",
     "plan_for_records",
     "randomise_record",
     "read_matrix",
     "release",
+    "report",
     "verify",
 ]

@@ -12,12 +12,13 @@ from pramana.engines import LocalEngine, Progress, no_progress
 from pramana.errors import RecipeError
 from pramana.randomness import Key
 from pramana.release.certificate import Certificate, read_signing_key
-from pramana.release.folder import check_new, whole_folder
+from pramana.release.contents import Materials, page_of
+from pramana.release.folder import check_new, sweep, whole_folder
 from pramana.release.generalized import GeneralizeMethod
 from pramana.release.invariant import InvariantMethod
 from pramana.release.method import Method, Plan, Published
 from pramana.release.randomised import MatrixMethod, RetentionMethod
-from pramana.report import report_page
+from pramana.report import html_of
 from pramana.schema import Recipe
 from pramana.sources import FILE_NAMES, Source, write_table
 
@@ -74,6 +75,7 @@ def release(
     if not isinstance(recipe, Recipe):
         recipe = Recipe.read(recipe)
     out = Path(out)
+    sweep(out)
     check_new(out)
     secret, key_file = _key_for(out, key, seed)
     signing = None if sign is None else read_signing_key(sign)
@@ -84,13 +86,11 @@ def release(
     plan = method.plan(recipe, table)
     published = plan.run(table, secret, LocalEngine(threads), progress, show_values)
     progress("writing", 0, 1)
-    with whole_folder(out) as folder:
+    with whole_folder(out, secret, key_file) as folder:
         certificate = _write(folder, recipe, source, plan, published, secret)
         if signing is not None:
             certificate = certificate.signed(signing)
         (folder / "certificate.json").write_text(certificate.text(), "utf-8")
-        if key_file is not None:  # before the bundle appears, so that no bundle is ever without its key
-            secret.write(key_file)
     return Released(out, certificate, key_file)
 
 
@@ -102,7 +102,7 @@ def _key_for(out: Path, key: Key | str | Path | None, seed: int | None) -> tuple
         return Key.from_seed(seed), None
     if key is None:
         place = out.absolute().with_name(out.name + ".key")
-        if place.exists():
+        if place.exists() or place.is_symlink():
             raise RecipeError(
                 f"The key file {place} must not exist yet",
                 "an existing one",
@@ -136,8 +136,9 @@ def _write(
         content=published.content,
         dataset=plan.dataset,
     )
-    page = report_page(certificate.to_json(), {n: m.tolist() for n, m in published.marginals.items()})
-    (folder / "report.html").write_text(page, "utf-8")
+    law = getattr(plan, "mechanism", None)
+    page = page_of(Materials(certificate, law, published.marginals, recipe.tables))
+    (folder / "report.html").write_text(html_of(page), "utf-8")
     files = {path.name: file_entry(path) for path in sorted(folder.iterdir())}
     return Certificate.from_json({**certificate.to_json(), "files": files})
 

@@ -1,6 +1,6 @@
 """Pure functions on numbers: one module per paper, with its symbols, statements and corrections beside it."""
 
-from pramana.theory import every_count, identification, pk, rounding, shuffling
+from pramana.theory import every_count, identification, outcome_search, pk, rounding, shuffling
 from pramana.theory.guarantee import (
     ANY_TABLE,
     THIS_TABLE,
@@ -33,6 +33,7 @@ __all__ = [
     "TCloseness",
     "every_count",
     "identification",
+    "outcome_search",
     "pk",
     "rounding",
     "shuffling",

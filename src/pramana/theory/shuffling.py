@@ -19,10 +19,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
-import scipy
+import scipy  # its parts load when first used
 from numpy.typing import NDArray
 
-from pramana.theory.rounding import float_up
+from pramana.theory.rounding import float_up, log_up
 
 Floats = NDArray[np.float64]
 _CELLS = 1 << 13  # grid points that carry the law of a sum
@@ -31,6 +31,7 @@ _FEW = 64  # records up to which delta is averaged over the number of blanket re
 _CUT = 1e-2  # share of delta given to the chance of a thin blanket
 _BITS = 7  # the number of blanket records is rounded down to this many binary digits
 _SPILL = 128 / _CELLS  # splitting moves mass up to one cell outwards, once for each of some forty additions
+_MOST_RATIO = 1e15  # beyond it the blanket is too thin to hide anyone in any table there is
 _ROOM = 1 + 1e-9  # relative room for float rounding
 _LOST = 1e-13  # absolute room, per unit of the largest likelihood ratio: Fourier rounding and cut tails
 
@@ -115,7 +116,9 @@ def shuffled_epsilon(records: int, ratio: Fraction | float, blanket: Blanket, de
     p = float_up(Fraction(ratio))
     if p <= 1:
         return 0.0
-    local = math.nextafter(math.log(p), math.inf)
+    local = log_up(Fraction(ratio))
+    if p > _MOST_RATIO:
+        return local
     thin = delta * _CUT
 
     def excess(epsilon: float) -> float:
