@@ -16,7 +16,7 @@ import pytest
 from pramana import release, verify
 from pramana.errors import PramanaError, RecipeError, SchemaError, SourceError, UnreachableError
 from pramana.randomness import Key
-from pramana.release import PublishedCells
+from pramana.release import Certificate, PublishedCells
 from pramana.schema import hierarchy_of_intervals, hierarchy_of_tree
 
 NATIONS = {"America": ["Canada", "Peru", "USA"], "Europe": ["Britain", "France", "Italy"]}
@@ -181,7 +181,7 @@ def test_a_changed_cell_is_found(tmp_path: Path) -> None:
     stated = json.loads(place.read_text())
     digest = hashlib.sha256(data.read_bytes()).hexdigest()
     stated["files"]["data.csv"] = {"sha256": digest, "bytes": data.stat().st_size}
-    place.write_text(json.dumps(stated))
+    place.write_text(Certificate.from_json(stated).text())
     assert {"content", "k counted again"} <= {c.name for c in verify(tmp_path / "out").checks if not c.ok}
 
 
