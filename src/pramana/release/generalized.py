@@ -221,8 +221,11 @@ def _warnings(plan: GeneralizedPlan, seeded: bool) -> list[str]:
         found.append(
             "k-anonymity alone does not keep sensitive values apart: a class may have one value only. See l and t."
         )
-    if plan.measured.single_valued:
-        found.append(f"Classes in which every record has the same sensitive value: {plan.measured.single_valued}.")
+    for name, share in plan.measured.inferred.items():
+        found.append(
+            f"Who knows a person's quasi-identifiers can infer their {name} with a confidence of up to {share:.4g}"
+            + (f"; {plan.measured.single_valued} classes have one value only." if share == 1 else ".")
+        )
     if plan.setting.cells == "pdf":
         found.append(
             "The cells tell how often each value occurs in a class. That is no secret under k-anonymity when it "

@@ -45,6 +45,7 @@ class Measured:
     l: Mapping[str, Mapping[str, Any]]  # noqa: E741 - the notion's own name
     t: Mapping[str, float]
     single_valued: int
+    inferred: Mapping[str, float]  # the largest share of one sensitive value in a class
     kl_cost: float
     cost: float | None
     nodes: int | None
@@ -107,6 +108,7 @@ def measured(
     shown = [alike[made.class_of[kept]].astype(np.uint32)]
     secret = [code[kept] for code in codes]
     ls, ts, single = _sensitive_measures(shown, sensitive, secret, setting)
+    inferred = {s.name: _largest_share(shown[0], code) for s, code in zip(sensitive, secret, strict=True)}
     sizes = np.bincount(shown[0]).astype(np.uint32)
     if population is None:
         risks = Risks.of(sizes)
@@ -120,6 +122,7 @@ def measured(
         l=ls,
         t=ts,
         single_valued=single,
+        inferred=inferred,
         kl_cost=float(sum(kl_cost(o, p) for o, p in zip(made.pdf, published, strict=True))),
         cost=made.cost,
         nodes=made.nodes,
@@ -175,6 +178,13 @@ def _single_valued(shown: Sequence[Codes], code: Codes) -> int:
     """Classes in which every record has the same sensitive value."""
     pairs = np.unique(shown[0].astype(np.int64) << 32 | code.astype(np.int64))
     return int((np.bincount(pairs >> 32) == 1).sum())
+
+
+def _largest_share(shown: Codes, code: Codes) -> float:
+    """How sure someone who knows a person's class can be of that person's value, at most; rounded up."""
+    pairs, counts = np.unique(shown.astype(np.int64) << 32 | code.astype(np.int64), return_counts=True)
+    share = float((counts / np.bincount(shown)[pairs >> 32]).max())
+    return min(math.ceil(share * _DIGITS) / _DIGITS, 1.0)
 
 
 # ------------------------------------------------------------------ in the published data
