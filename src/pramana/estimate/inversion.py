@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import ndtri
+import scipy  # its parts load when first used
 
 from pramana.errors import InputError
 from pramana.estimate.law import Array, Keep, Law
@@ -41,7 +41,7 @@ class Selection:
 def quantile(confidence: float) -> float:
     if not 0 < confidence < 1:
         raise InputError("The confidence must lie strictly between 0 and 1", str(confidence))
-    return float(ndtri((1 + confidence) / 2))
+    return float(scipy.special.ndtri((1 + confidence) / 2))
 
 
 def invert(

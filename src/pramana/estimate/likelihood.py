@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import brentq
+import scipy  # its parts load when first used
 
 from pramana.errors import InputError
 from pramana.estimate.inversion import DEFAULT_CONFIDENCE, quantile, to_simplex
@@ -143,11 +143,13 @@ def profile_interval(
         near[-1] = around.values
         return best.log_likelihood - around.log_likelihood - limit
 
-    low = float(brentq(excess, 0.0, peak, xtol=1e-3 * peak)) if peak > 0 and excess(0.0) > 0 else 0.0
+    low = (
+        float(scipy.optimize.brentq(excess, 0.0, peak, xtol=1e-3 * peak)) if peak > 0 and excess(0.0) > 0 else 0.0
+    )
     step = max(1.0, math.sqrt(peak))
     while peak + step < total and excess(peak + step) < 0:
         step *= 2
     upper = min(peak + step, total * (1 - 1e-9))
     if excess(upper) < 0:
         return low, total
-    return low, float(brentq(excess, peak, upper, xtol=1e-3 * upper))
+    return low, float(scipy.optimize.brentq(excess, peak, upper, xtol=1e-3 * upper))

@@ -8,8 +8,8 @@ from itertools import product
 from typing import Any
 
 import numpy as np
+import scipy  # its parts load when first used
 from numpy.typing import NDArray
-from scipy.special import ndtr
 
 from pramana.errors import InputError
 from pramana.estimate.axis import Axis
@@ -216,7 +216,7 @@ class Study:
         difference = measures[0].estimate - measures[1].estimate
         error = float(np.sqrt(max(variances[0, 0] + variances[1, 1] - 2 * variances[0, 1], 0.0)))
         half = quantile(confidence) * error
-        p_value = 2 * float(ndtr(-abs(difference) / error)) if error > 0 else float(difference == 0)
+        p_value = 2 * float(scipy.special.ndtr(-abs(difference) / error)) if error > 0 else float(difference == 0)
         return Comparison(
             measures[0], measures[1], Measure(difference, difference - half, difference + half), p_value
         )
