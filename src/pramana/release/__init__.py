@@ -3,6 +3,7 @@
 from pramana.release.analysis import crosstab, open_study
 from pramana.release.bundle import Bundle
 from pramana.release.certificate import Certificate, make_signing_key
+from pramana.release.generalized_read import PublishedCells
 from pramana.release.matrix_file import read_matrix
 from pramana.release.method import Method, Plan, Published
 from pramana.release.planning import Outlook, plan
@@ -21,6 +22,7 @@ __all__ = [
     "Outlook",
     "Plan",
     "Published",
+    "PublishedCells",
     "RandomisedPlan",
     "Released",
     "Verification",

@@ -14,6 +14,7 @@ from pramana.randomness import Key
 from pramana.release.certificate import Certificate, read_signing_key
 from pramana.release.contents import Materials, page_of
 from pramana.release.folder import check_new, sweep, whole_folder
+from pramana.release.generalized import GeneralizeMethod
 from pramana.release.invariant import InvariantMethod
 from pramana.release.method import Method, Plan, Published
 from pramana.release.randomised import MatrixMethod, RetentionMethod
@@ -25,6 +26,7 @@ METHODS: dict[str, Method] = {
     "retention": RetentionMethod(),
     "matrix": MatrixMethod(),
     "invariant": InvariantMethod(),
+    "generalize": GeneralizeMethod(),
 }
 
 

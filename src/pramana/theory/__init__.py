@@ -8,8 +8,11 @@ from pramana.theory.guarantee import (
     EveryCountBound,
     Guarantee,
     IdentificationBound,
+    KAnonymity,
+    LDiversity,
     LocalPrivacy,
     PkAnonymity,
+    TCloseness,
 )
 from pramana.theory.statements import PAPERS, STATEMENTS, Statement
 
@@ -22,9 +25,12 @@ __all__ = [
     "EveryCountBound",
     "Guarantee",
     "IdentificationBound",
+    "KAnonymity",
+    "LDiversity",
     "LocalPrivacy",
     "PkAnonymity",
     "Statement",
+    "TCloseness",
     "every_count",
     "identification",
     "outcome_search",
