@@ -14,6 +14,6 @@ def kernel(module: str) -> Extension:
 
 
 setup(
-    ext_modules=[kernel("pramana.randomness._kernels")],
+    ext_modules=[kernel("pramana.randomness._kernels"), kernel("pramana.mechanisms._levels")],
     options={"bdist_wheel": {"py_limited_api": "cp311"}},
 )

@@ -1,6 +1,6 @@
 """Pure functions on numbers: one module per paper, with its symbols, statements and corrections beside it."""
 
-from pramana.theory import pk, rounding, shuffling
+from pramana.theory import levels, pk, rounding, shuffling
 from pramana.theory.guarantee import (
     ANY_TABLE,
     THIS_TABLE,
@@ -17,6 +17,7 @@ __all__ = [
     "Guarantee",
     "LocalPrivacy",
     "PkAnonymity",
+    "levels",
     "pk",
     "rounding",
     "shuffling",
