@@ -23,7 +23,7 @@ from pramana.errors import KeyFileError
 
 KEY_BYTES = 32
 _BLOCK = 16
-_ZEROS = bytes(1 << 19)
+_ZEROS = memoryview(bytes(1 << 19))
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class Stream:
         view = out.data
         for start in range(0, len(view), len(_ZEROS)):
             part = view[start : start + len(_ZEROS)]
-            encryptor.update_into(_ZEROS if len(part) == len(_ZEROS) else bytes(len(part)), part)
+            encryptor.update_into(_ZEROS[: len(part)], part)
 
 
 @dataclass(frozen=True)

@@ -219,3 +219,16 @@ def variance_factor(retention: float, size: int) -> float:
         return math.inf
     q = (1 - retention) / size
     return (1 - 2 * q + size * q * q) / retention**2
+
+
+def variance_factor_of_matrix(weights: NDArray[np.int64]) -> float:
+    """The same h for any invertible matrix and a uniform true law: mean over u of sum_z A[u,z] |g(z)|^2.
+
+    g(z) is column z of the inverse channel; infinite where the matrix cannot be inverted.
+    """
+    channel = weights / weights[0].sum()
+    try:
+        inverse = np.linalg.inv(channel)
+    except np.linalg.LinAlgError:
+        return math.inf
+    return float((channel @ (inverse**2).sum(axis=1)).mean())

@@ -1,0 +1,43 @@
+"""The error a recipient must expect in a table, known before any data is: for choosing between mechanisms."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from itertools import combinations
+
+from pramana.mechanisms import Channel, Mechanism, RecordRetention, Retention
+from pramana.mechanisms import Product as ProductMechanism
+from pramana.theory import pk
+
+
+def tables_that_matter(tables: Sequence[Sequence[str]], sizes: Mapping[str, int]) -> list[tuple[str, ...]]:
+    """The tables a recipe names; where it names none, every pair of attributes (or the only attribute)."""
+    randomised = [tuple(n for n in table if n in sizes) for table in tables]
+    named = [table for table in randomised if table]
+    if named:
+        return named
+    return list(combinations(sizes, 2)) if len(sizes) > 1 else [tuple(sizes)]
+
+
+def variance_inflation(mechanism: Mechanism, table: Sequence[str]) -> float:
+    """h: the total variance of the unbiased estimate of a table of n records is n*(h - 1)."""
+    sizes = mechanism.sizes
+    if isinstance(mechanism, RecordRetention):
+        return pk.variance_factor(float(mechanism.retention), math.prod(sizes[name] for name in table))
+    if isinstance(mechanism, ProductMechanism):
+        return math.prod(_channel_inflation(mechanism.channels[name]) for name in table)
+    raise TypeError(f"no error is known for {type(mechanism).__name__}")
+
+
+def _channel_inflation(channel: Channel) -> float:
+    if isinstance(channel, Retention):
+        return pk.variance_factor(float(channel.retention), channel.size)
+    return pk.variance_factor_of_matrix(channel.weights)
+
+
+def expected_error(mechanism: Mechanism, table: Sequence[str], records: int) -> float:
+    """Expected L1 error of a table's proportions under inversion, by the normal approximation, cells alike."""
+    cells = math.prod(mechanism.sizes[name] for name in table)
+    inflation = variance_inflation(mechanism, table)
+    return math.sqrt(2 / math.pi * cells * max(0.0, inflation - 1) / records)

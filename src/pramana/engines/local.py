@@ -1,0 +1,89 @@
+"""The local engine: channels applied to codes in memory, in small chunks on every core.
+
+A chunk's keystream, codes and results stay in cache together. The chunk size and the number of threads decide
+nothing but the time it takes: each cell is a function of key, column, row number and value.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pramana.mechanisms import Mechanism
+from pramana.randomness import Codes, Key, Stream, gathered, shuffled_order
+
+T = TypeVar("T")
+CHUNK = 1 << 15
+Progress = Callable[[str, int, int], None]  # stage, done, of
+
+
+def no_progress(stage: str, done: int, of: int) -> None:
+    """For callers who show nothing."""
+
+
+@dataclass(frozen=True)
+class LocalEngine:
+    """How many threads, and how many rows at a time."""
+
+    threads: int = 0  # as many as the machine has
+    chunk: int = CHUNK
+
+    def __post_init__(self) -> None:
+        if self.threads < 0 or self.chunk < 1:
+            raise ValueError("threads must not be negative and chunk must be at least 1")
+
+    def _each(self, work: Callable[[T], None], items: Iterable[T]) -> Iterable[None]:
+        threads = self.threads or len(os.sched_getaffinity(0))
+        if threads == 1:
+            yield from map(work, items)
+            return
+        with ThreadPoolExecutor(threads) as pool:
+            yield from pool.map(work, items)
+
+    def publish(
+        self,
+        mechanism: Mechanism,
+        key: Key,
+        context: str,
+        codes: Mapping[str, Codes],
+        first: int = 0,
+        progress: Progress = no_progress,
+    ) -> dict[str, Codes]:
+        """Publish rows first, first+1, ... of a table; `context` binds the coins to dataset and law."""
+        streams: dict[tuple[str, str], Stream] = {}
+        for name in mechanism.sizes:
+            streams["value", name] = key.stream("value", context, name)
+        streams["coin", ""] = key.stream("coin", context)
+        out = {name: np.empty_like(codes[name]) for name in mechanism.sizes}
+        rows = len(next(iter(out.values()))) if out else 0
+
+        def work(start: int) -> None:
+            part = slice(start, start + self.chunk)
+            mechanism.publish(
+                lambda purpose, column: streams[purpose, column],
+                first + start,
+                {name: codes[name][part] for name in out},
+                {name: values[part] for name, values in out.items()},
+            )
+
+        for done, _ in enumerate(self._each(work, range(0, rows, self.chunk))):
+            progress("randomising", min(rows, (done + 1) * self.chunk), rows)
+        return out
+
+    def order(self, key: Key, context: str, rows: int) -> NDArray[np.uint32]:
+        return shuffled_order(key, context, rows)
+
+    def reorder(self, columns: Mapping[str, Codes], order: NDArray[np.uint32]) -> dict[str, Codes]:
+        found: dict[str, Codes] = {}
+
+        def work(name: str) -> None:
+            found[name] = gathered(columns[name], order)
+
+        list(self._each(work, columns))
+        return {name: found[name] for name in columns}

@@ -1,0 +1,210 @@
+"""Generalisation hierarchies, read and written as ARX has them: semicolon CSV, no header, leaf first, `*` last.
+
+A hierarchy is a table of labels: one column per leaf, one row per level, level 0 the leaves themselves. Checked
+at construction, so that everything that searches or publishes by one may rely on it: every level is as long as
+the leaves, leaves are distinct, a label has one parent, no label is its own ancestor, the top is one label.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pramana.errors import SchemaError
+
+TOP = "*"
+MOST_LEAVES = 1 << 24
+
+
+@dataclass(frozen=True)
+class Hierarchy:
+    """`levels[level][leaf]`: the label that stands for the leaf at that level; level 0 is the leaf itself."""
+
+    levels: tuple[tuple[str, ...], ...]
+
+    def __post_init__(self) -> None:
+        if not self.levels or not self.levels[0]:
+            raise SchemaError("A hierarchy must have at least one leaf")
+        if len(self.leaves) > MOST_LEAVES:
+            raise SchemaError(f"A hierarchy must have at most {MOST_LEAVES} leaves", f"{len(self.leaves)}")
+        _check_rectangle(self.levels)
+        _check_leaves(self.leaves)
+        for level in range(1, len(self.levels)):
+            _check_one_parent(self.levels[level - 1], self.levels[level], level)
+        _check_no_loop(self.levels)
+        if len(set(self.levels[-1])) != 1:
+            raise SchemaError(
+                "The last level of a hierarchy must be one label for every leaf",
+                f"{len(set(self.levels[-1]))} labels",
+                f"Add a last column that holds {TOP} in every line.",
+            )
+
+    # ------------------------------------------------------------------ looking
+
+    @property
+    def leaves(self) -> tuple[str, ...]:
+        return self.levels[0]
+
+    @property
+    def height(self) -> int:
+        """The number of levels, leaves included."""
+        return len(self.levels)
+
+    @cached_property
+    def _maps(self) -> tuple[tuple[NDArray[np.int64], tuple[str, ...]], ...]:
+        return tuple(_codes_in_order(level) for level in self.levels)
+
+    def level_map(self, level: int) -> tuple[NDArray[np.int64], tuple[str, ...]]:
+        """For every leaf the code of its label at `level`, and those labels, in the order the leaves meet them."""
+        codes, labels = self._maps[level]
+        return codes.copy(), labels
+
+    def members(self, level: int) -> dict[str, tuple[str, ...]]:
+        """For every label at `level` the leaves it stands for, in the hierarchy's order."""
+        found: dict[str, list[str]] = {}
+        for leaf, label in zip(self.leaves, self.levels[level], strict=True):
+            found.setdefault(label, []).append(leaf)
+        return {label: tuple(leaves) for label, leaves in found.items()}
+
+    # ------------------------------------------------------------------ fitting a column
+
+    def missing(self, values: Iterable[str]) -> tuple[str, ...]:
+        """The values that are no leaf, each once, in the order met."""
+        leaves = set(self.leaves)
+        return tuple(dict.fromkeys(value for value in values if value not in leaves))
+
+    def must_cover(self, column: str, rows_of: Mapping[str, int]) -> None:
+        """`rows_of`: value -> number of rows. The error counts what is missing; it never names a value."""
+        lost = self.missing(rows_of)
+        if lost:
+            rows = sum(rows_of[value] for value in lost)
+            raise SchemaError(
+                f"The hierarchy of column {column} must have a leaf for every value",
+                f"{len(lost)} value{'s' * (len(lost) > 1)} in {rows} row{'s' * (rows != 1)} without one",
+                "Add the missing leaves to the file; nothing is suppressed silently.",
+            )
+
+    def for_values(self, column: str, values: Sequence[str]) -> Hierarchy:
+        """The same hierarchy with exactly `values` as its leaves, in that order: leaf i is then code i."""
+        self.must_cover(column, dict.fromkeys(values, 1))
+        place = {leaf: i for i, leaf in enumerate(self.leaves)}
+        order = [place[value] for value in values]
+        return Hierarchy(tuple(tuple(level[i] for i in order) for level in self.levels))
+
+    # ------------------------------------------------------------------ files
+
+    @classmethod
+    def from_rows(cls, rows: Sequence[Sequence[str]]) -> Hierarchy:
+        """One row per leaf, leaf first."""
+        lengths = {len(row) for row in rows}
+        if len(lengths) > 1:
+            usual = max(lengths, key=lambda n: (sum(len(row) == n for row in rows), n))
+            odd = next(i for i, row in enumerate(rows) if len(row) != usual)
+            raise SchemaError(
+                f"Every line of a hierarchy must have as many labels as the others ({usual})",
+                f"{len(rows[odd])} in line {odd + 1}",
+                "Repeat the last label before the top where a branch is shorter.",
+            )
+        return cls(tuple(zip(*rows, strict=True)))
+
+    @classmethod
+    def read(cls, path: str | Path) -> Hierarchy:
+        try:
+            text = Path(path).read_text("utf-8-sig")
+        except UnicodeDecodeError:
+            raise SchemaError(f"The hierarchy file {path} must be text in UTF-8") from None
+        except (OSError, ValueError) as error:
+            reason = error.strerror if isinstance(error, OSError) else "a name that is none"
+            raise SchemaError(f"The hierarchy file {path} must be readable", reason) from None
+        try:
+            rows = [row for row in csv.reader(io.StringIO(text, newline=""), delimiter=";", strict=True) if row]
+        except csv.Error as error:
+            raise SchemaError(f"The hierarchy file {path} must be semicolon CSV", str(error)) from None
+        try:
+            return cls.from_rows(rows)
+        except SchemaError as error:
+            raise SchemaError(f"In the hierarchy file {path}: {error.must}", error.got, error.hint) from None
+
+    def write(self, path: str | Path) -> None:
+        text = io.StringIO(newline="")
+        csv.writer(text, delimiter=";", lineterminator="\n").writerows(zip(*self.levels, strict=True))
+        try:
+            Path(path).write_text(text.getvalue(), "utf-8", newline="")
+        except OSError as error:
+            raise SchemaError(f"The hierarchy file {path} must be writable", error.strerror) from None
+
+
+def _codes_in_order(labels: tuple[str, ...]) -> tuple[NDArray[np.int64], tuple[str, ...]]:
+    code: dict[str, int] = {}
+    codes = [code.setdefault(label, len(code)) for label in labels]
+    return np.array(codes, np.int64), tuple(code)
+
+
+def _check_rectangle(levels: tuple[tuple[str, ...], ...]) -> None:
+    for number, level in enumerate(levels):
+        if len(level) != len(levels[0]):
+            raise SchemaError(
+                f"Level {number} of a hierarchy must have a label for each of {len(levels[0])} leaves",
+                f"{len(level)}",
+            )
+
+
+def _check_leaves(leaves: tuple[str, ...]) -> None:
+    line_of: dict[str, int] = {}
+    for line, leaf in enumerate(leaves, 1):
+        first = line_of.setdefault(leaf, line)
+        if first != line:
+            raise SchemaError(
+                "Every leaf of a hierarchy must stand in one line, under one parent",
+                f"the leaf of line {first} again in line {line}",
+                "Keep one of the two lines.",
+            )
+
+
+def _check_one_parent(below: tuple[str, ...], above: tuple[str, ...], level: int) -> None:
+    parent_of: dict[str, tuple[str, int]] = {}
+    for line, (label, parent) in enumerate(zip(below, above, strict=True), 1):
+        known, first = parent_of.setdefault(label, (parent, line))
+        if known != parent:
+            raise SchemaError(
+                f"A label at level {level - 1} of a hierarchy must have one parent at level {level}",
+                f"two parents for one label, in lines {first} and {line}",
+            )
+
+
+def _check_no_loop(levels: tuple[tuple[str, ...], ...]) -> None:
+    """Labels that repeat from one level to the next are one node; over that, ancestry must not come back."""
+    parents: dict[str, set[str]] = {}
+    for below, above in pairwise(levels):
+        for label, parent in set(zip(below, above, strict=True)):
+            if label != parent:
+                parents.setdefault(label, set()).add(parent)
+    open_, done = 1, 2
+    state: dict[str, int] = {}
+    for start in parents:
+        stack = [(start, False)]
+        while stack:
+            label, leaving = stack.pop()
+            if leaving:
+                state[label] = done
+            elif state.get(label) == open_:
+                raise SchemaError(
+                    "No label of a hierarchy may be its own ancestor",
+                    f"one that returns, first seen in line {_first_line(levels, label)}",
+                )
+            elif label not in state:
+                state[label] = open_
+                stack.append((label, True))
+                stack += [(parent, False) for parent in parents.get(label, ()) if state.get(parent) != done]
+
+
+def _first_line(levels: tuple[tuple[str, ...], ...], label: str) -> int:
+    return 1 + min(level.index(label) for level in levels if label in level)

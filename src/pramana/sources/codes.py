@@ -1,0 +1,149 @@
+"""Values to codes and back. A value outside its domain is an error that counts rows and shows none."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from pramana.errors import SchemaError, SourceError
+from pramana.randomness import Codes, code_dtype
+from pramana.schema import Domain, label_of
+
+_OUTSIDE, _MISSING = 1, 2
+
+
+def has_missing(column: pa.ChunkedArray) -> bool:
+    """Whether a column has a null, a NaN or an empty text."""
+    if column.null_count:
+        return True
+    kind = column.type
+    if pa.types.is_floating(kind):
+        return bool(pc.any(pc.is_nan(column)).as_py())
+    if pa.types.is_dictionary(kind) and _is_text(kind.value_type):
+        return any("" in chunk.dictionary.to_pylist() for chunk in column.chunks)
+    if _is_text(kind):
+        return bool(pc.any(pc.equal(column, "")).as_py())
+    return False
+
+
+def domain_from_data(column: pa.ChunkedArray) -> Domain:
+    """The values that occur, sorted so that their order tells nothing of the rows' order."""
+    numbers = pa.types.is_integer(column.type) or pa.types.is_floating(column.type)
+    values = pc.unique(_plain(column)).to_pylist()
+    labels = {label_of(v): v for v in values if label_of(v) != ""}
+    if not labels:
+        raise SchemaError("A column whose domain is read from the data must have values", "only missing ones")
+    ordered = sorted(labels, key=lambda label: labels[label]) if numbers else sorted(labels)
+    return Domain(tuple(ordered), "from-data")
+
+
+def encode(column: pa.ChunkedArray, domain: Domain, name: str, show: bool = False) -> Codes:
+    """The codes of a column in domain order."""
+    out = np.empty(len(column), code_dtype(domain.size))
+    start, outside, unexpected, seen = 0, 0, 0, set[str]()
+    for chunk in column.chunks:
+        part = out[start : start + len(chunk)]
+        start += len(chunk)
+        faults = _encode_chunk(chunk, domain, part)
+        if faults is None:
+            continue
+        unexpected += int((faults == _MISSING).sum())
+        outside += int((faults == _OUTSIDE).sum())
+        if show:
+            seen |= {
+                label_of(v) for v in pc.unique(_plain(chunk).filter(pa.array(faults == _OUTSIDE))).to_pylist()
+            }
+    if outside:
+        _refuse_outside(name, outside, seen if show else None)
+    if unexpected:
+        raise SourceError(
+            f"The column {name!r} must have no missing values",
+            f"{unexpected} {'row' if unexpected == 1 else 'rows'} without one",
+            'Set missing = "category" to publish missing as a value of its own.',
+        )
+    return out
+
+
+def _refuse_outside(name: str, outside: int, seen: set[str] | None) -> None:
+    raise SourceError(
+        f"Every value of the column {name!r} must be in its domain",
+        f"{outside} {'row' if outside == 1 else 'rows'} outside it"
+        + ("" if seen is None else f": {', '.join(map(repr, sorted(seen)[:20]))}"),
+        None if seen is not None else "Run with --show-values to see them on this screen.",
+    )
+
+
+def decode(codes: Codes, domain: Domain) -> pa.DictionaryArray:
+    """Codes as an Arrow dictionary that holds the whole domain in its public order, used or not."""
+    indices = pa.array(codes.astype(_index_dtype(domain.size), copy=False))
+    if domain.missing_code is not None:
+        indices = pc.if_else(pa.array(codes == domain.missing_code), pa.scalar(None, indices.type), indices)
+    return pa.DictionaryArray.from_arrays(indices, pa.array(domain.labels, pa.string()))
+
+
+def _index_dtype(size: int) -> type[np.signedinteger]:
+    if size <= 1 << 7:
+        return np.int8
+    return np.int16 if size <= 1 << 15 else np.int32
+
+
+# ---------------------------------------------------------------- one chunk
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
+
+
+def _plain(column: Any) -> Any:
+    return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
+
+
+def _encode_chunk(chunk: pa.Array, domain: Domain, out: Codes) -> NDArray[np.int8] | None:
+    """Write a chunk's codes; None, or per row which fault it has (_OUTSIDE, _MISSING) where any has one."""
+    numeric = pa.types.is_integer(chunk.type) or pa.types.is_floating(chunk.type)
+    if numeric and domain.edges:
+        return _encode_numbers(chunk, domain, out)
+    if not pa.types.is_dictionary(chunk.type):
+        chunk = chunk.dictionary_encode()
+    return _encode_dictionary(chunk, domain, out)
+
+
+def _encode_numbers(chunk: pa.Array, domain: Domain, out: Codes) -> NDArray[np.int8] | None:
+    missing = chunk.is_null(nan_is_null=True).to_numpy(zero_copy_only=False)
+    values = chunk.cast(pa.float64(), safe=False).fill_null(0.0).to_numpy(zero_copy_only=False)
+    place = np.searchsorted(np.asarray(domain.edges), values, side="right") - 1
+    outside = ((place < 0) | (place >= len(domain.labels))) & ~missing
+    place[outside | missing] = 0
+    out[:] = place
+    return _faults(outside, missing, domain, out)
+
+
+def _encode_dictionary(chunk: pa.DictionaryArray, domain: Domain, out: Codes) -> NDArray[np.int8] | None:
+    labels = [label_of(value) for value in chunk.dictionary.to_pylist()]
+    codes = [domain.code_of(label) if label != "" else 0 for label in labels]
+    indices = chunk.indices
+    if indices.null_count:  # one slot past the end serves the nulls
+        wide = indices if len(labels) < 1 << (indices.type.bit_width - 1) else indices.cast(pa.int64())
+        indices = wide.fill_null(len(labels))
+    places = indices.to_numpy(zero_copy_only=False)
+    np.take(np.array([code or 0 for code in codes] + [0], out.dtype), places, out=out, mode="clip")
+    unknown = np.array([code is None for code in codes] + [False])
+    empty = np.array([label == "" for label in labels] + [True])
+    if not unknown.any() and not empty[:-1].any() and not chunk.indices.null_count:
+        return None
+    return _faults(unknown[places], empty[places], domain, out)
+
+
+def _faults(
+    outside: NDArray[np.bool_], missing: NDArray[np.bool_], domain: Domain, out: Codes
+) -> NDArray[np.int8] | None:
+    if domain.missing_code is not None:
+        out[missing] = domain.missing_code
+        missing = np.zeros_like(missing)
+    if not outside.any() and not missing.any():
+        return None
+    return np.where(outside, np.int8(_OUTSIDE), np.where(missing, np.int8(_MISSING), np.int8(0)))
