@@ -1,6 +1,6 @@
 """Keyed streams, exact integer samplers, keyed shuffles."""
 
-from pramana.randomness.key import KEY_BYTES, Key, Stream
+from pramana.randomness.key import KEY_BYTES, Key, Stream, fresh_words
 from pramana.randomness.samplers import (
     ONE,
     Codes,
@@ -22,6 +22,7 @@ __all__ = [
     "alias_table",
     "code_dtype",
     "draw_from_table",
+    "fresh_words",
     "gathered",
     "retain",
     "retain_joint",

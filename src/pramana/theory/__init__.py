@@ -9,12 +9,15 @@ from pramana.theory.guarantee import (
     LocalPrivacy,
     PkAnonymity,
 )
+from pramana.theory.levels import GRID, Level
 
 __all__ = [
     "ANY_TABLE",
+    "GRID",
     "THIS_TABLE",
     "CentralPrivacy",
     "Guarantee",
+    "Level",
     "LocalPrivacy",
     "PkAnonymity",
     "levels",
