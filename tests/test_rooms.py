@@ -20,10 +20,10 @@ ROOMS = [  # each may import those above it
     "generalize",
     "ledger",
     "engines",
+    "report",
     "release",
     "estimate",
     "audit",
-    "report",
     "experiments",
     "app",
 ]

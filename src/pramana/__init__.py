@@ -1,3 +1,83 @@
-"""Publish person-level data with a privacy guarantee: stated first, reached by calculation, verifiable after."""
+"""Publish person-level data with a privacy guarantee: stated first, reached by calculation, verifiable after.
+
+The public names; everything else may change. They load on first use, so that `import pramana` and
+`pramana --help` stay quick.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from pramana.calibrate import Wanted as Wanted
+    from pramana.calibrate import calibrate as calibrate
+    from pramana.engines import LocalEngine as LocalEngine
+    from pramana.errors import PramanaError as PramanaError
+    from pramana.mechanisms import Circumstances as Circumstances
+    from pramana.mechanisms import Dense as Dense
+    from pramana.mechanisms import Product as Product
+    from pramana.mechanisms import RecordRetention as RecordRetention
+    from pramana.mechanisms import Retention as Retention
+    from pramana.mechanisms import guarantees_of as guarantees_of
+    from pramana.randomness import Key as Key
+    from pramana.release import Bundle as Bundle
+    from pramana.release import make_signing_key as make_signing_key
+    from pramana.release import plan_for_records as plan_for_records
+    from pramana.release import randomise_record as randomise_record
+    from pramana.release import read_matrix as read_matrix
+    from pramana.release import release as release
+    from pramana.release import verify as verify
+    from pramana.schema import Hierarchy as Hierarchy
+    from pramana.schema import Recipe as Recipe
+
+_ROOM_OF = {
+    "Bundle": "release",
+    "Circumstances": "mechanisms",
+    "Dense": "mechanisms",
+    "Hierarchy": "schema",
+    "Key": "randomness",
+    "LocalEngine": "engines",
+    "PramanaError": "errors",
+    "Product": "mechanisms",
+    "Recipe": "schema",
+    "RecordRetention": "mechanisms",
+    "Retention": "mechanisms",
+    "Wanted": "calibrate",
+    "calibrate": "calibrate",
+    "guarantees_of": "mechanisms",
+    "make_signing_key": "release",
+    "plan_for_records": "release",
+    "randomise_record": "release",
+    "read_matrix": "release",
+    "release": "release",
+    "verify": "release",
+}
+__all__ = [*_ROOM_OF, "__version__", "datasets"]
+
+
+class _Front(ModuleType):
+    """Keeps `pramana.release` the function although a room of that name is imported below it."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if not (name in _ROOM_OF and isinstance(value, ModuleType)):
+            super().__setattr__(name, value)
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "datasets":
+            return importlib.import_module("pramana.datasets")
+        if name not in _ROOM_OF:
+            raise AttributeError(f"module 'pramana' has no attribute {name!r}")
+        value = getattr(importlib.import_module(f"pramana.{_ROOM_OF[name]}"), name)
+        setattr(self, name, value)
+        return value
+
+    def __dir__(self) -> list[str]:
+        return __all__
+
+
+sys.modules[__name__].__class__ = _Front

@@ -1,1 +1,20 @@
-"""datasets"""
+"""Data that ships as code: generated populations, and loaders for public files a user already has."""
+
+from pramana.datasets.adult import adult
+from pramana.datasets.census import census, census_chain
+from pramana.datasets.chain import Chain
+from pramana.datasets.population import MISSING, Population
+from pramana.datasets.salaries import salaries, salaries_chain
+from pramana.datasets.uci import uci_census
+
+__all__ = [
+    "MISSING",
+    "Chain",
+    "Population",
+    "adult",
+    "census",
+    "census_chain",
+    "salaries",
+    "salaries_chain",
+    "uci_census",
+]

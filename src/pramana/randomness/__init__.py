@@ -1,6 +1,6 @@
 """Keyed streams, exact integer samplers, keyed shuffles."""
 
-from pramana.randomness.key import KEY_BYTES, Key, Stream, fresh_words
+from pramana.randomness.key import KEY_BYTES, Key, Stream, fresh_words, write_new
 from pramana.randomness.samplers import (
     ONE,
     Codes,
@@ -28,4 +28,5 @@ __all__ = [
     "retain_joint",
     "shuffled_order",
     "tag_stream",
+    "write_new",
 ]

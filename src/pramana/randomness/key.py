@@ -116,19 +116,7 @@ class Key:
         """Create the file, readable by its owner alone; an existing file is never touched."""
         if self.seeded:
             raise KeyFileError("A key made from a seed must not be kept as a key file")
-        try:
-            descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        except FileExistsError:
-            raise KeyFileError(
-                f"The key file {path} must not exist yet",
-                hint="Pass it with --key to re-make the release it belongs to, or choose another place.",
-            ) from None
-        except OSError as error:
-            raise KeyFileError(f"The key file {path} must be writable", error.strerror) from None
-        with os.fdopen(descriptor, "w") as file:
-            file.write(self.secret.hex() + "\n")
-            file.flush()
-            os.fsync(file.fileno())
+        write_new(Path(path), self.secret.hex().encode() + b"\n", 0o600)
 
     def derive(self, *name: str | int) -> bytes:
         """The 256-bit subkey of a name; names that differ in any part get unrelated subkeys."""
@@ -141,3 +129,20 @@ class Key:
     def commitment(self) -> str:
         """A public value that tells two keys apart and nothing about either."""
         return self.derive("commitment").hex()
+
+
+def write_new(path: Path, content: bytes, mode: int) -> None:
+    """Create a file with this content; an existing file is never touched."""
+    try:
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+    except FileExistsError:
+        raise KeyFileError(
+            f"The key file {path} must not exist yet",
+            hint="Choose another place, or pass it with --key to use it.",
+        ) from None
+    except OSError as error:
+        raise KeyFileError(f"The key file {path} must be writable", error.strerror) from None
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())

@@ -1,1 +1,30 @@
-"""release"""
+"""recipe -> plan -> bundle; certificate; verify."""
+
+from pramana.release.bundle import Bundle
+from pramana.release.certificate import Certificate, make_signing_key
+from pramana.release.matrix_file import read_matrix
+from pramana.release.method import Method, Plan, Published
+from pramana.release.publish import METHODS, Released, method_of, release
+from pramana.release.randomised import RandomisedPlan
+from pramana.release.record import plan_for_records, randomise_record
+from pramana.release.verification import Check, Verification, verify
+
+__all__ = [
+    "METHODS",
+    "Bundle",
+    "Certificate",
+    "Check",
+    "Method",
+    "Plan",
+    "Published",
+    "RandomisedPlan",
+    "Released",
+    "Verification",
+    "make_signing_key",
+    "method_of",
+    "plan_for_records",
+    "randomise_record",
+    "read_matrix",
+    "release",
+    "verify",
+]

@@ -74,6 +74,10 @@ class Domain:
         """This domain with a missing category, added because the data needs one."""
         return Domain(self.labels, self.origin, True, True, self.edges, self.members)
 
+    def as_published(self) -> Domain:
+        """The domain of the published labels themselves: bins and members have become plain values."""
+        return Domain(self.labels, self.origin, self.missing, self.missing_from_data)
+
     def code_of(self, value: str) -> int | None:
         """The code of one value, or None where the domain does not have it. Bins take numbers."""
         if self.edges:

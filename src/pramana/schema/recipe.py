@@ -6,7 +6,7 @@ import difflib
 import math
 import tomllib
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -141,6 +141,11 @@ class Recipe:
         raise RecipeError(
             "The recipe must describe the column", name, near(name, [a.name for a in self.attributes])
         )
+
+    def with_source(self, path: str | Path) -> Recipe:
+        """The same recipe for another file."""
+        source = {key: value for key, value in self.source.items() if key not in ("url", "query", "table")}
+        return replace(self, source={**source, "path": Path(path)})
 
 
 def near(name: str, known: Collection[str]) -> str | None:

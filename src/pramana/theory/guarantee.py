@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
+from pramana.theory.rounding import shown_down, shown_up
+
 ANY_TABLE = "any table"
 THIS_TABLE = "this table"
 
@@ -54,7 +56,7 @@ class PkAnonymity(Guarantee):
     def in_words(self) -> str:
         return (
             f"No one who sees the release, whatever they know besides, links a person to a record "
-            f"with a confidence above 1/{self.k:.6g}."
+            f"with a confidence above 1/{shown_down(self.k)}."
         )
 
 
@@ -73,7 +75,7 @@ class LocalPrivacy(Guarantee):
         if self.epsilon is None:
             return "The published record can rule out a true value with certainty: no finite epsilon holds."
         return (
-            f"Whatever a person's true record, any published record is at most e^{self.epsilon:.6g} times "
+            f"Whatever a person's true record, any published record is at most e^{shown_up(self.epsilon)} times "
             f"as likely as under any other true record."
         )
 
@@ -93,5 +95,5 @@ class CentralPrivacy(Guarantee):
     def in_words(self) -> str:
         return (
             f"Replacing one person's record changes the probability of any outcome of the shuffled release "
-            f"by at most a factor e^{self.epsilon:.6g}, up to a probability of {self.delta:g}."
+            f"by at most a factor e^{shown_up(self.epsilon)}, up to a probability of {shown_up(self.delta)}."
         )

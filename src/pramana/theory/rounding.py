@@ -59,3 +59,20 @@ def exp_up(exponent: float | Fraction) -> Fraction:
     """A rational at least e^exponent and within a relative 1e-50 of it."""
     value = Fraction(_CONTEXT.exp(_decimal(Fraction(exponent))))
     return value * (1 + _SLACK)
+
+
+def shown_down(value: float, digits: int = 6) -> str:
+    """A number to read, never above the value: for k."""
+    return _shown(value, digits, decimal.ROUND_FLOOR)
+
+
+def shown_up(value: float, digits: int = 6) -> str:
+    """A number to read, never below the value: for epsilon, delta and every risk."""
+    return _shown(value, digits, decimal.ROUND_CEILING)
+
+
+def _shown(value: float, digits: int, rounding: str) -> str:
+    if not math.isfinite(value):
+        return str(value)
+    rounded = decimal.Context(prec=digits, rounding=rounding).create_decimal(decimal.Decimal(value))
+    return f"{rounded.normalize():f}" if 1e-4 <= abs(value) < 10 ** (digits + 3) or value == 0 else f"{rounded.normalize():e}"

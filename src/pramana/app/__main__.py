@@ -1,0 +1,5 @@
+"""`python -m pramana.app`."""
+
+from pramana.app.main import main
+
+main()

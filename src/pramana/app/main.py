@@ -1,0 +1,86 @@
+"""The command line. Commands load on first use, so that `pramana --help` does not wait for Arrow or SciPy.
+
+Exit codes: 0 done; 1 a check said no; 2 bad input, one line on standard error and nothing written. With --json
+one object goes to standard output; words and progress go to standard error.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from typing import NoReturn
+
+import click
+
+from pramana import __version__
+from pramana.errors import PramanaError
+
+# command -> (module of this room, one line of help)
+COMMANDS = {
+    "calibrate": ("guarantees", "Find the retention that reaches k and/or epsilon."),
+    "demo": ("demonstration", "Publish a generated census, verify it and reconstruct a table."),
+    "guarantee": ("guarantees", "Say what a retention or a matrix guarantees."),
+    "key": ("keys", "Make keys: for releases, and for signing certificates."),
+    "release": ("releases", "Publish a recipe's table as a bundle."),
+    "theorems": ("theorems", "List what is proved, and where it is computed and tested."),
+    "verify": ("releases", "Check a bundle: digests, guarantees and, with source and key, the data."),
+}
+
+
+class Commands(click.Group):
+    """A group whose commands are imported when they are called."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
+        return sorted(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        if cmd_name not in COMMANDS:
+            return None
+        module = importlib.import_module(f"pramana.app.{COMMANDS[cmd_name][0]}")
+        command: click.Command = getattr(module, f"{cmd_name}_command")
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, text) for name, (_, text) in sorted(COMMANDS.items())])
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(__version__, prog_name="pramana")
+def cli() -> None:
+    """Publish person-level data with a privacy guarantee that is stated first, reached by calculation, and
+    verifiable afterwards."""
+
+
+def main() -> NoReturn:
+    sys.exit(run(sys.argv[1:]))
+
+
+def run(arguments: list[str]) -> int:
+    """Run a command line; every failure is one line on standard error."""
+    try:
+        result = cli.main(args=arguments, prog_name="pramana", standalone_mode=False)
+        sys.stdout.flush()
+        return result if isinstance(result, int) else 0
+    except PramanaError as error:
+        return _fail(str(error), error.exit_code)
+    except click.ClickException as error:
+        return _fail(" ".join(error.format_message().split()), 2)
+    except (click.Abort, KeyboardInterrupt):
+        return _fail("interrupted; nothing was written", 130)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except MemoryError:
+        return _fail("this needs more memory than there is", 2)
+    except Exception as error:
+        if os.environ.get("PRAMANA_DEBUG"):
+            raise
+        # The message of an unforeseen error may quote the data: only its kind is shown.
+        return _fail(f"internal error ({type(error).__name__}); set PRAMANA_DEBUG=1 to see where", 70)
+
+
+def _fail(message: str, code: int) -> int:
+    click.echo(f"pramana: {message}", err=True)
+    return code

@@ -1,0 +1,91 @@
+"""`pramana release` and `pramana verify`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from pramana.app.screen import ProgressLine, json_option, show
+from pramana.errors import RecipeError
+
+
+@click.command("release")
+@click.argument("recipe")
+@click.option("--out", required=True, help="The folder to make; it must not exist.")
+@click.option(
+    "--key", default=None, help="The key of an earlier release, to re-make it. Without: a new one, OUT.key."
+)
+@click.option("--seed", type=int, default=None, help="A reproducible release that is marked as not private.")
+@click.option("--sign", default=None, help="An Ed25519 private key (PEM) to sign the certificate with.")
+@click.option("--source", default=None, help="Read this file instead of the recipe's.")
+@click.option("--engine", type=click.Choice(["local"]), default="local", show_default=True)
+@click.option("--threads", type=click.IntRange(min=0), default=0, help="0: as many as there are cores.")
+@click.option("--show-values", is_flag=True, help="Show values outside their domain on this screen.")
+@json_option
+def release_command(
+    recipe: str, out: str, key: str | None, seed: int | None, sign: str | None, source: str | None, engine: str,
+    threads: int, show_values: bool, as_json: bool,
+) -> None:  # fmt: skip
+    """Publish the table of RECIPE (a TOML file) as a bundle: data, certificate and report."""
+    from pramana import Recipe, release
+
+    assert engine == "local"
+    read = Recipe.read(recipe)
+    if source is not None:
+        read = read.with_source(source)
+    progress = ProgressLine()
+    done = release(
+        read, out, key=key, seed=seed, sign=sign, threads=threads, progress=progress, show_values=show_values
+    )
+    progress.close()
+    certificate = done.certificate
+    content = {
+        "bundle": str(done.bundle),
+        "key": None if done.key_file is None else str(done.key_file),
+        "records": done.records,
+        "guarantees": [dict(g) for g in done.guarantees],
+        "warnings": list(certificate.warnings),
+    }
+    show(as_json, content, _words(content))
+
+
+def _words(content: dict[str, Any]) -> str:
+    lines = [f"{content['records']:,} records published in {content['bundle']}"]
+    if content["key"]:
+        lines.append(
+            f"The key is {content['key']}: keep it secret, and keep it. Whoever has it can undo the release."
+        )
+    for guarantee in content["guarantees"]:
+        lines += ["", f"{guarantee['notion']} (holds for {guarantee['scope']})", f"  {guarantee['words']}"]
+        lines += [f"  - assumes: {a}" for a in guarantee["assumptions"]]
+    lines += ["", *(f"Note: {w}" for w in content["warnings"])] if content["warnings"] else []
+    return "\n".join(lines)
+
+
+@click.command("verify")
+@click.argument("bundle")
+@click.option("--source", default=None, help="The original table, to make the data again (with --key or --seed).")
+@click.option("--key", default=None, help="The release's key.")
+@click.option("--seed", type=int, default=None, help="The seed of a release that is marked as not private.")
+@click.option("--public-key", default=None, help="The holder's public key, to compare the signature with.")
+@click.option("--threads", type=click.IntRange(min=0), default=0)
+@json_option
+def verify_command(
+    bundle: str, source: str | None, key: str | None, seed: int | None, public_key: str | None, threads: int,
+    as_json: bool,
+) -> int:  # fmt: skip
+    """Check BUNDLE: its digests, signature and guarantees and, with source and key, every byte of its data."""
+    from pramana import verify
+
+    if key is not None and seed is not None:
+        raise RecipeError("A release has a key or a seed", "both")
+    progress = ProgressLine()
+    found = verify(
+        bundle, source=source, key=key, seed=seed, public_key=public_key, threads=threads, progress=progress
+    )
+    progress.close()
+    lines = [f"{'ok  ' if check.ok else 'FAIL'}  {check.name}: {check.detail}" for check in found.checks]
+    lines.append("The bundle is valid." if found.valid else "The bundle is NOT valid.")
+    show(as_json, found.to_json(), "\n".join(lines))
+    return 0 if found.valid else 1

@@ -1,0 +1,42 @@
+"""What commands share: one JSON object or words, and progress on anything that takes over two seconds."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+_QUIET = 2.0
+
+
+def json_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    return click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")(command)
+
+
+def show(as_json: bool, content: dict[str, Any], words: str) -> None:
+    click.echo(json.dumps(content, allow_nan=False) if as_json else words)
+
+
+class ProgressLine:
+    """A line on standard error that appears after two seconds and is overwritten as work goes on."""
+
+    def __init__(self) -> None:
+        self.start = self.last = time.monotonic()
+        self.shown = False
+
+    def __call__(self, stage: str, done: int, of: int) -> None:
+        now = time.monotonic()
+        if now - self.start < _QUIET or (self.shown and now - self.last < 0.2):
+            return
+        self.last, self.shown = now, True
+        share = f" {done / of:4.0%}" if of > 1 else ""
+        text = f"{stage}{share} ({now - self.start:.0f} s)"
+        click.echo(f"\r{text:<60}" if sys.stderr.isatty() else text, err=True, nl=not sys.stderr.isatty())
+
+    def close(self) -> None:
+        if self.shown and sys.stderr.isatty():
+            click.echo("\r" + " " * 60 + "\r", err=True, nl=False)

@@ -1,0 +1,57 @@
+"""A bundle as its recipient has it: certificate, data, report."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pramana.errors import BundleError
+from pramana.release.certificate import Certificate
+from pramana.schema import Attribute
+from pramana.sources import FILE_NAMES, Table, encode, raw_column, read_published
+
+
+@dataclass(frozen=True)
+class Bundle:
+    """An opened folder; nothing of it has been verified yet."""
+
+    path: Path
+    certificate: Certificate
+
+    @classmethod
+    def open(cls, path: str | Path) -> Bundle:
+        path = Path(path)
+        if not path.is_dir():
+            raise BundleError(f"A bundle must be a folder, {path}", "no such folder")
+        if not (path / "certificate.json").is_file():
+            raise BundleError(f"The bundle {path} must hold certificate.json", "none")
+        certificate = Certificate.read(path / "certificate.json")
+        if certificate.output not in FILE_NAMES:
+            raise BundleError("The data of a bundle must be parquet or csv", repr(certificate.output))
+        return cls(path, certificate)
+
+    @property
+    def data_path(self) -> Path:
+        return self.path / FILE_NAMES[self.certificate.output]
+
+    def table(self, names: list[str] | None = None) -> Table:
+        return read_published(self.data_path, self.certificate.output, names)
+
+    def codes(self, names: list[str]) -> dict[str, Any]:
+        """The published codes of randomised attributes."""
+        table = self.table(names)
+        return {n: encode(table.column(n), self.certificate.attribute(n).coded.as_published(), n) for n in names}
+
+    def columns(self) -> dict[str, Any]:
+        """Every column as the content digest sees it: codes where there is a domain, plain values elsewhere."""
+        attributes = self.certificate.attributes
+        table = self.table([a.name for a in attributes])
+        return {a.name: _column(table, a) for a in sorted(attributes, key=lambda a: a.raw)}
+
+
+def _column(table: Table, attribute: Attribute) -> Any:
+    column = table.column(attribute.name)
+    if attribute.raw:
+        return raw_column(column, None)
+    return encode(column, attribute.coded.as_published(), attribute.name)

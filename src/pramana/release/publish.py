@@ -1,0 +1,140 @@
+"""recipe -> plan -> bundle. The order of steps is the privacy argument: nothing is written before all is known."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pramana import __version__
+from pramana.engines import LocalEngine, Progress, no_progress
+from pramana.errors import RecipeError
+from pramana.randomness import Key
+from pramana.release.certificate import Certificate, read_signing_key
+from pramana.release.folder import check_new, whole_folder
+from pramana.release.method import Method, Plan, Published
+from pramana.release.randomised import MatrixMethod, RetentionMethod
+from pramana.report import report_page
+from pramana.schema import Recipe
+from pramana.sources import FILE_NAMES, Source, write_table
+
+METHODS: dict[str, Method] = {"retention": RetentionMethod(), "matrix": MatrixMethod()}
+
+
+@dataclass(frozen=True)
+class Released:
+    """Where a bundle and its key lie, and what the bundle certifies."""
+
+    bundle: Path
+    certificate: Certificate
+    key_file: Path | None
+
+    @property
+    def records(self) -> int:
+        return self.certificate.records
+
+    @property
+    def guarantees(self) -> tuple[Any, ...]:
+        return self.certificate.guarantees
+
+
+def method_of(name: str) -> Method:
+    try:
+        return METHODS[name]
+    except KeyError:
+        raise RecipeError("release.method must be one of " + ", ".join(METHODS), repr(name)) from None
+
+
+def release(
+    recipe: Recipe | str | Path,
+    out: str | Path,
+    *,
+    data: Any = None,
+    key: Key | str | Path | None = None,
+    seed: int | None = None,
+    sign: str | Path | None = None,
+    threads: int = 0,
+    progress: Progress = no_progress,
+    show_values: bool = False,
+) -> Released:
+    """Publish the recipe's table as a bundle in the new folder `out`.
+
+    `data` is a data frame to use instead of the recipe's path. Without a `key` one is created and kept beside
+    the bundle as OUT.key, readable by its owner alone: whoever has it can undo the release. `seed` makes a
+    reproducible release that is marked as not private.
+    """
+    if not isinstance(recipe, Recipe):
+        recipe = Recipe.read(recipe)
+    out = Path(out)
+    check_new(out)
+    secret, key_file = _key_for(out, key, seed)
+    signing = None if sign is None else read_signing_key(sign)
+    method = method_of(recipe.method)
+    source = Source.from_options(recipe.source) if data is None else Source(frame=data)
+    progress("reading", 0, 1)
+    table = source.read(method.columns(recipe))
+    plan = method.plan(recipe, table)
+    published = plan.run(table, secret, LocalEngine(threads), progress, show_values)
+    progress("writing", 0, 1)
+    with whole_folder(out) as folder:
+        certificate = _write(folder, recipe, source, plan, published, secret)
+        if signing is not None:
+            certificate = certificate.signed(signing)
+        (folder / "certificate.json").write_text(certificate.text(), "utf-8")
+        if key_file is not None:  # before the bundle appears, so that no bundle is ever without its key
+            secret.write(key_file)
+    return Released(out, certificate, key_file)
+
+
+def _key_for(out: Path, key: Key | str | Path | None, seed: int | None) -> tuple[Key, Path | None]:
+    """The key, and where to keep it if it is new."""
+    if seed is not None:
+        if key is not None:
+            raise RecipeError("A release must have a key or a seed", "both")
+        return Key.from_seed(seed), None
+    if key is None:
+        place = out.absolute().with_name(out.name + ".key")
+        if place.exists():
+            raise RecipeError(
+                f"The key file {place} must not exist yet",
+                "an existing one",
+                f"Pass --key {place.name} to re-make the release it belongs to, or move it away.",
+            )
+        return Key.create(), place
+    return (key if isinstance(key, Key) else Key.read(key)), None
+
+
+def _write(
+    folder: Path, recipe: Recipe, source: Source, plan: Plan, published: Published, key: Key
+) -> Certificate:
+    name = FILE_NAMES[recipe.format]
+    write_table(published.table, folder / name, recipe.format)
+    for extra, write in published.extra.items():
+        write(folder / extra)
+    certificate = Certificate(
+        pramana=__version__,
+        method=recipe.method,
+        records=plan.records,
+        attributes=plan.attributes,
+        dropped=plan.dropped,
+        mechanism=plan.statement(),
+        source={**source.to_json(), "commitment": published.commitment},
+        output=recipe.format,
+        shuffled=plan.shuffled,
+        guarantees=tuple(g.to_json() for g in plan.guarantees(key.seeded)),
+        warnings=plan.warnings(key.seeded),
+        key={"commitment": key.commitment(), "seeded": key.seeded},
+        files={},
+        content=published.content,
+        dataset=plan.dataset,
+    )
+    page = report_page(certificate.to_json(), {n: m.tolist() for n, m in published.marginals.items()})
+    (folder / "report.html").write_text(page, "utf-8")
+    files = {path.name: file_entry(path) for path in sorted(folder.iterdir())}
+    return Certificate.from_json({**certificate.to_json(), "files": files})
+
+
+def file_entry(path: Path) -> dict[str, Any]:
+    with path.open("rb") as file:
+        return {"sha256": hashlib.file_digest(file, "sha256").hexdigest(), "bytes": path.stat().st_size}

@@ -1,0 +1,274 @@
+"""Methods `retention` and `matrix`: each published value is drawn from a channel of the true one (paper 1)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from pramana.calibrate import Wanted, calibrate
+from pramana.engines import LocalEngine, Progress
+from pramana.errors import BundleError, MatrixError, RecipeError, UnreachableError
+from pramana.mechanisms import (
+    DEFAULT_DELTA,
+    Circumstances,
+    Dense,
+    Mechanism,
+    Product,
+    RecordRetention,
+    Retention,
+    digest_of,
+    guarantees_of,
+    mechanism_from_json,
+)
+from pramana.randomness import Codes, Key
+from pramana.release.certificate import Certificate
+from pramana.release.matrix_file import read_matrix
+from pramana.release.method import Published, commitment_to, digest_of_columns
+from pramana.release.resolve import dropped, published, resolve
+from pramana.schema import Attribute, Recipe
+from pramana.sources import Table, decode, encode, raw_column
+from pramana.theory import Guarantee, LocalPrivacy, PkAnonymity
+
+
+@dataclass(frozen=True)
+class RandomisedPlan:
+    """A mechanism, the attributes it runs on, and the circumstances its guarantees depend on."""
+
+    attributes: tuple[Attribute, ...]
+    dropped: tuple[str, ...]
+    mechanism: Mechanism
+    circumstances: Circumstances
+    dataset: str = ""
+
+    @property
+    def records(self) -> int:
+        return self.circumstances.records
+
+    @property
+    def shuffled(self) -> bool:
+        return self.circumstances.shuffled
+
+    @property
+    def context(self) -> str:
+        """What the coins are bound to: one key never runs two laws, or two datasets, on the same coins."""
+        return f"{self.dataset}\n{digest_of(self.mechanism)}"
+
+    def statement(self) -> dict[str, Any]:
+        return {
+            "law": self.mechanism.to_json(),
+            "out_of": "2^62",
+            "delta": self.circumstances.delta,
+            "candidates": self.circumstances.candidates,
+        }
+
+    def guarantees(self, seeded: bool) -> tuple[Guarantee, ...]:
+        return guarantees_of(self.mechanism, replace(self.circumstances, seeded=seeded))
+
+    def warnings(self, seeded: bool) -> tuple[str, ...]:
+        return tuple(_warnings(self, seeded))
+
+    def run(
+        self, table: Table, key: Key, engine: LocalEngine, progress: Progress, show: bool = False
+    ) -> Published:
+        coded = [a for a in self.attributes if not a.raw]
+        with ThreadPoolExecutor(2) as pool:  # the order needs no data: it is made while the source is encoded
+            order = pool.submit(engine.order, key, self.context, table.records) if self.shuffled else None
+            codes: dict[str, Codes] = {}
+            for a, column in zip(
+                coded, pool.map(lambda a: encode(table.column(a.name), a.coded, a.name, show), coded), strict=True
+            ):
+                codes[a.name] = column
+            raw = {a.name: raw_column(table.column(a.name), None) for a in self.attributes if a.raw}
+            commitment = pool.submit(commitment_to, {**codes, **raw}, key)
+            drawn = engine.publish(self.mechanism, key, self.context, codes, progress=progress)
+            if order is not None:
+                drawn = engine.reorder(drawn, order.result())
+                places = pa.array(order.result()) if raw else None
+                raw = {name: raw_column(column, places) for name, column in raw.items()}
+            content = pool.submit(digest_of_columns, {**drawn, **raw})
+            columns = {a.name: raw[a.name] if a.raw else decode(drawn[a.name], a.coded) for a in self.attributes}
+            marginals = {a.name: np.bincount(drawn[a.name], minlength=a.coded.size) for a in coded}
+            return Published(pa.table(columns), content.result(), commitment.result(), marginals)
+
+
+def _warnings(plan: RandomisedPlan, seeded: bool) -> list[str]:
+    circumstances = plan.circumstances
+    found = []
+    if seeded:
+        found.append("The key was made from a seed that anyone can guess: reproducible, not private.")
+    if circumstances.raw_columns:
+        found.append(
+            f"Released unchanged, outside every epsilon: {', '.join(circumstances.raw_columns)}. Who knows a "
+            "person's values there can link their record; and there is no central guarantee."
+        )
+    if circumstances.domains_from_data:
+        found.append(
+            f"Domains read from the data, which tells which values occur in it: "
+            f"{', '.join(circumstances.domains_from_data)}."
+        )
+    if circumstances.missing_from_data:
+        found.append(
+            f"A missing category was added because the data has missing values there, which tells that it has: "
+            f'{", ".join(circumstances.missing_from_data)}. State missing = "category" to settle it beforehand.'
+        )
+    if not circumstances.shuffled:
+        found.append("Published in source order: no Pk-anonymity and no central guarantee is claimed.")
+    for guarantee in plan.guarantees(seeded):
+        if isinstance(guarantee, LocalPrivacy) and guarantee.epsilon is None:
+            found.append("Some published value rules out some true value with certainty: no finite epsilon holds.")
+        if isinstance(guarantee, PkAnonymity) and guarantee.k < 2:
+            found.append(f"k is {guarantee.k:.4g}: a link can be more likely right than wrong.")
+    return found
+
+
+# ---------------------------------------------------------------- the methods
+
+
+@dataclass(frozen=True)
+class RetentionMethod:
+    """`retention`: calibrated to k and/or epsilon, or at a retention the holder states."""
+
+    def columns(self, recipe: Recipe) -> list[str]:
+        return [a.name for a in published(recipe)]
+
+    def plan(self, recipe: Recipe, table: Table | None) -> RandomisedPlan:
+        """`table` is None for an individual's record; then the recipe must plan the number of records."""
+        attributes = tuple(resolve(a, table) for a in published(recipe))
+        circumstances = _circumstances(recipe, attributes, table)
+        mechanism = self._mechanism(recipe, {a.name: a.coded.size for a in attributes if not a.raw}, circumstances)
+        return RandomisedPlan(
+            attributes, dropped(recipe), mechanism, circumstances, recipe.source.get("dataset", "")
+        )
+
+    def _mechanism(self, recipe: Recipe, sizes: Mapping[str, int], circumstances: Circumstances) -> Mechanism:
+        if not sizes:
+            raise RecipeError("A recipe must randomise at least one column", "none", "Make one quasi-identifying.")
+        own = [a for a in recipe.attributes if a.retention is not None]
+        if recipe.retention is None and not own:
+            if circumstances.records == 0:
+                _needs_records()
+            wanted = Wanted(circumstances, recipe.k, recipe.epsilon)
+            return calibrate(sizes, wanted, recipe.coin, recipe.allocation, recipe.tables)
+        mechanism = _stated(recipe, sizes)
+        _check_promise(recipe, mechanism, circumstances)
+        return mechanism
+
+    def plan_from(self, certificate: Certificate) -> RandomisedPlan:
+        statement = certificate.mechanism
+        try:
+            mechanism = mechanism_from_json(statement["law"])
+            delta, candidates = float(statement["delta"]), statement["candidates"]
+        except (KeyError, TypeError, ValueError, MatrixError):
+            raise BundleError("The certificate must state its law in integers", "something else") from None
+        coded = {a.name: a.coded.size for a in certificate.attributes if not a.raw}
+        if coded != mechanism.sizes:
+            raise BundleError("The law of a certificate must fit its domains", "other sizes")
+        circumstances = _conditions(
+            certificate.attributes, certificate.records, certificate.shuffled, delta, candidates
+        )
+        return RandomisedPlan(
+            certificate.attributes, certificate.dropped, mechanism, circumstances, certificate.dataset
+        )
+
+
+@dataclass(frozen=True)
+class MatrixMethod(RetentionMethod):
+    """`matrix`: a transition matrix per attribute, written by the holder."""
+
+    def _mechanism(self, recipe: Recipe, sizes: Mapping[str, int], circumstances: Circumstances) -> Mechanism:
+        channels = {}
+        for a in recipe.attributes:
+            if a.name not in sizes:
+                continue
+            if a.matrix is None:
+                raise RecipeError(f'With method "matrix" the column {a.name!r} must have a matrix', "none")
+            channel = Dense.of(a.matrix) if isinstance(a.matrix, tuple) else read_matrix(a.matrix)
+            if channel.size != sizes[a.name]:
+                raise MatrixError(
+                    f"The matrix of {a.name!r} must have as many rows as its domain has values, {sizes[a.name]}",
+                    str(channel.size),
+                    "A missing category counts as a value." if channel.size == sizes[a.name] - 1 else None,
+                )
+            channels[a.name] = channel
+        mechanism = Product(channels)
+        _check_promise(recipe, mechanism, circumstances)
+        return mechanism
+
+
+def _circumstances(recipe: Recipe, attributes: tuple[Attribute, ...], table: Table | None) -> Circumstances:
+    delta = DEFAULT_DELTA if recipe.delta is None else recipe.delta
+    if isinstance(delta, bool) or not isinstance(delta, float) or not 0 < delta < 1:
+        raise RecipeError("delta must be a number between 0 and 1", repr(delta))
+    records = table.records if table is not None else recipe.records or 0
+    if recipe.candidates is not None and recipe.candidates < records:
+        raise RecipeError(f"candidates must be at least the {records} records", str(recipe.candidates))
+    return _conditions(attributes, records, recipe.shuffle, delta, recipe.candidates)
+
+
+def _conditions(
+    attributes: tuple[Attribute, ...], records: int, shuffled: bool, delta: float, candidates: int | None
+) -> Circumstances:
+    coded = [a for a in attributes if a.domain is not None]
+    return Circumstances(
+        records=records,
+        shuffled=shuffled,
+        delta=delta,
+        candidates=candidates,
+        raw_columns=tuple(a.name for a in attributes if a.raw),
+        domains_from_data=tuple(a.name for a in coded if a.coded.origin == "from-data"),
+        missing_from_data=tuple(a.name for a in coded if a.coded.missing_from_data),
+    )
+
+
+def _stated(recipe: Recipe, sizes: Mapping[str, int]) -> Mechanism:
+    """The holder's own retentions."""
+    if recipe.coin == "record":
+        if recipe.retention is None or any(a.retention is not None for a in recipe.attributes):
+            raise RecipeError(
+                'With coin = "record" one retention must be stated for the release', "one per column"
+            )
+        return RecordRetention.at(_unit(recipe.retention), sizes)
+    channels = {}
+    for name, size in sizes.items():
+        own = recipe.attribute(name).retention
+        chosen = recipe.retention if own is None else own
+        if chosen is None:
+            raise RecipeError(f"The column {name!r} must have a retention like the others", "none")
+        channels[name] = Retention.at(_unit(chosen), size)
+    return Product(channels)
+
+
+def _unit(retention: float) -> Fraction:
+    if not 0 <= retention <= 1:
+        raise RecipeError("A retention must lie between 0 and 1", str(retention))
+    return Fraction(str(retention))  # as written: 0.3 is three tenths
+
+
+def _check_promise(recipe: Recipe, mechanism: Mechanism, circumstances: Circumstances) -> None:
+    """Where the holder states both a law and a promise, the promise must hold."""
+    if recipe.k is None and recipe.epsilon is None:
+        return
+    if circumstances.records == 0:
+        _needs_records()
+    if Wanted(circumstances, recipe.k, recipe.epsilon).is_kept_by(mechanism):
+        return
+    reached = ", ".join(f"{g.notion} {g.value}" for g in guarantees_of(mechanism, circumstances)[:2])
+    raise UnreachableError(
+        f"The stated law must reach k = {recipe.k}, epsilon = {recipe.epsilon}",
+        reached,
+        "Leave the retention out to have it calculated.",
+    )
+
+
+def _needs_records() -> None:
+    raise RecipeError(
+        "A recipe that promises k to individuals must plan the number of records",
+        "none",
+        "Write records = ... in [release]; it holds only if who takes part stays secret.",
+    )

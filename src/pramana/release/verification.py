@@ -1,0 +1,168 @@
+"""Verification: guarantees derived again, digests taken again and, with source and key, the data made again."""
+
+from __future__ import annotations
+
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pramana.engines import LocalEngine, Progress, no_progress
+from pramana.errors import BundleError, InputError, PramanaError
+from pramana.randomness import Key
+from pramana.release.bundle import Bundle
+from pramana.release.certificate import read_public_key
+from pramana.release.method import Plan, digest_of_columns
+from pramana.release.publish import file_entry, method_of
+from pramana.sources import FILE_NAMES, Source, write_table
+
+
+@dataclass(frozen=True)
+class Check:
+    """One thing that was checked."""
+
+    name: str
+    ok: bool
+    detail: str
+
+    def to_json(self) -> dict[str, Any]:
+        return {"name": self.name, "ok": self.ok, "detail": self.detail}
+
+
+@dataclass(frozen=True)
+class Verification:
+    """All checks of a bundle; it is valid when every one holds."""
+
+    checks: tuple[Check, ...]
+
+    @property
+    def valid(self) -> bool:
+        return all(check.ok for check in self.checks)
+
+    def to_json(self) -> dict[str, Any]:
+        return {"valid": self.valid, "checks": [check.to_json() for check in self.checks]}
+
+
+def verify(
+    bundle: str | Path,
+    *,
+    source: Any = None,
+    key: Key | str | Path | None = None,
+    seed: int | None = None,
+    public_key: str | Path | None = None,
+    threads: int = 0,
+    progress: Progress = no_progress,
+) -> Verification:
+    """Check a bundle. With `source` (a path or a data frame) and `key` the data is made again, byte for byte."""
+    found = Bundle.open(bundle)
+    checks = [*_files(found), _signature(found, public_key)]
+    try:
+        plan = method_of(found.certificate.method).plan_from(found.certificate)
+    except InputError as error:
+        return Verification((*checks, Check("law", False, str(error))))
+    checks.append(Check("law", True, "integers sum exactly and fit the domains"))
+    checks += [*_guarantees(found, plan), _data(found, plan)]
+    if seed is not None:
+        key = Key.from_seed(seed)
+    if (source is None) != (key is None):
+        raise BundleError("To make the data again both the source and the key must be given", "one of them")
+    if key is not None:
+        secret = key if isinstance(key, Key) else Key.read(key)
+        checks += _remade(found, plan, source, secret, LocalEngine(threads), progress)
+    return Verification(tuple(checks))
+
+
+def _files(bundle: Bundle) -> list[Check]:
+    stated, checks = bundle.certificate.files, []
+    present = {p.name for p in bundle.path.iterdir()} - {"certificate.json"}
+    for name, entry in sorted(stated.items()):
+        if name not in present:
+            checks.append(Check(f"digest {name}", False, "the file is missing"))
+        else:
+            same = file_entry(bundle.path / name) == entry
+            checks.append(
+                Check(f"digest {name}", same, "as certified" if same else "differs from the certificate")
+            )
+    if FILE_NAMES.get(bundle.certificate.output) not in stated:
+        checks.append(Check("files", False, "the certificate names no data file"))
+    if unknown := sorted(present - set(stated)):
+        checks.append(Check("files", False, f"not in the certificate: {', '.join(unknown)}"))
+    return checks
+
+
+def _signature(bundle: Bundle, public_key: str | Path | None) -> Check:
+    certificate = bundle.certificate
+    wanted = None if public_key is None else read_public_key(public_key)
+    if certificate.signature is None:
+        return Check("signature", wanted is None, "none")
+    if certificate.signature_holds(wanted):
+        holder = certificate.signature["public_key"]
+        return Check("signature", True, f"good, by {holder}" + ("" if wanted else " (compare with the holder's)"))
+    return Check("signature", False, "wrong, or not by the given key")
+
+
+def _guarantees(bundle: Bundle, plan: Plan) -> list[Check]:
+    certificate = bundle.certificate
+    seeded = certificate.key.get("seeded") is not False
+    derived = [g.to_json() for g in plan.guarantees(seeded)]
+    stated = [dict(g) for g in certificate.guarantees]
+    checks = []
+    for mine in derived:
+        theirs = next((g for g in stated if g.get("notion") == mine["notion"]), None)
+        same = theirs == mine
+        detail = f"derived again: {mine['value']}" if same else f"derived {mine['value']}, stated otherwise"
+        checks.append(Check(f"guarantee {mine['notion']}", same, detail))
+    if len(stated) != len(derived):
+        checks.append(Check("guarantees", False, f"{len(stated)} stated, {len(derived)} derived"))
+    same = certificate.warnings == plan.warnings(seeded)
+    checks.append(Check("warnings", same, "as derived" if same else "differ from what the law calls for"))
+    return checks
+
+
+def _data(bundle: Bundle, plan: Plan) -> Check:
+    """The published values are in their domains, as many as certified, and have the certified content."""
+    try:
+        columns = bundle.columns()
+    except PramanaError as error:
+        return Check("data", False, str(error))
+    if columns is None:
+        return Check("data", True, "read through its digest")
+    records = {len(column) for column in columns.values()}
+    if records != {plan.records}:
+        return Check("data", False, f"{plan.records} records certified, {max(records)} found")
+    same = digest_of_columns(columns) == bundle.certificate.content
+    return Check("data", same, f"{plan.records} records, all in their domains" if same else "other content")
+
+
+def _remade(
+    bundle: Bundle, plan: Plan, source: Any, key: Key, engine: LocalEngine, progress: Progress
+) -> list[Check]:
+    certificate = bundle.certificate
+    if key.commitment() != certificate.key.get("commitment"):
+        return [Check("key", False, "not the key of this release")]
+    checks = [Check("key", True, "the key of this release")]
+    options = certificate.source
+    if isinstance(source, str | Path):
+        known = {k: options[k] for k in ("delimiter", "encoding") if options.get(k) is not None}
+        place = Path(source)
+        kind = "parquet" if place.suffix.lower() in (".parquet", ".pq") else "csv"
+        opened = Source(path=place, format=kind, missing=tuple(options.get("missing", ("",))), **known)
+    else:
+        opened = Source(frame=source)
+    table = opened.read([a.name for a in plan.attributes])
+    if table.records != certificate.records:
+        return [*checks, Check("source", False, f"{table.records} records, certified are {certificate.records}")]
+    published = plan.run(table, key, engine, progress)
+    same = published.commitment == options.get("commitment")
+    checks.append(Check("source", same, "the table that was released" if same else "another table"))
+    name = FILE_NAMES[certificate.output]
+    with tempfile.TemporaryDirectory(dir=bundle.path.absolute().parent, prefix=".pramana-verify-") as folder:
+        write_table(published.table, Path(folder) / name, certificate.output)
+        identical = (Path(folder) / name).read_bytes() == (bundle.path / name).read_bytes()
+    if identical:
+        checks.append(Check("made again", True, "byte for byte"))
+    else:
+        same = published.content == certificate.content
+        detail = "the same rows; the file was written by another version" if same else "other rows"
+        checks.append(Check("made again", same, detail))
+    return checks
