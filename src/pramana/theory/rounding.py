@@ -75,4 +75,8 @@ def _shown(value: float, digits: int, rounding: str) -> str:
     if not math.isfinite(value):
         return str(value)
     rounded = decimal.Context(prec=digits, rounding=rounding).create_decimal(decimal.Decimal(value))
-    return f"{rounded.normalize():f}" if 1e-4 <= abs(value) < 10 ** (digits + 3) or value == 0 else f"{rounded.normalize():e}"
+    return (
+        f"{rounded.normalize():f}"
+        if 1e-4 <= abs(value) < 10 ** (digits + 3) or value == 0
+        else f"{rounded.normalize():e}"
+    )
