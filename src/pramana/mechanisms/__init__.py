@@ -4,6 +4,7 @@ from pramana.mechanisms.channel import Channel, Dense, Retention, channel_from_j
 from pramana.mechanisms.guarantees import DEFAULT_DELTA, Circumstances, guarantees_of, k_of
 from pramana.mechanisms.history import History, RecordedLevels
 from pramana.mechanisms.ladder import Ladder
+from pramana.mechanisms.level_guarantees import level_guarantees
 from pramana.mechanisms.levels import AtLevel, KeyedLevels, LevelDesign, LevelSource
 from pramana.mechanisms.replacement import Replacement, Uniform, Weighted
 from pramana.mechanisms.table import (
@@ -38,5 +39,6 @@ __all__ = [
     "guarantees_of",
     "integers_of",
     "k_of",
+    "level_guarantees",
     "mechanism_from_json",
 ]

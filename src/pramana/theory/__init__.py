@@ -5,9 +5,12 @@ from pramana.theory.guarantee import (
     ANY_TABLE,
     THIS_TABLE,
     CentralPrivacy,
+    CollusionBound,
+    GrowthBound,
     Guarantee,
     LocalPrivacy,
     PkAnonymity,
+    PosteriorBound,
 )
 from pramana.theory.levels import GRID, Level
 
@@ -16,10 +19,13 @@ __all__ = [
     "GRID",
     "THIS_TABLE",
     "CentralPrivacy",
+    "CollusionBound",
+    "GrowthBound",
     "Guarantee",
     "Level",
     "LocalPrivacy",
     "PkAnonymity",
+    "PosteriorBound",
     "levels",
     "pk",
     "rounding",
