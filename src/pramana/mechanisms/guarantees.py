@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from pramana.mechanisms.table import Mechanism, RecordRetention
+from pramana.mechanisms.table import Mechanism
 from pramana.theory import (
     ANY_TABLE,
     CentralPrivacy,
@@ -71,7 +71,8 @@ def guarantees_of(mechanism: Mechanism, circumstances: Circumstances) -> tuple[G
             )
         )
         if circumstances.shuffled and likelihood is not None and not circumstances.raw_columns:
-            found.append(_central(mechanism, circumstances, likelihood, common))
+            central = _central(mechanism, circumstances, likelihood, common)
+            found += [] if central is None else [central]
     return tuple(found)
 
 
@@ -101,16 +102,14 @@ def _pk(mechanism: Mechanism, circumstances: Circumstances, common: tuple[str, .
 
 def _central(
     mechanism: Mechanism, circumstances: Circumstances, likelihood: Fraction, common: tuple[str, ...]
-) -> CentralPrivacy:
-    exact = isinstance(mechanism, RecordRetention)
+) -> CentralPrivacy | None:
+    blanket = mechanism.blanket
+    if blanket is None:
+        return None
     return CentralPrivacy(
         ANY_TABLE,
-        "shuffling, exact sum for one coin per record"
-        if exact
-        else "shuffling, variation-ratio bound (Wang et al. 2023, arXiv 2304.05007)",
-        epsilon=shuffling.shuffled_epsilon(
-            circumstances.records, likelihood, mechanism.shuffling_alpha, circumstances.delta
-        ),
+        f"shuffling: {blanket.statement}",
+        epsilon=shuffling.shuffled_epsilon(circumstances.records, likelihood, blanket, circumstances.delta),
         delta=circumstances.delta,
         assumptions=(
             f"the number of records, {circumstances.records}, is public and the same in neighbouring tables, "

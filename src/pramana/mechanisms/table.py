@@ -20,7 +20,7 @@ import numpy as np
 from pramana.errors import MatrixError
 from pramana.mechanisms.channel import Channel, Retention, channel_from_json
 from pramana.randomness import ONE, Codes, Stream, retain_joint
-from pramana.theory import shuffling
+from pramana.theory import rounding, shuffling
 
 Columns = Mapping[str, Codes]
 StreamOf = Callable[[str, str], Stream]  # (purpose, column) -> the stream to read
@@ -44,8 +44,8 @@ class Mechanism(Protocol):
         """AR of the whole record: a lower bound, exact for the cases pk.md names."""
 
     @property
-    def shuffling_alpha(self) -> float:
-        """alpha of the shuffling bound (theory/shuffling.py), never too small."""
+    def blanket(self) -> shuffling.Blanket | None:
+        """What all records share, for the shuffling bound; None where the likelihood ratio is infinite."""
 
     def retentions(self) -> list[float]:
         """What `calibrate` and `guarantee` print."""
@@ -83,16 +83,15 @@ class Product:
         return math.prod((c.anonymity_ratio for c in self.channels.values()), start=Fraction(1))
 
     @cached_property
-    def shuffling_alpha(self) -> float:
+    def blanket(self) -> shuffling.Blanket | None:
         ratio = self.likelihood_ratio
         if ratio is None:
-            return 0.0
+            return None
         channels = list(self.channels.values())
+        known = None
         if all(isinstance(c, Retention) for c in channels):
-            variation = shuffling.variation_of_retentions(self.retentions(), [c.size for c in channels])
-        else:
-            variation = 1 - math.prod(float(1 - c.total_variation) for c in channels) * (1 - 1e-12)
-        return shuffling.alpha_from_variation(ratio, variation)
+            known = shuffling.blanket_of_retentions(self.retentions(), [c.size for c in channels])
+        return known or shuffling.blanket_of_ratio(rounding.float_up(ratio))
 
     def retentions(self) -> list[float]:
         return [float(_retention(channel)) for channel in self.channels.values()]
@@ -164,11 +163,11 @@ class RecordRetention:
         return Fraction(0) if ratio is None else 1 / ratio**2
 
     @property
-    def shuffling_alpha(self) -> float:
-        ratio = self.likelihood_ratio
-        if ratio is None:
-            return 0.0
-        return shuffling.alpha_from_variation(ratio, float(self.retention))
+    def blanket(self) -> shuffling.Blanket | None:
+        """A retention over the joint domain; that redraws miss uniformity by 2^-64 is within its rounding room."""
+        if self.likelihood_ratio is None:
+            return None
+        return shuffling.blanket_of_retentions([float(self.retention)], [math.prod(self.domains.values())])
 
     def retentions(self) -> list[float]:
         return [float(self.retention)]
