@@ -22,6 +22,7 @@ COMMANDS = {
     "demo": ("demonstration", "Publish a generated census, verify it and reconstruct a table."),
     "guarantee": ("guarantees", "Say what a retention or a matrix guarantees."),
     "key": ("keys", "Make keys: for releases, and for signing certificates."),
+    "levels": ("levels", "Issue versions at many levels from a ledger; collusion is useless."),
     "release": ("releases", "Publish a recipe's table as a bundle."),
     "theorems": ("theorems", "List what is proved, and where it is computed and tested."),
     "verify": ("releases", "Check a bundle: digests, guarantees and, with source and key, the data."),

@@ -3,5 +3,6 @@
 from pramana.ledger.entry import Entry
 from pramana.ledger.ledger import Ledger, Request, whoami
 from pramana.ledger.state import Dataset, Release, State
+from pramana.ledger.store import name_of
 
-__all__ = ["Dataset", "Entry", "Ledger", "Release", "Request", "State", "whoami"]
+__all__ = ["Dataset", "Entry", "Ledger", "Release", "Request", "State", "name_of", "whoami"]

@@ -29,7 +29,9 @@ class Dataset:
     """A table under its key: what a second release of it is recognised by.
 
     `source` is a digest of the whole table and `key` a commitment to the key. `keyed` is False where the
-    versions come from a history. `people` names whom the table is about. `details` are the caller's own.
+    versions come from a history. `people` names whom the table is about, `limit` the total epsilon of all
+    datasets about them. `allowances` are the highest level of each recipient, "" standing for everybody else.
+    `details` are the caller's own.
     """
 
     name: str
@@ -39,7 +41,29 @@ class Dataset:
     records: int
     people: str = ""
     keyed: bool = True
+    allowances: Mapping[str, Level] = field(default_factory=dict)
+    limit: Fraction | None = None
     details: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.limit is not None and (self.limit <= 0 or not self.people):
+            raise LedgerError("A limit of epsilon must be positive and say about whom it is", str(self.limit))
+
+    @classmethod
+    def from_entry(cls, entry: Entry) -> Dataset:
+        body = entry.body
+        return cls(
+            entry.dataset,
+            body["source"],
+            body["key"],
+            body["design"],
+            int(body["records"]),
+            body["people"],
+            body["keyed"],
+            {recipient: Level.of(level) for recipient, level in body["allowances"].items()},
+            None if body["limit"] is None else Fraction(body["limit"]),
+            body["details"],
+        )
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -49,6 +73,8 @@ class Dataset:
             "records": self.records,
             "people": self.people,
             "keyed": self.keyed,
+            "allowances": {recipient: str(level) for recipient, level in self.allowances.items()},
+            "limit": None if self.limit is None else str(self.limit),
             "details": dict(self.details),
         }
 
@@ -116,8 +142,7 @@ class State:
     def _take(self, entry: Entry) -> None:
         body = entry.body
         if entry.kind == DATASET:
-            known = {key: body[key] for key in ("source", "key", "design", "people", "keyed", "details")}
-            self.datasets[entry.dataset] = Dataset(entry.dataset, records=int(body["records"]), **known)
+            self._register(Dataset.from_entry(entry))
         elif entry.kind == ALLOWED:
             self.allowances[entry.dataset, entry.recipient] = Level.of(entry.level)
         elif entry.kind == LIMITED:
@@ -129,6 +154,12 @@ class State:
             )
         else:
             self._change(entry)
+
+    def _register(self, dataset: Dataset) -> None:
+        self.datasets[dataset.name] = dataset
+        self.allowances |= {(dataset.name, recipient): level for recipient, level in dataset.allowances.items()}
+        if dataset.limit is not None:
+            self.limits[dataset.people] = dataset.limit
 
     def _change(self, entry: Entry) -> None:
         release = self.releases[entry.release]

@@ -112,6 +112,19 @@ def _entry(row: tuple[Any, ...]) -> Entry:
         raise LedgerError("Every entry of a ledger must be readable", f"entry {number} that is not") from None
 
 
+def name_of(place: str | Path) -> str:
+    """What a ledger may be called in messages: a URL without its password."""
+    from sqlalchemy import make_url
+    from sqlalchemy.exc import ArgumentError
+
+    if "://" not in str(place):
+        return str(place)
+    try:
+        return make_url(str(place)).render_as_string(hide_password=True)
+    except (ArgumentError, ValueError):
+        return "the ledger"
+
+
 # ---------------------------------------------------------------- the two databases
 
 

@@ -13,6 +13,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -23,7 +24,7 @@ from pramana.mechanisms import _levels
 from pramana.mechanisms.replacement import Replacement, Rows, Uniform, replacement_from_json
 from pramana.mechanisms.table import Columns, StreamOf
 from pramana.randomness import Codes, Stream
-from pramana.theory import GRID, Level, shuffling
+from pramana.theory import GRID, Level, rounding, shuffling
 
 # A stream holds blocks high*2^64 + row. Events read high = 0, 1, ...; the mark of event j, attempt a, has its
 # own half of the space; level 0, which lies below every event, has the mark of "event 0".
@@ -117,17 +118,16 @@ class AtLevel:
         ratio = self.likelihood_ratio
         return Fraction(0) if ratio is None else 1 / ratio**2
 
-    @property
-    def shuffling_alpha(self) -> float:
+    @cached_property
+    def blanket(self) -> shuffling.Blanket | None:
         ratio = self.likelihood_ratio
         if ratio is None:
-            return 0.0
-        rho, groups = float(self.level.retention), len(self.design.groups)
-        if not self.design.joint and all(isinstance(law, Uniform) for law in self.design.laws.values()):
-            variation = shuffling.variation_of_retentions([rho] * groups, list(self.sizes.values()))
-        else:
-            variation = 1 - (1 - rho) ** groups * (1 - 1e-12)
-        return shuffling.alpha_from_variation(ratio, variation)
+            return None
+        known = None
+        if all(isinstance(law, Uniform) for law in self.design.laws.values()):
+            sizes = [math.prod(self.sizes[name] for name in group) for group in self.design.groups]
+            known = shuffling.blanket_of_retentions(self.retentions(), sizes)
+        return known or shuffling.blanket_of_ratio(rounding.float_up(ratio))
 
     def retentions(self) -> list[float]:
         return [float(self.level.retention)] * len(self.design.groups)

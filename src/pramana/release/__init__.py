@@ -2,6 +2,8 @@
 
 from pramana.release.bundle import Bundle
 from pramana.release.certificate import Certificate, make_signing_key
+from pramana.release.issuing import Created, Issued, create_levels, issue, issued_versions
+from pramana.release.levels import LevelPlan
 from pramana.release.matrix_file import read_matrix
 from pramana.release.method import Method, Plan, Published
 from pramana.release.publish import METHODS, Released, method_of, release
@@ -14,12 +16,18 @@ __all__ = [
     "Bundle",
     "Certificate",
     "Check",
+    "Created",
+    "Issued",
+    "LevelPlan",
     "Method",
     "Plan",
     "Published",
     "RandomisedPlan",
     "Released",
     "Verification",
+    "create_levels",
+    "issue",
+    "issued_versions",
     "make_signing_key",
     "method_of",
     "plan_for_records",

@@ -127,7 +127,9 @@ class GrowthBound(Guarantee):
         return self.delta
 
     def in_words(self) -> str:
-        return f"No belief about a person's perturbed values grows by more than {self.delta:.6g} through the release."
+        return (
+            f"No belief about a person's perturbed values grows by more than {self.delta:.6g} through the release."
+        )
 
 
 @dataclass(frozen=True)
