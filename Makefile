@@ -5,7 +5,7 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
-KERNELS := $(shell find src -name '*.c')
+KERNELS := $(shell find src -name '*.c' -o -name '*.h')
 
 .PHONY: demo test lint setup bench clean
 

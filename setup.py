@@ -1,5 +1,7 @@
 """The compiled kernels: one small C module in each room that has a hot loop. All else is in pyproject.toml."""
 
+from pathlib import Path
+
 from setuptools import Extension, setup
 
 
@@ -7,6 +9,7 @@ def kernel(module: str) -> Extension:
     return Extension(
         module,
         [f"src/{module.replace('.', '/')}.c"],
+        depends=[str(header) for header in Path("src").rglob("*.h")],
         extra_compile_args=["-O3", "-std=gnu11", "-Wall", "-Wextra", "-Wno-cast-function-type"],
         define_macros=[("Py_LIMITED_API", "0x030B0000")],
         py_limited_api=True,
@@ -14,6 +17,10 @@ def kernel(module: str) -> Extension:
 
 
 setup(
-    ext_modules=[kernel("pramana.randomness._kernels"), kernel("pramana.mechanisms._levels")],
+    ext_modules=[
+        kernel("pramana.randomness._kernels"),
+        kernel("pramana.randomness._order"),
+        kernel("pramana.mechanisms._levels"),
+    ],
     options={"bdist_wheel": {"py_limited_api": "cp311"}},
 )

@@ -16,10 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pramana.mechanisms import Mechanism
-from pramana.randomness import Codes, Key, Stream, gathered, shuffled_order
+from pramana.randomness import Codes, Key, Stream, gather, shuffled_order
 
 T = TypeVar("T")
 CHUNK = 1 << 15
+_GATHERED = 1 << 20
 Progress = Callable[[str, int, int], None]  # stage, done, of
 
 
@@ -38,12 +39,15 @@ class LocalEngine:
         if self.threads < 0 or self.chunk < 1:
             raise ValueError("threads must not be negative and chunk must be at least 1")
 
+    @property
+    def workers(self) -> int:
+        return self.threads or len(os.sched_getaffinity(0))
+
     def _each(self, work: Callable[[T], None], items: Iterable[T]) -> Iterable[None]:
-        threads = self.threads or len(os.sched_getaffinity(0))
-        if threads == 1:
+        if self.workers == 1:
             yield from map(work, items)
             return
-        with ThreadPoolExecutor(threads) as pool:
+        with ThreadPoolExecutor(self.workers) as pool:
             yield from pool.map(work, items)
 
     def publish(
@@ -77,13 +81,16 @@ class LocalEngine:
         return out
 
     def order(self, key: Key, context: str, rows: int) -> NDArray[np.uint32]:
-        return shuffled_order(key, context, rows)
+        return shuffled_order(key, context, rows, self.workers)
 
     def reorder(self, columns: Mapping[str, Codes], order: NDArray[np.uint32]) -> dict[str, Codes]:
-        found: dict[str, Codes] = {}
+        """Every column in the given order. All threads work on one column at a time: it fits a shared cache."""
+        found = {name: np.empty(len(order), column.dtype) for name, column in columns.items()}
 
-        def work(name: str) -> None:
-            found[name] = gathered(columns[name], order)
+        def work(item: tuple[str, int]) -> None:
+            name, start = item
+            part = slice(start, start + _GATHERED)
+            gather(columns[name], order[part], found[name][part])
 
-        list(self._each(work, columns))
-        return {name: found[name] for name in columns}
+        list(self._each(work, ((name, start) for name in columns for start in range(0, len(order), _GATHERED))))
+        return found

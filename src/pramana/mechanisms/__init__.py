@@ -1,11 +1,24 @@
 """Channels, mechanisms for whole records, and the guarantees proved of them."""
 
 from pramana.mechanisms.channel import Channel, Dense, Retention, channel_from_json, integers_of
+from pramana.mechanisms.exchange import Exchange, Group
 from pramana.mechanisms.guarantees import DEFAULT_DELTA, Circumstances, guarantees_of, k_of
 from pramana.mechanisms.history import History, RecordedLevels
+from pramana.mechanisms.invariant import (
+    Block,
+    BlockInvariant,
+    drawn_diagonals,
+    drift_of,
+    exchanged,
+    inverse_frequency,
+    realised,
+    sinkhorn,
+    two_stage,
+)
 from pramana.mechanisms.ladder import Ladder
 from pramana.mechanisms.level_guarantees import level_guarantees
 from pramana.mechanisms.levels import AtLevel, KeyedLevels, LevelDesign, LevelSource
+from pramana.mechanisms.matching import MatchRisk, largest_risk, largest_risks, match_risk
 from pramana.mechanisms.replacement import Replacement, Uniform, Weighted
 from pramana.mechanisms.table import (
     Mechanism,
@@ -18,14 +31,19 @@ from pramana.mechanisms.table import (
 __all__ = [
     "DEFAULT_DELTA",
     "AtLevel",
+    "Block",
+    "BlockInvariant",
     "Channel",
     "Circumstances",
     "Dense",
+    "Exchange",
+    "Group",
     "History",
     "KeyedLevels",
     "Ladder",
     "LevelDesign",
     "LevelSource",
+    "MatchRisk",
     "Mechanism",
     "Product",
     "RecordRetention",
@@ -36,9 +54,19 @@ __all__ = [
     "Weighted",
     "channel_from_json",
     "digest_of",
+    "drawn_diagonals",
+    "drift_of",
+    "exchanged",
     "guarantees_of",
     "integers_of",
+    "inverse_frequency",
     "k_of",
+    "largest_risk",
+    "largest_risks",
     "level_guarantees",
+    "match_risk",
     "mechanism_from_json",
+    "realised",
+    "sinkhorn",
+    "two_stage",
 ]

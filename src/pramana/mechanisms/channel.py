@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pramana.errors import MatrixError
-from pramana.randomness import ONE, Codes, alias_table, draw_from_table, retain
+from pramana.randomness import ONE, Codes, alias_table, brief_table, draw_from_table, retain
 from pramana.theory import pk
 
 Words = NDArray[np.uint64]
@@ -159,12 +159,12 @@ class Dense:
         return pk.total_variation_of_matrix(self.weights)
 
     @cached_property
-    def _table(self) -> tuple[NDArray[np.uint64], int]:
-        return alias_table(self.weights)
+    def _table(self) -> tuple[NDArray[np.uint64], int, NDArray[np.uint32] | None]:
+        table, bits = alias_table(self.weights)
+        return table, bits, brief_table(table, bits)
 
     def publish(self, words: Words, codes: Codes, out: Codes) -> None:
-        table, bits = self._table
-        draw_from_table(words, codes, out, table, bits)
+        draw_from_table(words, codes, out, *self._table)
 
     def to_json(self) -> dict[str, Any]:
         return {"kind": "dense", "weights": [[str(w) for w in row] for row in self.weights.tolist()]}
@@ -207,6 +207,12 @@ def channel_from_json(statement: Mapping[str, Any]) -> Channel:
             return Retention(int(statement["size"]), int(statement["step"]))
         if statement["kind"] == "dense":
             return Dense(np.array([[int(w) for w in row] for row in statement["weights"]], np.int64))
+        if statement["kind"] == "blocks":
+            from pramana.mechanisms.invariant import BlockInvariant
+
+            return BlockInvariant.from_json(statement)
     except (KeyError, TypeError, ValueError, OverflowError):
         pass
-    raise MatrixError("A channel must be stated as a retention (size, step) or a dense matrix (weights)")
+    raise MatrixError(
+        "A channel must be stated as a retention (size, step), a dense matrix (weights) or blocks (blocks)"
+    )

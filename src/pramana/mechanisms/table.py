@@ -191,9 +191,13 @@ def mechanism_from_json(statement: Mapping[str, Any]) -> Mechanism:
         if statement["coin"] == "record":
             sizes = {str(n): int(v) for n, v in statement["sizes"].items()}
             return RecordRetention(sizes, int(statement["bound"]))
+        if statement["coin"] == "exchange":
+            from pramana.mechanisms.exchange import Exchange
+
+            return Exchange.from_json(statement)
     except (KeyError, TypeError, ValueError, AttributeError):
         pass
-    raise MatrixError("A mechanism must be stated with its coin, attribute or record, and its integers")
+    raise MatrixError("A mechanism must be stated with its coin (attribute, record or exchange) and its integers")
 
 
 def digest_of(mechanism: Mechanism) -> str:

@@ -5,12 +5,13 @@ from pramana.randomness.samplers import (
     ONE,
     Codes,
     alias_table,
+    brief_table,
     code_dtype,
     draw_from_table,
     retain,
     retain_joint,
 )
-from pramana.randomness.shuffle import MOST_ROWS, gathered, shuffled_order, tag_stream
+from pramana.randomness.shuffle import MOST_ROWS, counted, gather, gathered, shuffled_order, tag_stream
 
 __all__ = [
     "KEY_BYTES",
@@ -20,9 +21,12 @@ __all__ = [
     "Key",
     "Stream",
     "alias_table",
+    "brief_table",
     "code_dtype",
+    "counted",
     "draw_from_table",
     "fresh_words",
+    "gather",
     "gathered",
     "retain",
     "retain_joint",

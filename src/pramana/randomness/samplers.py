@@ -8,11 +8,14 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from pramana.randomness import _kernels
 from pramana.randomness._kernels import alias as draw_from_table
 from pramana.randomness._kernels import retain, retain_joint
 
 ONE = 1 << 62
-__all__ = ["ONE", "alias_table", "code_dtype", "draw_from_table", "retain", "retain_joint"]
+_NEAR = 1 << 18  # bytes of a table that the cache next to a core holds beside codes and keystream
+_LARGE_PAGES = 1 << 21
+__all__ = ["ONE", "alias_table", "brief_table", "code_dtype", "draw_from_table", "retain", "retain_joint"]
 
 Codes = NDArray[np.unsignedinteger]
 
@@ -28,38 +31,20 @@ def alias_table(weights: NDArray[np.int64]) -> tuple[NDArray[np.uint64], int]:
     """The table `draw_from_table` reads, and its `bits`, for rows of integer weights that sum to ONE.
 
     Row by row, 2^bits slots of capacity 2^(62-bits); a slot's word is (chances kept << bits) | other value.
-    Built in integers by Walker's method, all rows side by side: each round takes one slot that is too empty
-    and one value that has too much.
+    Built in integers by Walker's method.
     """
     rows, size = weights.shape
     bits = (size - 1).bit_length()
-    slots = 1 << bits
-    capacity = ONE >> bits
-    table = np.zeros((rows, slots), np.uint64)
-    for row in range(rows):
-        left = np.zeros(slots, np.int64)
-        left[:size] = weights[row]
-        table[row] = _alias_row(left, slots, capacity, bits)
-    return table.reshape(-1), bits
+    table = np.empty(rows << bits, np.uint64)
+    _kernels.fill_alias(np.ascontiguousarray(weights, np.int64), size, table, bits)
+    return table, bits
 
 
-def _alias_row(left: NDArray[np.int64], slots: int, capacity: int, bits: int) -> NDArray[np.uint64]:
-    share = left.tolist()
-    poor = [v for v in range(slots) if share[v] < capacity]
-    rich = [v for v in range(slots) if share[v] >= capacity]
-    words = [0] * slots
-    while poor:
-        slot = poor.pop()
-        if not rich:  # cannot happen while the weights sum to ONE
-            raise ValueError("weights must sum to 2^62")
-        donor = rich[-1]
-        words[slot] = (share[slot] << bits) | donor
-        share[donor] -= capacity - share[slot]
-        if share[donor] < capacity:
-            rich.pop()
-            poor.append(donor)
-    for slot in rich:  # exactly full: keep nothing apart, the "other" value is the slot's own
-        if share[slot] != capacity:
-            raise ValueError("weights must sum to 2^62")
-        words[slot] = slot
-    return np.array(words, np.uint64)
+def brief_table(table: NDArray[np.uint64], bits: int) -> NDArray[np.uint32] | None:
+    """The upper bits of a table too large for the near cache, for `draw_from_table` to look at first."""
+    if table.nbytes <= _NEAR:
+        return None
+    # NumPy asks for large pages from four MiB on; without them half of the time goes into finding addresses
+    brief = np.empty(max(len(table), _LARGE_PAGES), np.uint32)[: len(table)]
+    _kernels.shorten_alias(table, brief, bits)
+    return brief

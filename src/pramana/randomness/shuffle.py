@@ -6,29 +6,98 @@ every order is equally likely. A row's tag depends on no other row: any engine t
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
+
 import numpy as np
 from numpy.typing import NDArray
 
-from pramana.randomness import _kernels
+from pramana.randomness import _order
+from pramana.randomness._order import gather
 from pramana.randomness.key import Key, Stream
 
+__all__ = ["MOST_ROWS", "counted", "gather", "gathered", "shuffled_order", "tag_stream"]
+
 MOST_ROWS = 2**32 - 1
+_CHUNK = 1 << 14  # rows whose tags are made at a time: they stay in the near cache
+R = TypeVar("R")
 
 
 def tag_stream(key: Key, context: str) -> Stream:
     return key.stream("shuffle", context)
 
 
-def shuffled_order(key: Key, context: str, rows: int) -> NDArray[np.uint32]:
-    """order[i] = the source row that is published at place i."""
+def shuffled_order(key: Key, context: str, rows: int, threads: int = 1) -> NDArray[np.uint32]:
+    """order[i] = the source row that is published at place i.
+
+    The tags are made twice, once to count and once to place them: the cipher is quicker than memory. Each
+    thread takes a range of rows, then a range of buckets; how many there are does not change the order.
+    """
     if rows > MOST_ROWS:
         raise ValueError(f"rows must be at most {MOST_ROWS}, got {rows}")
-    order = np.empty(rows, np.uint32)
-    _kernels.order_of_tags(tag_stream(key, context).blocks(0, rows), order)
+    stream = tag_stream(key, context)
+    fine = max(0, (rows // 8).bit_length())  # bits that tell some eight rows from the others
+    coarse = max(min(fine, 11), fine - 13)
+    parts = [(rows * t // threads, rows * (t + 1) // threads) for t in range(threads)]
+    counts = np.zeros((threads, 1 << coarse), np.uint64)
+    entries, order = np.empty(rows, np.uint64), np.empty(rows, np.uint32)
+
+    def count(t: int) -> None:
+        for _, tags in _tags(stream, *parts[t]):
+            _order.count_tags(tags, counts[t])
+
+    def place(t: int) -> None:
+        for first, tags in _tags(stream, *parts[t]):
+            _order.place_tags(tags, first, places[t], entries)
+
+    def sort(t: int) -> list[int]:
+        first, stop = (t << coarse) // threads, ((t + 1) << coarse) // threads
+        return _order.sort_buckets(entries, starts, first, stop, fine - coarse, order)
+
+    _on_threads(count, threads)
+    starts = np.zeros((1 << coarse) + 1, np.uint64)
+    starts[1:] = np.cumsum(counts.sum(axis=0, dtype=np.uint64))
+    places = starts[:-1] + np.cumsum(counts, axis=0, dtype=np.uint64) - counts
+    _on_threads(place, threads)
+    for ties in _on_threads(sort, threads):
+        _settle(order, ties, stream)
     return order
+
+
+def _on_threads(work: Callable[[int], R], threads: int) -> list[R]:
+    if threads == 1:
+        return [work(0)]
+    with ThreadPoolExecutor(threads) as pool:
+        return list(pool.map(work, range(threads)))
+
+
+def _tags(stream: Stream, first: int, stop: int) -> Iterable[tuple[int, NDArray[np.uint64]]]:
+    memory = np.empty(2 * _CHUNK, np.uint64)
+    for start in range(first, stop, _CHUNK):
+        yield start, stream.fill(2 * start, memory[: 2 * (min(start + _CHUNK, stop) - start)])
+
+
+def _settle(order: NDArray[np.uint32], ties: list[int], stream: Stream) -> None:
+    """Order the rows whose tags are alike in their upper bits by the whole tag; `ties` equal the place before."""
+    at = 0
+    while at < len(ties):
+        first, last = ties[at] - 1, ties[at]
+        at += 1
+        while at < len(ties) and ties[at] == last + 1:
+            last, at = ties[at], at + 1
+        rows = order[first : last + 1].tolist()
+        order[first : last + 1] = sorted(rows, key=lambda row: tuple(stream.blocks(row, 1)[0].tolist()))
 
 
 def gathered(values: NDArray[np.unsignedinteger], order: NDArray[np.uint32]) -> NDArray[np.unsignedinteger]:
     out = np.empty(len(order), values.dtype)
-    _kernels.gather(values, order, out)
+    gather(values, order, out)
     return out
+
+
+def counted(codes: NDArray[np.unsignedinteger], size: int) -> NDArray[np.int64]:
+    """How often each code 0 .. size-1 occurs."""
+    counts = np.zeros(size, np.int64)
+    _order.tally(np.ascontiguousarray(codes), counts)
+    return counts

@@ -39,6 +39,7 @@ class Published:
     commitment: str
     marginals: Mapping[str, np.ndarray[Any, np.dtype[np.int64]]] = field(default_factory=dict)
     extra: Mapping[str, Callable[[Path], None]] = field(default_factory=dict)
+    checks: tuple[tuple[str, bool, str], ...] = ()  # what only the source can tell of the plan: name, ok, detail
 
 
 class Plan(Protocol):

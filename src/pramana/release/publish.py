@@ -15,6 +15,7 @@ from pramana.errors import RecipeError
 from pramana.randomness import Key
 from pramana.release.certificate import Certificate, read_signing_key
 from pramana.release.folder import check_new, whole_folder
+from pramana.release.invariant import InvariantMethod
 from pramana.release.levels import LevelMethod
 from pramana.release.method import Method, Plan, Published
 from pramana.release.randomised import MatrixMethod, RetentionMethod
@@ -26,6 +27,7 @@ METHODS: dict[str, Method] = {
     "retention": RetentionMethod(),
     "matrix": MatrixMethod(),
     "levels": LevelMethod(),
+    "invariant": InvariantMethod(),
 }
 
 

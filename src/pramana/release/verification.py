@@ -155,6 +155,7 @@ def _remade(
     published = plan.run(table, key, engine, progress)
     same = published.commitment == options.get("commitment")
     checks.append(Check("source", same, "the table that was released" if same else "another table"))
+    checks += [Check(*found) for found in published.checks]
     name = FILE_NAMES[certificate.output]
     with tempfile.TemporaryDirectory(dir=bundle.path.absolute().parent, prefix=".pramana-verify-") as folder:
         write_table(published.table, Path(folder) / name, certificate.output)

@@ -24,7 +24,7 @@ RELEASE_KEYS = {
 METHOD_KEYS: dict[str, set[str]] = {
     "retention": set(),
     "matrix": set(),
-    "invariant": {"xi", "matrix", "kind", "strata", "together"},
+    "invariant": {"xi", "matrix", "kind", "strata", "together", "rule", "unreached", "diagonal", "alpha"},
     "levels": {"together", "history", "people", "allowances", "total_epsilon"},
     "generalize": {
         "algorithm", "cells", "suppression", "measure", "weights", "l", "l_kind", "t", "t_distance", "c",

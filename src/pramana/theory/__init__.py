@@ -1,31 +1,41 @@
 """Pure functions on numbers: one module per paper, with its symbols, statements and corrections beside it."""
 
-from pramana.theory import levels, pk, rounding, shuffling
+from pramana.theory import every_count, identification, levels, pk, rounding, shuffling
 from pramana.theory.guarantee import (
     ANY_TABLE,
     THIS_TABLE,
     CentralPrivacy,
     CollusionBound,
+    EveryCountBound,
     GrowthBound,
     Guarantee,
+    IdentificationBound,
     LocalPrivacy,
     PkAnonymity,
     PosteriorBound,
 )
 from pramana.theory.levels import GRID, Level
+from pramana.theory.statements import PAPERS, STATEMENTS, Statement
 
 __all__ = [
     "ANY_TABLE",
     "GRID",
+    "PAPERS",
+    "STATEMENTS",
     "THIS_TABLE",
     "CentralPrivacy",
     "CollusionBound",
+    "EveryCountBound",
     "GrowthBound",
     "Guarantee",
+    "IdentificationBound",
     "Level",
     "LocalPrivacy",
     "PkAnonymity",
     "PosteriorBound",
+    "Statement",
+    "every_count",
+    "identification",
     "levels",
     "pk",
     "rounding",

@@ -100,6 +100,44 @@ class CentralPrivacy(Guarantee):
 
 
 @dataclass(frozen=True)
+class IdentificationBound(Guarantee):
+    """No target is matched with a chance above xi by an intruder who knows its category and sees its count."""
+
+    notion: ClassVar[str] = "identification-bound"
+    xi: float = field(kw_only=True)
+
+    @property
+    def value(self) -> float:
+        return self.xi
+
+    def in_words(self) -> str:
+        return (
+            f"Whoever knows a person's true category and picks one of the records published in it finds that "
+            f"person's record with a chance of at most {self.xi:.6g}, however many records the category shows."
+        )
+
+
+@dataclass(frozen=True)
+class EveryCountBound(Guarantee):
+    """The same against an intruder who sees every published count and may guess any record."""
+
+    notion: ClassVar[str] = "identification-bound-every-count"
+    xi: float = field(kw_only=True)
+    left_out: float = field(default=0.0, kw_only=True)
+
+    @property
+    def value(self) -> float:
+        return self.xi
+
+    def in_words(self) -> str:
+        usual = f", but for outcomes of a total probability of {self.left_out:g}" if self.left_out else ""
+        return (
+            f"Whoever knows a person's true category, sees every published count and guesses as well as can be "
+            f"finds that person's record with a chance of at most {self.xi:.6g}{usual}."
+        )
+
+
+@dataclass(frozen=True)
 class PosteriorBound(Guarantee):
     """rho1-rho2 privacy: pairs (prior below rho1, posterior below rho2), each also read backwards."""
 

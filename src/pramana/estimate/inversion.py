@@ -1,0 +1,203 @@
+"""Unbiased estimates by inversion, with their exact variances and intervals. Formulas: estimate.md."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import ndtri
+
+from pramana.errors import InputError
+from pramana.estimate.law import Array, Keep, Law
+from pramana.estimate.table import PublishedTable
+
+DEFAULT_CONFIDENCE = 0.95
+MOST_COVARIANCE_CELLS = 4096
+
+
+@dataclass(frozen=True, eq=False)
+class Estimate:
+    """Estimated counts of the private table, their variances over the coins, and intervals."""
+
+    values: Array
+    variances: Array
+    low: Array
+    high: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Selection:
+    """Which cells of a table's last axes count: an array over those axes, 1 where the filter holds."""
+
+    holds: Array
+
+    @property
+    def axes(self) -> int:
+        return self.holds.ndim
+
+
+def quantile(confidence: float) -> float:
+    if not 0 < confidence < 1:
+        raise InputError("The confidence must lie strictly between 0 and 1", str(confidence))
+    return float(ndtri((1 + confidence) / 2))
+
+
+def invert(
+    table: PublishedTable, where: Selection | None = None, confidence: float = DEFAULT_CONFIDENCE
+) -> Estimate:
+    """Estimate every cell; with `where`, the cells of the first axes among records for which it holds."""
+    z = quantile(confidence)
+    values = selected(table.law.inverse(table.counts), where)
+    own = values if table.squares is table.counts else selected(table.law.inverse(table.squares), where)
+    variances = _spread(table.law, table.squares, where, 2) - own
+    low, high = score_interval(values, variances, _slopes(table, where), z)
+    return Estimate(values, variances, low, high)
+
+
+def score_interval(values: Array, variances: Array, slope: Array, z: float) -> tuple[Array, Array]:
+    """All x with (value - x)^2 <= z^2 * variance(x), the variance taken as linear in x with this slope.
+
+    For large counts this is value ± z*sqrt(variance); for small ones it holds its coverage, as the score
+    interval does for a count that is seen without noise.
+    """
+    shift = z * z * slope / 2
+    half = z * np.sqrt(np.maximum(variances + (z * slope / 2) ** 2, 0.0))
+    return values + shift - half, values + shift + half
+
+
+def selected(table: Array, where: Selection | None) -> Array:
+    if where is None:
+        return table
+    last = tuple(range(table.ndim - where.axes, table.ndim))
+    return np.asarray((table * where.holds).sum(axis=last))
+
+
+def _split(law: Law, kept: int) -> tuple[Law, Law, Keep | None]:
+    """The law's factors on the first `kept` axes, on the others, and the record coin that is on both."""
+    first, others, both = [], [], None
+    for factor in law.factors:
+        if all(a < kept for a in factor.axes):
+            first.append(factor)
+        elif all(a >= kept for a in factor.axes):
+            others.append(factor.moved({a: a - kept for a in factor.axes}))
+        else:
+            assert isinstance(factor, Keep)
+            assert both is None  # only the record coin spans axes, and there is one
+            both = factor
+    return Law(law.shape[:kept], tuple(first)), Law(law.shape[kept:], tuple(others)), both
+
+
+def _spread(law: Law, squares: Array, where: Selection | None, power: int) -> Array:
+    """sum over z of y_z G_v(z)^power for every cell v, G_v(z) being what a record published as z adds to v."""
+    if where is None:
+        return law.inverse_power(squares, power)
+    kept = len(law.shape) - where.axes
+    last = tuple(range(kept, len(law.shape)))
+    first, others, both = _split(law, kept)
+    reach = others.inverse_adjoint(where.holds)
+    if both is None:
+        return first.inverse_power((squares * reach**power).sum(axis=last), power)
+    here, everywhere = _joint_reach(both, reach, kept)
+    own = (squares * ((here - everywhere) ** power - (-everywhere) ** power)).sum(axis=last)
+    coin_first = tuple(a for a in both.axes if a < kept)
+    common = (squares * (-everywhere) ** power).sum(axis=last).sum(axis=coin_first, keepdims=True)
+    return first.inverse_power(own + common, power)
+
+
+def _joint_reach(both: Keep, reach: Array, kept: int) -> tuple[Array, Array]:
+    """Under the record coin G_v(z) = (here if z has v's values) - everywhere."""
+    coin_last = tuple(a - kept for a in both.axes if a >= kept)
+    return reach / both.retention, both.offset * reach.sum(axis=coin_last, keepdims=True)
+
+
+def _slopes(table: PublishedTable, where: Selection | None) -> Array:
+    """How a cell's estimated variance moves with its estimate: their covariance over the variance.
+
+    The variance is sum y (G^2 - G) and the estimate sum y G, so with S_p = sum E[y] G^p and m = E[G^2 | v] the
+    covariance is S_3 - S_2 - (m - 1) x. The moments are taken at the nearest possible true table instead of the
+    published counts, which in a sparse table would say that an empty cell has no variance.
+    """
+    law = table.law
+    likely = to_simplex(law.inverse(table.squares), float(table.squares.sum()))
+    expected = law.forward(likely)
+    own = selected(likely, where)
+    second = _spread(law, expected, where, 2)
+    covariance = _spread(law, expected, where, 3) - second - (_own_moment(law, where) - 1) * own
+    mean_weight = float(table.squares.sum() / table.counts.sum()) if table.counts.any() else 1.0
+    variance = second - own
+    tiny = 1e-9 * (1 + np.abs(own))  # a column published unchanged has no variance at all
+    return np.divide(covariance, variance, out=np.zeros_like(variance), where=variance > tiny) * mean_weight
+
+
+def _own_moment(law: Law, where: Selection | None) -> Array:
+    """E[G_v(Z)^2 | v]; with a filter the mean over the selected values, all that an interval's shape needs."""
+    kept = len(law.shape) - (0 if where is None else where.axes)
+    first, others, both = _split(law, kept)
+    moment = np.ones((1,) * kept)
+    for factor in first.factors:
+        moment = moment * factor.own_second_moment(first.shape)
+    if where is None or not where.holds.any():
+        return moment
+    reach = others.inverse_adjoint(where.holds)
+    inner = others.backward(reach**2) if both is None else _joint_moment(both, reach, kept, law.shape)
+    return moment * float((inner * where.holds).sum() / where.holds.sum())
+
+
+def _joint_moment(both: Keep, reach: Array, kept: int, shape: tuple[int, ...]) -> Array:
+    """E[G^2 | true value] under the record coin: kept whole, or redrawn over its part of both sides."""
+    coin_last = tuple(a - kept for a in both.axes if a >= kept)
+    side = math.prod(shape[a] for a in both.axes if a < kept)
+    here, everywhere = _joint_reach(both, reach, kept)
+    same = (here - everywhere) ** 2
+    redrawn = same.mean(axis=coin_last, keepdims=True) / side + (1 - 1 / side) * everywhere**2
+    moment: Array = both.retention * same + (1 - both.retention) * redrawn
+    return moment
+
+
+def linear(table: PublishedTable, coefficients: Sequence[Array]) -> tuple[Array, Array]:
+    """Estimates of the sums of c*x over the table for each c, and their covariance matrix.
+
+    A record published as z adds G(z) = (B^T c)(z); cov = sum_z y_z G_i(z) G_j(z) - sum_v c_i(v) c_j(v) x_v.
+    """
+    reach = np.stack(
+        [table.law.inverse_adjoint(np.broadcast_to(c, table.law.shape)).ravel() for c in coefficients]
+    )
+    flat = np.stack([np.broadcast_to(c, table.law.shape).ravel() for c in coefficients])
+    own = table.law.inverse(table.squares).ravel()
+    covariance = (reach * table.squares.ravel()) @ reach.T - (flat * own) @ flat.T
+    return np.asarray(reach @ table.counts.ravel()), np.asarray(covariance)
+
+
+def covariance_with_total(table: PublishedTable, holds: Array, where: Selection) -> Array:
+    """Covariance of each cell selected by `where` with the estimate of all records that `holds` selects.
+
+    sum_z y_z G_total(z) G_v(z) is itself an inversion, of the table y*G_total, so no pair of cells is formed.
+    """
+    reach = table.law.inverse_adjoint(holds)
+    return selected(table.law.inverse(table.squares * reach) - table.law.inverse(table.squares) * holds, where)
+
+
+def covariance(table: PublishedTable) -> Array:
+    """Covariances of all pairs of cells, in the order of `values.ravel()`: B diag(y) B^T - diag(x)."""
+    cells = table.law.cells
+    if cells > MOST_COVARIANCE_CELLS:
+        raise InputError(
+            f"Covariances of all pairs must be asked of at most {MOST_COVARIANCE_CELLS} cells",
+            str(cells),
+            "Ask for sums of cells instead, whose variances take the covariances into account.",
+        )
+    identity = np.eye(cells).reshape((cells, *table.law.shape))
+    reach = np.stack([table.law.inverse_adjoint(unit).ravel() for unit in identity])
+    spread: Array = (reach * table.squares.ravel()) @ reach.T
+    spread[np.diag_indices(cells)] -= table.law.inverse(table.squares).ravel()
+    return spread
+
+
+def to_simplex(values: Array, total: float) -> Array:
+    """The nearest table, in squared distance, whose cells are not negative and sum to `total`."""
+    flat = np.sort(values.ravel())[::-1]
+    excess = (np.cumsum(flat) - total) / np.arange(1, flat.size + 1)
+    last = int(np.flatnonzero(flat > excess)[-1]) if total > 0 else 0
+    return np.asarray(np.maximum(values - excess[last], 0.0)) if total > 0 else np.zeros_like(values)

@@ -1,0 +1,219 @@
+"""The law of a published table: how true counts over some attributes become expected published counts.
+
+A mechanism restricted to some of its attributes is a product of factors, each acting on its own axes, so every
+operation goes axis by axis and the matrix of the product domain is never formed. Formulas: estimate.md.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pramana.errors import InputError
+from pramana.mechanisms import Channel, Mechanism, Product, RecordRetention, Retention
+from pramana.randomness import ONE
+
+Array = NDArray[np.float64]
+_WORST_CONDITION = 1e12  # beyond this an inverse in double precision means nothing
+
+
+class Factor(Protocol):
+    """One independent part of the law; A is its matrix, B = (A^-1)^T what the unbiased estimate applies."""
+
+    @property
+    def axes(self) -> tuple[int, ...]: ...
+
+    def forward(self, table: Array) -> Array:
+        """A^T x: the expected published table of a true one."""
+
+    def backward(self, table: Array) -> Array:
+        """A w: for each true value, the mean of w over what it is published as."""
+
+    def inverse(self, table: Array) -> Array:
+        """B y."""
+
+    def inverse_adjoint(self, table: Array) -> Array:
+        """B^T c: what each published value adds to the estimate of sum c*x."""
+
+    def inverse_power(self, table: Array, power: int) -> Array:
+        """(B∘...∘B) y, the entry-wise power."""
+
+    def own_second_moment(self, shape: tuple[int, ...]) -> Array:
+        """E[B[v,Z]^2 | v] for each value v, shaped to broadcast over a table."""
+
+    def moved(self, places: Mapping[int, int]) -> Factor:
+        """The same factor on axes that were renumbered."""
+
+
+@dataclass(frozen=True)
+class Keep:
+    """Keep the values of `axes` together with probability `retention`, else redraw them uniformly.
+
+    One axis is a retention channel; several are the record coin, whose law over any of its attributes is again
+    a retention over their joint domain. Redraws floor(w*V/2^64) are uniform to a relative 2^-32 or better,
+    below the resolution of the estimates, and are taken as uniform.
+    """
+
+    axes: tuple[int, ...]
+    retention: float
+    size: int
+
+    @property
+    def offset(self) -> float:
+        """b of the inverse: B[v,z] = (1 if v = z)/rho - b."""
+        if self.retention <= 0:
+            raise InputError(
+                "A table can be estimated only from attributes that are kept with positive probability",
+                "a retention of 0",
+                "Such a column is pure noise; ask for a table without it.",
+            )
+        return (1 - self.retention) / (self.retention * self.size)
+
+    def _blend(self, table: Array, own: float, all_: float) -> Array:
+        blended = table * own
+        blended += all_ * table.sum(axis=self.axes, keepdims=True)
+        return blended
+
+    def forward(self, table: Array) -> Array:
+        return self._blend(table, self.retention, (1 - self.retention) / self.size)
+
+    backward = forward
+
+    def inverse(self, table: Array) -> Array:
+        """The sheet: x = (y - (1-rho)*mean over the axis)/rho."""
+        return self.inverse_power(table, 1)
+
+    inverse_adjoint = inverse
+
+    def inverse_power(self, table: Array, power: int) -> Array:
+        off = (-self.offset) ** power
+        return self._blend(table, (1 / self.retention - self.offset) ** power - off, off)
+
+    def own_second_moment(self, shape: tuple[int, ...]) -> Array:
+        b, q = self.offset, (1 - self.retention) / self.size
+        moment = (self.retention + q) * (1 / self.retention - b) ** 2 + (self.size - 1) * q * b * b
+        return np.full((1,) * len(shape), moment)
+
+    def moved(self, places: Mapping[int, int]) -> Keep:
+        return Keep(tuple(places[a] for a in self.axes), self.retention, self.size)
+
+
+@dataclass(frozen=True, eq=False)
+class Matrix:
+    """Any channel on one axis."""
+
+    axis: int
+    matrix: Array
+
+    @property
+    def axes(self) -> tuple[int, ...]:
+        return (self.axis,)
+
+    @cached_property
+    def _inverse(self) -> Array:
+        if not np.linalg.cond(self.matrix) < _WORST_CONDITION:
+            raise InputError(
+                "A table can be estimated only from channels that can be inverted",
+                "a singular transition matrix",
+                "Some true values cannot be told apart in it; ask for a table without that attribute.",
+            )
+        return np.asarray(np.linalg.inv(self.matrix), np.float64)
+
+    def _apply(self, matrix: Array, table: Array) -> Array:
+        return np.moveaxis(np.tensordot(matrix, table, axes=(1, self.axis)), 0, self.axis)
+
+    def forward(self, table: Array) -> Array:
+        return self._apply(self.matrix.T, table)
+
+    def backward(self, table: Array) -> Array:
+        return self._apply(self.matrix, table)
+
+    def inverse(self, table: Array) -> Array:
+        return self._apply(self._inverse.T, table)
+
+    def inverse_adjoint(self, table: Array) -> Array:
+        return self._apply(self._inverse, table)
+
+    def inverse_power(self, table: Array, power: int) -> Array:
+        return self._apply(self._inverse.T**power, table)
+
+    def own_second_moment(self, shape: tuple[int, ...]) -> Array:
+        moments: Array = (self.matrix * self._inverse.T**2).sum(axis=1)
+        return moments.reshape([-1 if a == self.axis else 1 for a in range(len(shape))])
+
+    def moved(self, places: Mapping[int, int]) -> Matrix:
+        return Matrix(places[self.axis], self.matrix)
+
+
+@dataclass(frozen=True)
+class Law:
+    """Factors on disjoint axes; an axis of none of them is published unchanged."""
+
+    shape: tuple[int, ...]
+    factors: tuple[Factor, ...]
+
+    @property
+    def cells(self) -> int:
+        return math.prod(self.shape)
+
+    def forward(self, table: Array) -> Array:
+        for factor in self.factors:
+            table = factor.forward(table)
+        return table
+
+    def backward(self, table: Array) -> Array:
+        for factor in self.factors:
+            table = factor.backward(table)
+        return table
+
+    def inverse(self, table: Array) -> Array:
+        for factor in self.factors:
+            table = factor.inverse(table)
+        return table
+
+    def inverse_adjoint(self, table: Array) -> Array:
+        for factor in self.factors:
+            table = factor.inverse_adjoint(table)
+        return table
+
+    def inverse_power(self, table: Array, power: int) -> Array:
+        for factor in self.factors:
+            table = factor.inverse_power(table, power)
+        return table
+
+
+def law_of(mechanism: Mechanism, sizes: Mapping[str, int]) -> Law:
+    """The law over the attributes named in `sizes`, in that order; those unknown to the mechanism are raw."""
+    names = list(sizes)
+    if isinstance(mechanism, RecordRetention):
+        return Law(tuple(sizes.values()), _record_factors(mechanism, names))
+    if isinstance(mechanism, Product):
+        factors = [
+            _channel_factor(mechanism.channels[n], i) for i, n in enumerate(names) if n in mechanism.channels
+        ]
+        return Law(tuple(sizes.values()), tuple(f for f in factors if f is not None))
+    raise InputError(
+        "Estimates are known for independent channels and for the record coin", type(mechanism).__name__
+    )
+
+
+def _record_factors(mechanism: RecordRetention, names: Sequence[str]) -> tuple[Factor, ...]:
+    places = tuple(i for i, name in enumerate(names) if name in mechanism.domains)
+    size = math.prod(mechanism.domains[names[i]] for i in places)
+    if size == 1 or mechanism.bound == 0:
+        return ()
+    return (Keep(places, float(mechanism.retention), size),)
+
+
+def _channel_factor(channel: Channel, axis: int) -> Factor | None:
+    if isinstance(channel, Retention):
+        if channel.size == 1 or channel.step == 0:
+            return None
+        return Keep((axis,), float(channel.retention), channel.size)
+    return Matrix(axis, np.asarray(channel.weights, np.float64) / ONE)

@@ -1,0 +1,153 @@
+"""Maximum likelihood by EM (iterative Bayes), with a stopping rule that bounds what is left to gain."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import brentq
+
+from pramana.errors import InputError
+from pramana.estimate.inversion import DEFAULT_CONFIDENCE, quantile, to_simplex
+from pramana.estimate.law import Array, Law
+from pramana.estimate.table import PublishedTable
+
+DEFAULT_GAP = 0.5  # of a log-likelihood: far below what the coins themselves leave undecided
+MOST_ROUNDS = 3000
+_PROFILE_GAP = 0.02
+_FLOOR = 0.1  # an extrapolated cell keeps this share of its plain step, so that none is lost for good
+
+Step = Callable[[Array], tuple[float, Array]]
+
+
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """The fitted table. `gap` bounds how much higher the greatest log-likelihood can be."""
+
+    values: Array
+    log_likelihood: float
+    gap: float
+    rounds: int
+    converged: bool
+
+
+def fit(
+    table: PublishedTable,
+    *,
+    gap: float = DEFAULT_GAP,
+    most_rounds: int = MOST_ROUNDS,
+    start: Array | None = None,
+) -> Fit:
+    """The sheet: x <- x ∘ A(y / (A^T x)), extrapolated (SQUAREM, step by norms) and kept uphill.
+
+    Stopping: with D = A(y / (A^T x)), concavity gives l(best) - l(x) <= total * (max D - 1) for every x, so
+    the iteration ends when that bound is below `gap`, or after `most_rounds` steps; `converged` tells which.
+    """
+    if table.total <= 0:
+        return Fit(np.zeros_like(table.counts), 0.0, 0.0, 0, converged=True)
+    return _climb(table, _start(table) if start is None else start, None, gap, most_rounds)
+
+
+@dataclass(frozen=True)
+class _Held:
+    """One cell held at a value: the others share what is left of the total."""
+
+    cell: tuple[int, ...]
+    value: float
+
+    def scaled(self, x: Array, total: float) -> Array:
+        x[self.cell] = 0.0
+        x *= (total - self.value) / x.sum()
+        x[self.cell] = self.value
+        return x
+
+
+def _climb(table: PublishedTable, x: Array, held: _Held | None, gap: float, most_rounds: int) -> Fit:
+    total = table.total
+    step = _stepper(table.law, table.counts)
+
+    def scaled(x: Array) -> Array:
+        return x * (total / x.sum()) if held is None else held.scaled(x, total)
+
+    def left(pull: Array) -> float:
+        """sum over the best x* of x* D, minus total: at most this is left to gain."""
+        if held is None:
+            return total * (float(pull.max()) - 1)
+        others = pull.copy()
+        others[held.cell] = 0.0
+        return held.value * float(pull[held.cell]) + (total - held.value) * float(others.max()) - total
+
+    x = scaled(x.copy())
+    level, pull = step(x)
+    rounds = 1
+    while left(pull) > gap and rounds < most_rounds:
+        first = scaled(x * pull)
+        level_first, pull_first = step(first)
+        second = scaled(first * pull_first)
+        x = scaled(_extrapolated(x, first, second))
+        level, pull = step(x)
+        rounds += 2
+        if level < level_first:  # too far: fall back on the plain steps
+            x = second
+            level, pull = step(second)
+            rounds += 1
+    return Fit(x, level, max(left(pull), 0.0), rounds, converged=left(pull) <= gap)
+
+
+def _stepper(law: Law, counts: Array) -> Step:
+    seen = counts > 0
+
+    def step(x: Array) -> tuple[float, Array]:
+        expected = law.forward(x)
+        ratio = np.divide(counts, expected, out=np.zeros_like(counts), where=seen & (expected > 0))
+        level = float(np.dot(counts[seen], np.log(np.maximum(expected[seen], 1e-300))))
+        return level, law.backward(ratio)
+
+    return step
+
+
+def _start(table: PublishedTable) -> Array:
+    """Half the projected inversion, which is near, and half uniform, so that no cell starts at zero."""
+    flat = table.total / table.counts.size
+    try:
+        return (to_simplex(table.law.inverse(table.counts), table.total) + flat) / 2
+    except InputError:  # a singular channel: the likelihood can still be climbed from the middle
+        return np.full(table.counts.shape, flat)
+
+
+def _extrapolated(x: Array, first: Array, second: Array) -> Array:
+    move = first - x
+    bend = second - first - move
+    length = float(np.linalg.norm(bend))
+    reach = max(1.0, float(np.linalg.norm(move)) / length) if length > 0 else 1.0
+    return np.maximum(x + 2 * reach * move + reach * reach * bend, _FLOOR * second)
+
+
+# ---------------------------------------------------------------- intervals
+
+
+def profile_interval(
+    table: PublishedTable, cell: tuple[int, ...], confidence: float = DEFAULT_CONFIDENCE
+) -> tuple[float, float]:
+    """Every count of one cell that the likelihood, the other cells fitted around it, does not reject."""
+    limit = quantile(confidence) ** 2 / 2
+    best = fit(table, gap=_PROFILE_GAP)
+    peak, total = float(best.values[cell]), table.total
+    near = [best.values]  # each fit starts from the last one
+
+    def excess(value: float) -> float:
+        start = near[-1] + total / best.values.size * 1e-3  # a cell at zero could never rise again
+        around = _climb(table, start, _Held(cell, value), _PROFILE_GAP, MOST_ROUNDS)
+        near[-1] = around.values
+        return best.log_likelihood - around.log_likelihood - limit
+
+    low = float(brentq(excess, 0.0, peak, xtol=1e-3 * peak)) if peak > 0 and excess(0.0) > 0 else 0.0
+    step = max(1.0, math.sqrt(peak))
+    while peak + step < total and excess(peak + step) < 0:
+        step *= 2
+    upper = min(peak + step, total * (1 - 1e-9))
+    if excess(upper) < 0:
+        return low, total
+    return low, float(brentq(excess, peak, upper, xtol=1e-3 * upper))

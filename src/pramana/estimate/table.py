@@ -1,0 +1,96 @@
+"""Published tables: counts over named axes, and the law that made them from the true counts."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pramana.errors import InputError
+from pramana.estimate.axis import Axis
+from pramana.estimate.law import Array, Law, law_of
+from pramana.mechanisms import Mechanism
+
+_ARRAYS = 8  # tables of doubles alive at once while one is estimated
+
+
+@dataclass(frozen=True, eq=False)
+class PublishedTable:
+    """Counts of published records; with survey weights, sums of weights and of their squares."""
+
+    axes: tuple[Axis, ...]
+    counts: Array
+    law: Law
+    squares: Array
+
+    def __post_init__(self) -> None:
+        shape = tuple(axis.size for axis in self.axes)
+        if self.counts.shape != shape or self.law.shape != shape or self.squares.shape != shape:
+            raise InputError(
+                "A table's counts must have one axis for each attribute", f"shape {self.counts.shape}"
+            )
+
+    @classmethod
+    def of_counts(cls, axes: Sequence[Axis], counts: NDArray[np.generic], mechanism: Mechanism) -> PublishedTable:
+        law = law_of(mechanism, {axis.name: axis.size for axis in axes})
+        values = np.asarray(counts, np.float64)
+        return cls(tuple(axes), values, law, values)
+
+    @property
+    def total(self) -> float:
+        return float(self.counts.sum())
+
+
+def tabulate(
+    columns: Mapping[str, NDArray[np.unsignedinteger]],
+    axes: Sequence[Axis],
+    mechanism: Mechanism,
+    weights: Array | None = None,
+) -> PublishedTable:
+    """Count the published codes over `axes`, after checking that the table fits in memory."""
+    shape = tuple(axis.size for axis in axes)
+    check_memory(shape)
+    cells = math.prod(shape)
+    rows = len(next(iter(columns.values())))
+    place = np.zeros(rows, np.int64)
+    for axis in axes:
+        place *= axis.size
+        place += columns[axis.name]
+    law = law_of(mechanism, {axis.name: axis.size for axis in axes})
+    counts = np.asarray(np.bincount(place, weights, cells), np.float64).reshape(shape)
+    if weights is None:
+        return PublishedTable(tuple(axes), counts, law, counts)
+    squares = np.asarray(np.bincount(place, weights**2, cells), np.float64).reshape(shape)
+    return PublishedTable(tuple(axes), counts, law, squares)
+
+
+def check_memory(shape: Sequence[int], available: int | None = None) -> None:
+    """Say before starting that a table will not fit, rather than be killed half-way."""
+    need = 8 * _ARRAYS * math.prod(shape)
+    have = available_memory() if available is None else available
+    if need > have:
+        raise InputError(
+            f"A table must fit in memory: {math.prod(shape):,} cells need some {need / 2**30:,.1f} GiB",
+            f"{have / 2**30:,.1f} GiB available",
+            "Ask for fewer attributes, or filter on fewer.",
+        )
+
+
+def available_memory() -> int:
+    """Bytes that can be used without swapping; the whole memory where the system does not tell."""
+    try:
+        for line in Path("/proc/meminfo").read_text("ascii").splitlines():
+            if line.startswith("MemAvailable:"):
+                return int(line.split()[1]) * 1024
+    except (OSError, ValueError, IndexError):
+        pass
+    import os
+
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, OSError, ValueError):
+        return 8 << 30

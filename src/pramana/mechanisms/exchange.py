@@ -1,0 +1,102 @@
+"""A mechanism whose channels may act on combinations of columns: several attributes at once, or within strata."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pramana.errors import MatrixError
+from pramana.mechanisms.channel import Channel, channel_from_json
+from pramana.mechanisms.table import Columns, StreamOf
+from pramana.randomness import code_dtype
+
+
+@dataclass(frozen=True)
+class Group:
+    """Columns whose combination, in C order of their codes, goes through one channel."""
+
+    columns: tuple[str, ...]
+    channel: Channel
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """Each group of columns through its own channel with its own coin."""
+
+    domains: Mapping[str, int]
+    groups: tuple[Group, ...]
+
+    def __post_init__(self) -> None:
+        named = [name for group in self.groups for name in group.columns]
+        if sorted(named) != sorted(self.domains):
+            raise MatrixError("Every randomised column must belong to one group")
+        for group in self.groups:
+            if math.prod(self.domains[name] for name in group.columns) != group.channel.size:
+                raise MatrixError("A group's channel must have as many values as its columns have combinations")
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        return dict(self.domains)
+
+    @property
+    def likelihood_ratio(self) -> Fraction | None:
+        """Corollary 1 of paper 1, over groups."""
+        product = Fraction(1)
+        for group in self.groups:
+            ratio = group.channel.likelihood_ratio
+            if ratio is None:
+                return None
+            product *= ratio
+        return product
+
+    @property
+    def anonymity_ratio(self) -> Fraction:
+        """Corollary 4 of paper 1, over groups."""
+        return math.prod((g.channel.anonymity_ratio for g in self.groups), start=Fraction(1))
+
+    @property
+    def shuffling_alpha(self) -> float:
+        return 0.0  # made from the table: no differential privacy, local or central, is claimed
+
+    def retentions(self) -> list[float]:
+        return []
+
+    def publish(self, streams: StreamOf, first: int, codes: Columns, out: Columns) -> None:
+        words = np.empty(len(next(iter(codes.values()))), np.uint64)
+        for group in self.groups:
+            streams("value", group.columns[0]).fill(first, words)
+            if len(group.columns) == 1:
+                name = group.columns[0]
+                group.channel.publish(words, codes[name], out[name])
+                continue
+            joint = self.joined(group, codes).astype(code_dtype(group.channel.size))
+            group.channel.publish(words, joint, joint)
+            rest = joint.astype(np.uint32)
+            for name in reversed(group.columns):
+                rest, part = np.divmod(rest, np.uint32(self.domains[name]))
+                out[name][:] = part
+
+    def joined(self, group: Group, codes: Columns) -> NDArray[np.uint32]:
+        """The codes of the combinations."""
+        joint = codes[group.columns[0]].astype(np.uint32)
+        for name in group.columns[1:]:
+            joint = joint * np.uint32(self.domains[name]) + codes[name]
+        return joint
+
+    def to_json(self) -> dict[str, Any]:
+        groups = [{"columns": list(g.columns), "channel": g.channel.to_json()} for g in self.groups]
+        return {"coin": "exchange", "sizes": dict(self.domains), "groups": groups}
+
+    @classmethod
+    def from_json(cls, statement: Mapping[str, Any]) -> Exchange:
+        groups = tuple(
+            Group(tuple(str(c) for c in group["columns"]), channel_from_json(group["channel"]))
+            for group in statement["groups"]
+        )
+        return cls({str(n): int(v) for n, v in statement["sizes"].items()}, groups)

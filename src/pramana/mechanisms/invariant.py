@@ -1,0 +1,300 @@
+"""Invariant channels: the frequencies of the table they were made for are kept in expectation, P^T T = T.
+
+All of them are reversible: as many records move from i to j as from j to i on average. A symmetric matrix of
+such flows, realised pair by pair in multiples of lcm(T_i, T_j), gives integers that keep the frequencies exactly.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import optimize
+
+from pramana.errors import MatrixError
+from pramana.mechanisms.channel import Channel, Dense, Words
+from pramana.randomness import ONE, Codes, Stream, alias_table, code_dtype, draw_from_table
+from pramana.theory import pk
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+_COARSEST = 1 << 10  # a flow is realised exactly if it has at least so many steps of the pair's lcm
+_CHUNK = 1 << 15  # rows drawn at once: words, codes and places stay in cache
+_LARGEST_MATRIX = 1 << 13
+_SMALL_TABLE = 1 << 17
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """Categories that are exchanged among each other, and their rows of integers out of ONE."""
+
+    members: tuple[int, ...]
+    weights: Integers
+
+    def __post_init__(self) -> None:
+        if len(self.members) < 2 or len(set(self.members)) != len(self.members) or min(self.members) < 0:
+            raise MatrixError("A block must have two or more different categories", str(len(self.members)))
+        if Dense(self.weights).size != len(self.members):
+            raise MatrixError("A block must have a row for each of its categories")
+
+
+@dataclass(frozen=True, eq=False)
+class BlockInvariant:
+    """Blocks of categories; every category in no block is published as it is."""
+
+    size: int
+    blocks: tuple[Block, ...]
+
+    def __post_init__(self) -> None:
+        taken = [member for block in self.blocks for member in block.members]
+        if self.size < 1 or len(set(taken)) != len(taken) or any(member >= self.size for member in taken):
+            raise MatrixError("Blocks must be disjoint and lie inside the domain")
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, BlockInvariant) and self.to_json() == other.to_json()
+
+    def __hash__(self) -> int:
+        return hash((self.size, tuple(block.members for block in self.blocks)))
+
+    @property
+    def weights(self) -> Integers:
+        if self.size > _LARGEST_MATRIX:
+            raise MatrixError(
+                f"A domain must have at most {_LARGEST_MATRIX} values to be written as a matrix", str(self.size)
+            )
+        weights = np.zeros((self.size, self.size), np.int64)
+        np.fill_diagonal(weights, ONE)
+        for block in self.blocks:
+            weights[np.ix_(block.members, block.members)] = block.weights
+        return weights
+
+    @property
+    def _whole(self) -> Integers | None:
+        """The only block, when it is the whole domain."""
+        return self.blocks[0].weights if self.blocks and len(self.blocks[0].members) == self.size else None
+
+    @cached_property
+    def likelihood_ratio(self) -> Fraction | None:
+        if self.size == 1:
+            return Fraction(1)
+        return None if self._whole is None else pk.likelihood_ratio_of_matrix(self._whole)
+
+    @cached_property
+    def anonymity_ratio(self) -> Fraction:
+        """Zero with two blocks or more (paper 1, correction on zeros), so k = 1."""
+        if self.size == 1:
+            return Fraction(1)
+        return Fraction(0) if self._whole is None else pk.anonymity_ratio_of_matrix(self._whole)
+
+    @cached_property
+    def total_variation(self) -> Fraction:
+        if self.size == 1:
+            return Fraction(0)
+        return Fraction(1) if self._whole is None else pk.total_variation_of_matrix(self._whole)
+
+    @cached_property
+    def _tables(self) -> tuple[NDArray[np.uint64], int, Codes, NDArray[np.unsignedinteger] | None]:
+        """Alias rows over places inside a block, and for every row the category at each place.
+
+        Row by category while that stays small; else one row for all the unmoved, and a row number by category.
+        """
+        bits = (max(len(block.members) for block in self.blocks) - 1).bit_length()
+        places, moved = 1 << bits, sum(len(block.members) for block in self.blocks)
+        local = np.zeros((moved + 1, places), np.int64)
+        local[0, 0] = ONE
+        row_of = np.zeros(self.size, np.int64)
+        lookup = np.zeros((moved + 1, places), code_dtype(self.size))
+        row = 1
+        for block in self.blocks:
+            size = len(block.members)
+            local[row : row + size, :size] = block.weights
+            lookup[row : row + size, :size] = block.members
+            row_of[list(block.members)] = np.arange(row, row + size)
+            row += size
+        table, bits = alias_table(local)
+        if self.size * places > _SMALL_TABLE:
+            return table, bits, lookup.reshape(-1), row_of.astype(code_dtype(moved + 1))
+        whole = lookup[row_of]
+        still = row_of == 0
+        whole[still, 0] = np.flatnonzero(still)
+        return table.reshape(-1, places)[row_of].reshape(-1), bits, whole.reshape(-1), None
+
+    def publish(self, words: Words, codes: Codes, out: Codes) -> None:
+        if not self.blocks:
+            out[:] = codes
+            return
+        table, bits, lookup, row_of = self._tables
+        if len(codes) and int(codes.max()) >= self.size:
+            raise ValueError("codes must lie below the number of rows of the table")
+        for start in range(0, len(codes), _CHUNK):
+            part = slice(start, start + _CHUNK)
+            true = codes[part]
+            rows = true if row_of is None else row_of[true]
+            place = np.empty(len(rows), rows.dtype)
+            draw_from_table(words[part], rows, place, table, bits)
+            found = lookup[(rows.astype(np.intp) << bits) | place].astype(codes.dtype, copy=False)
+            out[part] = found if row_of is None else np.where(rows == 0, true, found)
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "kind": "blocks",
+            "size": self.size,
+            "blocks": [
+                {"members": list(b.members), "weights": [[str(w) for w in row] for row in b.weights.tolist()]}
+                for b in self.blocks
+            ],
+        }
+
+    @classmethod
+    def from_json(cls, statement: Mapping[str, Any]) -> BlockInvariant:
+        blocks = (
+            Block(
+                tuple(int(member) for member in block["members"]),
+                np.array([[int(w) for w in row] for row in block["weights"]], np.int64),
+            )
+            for block in statement["blocks"]
+        )
+        return cls(int(statement["size"]), tuple(blocks))
+
+
+# ---------------------------------------------------------------- building them
+
+
+def exchanged(counts: Sequence[int] | Integers, members: Sequence[int], flows: Floats) -> Block:
+    """A block from the records that members exchange on average: flows[i, j] = T_i p_ij, symmetric."""
+    t = np.asarray(counts, np.int64)[list(members)]
+    return Block(tuple(members), realised(flows, t, upwards=True))
+
+
+def inverse_frequency(counts: Sequence[int] | Integers, members: Sequence[int], theta: float) -> Block:
+    """Paper 2, Eq. 3: every member gives theta records on average, in equal parts to the others."""
+    t = np.asarray(counts, np.int64)[list(members)]
+    if not 0 <= theta <= int(t.min()):
+        raise MatrixError("theta must lie between 0 and the smallest frequency of its block", f"{theta:g}")
+    flows = np.full((len(t), len(t)), theta / (len(t) - 1))
+    return exchanged(counts, members, flows)
+
+
+def two_stage(counts: ArrayLike, diagonals: ArrayLike, alpha: float = 0.5) -> Dense:
+    """Invariant PRAM as sdcMicro describes it: a first matrix, its Bayes reversal, and a mixture with no change.
+
+    The first matrix has the given diagonal and equal entries off it; its product with the reversal keeps the
+    frequencies, and alpha is the share of that product in the mixture.
+    """
+    t = np.asarray(counts, np.float64)
+    live = np.flatnonzero(t > 0)
+    diagonal = np.broadcast_to(np.asarray(diagonals, np.float64), t.shape)[live]
+    size = len(live)
+    if not ((diagonal >= 0) & (diagonal <= 1)).all() or not 0 <= alpha <= 1:
+        raise MatrixError("Diagonal entries and alpha must lie between 0 and 1")
+    # sum over stages l of m_il m_jl/c_l, m the records of i at l and c all records at l; written out and summed
+    # exactly, so that every machine gets the same integers
+    off = t[live] * (1 - diagonal) / max(1, size - 1)
+    stay = t[live] * diagonal
+    together = np.maximum(math.fsum(off) - off + stay, np.finfo(np.float64).tiny)
+    both = np.outer(off, off)
+    rest = math.fsum(1 / together) - np.add.outer(1 / together, 1 / together)
+    cross = np.outer(stay / together, off)
+    flows = alpha * (both * np.maximum(rest, 0.0) + cross + cross.T)
+    return _dense(t, live, flows)
+
+
+def drawn_diagonals(stream: Stream, size: int, least: float) -> Floats:
+    """sdcMicro's protection level: each diagonal entry drawn uniformly between `least` and 1."""
+    if not 0 <= least <= 1:
+        raise MatrixError("The smallest diagonal entry must lie between 0 and 1", f"{least:g}")
+    uniform: Floats = (stream.words(0, size) >> np.uint64(11)).astype(np.float64) / float(1 << 53)
+    return least + (1 - least) * uniform
+
+
+def sinkhorn(counts: ArrayLike, retention: float) -> Dense:
+    """Retention-replacement scaled to margins (T, T): the k of retention, and the frequencies kept.
+
+    AR does not change under A -> D1 A D2. With symmetric A one scaling d serves both sides: for a given sum of d
+    each entry solves rho d_i^2 + q s d_i = T_i, so only s has to be found.
+    """
+    t = np.asarray(counts, np.float64)
+    live = np.flatnonzero(t > 0)
+    if not 0 <= retention < 1 or len(live) == 0:
+        raise MatrixError("A retention must lie from 0 up to, not including, 1, and some count be positive")
+    share = t[live] / t[live].sum()
+    q = (1 - retention) / len(live)
+
+    def scaling(total: float) -> Floats:
+        found: Floats = 2 * share / (q * total + np.sqrt((q * total) ** 2 + 4 * retention * share))
+        return found
+
+    # sum d = s at the root; d^T A d = 1 puts it between 1 and 1/sqrt(q)
+    top = 1 / math.sqrt(q)
+    total = float(optimize.brentq(lambda s: math.fsum(scaling(s)) - s, 0.5, top * (1 + 1e-9), xtol=1e-15))
+    d = scaling(total)
+    flows = t[live].sum() * q * np.outer(d, d)
+    return _dense(t, live, flows, unseen=int(live[share.argmax()]))
+
+
+def _dense(t: Floats, live: NDArray[np.intp], flows: Floats, unseen: int | None = None) -> Dense:
+    """The whole domain: a category without records is kept, or takes the row of another (k then stays)."""
+    weights = np.zeros((len(t), len(t)), np.int64)
+    np.fill_diagonal(weights, ONE)
+    weights[np.ix_(live, live)] = realised(flows, t[live].astype(np.int64))
+    if unseen is not None:
+        dead = t == 0
+        weights[dead] = weights[unseen]
+    return Dense(weights)
+
+
+def realised(flows: Floats, counts: Integers, upwards: bool = False) -> Integers:
+    """Rows of integers out of ONE for symmetric flows in records; what stays is on the diagonal.
+
+    T_i w_ij = T_j w_ji exactly: both are the same multiple of lcm(T_i, T_j). Only where that multiple would be
+    too coarse a step are the two entries rounded apart, and P^T T then differs from T by the drift.
+    """
+    t = counts.astype(np.int64)
+    if (t < 1).any():
+        raise MatrixError("Every category of a block must have a record")
+    step = np.lcm(t[:, None], t[None, :])
+    wanted = (flows + flows.T) / 2 * float(ONE)
+    steps = wanted / step
+    whole = (np.ceil(steps) if upwards else np.rint(steps)).astype(np.int64)
+    weights = np.where(
+        steps >= _COARSEST, whole * (step // t[:, None]), np.rint(wanted / t[:, None]).astype(np.int64)
+    )
+    np.fill_diagonal(weights, 0)
+    off = weights.sum(axis=1)
+    if (off > ONE).any() or (off < 0).any():
+        if upwards:
+            return realised(flows, counts)
+        if (flows.sum(axis=1) - np.diag(flows) > t * (1 + 1e-9)).any():
+            raise MatrixError("A category must not give more records than it has")
+        return realised(flows * (1 - 1e-12), counts)
+    np.fill_diagonal(weights, ONE - off)
+    return weights
+
+
+def drift_of(channel: Channel, counts: Iterable[int]) -> list[Fraction]:
+    """P^T T - T exactly, in records: zero where the integers keep the frequencies."""
+    t = np.array(list(counts), np.int64)
+    if isinstance(channel, BlockInvariant):
+        found = [Fraction(0)] * channel.size
+        for block in channel.blocks:
+            part = _drift(block.weights, t[list(block.members)])
+            for member, value in zip(block.members, part, strict=True):
+                found[member] = value
+        return found
+    return _drift(channel.weights, t)
+
+
+def _drift(weights: Integers, t: Integers) -> list[Fraction]:
+    """In limbs of 16 bits, so that sums of a thousand products stay inside 64 bits."""
+    totals = [0] * weights.shape[1]
+    for shift in (0, 16, 32, 48):
+        limb = t @ ((weights >> shift) & 0xFFFF)
+        totals = [total + (int(x) << shift) for total, x in zip(totals, limb.tolist(), strict=True)]
+    return [Fraction(total - int(c) * ONE, ONE) for total, c in zip(totals, t.tolist(), strict=True)]

@@ -1,0 +1,250 @@
+"""Method `invariant`: frequencies kept in expectation, and no match more likely than xi (paper 2).
+
+The matrices are made from the table, so the guarantees speak of this table alone and no epsilon holds. By
+default they stay with the holder: the plan of a certificate then makes them again from the source.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from pramana.engines import LocalEngine, Progress
+from pramana.errors import BundleError, CheckError, MatrixError
+from pramana.mechanisms import Exchange, digest_of, mechanism_from_json
+from pramana.randomness import Codes, Key
+from pramana.release.certificate import Certificate
+from pramana.release.invariant_law import Law, alike, law_for, summaries_of
+from pramana.release.invariant_setting import InvariantSetting, read_setting
+from pramana.release.method import Published, commitment_to, digest_of_columns
+from pramana.release.resolve import dropped, published, resolve
+from pramana.schema import Attribute, Recipe
+from pramana.sources import Table, decode, encode, raw_column
+from pramana.theory import (
+    ANY_TABLE,
+    THIS_TABLE,
+    EveryCountBound,
+    Guarantee,
+    IdentificationBound,
+    PkAnonymity,
+    rounding,
+)
+
+
+@dataclass(frozen=True)
+class InvariantPlan:
+    """The setting, and what it came to on the table: risks by group, k, and the law where it is published."""
+
+    attributes: tuple[Attribute, ...]
+    dropped: tuple[str, ...]
+    setting: InvariantSetting
+    records: int
+    summaries: Mapping[str, Mapping[str, Any]]
+    k: float
+    law: Mapping[str, Any] | None = None
+    frequencies: Mapping[str, list[int]] | None = None
+    dataset: str = ""
+    made: Law | None = field(default=None, compare=False, repr=False)  # at the holder's only
+    shuffled: bool = True
+
+    @property
+    def xi(self) -> float:
+        return max(float(s["xi"]) for s in self.summaries.values())
+
+    def statement(self) -> dict[str, Any]:
+        found: dict[str, Any] = {
+            "setting": self.setting.to_json(),
+            "matrix": "published" if self.setting.published else "withheld",
+            "out_of": "2^62",
+            "risks": {name: dict(summary) for name, summary in self.summaries.items()},
+            "k": self.k,
+        }
+        if self.setting.published:
+            found["law"], found["frequencies"] = self.law, self.frequencies
+        return found
+
+    def guarantees(self, seeded: bool) -> tuple[Guarantee, ...]:
+        common = self._assumptions(seeded)
+        every = max(float(s["xi_all_counts"]) for s in self.summaries.values())
+        left = max(float(s["risk_all_counts_left_out"]) for s in self.summaries.values())
+        known = (
+            "the intruder knows a person's true values of "
+            + "; or of ".join(" and ".join(group) for group in self.setting.groups)
+            + ("" if not self.setting.strata else f", and of {', '.join(self.setting.strata)}")
+            + ", and may know the true frequencies and the matrices, but not the key"
+        )
+        found: list[Guarantee] = [
+            IdentificationBound(
+                THIS_TABLE,
+                "paper 2, Eq. 10 and Theorem 3.1, from the integers that were sampled",
+                xi=self.xi,
+                assumptions=(known, "the intruder sees how many records show that value and picks one", *common),
+            ),
+            EveryCountBound(
+                THIS_TABLE,
+                "paper 1, Theorem 3, for the counts of this table",
+                xi=every,
+                left_out=left,
+                assumptions=(known, *common),
+            ),
+        ]
+        if self.k > 1:
+            words = "the intruder may know every true record, the method and all its parameters, but not the key"
+            found.append(PkAnonymity(ANY_TABLE, "paper 1, Theorem 3", k=self.k, assumptions=(words, *common)))
+        return tuple(found)
+
+    def _assumptions(self, seeded: bool) -> tuple[str, ...]:
+        found = [
+            f"the release has exactly {self.records} records, published in an order that only the key tells",
+            "this is the only release about these people",
+            "AES-256 in counter mode is indistinguishable from random bits to anyone without the key",
+        ]
+        if seeded:
+            found[-1] = "NONE OF THIS HOLDS IN EARNEST: the key was made from a seed; reproducible, not private"
+        raw = [a.name for a in self.attributes if a.raw and a.name not in self.setting.strata]
+        if raw:
+            found.append(
+                "the intruder does not know the people's values of the columns released unchanged: "
+                + ", ".join(raw)
+            )
+        return tuple(found)
+
+    def warnings(self, seeded: bool) -> tuple[str, ...]:
+        found = []
+        if seeded:
+            found.append("The key was made from a seed that anyone can guess: reproducible, not private.")
+        if self.setting.xi is not None and self.xi > self.setting.xi:
+            found.append(f"xi = {float(self.setting.xi):g} was asked for and {self.xi:.6g} was reached.")
+        if self.setting.published:
+            found.append("The matrices are published, and with them the true frequencies they were made from.")
+        else:
+            found.append(
+                "The matrices are withheld, as paper 2 has it; the published counts are used as they are."
+            )
+        if self.k <= 1:
+            found.append(
+                "k is 1: the matrices have blocks, so a published value rules out every value of other blocks, "
+                "and for some table a link would be certain (paper 1, Theorem 3). The promise is xi, for this table."
+            )
+        found.append("The matrices were made from this table: no epsilon holds.")
+        raw = [a.name for a in self.attributes if a.raw]
+        if raw:
+            found.append(
+                f"Released unchanged: {', '.join(raw)}. Who knows a person's values there can link their record."
+            )
+        return tuple(found)
+
+    def run(
+        self, table: Table, key: Key, engine: LocalEngine, progress: Progress, show: bool = False
+    ) -> Published:
+        law = self.made if self.made is not None else self._remade(table, show)
+        mechanism, codes = law.mechanism, law.codes
+        context = f"{self.dataset}\n{digest_of(mechanism)}"
+        coded = [a for a in self.attributes if not a.raw]
+        with ThreadPoolExecutor(2) as pool:
+            order = pool.submit(engine.order, key, context, table.records)
+            raw = {a.name: raw_column(table.column(a.name), None) for a in self.attributes if a.raw}
+            commitment = pool.submit(commitment_to, {**{a.name: codes[a.name] for a in coded}, **raw}, key)
+            drawn = engine.publish(mechanism, key, context, codes, progress=progress)
+            drawn = engine.reorder({a.name: drawn[a.name] for a in coded}, order.result())
+            places = pa.array(order.result()) if raw else None
+            raw = {name: raw_column(column, places) for name, column in raw.items()}
+            content = pool.submit(digest_of_columns, {**drawn, **raw})
+            columns = {a.name: raw[a.name] if a.raw else decode(drawn[a.name], a.coded) for a in self.attributes}
+            marginals = {a.name: np.bincount(drawn[a.name], minlength=a.coded.size) for a in coded}
+            same = alike(law.summaries, self.summaries) and alike(law.k(self.records), self.k)
+            detail = "as derived from the source" if same else "differ from those of the source"
+            return Published(
+                pa.table(columns),
+                content.result(),
+                commitment.result(),
+                marginals,
+                checks=(("risks", same, detail),),
+            )
+
+    def _remade(self, table: Table, show: bool) -> Law:
+        return law_for(self.setting, self.attributes, encoded(self.attributes, table, show), table)
+
+
+def encoded(attributes: tuple[Attribute, ...], table: Table, show: bool = False) -> dict[str, Codes]:
+    return {a.name: encode(table.column(a.name), a.coded, a.name, show) for a in attributes if not a.raw}
+
+
+@dataclass(frozen=True)
+class InvariantMethod:
+    """`invariant`: xi for this table, by blocks; or sdcMicro's two stages, or Sinkhorn, with the same numbers."""
+
+    def columns(self, recipe: Recipe) -> list[str]:
+        return [a.name for a in published(recipe)]
+
+    def plan(self, recipe: Recipe, table: Table) -> InvariantPlan:
+        attributes = tuple(resolve(a, table) for a in published(recipe))
+        setting = read_setting(recipe, attributes)
+        law = law_for(setting, attributes, encoded(attributes, table), table, recipe.k)
+        setting = replace(setting, retention=law.retention)
+        plan = InvariantPlan(
+            attributes,
+            dropped(recipe),
+            setting,
+            table.records,
+            law.summaries,
+            law.k(table.records),
+            law.mechanism.to_json() if setting.published else None,
+            law.frequencies if setting.published else None,
+            recipe.source.get("dataset", ""),
+            law,
+        )
+        if setting.xi is not None and plan.xi > setting.xi and not setting.go_on:
+            raise CheckError(
+                f"xi = {float(setting.xi):g} must be reached on this table",
+                f"{plan.xi:.6g} at best",
+                'Allow more transitions, merge rare values, or write unreached = "publish" to go on with that.',
+            )
+        return plan
+
+    def plan_from(self, certificate: Certificate) -> InvariantPlan:
+        statement = certificate.mechanism
+        try:
+            shown = statement["matrix"] == "published"
+            setting = InvariantSetting.from_json(statement["setting"], shown)
+            plan = InvariantPlan(
+                certificate.attributes,
+                certificate.dropped,
+                setting,
+                certificate.records,
+                {str(name): dict(summary) for name, summary in statement["risks"].items()},
+                float(statement["k"]),
+                statement["law"] if shown else None,
+                statement["frequencies"] if shown else None,
+                certificate.dataset,
+                shuffled=certificate.shuffled,
+            )
+            _check_stated(plan)
+        except (KeyError, TypeError, ValueError, AttributeError, MatrixError):
+            raise BundleError("The certificate must state its invariant matrices and their risks") from None
+        return plan
+
+
+def _check_stated(plan: InvariantPlan) -> None:
+    """xi is the largest stated risk and, where the law is stated, every risk is derived from it again."""
+    if {" and ".join(group) for group in plan.setting.groups} != set(plan.summaries):
+        raise BundleError("The certificate must state the risks of every group of columns", "others")
+    for summary in plan.summaries.values():
+        stated = [float(r) for r in summary.get("risk", []) if r is not None]
+        if stated and max(stated) != float(summary["xi"]):
+            raise BundleError("xi must be the largest of the stated risks", "another number")
+    if plan.law is None or plan.frequencies is None:
+        return
+    mechanism = mechanism_from_json(plan.law)
+    if not isinstance(mechanism, Exchange):
+        raise BundleError("The law of an invariant release must be an exchange", "another kind")
+    if not alike(summaries_of(mechanism, plan.frequencies, plan.setting), plan.summaries):
+        raise BundleError("The stated risks must be those of the stated law", "others")
+    k = rounding.float_down(1 + (plan.records - 1) * mechanism.anonymity_ratio)
+    if not alike(k, plan.k):
+        raise BundleError("The stated k must be that of the stated law", "another")

@@ -1,0 +1,172 @@
+"""From a setting and a table's codes to the law of an invariant release, and what it comes to."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pramana.calibrate import plan_blocks, plan_combinations, plan_strata
+from pramana.errors import UnreachableError
+from pramana.mechanisms import Channel, Exchange, Group, MatchRisk, match_risk, sinkhorn, two_stage
+from pramana.randomness import Codes, code_dtype
+from pramana.release.invariant_setting import InvariantSetting
+from pramana.schema import Attribute
+from pramana.sources import Table, domain_from_data, encode, has_missing
+from pramana.theory import pk, rounding
+
+Counts = NDArray[np.int64]
+
+_LARGEST = 1 << 20  # combinations of a group
+_LARGEST_MATRIX = 1 << 12
+_LISTED = 1 << 10  # groups of at most so many combinations list a risk for each
+
+
+@dataclass(frozen=True)
+class Law:
+    """The mechanism, the codes it runs on (with those of strata), and the risks on this table."""
+
+    mechanism: Exchange
+    codes: Mapping[str, Codes]
+    frequencies: Mapping[str, list[int]]
+    summaries: Mapping[str, Mapping[str, Any]]
+    retention: Fraction | None
+
+    def k(self, records: int) -> float:
+        return rounding.float_down(pk.k_from_ratio(records, self.mechanism.anonymity_ratio))
+
+
+def law_for(
+    setting: InvariantSetting,
+    attributes: tuple[Attribute, ...],
+    codes: dict[str, Codes],
+    table: Table,
+    k: float | None = None,
+) -> Law:
+    """The same for the same table and setting, always: `verify` calls it again."""
+    sizes = {a.name: a.coded.size for a in attributes if not a.raw}
+    strata = _strata(setting, table)
+    columns: list[tuple[str, ...]] = []
+    for group in setting.groups:
+        inside = f"stratum of {' and '.join(group)}"
+        if strata is not None:
+            codes[inside], sizes[inside] = strata, int(strata.max(initial=0)) + 1
+        columns.append((inside, *group) if strata is not None else group)
+    counts = {c: _counted(c, codes, sizes) for c in columns}
+    retention = setting.retention
+    if k is not None:
+        retention = _retention_for(k, table.records, counts)
+    channels = [
+        _channel(setting, group, counts[c], retention) for group, c in zip(setting.groups, columns, strict=True)
+    ]
+    mechanism = Exchange(sizes, tuple(Group(c, channel) for c, channel in zip(columns, channels, strict=True)))
+    frequencies = {
+        " and ".join(g): counts[c].reshape(-1).tolist() for g, c in zip(setting.groups, columns, strict=True)
+    }
+    return Law(mechanism, codes, frequencies, summaries_of(mechanism, frequencies, setting), retention)
+
+
+def _strata(setting: InvariantSetting, table: Table) -> Codes | None:
+    """A number for every combination of the strata's values that occurs, in the order of the values."""
+    if not setting.strata:
+        return None
+    joint = np.zeros(table.records, np.int64)
+    for name in setting.strata:
+        column = table.column(name)
+        domain = domain_from_data(column)
+        if has_missing(column):
+            domain = domain.with_missing()
+        joint = joint * domain.size + encode(column, domain, name)
+    _, places = np.unique(joint, return_inverse=True)
+    return places.astype(code_dtype(int(places.max(initial=0)) + 1))
+
+
+def _counted(columns: tuple[str, ...], codes: Mapping[str, Codes], sizes: Mapping[str, int]) -> Counts:
+    shape = tuple(sizes[name] for name in columns)
+    total = math.prod(shape)
+    if total > _LARGEST:
+        raise UnreachableError(
+            f"Columns protected together must have at most {_LARGEST:,} combinations",
+            f"{total:,}",
+            "Use coarser bins or levels, or protect fewer together.",
+        )
+    if len(columns) == 1:
+        return np.bincount(codes[columns[0]], minlength=total).astype(np.int64)
+    joint = np.ravel_multi_index([codes[name] for name in columns], shape)
+    return np.bincount(joint, minlength=total).astype(np.int64).reshape(shape)
+
+
+def _channel(
+    setting: InvariantSetting, group: tuple[str, ...], counts: Counts, retention: Fraction | None
+) -> Channel:
+    if setting.kind != "blocks":
+        if counts.size > _LARGEST_MATRIX:
+            raise UnreachableError(f"A matrix must have at most {_LARGEST_MATRIX} values", str(counts.size))
+        flat = counts.reshape(-1)
+        if setting.kind == "two-stage":
+            return two_stage(flat, setting.diagonal, setting.alpha)
+        return sinkhorn(flat, float(retention or 0))
+    xi = setting.xi or Fraction(1)
+    ordered = [name in setting.ordered for name in group]
+    forbidden = [setting.barred(name) for name in group]
+    if setting.strata:
+        return plan_strata(counts, xi, rule=setting.rule, ordered=ordered, forbidden=forbidden).channel
+    if len(group) > 1:
+        return plan_combinations(counts, xi, rule=setting.rule, ordered=ordered, forbidden=forbidden).channel
+    return plan_blocks(counts, xi, rule=setting.rule, ordered=ordered[0], forbidden=forbidden[0]).channel
+
+
+def _retention_for(k: float, records: int, counts: Mapping[Any, Counts]) -> Fraction:
+    """Retention that reaches k after the scaled matrices are rounded to integers."""
+    seen = [int((c > 0).sum()) for c in counts.values()]
+    retention = pk.retention_for_pk(records, seen, k)
+    for _ in range(20):
+        ratio = math.prod(
+            (sinkhorn(c.reshape(-1), float(retention)).anonymity_ratio for c in counts.values()), start=Fraction(1)
+        )
+        if pk.k_from_ratio(records, ratio) >= Fraction(str(k)):
+            return retention
+        retention = retention * (1 - Fraction(1, 10**9))
+    raise UnreachableError(f"k = {k} must be reachable with these matrices", "a rounding below it")
+
+
+def summaries_of(
+    mechanism: Exchange, frequencies: Mapping[str, list[int]], setting: InvariantSetting
+) -> dict[str, dict[str, Any]]:
+    """By group: both intruders' largest risks, the error of the frequencies, and the drift of the integers."""
+    found = {}
+    for group, own in zip(mechanism.groups, setting.groups, strict=True):
+        name = " and ".join(own)
+        found[name] = _summary(match_risk(group.channel, np.array(frequencies[name], np.int64)))
+    return found
+
+
+def _summary(risk: MatchRisk) -> dict[str, Any]:
+    listed = risk.to_json() if len(risk.risk) <= _LISTED else {}
+    drift = max((abs(d) for d in risk.drift), default=Fraction(0))
+    matches = [m for m in risk.match if m is not None]
+    return {
+        **listed,
+        "xi": risk.xi,
+        "xi_all_counts": rounding.float_up(risk.largest_all_counts),
+        "risk_all_counts_left_out": risk.left_out,
+        "largest_match": max(matches, default=0.0),
+        "total_expected_squared_error": float(sum(risk.squared_error)),
+        "drift": str(drift),
+    }
+
+
+def alike(mine: Any, stated: Any) -> bool:
+    """The same numbers, but for the last digits, which a sum of floats may have otherwise on another machine."""
+    if isinstance(mine, Mapping) and isinstance(stated, Mapping):
+        return mine.keys() == stated.keys() and all(alike(mine[key], stated[key]) for key in mine)
+    if isinstance(mine, list) and isinstance(stated, list):
+        return len(mine) == len(stated) and all(alike(a, b) for a, b in zip(mine, stated, strict=True))
+    if isinstance(mine, float) and isinstance(stated, float | int) and not isinstance(stated, bool):
+        return math.isclose(mine, stated, rel_tol=1e-9, abs_tol=1e-12)
+    return type(mine) is type(stated) and bool(mine == stated)

@@ -1,0 +1,243 @@
+"""One style for every picture and table that Pramana writes: experiments, reports and plans.
+
+A `Picture` says what is shown; this module alone knows the plotting library, and imports it when a picture is
+drawn. Series differ by colour (Okabe and Ito's palette, told apart by colour-blind readers), by marker and by
+dashes or hatches, so that a black-and-white print still tells them apart.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
+MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+DASHES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (8, 2)), (0, (1, 1)))
+HATCHES = ("", "///", "...", "xxx", "\\\\\\", "+++", "ooo")
+STYLE: Any = {  # matplotlib types the names of its own settings, and they differ by version
+    "font.family": "sans-serif",
+    "font.size": 9.0,
+    "axes.titlesize": 10.0,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.color": "#dddddd",
+    "grid.linewidth": 0.6,
+    "lines.linewidth": 1.6,
+    "lines.markersize": 4.5,
+    "hatch.linewidth": 0.6,
+    "legend.frameon": False,
+    "legend.fontsize": 8.5,
+    "svg.fonttype": "none",  # words stay words: small files that can be searched and read aloud
+    "svg.hashsalt": "pramana",  # the same picture is the same bytes
+    "savefig.dpi": 150,
+}
+
+
+@dataclass(frozen=True)
+class Series:
+    """One named sequence. `low` and `high` draw intervals: whiskers on points and bars, a band on lines."""
+
+    name: str
+    x: Sequence[float] | Sequence[str]
+    y: Sequence[float]
+    low: Sequence[float] | None = None
+    high: Sequence[float] | None = None
+    kind: Literal["line", "points", "bars"] = "line"
+
+    def __post_init__(self) -> None:
+        for other in (self.y, self.low, self.high):
+            if other is not None and len(other) != len(self.x):
+                raise ValueError(f"series {self.name}: all sequences must have {len(self.x)} entries")
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One pair of axes. `mark` draws a labelled vertical line, such as where a release sits on a curve."""
+
+    series: Sequence[Series]
+    title: str = ""
+    x_label: str = ""
+    y_label: str = ""
+    log_x: bool = False
+    log_y: bool = False
+    from_zero: bool = False
+    mark: tuple[float, str] | None = None
+
+    def __post_init__(self) -> None:
+        if len(self.series) > len(COLOURS):
+            raise ValueError(f"a panel can tell {len(COLOURS)} series apart, got {len(self.series)}")
+
+
+@dataclass(frozen=True)
+class Picture:
+    """Panels side by side, in rows of `columns`."""
+
+    panels: Sequence[Panel]
+    title: str = ""
+    columns: int = 2
+    width: float = 7.2  # inches; a printed page's text width
+    height: float = 2.7  # inches of each row
+
+
+def draw(picture: Picture) -> Figure:
+    from matplotlib import rc_context
+    from matplotlib.figure import Figure
+
+    columns = min(picture.columns, len(picture.panels))
+    rows = -(-len(picture.panels) // columns)
+    with rc_context(STYLE):
+        figure = Figure(figsize=(picture.width, picture.height * rows), layout="constrained")
+        axes = figure.subplots(rows, columns, squeeze=False).ravel()
+        for place, panel in zip(axes, picture.panels, strict=False):
+            _draw_panel(place, panel)
+        for unused in axes[len(picture.panels) :]:
+            unused.set_axis_off()
+        if picture.title:
+            figure.suptitle(_plain(picture.title), fontsize=11, fontweight="bold")
+    return figure
+
+
+def _draw_panel(axes: Axes, panel: Panel) -> None:
+    bars = [s for s in panel.series if s.kind == "bars"]
+    for place, series in enumerate(panel.series):
+        if series.kind == "bars":
+            _draw_bars(axes, series, place, bars.index(series), len(bars))
+        else:
+            _draw_line(axes, series, place)
+    if panel.log_x:
+        axes.set_xscale("log")
+    if panel.log_y:
+        axes.set_yscale("log")
+    elif panel.from_zero or bars:
+        axes.set_ylim(bottom=min(0.0, axes.get_ylim()[0]) if bars else 0.0)
+    if panel.mark is not None:
+        axes.axvline(panel.mark[0], color="#000000", linewidth=1.0, linestyle=":")
+        axes.annotate(
+            _plain(panel.mark[1]),
+            (panel.mark[0], 0.98),
+            xycoords=("data", "axes fraction"),
+            textcoords="offset points",
+            xytext=(3, 0),
+            va="top",
+            fontsize=8,
+        )
+    axes.set_title(_plain(panel.title), loc="left")
+    axes.set_xlabel(_plain(panel.x_label))
+    axes.set_ylabel(_plain(panel.y_label))
+    if len(panel.series) > 1:
+        axes.legend()
+
+
+def _draw_line(axes: Axes, series: Series, place: int) -> None:
+    style: dict[str, Any] = {"color": COLOURS[place], "marker": MARKERS[place], "label": _plain(series.name)}
+    if len(series.x) > 25 and series.kind == "line":
+        style["marker"] = ""
+    if series.kind == "points":
+        low, high = _whiskers(series)
+        axes.errorbar(series.x, series.y, yerr=(low, high), linestyle="none", capsize=2.5, elinewidth=1, **style)
+        return
+    axes.plot(series.x, series.y, linestyle=DASHES[place], **style)
+    if series.low is not None and series.high is not None:
+        axes.fill_between(series.x, series.low, series.high, color=COLOURS[place], alpha=0.18, linewidth=0)
+
+
+def _draw_bars(axes: Axes, series: Series, place: int, turn: int, bars: int) -> None:
+    width = 0.8 / bars
+    offsets = [i + (turn - (bars - 1) / 2) * width for i in range(len(series.x))]
+    whiskers = _whiskers(series) if series.low is not None else None
+    axes.bar(
+        offsets,
+        series.y,
+        width,
+        yerr=whiskers,
+        label=_plain(series.name),
+        facecolor=COLOURS[place] if not HATCHES[place] else COLOURS[place] + "55",
+        edgecolor=COLOURS[place],
+        hatch=HATCHES[place],
+        error_kw={"elinewidth": 1, "capsize": 2},
+    )
+    names = [_plain(str(x)) for x in series.x]
+    crowded = len(names) > 6 or max(map(len, names), default=0) > 8
+    axes.set_xticks(range(len(names)), names, rotation=45 if crowded else 0, ha="right" if crowded else "center")
+    axes.grid(visible=False, axis="x")
+
+
+def _plain(words: str) -> str:
+    """Values such as "$10k" are words, not the plotting library's formulas."""
+    return words.replace("$", r"\$")
+
+
+def _whiskers(series: Series) -> tuple[list[float], list[float]]:
+    low = series.low if series.low is not None else series.y
+    high = series.high if series.high is not None else series.y
+    down = [max(0.0, y - a) for y, a in zip(series.y, low, strict=True)]
+    return down, [max(0.0, b - y) for y, b in zip(series.y, high, strict=True)]
+
+
+def svg_of(picture: Picture) -> str:
+    """The picture as an `<svg>` element that a page can hold inline: no network, no fonts to fetch."""
+    from matplotlib import rc_context
+
+    text = io.StringIO()
+    with rc_context(STYLE):
+        draw(picture).savefig(text, format="svg", metadata={"Date": None, "Creator": None})
+    whole = text.getvalue()
+    return whole[whole.index("<svg") :]
+
+
+def write_figure(picture: Picture, stem: str | Path) -> list[Path]:
+    """STEM.svg and STEM.png."""
+    from matplotlib import rc_context
+
+    stem = Path(stem)
+    stem.parent.mkdir(parents=True, exist_ok=True)
+    svg, png = stem.with_name(stem.name + ".svg"), stem.with_name(stem.name + ".png")
+    with rc_context(STYLE):
+        figure = draw(picture)
+        figure.savefig(svg, format="svg", metadata={"Date": None, "Creator": None})
+        figure.savefig(png, format="png", metadata={"Software": None})
+    return [svg, png]
+
+
+def write_table(rows: Sequence[Mapping[str, Any]], stem: str | Path) -> list[Path]:
+    """STEM.csv with every digit, and STEM.md with six significant ones. The first row names the columns."""
+    stem = Path(stem)
+    stem.parent.mkdir(parents=True, exist_ok=True)
+    comma, mark = stem.with_name(stem.name + ".csv"), stem.with_name(stem.name + ".md")
+    columns = list(rows[0]) if rows else []
+    with comma.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, columns, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+    mark.write_text(markdown_of(rows), encoding="utf-8")
+    return [comma, mark]
+
+
+def markdown_of(rows: Sequence[Mapping[str, Any]]) -> str:
+    if not rows:
+        return ""
+    columns = list(rows[0])
+    lines = ["| " + " | ".join(columns) + " |", "|" + "|".join(" --- " for _ in columns) + "|"]
+    lines += ["| " + " | ".join(in_words(row[c]).replace("|", "\\|") for c in columns) + " |" for row in rows]
+    return "\n".join(lines) + "\n"
+
+
+def in_words(value: object) -> str:
+    """A number as a person reads it: whole numbers with commas, others with six significant digits."""
+    if value is None:
+        return ""
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return str(value)
+    if isinstance(value, int):
+        return f"{value:,}"
+    return f"{value:.6g}"

@@ -1,0 +1,206 @@
+"""Paper 2's intruder made stronger: one who sees every published count, and may guess any record.
+
+With others' counts S' and the target's own law p, the outcome s gives P(Z = g | s) = p_g P(S' = s - e_g) / sum_l
+p_l P(S' = s - e_l), and a guess among the s_g records published as g is right with that chance over s_g.
+Statements and proofs: identification.md. `weights` are rows of integers out of 2^62, one block at a time.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pramana.theory import identification, pk
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+ONE = identification.ONE
+
+_WORK = 2e7  # additions that an exact enumeration of outcomes may take
+TAIL = 1e-9  # outcomes of this total probability may be left out of a bound, which then says so
+_EXACT_BLOCK = 4  # blocks up to this size are bounded in rationals, larger ones in floats rounded up
+_LARGEST_BLOCK = 64  # past this size only the block's Pk bound is taken
+_ROOM = 1e-9
+
+
+@dataclass(frozen=True)
+class OutcomeRisk:
+    """The largest chance of a correct match over outcomes; `exact`, or else an upper bound.
+
+    `left_out` is the total probability of outcomes it does not speak of: zero, or at most TAIL.
+    """
+
+    value: Fraction
+    exact: bool
+    left_out: float = 0.0
+
+
+def largest_risk_all_counts(weights: Integers, counts: Integers, target: int) -> OutcomeRisk:
+    """Exact for blocks of one or two and for small tables; bounded for the rest."""
+    return largest_risks_all_counts(weights, counts, [target])[0]
+
+
+def largest_risks_all_counts(weights: Integers, counts: Integers, targets: list[int]) -> list[OutcomeRisk]:
+    """The same for several targets of one block."""
+    live = _possible(weights, counts)
+    weights, counts = weights[np.ix_(live, live)], counts[live]
+    places = np.searchsorted(live, targets).tolist()
+    if len(counts) <= 2:
+        return [OutcomeRisk(_of_pair(weights, counts, place), True) for place in places]
+    if outcomes_work(counts) * len(places) <= _WORK:
+        largest = (enumerated_risk(weights / ONE, counts, place)[0] for place in places)
+        return [OutcomeRisk(Fraction(min(1.0, risk * (1 + _ROOM))), True) for risk in largest]
+    if len(counts) > _LARGEST_BLOCK:
+        return [OutcomeRisk(_pk_bound(weights, counts), False)] * len(places)
+    fewest = None if (weights > 0).all() else _fewest(weights / ONE, counts, TAIL / len(counts))
+    return [OutcomeRisk(*bounded_risk(weights, counts, place, fewest)) for place in places]
+
+
+def _of_pair(weights: Integers, counts: Integers, target: int) -> Fraction:
+    """The count of one category tells the other: only the guess may be better than the first intruder's."""
+    found = identification.largest_risk(weights[:, target], counts, target)
+    for g in range(len(counts)):  # another guess is worth a look only where its bound is larger
+        if identification.bound_over_counts(weights[:, g], counts, target) > found:
+            found = max(found, identification.largest_risk(weights[:, g], counts, target))
+    return found
+
+
+def bounded_risk(
+    weights: Integers, counts: Integers, target: int, fewest: Integers | None = None
+) -> tuple[Fraction, bool, float]:
+    """max_g 1/D_g, D_g = 1 + sum_i T'_i min_l p_l p_ig/(p_g p_il): Theorem 3 of paper 1 for this table's counts.
+
+    T' are the counts without the target, p the target's row; l runs over the values that i may take. Where some
+    i can leave for a value closed to the target, D_g is small only in outcomes that never happen: `fewest` gives
+    counts that are undercut with probability TAIL at most, and the bound then speaks of the other outcomes.
+    """
+    size = len(counts)
+    others = counts.copy()
+    others[target] -= 1
+    with np.errstate(divide="ignore", invalid="ignore"):
+        over = np.where(weights > 0, weights[target] / weights, np.inf)  # [i, l]: p_l/p_il
+    cheapest = over.argmin(axis=1)
+    guesses = np.flatnonzero(weights[target] > 0).tolist()
+    none = np.zeros(size, np.int64)
+    plain = max(1 / _denominator(weights, others, target, g, cheapest, none) for g in guesses)
+    if fewest is None:
+        return plain, False, 0.0
+    # Of the s_l records at l no more come from elsewhere than there are elsewhere: the rest of l's own stay.
+    reach = ((weights > 0) & ~np.eye(size, dtype=bool)).astype(np.int64)
+    stay = np.clip(fewest - others @ reach, 0, others)
+    likely = max(
+        min(1 / _denominator(weights, others, target, g, cheapest, stay), Fraction(1, max(1, int(fewest[g]))))
+        for g in guesses
+    )
+    return (likely, False, TAIL) if likely < plain else (plain, False, 0.0)
+
+
+def _fewest(matrix: Floats, counts: Integers, tail: float) -> Integers:
+    """For every category the largest m with P(S_g < m) <= tail."""
+    found = []
+    for g in range(len(counts)):
+        first, law = identification.count_law(matrix[:, g], counts)
+        found.append(first + int(np.searchsorted(np.cumsum(law), tail * (1 - _ROOM), side="right")))
+    return np.array(found, np.int64)
+
+
+def _denominator(
+    weights: Integers, others: Integers, target: int, guess: int, cheapest: NDArray[np.intp], stay: Integers
+) -> Fraction:
+    """D_g with at least stay[i] of i's records staying at i and the rest where they cost least.
+
+    The cheapest l does not depend on g: it makes p_l/p_il least. Floats chose it; a near-tie is as good.
+    """
+    places = [
+        (i, int(cheapest[i]), n - s) for i, (n, s) in enumerate(zip(others.tolist(), stay.tolist(), strict=True))
+    ]
+    places += [(i, i, s) for i, s in enumerate(stay.tolist()) if s]
+    if len(others) <= _EXACT_BLOCK:
+        own, total = int(weights[target, guess]), Fraction(1)
+        for i, at, number in places:
+            top = number * int(weights[target, at]) * int(weights[i, guess])
+            total += Fraction(top, own * int(weights[i, at]))
+        return total / (1 + Fraction(1, 10**12))  # room for a near-tie decided in floats
+    i, at, number = np.array(places).T
+    real = weights / ONE
+    terms = number * real[target, at] * real[i, guess] / (real[target, guess] * real[i, at])
+    return Fraction((1 + float(terms.sum())) * (1 - _ROOM))
+
+
+def _pk_bound(weights: Integers, counts: Integers) -> Fraction:
+    """Theorem 3 of paper 1 for the block as a table of its own: the same for every target in it."""
+    return 1 / pk.k_from_ratio(int(counts.sum()), pk.anonymity_ratio_of_matrix(weights))
+
+
+def _possible(matrix: Floats | Integers, counts: Integers) -> NDArray[np.intp]:
+    """The categories that have a record or may be published."""
+    return np.flatnonzero((counts > 0) | (matrix[counts > 0] > 0).any(axis=0))
+
+
+def outcomes_work(counts: Integers) -> float:
+    """Additions an enumeration takes: every record times every category times every outcome."""
+    records, size = int(counts.sum()), len(counts)
+    return float(records) * size * math.pow(records + 1, size - 1)
+
+
+def enumerated_risk(matrix: Floats, counts: Integers, target: int) -> tuple[float, float]:
+    """Largest and expected chance of a correct match, by the law of every outcome."""
+    others = np.array(counts)
+    others[target] -= 1
+    law = _outcome_law(matrix, others)
+    size, records = len(counts), int(counts.sum())
+    joint, seats = [], []  # P(Z = g, S = s) and s_g, over s_1 .. s_{size-1}
+    places = np.indices((records + 1,) * (size - 1))
+    for g in range(size):
+        shifted = np.zeros((records + 1,) * (size - 1))
+        into = tuple(slice(1, None) if axis == g else slice(0, -1) for axis in range(size - 1))
+        shifted[into] = law
+        joint.append(float(matrix[target, g]) * shifted)
+        seats.append(places[g] if g < size - 1 else records - places.sum(axis=0))
+    together = np.sum(joint, axis=0)
+    best = np.zeros_like(joint[0])
+    for chance, seat in zip(joint, seats, strict=True):
+        best = np.maximum(best, np.where(chance > 0, chance / np.maximum(seat, 1), 0.0))
+    happens = together > 0
+    return float((best[happens] / together[happens]).max()), float(best.sum())
+
+
+def _outcome_law(matrix: Floats, others: Integers) -> Floats:
+    """P(S' = s') over the first size-1 counts: one record after another, additions of positive terms only."""
+    size, records = len(others), int(others.sum())
+    law = np.zeros((records + 1,) * (size - 1))
+    law[(0,) * (size - 1)] = 1.0
+    for i, number in enumerate(others.tolist()):
+        for _ in range(number):
+            fresh = matrix[i, size - 1] * law
+            for g in range(size - 1):
+                if matrix[i, g] > 0:
+                    to = tuple(slice(1, None) if axis == g else slice(None) for axis in range(size - 1))
+                    fro = tuple(slice(0, -1) if axis == g else slice(None) for axis in range(size - 1))
+                    fresh[to] += matrix[i, g] * law[fro]
+            law = fresh
+    return law
+
+
+def expected_match_all_counts(matrix: Floats, counts: Integers, target: int) -> tuple[float, float]:
+    """An interval that holds the chance of a correct match before anything is seen, for the best guesser.
+
+    At least that of the best guess fixed beforehand; at most the sum over guesses, because a largest of
+    positive terms is at most their sum. Exact (both ends alike) where outcomes can be enumerated.
+    """
+    live = _possible(matrix, counts)
+    matrix, counts, target = matrix[np.ix_(live, live)], counts[live], int(np.searchsorted(live, target))
+    if len(counts) > 1 and outcomes_work(counts) <= _WORK:
+        _, expected = enumerated_risk(matrix, counts, target)
+        return expected, expected
+    return matches_all_counts(matrix, counts)[target]
+
+
+def matches_all_counts(matrix: Floats, counts: Integers) -> list[tuple[float, float]]:
+    """The intervals for a target in each category: best fixed guess, and the sum over guesses."""
+    columns = np.array([identification.overall_matches(matrix[:, g], counts) for g in range(len(counts))])
+    return [(float(c.max()), min(1.0, float(c.sum()))) for c in columns.T]

@@ -1,0 +1,132 @@
+"""One contract, every channel: what the certificate relies on, whatever the law."""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pramana.errors import MatrixError
+from pramana.mechanisms import Channel, Dense, Retention, channel_from_json
+from pramana.randomness import ONE, Key, code_dtype
+from pramana.theory import pk
+
+EXAMPLES: dict[str, Channel] = {
+    "retention": Retention.at(Fraction(3, 10), 5),
+    "all kept": Retention.at(1, 4),
+    "all redrawn": Retention.at(0, 3),
+    "one value": Retention.at(Fraction(1, 2), 1),
+    "two values": Retention.at(Fraction(1, 2), 2),
+    "large": Retention.at(Fraction(1, 10), 1000),
+    "very large": Retention.at(Fraction(9, 10), 70_000),
+    "dense": Dense.of([[Fraction(7, 10), Fraction(3, 10)], [Fraction(1, 5), Fraction(4, 5)]]),
+    "identity": Dense.of(np.eye(3)),
+    "with zeros": Dense.of([[0.5, 0.5, 0], [0.5, 0.5, 0], [0.25, 0.25, 0.5]]),
+    "tiny entries": Dense.of([[1 - 1e-18, 1e-18], [1e-18, 1 - 1e-18]]),
+    "odd size": Dense.of(np.random.default_rng(1).dirichlet(np.ones(37), 37)),
+}
+SMALL = {name: channel for name, channel in EXAMPLES.items() if channel.size <= 1000}
+TINY = {name: channel for name, channel in EXAMPLES.items() if channel.size <= 40}
+NOT_STATED = ({}, {"kind": "retention"}, {"kind": "dense", "weights": [["x"]]}, {"kind": "?"})
+
+
+@pytest.mark.parametrize("channel", SMALL.values(), ids=SMALL)
+def test_rows_sum_exactly(channel: Channel) -> None:
+    weights = channel.weights
+    assert weights.shape == (channel.size, channel.size)
+    assert (weights >= 0).all()
+    assert all(sum(map(int, row)) == ONE for row in weights)
+
+
+@pytest.mark.parametrize("channel", SMALL.values(), ids=SMALL)
+def test_ratios_are_those_of_the_integers(channel: Channel) -> None:
+    if channel.size > 100:
+        weights = channel.weights[:50, :50]  # a retention looks the same everywhere
+        rest = np.full((50, 1), ONE, np.int64) - weights.sum(axis=1, keepdims=True)
+        assert (rest > 0).all()
+        assert channel.anonymity_ratio == pk.anonymity_ratio_of_matrix(weights)
+        return
+    assert channel.likelihood_ratio == pk.likelihood_ratio_of_matrix(channel.weights)
+    assert channel.anonymity_ratio == pk.anonymity_ratio_of_matrix(channel.weights)
+    assert channel.total_variation == pk.total_variation_of_matrix(channel.weights)
+
+
+@pytest.mark.parametrize("channel", EXAMPLES.values(), ids=EXAMPLES)
+def test_the_certificate_reads_back_as_the_same_law(channel: Channel) -> None:
+    assert channel_from_json(json.loads(json.dumps(channel.to_json()))) == channel
+
+
+@pytest.mark.parametrize("channel", EXAMPLES.values(), ids=EXAMPLES)
+def test_publishing_is_a_pure_function_of_word_and_code(channel: Channel) -> None:
+    rows = 4096
+    words = Key(bytes(32)).stream("test").words(0, rows)
+    codes = (np.arange(rows) % channel.size).astype(code_dtype(channel.size))
+    out = np.empty_like(codes)
+    channel.publish(words, codes, out)
+    assert out.max() < channel.size
+    again = codes.copy()
+    channel.publish(words, again, again)  # in place
+    assert np.array_equal(again, out)
+    part = np.empty_like(codes[100:200])
+    channel.publish(words[100:200], codes[100:200], part)
+    assert np.array_equal(part, out[100:200])
+
+
+@pytest.mark.parametrize(
+    "channel", [c for c in SMALL.values() if c.size <= 40], ids=[n for n, c in SMALL.items() if c.size <= 40]
+)
+def test_every_published_value_has_its_integer_share(channel: Channel) -> None:
+    """On an even comb of 2^16 words the counts are the weights to within what the comb can resolve."""
+    comb = 1 << 16
+    words = (np.arange(comb, dtype=np.uint64) << np.uint64(48)) + np.uint64(1 << 47)
+    slots = 1 << (channel.size - 1).bit_length()
+    for value in range(channel.size):
+        codes = np.full(comb, value, code_dtype(channel.size))
+        out = np.empty_like(codes)
+        channel.publish(words, codes, out)
+        counts = np.bincount(out, minlength=channel.size)
+        assert np.abs(counts - channel.weights[value] / 2.0**46).max() <= 2 * slots
+
+
+ROWS = st.integers(1, 12).flatmap(
+    lambda n: st.lists(st.lists(st.integers(0, 50), min_size=n, max_size=n).filter(any), min_size=n, max_size=n)
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(ROWS)
+def test_any_matrix_is_realised_to_one_unit(rows: list[list[int]]) -> None:
+    channel = Dense.of([[Fraction(x, sum(row)) for x in row] for row in rows])
+    for row, weights in zip(rows, channel.weights, strict=True):
+        for x, w in zip(row, weights, strict=True):
+            exact = Fraction(x, sum(row)) * ONE
+            assert (w == 0) == (x == 0)
+            assert abs(int(w) - exact) < 2
+
+
+@pytest.mark.parametrize(
+    ("matrix", "message"),
+    [
+        ([[0.5, 0.6], [0.5, 0.5]], "must sum to 1"),
+        ([[0.5, 0.5]], "square"),
+        ([[float("nan"), 1], [0, 1]], "must be a number"),
+        ([[float("inf"), 1], [0, 1]], "must be a number"),
+        ([[-0.5, 1.5], [0, 1]], "between 0 and 1"),
+        ([[0.5, 0.5], [1.0]], "square"),
+    ],
+)
+def test_what_is_no_matrix_is_refused(matrix: list[list[float]], message: str) -> None:
+    with pytest.raises(MatrixError, match=message):
+        Dense.of(matrix)
+
+
+@pytest.mark.parametrize(
+    "statement", [{}, {"kind": "retention"}, {"kind": "dense", "weights": [["x"]]}, {"kind": "?"}]
+)
+def test_what_is_no_statement_is_refused(statement: dict[str, object]) -> None:
+    with pytest.raises(MatrixError):
+        channel_from_json(statement)

@@ -1,0 +1,179 @@
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from pramana.errors import InputError
+from pramana.estimate import Axis, PublishedTable, Study, check_memory
+from pramana.mechanisms import Mechanism, Product, RecordRetention, Retention
+from pramana.randomness import Key
+from pramana.schema import Domain
+
+AXES = [
+    Axis.of_labels("sex", ["F", "M"]),
+    Axis.of_domain("age", Domain.from_bins([0, 20, 40, 65, 90], missing=True)),
+    Axis.of_labels("income", ["low", "middle", "high"]),
+]
+SIZES = {a.name: a.size for a in AXES}
+EACH = Product({name: Retention.at(0.6, size) for name, size in SIZES.items()})
+WHOLE = RecordRetention.at(0.4, SIZES)
+
+
+def people(records: int, seed: int) -> dict[str, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    sex = rng.integers(0, 2, records)
+    age = rng.choice(5, records, p=[0.25, 0.3, 0.25, 0.15, 0.05])
+    income = (rng.random(records) * (2.4 + 0.4 * sex + 0.2 * (age == 2))).astype(int)
+    return {"sex": sex.astype(np.uint8), "age": age.astype(np.uint8), "income": income.astype(np.uint8)}
+
+
+def published(true: dict[str, np.ndarray], mechanism: Mechanism, seed: int) -> Study:
+    out = {name: np.empty_like(codes) for name, codes in true.items()}
+    key = Key.from_seed(seed)
+    mechanism.publish(lambda purpose, column: key.stream(purpose, "test", column), 0, true, out)
+    return Study.of_codes(AXES, mechanism, out)
+
+
+def unprotected(true: dict[str, np.ndarray]) -> Study:
+    return Study.of_codes(AXES, Product({n: Retention.at(1, v) for n, v in SIZES.items()}), true)
+
+
+QUESTIONS = {
+    "total": lambda s: s.total("age >= 65 and sex = F"),
+    "share": lambda s: s.share("income = high", where="sex = M and age < 65"),
+    "mean": lambda s: s.mean("age", where="sex = F or income = low"),
+    "difference of shares": lambda s: s.compare("sex = F", "sex = M", share="income = high").difference,
+    "difference of means": lambda s: s.compare("income = low", "income = high", mean="age").difference,
+    "overlapping groups": lambda s: s.compare("age < 65", "sex = M", share="income = low").difference,
+}
+
+
+@pytest.mark.parametrize("mechanism", [EACH, WHOLE], ids=["each", "record"])
+@pytest.mark.parametrize("question", QUESTIONS, ids=str)
+def test_measures_cover_what_the_private_table_says(question: str, mechanism: Mechanism) -> None:
+    covered, narrow = [], []
+    for seed in range(250):
+        true = people(3_000, seed)
+        want = QUESTIONS[question](unprotected(true)).estimate
+        found = QUESTIONS[question](published(true, mechanism, seed))
+        covered.append(found.low <= want <= found.high)
+        narrow.append(abs(found.estimate - want) <= 0.6 * (found.high - found.low) / 2)
+    assert 0.91 <= np.mean(covered) <= 0.99
+    assert np.mean(narrow) < 0.9
+
+
+def test_without_randomisation_everything_is_exact() -> None:
+    true = people(500, 1)
+    study = unprotected(true)
+    old = (true["age"] == 3) & (true["sex"] == 0)
+    assert study.total("age >= 65 and sex = F") == study.total("age = '[65,90)' and sex = F")
+    assert study.total("age >= 65 and sex = F").estimate == old.sum()
+    assert study.total("age >= 65 and sex = F").low == pytest.approx(old.sum())
+    middles = np.array([10, 30, 52.5, 77.5, np.nan])[true["age"]]
+    assert study.mean("age").estimate == pytest.approx(np.nanmean(middles))
+    for method in ("em", "inverse"):
+        table = study.crosstab(["sex"], "age >= 65", method=method, shares=True)
+        want = np.bincount(true["sex"][true["age"] == 3], minlength=2)
+        assert table.estimate == pytest.approx(want / want.sum(), abs=1e-3)
+
+
+@pytest.mark.parametrize("mechanism", [EACH, WHOLE], ids=["each", "record"])
+def test_filters_on_the_attributes_of_the_table_itself(mechanism: Mechanism) -> None:
+    """A filter that mixes attributes of the table with others selects differently in different cells."""
+    text = "sex = F and age >= 65 or income = high and sex = M"
+    study = published(people(5_000, 2), mechanism, 2)
+    table = study.crosstab(["sex", "income"], text, method="inverse")
+    for cell in table.cells():
+        one = study.total(f"({text}) and sex = {cell['sex']} and income = {cell['income']}")
+        assert cell["estimate"] == pytest.approx(one.estimate, abs=1e-6)
+        if one.estimate or one.high:
+            assert (cell["low"], cell["high"]) == pytest.approx((one.low, one.high), rel=0.05, abs=5)
+    assert sum(c["estimate"] for c in table.cells()) == pytest.approx(study.total(text).estimate)
+
+
+@pytest.mark.parametrize("mechanism", [EACH, WHOLE], ids=["each", "record"])
+def test_shares_of_a_table_cover(mechanism: Mechanism) -> None:
+    covered, fitted = [], []
+    for seed in range(120):
+        true = people(2_000, seed)
+        want = unprotected(true).crosstab(["income"], "age >= 20", method="inverse", shares=True).estimate
+        for method, kept in (("inverse", covered), ("em", fitted)):
+            table = published(true, mechanism, seed).crosstab(["income"], "age >= 20", method=method, shares=True)
+            kept.append((table.low <= want) & (want <= table.high))
+            assert ((table.low <= table.estimate) & (table.estimate <= table.high)).all()
+    assert 0.92 <= np.mean(covered) <= 0.98
+    assert np.mean(fitted) >= 0.92
+
+
+def test_em_is_never_negative_and_keeps_the_total() -> None:
+    study = published(people(300, 3), EACH, 3)
+    table = study.crosstab(["sex", "age", "income"])
+    assert (table.estimate >= 0).all()
+    assert table.estimate.sum() == pytest.approx(300)
+    assert (table.low >= 0).all()
+    assert (table.high <= 300).all()
+    assert {c["age"] for c in table.cells()} == {"[0,20)", "[20,40)", "[40,65)", "[65,90)", None}
+
+
+def test_profile_intervals_lie_around_the_fit() -> None:
+    study = published(people(2_000, 4), EACH, 4)
+    plain, profile = study.crosstab(["income"]), study.crosstab(["income"], profile=True)
+    assert profile.low == pytest.approx(plain.low, abs=25)
+    assert profile.high == pytest.approx(plain.high, abs=25)
+    with pytest.raises(InputError, match="without a filter"):
+        study.crosstab(["income"], "sex = F", profile=True)
+
+
+def test_survey_weights() -> None:
+    true = people(4_000, 5)
+    weights = np.random.default_rng(5).integers(0, 3, 4_000).astype(np.uint8)
+    study = published(true, EACH, 5)
+    codes = dict(study.columns(list(SIZES)))
+    axis = Axis.of_labels("weight", ["0.5", "1", "4"])
+    codes["weight"] = weights
+    axes = {**study.axes, "weight": axis}
+    weighted = Study(axes, EACH, lambda names: {n: codes[n] for n in names}, 4_000, weights="weight")
+    found = weighted.total("sex = F")
+    want = np.array([0.5, 1, 4])[weights][true["sex"] == 0].sum()
+    assert found.low <= want <= found.high
+    assert found.high - found.low > study.total("sex = F").high - study.total("sex = F").low
+
+
+def test_bad_questions_are_refused_in_one_line() -> None:
+    study = published(people(100, 6), EACH, 6)
+    for ask, words in [
+        (lambda: study.crosstab(["sexx"]), "Did you mean 'sex'"),
+        (lambda: study.crosstab(["sex", "sex"]), "each attribute once"),
+        (lambda: study.crosstab(["sex"], method="magic"), "em or inverse"),
+        (lambda: study.crosstab(["sex"], "height > 3"), "must be in the release"),
+        (lambda: study.mean("sex"), "numeric"),
+        (lambda: study.compare("sex = F", "sex = M"), "share or of a mean"),
+        (lambda: study.share("sex = F", "age < 20 and age >= 65"), "too small"),
+        (lambda: study.crosstab(["sex"], shares=True, method="inverse", confidence=2.0), "strictly between"),
+    ]:
+        with pytest.raises(InputError, match=words) as caught:
+            ask()
+        assert "\n" not in str(caught.value)
+
+
+def test_tables_larger_than_memory_are_refused_before_starting() -> None:
+    axes = [Axis.of_labels(f"a{i}", [f"v{j}" for j in range(1000)]) for i in range(5)]
+    mechanism = Product({a.name: Retention.at(0.5, 1000) for a in axes})
+    codes = {a.name: np.zeros(3, np.uint16) for a in axes}
+    with pytest.raises(InputError, match="must fit in memory"):
+        Study.of_codes(axes, mechanism, codes).crosstab([a.name for a in axes])
+    check_memory([10, 10], available=6400)
+    with pytest.raises(InputError, match="100 cells"):
+        check_memory([10, 10], available=6399)
+
+
+def test_a_mean_needs_bins_that_end() -> None:
+    axis = Axis.of_labels("age", ["0-4", "5+"])
+    with pytest.raises(InputError, match="closed bins"):
+        _ = axis.middles
+    assert Axis.of_labels("age", ["0-4", "5-9"], missing=True).middles[:2].tolist() == [2.5, 7.5]
+    assert math.isnan(Axis.of_labels("age", ["1", "2"], missing=True).middles[2])
+    with pytest.raises(InputError, match="one axis for each"):
+        PublishedTable.of_counts([axis], np.zeros((3,)), EACH)

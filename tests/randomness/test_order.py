@@ -1,0 +1,75 @@
+"""The keyed order is the order of the tags, on any number of threads; gathering and counting are NumPy's."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from pramana.engines import LocalEngine
+from pramana.randomness import Key, _order, counted, gathered, shuffle, shuffled_order, tag_stream
+
+KEY = Key.from_seed(7)
+
+
+def by_tags(rows: int) -> np.ndarray:
+    tags = tag_stream(KEY, "table").blocks(0, rows)
+    return np.lexsort((tags[:, 1], tags[:, 0]))
+
+
+@pytest.mark.parametrize("rows", [0, 1, 2, 7, 8, 9, 63, 64, 1_000, 16_384, 16_385, 200_000])
+def test_the_order_is_that_of_the_tags_on_any_number_of_threads(rows: int) -> None:
+    wanted = by_tags(rows)
+    for threads in (1, 2, 3):
+        assert (shuffled_order(KEY, "table", rows, threads) == wanted).all()
+    assert (LocalEngine(2).order(KEY, "table", rows) == wanted).all()
+
+
+def test_rows_whose_upper_bits_tie_are_ordered_by_the_whole_tag(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tags made alike in their first word, so that only the second can tell the rows apart."""
+    rows = 500
+    tags = np.random.default_rng(1).integers(0, 1 << 64, (rows, 2), np.uint64)
+    tags[100:140, 0] = tags[100, 0]
+    tags[200:203, 0] = tags[200, 0]
+    tags[300, 0] = tags[301, 0] ^ np.uint64(1)  # differ in the last bit of the first word
+
+    class Made:
+        def fill(self, first: int, out: np.ndarray) -> np.ndarray:
+            out[:] = tags.reshape(-1)[first : first + len(out)]
+            return out
+
+        def blocks(self, first: int, count: int) -> np.ndarray:
+            return tags[first : first + count]
+
+    monkeypatch.setattr(shuffle, "tag_stream", lambda *_: Made())
+    wanted = np.lexsort((tags[:, 1], tags[:, 0]))
+    for threads in (1, 2):
+        assert (shuffled_order(KEY, "table", rows, threads) == wanted).all()
+    monkeypatch.setattr(shuffle, "_settle", lambda *_: None)
+    assert not (shuffled_order(KEY, "table", rows) == wanted).all()  # without it the test above would fail
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.uint16, np.uint32])
+def test_gathering_and_counting(dtype: type) -> None:
+    rng = np.random.default_rng(3)
+    values = rng.integers(0, 200, 10_001).astype(dtype)
+    order = rng.permutation(10_001).astype(np.uint32)
+    assert (gathered(values, order) == values[order]).all()
+    assert counted(values, 300).tolist() == np.bincount(values, minlength=300).tolist()
+    assert counted(values[:0], 3).tolist() == [0, 0, 0]
+    with pytest.raises(ValueError, match="below the number of counts"):
+        counted(values, 150)
+    for threads in (1, 2):
+        found = LocalEngine(threads).reorder({"a": values, "b": values[::-1].copy()}, order)
+        assert (found["a"] == values[order]).all() and (found["b"] == values[::-1][order]).all()
+
+
+def test_places_outside_the_buffers_are_refused() -> None:
+    tags, entries, order = np.zeros((4, 2), np.uint64), np.empty(4, np.uint64), np.empty(4, np.uint32)
+    with pytest.raises(ValueError, match="within entries"):
+        _order.place_tags(tags, 0, np.array([2], np.uint64), entries)
+    with pytest.raises(ValueError, match="power of two"):
+        _order.count_tags(tags, np.zeros(3, np.uint64))
+    with pytest.raises(ValueError, match="stand in order"):
+        _order.sort_buckets(entries, np.array([0, 5], np.uint64), 0, 1, 0, order)
+    with pytest.raises(ValueError, match="row numbers"):
+        gathered(np.zeros(2, np.uint8), np.array([0, 2], np.uint32))
