@@ -25,6 +25,7 @@ from pramana.theory import Level
 
 Floats = NDArray[np.float64]
 Version = tuple[Level, Mapping[str, Codes]]
+Seen = tuple[Level, NDArray[np.int64]]  # a member's level, and the values it holds as places in `Cells`
 _CERTAIN = 1e4  # stands for the logarithm of an infinite likelihood ratio
 
 
@@ -32,13 +33,23 @@ _CERTAIN = 1e4  # stands for the logarithm of an infinite likelihood ratio
 class Collusion:
     """Mean reconstruction probabilities over all records, and whether the versions bear them out."""
 
-    together: float
+    by_size: tuple[tuple[int, float, float], ...]  # members so far, together, had they been independent
     best_alone: float
-    independent: float
     prior: float
-    members: int
     best_level: Level
     p_value: float
+
+    @property
+    def members(self) -> int:
+        return self.by_size[-1][0]
+
+    @property
+    def together(self) -> float:
+        return self.by_size[-1][1]
+
+    @property
+    def independent(self) -> float:
+        return self.by_size[-1][2]
 
     @property
     def useless(self) -> bool:
@@ -53,6 +64,9 @@ class Collusion:
             "prior": self.prior,
             "members": self.members,
             "best_level": str(self.best_level),
+            "by_size": [
+                {"members": m, "together": together, "independent": apart} for m, together, apart in self.by_size
+            ],
             "measured": {"p_value": self.p_value, "useless": self.useless},
         }
 
@@ -61,25 +75,29 @@ def collusion(design: LevelDesign, true: Mapping[str, Codes], versions: Sequence
     """Audit a coalition that holds these versions of a table."""
     if not versions:
         raise ValueError("a coalition must hold at least one version")
-    ordered = sorted(versions, key=lambda v: -v[0].steps)
-    rows = len(next(iter(true.values())))
-    together, alone, apart, before = (np.ones(rows) for _ in range(4))
+    rows, sizes = len(next(iter(true.values()))), range(1, len(versions) + 1)
+    alone, before = np.ones(rows), np.ones(rows)
+    together, apart = [np.ones(rows) for _ in sizes], [np.ones(rows) for _ in sizes]
     strata: list[tuple[Floats, NDArray[np.bool_], NDArray[np.int64]]] = []
     for group in design.groups:
         cells = Cells.of(design, group, true)
-        seen = [(level, cells.code(version)) for level, version in ordered]
-        chain = chain_posterior(cells, seen)
-        together *= chain
-        alone *= alone_posterior(cells, *seen[0])
-        apart *= independent_posteriors(cells, independent_versions(design, group, true, cells, seen))[-1]
+        seen = [(level, cells.code(version)) for level, version in versions]
+        drawn = independent_posteriors(cells, independent_versions(design, group, true, cells, seen))
+        for size, known, unrelated in zip(sizes, together, apart, strict=True):
+            known *= chain_posterior(cells, _descending(seen[:size]))
+            unrelated *= drawn[size - 1]
+        best, *others = _descending(seen)
+        alone *= alone_posterior(cells, *best)
         before *= cells.prior[cells.true]
-        best = seen[0][1]
-        agreeing = sum(((code == best).astype(np.int64) for _, code in seen[1:]), np.zeros(rows, np.int64))
-        strata.append((value_posterior(cells, *seen[0]), cells.true == best, agreeing))
-    return Collusion(
-        float(together.mean()), float(alone.mean()), float(apart.mean()), float(before.mean()),
-        len(versions), ordered[0][0], _p_value(strata),
-    )  # fmt: skip
+        agreeing = sum(((code == best[1]).astype(np.int64) for _, code in others), np.zeros(rows, np.int64))
+        strata.append((value_posterior(cells, *best), cells.true == best[1], agreeing))
+    by_size = tuple((m, float(t.mean()), float(u.mean())) for m, t, u in zip(sizes, together, apart, strict=True))
+    top = max(level for level, _ in versions)
+    return Collusion(by_size, float(alone.mean()), float(before.mean()), top, _p_value(strata))
+
+
+def _descending(seen: Sequence[Seen]) -> list[Seen]:
+    return sorted(seen, key=lambda member: -member[0].steps)
 
 
 def collude(
@@ -171,7 +189,7 @@ def value_posterior(cells: Cells, level: Level, seen: NDArray[np.int64]) -> Floa
     return np.where(seen >= 0, share / (share + (1 - share) * grown), 0.0)
 
 
-def chain_posterior(cells: Cells, seen: Sequence[tuple[Level, NDArray[np.int64]]]) -> Floats:
+def chain_posterior(cells: Cells, seen: Sequence[Seen]) -> Floats:
     """Appendix 2 for versions of one process: Lemma 1's chain, link by link, for X = true and for X = y1.
 
     A link p_i -> p_(i+1) has a probability that depends on y_i and y_(i+1) alone. It multiplies the weight of
@@ -197,8 +215,8 @@ def independent_versions(
     group: tuple[str, ...],
     true: Mapping[str, Codes],
     cells: Cells,
-    seen: Sequence[tuple[Level, NDArray[np.int64]]],
-) -> list[tuple[Level, NDArray[np.int64]]]:
+    seen: Sequence[Seen],
+) -> list[Seen]:
     """Versions at the same levels, each drawn by itself. Nobody sees them, so their keys need be no secret."""
     part = LevelDesign({name: design.laws[name] for name in group}, design.joint)
     found = []
@@ -209,7 +227,7 @@ def independent_versions(
     return found
 
 
-def independent_posteriors(cells: Cells, seen: Sequence[tuple[Level, NDArray[np.int64]]]) -> list[Floats]:
+def independent_posteriors(cells: Cells, seen: Sequence[Seen]) -> list[Floats]:
     """Appendix 2 for independent versions, after one member, two, ...: the likelihoods multiply.
 
     Only values that someone holds gain on the others: G(y) is the sum of ln ratio over the members who hold y.
