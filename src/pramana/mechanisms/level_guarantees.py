@@ -9,6 +9,7 @@ from pramana.mechanisms.guarantees import Circumstances, guarantees_of
 from pramana.mechanisms.levels import AtLevel
 from pramana.theory import (
     ANY_TABLE,
+    CentralPrivacy,
     CollusionBound,
     GrowthBound,
     Guarantee,
@@ -36,6 +37,8 @@ def level_guarantees(
         + "; a version at a higher level brings its own, larger values"
     )
     plain = guarantees_of(version, circumstances)
+    if not keyed:
+        plain = tuple(_without_key(g) for g in plain)
     found = [_in_company(g, company) for g in plain if linkable or not isinstance(g, PkAnonymity)]
     common = _common(plain)
     ratio = version.likelihood_ratio
@@ -63,6 +66,17 @@ def level_guarantees(
         )
     )
     return tuple(found)
+
+
+def _without_key(guarantee: Guarantee) -> Guarantee:
+    """Versions from a history rest on entropy; only the order of the rows, and with it Pk, rests on a key."""
+    if isinstance(guarantee, PkAnonymity | CentralPrivacy):
+        return guarantee
+    cipher = "AES-256 in counter mode"
+    entropy = "the operating system's entropy is uniform, and the holder keeps the history secret"
+    return replace(
+        guarantee, assumptions=tuple(entropy if a.startswith(cipher) else a for a in guarantee.assumptions)
+    )
 
 
 def _in_company(guarantee: Guarantee, company: str) -> Guarantee:

@@ -104,40 +104,42 @@ def create_levels(
     independent: bool = False,
 ) -> Created:
     """Register a recipe's table under a new key, kept beside the ledger, and make the ledger if there is none."""
+    if key is None and "://" in str(ledger):
+        raise LedgerError("With a ledger in PostgreSQL the key's place must be given", "none", "Say --key FILE.")
     read = Recipe.read(recipe)
     opened = _Opened.read(read)
-    dataset = name or read.source.get("dataset") or Path(recipe).stem
-    known = Ledger.create(ledger)
-    key_file = _new_key_file(ledger, key, dataset, known)
-    keyed = is_keyed(read)
+    wanted = Dataset(
+        name or read.source.get("dataset") or Path(recipe).stem,
+        opened.digest(),
+        "",
+        opened.fingerprint(),
+        opened.table.records,
+        _text(read, "people"),
+        is_keyed(read),
+        _allowances(read),
+        _limit(read),
+    )
+    known = Ledger.create(ledger)  # everything that could be wrong with the recipe has been found by now
+    key_file = Path(key) if key is not None else _new_key_file(ledger, wanted.name, known)
     secret, fresh = _key_at(key_file, known)
+    details = {
+        "recipe": Path(recipe).read_text("utf-8"),
+        "folder": str(Path(recipe).absolute().parent),
+        "key_file": str(key_file.absolute()),
+        "versions": None if wanted.keyed else str(_beside(ledger, key_file).absolute()),
+    }
     try:
         warnings = known.add_dataset(
-            Dataset(
-                dataset, opened.digest(), secret.commitment(), opened.fingerprint(), opened.table.records,
-                _text(read, "people"), keyed, _allowances(read), _limit(read),
-                {
-                    "recipe": Path(recipe).read_text("utf-8"),
-                    "folder": str(Path(recipe).absolute().parent),
-                    "key_file": str(key_file.absolute()),
-                    "versions": None if keyed else str(_beside(ledger, key_file).absolute()),
-                },
-            ),
-            who or whoami(),
-            independent,
-        )  # fmt: skip
+            replace(wanted, key=secret.commitment(), details=details), who or whoami(), independent
+        )
     except PramanaError:
         if fresh:
             key_file.unlink(missing_ok=True)
         raise
-    return Created(dataset, opened.table.records, key_file, warnings)
+    return Created(wanted.name, wanted.records, key_file, warnings)
 
 
-def _new_key_file(ledger: str | Path, key: str | Path | None, dataset: str, known: Ledger) -> Path:
-    if key is not None:
-        return Path(key)
-    if "://" in str(ledger):
-        raise LedgerError("With a ledger in PostgreSQL the key's place must be given", "none", "Say --key FILE.")
+def _new_key_file(ledger: str | Path, dataset: str, known: Ledger) -> Path:
     only = not known.state().datasets
     if not only and not dataset.replace("-", "").replace("_", "").isalnum():
         raise LedgerError(
