@@ -18,9 +18,11 @@ from pramana.errors import PramanaError
 
 # command -> (module of this room, one line of help)
 COMMANDS = {
+    "block": ("identification", "Say how one rare category is protected: theta and the block's size."),
     "calibrate": ("guarantees", "Find the retention that reaches k and/or epsilon."),
     "demo": ("demonstration", "Publish a generated census, verify it and reconstruct a table."),
     "guarantee": ("guarantees", "Say what a retention or a matrix guarantees."),
+    "identification": ("identification", "Choose blocks for an attribute and say what two intruders achieve."),
     "key": ("keys", "Make keys: for releases, and for signing certificates."),
     "levels": ("levels", "Issue versions at many levels from a ledger; collusion is useless."),
     "release": ("releases", "Publish a recipe's table as a bundle."),

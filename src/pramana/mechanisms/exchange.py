@@ -15,6 +15,7 @@ from pramana.errors import MatrixError
 from pramana.mechanisms.channel import Channel, channel_from_json
 from pramana.mechanisms.table import Columns, StreamOf
 from pramana.randomness import code_dtype
+from pramana.theory import shuffling
 
 
 @dataclass(frozen=True)
@@ -61,8 +62,9 @@ class Exchange:
         return math.prod((g.channel.anonymity_ratio for g in self.groups), start=Fraction(1))
 
     @property
-    def shuffling_alpha(self) -> float:
-        return 0.0  # made from the table: no differential privacy, local or central, is claimed
+    def blanket(self) -> shuffling.Blanket | None:
+        """None: made from the table, so no differential privacy, local or central, is claimed."""
+        return None
 
     def retentions(self) -> list[float]:
         return []

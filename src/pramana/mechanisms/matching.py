@@ -121,6 +121,7 @@ def match_risk(channel: Channel, counts: Sequence[int] | Integers) -> MatchRisk:
     match: list[float | None] = [None] * size
     interval: list[tuple[float, float] | None] = [None] * size
     error = np.zeros(size)
+    work = every_count.WORK / max(1, len(channel.blocks) if isinstance(channel, BlockInvariant) else 1)
     for members, weights in components(channel):
         part, real = t[members], weights / ONE
         if len(members) == 1:
@@ -129,7 +130,7 @@ def match_risk(channel: Channel, counts: Sequence[int] | Integers) -> MatchRisk:
         error[members] = identification.squared_errors(real, part)
         guesses = every_count.matches_all_counts(real, part)
         places = np.flatnonzero(part).tolist()
-        stronger = every_count.largest_risks_all_counts(weights, part, places)
+        stronger = every_count.largest_risks_all_counts(weights, part, places, work)
         for place, outcome in zip(places, stronger, strict=True):
             category = members[place]
             every[category], interval[category] = outcome, guesses[place]

@@ -56,6 +56,11 @@ class InvariantPlan:
     def xi(self) -> float:
         return max(float(s["xi"]) for s in self.summaries.values())
 
+    @property
+    def reached(self) -> bool:
+        """Printed numbers are rounded up, so the wanted one is compared as it would be printed."""
+        return self.setting.xi is None or self.xi <= rounding.float_up(self.setting.xi)
+
     def statement(self) -> dict[str, Any]:
         found: dict[str, Any] = {
             "setting": self.setting.to_json(),
@@ -118,8 +123,8 @@ class InvariantPlan:
         found = []
         if seeded:
             found.append("The key was made from a seed that anyone can guess: reproducible, not private.")
-        if self.setting.xi is not None and self.xi > self.setting.xi:
-            found.append(f"xi = {float(self.setting.xi):g} was asked for and {self.xi:.6g} was reached.")
+        if not self.reached:
+            found.append(f"xi = {float(self.setting.xi or 1):g} was asked for and {self.xi:.6g} was reached.")
         if self.setting.published:
             found.append("The matrices are published, and with them the true frequencies they were made from.")
         else:
@@ -129,7 +134,7 @@ class InvariantPlan:
         if self.k <= 1:
             found.append(
                 "k is 1: the matrices have blocks, so a published value rules out every value of other blocks, "
-                "and for some table a link would be certain (paper 1, Theorem 3). The promise is xi, for this table."
+                "and for some table a link would be certain (paper 1, Theorem 3). What is promised is xi."
             )
         found.append("The matrices were made from this table: no epsilon holds.")
         raw = [a.name for a in self.attributes if a.raw]
@@ -199,9 +204,9 @@ class InvariantMethod:
             recipe.source.get("dataset", ""),
             law,
         )
-        if setting.xi is not None and plan.xi > setting.xi and not setting.go_on:
+        if not plan.reached and not setting.go_on:
             raise CheckError(
-                f"xi = {float(setting.xi):g} must be reached on this table",
+                f"xi = {float(setting.xi or 1):g} must be reached on this table",
                 f"{plan.xi:.6g} at best",
                 'Allow more transitions, merge rare values, or write unreached = "publish" to go on with that.',
             )

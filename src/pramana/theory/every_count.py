@@ -20,7 +20,7 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 ONE = identification.ONE
 
-_WORK = 2e7  # additions that an exact enumeration of outcomes may take
+WORK = 1e8  # additions that an exact enumeration of outcomes may take
 TAIL = 1e-9  # outcomes of this total probability may be left out of a bound, which then says so
 _EXACT_BLOCK = 4  # blocks up to this size are bounded in rationals, larger ones in floats rounded up
 _LARGEST_BLOCK = 64  # past this size only the block's Pk bound is taken
@@ -44,14 +44,16 @@ def largest_risk_all_counts(weights: Integers, counts: Integers, target: int) ->
     return largest_risks_all_counts(weights, counts, [target])[0]
 
 
-def largest_risks_all_counts(weights: Integers, counts: Integers, targets: list[int]) -> list[OutcomeRisk]:
+def largest_risks_all_counts(
+    weights: Integers, counts: Integers, targets: list[int], work: float = WORK
+) -> list[OutcomeRisk]:
     """The same for several targets of one block."""
     live = _possible(weights, counts)
     weights, counts = weights[np.ix_(live, live)], counts[live]
     places = np.searchsorted(live, targets).tolist()
     if len(counts) <= 2:
         return [OutcomeRisk(_of_pair(weights, counts, place), True) for place in places]
-    if outcomes_work(counts) * len(places) <= _WORK:
+    if outcomes_work(counts) * len(places) <= work:
         largest = (enumerated_risk(weights / ONE, counts, place)[0] for place in places)
         return [OutcomeRisk(Fraction(min(1.0, risk * (1 + _ROOM))), True) for risk in largest]
     if len(counts) > _LARGEST_BLOCK:
@@ -194,7 +196,7 @@ def expected_match_all_counts(matrix: Floats, counts: Integers, target: int) -> 
     """
     live = _possible(matrix, counts)
     matrix, counts, target = matrix[np.ix_(live, live)], counts[live], int(np.searchsorted(live, target))
-    if len(counts) > 1 and outcomes_work(counts) <= _WORK:
+    if len(counts) > 1 and outcomes_work(counts) <= WORK:
         _, expected = enumerated_risk(matrix, counts, target)
         return expected, expected
     return matches_all_counts(matrix, counts)[target]
