@@ -105,11 +105,10 @@ def test_pk_is_claimed_where_the_quasi_identifiers_are_perturbed(folder: Path) -
 def test_the_highest_level_within_epsilon(folder: Path) -> None:
     done = release(recipe(folder, "epsilon = 1.5"), folder / "out")
     level = Level.of(done.certificate.mechanism["law"]["level"])
-    limit = Fraction(np.exp(1.5))
-    ratios = [
-        levels.likelihood_ratio(Level(k).retention, levels.uniform_law(3)) for k in (level.steps, level.steps + 1)
-    ]
-    assert ratios[0] <= limit * (1 + Fraction(1, 10**12)) and ratios[1] > limit * (1 - Fraction(1, 10**12))  # type: ignore[operator]
+    law = levels.uniform_law(3)
+    reached, beyond = (levels.likelihood_ratio(Level(level.steps + i).retention, law) for i in (0, 1))
+    assert reached is not None and beyond is not None
+    assert float(reached) <= np.exp(1.5) * (1 + 1e-14) and float(beyond) >= np.exp(1.5) * (1 - 1e-14)
     with pytest.raises(UnreachableError):
         release(recipe(folder, "retention = 0.9\nepsilon = 1.5"), folder / "other")
     with pytest.raises(RecipeError, match="retention, k or epsilon"):
@@ -121,14 +120,9 @@ def test_a_replacement_law_of_the_holders(folder: Path) -> None:
     value = guarantees(done.certificate)["local-differential-privacy"]["value"]
     assert value == pytest.approx(float(np.log(1 + 0.2 / (0.8 * 0.2))))
     assert verify(done.bundle, source=folder / "people.csv", key=done.key_file).valid
-    for wrong in (
-        "distribution = [0.5, 0.5]",
-        "distribution = 3",
-        'distribution = ["a"]',
-        "distribution = [1, 1, 1]",
-    ):
+    for wrong in ("[0.5, 0.5]", "3", '["a"]', "[1, 1, 1]"):
         with pytest.raises(InputError):
-            release(recipe(folder, "retention = 0.2", "", wrong), folder / "other")
+            release(recipe(folder, "retention = 0.2", "", f"distribution = {wrong}"), folder / "other")
 
 
 @pytest.mark.parametrize("stated", ["retention = 0.3000000000000001", "retention = 1.5", "together = 3"])
@@ -181,12 +175,8 @@ def test_versions_from_a_ledger(folder: Path, history: str) -> None:
         ("anna", "0.3", "committed", 0), ("bert", "0.1", "committed", 1), ("carl", "0.5", "committed", 0),
         ("dora", "0.4", "committed", 0), ("emil", "0.3", "committed", 0),
     ]  # fmt: skip
-    checks = (
-        {c.name: c for c in verify(folder / "anna", source=folder / "people.csv", key=made.key_file).checks}
-        if (not history)
-        else {}
-    )
-    assert all(check.ok for check in checks.values())
+    if not history:
+        assert verify(folder / "anna", source=folder / "people.csv", key=made.key_file).valid
 
 
 def test_a_history_cannot_be_made_again_from_a_key(folder: Path) -> None:
@@ -203,7 +193,7 @@ def test_a_history_cannot_be_made_again_from_a_key(folder: Path) -> None:
 
 def test_requests_that_break_the_promise_are_refused(folder: Path) -> None:
     ledger = folder / "ledger.db"
-    stated = 'people = "town"\ntotal_epsilon = 2.0\nallowances = { anna = 0.6, "*" = 0.2 }'
+    stated = 'people = "town"\ntotal_epsilon = 1.5\nallowances = { anna = 0.6, "*" = 0.2 }'
     create_levels(ledger, recipe(folder, stated))
     issue(ledger, "anna", "0.3", folder / "anna")
     with pytest.raises(RefusedError, match="allowance"):
@@ -252,6 +242,7 @@ def test_other_failures_in_one_line(folder: Path) -> None:
                   "history = 3", "allowances = { anna = 2 }"):  # fmt: skip
         with pytest.raises(InputError):
             create_levels(folder / "wrong.db", recipe(folder, wrong, name="wrong.toml"))
+    assert not list(folder.glob("*.db*"))  # nothing was written
     create_levels(ledger, recipe(folder))
     with pytest.raises(LedgerError):
         collude(ledger, ["nobody"])
@@ -321,10 +312,8 @@ def test_killed_at_every_step_of_an_issue(folder: Path, history: str) -> None:
         ended = start(work)
         seen = (out / "data.parquet").read_bytes() if out.exists() else None
         if ended == -signal.SIGKILL:
-            committed = [
-                r for r in Ledger.open(ledger).releases() if r.recipient == who and r.status == "committed"
-            ]
-            place = folder / f"again {step}" if committed else out
+            status = {r.recipient: r.status for r in Ledger.open(ledger).releases()}
+            place = folder / f"again {step}" if status.get(who) == "committed" else out
             issue(ledger, who, level, place, threads=1)
             if seen is not None:  # a bundle that may have left the house is the one that stands
                 assert (place / "data.parquet").read_bytes() == seen
@@ -346,10 +335,8 @@ def test_killed_while_a_dataset_is_registered(folder: Path) -> None:
             create_levels(ledger, folder / "recipe.toml")
 
         ended = start(work)
-        if ended == -signal.SIGKILL and ledger.exists() and ledger.stat().st_size:
-            break_ = [d for d in _datasets(ledger)]
-            if break_:
-                ended = 0
+        if _datasets(ledger):  # killed after all was done
+            break
     assert list(_datasets(ledger)) == ["recipe"]
     issue(ledger, "anna", "0.3", folder / "anna")
 
@@ -401,9 +388,6 @@ def test_the_command_line(
         told_ = capsys.readouterr()
         assert told_.out == "" and len(told_.err.strip().splitlines()) == 1
     assert not Path("carl").exists() and not Path("none.db").exists()
-    for words in (
-        ["issue", "L.db", "--recipient", "bert", "--retention", "0.25", "--out", "bert2"],
-        ["list", "L.db"],
-    ):
-        assert run(["levels", *words]) == 0
+    assert run(["levels", "issue", "L.db", "--recipient", "bert", "--retention", "0.25", "--out", "bert2"]) == 0
+    assert run(["levels", "list", "L.db"]) == 0
     assert "the same as before" in capsys.readouterr().out
