@@ -29,8 +29,10 @@ if TYPE_CHECKING:
     from pramana.randomness import Key as Key
     from pramana.release import Bundle as Bundle
     from pramana.release import create_levels as create_levels
+    from pramana.release import crosstab as crosstab
     from pramana.release import issue as issue
     from pramana.release import make_signing_key as make_signing_key
+    from pramana.release import open_study as open_study
     from pramana.release import plan_for_records as plan_for_records
     from pramana.release import randomise_record as randomise_record
     from pramana.release import read_matrix as read_matrix
@@ -56,9 +58,11 @@ _ROOM_OF = {
     "calibrate": "calibrate",
     "collude": "audit",
     "create_levels": "release",
+    "crosstab": "release",
     "guarantees_of": "mechanisms",
     "issue": "release",
     "make_signing_key": "release",
+    "open_study": "release",
     "plan_for_records": "release",
     "randomise_record": "release",
     "read_matrix": "release",

@@ -170,10 +170,37 @@ def test_tables_larger_than_memory_are_refused_before_starting() -> None:
 
 
 def test_a_mean_needs_bins_that_end() -> None:
-    axis = Axis.of_labels("age", ["0-4", "5+"])
-    with pytest.raises(InputError, match="closed bins"):
-        _ = axis.middles
-    assert Axis.of_labels("age", ["0-4", "5-9"], missing=True).middles[:2].tolist() == [2.5, 7.5]
-    assert math.isnan(Axis.of_labels("age", ["1", "2"], missing=True).middles[2])
+    axis = Axis.of_labels("age", ["0-4", "5-9", "10+"], missing=True)
+    assert axis.middles[:3].tolist() == [2.5, 7.5, math.inf]
+    assert math.isnan(axis.middles[3])
+    codes = {"age": np.array([0, 1, 1, 2, 3], np.uint8)}
+    study = Study.of_codes([axis], Product({"age": Retention.at(1, 4)}), codes)
+    with pytest.raises(InputError, match="bins have an end"):
+        study.mean("age")
+    assert study.mean("age", "age < 10").estimate == pytest.approx(17.5 / 3)
     with pytest.raises(InputError, match="one axis for each"):
         PublishedTable.of_counts([axis], np.zeros((3,)), EACH)
+
+
+def test_means_by_cells() -> None:
+    true = people(2_000, 7)
+    cells = published(true, EACH, 7).means("age", ["sex", "income"], "age is not missing")
+    exact = unprotected(true).means("age", ["sex", "income"], "age is not missing")
+    assert [(c["sex"], c["income"]) for c in cells] == [(s, i) for s in "FM" for i in ("low", "middle", "high")]
+    covered = [c["low"] <= e["estimate"] <= c["high"] for c, e in zip(cells, exact, strict=True)]
+    assert sum(covered) >= 5
+
+
+def test_an_impossible_unbiased_estimate_keeps_the_width_of_its_interval() -> None:
+    """With inversion at -13.75 and a standard error of 12.3, the count may still be some 20."""
+    counts = np.array([[20, 10, 15], [12, 25, 18]])
+    codes = {
+        "sex": np.repeat([0, 0, 0, 1, 1, 1], counts.ravel()).astype(np.uint8),
+        "age": np.repeat([0, 1, 2, 0, 1, 2], counts.ravel()).astype(np.uint8),
+    }
+    axes = [Axis.of_labels("sex", ["F", "M"]), Axis.of_labels("age", ["a", "b", "c"])]
+    study = Study.of_codes(axes, Product({"sex": Retention.at(0.5, 2), "age": Retention.at(0.4, 3)}), codes)
+    inverse, em = study.crosstab(["sex", "age"], method="inverse"), study.crosstab(["sex", "age"])
+    assert inverse.estimate[0, 1] == pytest.approx(-13.75)
+    assert em.low[0, 1] == 0
+    assert em.high[0, 1] == pytest.approx(inverse.high[0, 1] + 13.75)

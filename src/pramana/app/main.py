@@ -20,7 +20,10 @@ from pramana.errors import PramanaError
 COMMANDS = {
     "block": ("identification", "Say how one rare category is protected: theta and the block's size."),
     "calibrate": ("guarantees", "Find the retention that reaches k and/or epsilon."),
+    "compare": ("analysis", "Compare a share or a mean between two groups of a bundle's records."),
+    "crosstab": ("analysis", "Estimate a table of the private data from a bundle, with intervals."),
     "demo": ("demonstration", "Publish a generated census, verify it and reconstruct a table."),
+    "experiment": ("experiments", "Reproduce a paper's tables and figures on generated data."),
     "guarantee": ("guarantees", "Say what a retention or a matrix guarantees."),
     "identification": ("identification", "Choose blocks for an attribute and say what two intruders achieve."),
     "key": ("keys", "Make keys: for releases, and for signing certificates."),

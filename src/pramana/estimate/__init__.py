@@ -8,6 +8,7 @@ from pramana.estimate.inversion import (
     Selection,
     covariance,
     invert,
+    invert_counts,
     linear,
     to_simplex,
 )
@@ -34,6 +35,7 @@ __all__ = [
     "covariance",
     "fit",
     "invert",
+    "invert_counts",
     "law_of",
     "linear",
     "profile_interval",

@@ -56,6 +56,11 @@ def invert(
     return Estimate(values, variances, low, high)
 
 
+def invert_counts(table: PublishedTable) -> Array:
+    """The unbiased estimate alone."""
+    return table.law.inverse(table.counts)
+
+
 def score_interval(values: Array, variances: Array, slope: Array, z: float) -> tuple[Array, Array]:
     """All x with (value - x)^2 <= z^2 * variance(x), the variance taken as linear in x with this slope.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,8 +29,11 @@ from pramana.mechanisms import Mechanism
 from pramana.schema import near
 
 Columns = Callable[[list[str]], Mapping[str, NDArray[np.unsignedinteger]]]
-Method = Literal["em", "inverse"]
 MOST_PROFILES = 200
+
+
+class UnseenGroupError(InputError):
+    """A group whose size is estimated as nothing: no share or mean can be taken in it."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +44,7 @@ class Measure:
     low: float
     high: float
 
-    def to_json(self) -> dict[str, float]:
+    def to_json(self) -> dict[str, Any]:
         return {"estimate": self.estimate, "low": self.low, "high": self.high}
 
 
@@ -124,7 +127,7 @@ class Study:
         by: Sequence[str],
         where: str | None = None,
         *,
-        method: Method = "em",
+        method: str = "em",
         confidence: float = DEFAULT_CONFIDENCE,
         shares: bool = False,
         profile: bool = False,
@@ -146,12 +149,13 @@ class Study:
             converged = fitted.converged
             chosen = np.asarray((fitted.values * holds).sum(axis=tuple(range(len(by), holds.ndim))))
             most = 1.0 if shares else table.total
+            unbiased = values
             values = chosen / max(float(chosen.sum()), 1e-300) if shares else chosen
             if profile:
                 low, high = _profiles(table, where, shares, confidence)
-            # The unbiased interval covers; a count lies in [0, total], and the fit is shown inside its interval.
-            low = np.minimum(np.clip(low, 0.0, most), values)
-            high = np.maximum(np.clip(high, 0.0, most), values)
+            else:
+                low, high = _possible(unbiased, low, high, most)
+            low, high = np.minimum(low, values), np.maximum(high, values)
         elif profile:
             raise InputError("Profile intervals must be asked of the method em", method)
         return Crosstab(table.axes[: len(by)], values, low, high, self.records, method, converged)
@@ -169,6 +173,31 @@ class Study:
     def mean(self, attribute: str, where: str | None = None, *, confidence: float = DEFAULT_CONFIDENCE) -> Measure:
         """The mean of a numeric attribute, each bin standing for its middle, among records with `where`."""
         return self._ratios([_Ratio(self.axis(attribute), where)], confidence)[0][0]
+
+    def means(
+        self,
+        attribute: str,
+        by: Sequence[str],
+        where: str | None = None,
+        *,
+        confidence: float = DEFAULT_CONFIDENCE,
+    ) -> list[dict[str, Any]]:
+        """The mean of a numeric attribute in each cell of `by`; null where the release cannot see the cell."""
+        axes = [self.axis(name) for name in by]
+        found = []
+        for codes in product(*(range(axis.size) for axis in axes)):
+            cell = {axis.name: axis.label(code) for axis, code in zip(axes, codes, strict=True)}
+            terms = [f"({where})"] if where else []
+            terms += [
+                f"{_quoted(name)} is missing" if label is None else f"{_quoted(name)} = {_quoted(label)}"
+                for name, label in cell.items()
+            ]
+            try:
+                measure = self.mean(attribute, " and ".join(terms) or None, confidence=confidence).to_json()
+            except UnseenGroupError:
+                measure = {"estimate": None, "low": None, "high": None}
+            found.append({**cell, **measure})
+        return found
 
     def compare(
         self,
@@ -209,7 +238,7 @@ class Study:
         for i, ratio in enumerate(ratios):
             top, bottom = 2 * i, 2 * i + 1
             if values[bottom] <= 0:
-                raise InputError(
+                raise UnseenGroupError(
                     "A share or mean must be asked of a group that the release can see",
                     "an estimated size that is not positive",
                     "The group is too small for this release's noise.",
@@ -242,13 +271,20 @@ class _Ratio:
         place = [axis.name for axis in axes].index(self.of.name)
         numbers = self.of.middles
         shape = [-1 if i == place else 1 for i in range(len(axes))]
-        known = ~np.isnan(numbers)
+        if (np.isinf(numbers).reshape(shape) * among).any():
+            raise InputError(
+                f"A mean of {self.of.name} must be asked of records whose bins have an end",
+                "a bin without one",
+                f"Leave it out with a filter on {self.of.name}.",
+            )
+        known = np.isfinite(numbers)
         return np.where(known, numbers, 0.0).reshape(shape) * among, known.reshape(shape) * among
 
     def range(self) -> tuple[float, float]:
         if isinstance(self.of, str):
             return 0.0, 1.0
-        return float(np.nanmin(self.of.middles)), float(np.nanmax(self.of.middles))
+        known = self.of.middles[np.isfinite(self.of.middles)]
+        return float(known.min()), float(known.max())
 
 
 def _fieller(values: Array, covariance: Array, z: float) -> tuple[float, float]:
@@ -301,6 +337,16 @@ def _shares(
     return values / total[0], np.clip(low, -1.0, 2.0), np.clip(high, -1.0, 2.0)
 
 
+def _possible(values: Array, low: Array, high: Array, most: float) -> tuple[Array, Array]:
+    """Intervals of the unbiased estimates, for what lies between 0 and `most`.
+
+    They cover as they are; where the estimate itself is impossible, its interval is moved to the nearest one
+    that is possible, which keeps its width instead of cutting it to nothing.
+    """
+    moved = np.clip(values, 0.0, most) - values
+    return np.clip(low + np.minimum(moved, 0), 0.0, most), np.clip(high + np.maximum(moved, 0), 0.0, most)
+
+
 def _profiles(table: PublishedTable, where: str | None, shares: bool, confidence: float) -> tuple[Array, Array]:
     if where is not None or shares:
         raise InputError("Profile intervals must be asked of counts without a filter", "a filter or shares")
@@ -309,6 +355,10 @@ def _profiles(table: PublishedTable, where: str | None, shares: bool, confidence
     ends = [profile_interval(table, place, confidence) for place in np.ndindex(table.law.shape)]
     pairs = np.array(ends).reshape((*table.law.shape, 2))
     return pairs[..., 0], pairs[..., 1]
+
+
+def _quoted(text: str) -> str:
+    return f"'{text}'" if '"' in text else f'"{text}"'
 
 
 def _weights(axis: Axis, codes: NDArray[np.unsignedinteger]) -> Array:

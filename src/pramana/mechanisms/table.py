@@ -87,10 +87,13 @@ class Product:
         ratio = self.likelihood_ratio
         if ratio is None:
             return None
-        channels = list(self.channels.values())
+        # In order of name, as a certificate is read back: a sum of floats depends on its order.
+        channels = [self.channels[name] for name in sorted(self.channels)]
         known = None
         if all(isinstance(c, Retention) for c in channels):
-            known = shuffling.blanket_of_retentions(self.retentions(), [c.size for c in channels])
+            known = shuffling.blanket_of_retentions(
+                [float(_retention(c)) for c in channels], [c.size for c in channels]
+            )
         return known or shuffling.blanket_of_ratio(rounding.float_up(ratio))
 
     def retentions(self) -> list[float]:

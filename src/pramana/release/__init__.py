@@ -1,5 +1,6 @@
 """recipe -> plan -> bundle; certificate; verify."""
 
+from pramana.release.analysis import crosstab, open_study
 from pramana.release.bundle import Bundle
 from pramana.release.certificate import Certificate, make_signing_key
 from pramana.release.issuing import Created, Issued, create_levels, issue, issued_versions
@@ -26,10 +27,12 @@ __all__ = [
     "Released",
     "Verification",
     "create_levels",
+    "crosstab",
     "issue",
     "issued_versions",
     "make_signing_key",
     "method_of",
+    "open_study",
     "plan_for_records",
     "randomise_record",
     "read_matrix",

@@ -1,0 +1,102 @@
+"""`pramana crosstab` and `pramana compare`: what a bundle tells of the private table, with intervals."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from pramana.app.screen import json_option, show
+from pramana.errors import RecipeError
+
+_unverified = click.option("--unverified", is_flag=True, help="Go on with a bundle that fails verification.")
+_confidence = click.option(
+    "--confidence", type=float, default=0.95, show_default=True, help="Of the intervals, such as .95."
+)
+_weights = click.option("--weights", default=None, help="A column of survey weights that was released unchanged.")
+_LINES = 60
+
+
+@click.command("crosstab")
+@click.argument("bundle")
+@click.option("--by", default="", help="Attributes, such as sex,age. Without: the total.")
+@click.option("--where", default=None, help="A filter, such as: age >= 65 and sex = F")
+@click.option("--method", type=click.Choice(["em", "inverse"]), default="em", show_default=True)
+@click.option("--shares", is_flag=True, help="Shares of the selected records instead of counts.")
+@click.option("--mean", default=None, help="The mean of this numeric attribute in each cell instead of counts.")
+@click.option("--profile", is_flag=True, help="Likelihood intervals (em, small tables).")
+@_weights
+@_confidence
+@_unverified
+@json_option
+def crosstab_command(
+    bundle: str, by: str, where: str | None, method: str, shares: bool, mean: str | None, profile: bool,
+    weights: str | None, confidence: float, unverified: bool, as_json: bool,
+) -> None:  # fmt: skip
+    """Estimate how many records of the private table have each combination of values, from BUNDLE alone."""
+    from pramana import open_study
+
+    names = [name.strip() for name in by.split(",")] if by.strip() else []
+    study = open_study(bundle, unverified=unverified, weights=weights)
+    content: dict[str, Any] = {"records": study.records, "confidence": confidence, "where": where}
+    if mean is not None:
+        if shares or profile:
+            raise RecipeError("A mean must be asked without --shares and --profile", "both")
+        content |= {"mean": mean, "cells": study.means(mean, names, where, confidence=confidence)}
+    else:
+        table = study.crosstab(names, where, method=method, confidence=confidence, shares=shares, profile=profile)
+        content |= {"method": method, "converged": table.converged, "cells": table.cells()}
+    show(as_json, content, _words(content, names, confidence))
+
+
+def _words(content: dict[str, Any], names: list[str], confidence: float) -> str:
+    rows = [
+        [*("(missing)" if cell[n] is None else str(cell[n]) for n in names), *_numbers(cell)]
+        for cell in content["cells"][:_LINES]
+    ]
+    head = [*names, "estimate", f"{confidence:.0%} from", "to"]
+    widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
+    lines = [_line(row, widths, len(names)) for row in [head, *rows]]
+    if len(content["cells"]) > _LINES:
+        lines.append(f"... and {len(content['cells']) - _LINES} more cells; --json gives them all.")
+    if content.get("converged") is False:
+        lines.append("Note: the likelihood was still rising when the iteration was stopped.")
+    return "\n".join(lines)
+
+
+def _numbers(cell: dict[str, Any]) -> list[str]:
+    return ["" if cell[key] is None else f"{cell[key]:,.6g}" for key in ("estimate", "low", "high")]
+
+
+def _line(row: list[str], widths: list[int], words: int) -> str:
+    set_ = [
+        text.ljust(w) if i < words else text.rjust(w) for i, (text, w) in enumerate(zip(row, widths, strict=True))
+    ]
+    return "  ".join(set_)
+
+
+@click.command("compare")
+@click.argument("bundle")
+@click.option("--first", required=True, help="A group, such as: sex = F")
+@click.option("--second", required=True, help="The other group, such as: sex = M")
+@click.option("--share", default=None, help="Compare the share of records with this filter.")
+@click.option("--mean", default=None, help="Compare the mean of this numeric attribute.")
+@_weights
+@_confidence
+@_unverified
+@json_option
+def compare_command(
+    bundle: str, first: str, second: str, share: str | None, mean: str | None, weights: str | None,
+    confidence: float, unverified: bool, as_json: bool,
+) -> None:  # fmt: skip
+    """Compare two groups of the private table, from BUNDLE alone."""
+    from pramana import open_study
+
+    study = open_study(bundle, unverified=unverified, weights=weights)
+    found = study.compare(first, second, share=share, mean=mean, confidence=confidence).to_json()
+    lines = [
+        f"{name:<10}  {m['estimate']:.6g}  ({confidence:.0%} interval {m['low']:.6g} to {m['high']:.6g})"
+        for name, m in found.items()
+        if isinstance(m, dict)
+    ]
+    show(as_json, found, "\n".join([*lines, f"p-value     {found['p_value']:.3g} of no difference"]))

@@ -1,0 +1,130 @@
+"""A bundle as a study: verified, then opened for questions. Estimation itself knows no files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from pramana.errors import BundleError
+from pramana.estimate import DEFAULT_CONFIDENCE, Axis, Crosstab, Study
+from pramana.mechanisms import Mechanism, Product, RecordRetention
+from pramana.randomness import code_dtype
+from pramana.release.bundle import Bundle
+from pramana.release.publish import method_of
+from pramana.release.verification import verify
+from pramana.schema import label_of
+
+Codes = NDArray[np.unsignedinteger]
+
+
+def open_study(bundle: str | Path, *, unverified: bool = False, weights: str | None = None) -> Study:
+    """The bundle, ready for questions. A bundle that fails verification is refused unless told otherwise.
+
+    `weights` names a column of survey weights that was released unchanged.
+    """
+    opened = Bundle.open(bundle)
+    if not unverified:
+        failed = [check for check in verify(bundle).checks if not check.ok]
+        if failed:
+            raise BundleError(
+                f"The bundle {bundle} must pass verification",
+                f"{failed[0].name}: {failed[0].detail}",
+                "Ask its holder for a good copy; --unverified goes on regardless.",
+            )
+    axes = _Axes(opened)
+    study = Study(axes, _mechanism(opened), axes.codes, opened.certificate.records)
+    if weights is not None:
+        study.axis(weights)
+        if not opened.certificate.attribute(weights).raw:
+            raise BundleError("Survey weights must be a column released unchanged", f"{weights!r}, randomised")
+    return replace(study, weights=weights)
+
+
+def crosstab(
+    bundle: str | Path,
+    by: Sequence[str],
+    where: str | None = None,
+    *,
+    method: str = "em",
+    confidence: float = DEFAULT_CONFIDENCE,
+    shares: bool = False,
+    profile: bool = False,
+    weights: str | None = None,
+    unverified: bool = False,
+) -> Crosstab:
+    """Cross-tabulate a bundle: estimated counts of the private table by the values of `by`, with intervals."""
+    study = open_study(bundle, unverified=unverified, weights=weights)
+    return study.crosstab(by, where, method=method, confidence=confidence, shares=shares, profile=profile)
+
+
+def _mechanism(bundle: Bundle) -> Mechanism:
+    plan = method_of(bundle.certificate.method).plan_from(bundle.certificate)
+    mechanism: Any = getattr(plan, "mechanism", None)
+    if not isinstance(mechanism, Product | RecordRetention):
+        raise BundleError(
+            "Tables can be reconstructed from randomised releases",
+            f"method {bundle.certificate.method!r}",
+            "Its published values are to be counted as they are.",
+        )
+    return mechanism
+
+
+class _Axes(Mapping[str, Axis]):
+    """The attributes of a bundle; a column released unchanged gets the values that are published as its axis."""
+
+    def __init__(self, bundle: Bundle) -> None:
+        self.bundle = bundle
+        self.attributes = {a.name: a for a in bundle.certificate.attributes}
+        self.raw: dict[str, tuple[Axis, Codes]] = {}
+
+    def __getitem__(self, name: str) -> Axis:
+        attribute = self.attributes[name]
+        if attribute.domain is not None:
+            return Axis.of_domain(name, attribute.domain)
+        return self._unchanged(name)[0]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.attributes)
+
+    def __len__(self) -> int:
+        return len(self.attributes)
+
+    def codes(self, names: list[str]) -> dict[str, Codes]:
+        coded = self.bundle.codes([n for n in names if not self.attributes[n].raw])
+        return {n: self._unchanged(n)[1] if self.attributes[n].raw else coded[n] for n in names}
+
+    def _unchanged(self, name: str) -> tuple[Axis, Codes]:
+        if name not in self.raw:
+            self.raw[name] = _read_unchanged(name, self.bundle.table([name]).column(name))
+        return self.raw[name]
+
+
+def _read_unchanged(name: str, column: Any) -> tuple[Axis, Codes]:
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    encoded = column.combine_chunks().dictionary_encode()
+    if isinstance(encoded, pa.ChunkedArray):
+        encoded = encoded.combine_chunks()
+    values = encoded.dictionary.to_pylist()
+    order = sorted(range(len(values)), key=lambda i: _sort_key(values[i]))
+    missing = encoded.indices.null_count > 0
+    rank = np.empty(len(values) + 1, code_dtype(len(values) + 1))
+    rank[order] = np.arange(len(values))
+    rank[-1] = len(values)
+    places = pc.fill_null(encoded.indices, len(values)).to_numpy(zero_copy_only=False)
+    axis = Axis.of_labels(name, [label_of(values[i]) for i in order], missing)
+    return axis, np.asarray(rank[places])
+
+
+def _sort_key(value: Any) -> tuple[int, float, str]:
+    try:
+        return 0, float(value), ""
+    except (TypeError, ValueError):
+        return 1, 0.0, str(value)
