@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pramana import Bundle, Ledger, collude, create_levels, issue, release, verify
+from pramana import Bundle, Ledger, collude, create_levels, crosstab, issue, release, verify
 from pramana.app.main import run
 from pramana.errors import (
     BundleError,
@@ -123,6 +123,20 @@ def test_a_replacement_law_of_the_holders(folder: Path) -> None:
     for wrong in ("[0.5, 0.5]", "3", '["a"]', "[1, 1, 1]"):
         with pytest.raises(InputError):
             release(recipe(folder, "retention = 0.2", "", f"distribution = {wrong}"), folder / "other")
+
+
+@pytest.mark.parametrize("design", ["", "together = true", "distribution"])
+def test_a_recipient_reconstructs_tables_as_ever(folder: Path, design: str) -> None:
+    """Theorem 2: a version is analysed like any other randomised release."""
+    law = "distribution = [0.5, 0.3, 0.2]" if design == "distribution" else ""
+    together = "together = true" if design == "together = true" else ""
+    sex = 'randomise = true\ndomain = ["F", "M"]'
+    done = release(recipe(folder, f"retention = 0.8\n{together}", sex, law), folder / "out", seed=7)
+    table = crosstab(done.bundle, ["income"])
+    lines = (folder / "people.csv").read_text().splitlines()[1:]
+    for cell in table.cells():
+        true = sum(line.endswith("," + cell["income"]) for line in lines)
+        assert cell["estimate"] == pytest.approx(true, abs=45)
 
 
 @pytest.mark.parametrize("stated", ["retention = 0.3000000000000001", "retention = 1.5", "together = 3"])

@@ -1,5 +1,23 @@
 """Attacks that are run, not argued."""
 
-from pramana.audit.collusion import Collusion, collude, collusion
+from pramana.audit.collusion import (
+    Cells,
+    Collusion,
+    Seen,
+    alone_posterior,
+    collude,
+    collusion,
+    independent_posteriors,
+    independent_versions,
+)
 
-__all__ = ["Collusion", "collude", "collusion"]
+__all__ = [
+    "Cells",
+    "Collusion",
+    "Seen",
+    "alone_posterior",
+    "collude",
+    "collusion",
+    "independent_posteriors",
+    "independent_versions",
+]

@@ -21,10 +21,11 @@ from numpy.typing import NDArray
 
 from pramana.errors import MatrixError
 from pramana.mechanisms import _levels
+from pramana.mechanisms.channel import Channel, Dense, Retention
 from pramana.mechanisms.replacement import Replacement, Rows, Uniform, replacement_from_json
-from pramana.mechanisms.table import Columns, StreamOf
+from pramana.mechanisms.table import Columns, Product, RecordRetention, StreamOf
 from pramana.randomness import Codes, Stream
-from pramana.theory import GRID, Level, rounding, shuffling
+from pramana.theory import GRID, Level, levels, rounding, shuffling
 
 # A stream holds blocks high*2^64 + row. Events read high = 0, 1, ...; the mark of event j, attempt a, has its
 # own half of the space; level 0, which lies below every event, has the mark of "event 0".
@@ -154,8 +155,26 @@ class AtLevel:
 
         self.design.laws[name].draw(blocks, rows, out)
 
+    def as_single(self) -> Product | RecordRetention | None:
+        """The ordinary mechanism of the same law (Theorem 2), to one unit of 2^-62: what recipients analyse with.
+
+        None where there is none: one chain for several attributes with a replacement law that is not uniform.
+        """
+        rho = self.level.retention
+        if self.design.joint and len(self.design.laws) > 1:
+            uniform = all(isinstance(law, Uniform) for law in self.design.laws.values())
+            return RecordRetention.at(rho, self.sizes) if uniform else None
+        return Product({name: _channel(rho, law) for name, law in self.design.laws.items()})
+
     def to_json(self) -> dict[str, Any]:
         return {"coin": "levels", "level": str(self.level), **self.design.to_json()}
+
+
+def _channel(retention: Fraction, law: Replacement) -> Channel:
+    if isinstance(law, Uniform):
+        return Retention.at(retention, law.size)
+    values = range(law.size)
+    return Dense.of([[levels.transition(retention, law.law, x, y) for y in values] for x in values])
 
 
 def events_above(stream: Stream, first: int, rows: int, level: Level) -> NDArray[np.uint16]:
