@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from simulation import axes_of, each, population, publish, record
+from tests.estimate.simulation import axes_of, each, population, publish, record
 
 from pramana.errors import InputError
 from pramana.estimate import (

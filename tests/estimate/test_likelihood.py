@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy.optimize import minimize
-from simulation import axes_of, each, population, publish, record
+from tests.estimate.simulation import axes_of, each, population, publish, record
 
 from pramana.estimate import PublishedTable, fit, invert, profile_interval, to_simplex
 from pramana.mechanisms import Dense, Mechanism, Product
