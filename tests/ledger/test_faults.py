@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from flow import content_of, dataset, end_of, issue, killed_at, ledger_at, request, start
+from tests.ledger.flow import content_of, dataset, end_of, issue, killed_at, ledger_at, request, start
 
 from pramana.errors import LedgerError
 from pramana.ledger import Ledger

@@ -9,9 +9,9 @@ from fractions import Fraction
 from pathlib import Path
 
 import pytest
-from flow import dataset, ledger_at, request
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.ledger.flow import dataset, ledger_at, request
 
 from pramana.errors import LedgerError, PramanaError, RefusedError
 from pramana.ledger import Ledger, State
