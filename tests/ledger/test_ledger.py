@@ -68,8 +68,10 @@ def test_an_independent_second_release_is_refused_or_warned_of(place: str) -> No
     with pytest.raises(RefusedError, match="registered once"):
         ledger.add_dataset(dataset(), "test")
     assert len(ledger.entries()) == 1
-    (warning,) = ledger.add_dataset(dataset("again", key="other"), "test", independent=True)
-    assert "collusion pays" in warning
+    warnings = ledger.add_dataset(dataset("again", key="other"), "test", independent=True)
+    assert "collusion pays" in warnings[0] and "add up" in warnings[1]
+    ledger.limit("town", Fraction(5), "test")
+    assert ledger.add_dataset(dataset("third", source="third", key="third"), "test") == ()
 
 
 def test_allowances(place: str) -> None:
@@ -169,7 +171,8 @@ def test_migrations_step_by_step(place: str) -> None:
             connection.exec_driver_sql("DROP TRIGGER entries_no_delete")
         else:
             connection.exec_driver_sql("DROP FUNCTION entries_stay CASCADE")
-        connection.exec_driver_sql("DROP INDEX entries_by_dataset")
+        for index in ("kind", "release", "recipient"):
+            connection.exec_driver_sql(f"DROP INDEX entries_by_{index}")
         connection.exec_driver_sql("DELETE FROM ledger_steps WHERE step > 1")
     again = Ledger.open(place)
     assert again.entries() == entries

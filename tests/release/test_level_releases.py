@@ -386,9 +386,10 @@ def test_the_command_line(
     found = told(capsys, "levels", "collude", "L.db", "--recipients", "anna, bert", "--picture", "pic")
     assert found["together"] == pytest.approx(found["best_alone"]) and Path("pic.svg").exists()
     assert told(capsys, "levels", "allow", "L.db", "--recipient", "*", "--retention", "0.3")["retention"] == "0.3"
-    assert told(capsys, "levels", "check", "L.db") == {"valid": True, "entries": 6}
+    assert told(capsys, "levels", "limit", "L.db", "--people", "all", "--epsilon", "4.5")["epsilon"] == 4.5
+    assert told(capsys, "levels", "check", "L.db") == {"valid": True, "entries": 7}
     assert run(["levels", "export", "L.db"]) == 0
-    assert [json.loads(line)["number"] for line in capsys.readouterr().out.splitlines()] == list(range(1, 7))
+    assert [json.loads(line)["number"] for line in capsys.readouterr().out.splitlines()] == list(range(1, 8))
     for words in (
         ["issue", "L.db", "--recipient", "carl", "--retention", "0.4", "--out", "carl"],
         ["issue", "L.db", "--recipient", "carl", "--retention", "1/3", "--out", "carl"],
@@ -396,6 +397,8 @@ def test_the_command_line(
         ["collude", "L.db", "--recipients", "anna,zoe"],
         ["collude", "L.db", "--recipients", ","],
         ["abandon", "L.db", "nothing", "--reason", "x"],
+        ["limit", "L.db", "--people", "all", "--epsilon", "1e999999999"],
+        ["limit", "L.db", "--people", "all", "--epsilon", "-1"],
         ["list", "L.db", "--dataset", "other"],
     ):
         assert run(["levels", *words]) == 2

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any
 
 import click
@@ -179,6 +180,25 @@ def allow(
     name = known.dataset(dataset).name
     known.allow(name, "" if recipient == "*" else recipient, level, who or whoami())
     show(as_json, {"dataset": name, "recipient": recipient, "retention": str(level)}, f"Allowed up to {level}.")
+
+
+@levels_command.command("limit")
+@click.argument("ledger")
+@click.option("--people", required=True, help="Whom the datasets are about.")
+@click.option("--epsilon", required=True, help="The most that all datasets about them may add up to.")
+@_who
+@json_option
+def limit(ledger: str, people: str, epsilon: str, who: str | None, as_json: bool) -> None:
+    """Limit the total epsilon of all datasets about some people."""
+    from pramana import Ledger
+    from pramana.ledger import whoami
+
+    try:
+        value = Fraction(epsilon if len(epsilon) < 30 and "e" not in epsilon.lower() else "none")
+    except (ValueError, ZeroDivisionError):
+        raise RecipeError("epsilon must be a decimal number", repr(epsilon)) from None
+    Ledger.open(ledger).limit(people, value, who or whoami())
+    show(as_json, {"people": people, "epsilon": float(value)}, f"Limited to {float(value):g}.")
 
 
 @levels_command.command("abandon")

@@ -36,6 +36,9 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
 
+_SETTINGS = (DATASET, ALLOWED, LIMITED)  # few, and what most rules are about
+
+
 def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
 
@@ -97,7 +100,8 @@ class Ledger:
 
     def dataset(self, name: str | None = None) -> Dataset:
         """The dataset of that name, or the only one."""
-        known = self.state().datasets
+        with self.store.reading() as connection:
+            known = State.of(entries(connection, _SETTINGS)).datasets
         if name is None:
             if len(known) != 1:
                 raise LedgerError(
@@ -110,6 +114,13 @@ class Ledger:
 
     def releases(self, dataset: str | None = None) -> list[Release]:
         return [r for r in self.state().releases.values() if dataset in (None, r.dataset)]
+
+    def held(self, dataset: str, recipient: str, level: Level) -> Release | None:
+        """What a recipient has, or is about to get, at a level."""
+        with self.store.reading() as connection:
+            return _held(
+                State.of(entries(connection, (), None, (recipient, str(level)))), dataset, recipient, level
+            )
 
     def is_unbroken(self) -> bool:
         return unbroken(self.entries())
@@ -129,7 +140,7 @@ class Ledger:
         holder says that it is meant.
         """
         with self.store.writing() as connection:
-            state = State.of(entries(connection))
+            state = State.of(entries(connection, _SETTINGS))
             if dataset.name in state.datasets:
                 raise RefusedError("A dataset must be registered once", f"{dataset.name!r} again")
             again = [d.name for d in state.datasets.values() if d.source == dataset.source]
@@ -144,11 +155,7 @@ class Ledger:
             if reused:
                 raise RefusedError("A key must serve one dataset", f"the key of {reused[0]!r}")
             self._write(connection, DATASET, who, dataset=dataset.name, body=dataset.to_json())
-        if again:
-            return (
-                f"This table is already released as {again[0]!r}: the two are independent, and collusion pays.",
-            )
-        return ()
+        return tuple(_warnings(state, dataset, again))
 
     def allow(self, dataset: str, recipient: str, level: Level, who: str) -> None:
         """The highest level a recipient may get; recipient "" is everybody without one of their own."""
@@ -168,11 +175,14 @@ class Ledger:
     def reserve(self, request: Request) -> Release:
         """Check every rule and write the intention down; or take up a request that was begun or done before."""
         with self.store.writing() as connection:
-            state = State.of(entries(connection))
+            about = (request.recipient, str(request.level))
+            state = State.of(entries(connection, _SETTINGS, held=about))
             dataset = _checked_dataset(state, request)
-            for known in state.live(request.dataset):
-                if (known.recipient, known.level) == (request.recipient, request.level):
-                    return known
+            known = _held(state, request.dataset, request.recipient, request.level)
+            if known is not None:
+                return known
+            if not dataset.keyed or dataset.people in state.limits:
+                state = State.of(entries(connection))  # these rules look at every release
             wanted = Release(
                 secrets.token_hex(16), request.dataset, request.recipient, request.level, request.ratio,
                 request.who, self.now(),
@@ -190,7 +200,7 @@ class Ledger:
     def commit(self, release: str, content: str, who: str, details: Mapping[str, Any] | None = None) -> Release:
         """The release was made, with this content. Saying so twice changes nothing; other content is refused."""
         with self.store.writing() as connection:
-            known = _known(State.of(entries(connection)), release)
+            known = _known(State.of(entries(connection, release=release)), release)
             if known.status not in (OPEN, DONE):
                 raise RefusedError("A release must be reserved to be committed", known.status)
             if known.status == DONE:
@@ -201,12 +211,12 @@ class Ledger:
                     connection, COMMITTED, who, dataset=known.dataset, release=release,
                     recipient=known.recipient, level=str(known.level), body=body,
                 )  # fmt: skip
-            return _known(State.of(entries(connection)), release)
+            return _known(State.of(entries(connection, release=release)), release)
 
     def repeat(self, release: str, content: str, who: str) -> Release:
         """A committed release is given out again: the same content, or it is refused."""
         with self.store.writing() as connection:
-            known = _known(State.of(entries(connection)), release)
+            known = _known(State.of(entries(connection, release=release)), release)
             _check_content(known, content)
             self._write(
                 connection, REPEATED, who, dataset=known.dataset, release=release, recipient=known.recipient,
@@ -217,7 +227,7 @@ class Ledger:
     def abandon(self, release: str, who: str, reason: str) -> None:
         """A reservation whose bundle has reached no one, and will not."""
         with self.store.writing() as connection:
-            known = _known(State.of(entries(connection)), release)
+            known = _known(State.of(entries(connection, release=release)), release)
             if known.status != OPEN:
                 raise RefusedError("Only a release that is reserved can be abandoned", known.status)
             self._write(
@@ -232,11 +242,25 @@ class Ledger:
 # ---------------------------------------------------------------- the rules
 
 
+def _warnings(state: State, dataset: Dataset, again: list[str]) -> Iterator[str]:
+    """What is allowed, and yet weakens what each certificate says by itself."""
+    if again:
+        yield f"This table is already released as {again[0]!r}: the two are independent, and collusion pays."
+    alike = [d.name for d in state.datasets.values() if dataset.people and d.people == dataset.people]
+    if alike and dataset.limit is None and dataset.people not in state.limits:
+        yield f"{alike[0]!r} is about {dataset.people!r} too: their epsilons add up, and nothing limits the total."
+
+
 def _known(state: State, release: str) -> Release:
     try:
         return state.releases[release]
     except KeyError:
         raise LedgerError("The release must be in the ledger", repr(release)) from None
+
+
+def _held(state: State, dataset: str, recipient: str, level: Level) -> Release | None:
+    found = [r for r in state.live(dataset) if (r.recipient, r.level) == (recipient, level)]
+    return found[-1] if found else None
 
 
 def _check_content(known: Release, content: str) -> None:

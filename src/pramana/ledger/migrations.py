@@ -44,15 +44,17 @@ _POSTGRESQL_GUARDS = (
     "FOR EACH STATEMENT EXECUTE FUNCTION entries_stay()",
 )
 
+_INDEXES = (
+    "CREATE INDEX entries_by_kind ON entries (kind)",
+    "CREATE INDEX entries_by_release ON entries (release)",
+    "CREATE INDEX entries_by_recipient ON entries (recipient, level)",
+)
+
 # (what it brings, statements on SQLite, statements on PostgreSQL)
 STEPS: Sequence[tuple[str, Statements, Statements]] = (
     ("entries", (_ENTRIES,), (_ENTRIES,)),
     ("entries that cannot be changed", _SQLITE_GUARDS, _POSTGRESQL_GUARDS),
-    (
-        "entries found by dataset",
-        ("CREATE INDEX entries_by_dataset ON entries (dataset, kind)",),
-        ("CREATE INDEX entries_by_dataset ON entries (dataset, kind)",),
-    ),
+    ("entries found by what they are about", _INDEXES, _INDEXES),
 )
 VERSION = len(STEPS)
 

@@ -10,7 +10,7 @@ import contextlib
 import errno
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -80,10 +80,31 @@ class Store:
             raise _plain(error, self.name) from None
 
 
-def entries(connection: Connection) -> list[Entry]:
-    """All entries, in order."""
-    rows = connection.exec_driver_sql(f"SELECT {_COLUMNS} FROM entries ORDER BY number")
-    return [_entry(tuple(row)) for row in rows]
+def entries(
+    connection: Connection,
+    kinds: Collection[str] = (),
+    release: str | None = None,
+    held: tuple[str, str] | None = None,
+) -> list[Entry]:
+    """Entries in order: all, or those of any of these kinds, this release, or this (recipient, level)."""
+    from sqlalchemy import bindparam, text
+
+    known: dict[str, Any] = {}
+    parts = []
+    if kinds:
+        parts.append("kind IN :kinds")
+        known["kinds"] = list(kinds)
+    if release is not None:
+        parts.append("release = :release")
+        known["release"] = release
+    if held is not None:
+        parts.append("(recipient = :recipient AND level = :level)")
+        known |= {"recipient": held[0], "level": held[1]}
+    where = f" WHERE {' OR '.join(parts)}" if parts else ""
+    query = text(f"SELECT {_COLUMNS} FROM entries{where} ORDER BY number")
+    if kinds:
+        query = query.bindparams(bindparam("kinds", expanding=True))
+    return [_entry(tuple(row)) for row in connection.execute(query, known)]
 
 
 def append(connection: Connection, entry: Entry) -> Entry:

@@ -218,8 +218,8 @@ def issue(
         registered.name, recipient, level, opened.digest(), secret.commitment(), opened.fingerprint(),
         plan.version.likelihood_ratio, asking,
     )  # fmt: skip
-    begun = [r for r in known.releases(registered.name) if (r.recipient, r.level) == (recipient, level)]
-    if not any(r.status == "reserved" for r in begun):
+    begun = known.held(registered.name, recipient, level)
+    if begun is None or begun.status != "reserved":
         check_new(out)  # before anything is reserved
     release = known.reserve(request)
     again = release.status == "committed"
