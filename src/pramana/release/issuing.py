@@ -272,16 +272,25 @@ def _latest(known: Ledger, dataset: str) -> str | None:
 
 
 def _recorded(known: Ledger, dataset: Dataset, opened: _Opened, release: Release) -> RecordedLevels:
-    """multi-pert: a new version is drawn, and remembered on disk before any bundle shows it."""
-    store, latest = _store(dataset), _latest(known, dataset.name)
-    fresh = release.status == "reserved" and not store.has(release.id)
-    begun = release.id if release.status == "reserved" and not fresh else latest
-    histories = {} if begun is None else store.read(begun)
-    source = RecordedLevels(opened.design, opened.table.records, histories=histories)
-    if fresh:
-        source.version(release.level, opened.codes())
-        store.write(release.id, source.histories)
-    return source
+    """multi-pert: a new version is drawn, and remembered on disk before any bundle shows it.
+
+    Two processes may be at it. The file that is there first stands, and both read it; where one of them has
+    committed meanwhile, what it committed is in the latest history.
+    """
+    store = _store(dataset)
+
+    def source(as_of: str | None) -> RecordedLevels:
+        return RecordedLevels(
+            opened.design, opened.table.records, histories={} if as_of is None else store.read(as_of)
+        )
+
+    if release.status == "reserved" and not store.has(release.id):
+        drawn = source(_latest(known, dataset.name))
+        drawn.version(release.level, opened.codes())
+        store.write(release.id, drawn.histories)
+    now = known.held(dataset.name, release.recipient, release.level)
+    begun = now is not None and now.status == "reserved"
+    return source(release.id if begun else _latest(known, dataset.name))
 
 
 def issued_versions(
@@ -300,8 +309,12 @@ def issued_versions(
         if not held:
             raise LedgerError("Every recipient must have a release in the ledger", repr(name))
         for release in held:
+            if not (registered.keyed or release.status == "committed" or _store(registered).has(release.id)):
+                continue  # reserved, and not drawn yet: no one can hold it
             plan = opened.plan(registered.name, release.level, registered.keyed)
             if not registered.keyed:
                 plan = replace(plan, source=_recorded(known, registered, opened, release))
             found.append((name, release.level, plan.draw(codes, secret, LocalEngine(), no_progress)))
+    if not found:
+        raise LedgerError("The recipients must hold a version", "none")
     return opened.design, codes, found

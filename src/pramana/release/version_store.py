@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import hashlib
 import os
@@ -37,6 +38,7 @@ class VersionStore:
         return self._file(release).is_file()
 
     def write(self, release: str, histories: Mapping[Group, History]) -> None:
+        """Keep the histories as of a release, unless they are kept already: a version is drawn once."""
         arrays = {"groups": np.array(["\0".join(group) for group in histories])}
         for i, history in enumerate(histories.values()):
             arrays |= {f"{i} {name}": column for name, column in history.to_columns().items()}
@@ -47,7 +49,9 @@ class VersionStore:
                 np.savez(file, **arrays)  # type: ignore[arg-type]
                 file.flush()
                 os.fsync(file.fileno())
-            partial.rename(self._file(release))
+            with contextlib.suppress(FileExistsError):  # another process was first: its version stands
+                os.link(partial, self._file(release))
+            partial.unlink()
             descriptor = os.open(self.folder, os.O_RDONLY)
             os.fsync(descriptor)
             os.close(descriptor)
