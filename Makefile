@@ -1,6 +1,7 @@
 # Two commands do everything on a fresh machine with Python 3.11+, make and a C compiler:
 #   make demo   set up, publish a generated census, verify it, reconstruct a table
 #   make test   set up, lint, type-check and run every test
+# make bench runs every comparison with other tools in one go (some ten minutes).
 PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
@@ -29,6 +30,11 @@ lint: $(STAMP)
 test: lint
 	$(BIN)/python -m pytest -n auto
 
+# Peers from PyPI get environments of their own under .venv-bench; tables go to benchmarks/results.
+bench: $(STAMP)
+	$(BIN)/python -m benchmarks prepare
+	$(BIN)/python -m benchmarks run
+
 clean:
-	rm -rf $(VENV) build dist demo-output src/*.egg-info
+	rm -rf $(VENV) .venv-bench build dist demo-output src/*.egg-info
 	find src -name '*.so' -delete

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from pramana.release import randomise_record as randomise_record
     from pramana.release import read_matrix as read_matrix
     from pramana.release import release as release
+    from pramana.release import report as report
     from pramana.release import verify as verify
     from pramana.schema import Hierarchy as Hierarchy
     from pramana.schema import Recipe as Recipe
@@ -67,6 +68,7 @@ _ROOM_OF = {
     "randomise_record": "release",
     "read_matrix": "release",
     "release": "release",
+    "report": "release",
     "verify": "release",
 }
 __all__ = [*_ROOM_OF, "__version__", "datasets"]

@@ -19,6 +19,8 @@ A message says what must hold, what was got, then a hint. It never contains a re
 
 from __future__ import annotations
 
+_LONGEST = 300  # what was got may be a whole file's worth of brackets
+
 
 class PramanaError(Exception):
     """Base of everything Pramana raises on purpose."""
@@ -27,10 +29,17 @@ class PramanaError(Exception):
 
     def __init__(self, must: str, got: str | None = None, hint: str | None = None) -> None:
         self.must, self.got, self.hint = must, got, hint
+        if got is not None and len(got) > _LONGEST:
+            got = f"{got[:_LONGEST]}..."
         text = must if got is None else f"{must}, got {got}"
         if hint is not None:
             text = f"{text.rstrip('.')}. {hint}"
-        super().__init__(" ".join(text.split()))
+        super().__init__(one_line(text))
+
+
+def one_line(text: str) -> str:
+    """Text for a screen: no line breaks, and nothing a terminal would obey."""
+    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in " ".join(text.split()))
 
 
 class InputError(PramanaError):

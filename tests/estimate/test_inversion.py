@@ -22,7 +22,7 @@ from pramana.estimate import (
 )
 from pramana.estimate.inversion import covariance_with_total
 from pramana.estimate.law import Law
-from pramana.mechanisms import Dense, Mechanism, Product, RecordRetention, Retention
+from pramana.mechanisms import Dense, Exchange, Group, Mechanism, Product, RecordRetention, Retention
 from pramana.randomness import Key
 
 DENSE = Dense.of([[0.7, 0.2, 0.1], [0.1, 0.8, 0.1], [0.05, 0.15, 0.8]])
@@ -34,11 +34,16 @@ def matrix_of(law: Law) -> np.ndarray:
     return np.stack([law.forward(unit.reshape(law.shape)).ravel() for unit in np.eye(cells)])
 
 
+EYE = np.eye(6) + np.diag([0, 0, 0, 0.1, 0], 1) - np.diag([0, 0, 0, 0.1, 0, 0])
 SIZES = {"a": 2, "b": 3, "c": 2}
 MECHANISMS: dict[str, tuple[Mechanism, dict[str, int]]] = {
     "product": (Product({"a": Retention.at(0.5, 2), "b": Retention.at(0.4, 3)}), {"a": 2, "b": 3}),
     "dense": (Product({"a": Retention.at(0.5, 2), "b": DENSE}), {"a": 2, "b": 3}),
     "record": (RecordRetention.at(0.4, SIZES), SIZES),
+    "exchange": (
+        Exchange(SIZES, (Group(("c", "b"), Dense.of(EYE * 0.6 + 0.4 / 6)), Group(("a",), Retention.at(0.5, 2)))),
+        SIZES,
+    ),
     "record, some": (RecordRetention.at(0.4, {**SIZES, "d": 5}), {"c": 2, "b": 3}),
     "record with a raw column": (RecordRetention.at(0.4, {"a": 2, "c": 2}), SIZES),
     "product with a raw column": (Product({"b": DENSE, "c": Retention.at(0.3, 2)}), SIZES),
@@ -84,6 +89,10 @@ def test_filtered_cells_agree_with_sums_of_covariances(mechanism: Mechanism, siz
     table = PublishedTable(tuple(Axis(n, tuple("abcde"[:v])) for n, v in sizes.items()), y, law, y)
     for filtered in range(1, len(law.shape) + 1):
         kept = law.shape[: len(law.shape) - filtered]
+        if isinstance(mechanism, Exchange) and filtered == 1:
+            with pytest.raises(InputError, match="stand together"):
+                invert(table, Selection(np.ones(law.shape[-1:])))
+            continue
         holds = rng.integers(0, 2, law.shape[len(kept) :]).astype(float)
         holds.flat[0] = 1
         cells = [np.multiply.outer(unit.reshape(kept), holds) for unit in np.eye(math.prod(kept))]

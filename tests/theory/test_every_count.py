@@ -97,3 +97,13 @@ def test_bound_with_unlikely_outcomes_left_out() -> None:
     fewest = every_count._fewest(weights / ONE, counts, every_count.TAIL / 3)[2]
     assert law[: fewest - first].sum() <= every_count.TAIL / 3
     assert fewest < records
+
+
+def test_a_block_of_many_records_and_categories_is_bounded() -> None:
+    counts = np.array([5] + [10**6] * 60)
+    theta = identification.theta_for_xi(5, 0.1)
+    weights = (identification.inverse_frequency_matrix(counts.tolist(), theta) * ONE).astype(np.int64)
+    weights[np.arange(61), np.arange(61)] += ONE - weights.sum(axis=1)
+    found = every_count.largest_risk_all_counts(weights, counts, 0)
+    assert not found.exact
+    assert 0.1 < float(found.value) <= 0.2

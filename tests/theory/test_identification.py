@@ -191,7 +191,7 @@ def test_a_partner_of_one_over_xi_records_is_always_enough(
     assert 0 < theta < frequency
     assert theory.risk_of_one(frequency, theta, [partner]) == pytest.approx(float(xi), rel=1e-9)
     assert (frequency - theta) * (partner - theta) >= theta**2 * (1 - 1e-9)
-    assert theta <= theory.theta_for_xi(frequency, xi) * (1 + 1e-12)
+    assert theta <= theory.theta_for_xi(frequency, xi) * (1 + 1e-9)
 
 
 def test_the_floor_of_the_printed_rule_breaks_the_bound() -> None:

@@ -9,6 +9,7 @@ import click
 
 from pramana.app.screen import json_option, show
 from pramana.errors import MatrixError, RecipeError
+from pramana.schema import exact_number
 
 
 def _whole_numbers(text: str, what: str) -> list[int]:
@@ -23,8 +24,8 @@ def _whole_numbers(text: str, what: str) -> list[int]:
 
 def _numbers(text: str, what: str) -> list[Fraction]:
     try:
-        return [Fraction(part.strip()) for part in text.split(",")]
-    except (ValueError, ZeroDivisionError):
+        return [exact_number(part.strip()) for part in text.split(",")]
+    except ValueError:
         raise RecipeError(f"{what} must be numbers, such as .3 or .3,.3,.3", repr(text)) from None
 
 

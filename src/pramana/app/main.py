@@ -14,7 +14,7 @@ from typing import NoReturn
 import click
 
 from pramana import __version__
-from pramana.errors import PramanaError
+from pramana.errors import PramanaError, one_line
 
 # command -> (module of this room, one line of help)
 COMMANDS = {
@@ -29,6 +29,7 @@ COMMANDS = {
     "key": ("keys", "Make keys: for releases, and for signing certificates."),
     "levels": ("levels", "Issue versions at many levels from a ledger; collusion is useless."),
     "release": ("releases", "Publish a recipe's table as a bundle."),
+    "report": ("reports", "Write the one-file HTML report of a bundle, with pictures and tables."),
     "theorems": ("theorems", "List what is proved, and where it is computed and tested."),
     "verify": ("releases", "Check a bundle: digests, guarantees and, with source and key, the data."),
 }
@@ -71,13 +72,18 @@ def run(arguments: list[str]) -> int:
         return result if isinstance(result, int) else 0
     except PramanaError as error:
         return _fail(str(error), error.exit_code)
+    except click.exceptions.NoArgsIsHelpError as error:
+        click.echo(error.format_message())
+        return 0
     except click.ClickException as error:
-        return _fail(" ".join(error.format_message().split()), 2)
+        return _fail(error.format_message(), 2)
     except (click.Abort, KeyboardInterrupt):
         return _fail("interrupted; nothing was written", 130)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    except OSError as error:
+        return _fail(f"every file must be usable, got {error.strerror or type(error).__name__}", 2)
     except MemoryError:
         return _fail("this needs more memory than there is", 2)
     except Exception as error:
@@ -88,5 +94,5 @@ def run(arguments: list[str]) -> int:
 
 
 def _fail(message: str, code: int) -> int:
-    click.echo(f"pramana: {message}", err=True)
+    click.echo(f"pramana: {one_line(message)}", err=True)
     return code

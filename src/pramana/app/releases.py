@@ -20,7 +20,7 @@ from pramana.errors import RecipeError
 @click.option("--sign", default=None, help="An Ed25519 private key (PEM) to sign the certificate with.")
 @click.option("--source", default=None, help="Read this file instead of the recipe's.")
 @click.option("--engine", type=click.Choice(["local"]), default="local", show_default=True)
-@click.option("--threads", type=click.IntRange(min=0), default=0, help="0: as many as there are cores.")
+@click.option("--threads", type=click.IntRange(0, 1024), default=0, help="0: as many as there are cores.")
 @click.option("--show-values", is_flag=True, help="Show values outside their domain on this screen.")
 @json_option
 def release_command(
@@ -69,7 +69,7 @@ def _words(content: dict[str, Any]) -> str:
 @click.option("--key", default=None, help="The release's key.")
 @click.option("--seed", type=int, default=None, help="The seed of a release that is marked as not private.")
 @click.option("--public-key", default=None, help="The holder's public key, to compare the signature with.")
-@click.option("--threads", type=click.IntRange(min=0), default=0)
+@click.option("--threads", type=click.IntRange(0, 1024), default=0)
 @json_option
 def verify_command(
     bundle: str, source: str | None, key: str | None, seed: int | None, public_key: str | None, threads: int,

@@ -18,7 +18,9 @@ def json_option(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def show(as_json: bool, content: dict[str, Any], words: str) -> None:
-    click.echo(json.dumps(content, allow_nan=False) if as_json else words)
+    # A path may hold bytes that are no text; a screen need not take them.
+    plain = words.encode("utf-8", "backslashreplace").decode()
+    click.echo(json.dumps(content, allow_nan=False) if as_json else plain)
 
 
 class ProgressLine:

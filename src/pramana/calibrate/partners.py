@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
+import scipy  # its parts load when first used
 from numpy.typing import NDArray
-from scipy import optimize
 
 from pramana.theory import identification
 
@@ -81,7 +81,7 @@ class _Hubs:
         if not finite.any():
             return rare
         forbidden = (float(cost[finite].max()) + 1) * (len(rare) + 1)
-        chosen, places = optimize.linear_sum_assignment(np.where(finite, cost, forbidden))
+        chosen, places = scipy.optimize.linear_sum_assignment(np.where(finite, cost, forbidden))
         served = np.zeros(len(rare), bool)
         for i, place in zip(chosen.tolist(), places.tolist(), strict=True):
             theta = float(rows[i][0][place])

@@ -87,10 +87,12 @@ def _split(law: Law, kept: int) -> tuple[Law, Law, Keep | None]:
             first.append(factor)
         elif all(a >= kept for a in factor.axes):
             others.append(factor.moved({a: a - kept for a in factor.axes}))
-        else:
-            assert isinstance(factor, Keep)
-            assert both is None  # only the record coin spans axes, and there is one
+        elif isinstance(factor, Keep) and both is None:
             both = factor
+        else:
+            raise InputError(
+                "Columns that were randomised together must stand together, in the table or in its filter"
+            )
     return Law(law.shape[:kept], tuple(first)), Law(law.shape[kept:], tuple(others)), both
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pramana.errors import InputError
-from pramana.mechanisms import Channel, Mechanism, Product, RecordRetention, Retention
+from pramana.mechanisms import Channel, Exchange, Mechanism, Product, RecordRetention, Retention
 from pramana.randomness import ONE
 
 Array = NDArray[np.float64]
@@ -106,14 +106,10 @@ class Keep:
 
 @dataclass(frozen=True, eq=False)
 class Matrix:
-    """Any channel on one axis."""
+    """Any channel, on one axis or on the combinations of several in C order."""
 
-    axis: int
+    axes: tuple[int, ...]
     matrix: Array
-
-    @property
-    def axes(self) -> tuple[int, ...]:
-        return (self.axis,)
 
     @cached_property
     def _inverse(self) -> Array:
@@ -126,7 +122,10 @@ class Matrix:
         return np.asarray(np.linalg.inv(self.matrix), np.float64)
 
     def _apply(self, matrix: Array, table: Array) -> Array:
-        return np.moveaxis(np.tensordot(matrix, table, axes=(1, self.axis)), 0, self.axis)
+        last = tuple(range(-len(self.axes), 0))
+        front = np.moveaxis(table, self.axes, last)
+        flat = front.reshape((*front.shape[: front.ndim - len(self.axes)], len(matrix)))
+        return np.moveaxis((flat @ matrix.T).reshape(front.shape), last, self.axes)
 
     def forward(self, table: Array) -> Array:
         return self._apply(self.matrix.T, table)
@@ -144,11 +143,14 @@ class Matrix:
         return self._apply(self._inverse.T**power, table)
 
     def own_second_moment(self, shape: tuple[int, ...]) -> Array:
-        moments: Array = (self.matrix * self._inverse.T**2).sum(axis=1)
-        return moments.reshape([-1 if a == self.axis else 1 for a in range(len(shape))])
+        moments = (self.matrix * self._inverse.T**2).sum(axis=1)
+        own = moments.reshape([shape[a] for a in self.axes])
+        order = np.argsort(self.axes)
+        wide: Array = own.transpose(order).reshape([n if a in self.axes else 1 for a, n in enumerate(shape)])
+        return wide
 
     def moved(self, places: Mapping[int, int]) -> Matrix:
-        return Matrix(places[self.axis], self.matrix)
+        return Matrix(tuple(places[a] for a in self.axes), self.matrix)
 
 
 @dataclass(frozen=True)
@@ -188,19 +190,30 @@ class Law:
         return table
 
 
-def law_of(mechanism: Mechanism, sizes: Mapping[str, int]) -> Law:
+def law_of(mechanism: Mechanism | Exchange, sizes: Mapping[str, int]) -> Law:
     """The law over the attributes named in `sizes`, in that order; those unknown to the mechanism are raw."""
     names = list(sizes)
     if isinstance(mechanism, RecordRetention):
         return Law(tuple(sizes.values()), _record_factors(mechanism, names))
     if isinstance(mechanism, Product):
-        factors = [
-            _channel_factor(mechanism.channels[n], i) for i, n in enumerate(names) if n in mechanism.channels
-        ]
-        return Law(tuple(sizes.values()), tuple(f for f in factors if f is not None))
-    raise InputError(
-        "Estimates are known for independent channels and for the record coin", type(mechanism).__name__
-    )
+        groups: list[tuple[tuple[str, ...], Channel]] = [((n,), c) for n, c in mechanism.channels.items()]
+    elif isinstance(mechanism, Exchange):
+        groups = [(group.columns, group.channel) for group in mechanism.groups]
+    else:
+        raise InputError(
+            "Estimates are known for independent channels and for the record coin", type(mechanism).__name__
+        )
+    factors = [_factor(channel, _places(columns, names)) for columns, channel in groups if {*columns} & {*names}]
+    return Law(tuple(sizes.values()), tuple(f for f in factors if f is not None))
+
+
+def _places(columns: Sequence[str], names: Sequence[str]) -> tuple[int, ...]:
+    if absent := [column for column in columns if column not in names]:
+        raise InputError(
+            "Columns that were randomised together must be asked for together",
+            f"{', '.join(c for c in columns if c in names)} without {', '.join(absent)}",
+        )
+    return tuple(names.index(column) for column in columns)
 
 
 def _record_factors(mechanism: RecordRetention, names: Sequence[str]) -> tuple[Factor, ...]:
@@ -211,9 +224,9 @@ def _record_factors(mechanism: RecordRetention, names: Sequence[str]) -> tuple[F
     return (Keep(places, float(mechanism.retention), size),)
 
 
-def _channel_factor(channel: Channel, axis: int) -> Factor | None:
+def _factor(channel: Channel, axes: tuple[int, ...]) -> Factor | None:
     if isinstance(channel, Retention):
         if channel.size == 1 or channel.step == 0:
             return None
-        return Keep((axis,), float(channel.retention), channel.size)
-    return Matrix(axis, np.asarray(channel.weights, np.float64) / ONE)
+        return Keep(axes, float(channel.retention), channel.size)
+    return Matrix(axes, np.asarray(channel.weights, np.float64) / ONE)

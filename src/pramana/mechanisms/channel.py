@@ -21,6 +21,7 @@ from pramana.randomness import ONE, Codes, alias_table, brief_table, draw_from_t
 from pramana.theory import pk
 
 Words = NDArray[np.uint64]
+MOST_VALUES = 1 << 31
 _SUM_TOLERANCE = Fraction(1, 10**9)
 
 
@@ -54,6 +55,11 @@ class Channel(Protocol):
         """What the certificate holds of this channel; `channel_from_json` reads it back."""
 
 
+def check_size(size: int) -> None:
+    if not 1 <= size <= MOST_VALUES:
+        raise MatrixError(f"A domain must have 1 to {MOST_VALUES} values", str(size))
+
+
 @dataclass(frozen=True)
 class Retention:
     """Keep the value, or redraw it uniformly: every other value has exactly `step` chances out of ONE."""
@@ -62,8 +68,7 @@ class Retention:
     step: int
 
     def __post_init__(self) -> None:
-        if self.size < 1:
-            raise MatrixError("A domain must have at least one value", str(self.size))
+        check_size(self.size)
         if not 0 <= self.step * self.size <= ONE:
             raise MatrixError("size * step must lie between 0 and 2^62", str(self.step * self.size))
 
@@ -72,6 +77,7 @@ class Retention:
         """The nearest realisable retention that is not above the wanted one."""
         if not 0 <= retention <= 1:
             raise MatrixError("A retention must lie between 0 and 1", str(retention))
+        check_size(size)
         return cls(size, min(math.ceil((1 - Fraction(retention)) * ONE / size), ONE // size))
 
     @property
@@ -175,7 +181,8 @@ def _probability(entry: Fraction | float) -> Fraction:
         raise MatrixError("Every entry of a transition matrix must be a number", str(entry))
     value = Fraction(entry)
     if not 0 <= value <= 1:
-        raise MatrixError("Every entry of a transition matrix must lie between 0 and 1", str(float(value)))
+        got = f"{float(value):g}" if abs(value) < 10**9 else "a far larger one"
+        raise MatrixError("Every entry of a transition matrix must lie between 0 and 1", got)
     return value
 
 

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
+from pramana.errors import RecipeError
 from pramana.mechanisms.table import Mechanism
 from pramana.theory import (
     ANY_TABLE,
@@ -23,6 +24,7 @@ from pramana.theory import (
 )
 
 DEFAULT_DELTA = 1e-6
+MOST_RECORDS = 2**32 - 1  # a shuffle numbers rows in 32 bits
 
 
 @dataclass(frozen=True)
@@ -38,6 +40,10 @@ class Circumstances:
     missing_from_data: Sequence[str] = ()
     seeded: bool = False
     data_dependent: bool = False  # the matrices themselves were made from this table
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.records <= MOST_RECORDS:
+            raise RecipeError(f"The number of records must be at most {MOST_RECORDS}", str(self.records))
 
 
 def k_of(mechanism: Mechanism, circumstances: Circumstances) -> Fraction:

@@ -14,8 +14,8 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import scipy  # its parts load when first used
 from numpy.typing import ArrayLike, NDArray
-from scipy import optimize
 
 from pramana.errors import MatrixError
 from pramana.mechanisms.channel import Channel, Dense, Words
@@ -28,7 +28,6 @@ Integers = NDArray[np.int64]
 _COARSEST = 1 << 10  # a flow is realised exactly if it has at least so many steps of the pair's lcm
 _CHUNK = 1 << 15  # rows drawn at once: words, codes and places stay in cache
 _LARGEST_MATRIX = 1 << 13
-_SMALL_TABLE = 1 << 17
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,16 +99,16 @@ class BlockInvariant:
         return Fraction(1) if self._whole is None else pk.total_variation_of_matrix(self._whole)
 
     @cached_property
-    def _tables(self) -> tuple[NDArray[np.uint64], int, Codes, NDArray[np.unsignedinteger] | None]:
-        """Alias rows over places inside a block, and for every row the category at each place.
+    def _tables(self) -> tuple[NDArray[np.uint64], int, Codes, NDArray[np.uint32]]:
+        """Alias rows over places inside a block, the category at each place, and every category's row.
 
-        Row by category while that stays small; else one row for all the unmoved, and a row number by category.
+        Row 0 is for the categories that stay: its draw is thrown away.
         """
         bits = (max(len(block.members) for block in self.blocks) - 1).bit_length()
         places, moved = 1 << bits, sum(len(block.members) for block in self.blocks)
         local = np.zeros((moved + 1, places), np.int64)
         local[0, 0] = ONE
-        row_of = np.zeros(self.size, np.int64)
+        row_of = np.zeros(self.size, np.uint32)
         lookup = np.zeros((moved + 1, places), code_dtype(self.size))
         row = 1
         for block in self.blocks:
@@ -119,28 +118,24 @@ class BlockInvariant:
             row_of[list(block.members)] = np.arange(row, row + size)
             row += size
         table, bits = alias_table(local)
-        if self.size * places > _SMALL_TABLE:
-            return table, bits, lookup.reshape(-1), row_of.astype(code_dtype(moved + 1))
-        whole = lookup[row_of]
-        still = row_of == 0
-        whole[still, 0] = np.flatnonzero(still)
-        return table.reshape(-1, places)[row_of].reshape(-1), bits, whole.reshape(-1), None
+        return table, bits, lookup.reshape(-1), row_of
 
     def publish(self, words: Words, codes: Codes, out: Codes) -> None:
+        if len(codes) and int(codes.max()) >= self.size:
+            raise ValueError("codes must lie below the number of rows of the table")
         if not self.blocks:
             out[:] = codes
             return
         table, bits, lookup, row_of = self._tables
-        if len(codes) and int(codes.max()) >= self.size:
-            raise ValueError("codes must lie below the number of rows of the table")
         for start in range(0, len(codes), _CHUNK):
             part = slice(start, start + _CHUNK)
-            true = codes[part]
-            rows = true if row_of is None else row_of[true]
-            place = np.empty(len(rows), rows.dtype)
-            draw_from_table(words[part], rows, place, table, bits)
-            found = lookup[(rows.astype(np.intp) << bits) | place].astype(codes.dtype, copy=False)
-            out[part] = found if row_of is None else np.where(rows == 0, true, found)
+            rows = row_of[codes[part]]
+            where = np.flatnonzero(rows)  # most categories stay, and with them most records
+            rows, place = rows[where], np.empty(len(where), np.uint32)
+            draw_from_table(words[part][where], rows, place, table, bits)
+            found = lookup[(rows << np.uint32(bits)) | place]
+            out[part] = codes[part]
+            out[part][where] = found
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -233,7 +228,7 @@ def sinkhorn(counts: ArrayLike, retention: float) -> Dense:
 
     # sum d = s at the root; d^T A d = 1 puts it between 1 and 1/sqrt(q)
     top = 1 / math.sqrt(q)
-    total = float(optimize.brentq(lambda s: math.fsum(scaling(s)) - s, 0.5, top * (1 + 1e-9), xtol=1e-15))
+    total = float(scipy.optimize.brentq(lambda s: math.fsum(scaling(s)) - s, 0.5, top * (1 + 1e-9), xtol=1e-15))
     d = scaling(total)
     flows = t[live].sum() * q * np.outer(d, d)
     return _dense(t, live, flows, unseen=int(live[share.argmax()]))

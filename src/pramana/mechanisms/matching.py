@@ -61,6 +61,7 @@ class MatchRisk:
             "risk": up(self.risk),
             "risk_all_counts": up([None if found is None else found.value for found in self.all_counts]),
             "risk_all_counts_exact": [found is None or found.exact for found in self.all_counts],
+            "risk_all_counts_found": [None if found is None else found.found for found in self.all_counts],
             "risk_all_counts_left_out": self.left_out,
             "match": list(self.match),
             "match_all_counts": [None if pair is None else list(pair) for pair in self.match_all_counts],

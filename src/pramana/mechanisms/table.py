@@ -18,7 +18,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from pramana.errors import MatrixError
-from pramana.mechanisms.channel import Channel, Retention, channel_from_json
+from pramana.mechanisms.channel import Channel, Retention, channel_from_json, check_size
 from pramana.randomness import ONE, Codes, Stream, retain_joint
 from pramana.theory import rounding, shuffling
 
@@ -128,6 +128,8 @@ class RecordRetention:
     bound: int
 
     def __post_init__(self) -> None:
+        for size in self.domains.values():
+            check_size(size)
         if not 0 <= self.bound <= ONE:
             raise MatrixError("The record coin must lie between 0 and 2^62", str(self.bound))
 

@@ -99,11 +99,12 @@ class Key:
     @classmethod
     def read(cls, path: str | Path) -> Key:
         try:
-            text = Path(path).read_text("ascii").strip()
-        except UnicodeDecodeError:
-            text = ""
+            with Path(path).open("rb") as file:  # a key is short; what is long is not worth reading to its end
+                text = file.read(1 << 12).decode("ascii").strip()
         except OSError as error:
             raise KeyFileError(f"The key file {path} must be readable", error.strerror) from None
+        except ValueError:
+            text = ""
         if len(text) != 2 * KEY_BYTES or not set(text.lower()) <= set("0123456789abcdef"):
             raise KeyFileError(
                 f"The key file {path} must hold {2 * KEY_BYTES} hexadecimal digits",
@@ -142,7 +143,13 @@ def write_new(path: Path, content: bytes, mode: int) -> None:
         ) from None
     except OSError as error:
         raise KeyFileError(f"The key file {path} must be writable", error.strerror) from None
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
+    except ValueError:
+        raise KeyFileError("A key file must be a path", "a name that is none") from None
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+    except OSError as error:
+        path.unlink(missing_ok=True)
+        raise KeyFileError(f"The key file {path} must be writable", error.strerror) from None

@@ -10,6 +10,7 @@ from pramana.release.method import Method, Plan, Published
 from pramana.release.publish import METHODS, Released, method_of, release
 from pramana.release.randomised import RandomisedPlan
 from pramana.release.record import plan_for_records, randomise_record
+from pramana.release.reports import report
 from pramana.release.verification import Check, Verification, verify
 
 __all__ = [
@@ -37,5 +38,6 @@ __all__ = [
     "randomise_record",
     "read_matrix",
     "release",
+    "report",
     "verify",
 ]

@@ -1,23 +1,25 @@
 """The certificate: what a recipient needs to analyse the data and an auditor to re-derive the guarantees.
 
-It is JSON with one canonical form (sorted keys, no spaces, ASCII), which is what a signature covers. It holds
+It is JSON with one canonical form (sorted keys, no spaces, ASCII), which is what a signature covers, and with
+a digest of itself, so that damage shows where there is no signature. It holds
 no path, no time, no digest of the source (that would let anyone test a guess of the whole table), and of the
 key only a commitment.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from cryptography.exceptions import InvalidSignature
+from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
-from pramana.errors import BundleError, KeyFileError
+from pramana.errors import BundleError, KeyFileError, SchemaError
 from pramana.randomness import write_new
 from pramana.schema import Attribute
 
@@ -25,7 +27,7 @@ FORMAT = "pramana-certificate"
 VERSION = 1
 _KEYS = {
     "format", "version", "pramana", "method", "dataset", "records", "attributes", "dropped", "mechanism", "source",
-    "output", "shuffled", "guarantees", "warnings", "key", "files", "content", "signature",
+    "output", "shuffled", "guarantees", "warnings", "key", "files", "content", "signature", "digest",
 }  # fmt: skip
 
 
@@ -49,6 +51,13 @@ class Certificate:
     content: str
     dataset: str = ""
     signature: Mapping[str, str] | None = field(default=None)
+
+    def __post_init__(self) -> None:
+        names = [a.name for a in self.attributes]
+        if not names or len(set(names)) != len(names):
+            raise BundleError("A certificate must name its columns, each once", f"{len(names)} names")
+        if self.records < 1:
+            raise BundleError("A certificate must be of at least one record", str(self.records))
 
     def attribute(self, name: str) -> Attribute:
         for attribute in self.attributes:
@@ -105,16 +114,16 @@ class Certificate:
                 files={str(n): dict(e) for n, e in statement["files"].items()},
                 content=str(statement["content"]),
                 dataset=str(statement["dataset"]),
-                signature=statement.get("signature"),
+                signature=None if statement.get("signature") is None else dict(statement["signature"]),
             )
-        except (KeyError, TypeError, ValueError, AttributeError):
+        except (KeyError, TypeError, ValueError, AttributeError, OverflowError, SchemaError):
             raise BundleError("certificate.json must be a Pramana certificate", "something else") from None
 
     @classmethod
     def read(cls, path: Path) -> Certificate:
         try:
             return cls.from_json(json.loads(path.read_text("utf-8")))
-        except (UnicodeDecodeError, json.JSONDecodeError, RecursionError):
+        except (ValueError, RecursionError):
             raise BundleError(f"{path} must be JSON", "something else") from None
         except OSError as error:
             raise BundleError(f"{path} must be readable", error.strerror) from None
@@ -126,7 +135,11 @@ class Certificate:
         ).encode()
 
     def text(self) -> str:
-        return json.dumps(self.to_json(), indent=2, sort_keys=True, allow_nan=False) + "\n"
+        """The file: what the certificate states, and a digest of it."""
+        statement = self.to_json()
+        plain = json.dumps(statement, sort_keys=True, separators=(",", ":"), allow_nan=False).encode()
+        statement["digest"] = hashlib.sha256(plain).hexdigest()
+        return json.dumps(statement, indent=2, sort_keys=True, allow_nan=False) + "\n"
 
     def signed(self, key: Ed25519PrivateKey) -> Certificate:
         public = key.public_key().public_bytes_raw().hex()
@@ -158,8 +171,12 @@ def make_signing_key(path: str | Path) -> str:
     public = key.public_key().public_bytes(
         serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo
     )
-    for place, content, mode in ((Path(path), pem, 0o600), (Path(f"{path}.pub"), public, 0o644)):
-        write_new(place, content, mode)
+    write_new(Path(path), pem, 0o600)
+    try:
+        write_new(Path(f"{path}.pub"), public, 0o644)
+    except KeyFileError:
+        Path(path).unlink(missing_ok=True)  # half a pair is of no use
+        raise
     return key.public_key().public_bytes_raw().hex()
 
 
@@ -169,7 +186,7 @@ def read_signing_key(path: str | Path) -> Ed25519PrivateKey:
         key = serialization.load_pem_private_key(Path(path).read_bytes(), None)
     except OSError as error:
         raise KeyFileError(f"The signing key {path} must be readable", error.strerror) from None
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, UnsupportedAlgorithm):
         raise KeyFileError(f"The signing key {path} must be an unencrypted Ed25519 key in PEM form") from None
     if not isinstance(key, Ed25519PrivateKey):
         raise KeyFileError(f"The signing key {path} must be an Ed25519 key", type(key).__name__.strip("_"))
@@ -182,6 +199,8 @@ def read_public_key(path: str | Path) -> bytes:
         content = Path(path).read_bytes()
     except OSError as error:
         raise KeyFileError(f"The public key {path} must be readable", error.strerror) from None
+    except ValueError:
+        raise KeyFileError("A public key must be a file", "a name that is none") from None
     try:
         if b"BEGIN" in content:
             key = serialization.load_pem_public_key(content)
@@ -189,6 +208,6 @@ def read_public_key(path: str | Path) -> bytes:
                 return key.public_bytes_raw()
         elif len(raw := bytes.fromhex(content.decode().strip())) == 32:
             return raw
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, UnsupportedAlgorithm):
         pass
     raise KeyFileError(f"The public key {path} must be an Ed25519 key, in PEM form or 64 hexadecimal digits")

@@ -1,79 +1,160 @@
 """A folder that appears whole or not at all, also under kill -9.
 
-Everything is written into a hidden sibling, flushed to disk, and renamed in one step. What an earlier run that
-was killed left behind is removed by the next one; a folder of a run that is still alive is left alone.
+Everything is written into a hidden sibling, flushed to disk, and renamed in one step. Its writer holds a lock on
+it, which ends with the writer however that ends: the next run removes what it finds unlocked, and leaves a folder
+alone whose writer still lives. A new key takes its place just before the rename; a copy of it waits beside the
+hidden folder until the rename is done, by which the next run knows a key that was never used.
 """
 
 from __future__ import annotations
 
 import contextlib
 import errno
+import fcntl
+import glob
 import os
+import secrets
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
-from pramana.errors import BundleError
+from pramana.errors import BundleError, KeyFileError
+from pramana.randomness import Key
 
 _FILE_TIME = 946684800  # 2000-01-01: when a file was written tells how long a release took
+_LONGEST_NAME = 230  # of the 255 bytes a name may have, the hidden sibling needs a few more
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+_TAKEN = (errno.EEXIST, errno.ENOTEMPTY, errno.ENOTDIR)
 
 
 def check_new(out: Path) -> None:
     """Refuse before any work is done: nothing that exists is overwritten."""
-    if out.exists() or out.is_symlink():
-        raise BundleError(
-            f"The output folder {out} must not exist yet",
-            "an existing one",
-            "Choose another name, or move it away.",
-        )
+    try:
+        str(out.absolute()).encode()
+        os.lstat(out)
+    except FileNotFoundError:
+        pass
+    except OSError as error:
+        raise BundleError(f"{out} must be a place for a folder", error.strerror) from None
+    except ValueError:
+        raise BundleError("The output must be a folder", "a name that is none") from None
+    else:
+        _refuse(out)
     parent = out.absolute().parent
+    if len(os.fsencode(out.name)) > _LONGEST_NAME:
+        raise BundleError("The name of the output folder must be shorter", f"{len(out.name)} characters")
     if not parent.is_dir():
         raise BundleError(f"The folder {parent} must exist", "none", "Create it first.")
     if not os.access(parent, os.W_OK | os.X_OK):
         raise BundleError(f"The folder {parent} must be writable", "one that is not")
 
 
+def _refuse(out: Path) -> None:
+    raise BundleError(
+        f"The output folder {out} must not exist yet", "an existing one", "Choose another name, or move it away."
+    )
+
+
 @contextlib.contextmanager
-def whole_folder(out: Path) -> Iterator[Path]:
-    """Yield a folder to fill; it becomes `out` when the block ends well, and vanishes when it does not."""
+def whole_folder(out: Path, key: Key | None = None, key_file: Path | None = None) -> Iterator[Path]:
+    """Yield a folder to fill; it becomes `out` when the block ends well, and vanishes when it does not.
+
+    `key`, if it is to be kept, becomes `key_file` just before, so that no bundle is ever without its key.
+    """
     check_new(out)
     out = out.absolute()
-    _sweep(out)
-    partial = out.parent / f".{out.name}.partial-{os.getpid()}"
+    sweep(out)
+    made: list[Path] = []  # what must vanish if this ends badly
+    lock = -1
     try:
-        partial.mkdir(mode=0o700)
+        partial, lock = _locked_folder(out)
+        made.append(partial)
         yield partial
         _settle(partial)
+        if key is not None and key_file is not None:
+            _place_key(key, key_file, _spare(partial), made)
         check_new(out)  # someone may have made it meanwhile; rename would replace an empty folder
         partial.rename(out)
         _flush_folder(out.parent)
+        _spare(partial).unlink(missing_ok=True)
+        made.clear()
     except OSError as error:
-        shutil.rmtree(partial, ignore_errors=True)
-        if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+        if error.errno in _NO_ROOM:
             raise BundleError(f"{out.parent} must have room for the release", "a full disk") from None
+        if error.errno in _TAKEN:
+            _refuse(out)
         raise BundleError(f"{out} must be writable", error.strerror or "an error of the file system") from None
-    except BaseException:
-        shutil.rmtree(partial, ignore_errors=True)
-        raise
+    finally:
+        for path in reversed(made):
+            _remove(path)
+        if lock >= 0:
+            os.close(lock)
 
 
-def _sweep(out: Path) -> None:
-    for left in out.parent.glob(f".{out.name}.partial-*"):
-        owner = left.name.rpartition("-")[2]
-        if owner.isdigit() and not _alive(int(owner)):
-            shutil.rmtree(left, ignore_errors=True)
+def sweep(out: Path) -> None:
+    """Remove what runs that were killed left behind: hidden folders, and a key that no bundle was made with."""
+    out = out.absolute()
+    for left in out.parent.glob(f".{glob.escape(out.name)}.partial-*"):
+        if left.suffix == ".key":
+            if not left.with_suffix("").exists():  # its folder became the bundle; the key is in its place
+                left.unlink(missing_ok=True)
+        elif left.is_dir() and not left.is_symlink():
+            with contextlib.suppress(OSError), _lock_of(left):
+                _sweep_key(left, out.with_name(out.name + ".key"))
+                shutil.rmtree(left, ignore_errors=True)
 
 
-def _alive(process: int) -> bool:
-    if process == os.getpid():
-        return False  # a leftover of an earlier process that had this number
+def _sweep_key(left: Path, key_file: Path) -> None:
+    """Only a key that the killed run itself had made goes, and only while its bundle never appeared."""
+    spare = _spare(left)
+    with contextlib.suppress(OSError, KeyFileError):
+        if Key.read(spare) == Key.read(key_file):
+            key_file.unlink()
+    spare.unlink(missing_ok=True)
+
+
+def _spare(partial: Path) -> Path:
+    return partial.with_name(partial.name + ".key")
+
+
+def _locked_folder(out: Path) -> tuple[Path, int]:
+    while True:
+        partial = out.parent / f".{out.name}.partial-{secrets.token_hex(4)}"
+        partial.mkdir(mode=0o700)
+        lock = os.open(partial, os.O_RDONLY)
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if partial.exists():  # else another run took it for a left-over before it was locked
+            return partial, lock
+        os.close(lock)
+
+
+@contextlib.contextmanager
+def _lock_of(folder: Path) -> Iterator[None]:
+    """Hold the lock of a folder; BlockingIOError where its writer lives."""
+    descriptor = os.open(folder, os.O_RDONLY)
     try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except OSError:
-        return True
-    return True
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _place_key(key: Key, key_file: Path, spare: Path, made: list[Path]) -> None:
+    """Whole or not at all: the spare copy is written first and then linked to its name, which must be free."""
+    made.append(spare)
+    key.write(spare)
+    try:
+        os.link(spare, key_file)
+    except FileExistsError:
+        raise KeyFileError(f"The key file {key_file} must not exist yet", "an existing one") from None
+    except OSError:  # a file system without links
+        key.write(key_file)
+    made.append(key_file)
+
+
+def _remove(path: Path) -> None:
+    with contextlib.suppress(OSError):
+        path.unlink() if path.is_file() else shutil.rmtree(path, ignore_errors=True)
 
 
 def _settle(folder: Path) -> None:

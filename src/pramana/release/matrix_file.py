@@ -1,4 +1,4 @@
-"""Reading a transition matrix from a CSV file: numbers as decimals or fractions, with or without labels."""
+"""Reading a transition matrix from a CSV file: numbers as decimals or fractions, without labels."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 
 from pramana.errors import MatrixError
 from pramana.mechanisms import Dense
+from pramana.schema import exact_number
 
 
 def read_matrix(path: str | Path) -> Dense:
@@ -18,19 +19,31 @@ def read_matrix(path: str | Path) -> Dense:
         raise MatrixError(f"The matrix {path} must be a CSV file", "other bytes") from None
     except OSError as error:
         raise MatrixError(f"The matrix {path} must be readable", error.strerror) from None
-    delimiter = max(",;\t ", key=text.count) if text.strip() else ","
-    rows = [
-        [cell.strip() for cell in row if cell.strip()]
-        for row in csv.reader(text.splitlines(), delimiter=delimiter)
-    ]
-    rows = [row for row in rows if row]
+    except ValueError:
+        raise MatrixError("A matrix must be a file", "a name that is none") from None
+    try:
+        rows = [row for row in _rows(text) if row]
+    except csv.Error:
+        raise MatrixError(f"The matrix {path} must be a CSV file", "a line that cannot be parsed") from None
     if not rows:
         raise MatrixError(f"The matrix {path} must have rows", "an empty file")
     return Dense.of([[_entry(cell, path) for cell in row] for row in rows])
 
 
+def _rows(text: str) -> list[list[str]]:
+    """Cells by the first usual delimiter the file has; an empty cell counts, save one after the last delimiter."""
+    delimiter = next((d for d in ";\t," if d in text), None)
+    if delimiter is None:
+        return [line.split() for line in text.splitlines()]
+    found = []
+    for row in csv.reader(text.splitlines(), delimiter=delimiter):
+        cells = [cell.strip() for cell in row]
+        found.append(cells[:-1] if cells and not cells[-1] else cells)
+    return found
+
+
 def _entry(cell: str, path: str | Path) -> Fraction:
     try:
-        return Fraction(cell)
-    except (ValueError, ZeroDivisionError):
+        return exact_number(cell)
+    except ValueError:
         raise MatrixError(f"Every entry of the matrix {path} must be a number", repr(cell)) from None

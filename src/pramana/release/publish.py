@@ -14,12 +14,13 @@ from pramana.engines import LocalEngine, Progress, no_progress
 from pramana.errors import RecipeError
 from pramana.randomness import Key
 from pramana.release.certificate import Certificate, read_signing_key
-from pramana.release.folder import check_new, whole_folder
+from pramana.release.contents import Materials, page_of
+from pramana.release.folder import check_new, sweep, whole_folder
 from pramana.release.invariant import InvariantMethod
 from pramana.release.levels import LevelMethod
 from pramana.release.method import Method, Plan, Published
 from pramana.release.randomised import MatrixMethod, RetentionMethod
-from pramana.report import report_page
+from pramana.report import html_of
 from pramana.schema import Recipe
 from pramana.sources import FILE_NAMES, Source, write_table
 
@@ -77,6 +78,7 @@ def release(
         recipe = Recipe.read(recipe)
     out = Path(out)
     check_new(out)
+    sweep(out)
     secret, key_file = _key_for(out, key, seed)
     signing = None if sign is None else read_signing_key(sign)
     method = method_of(recipe.method)
@@ -100,14 +102,12 @@ def write_bundle(
     signing: Ed25519PrivateKey | None,
     key_file: Path | None = None,
 ) -> Certificate:
-    """The bundle in its folder, whole or not at all, and before it the new key, if there is one to keep."""
-    with whole_folder(out) as folder:
+    """The bundle in its folder, whole or not at all, and with it the new key, if there is one to keep."""
+    with whole_folder(out, key, key_file) as folder:
         certificate = _write(folder, recipe, source, plan, published, key)
         if signing is not None:
             certificate = certificate.signed(signing)
         (folder / "certificate.json").write_text(certificate.text(), "utf-8")
-        if key_file is not None:  # before the bundle appears, so that no bundle is ever without its key
-            key.write(key_file)
     return certificate
 
 
@@ -119,7 +119,7 @@ def _key_for(out: Path, key: Key | str | Path | None, seed: int | None) -> tuple
         return Key.from_seed(seed), None
     if key is None:
         place = out.absolute().with_name(out.name + ".key")
-        if place.exists():
+        if place.exists() or place.is_symlink():
             raise RecipeError(
                 f"The key file {place} must not exist yet",
                 "an existing one",
@@ -153,8 +153,9 @@ def _write(
         content=published.content,
         dataset=plan.dataset,
     )
-    page = report_page(certificate.to_json(), {n: m.tolist() for n, m in published.marginals.items()})
-    (folder / "report.html").write_text(page, "utf-8")
+    law = getattr(plan, "mechanism", None)
+    page = page_of(Materials(certificate, law, published.marginals, recipe.tables))
+    (folder / "report.html").write_text(html_of(page), "utf-8")
     files = {path.name: file_entry(path) for path in sorted(folder.iterdir())}
     return Certificate.from_json({**certificate.to_json(), "files": files})
 

@@ -182,9 +182,11 @@ class RetentionMethod:
     def plan_from(self, certificate: Certificate) -> RandomisedPlan:
         statement = certificate.mechanism
         try:
-            mechanism = mechanism_from_json(statement["law"])
+            mechanism = mechanism_from_json(_in_order(statement["law"], certificate.attributes))
             delta, candidates = float(statement["delta"]), statement["candidates"]
-        except (KeyError, TypeError, ValueError, MatrixError):
+            if not 0 < delta < 1 or not (candidates is None or int(candidates) >= certificate.records):
+                raise ValueError
+        except (KeyError, TypeError, ValueError, AttributeError, OverflowError, MatrixError):
             raise BundleError("The certificate must state its law in integers", "something else") from None
         coded = {a.name: a.coded.size for a in certificate.attributes if not a.raw}
         if coded != mechanism.sizes:
@@ -221,10 +223,26 @@ class MatrixMethod(RetentionMethod):
         return mechanism
 
 
+def _in_order(law: Mapping[str, Any], attributes: tuple[Attribute, ...]) -> dict[str, Any]:
+    """The law with its columns as the table has them: JSON sorted them, and sums of floats feel their order."""
+    place = {a.name: i for i, a in enumerate(attributes)}
+    found = dict(law)
+    for key in ("channels", "sizes"):
+        if key in found:
+            found[key] = dict(sorted(found[key].items(), key=lambda item: place.get(item[0], len(place))))
+    return found
+
+
 def _circumstances(recipe: Recipe, attributes: tuple[Attribute, ...], table: Table | None) -> Circumstances:
     delta = DEFAULT_DELTA if recipe.delta is None else recipe.delta
     if isinstance(delta, bool) or not isinstance(delta, float) or not 0 < delta < 1:
         raise RecipeError("delta must be a number between 0 and 1", repr(delta))
+    if recipe.k is not None and not recipe.shuffle:
+        raise RecipeError(
+            "A promise of k must be kept by a shuffled release",
+            "shuffle = false",
+            "In source order every record is linked to its person by its place.",
+        )
     records = table.records if table is not None else recipe.records or 0
     if recipe.candidates is not None and recipe.candidates < records:
         raise RecipeError(f"candidates must be at least the {records} records", str(recipe.candidates))

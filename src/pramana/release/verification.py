@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import tempfile
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from pramana.engines import LocalEngine, Progress, no_progress
-from pramana.errors import BundleError, InputError, PramanaError
+from pramana.errors import BundleError, InputError, PramanaError, SourceError
 from pramana.randomness import Key
 from pramana.release.bundle import Bundle
 from pramana.release.certificate import read_public_key
 from pramana.release.method import Plan, digest_of_columns
 from pramana.release.publish import file_entry, method_of
-from pramana.sources import FILE_NAMES, Source, write_table
+from pramana.sources import FILE_NAMES, SUFFIXES, Source, digest_of_written
 
 
 @dataclass(frozen=True)
@@ -54,22 +54,32 @@ def verify(
     progress: Progress = no_progress,
 ) -> Verification:
     """Check a bundle. With `source` (a path or a data frame) and `key` the data is made again, byte for byte."""
+    if (source is None) != (key is None and seed is None):
+        raise BundleError("To make the data again both the source and the key must be given", "one of them")
     found = Bundle.open(bundle)
-    checks = [*_files(found), _signature(found, public_key)]
+    checks = [_certificate(found), *_files(found), _signature(found, public_key)]
     try:
         plan = method_of(found.certificate.method).plan_from(found.certificate)
     except InputError as error:
         return Verification((*checks, Check("law", False, str(error))))
     checks.append(Check("law", True, "integers sum exactly and fit the domains"))
-    checks += [*_guarantees(found, plan), _data(found, plan)]
+    whole = all(check.ok for check in checks)
+    checks += [*_guarantees(found, plan), _data(found, plan) if whole else Check("data", False, "not read")]
     if seed is not None:
         key = Key.from_seed(seed)
-    if (source is None) != (key is None):
-        raise BundleError("To make the data again both the source and the key must be given", "one of them")
-    if key is not None:
+    if key is not None and whole:
         secret = key if isinstance(key, Key) else Key.read(key)
         checks += _remade(found, plan, source, secret, LocalEngine(threads), progress)
     return Verification(tuple(checks))
+
+
+def _certificate(bundle: Bundle) -> Check:
+    """The certificate is, byte for byte, what it would be written as: its digest of itself included."""
+    try:
+        same = (bundle.path / "certificate.json").read_bytes() == bundle.certificate.text().encode()
+    except (OSError, ValueError, TypeError):
+        same = False
+    return Check("certificate", same, "as it was written" if same else "damaged or changed")
 
 
 def _files(bundle: Bundle) -> list[Check]:
@@ -79,7 +89,7 @@ def _files(bundle: Bundle) -> list[Check]:
         if name not in present:
             checks.append(Check(f"digest {name}", False, "the file is missing"))
         else:
-            same = file_entry(bundle.path / name) == entry
+            same = (bundle.path / name).is_file() and file_entry(bundle.path / name) == entry
             checks.append(
                 Check(f"digest {name}", same, "as certified" if same else "differs from the certificate")
             )
@@ -141,29 +151,36 @@ def _remade(
     if key.commitment() != certificate.key.get("commitment"):
         return [Check("key", False, "not the key of this release")]
     checks = [Check("key", True, "the key of this release")]
-    options = certificate.source
-    if isinstance(source, str | Path):
-        known = {k: options[k] for k in ("delimiter", "encoding") if options.get(k) is not None}
-        place = Path(source)
-        kind = "parquet" if place.suffix.lower() in (".parquet", ".pq") else "csv"
-        opened = Source(path=place, format=kind, missing=tuple(options.get("missing", ("",))), **known)
-    else:
-        opened = Source(frame=source)
-    table = opened.read([a.name for a in plan.attributes])
+    table = _source(source, certificate.source).read([a.name for a in plan.attributes])
     if table.records != certificate.records:
         return [*checks, Check("source", False, f"{table.records} records, certified are {certificate.records}")]
-    published = plan.run(table, key, engine, progress)
-    same = published.commitment == options.get("commitment")
+    try:
+        published = plan.run(table, key, engine, progress)
+    except SourceError as error:
+        return [*checks, Check("source", False, f"another table: {error}")]
+    same = published.commitment == certificate.source.get("commitment")
     checks.append(Check("source", same, "the table that was released" if same else "another table"))
     checks += [Check(*found) for found in published.checks]
     name = FILE_NAMES[certificate.output]
-    with tempfile.TemporaryDirectory(dir=bundle.path.absolute().parent, prefix=".pramana-verify-") as folder:
-        write_table(published.table, Path(folder) / name, certificate.output)
-        identical = (Path(folder) / name).read_bytes() == (bundle.path / name).read_bytes()
-    if identical:
+    if digest_of_written(published.table, certificate.output) == certificate.files[name]["sha256"]:
         checks.append(Check("made again", True, "byte for byte"))
     else:
         same = published.content == certificate.content
         detail = "the same rows; the file was written by another version" if same else "other rows"
         checks.append(Check("made again", same, detail))
     return checks
+
+
+def _source(source: Any, options: Mapping[str, Any]) -> Source:
+    """The source as the certificate says it was read, but where it lies now."""
+    if not isinstance(source, str | Path):
+        return Source(frame=source)
+    known = {k: options[k] for k in ("delimiter", "encoding") if isinstance(options.get(k), str)}
+    place, missing = Path(source), options.get("missing")
+    format_ = options.get("format") if place.suffix.lower() not in SUFFIXES else None
+    return Source(
+        path=place,
+        format=format_ if format_ in FILE_NAMES else None,
+        missing=tuple(str(m) for m in missing) if isinstance(missing, list) else ("",),
+        **known,
+    )

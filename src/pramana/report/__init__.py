@@ -2,15 +2,37 @@
 
 from pramana.report.coalition import coalition_picture
 from pramana.report.figures import Panel, Picture, Series, markdown_of, svg_of, write_figure, write_table
-from pramana.report.page import report_page
+from pramana.report.page import (
+    GENERATOR,
+    Bar,
+    Bars,
+    Block,
+    Drawn,
+    Grid,
+    Page,
+    Promise,
+    Section,
+    Text,
+    html_of,
+)
 
 __all__ = [
+    "GENERATOR",
+    "Bar",
+    "Bars",
+    "Block",
+    "Drawn",
+    "Grid",
+    "Page",
     "Panel",
     "Picture",
+    "Promise",
+    "Section",
     "Series",
+    "Text",
     "coalition_picture",
+    "html_of",
     "markdown_of",
-    "report_page",
     "svg_of",
     "write_figure",
     "write_table",

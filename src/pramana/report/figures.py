@@ -87,6 +87,7 @@ class Picture:
     columns: int = 2
     width: float = 7.2  # inches; a printed page's text width
     height: float = 2.7  # inches of each row
+    tidy: bool = True  # let the library place the panels around their words, which triples the work
 
 
 def draw(picture: Picture) -> Figure:
@@ -96,7 +97,12 @@ def draw(picture: Picture) -> Figure:
     columns = min(picture.columns, len(picture.panels))
     rows = -(-len(picture.panels) // columns)
     with rc_context(STYLE):
-        figure = Figure(figsize=(picture.width, picture.height * rows), layout="constrained")
+        size = (picture.width, picture.height * rows)
+        figure = Figure(figsize=size, layout="constrained" if picture.tidy else None)
+        if not picture.tidy:  # margins in inches that hold short words and numbers
+            figure.subplots_adjust(
+                0.45 / size[0], 0.5 / size[1], 1 - 0.1 / size[0], 1 - 0.3 / size[1], 0.55 * columns / size[0], 0.4
+            )
         axes = figure.subplots(rows, columns, squeeze=False).ravel()
         for place, panel in zip(axes, picture.panels, strict=False):
             _draw_panel(place, panel)

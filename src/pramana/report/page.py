@@ -1,69 +1,236 @@
-"""The one-file HTML report of a release. It shows what it is given and computes nothing."""
+"""The one-file HTML report: it shows a prepared `Page` and computes nothing.
+
+No script, no font, no image is fetched: pictures are inline SVG, so the page reads the same from a disk, in an
+archive and on paper.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from html import escape
 from typing import Any
 
+from pramana.report.figures import COLOURS, Picture, in_words, svg_of
+
+GENERATOR = "Pramana"
 _STYLE = """
-body{font:16px/1.5 system-ui,sans-serif;max-width:52rem;margin:2rem auto;padding:0 1rem;color:#1a1a1a}
-h1{font-size:1.6rem}h2{font-size:1.2rem;margin-top:2rem;border-bottom:1px solid #bbb}
-table{border-collapse:collapse;width:100%}td,th{border-bottom:1px solid #ddd;padding:.3rem .6rem;text-align:left;
-vertical-align:top}th{font-weight:600}.n{text-align:right;font-variant-numeric:tabular-nums}
-.warn{border-left:4px solid #b35900;padding:.2rem .8rem;background:#fff6ec}
-@media print{body{margin:0;max-width:none}}
+:root{color-scheme:light}
+body{font:16px/1.5 system-ui,"Segoe UI",Helvetica,Arial,sans-serif;max-width:56rem;margin:2rem auto;
+padding:0 1.2rem;color:#1a1a1a;background:#fff}
+h1{font-size:1.7rem;line-height:1.2;margin:.2rem 0}h2{font-size:1.25rem;margin:2.2rem 0 .6rem;
+border-bottom:2px solid #0072B2;padding-bottom:.15rem}h3{font-size:1.02rem;margin:1.3rem 0 .3rem}
+p{margin:.4rem 0}ul{margin:.3rem 0 .8rem;padding-left:1.3rem}li{margin:.15rem 0}
+table{border-collapse:collapse;margin:.4rem 0 1rem;min-width:60%}th,td{border-bottom:1px solid #d5d5d5;
+padding:.22rem .7rem .22rem 0;text-align:left;vertical-align:top}th{font-weight:600;border-bottom:1px solid #777}
+td.n,th.n{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}
+td.bar{padding:.1rem 0;vertical-align:middle;border-bottom-color:#eee;min-width:260px}
+.quiet{color:#555;font-size:.92rem}.promise{border-left:4px solid #0072B2;padding:.1rem 0 .1rem 1rem;margin:1rem 0}
+.promise .words{font-size:1.1rem}.note{border-left:4px solid #D55E00;background:#fdf3ec;padding:.4rem .9rem;
+margin:.6rem 0}.secret{border:3px solid #D55E00;padding:.6rem 1rem;font-weight:700;margin:1rem 0}
+figure{margin:.8rem 0 1.2rem}figure svg{max-width:100%;height:auto}figcaption{color:#444;font-size:.92rem}
+@page{margin:18mm 16mm}
+@media print{body{margin:0;max-width:none;font-size:10.5pt;padding:0}h2,h3{break-after:avoid}
+figure,.promise,tr{break-inside:avoid}thead{display:table-header-group}*{print-color-adjust:exact}}
 """
 
 
-def report_page(certificate: Mapping[str, Any], marginals: Mapping[str, Sequence[int]]) -> str:
-    """A page of what was promised, under which assumptions, and what the published columns look like."""
+@dataclass(frozen=True)
+class Promise:
+    """A guarantee as it was proved: what it says, of what it holds, what it rests on and assumes."""
+
+    title: str
+    words: str
+    meaning: str
+    scope: str
+    statement: str
+    assumptions: Sequence[str] = ()
+
+
+@dataclass(frozen=True)
+class Text:
+    """A paragraph; `note` sets it apart as something to heed."""
+
+    words: str
+    note: bool = False
+    quiet: bool = False
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A table; the first row names the columns."""
+
+    rows: Sequence[Mapping[str, Any]]
+    caption: str = ""
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A picture with the words that go with it."""
+
+    picture: Picture
+    caption: str = ""
+
+
+@dataclass(frozen=True)
+class Bar:
+    """One value: its published count, the estimated true count with an interval and, privately, the truth."""
+
+    label: str
+    published: float
+    estimate: float | None = None
+    low: float | None = None
+    high: float | None = None
+    true: float | None = None
+
+
+@dataclass(frozen=True)
+class Bars:
+    """An attribute's values, one a line: numbers, and a small drawing of them to one scale."""
+
+    bars: Sequence[Bar]
+    caption: str = ""
+
+
+Block = Text | Grid | Drawn | Bars
+
+
+@dataclass(frozen=True)
+class Section:
+    title: str
+    blocks: Sequence[Block]
+    part: bool = False  # a part of the section before it
+
+
+@dataclass(frozen=True)
+class Page:
+    """Everything a report shows, prepared."""
+
+    title: str
+    about: Sequence[str]
+    warnings: Sequence[str] = ()
+    promises: Sequence[Promise] = ()
+    sections: Sequence[Section] = field(default=())
+    private: bool = False
+
+
+def html_of(page: Page) -> str:
+    secret = (
+        '<p class="secret" role="note">NOT FOR RELEASE: this page shows true figures of the private table. '
+        "Keep it with the source.</p>"
+    )
     parts = [
-        f"<h1>Release of {certificate['records']:,} records</h1>",
-        f"<p>Method: {escape(certificate['method'])}. Made with Pramana {escape(certificate['pramana'])}.</p>",
-        *(f'<p class="warn">{escape(w)}</p>' for w in certificate["warnings"]),
-        "<h2>What is promised</h2>",
-        *(_guarantee(g) for g in certificate["guarantees"]),
-        "<h2>Columns</h2>",
-        _columns(certificate),
-        "<h2>Published counts</h2>",
-        "<p>Counts of the published, randomised values. They are not estimates of the true counts: use "
-        "<code>pramana crosstab</code> for those.</p>",
-        *(_counts(a, marginals[a["name"]]) for a in certificate["attributes"] if a["name"] in marginals),
+        f"<h1>{escape(page.title)}</h1>",
+        *(f'<p class="quiet">{escape(line)}</p>' for line in page.about),
+        secret if page.private else "",
+        *(f'<p class="note">{escape(w)}</p>' for w in page.warnings),
+        "<h2>What is promised</h2>" if page.promises else "",
+        *map(_promise, page.promises),
+        *map(_section, page.sections),
+        secret if page.private else "",
     ]
     return (
-        '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Release report</title>'
-        f"<style>{_STYLE}</style></head><body>{''.join(parts)}</body></html>\n"
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width,initial-scale=1">'
+        f'<meta name="generator" content="{GENERATOR}"><title>{escape(page.title)}</title>'
+        f"<style>{_STYLE}</style></head>\n<body>{''.join(parts)}</body></html>\n"
     )
 
 
-def _guarantee(guarantee: Mapping[str, Any]) -> str:
-    assumptions = "".join(f"<li>{escape(a)}</li>" for a in guarantee["assumptions"])
+def _promise(promise: Promise) -> str:
+    assumptions = "".join(f"<li>{escape(a)}</li>" for a in promise.assumptions)
     return (
-        f"<h3>{escape(guarantee['notion'])}</h3><p>{escape(guarantee['words'])}</p>"
-        f"<p>Holds for {escape(guarantee['scope'])}; rests on {escape(guarantee['statement'])}. It assumes:</p>"
-        f"<ul>{assumptions}</ul>"
+        f'<div class="promise"><h3>{escape(promise.title)}</h3><p class="words">{escape(promise.words)}</p>'
+        + (f"<p>{escape(promise.meaning)}</p>" if promise.meaning else "")
+        + f'<p class="quiet">Holds for {escape(promise.scope)}; rests on {escape(promise.statement)}.</p>'
+        + (f"<p>It assumes:</p><ul>{assumptions}</ul>" if assumptions else "")
+        + "</div>"
     )
 
 
-def _columns(certificate: Mapping[str, Any]) -> str:
-    rows = "".join(
-        f"<tr><td>{escape(a['name'])}</td><td>{escape(a['role'])}</td>"
-        f"<td>{'released unchanged' if a['raw'] else 'randomised'}</td>"
-        f'<td class="n">{_size(a["domain"])}</td></tr>'
-        for a in certificate["attributes"]
+def _section(section: Section) -> str:
+    level = "h3" if section.part else "h2"
+    return f"<{level}>{escape(section.title)}</{level}>" + "".join(map(_block, section.blocks))
+
+
+def _block(block: Block) -> str:
+    if isinstance(block, Text):
+        kind = ' class="note"' if block.note else ' class="quiet"' if block.quiet else ""
+        return f"<p{kind}>{escape(block.words)}</p>"
+    if isinstance(block, Grid):
+        return _grid(block)
+    if isinstance(block, Bars):
+        return _bars(block)
+    return f"<figure>{svg_of(block.picture)}<figcaption>{escape(block.caption)}</figcaption></figure>"
+
+
+def _grid(grid: Grid) -> str:
+    if not grid.rows:
+        return ""
+    columns = list(grid.rows[0])
+    numeric = {c: all(isinstance(row[c], int | float | None) for row in grid.rows) for c in columns}
+    head = "".join(f"<th{' class=n' if numeric[c] else ''}>{escape(c)}</th>" for c in columns)
+    body = "".join(
+        "<tr>" + "".join(f"<td{' class=n' if numeric[c] else ''}>{escape(in_words(row[c]))}</td>" for c in columns)
+        + "</tr>" for row in grid.rows
+    )  # fmt: skip
+    caption = f'<p class="quiet">{escape(grid.caption)}</p>' if grid.caption else ""
+    return f"{caption}<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+# ---------------------------------------------------------------- bars drawn in lines of a table
+
+_WIDTH, _HEIGHT = 260, 18
+
+
+def _bars(block: Bars) -> str:
+    bars = block.bars
+    estimated = any(b.estimate is not None for b in bars)
+    private = any(b.true is not None for b in bars)
+    scale = max((v for b in bars for v in (b.published, b.high or 0, b.true or 0)), default=1.0) or 1.0
+    heads = [
+        "value",
+        "published",
+        *(["estimate", "from", "to"] if estimated else []),
+        *(["true"] if private else []),
+    ]
+    head = "".join(f"<th{'' if i == 0 else ' class=n'}>{h}</th>" for i, h in enumerate(heads))
+    rows = []
+    for b in bars:
+        numbers = [
+            b.published,
+            *([b.estimate, b.low, b.high] if estimated else []),
+            *([b.true] if private else []),
+        ]
+        cells = "".join(f'<td class="n">{"" if n is None else f"{n:,.0f}"}</td>' for n in numbers)
+        rows.append(f'<tr><td>{escape(b.label)}</td>{cells}<td class="bar">{_line(b, scale)}</td></tr>')
+    legend = f'<p class="quiet">{escape(block.caption)}</p>' if block.caption else ""
+    return f"{legend}<table><thead><tr>{head}<th></th></tr></thead><tbody>{''.join(rows)}</tbody></table>"
+
+
+def _line(bar: Bar, scale: float) -> str:
+    """Grey bar: published. Blue dot and whisker: estimate. Orange diamond: the truth, in a private report."""
+    middle = _HEIGHT / 2
+
+    def at(value: float) -> float:
+        return round(2 + max(0.0, value) / scale * (_WIDTH - 8), 1)
+
+    parts = [
+        f'<rect x="2" y="{middle - 4}" width="{round(at(bar.published) - 2, 1)}" height="8" '
+        'fill="#c9c9c9" stroke="#8a8a8a" stroke-width=".5"/>'
+    ]
+    if bar.estimate is not None and bar.low is not None and bar.high is not None:
+        parts.append(
+            f'<path d="M{at(bar.low)} {middle}H{at(bar.high)}M{at(bar.low)} {middle - 4}v8M{at(bar.high)} '
+            f'{middle - 4}v8" stroke="{COLOURS[0]}" stroke-width="1.4" fill="none"/>'
+            f'<circle cx="{at(bar.estimate)}" cy="{middle}" r="3.4" fill="{COLOURS[0]}"/>'
+        )
+    if bar.true is not None:
+        x = at(bar.true)
+        parts.append(
+            f'<path d="M{x} {middle - 6}l5 6l-5 6l-5 -6z" fill="none" stroke="{COLOURS[1]}" stroke-width="1.8"/>'
+        )
+    return (
+        f'<svg width="{_WIDTH}" height="{_HEIGHT}" viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" '
+        f'aria-label="drawing of the numbers in this line">{"".join(parts)}</svg>'
     )
-    return f"<table><tr><th>column</th><th>role</th><th>treatment</th><th>values</th></tr>{rows}</table>"
-
-
-def _size(domain: Mapping[str, Any] | None) -> str:
-    return "" if domain is None else str(len(domain["labels"]) + domain["missing"])
-
-
-def _counts(attribute: Mapping[str, Any], counts: Sequence[int]) -> str:
-    labels = [*attribute["domain"]["labels"], "(missing)"]
-    rows = "".join(
-        f'<tr><td>{escape(label)}</td><td class="n">{count:,}</td></tr>'
-        for label, count in zip(labels, counts, strict=False)
-    )
-    return f"<h3>{escape(attribute['name'])}</h3><table><tr><th>value</th><th>published</th></tr>{rows}</table>"

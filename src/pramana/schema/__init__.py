@@ -10,6 +10,7 @@ from pramana.schema.hierarchy_builders import (
     hierarchy_of_intervals,
     hierarchy_of_tree,
 )
+from pramana.schema.number import exact_number
 from pramana.schema.recipe import AttributeRecipe, Recipe, near
 
 __all__ = [
@@ -20,6 +21,7 @@ __all__ = [
     "Hierarchy",
     "Recipe",
     "Role",
+    "exact_number",
     "hierarchy_by_masking",
     "hierarchy_of_dates",
     "hierarchy_of_groups",

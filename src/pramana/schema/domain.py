@@ -11,7 +11,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from pramana.errors import SchemaError
 
@@ -34,6 +34,10 @@ class Domain:
     members: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        if self.origin not in get_args(Origin):
+            raise SchemaError(f"The origin of a domain must be one of {', '.join(get_args(Origin))}")
+        if "" in self.labels:
+            raise SchemaError("A missing value must be the domain's missing category", "an empty label")
         if len(set(self.labels)) != len(self.labels):
             raise SchemaError("The values of a domain must be distinct", "a value that occurs twice")
         if self.size < 1:
@@ -121,7 +125,7 @@ class Domain:
                 tuple(float(e) for e in statement.get("edges", ())),
                 {str(k): str(v) for k, v in statement.get("members", {}).items()},
             )
-        except (KeyError, TypeError, ValueError, AttributeError):
+        except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
             raise SchemaError("A domain must be stated with labels, origin and missing") from None
 
 

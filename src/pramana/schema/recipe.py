@@ -91,19 +91,26 @@ class Recipe:
         """Read a recipe file; paths in it are relative to its folder."""
         path = Path(path)
         try:
-            text = path.read_text("utf-8")
+            text = path.read_text("utf-8-sig")
         except UnicodeDecodeError:
             raise RecipeError(f"The recipe {path} must be UTF-8 text", "other bytes") from None
         except OSError as error:
             raise RecipeError(f"The recipe {path} must be readable", error.strerror) from None
+        except ValueError:
+            raise RecipeError("The recipe must be a file", "a name that is none") from None
         try:
             content = tomllib.loads(text)
-        except (tomllib.TOMLDecodeError, RecursionError) as error:
-            raise RecipeError(f"The recipe {path} must be valid TOML", str(error) or "deep nesting") from None
+        except tomllib.TOMLDecodeError as error:
+            raise RecipeError(f"The recipe {path} must be valid TOML", str(error)) from None
+        except ValueError:  # Python's own limit on the digits of a number
+            raise RecipeError(f"The recipe {path} must be valid TOML", "a number of too many digits") from None
+        except RecursionError:
+            raise RecipeError(f"The recipe {path} must be valid TOML", "deep nesting") from None
         return cls.parse(content, path.parent)
 
     @classmethod
     def parse(cls, content: Mapping[str, Any], folder: Path = Path()) -> Recipe:
+        _check_integers(content)
         sections = {"source", "release", "attributes", "output"}
         _known(content, sections, "a section of a recipe")
         source, release, output = (_section(content, name) for name in ("source", "release", "output"))
@@ -148,13 +155,26 @@ class Recipe:
         return replace(self, source={**source, "path": Path(path)})
 
 
-def near(name: str, known: Collection[str]) -> str | None:
+def near(name: object, known: Collection[object]) -> str | None:
     """A hint for a name that is almost one of the known ones."""
-    close = difflib.get_close_matches(name, list(known), 1)
+    close = difflib.get_close_matches(str(name), [str(k) for k in known], 1)
     return f"Did you mean {close[0]!r}?" if close else None
 
 
 # ---------------------------------------------------------------- the parts of a recipe
+
+
+def _check_integers(content: object) -> None:
+    """TOML's integers have 64 bits. Python's have as many as wanted, and floats made of those overflow."""
+    open_ = [content]
+    while open_:
+        value = open_.pop()
+        if isinstance(value, Mapping):
+            open_ += value.values()
+        elif isinstance(value, list):
+            open_ += value
+        elif isinstance(value, int) and not -(1 << 63) <= value < 1 << 63:
+            raise RecipeError("Every whole number of a recipe must fit in 64 bits", "a larger one")
 
 
 def _section(content: Mapping[str, Any], name: str) -> Mapping[str, Any]:
@@ -181,9 +201,14 @@ def _number(body: Mapping[str, Any], key: str) -> float | None:
     value = body.get(key)
     if value is None:
         return None
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+    if not _is_number(value) or not math.isfinite(value):
         raise RecipeError(f"{key} must be a number", repr(value))
-    return value
+    found: float = value
+    return found
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _whole(body: Mapping[str, Any], key: str) -> int | None:
@@ -282,7 +307,7 @@ def _from_data(domain: object, where: str) -> bool:
 def _bins(bins: object, where: str) -> tuple[float, ...] | None:
     if bins is None:
         return None
-    good = isinstance(bins, list) and all(isinstance(b, int | float) and not isinstance(b, bool) for b in bins)
+    good = isinstance(bins, list) and all(_is_number(b) for b in bins)
     if not good:
         raise RecipeError(f"{where}.bins must be a list of numbers", repr(bins)[:80])
     return tuple(bins)  # type: ignore[arg-type]
@@ -292,7 +317,7 @@ def _matrix(value: object, folder: Path, where: str) -> Path | tuple[tuple[float
     if value is None:
         return None
     if isinstance(value, list):
-        if all(isinstance(row, list) and all(isinstance(x, int | float) for x in row) for row in value):
+        if all(isinstance(row, list) and all(_is_number(x) for x in row) for row in value):
             return tuple(tuple(row) for row in value)
         raise RecipeError(f"{where}.matrix must be a path or a list of rows of numbers", "something else")
     return _path(value, folder, f"{where}.matrix")

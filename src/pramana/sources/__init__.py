@@ -1,17 +1,20 @@
 """CSV, Parquet and data frames to small unsigned integer codes, and back."""
 
 from pramana.sources.codes import decode, domain_from_data, encode, has_missing
-from pramana.sources.table import Source, Table
-from pramana.sources.write import FILE_NAMES, raw_column, read_published, write_table
+from pramana.sources.table import SUFFIXES, Source, Table, is_bytes
+from pramana.sources.write import FILE_NAMES, digest_of_written, raw_column, read_published, write_table
 
 __all__ = [
     "FILE_NAMES",
+    "SUFFIXES",
     "Source",
     "Table",
     "decode",
+    "digest_of_written",
     "domain_from_data",
     "encode",
     "has_missing",
+    "is_bytes",
     "raw_column",
     "read_published",
     "write_table",

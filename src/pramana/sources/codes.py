@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -33,12 +35,23 @@ def has_missing(column: pa.ChunkedArray) -> bool:
 def domain_from_data(column: pa.ChunkedArray) -> Domain:
     """The values that occur, sorted so that their order tells nothing of the rows' order."""
     numbers = pa.types.is_integer(column.type) or pa.types.is_floating(column.type)
-    values = pc.unique(_plain(column)).to_pylist()
+    with _readable():
+        values = pc.unique(_plain(column)).to_pylist()
     labels = {label_of(v): v for v in values if label_of(v) != ""}
     if not labels:
         raise SchemaError("A column whose domain is read from the data must have values", "only missing ones")
     ordered = sorted(labels, key=lambda label: labels[label]) if numbers else sorted(labels)
     return Domain(tuple(ordered), "from-data")
+
+
+@contextlib.contextmanager
+def _readable(name: str | None = None) -> Iterator[None]:
+    """Bytes that are no text, times no calendar has, kinds Arrow cannot compare: their errors quote values."""
+    try:
+        yield
+    except (pa.ArrowException, ValueError, OverflowError, TypeError):
+        column = "Every column" if name is None else f"The column {name!r}"
+        raise SourceError(f"{column} must hold texts, numbers, dates or truth values", "others") from None
 
 
 def encode(column: pa.ChunkedArray, domain: Domain, name: str, show: bool = False) -> Codes:
@@ -48,7 +61,8 @@ def encode(column: pa.ChunkedArray, domain: Domain, name: str, show: bool = Fals
     for chunk in column.chunks:
         part = out[start : start + len(chunk)]
         start += len(chunk)
-        faults = _encode_chunk(chunk, domain, part)
+        with _readable(name):
+            faults = _encode_chunk(chunk, domain, part)
         if faults is None:
             continue
         unexpected += int((faults == _MISSING).sum())
@@ -129,7 +143,7 @@ def _encode_dictionary(chunk: pa.DictionaryArray, domain: Domain, out: Codes) ->
     if indices.null_count:  # one slot past the end serves the nulls
         wide = indices if len(labels) < 1 << (indices.type.bit_width - 1) else indices.cast(pa.int64())
         indices = wide.fill_null(len(labels))
-    places = indices.to_numpy(zero_copy_only=False)
+    places: Any = np.from_dlpack(indices)  # to_numpy would load pandas where it is installed
     np.take(np.array([code or 0 for code in codes] + [0], out.dtype), places, out=out, mode="clip")
     unknown = np.array([code is None for code in codes] + [False])
     empty = np.array([label == "" for label in labels] + [True])

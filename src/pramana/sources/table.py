@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 import io
+import stat
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,6 +22,8 @@ from pramana.errors import SourceError
 from pramana.schema import near
 
 DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar"}
+SUFFIXES = {".csv": "csv", ".tsv": "csv", ".txt": "csv", ".parquet": "parquet", ".pq": "parquet"}
+_HEAD = 1 << 16  # bytes in which the header must end
 _TEXT = pa.dictionary(pa.int32(), pa.string())
 
 
@@ -70,16 +73,15 @@ class Source:
             if self.format not in ("csv", "parquet"):
                 raise SourceError("The format of a source must be csv or parquet", repr(self.format))
             return self.format
-        return "parquet" if self.path.suffix.lower() in (".parquet", ".pq") else "csv"
+        return SUFFIXES.get(self.path.suffix.lower(), "csv")
 
     def read(self, wanted: Sequence[str] | None = None) -> Table:
         """Read the wanted columns (all, if None); a missing one is an error that names a near miss."""
         _ = self.kind
         if self.path is None:
             return _from_frame(self.frame, wanted)
-        if not self.path.exists():
-            raise SourceError(f"The source {self.path} must exist", "no such file")
         try:
+            _check_kind(self.path, self.kind)
             if self.kind == "parquet":
                 return _read_parquet(self.path, wanted)
             return _read_csv(self, self.path, wanted)
@@ -100,15 +102,28 @@ class Source:
         return found
 
 
+def _check_kind(path: Path, kind: str) -> None:
+    """A pipe or a device can be read once, or for ever: a table is read from a file (or a folder of Parquet)."""
+    try:
+        str(path).encode()  # Arrow takes names in UTF-8 only
+        mode = path.stat().st_mode
+    except (FileNotFoundError, ValueError):
+        raise SourceError(f"The source {path} must exist", "no such file") from None
+    if not (stat.S_ISREG(mode) or (stat.S_ISDIR(mode) and kind == "parquet")):
+        raise SourceError(f"The source {path} must be a file", "a folder" if stat.S_ISDIR(mode) else "a device")
+
+
 def _select(present: Sequence[str], wanted: Sequence[str] | None, where: str) -> list[str]:
-    if len(set(present)) != len(present):
-        twice = sorted({name for name in present if list(present).count(name) > 1})
-        raise SourceError(
-            f"The columns of {where} must have distinct names", f"{', '.join(map(repr, twice))} twice"
-        )
+    """A file without a header has a record in its place: names that were not asked for stay unsaid."""
+    place: dict[str, int] = {}
+    for number, name in enumerate(present, 1):
+        if (first := place.setdefault(name, number)) != number:
+            raise SourceError(
+                f"The columns of {where} must have distinct names", f"one name for columns {first} and {number}"
+            )
     for name in wanted or ():
-        if name not in present:
-            hint = near(name, present) or f"The table has: {', '.join(present)}."
+        if name not in place:
+            hint = near(name, present) or f"Its header must name its columns, {len(present)} in all."
             raise SourceError(f"{where} must have the column {name!r}", "no such column", hint)
     return list(present if wanted is None else wanted)
 
@@ -149,7 +164,7 @@ def _read_csv(source: Source, path: Path, wanted: Sequence[str] | None) -> Table
         raise SourceError(
             f"The source {path} must be a CSV file in {source.encoding}",
             "bytes that are not",
-            "Set encoding (for example latin-1) or delimiter in [source].",
+            "Set encoding (for example latin-1) or delimiter in [source], and check the quoting.",
         ) from None
     if ragged:
         raise SourceError(
@@ -163,7 +178,7 @@ def _read_csv(source: Source, path: Path, wanted: Sequence[str] | None) -> Table
 def _header(source: Source, path: Path) -> tuple[list[str], str]:
     """The column names and the delimiter, which is the likeliest of the usual ones unless it is given."""
     with path.open("rb") as file:
-        head = file.read(1 << 16)
+        head = file.read(_HEAD)
     if not head.strip():
         raise SourceError(f"The source {path} must hold a table", "an empty file")
     if b"\0" in head and not source.encoding.lower().startswith(("utf-16", "utf-32")):
@@ -172,23 +187,27 @@ def _header(source: Source, path: Path) -> tuple[list[str], str]:
         )
     try:
         text = head.decode(source.encoding, "ignore").removeprefix("\ufeff")
-    except LookupError:
+    except (LookupError, ValueError):
         raise SourceError("The encoding of a source must be one Python knows", repr(source.encoding)) from None
-    lines = text.splitlines()
-    if not lines:
-        raise SourceError(f"The source {path} must hold a table in {source.encoding}", "other bytes")
     delimiter = source.delimiter
     if delimiter is None:
-        delimiter = max(DELIMITERS, key=lambda d: (lines[0].count(d), -list(DELIMITERS).index(d)))
-    elif len(delimiter) != 1 or ord(delimiter) > 127:
-        raise SourceError("A delimiter must be a single plain character", repr(delimiter))
+        first = text.replace("\r", "\n").partition("\n")[0]
+        delimiter = max(DELIMITERS, key=lambda d: (first.count(d), -list(DELIMITERS).index(d)))
+    elif delimiter != "\t" and (len(delimiter) != 1 or not " " <= delimiter <= "~" or delimiter == '"'):
+        raise SourceError("A delimiter must be a single plain character other than a quote", repr(delimiter))
+    rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
     try:
-        names = next(csv.reader(io.StringIO(text), delimiter=delimiter))
-    except (csv.Error, StopIteration, TypeError, ValueError):
+        names = [name.strip() for name in next(rows)]
+        alone = len(head) < _HEAD and next(rows, None) is None
+    except (csv.Error, StopIteration):
         raise SourceError(
             f"The first line of {path} must name the columns", "a line that cannot be parsed"
         ) from None
-    return [name.strip() for name in names], delimiter
+    if not any(names):
+        raise SourceError(f"The first line of {path} must name the columns", "an empty line")
+    if alone:
+        raise SourceError(f"The source {path} must have at least one record", "none")
+    return names, delimiter
 
 
 # ---------------------------------------------------------------- Parquet
@@ -199,7 +218,10 @@ def _read_parquet(path: Path, wanted: Sequence[str] | None) -> Table:
         schema = pq.read_schema(path) if path.is_file() else pq.ParquetDataset(path).schema
         names = _select(schema.names, wanted, str(path))
         text = [name for name in names if pa.types.is_string(schema.field(name).type)]
-        table = pq.read_table(path, columns=names, read_dictionary=text, schema=None)
+        if path.is_file():  # the reader of single files; that of folders takes longer to load than to read
+            table = pq.ParquetFile(path, read_dictionary=text).read(names)
+        else:
+            table = pq.read_table(path, columns=names, read_dictionary=text)
     except (pa.ArrowException, ValueError):
         raise SourceError(f"The source {path} must be a Parquet file", "something else or damaged data") from None
     return _checked(table, names)
@@ -214,15 +236,41 @@ def _from_frame(frame: Any, wanted: Sequence[str] | None) -> Table:
         raise SourceError(
             "A table must be a path or a data frame (pandas, polars, pyarrow)", type(frame).__name__
         ) from None
-    if isinstance(native, nw.LazyFrame):
-        native = native.collect()
-    names = _select(native.columns, wanted, "the data frame")
-    return _checked(native.select(names).to_arrow(), names)
+    except (nw.exceptions.NarwhalsError, ValueError):
+        raise SourceError("The columns of the data frame must have distinct names") from None
+    try:
+        if isinstance(native, nw.LazyFrame):
+            native = native.collect()
+        names = _select(native.columns, wanted, "the data frame")
+        return _checked(native.select(names).to_arrow(), names)
+    except SourceError:
+        raise
+    except Exception as error:  # whatever the frame's library raises may quote its rows
+        raise SourceError(
+            "Every column of the data frame must hold values of one kind", type(error).__name__
+        ) from None
 
 
 def _checked(table: pa.Table, names: list[str]) -> Table:
+    columns = {}
     for name in names:
-        kind = table.schema.field(name).type
+        column = table.column(name)
+        kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
         if pa.types.is_nested(kind):
             raise SourceError(f"The column {name!r} must hold single values", "nested ones")
-    return Table({name: table.column(name) for name in names}, table.num_rows)
+        if not any(is_kind(kind) for is_kind in _KINDS):
+            raise SourceError(f"The column {name!r} must hold texts, numbers, dates or truth values", "others")
+        columns[name] = column.cast(pa.large_string()) if pa.types.is_string_view(column.type) else column
+    return Table(columns, table.num_rows)
+
+
+def is_bytes(kind: pa.DataType) -> bool:
+    """Whether values are bytes that need not be text."""
+    return bool(pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_fixed_size_binary(kind))
+
+
+_KINDS = (
+    pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view, pa.types.is_integer,
+    pa.types.is_floating, pa.types.is_decimal, pa.types.is_boolean, pa.types.is_date, pa.types.is_time,
+    pa.types.is_timestamp, pa.types.is_duration, pa.types.is_null, is_bytes,
+)  # fmt: skip

@@ -1,6 +1,6 @@
 """Pure functions on numbers: one module per paper, with its symbols, statements and corrections beside it."""
 
-from pramana.theory import every_count, identification, levels, pk, rounding, shuffling
+from pramana.theory import every_count, identification, levels, outcome_search, pk, rounding, shuffling
 from pramana.theory.guarantee import (
     ANY_TABLE,
     THIS_TABLE,
@@ -37,6 +37,7 @@ __all__ = [
     "every_count",
     "identification",
     "levels",
+    "outcome_search",
     "pk",
     "rounding",
     "shuffling",

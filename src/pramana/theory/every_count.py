@@ -8,13 +8,13 @@ Statements and proofs: identification.md. `weights` are rows of integers out of 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pramana.theory import identification, pk
+from pramana.theory import identification, outcome_search, pk
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -22,8 +22,10 @@ ONE = identification.ONE
 
 WORK = 1e8  # additions that an exact enumeration of outcomes may take
 TAIL = 1e-9  # outcomes of this total probability may be left out of a bound, which then says so
+_SEARCH = 2e4  # additions a search for the worst outcome takes, times the cube of the block's size
+_PROTECTED = 0.9  # only categories whose risk the block lowers by a tenth are worth that search
 _EXACT_BLOCK = 4  # blocks up to this size are bounded in rationals, larger ones in floats rounded up
-_LARGEST_BLOCK = 64  # past this size only the block's Pk bound is taken
+_LARGEST_BLOCK = 512  # past this size only the block's Pk bound is taken
 _ROOM = 1e-9
 
 
@@ -31,12 +33,14 @@ _ROOM = 1e-9
 class OutcomeRisk:
     """The largest chance of a correct match over outcomes; `exact`, or else an upper bound.
 
-    `left_out` is the total probability of outcomes it does not speak of: zero, or at most TAIL.
+    `left_out` is the total probability of outcomes it does not speak of: zero, or at most TAIL. `found` is the
+    chance at an outcome that a search met: the largest lies between it and `value`.
     """
 
     value: Fraction
     exact: bool
     left_out: float = 0.0
+    found: float | None = None
 
 
 def largest_risk_all_counts(weights: Integers, counts: Integers, target: int) -> OutcomeRisk:
@@ -59,7 +63,16 @@ def largest_risks_all_counts(
     if len(counts) > _LARGEST_BLOCK:
         return [OutcomeRisk(_pk_bound(weights, counts), False)] * len(places)
     fewest = None if (weights > 0).all() else _fewest(weights / ONE, counts, TAIL / len(counts))
-    return [OutcomeRisk(*bounded_risk(weights, counts, place, fewest)) for place in places]
+    bounds = [OutcomeRisk(*bounded_risk(weights, counts, place, fewest)) for place in places]
+    law = outcome_search.one_law_of(weights / ONE) if _SEARCH * len(counts) ** 3 <= work else None
+    if law is None:
+        return bounds
+    return [
+        replace(bound, found=outcome_search.worst_found(law, counts, place)[0])
+        if bound.value * int(counts[place]) < _PROTECTED
+        else bound
+        for bound, place in zip(bounds, places, strict=True)
+    ]
 
 
 def _of_pair(weights: Integers, counts: Integers, target: int) -> Fraction:
@@ -85,20 +98,45 @@ def bounded_risk(
     others[target] -= 1
     with np.errstate(divide="ignore", invalid="ignore"):
         over = np.where(weights > 0, weights[target] / weights, np.inf)  # [i, l]: p_l/p_il
-    cheapest = over.argmin(axis=1)
-    guesses = np.flatnonzero(weights[target] > 0).tolist()
-    none = np.zeros(size, np.int64)
-    plain = max(1 / _denominator(weights, others, target, g, cheapest, none) for g in guesses)
+    cheapest = over.min(axis=1)  # the best l does not depend on the guess
+    least = _denominators(weights, others * cheapest, target)
     if fewest is None:
-        return plain, False, 0.0
+        if size <= _EXACT_BLOCK:
+            return _in_rationals(weights, others, target, over.argmin(axis=1)), False, 0.0
+        return rounded(least.min()), False, 0.0
     # Of the s_l records at l no more come from elsewhere than there are elsewhere: the rest of l's own stay.
     reach = ((weights > 0) & ~np.eye(size, dtype=bool)).astype(np.int64)
     stay = np.clip(fewest - others @ reach, 0, others)
-    likely = max(
-        min(1 / _denominator(weights, others, target, g, cheapest, stay), Fraction(1, max(1, int(fewest[g]))))
-        for g in guesses
-    )
-    return (likely, False, TAIL) if likely < plain else (plain, False, 0.0)
+    likely = _denominators(weights, (others - stay) * cheapest + stay * np.diag(over), target)
+    likely = np.maximum(likely, np.where(weights[target] > 0, np.maximum(fewest, 1), np.inf))
+    if likely.min() > least.min():
+        return rounded(likely.min()), False, TAIL
+    return rounded(least.min()), False, 0.0
+
+
+def rounded(denominator: float) -> Fraction:
+    """1/D, upwards."""
+    return Fraction(min(1.0, 1 / float(denominator) * (1 + _ROOM)))
+
+
+def _denominators(weights: Integers, costs: Floats, target: int) -> Floats:
+    """D_g for every guess g: 1 + sum_i costs_i p_ig/p_g; infinite for a guess that cannot be right."""
+    real = weights / ONE
+    with np.errstate(divide="ignore", invalid="ignore"):
+        found: Floats = np.where(real[target] > 0, 1 + (costs @ real) / real[target], np.inf)
+    return found
+
+
+def _in_rationals(weights: Integers, others: Integers, target: int, cheapest: NDArray[np.intp]) -> Fraction:
+    """The same without rounding, for small blocks; floats chose the cheapest l, and a near-tie is as good."""
+    rows = list(zip(others.tolist(), cheapest.tolist(), weights.tolist(), strict=True))
+    own = weights[target].tolist()
+    totals = [
+        1 + sum((Fraction(n * own[at] * row[g], own[g] * row[at]) for n, at, row in rows), Fraction(0))
+        for g in range(len(own))
+        if own[g] > 0
+    ]
+    return (1 + Fraction(1, 10**12)) / min(totals)
 
 
 def _fewest(matrix: Floats, counts: Integers, tail: float) -> Integers:
@@ -108,29 +146,6 @@ def _fewest(matrix: Floats, counts: Integers, tail: float) -> Integers:
         first, law = identification.count_law(matrix[:, g], counts)
         found.append(first + int(np.searchsorted(np.cumsum(law), tail * (1 - _ROOM), side="right")))
     return np.array(found, np.int64)
-
-
-def _denominator(
-    weights: Integers, others: Integers, target: int, guess: int, cheapest: NDArray[np.intp], stay: Integers
-) -> Fraction:
-    """D_g with at least stay[i] of i's records staying at i and the rest where they cost least.
-
-    The cheapest l does not depend on g: it makes p_l/p_il least. Floats chose it; a near-tie is as good.
-    """
-    places = [
-        (i, int(cheapest[i]), n - s) for i, (n, s) in enumerate(zip(others.tolist(), stay.tolist(), strict=True))
-    ]
-    places += [(i, i, s) for i, s in enumerate(stay.tolist()) if s]
-    if len(others) <= _EXACT_BLOCK:
-        own, total = int(weights[target, guess]), Fraction(1)
-        for i, at, number in places:
-            top = number * int(weights[target, at]) * int(weights[i, guess])
-            total += Fraction(top, own * int(weights[i, at]))
-        return total / (1 + Fraction(1, 10**12))  # room for a near-tie decided in floats
-    i, at, number = np.array(places).T
-    real = weights / ONE
-    terms = number * real[target, at] * real[i, guess] / (real[target, guess] * real[i, at])
-    return Fraction((1 + float(terms.sum())) * (1 - _ROOM))
 
 
 def _pk_bound(weights: Integers, counts: Integers) -> Fraction:
@@ -146,6 +161,8 @@ def _possible(matrix: Floats | Integers, counts: Integers) -> NDArray[np.intp]:
 def outcomes_work(counts: Integers) -> float:
     """Additions an enumeration takes: every record times every category times every outcome."""
     records, size = int(counts.sum()), len(counts)
+    if (size - 1) * math.log(records + 1) > 100:
+        return math.inf
     return float(records) * size * math.pow(records + 1, size - 1)
 
 

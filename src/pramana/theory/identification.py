@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 import numpy as np
+import scipy  # its parts load when first used
 from numpy.typing import ArrayLike, NDArray
-from scipy import optimize, signal
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -74,7 +74,8 @@ def theta_for_pair(frequency: ArrayLike, partner: ArrayLike, xi: Fraction | floa
     Theorem 3.1's condition (identification.md), so a block of two is then enough.
     """
     t1, t2 = np.asarray(frequency, np.float64), np.asarray(partner, np.float64)
-    gap = np.maximum(float(1 / Fraction(xi)) - t1, 0.0)
+    wanted = 1 / Fraction(xi)
+    gap = np.vectorize(lambda t: float(max(wanted - int(t), Fraction(0))), otypes=[np.float64])(t1)
     linear = gap * (t1 + t2)
     root = np.sqrt(np.maximum(linear**2 + 4 * (t2 - gap) * gap * t1 * t2, 0.0))
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -139,37 +140,46 @@ def count_ratios(odds: Floats, counts: Integers, most: int) -> Floats:
     most = max(0, min(most, total))
     odds, counts = _merged(odds, counts)
     found = np.empty(most)
-    done, spread = 0, 1.0
+    done, reach = 0, 0.5
     while done < most:
-        aim = min(done + 3 * spread, total - 0.5)
-        tilt = _tilt(odds, counts, aim)
-        moved = odds * tilt
-        spread = max(1.0, math.sqrt(float((counts * (moved / (1 + moved) ** 2)).sum())))
-        first, law = _law(moved, counts)
-        high = min(most, math.ceil(aim + 3 * spread))
+        tilt = _tilt(odds, counts, min(done + reach, total - 0.5))
+        first, law, least = _law(odds * tilt, counts)
+        inside = law[done - first :] > least if done >= first else np.zeros(1, bool)
+        length = len(inside) if inside.all() else int(inside.argmin())  # the law has one peak
+        if length < 2:  # aimed too far: at done + 1/2 both neighbours carry weight
+            if reach == 0.5:
+                raise ArithmeticError("these odds are too far apart for a window of counts")
+            reach = 0.5
+            continue
+        high = min(most, done + length - 1)
         window = law[done - first : high - first + 1]
         found[done:high] = window[1:] / window[:-1] / tilt
-        done = high
+        done, reach = high, max(0.5, 0.4 * length)
     return found
 
 
 def count_law(chances: ArrayLike, counts: ArrayLike) -> tuple[int, Floats]:
     """The Poisson-binomial law of a count: its first value and the probabilities from there on."""
-    first, law = _law(*_merged(_odds(chances), np.asarray(counts, np.int64)))
+    first, law, _ = _law(*_merged(_odds(chances), np.asarray(counts, np.int64)))
     scaled: Floats = law / law.sum()
     return first, scaled
 
 
-def _law(odds: Floats, counts: Integers) -> tuple[int, Floats]:
-    """Not scaled. Left out are terms 1e-40 of the largest of their binomial, far below the other rounding."""
-    first, law = 0, np.ones(1)
+def _law(odds: Floats, counts: Integers) -> tuple[int, Floats, float]:
+    """First value, terms scaled to a largest of 1, and the least term that is good to some 12 digits.
+
+    Left out are terms 1e-40 of the largest of their binomial. A Fourier transform errs by 1e-16 of the largest.
+    """
+    first, law, least = 0, np.ones(1), 1e-25
     for ratio, count in zip(odds, counts, strict=True):
         start, part = _binomial(int(count), float(ratio))
-        direct = len(law) * len(part) <= _DIRECT
-        law = np.convolve(law, part) if direct else np.maximum(signal.fftconvolve(law, part), 0.0)
+        if len(law) * len(part) <= _DIRECT:
+            law = np.convolve(law, part)
+        else:
+            law, least = np.maximum(scipy.signal.fftconvolve(law, part), 0.0), 1e-4
         law /= law.max()
         first += start
-    return first, law
+    return first, law, least
 
 
 def chance_of_none(chances: ArrayLike, counts: ArrayLike) -> float:
@@ -318,7 +328,7 @@ def _tilt(odds: Floats, counts: Integers, aim: float) -> float:
     total = float(counts.sum())
     centre = math.log(aim / (total - aim))  # with every odds at the largest or the smallest, exact
     low, high = centre - math.log(float(odds.max())) - 1, centre - math.log(float(odds.min())) + 1
-    return math.exp(float(optimize.brentq(excess, low, high, xtol=1e-6)))
+    return math.exp(float(scipy.optimize.brentq(excess, low, high, xtol=1e-6)))
 
 
 def _binomial(trials: int, odds: float) -> tuple[int, Floats]:

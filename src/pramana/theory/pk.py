@@ -18,6 +18,7 @@ from pramana.errors import UnreachableError
 from pramana.theory.rounding import exp_down
 
 Number = Fraction | float | int
+MOST_EPSILON = 1000
 GRID = 1 << 62  # retentions are searched among multiples of 2^-62, the resolution they are sampled at
 
 
@@ -160,7 +161,7 @@ def largest_on_grid(holds: Callable[[Fraction], bool]) -> Fraction:
 
 
 def check_k(records: int, k: Number) -> None:
-    if not k >= 1 or math.isinf(k):
+    if not k >= 1 or k == math.inf:
         raise UnreachableError("k must be a number of at least 1", str(k))
     if k > records:
         raise UnreachableError(
@@ -171,9 +172,10 @@ def check_k(records: int, k: Number) -> None:
 
 
 def check_epsilon(epsilon: Number) -> None:
-    if not 0 < epsilon < math.inf:
+    """The upper bound is far beyond any use; without one e^epsilon would be written out digit by digit."""
+    if not 0 < epsilon <= MOST_EPSILON:
         raise UnreachableError(
-            "epsilon must be a positive number",
+            f"epsilon must be a positive number of at most {MOST_EPSILON}",
             str(epsilon),
             "Smaller is more private; 1 to 4 is usual here.",
         )

@@ -20,7 +20,7 @@ def float_down(value: Fraction) -> float:
     try:
         near = float(value)
     except OverflowError:
-        return math.copysign(math.inf, value) if value < 0 else math.nextafter(math.inf, 0)
+        return -math.inf if value < 0 else math.nextafter(math.inf, 0)
     return near if Fraction(near) <= value else math.nextafter(near, -math.inf)
 
 

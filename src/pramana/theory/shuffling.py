@@ -19,10 +19,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
+import scipy  # its parts load when first used
 from numpy.typing import NDArray
-from scipy import fft, optimize, special
 
-from pramana.theory.rounding import float_up
+from pramana.theory.rounding import float_up, log_up
 
 Floats = NDArray[np.float64]
 _CELLS = 1 << 13  # grid points that carry the law of a sum
@@ -31,6 +31,7 @@ _FEW = 64  # records up to which delta is averaged over the number of blanket re
 _CUT = 1e-2  # share of delta given to the chance of a thin blanket
 _BITS = 7  # the number of blanket records is rounded down to this many binary digits
 _SPILL = 128 / _CELLS  # splitting moves mass up to one cell outwards, once for each of some forty additions
+_MOST_RATIO = 1e15  # beyond it the blanket is too thin to hide anyone in any table there is
 _ROOM = 1 + 1e-9  # relative room for float rounding
 _LOST = 1e-13  # absolute room, per unit of the largest likelihood ratio: Fourier rounding and cut tails
 
@@ -109,13 +110,15 @@ def shuffled_delta(records: int, blanket: Blanket, epsilon: float, thin: float =
 
 
 def shuffled_epsilon(records: int, ratio: Fraction | float, blanket: Blanket, delta: float) -> float:
-    """An epsilon, rounded up, at which the shuffled release is (epsilon, delta)-private; never above local."""
+    """The smallest epsilon of four digits at which the release is (epsilon, delta)-private; never above local."""
     if not 0 < delta < 1:
         raise ValueError(f"delta must lie between 0 and 1, got {delta}")
     p = float_up(Fraction(ratio))
     if p <= 1:
         return 0.0
-    local = math.nextafter(math.log(p), math.inf)
+    local = log_up(Fraction(ratio))
+    if p > _MOST_RATIO:
+        return local
     thin = delta * _CUT
 
     def excess(epsilon: float) -> float:
@@ -124,10 +127,21 @@ def shuffled_epsilon(records: int, ratio: Fraction | float, blanket: Blanket, de
     low, high = _bracket(excess, _guess(records, blanket), local)
     if high is None:
         return local
-    epsilon = float(optimize.brentq(excess, low, high, xtol=1e-12, rtol=1e-5)) if high > low else high
-    while epsilon < local and excess(epsilon) > 0:  # end on the private side
-        epsilon = min(local, epsilon * (1 + 1e-5))
-    return epsilon
+    near = float(scipy.optimize.brentq(excess, low, high, xtol=1e-12, rtol=1e-5)) if high > low else high
+    return min(local, _four_digits(near, excess))
+
+
+def _four_digits(near: float, excess: Callable[[float], float]) -> float:
+    """The smallest number of four significant digits that will do: the same on every machine and every day."""
+    if near == 0:
+        return 0.0
+    unit = 10.0 ** (math.floor(math.log10(near)) - 3)
+    steps = math.ceil(near / unit)
+    while excess(float(f"{steps * unit:.4g}")) > 0:
+        steps += 1
+    while excess(float(f"{(steps - 1) * unit:.4g}")) <= 0:
+        steps -= 1
+    return float(f"{steps * unit:.4g}")
 
 
 def _guess(records: int, blanket: Blanket) -> float:
@@ -159,8 +173,8 @@ def _blanket_records(records: int, weight: float, thin: float) -> tuple[int, flo
     low, high = 0, others  # P(X < low) <= thin < P(X < high + 1), where X < 0 is impossible
     while low < high:
         middle = (low + high + 1) // 2
-        low, high = (middle, high) if special.bdtr(middle - 1, others, weight) <= thin else (low, middle - 1)
-    return low, float(special.bdtr(low - 1, others, weight)) * _ROOM if low else 0.0
+        low, high = (middle, high) if scipy.special.bdtr(middle - 1, others, weight) <= thin else (low, middle - 1)
+    return low, float(scipy.special.bdtr(low - 1, others, weight)) * _ROOM if low else 0.0
 
 
 def _mean_over_blanket(values: Floats, blanket: Blanket, records: int) -> float:
@@ -249,8 +263,8 @@ def _added(a: _Law, b: _Law, window: tuple[float, float]) -> _Law:
         coarse = max(a.step, b.step)
         a, b = _regridded(a, coarse), _regridded(b, coarse)
     length = len(a.mass) + len(b.mass) - 1
-    size = fft.next_fast_len(length, real=True)
-    mass = fft.irfft(fft.rfft(a.mass, size) * fft.rfft(b.mass, size), size)[:length]
+    size = scipy.fft.next_fast_len(length, real=True)
+    mass = scipy.fft.irfft(scipy.fft.rfft(a.mass, size) * scipy.fft.rfft(b.mass, size), size)[:length]
     wide = _Law(a.start + b.start, a.step, np.maximum(mass, 0.0))
     return _on_grid(wide.values, wide.mass, *window)
 

@@ -1,0 +1,286 @@
+"""What a report shows, prepared from what may be published: certificate, published counts, public law.
+
+Only the holder's private report is also given true counts; they come in as an argument and mark the page.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pramana.calibrate import tables_that_matter
+from pramana.errors import InputError
+from pramana.estimate import Axis, Crosstab, PublishedTable, invert
+from pramana.mechanisms import Exchange, Product, RecordRetention, Retention
+from pramana.release.certificate import Certificate
+from pramana.release.curves import choice_picture
+from pramana.report import Bar, Bars, Block, Drawn, Grid, Page, Panel, Picture, Promise, Section, Series, Text
+from pramana.schema import Attribute
+
+Counts = NDArray[np.int64]
+MOST_VALUES = 60  # of an attribute in a report; the rest are counted together
+_TITLES = {
+    "pk-anonymity": "No one can be picked out (Pk-anonymity)",
+    "local-differential-privacy": "Each record protects itself (local differential privacy)",
+    "central-differential-privacy": "The whole release protects each person (central differential privacy)",
+}
+_MEANINGS = {
+    "pk-anonymity": "Someone who knows a person's true record, and everything else there is to know except the "
+    "key, still cannot say which published record is that person's with more than this confidence.",
+    "local-differential-privacy": "Each record was changed by chance before publication. What is published about "
+    "a person could have come from any other true record nearly as well; epsilon measures how nearly, smaller "
+    "being safer.",
+    "central-differential-privacy": "Because the records are also published in random order, whether one "
+    "particular person's record is in the table or another's changes what anyone can conclude only this little.",
+}
+
+
+@dataclass(frozen=True)
+class Materials:
+    """What the page is made from."""
+
+    certificate: Certificate
+    mechanism: Any  # the law, or None where values are generalised instead of randomised
+    marginals: Mapping[str, Counts]
+    tables: Sequence[Sequence[str]] = ()
+    crosstabs: Sequence[Crosstab] = ()
+    true: Mapping[str, Counts] = field(default_factory=dict)
+    pictures: bool = False  # draw the attributes and tables as pictures too
+
+
+def page_of(materials: Materials) -> Page:
+    certificate = materials.certificate
+    sections = [
+        Section("Parameters", _parameters(materials)),
+        *_choice(materials),
+        *_attributes(materials),
+        *_crosstabs(materials),
+        Section("How to use this release", [Text(words) for words in _USE]),
+    ]
+    return Page(
+        title=f"Release of {certificate.records:,} records",
+        about=[
+            f"Method: {certificate.method}. Made with Pramana {certificate.pramana}. "
+            f"Published {'in random order' if certificate.shuffled else 'in the order of the source'}."
+        ],
+        warnings=certificate.warnings,
+        promises=[_promise(g) for g in certificate.guarantees],
+        sections=sections,
+        private=bool(materials.true),
+    )
+
+
+_USE = (
+    "The published values are not the true ones: chance changed some of them. Counts taken directly are biased; "
+    "`pramana crosstab BUNDLE --by ATTRIBUTES` gives estimates of the true counts with intervals.",
+    "`pramana verify BUNDLE` checks that the files are those that were certified and derives every promise again.",
+    "The promises are about this release alone. Another release about the same people adds to what is known of "
+    "them, and the holder has to count both.",
+)
+
+
+def _promise(guarantee: Mapping[str, Any]) -> Promise:
+    notion = str(guarantee["notion"])
+    return Promise(
+        title=_TITLES.get(notion, notion),
+        words=str(guarantee["words"]),
+        meaning=_MEANINGS.get(notion, ""),
+        scope=str(guarantee["scope"]),
+        statement=str(guarantee["statement"]),
+        assumptions=[str(a) for a in guarantee["assumptions"]],
+    )
+
+
+# ---------------------------------------------------------------- parameters and the choice that was made
+
+
+def _parameters(materials: Materials) -> list[Block]:
+    certificate, law = materials.certificate, materials.mechanism
+    rows = [
+        {
+            "column": a.name,
+            "role": a.role.value,
+            "treatment": "released unchanged" if a.raw else _treatment(law),
+            "values": None if a.raw else a.coded.size,
+            **({} if law is None else {"kept": _kept(law, a), "published as it is": _diagonal(law, a)}),
+        }
+        for a in certificate.attributes
+    ]
+    blocks: list[Block] = [Grid(rows)]
+    if isinstance(law, RecordRetention):
+        blocks.append(
+            Text(f"One coin per record: the whole record is kept with probability {float(law.retention):.6g}.")
+        )
+    if law is not None:
+        blocks.append(
+            Text(
+                '"Kept" is the probability that a value is kept before any redraw; a redrawn value can be the '
+                'true one again, so it is "published as it is" somewhat more often.',
+                quiet=True,
+            )
+        )
+    if certificate.dropped:
+        blocks.append(Text(f"Left out before anything else: {', '.join(certificate.dropped)}."))
+    return blocks
+
+
+def _treatment(law: Any) -> str:
+    return "generalised" if law is None else "randomised"
+
+
+def _kept(law: Any, attribute: Attribute) -> float | None:
+    if attribute.raw:
+        return 1.0
+    if isinstance(law, RecordRetention):
+        return float(law.retention)
+    channel = law.channels.get(attribute.name) if isinstance(law, Product) else None
+    return float(channel.retention) if isinstance(channel, Retention) else None
+
+
+def _diagonal(law: Any, attribute: Attribute) -> float | None:
+    kept = _kept(law, attribute)
+    if attribute.raw or kept is None:
+        return kept
+    return kept + (1 - kept) / attribute.coded.size
+
+
+def _choice(materials: Materials) -> list[Section]:
+    law = materials.mechanism
+    if not isinstance(law, Product | RecordRetention):
+        return []
+    tables = tables_that_matter(materials.tables, law.sizes)
+    picture = choice_picture(law, materials.certificate.records, tables)
+    if picture is None:
+        return []
+    words = (
+        "More retention means better tables and weaker promises. The dotted line is where this release sits. The "
+        "error is the expected sum of absolute errors of a table's shares under unbiased estimation; maximum "
+        "likelihood does better."
+    )
+    return [Section("Privacy and usefulness", [Drawn(picture, words)])]
+
+
+# ---------------------------------------------------------------- the columns
+
+
+def _attributes(materials: Materials) -> list[Section]:
+    coded = [a for a in materials.certificate.attributes if not a.raw and a.name in materials.marginals]
+    if not coded:
+        return []
+    words = "Grey bars: published counts. Blue dots with whiskers: estimates of the true counts, 95% intervals."
+    if materials.true:
+        words += " Orange diamonds: the true counts, not for release."
+    sections = [Section("The columns", [Text(words, quiet=True)])]
+    for attribute in coded:
+        bars = _bars(attribute, materials)
+        blocks: list[Block] = [Drawn(_bar_picture(attribute.name, bars))] if materials.pictures else []
+        sections.append(Section(attribute.name, [*blocks, Bars(bars)], part=True))
+    return sections
+
+
+def _bars(attribute: Attribute, materials: Materials) -> list[Bar]:
+    axis = Axis.of_domain(attribute.name, attribute.coded)
+    counts = np.asarray(materials.marginals[attribute.name])
+    true = materials.true.get(attribute.name)
+    found = _estimate(axis, counts, materials.mechanism)
+    order = range(axis.size) if axis.size <= MOST_VALUES else np.argsort(-counts, kind="stable")[: MOST_VALUES - 1]
+    bars = [
+        Bar(
+            axis.labels[i],
+            float(counts[i]),
+            None if found is None else float(found[0][i]),
+            None if found is None else float(found[1][i]),
+            None if found is None else float(found[2][i]),
+            None if true is None else float(true[i]),
+        )
+        for i in map(int, order)
+    ]
+    if axis.size > MOST_VALUES:
+        rest = np.setdiff1d(np.arange(axis.size), order)
+        bars.append(
+            Bar(
+                f"{len(rest)} other values",
+                float(counts[rest].sum()),
+                true=None if true is None else float(true[rest].sum()),
+            )
+        )
+    return bars
+
+
+def _estimate(axis: Axis, counts: Counts, law: Any) -> tuple[Any, Any, Any] | None:
+    """The unbiased estimate of a column's true counts; None where the law of one column does not give it."""
+    if not isinstance(law, Product | RecordRetention | Exchange):
+        return None
+    try:
+        found = invert(PublishedTable.of_counts([axis], counts, law))
+    except InputError:
+        return None
+    return found.values, np.maximum(found.low, 0.0), np.maximum(found.high, 0.0)
+
+
+def _bar_picture(name: str, bars: Sequence[Bar]) -> Picture:
+    labels = [bar.label for bar in bars]
+    series = [Series("published", labels, [bar.published for bar in bars], kind="bars")]
+    if bars[0].estimate is not None:
+        known = [bar for bar in bars if bar.estimate is not None]
+        series.append(
+            Series(
+                "estimated true count",
+                [bar.label for bar in known],
+                [bar.estimate or 0.0 for bar in known],
+                [bar.low or 0.0 for bar in known],
+                [bar.high or 0.0 for bar in known],
+                kind="bars",
+            )
+        )
+    if bars[0].true is not None:
+        series.append(Series("true (not for release)", labels, [bar.true or 0.0 for bar in bars], kind="bars"))
+    return Picture([Panel(series, y_label="records", x_label=name)], columns=1)
+
+
+def _crosstabs(materials: Materials) -> list[Section]:
+    if not materials.crosstabs:
+        return []
+    sections = [
+        Section(
+            "Reconstructed tables",
+            [
+                Text(
+                    "Estimates of the private table's counts by maximum likelihood, with 95% intervals.",
+                    quiet=True,
+                )
+            ],
+        )
+    ]
+    for table in materials.crosstabs:
+        names = [axis.name for axis in table.axes]
+        rows = [
+            {n: "(missing)" if cell[n] is None else cell[n] for n in names}
+            | {key: round(cell[key]) for key in ("estimate", "low", "high")}
+            for cell in table.cells()
+        ]
+        blocks: list[Block] = [Drawn(picture)] if (picture := _crosstab_picture(table)) is not None else []
+        sections.append(Section(" by ".join(names), [*blocks, Grid(rows)], part=True))
+    return sections
+
+
+def _crosstab_picture(table: Crosstab) -> Picture | None:
+    """Points with whiskers along the longest axis, one series for each value of a short second one."""
+    if not 1 <= len(table.axes) <= 2:
+        return None
+    order = sorted(range(len(table.axes)), key=lambda i: -table.axes[i].size)
+    parts = [np.transpose(part, order) for part in (table.estimate, table.low, table.high)]
+    along = table.axes[order[0]]
+    if along.size > 30 or (len(order) == 2 and table.axes[order[1]].size > 5):
+        return None
+    names = list(table.axes[order[1]].labels) if len(order) == 2 else ["estimate"]
+    columns = [[part.reshape(along.size, -1)[:, i].tolist() for part in parts] for i in range(len(names))]
+    series = [
+        Series(name, list(along.labels), middle, low, high, kind="bars")
+        for name, (middle, low, high) in zip(names, columns, strict=True)
+    ]
+    return Picture([Panel(series, y_label="records", x_label=along.name)], columns=1, height=3.0)

@@ -1,0 +1,54 @@
+"""Every example of the README and the guide runs, page by page, in the order of the page.
+
+A block that starts with a comment `file: NAME` is written to NAME. Python blocks of a page share their names.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs" / "guide").glob("*.md"))]
+BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+FILE = re.compile(r"\A(?:#|//|<!--) file: (\S+)")
+NOT_RUN = {"text", "json", "console", "make"}  # shown, not run: results, and the two commands that install
+
+
+def blocks(page: Path) -> list[tuple[str, str]]:
+    return BLOCK.findall(page.read_text())
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
+def test_the_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    names: dict[str, object] = {"__name__": page.stem}
+    ran = 0
+    for language, content in blocks(page):
+        if named := FILE.match(content):
+            (tmp_path / named.group(1)).write_text(content)
+        elif language == "python":
+            exec(compile(content, f"{page.name}", "exec"), names)
+            ran += 1
+        elif language in ("sh", "bash"):
+            done = subprocess.run(
+                ["bash", "-euc", content], env={**os.environ, "PATH": path}, capture_output=True, text=True
+            )
+            assert done.returncode == 0, f"{content}\n{done.stdout}\n{done.stderr}"
+            ran += 1
+        else:
+            assert language in NOT_RUN, f"{page.name}: a block of {language} is neither run nor known"
+    assert ran, f"{page.name} has no example that runs"
+
+
+@pytest.mark.parametrize("page", [*PAGES, *sorted((ROOT / "docs").glob("*.md"))], ids=lambda p: p.name)
+def test_links_lead_somewhere(page: Path) -> None:
+    for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", page.read_text()):
+        if "://" not in target:
+            assert (page.parent / target).exists(), f"{page.name}: {target}"

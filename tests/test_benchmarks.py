@@ -1,0 +1,85 @@
+"""The benchmark harness: turns, paired ratios, rows that say why they are empty, comparison with the last run."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from benchmarks import tables
+from benchmarks.__main__ import store
+from benchmarks.harness import Case, Comparison, Goal, Limit, Sample, measure
+
+SLOW_SPELLS = (1.0, 1.0, 5.0, 2.0)  # the warm-up round, then three: the machine slows down and recovers
+
+
+def timed(seconds: float, log: list[str], name: str) -> Callable[[], Sample]:
+    def run() -> Sample:
+        log.append(name)
+        return Sample(seconds * SLOW_SPELLS[log.count(name) - 1], 64.0)
+
+    return run
+
+
+def broken() -> Sample:
+    raise RuntimeError("no such luck")
+
+
+def a_run() -> tuple[dict[str, object], list[str]]:
+    log: list[str] = []
+    cases = (
+        Case("plain", 1000, timed(1.0, log, "plain")),
+        Case("ours", 1000, timed(0.25, log, "ours")),
+        Case("few", 10, timed(0.1, log, "few")),
+        Case("gone", 10, None, "not installed"),
+        Case("broken", 10, broken),
+    )
+    goals = (Goal("ours", "plain", 3), Goal("ours", "plain", 5), Goal("ours", "gone", 2), Limit("ours", 0.6))
+    return measure(Comparison("Title", "values", "plain", cases, goals), 3, lambda _: None), log
+
+
+def test_cases_take_turns_and_the_first_round_is_dropped() -> None:
+    part, log = a_run()
+    assert log[:3] == ["plain", "ours", "few"] and log[3:6] == ["ours", "few", "plain"]
+    assert part["rows"][0]["seconds"] == [1.0, 5.0, 2.0]
+
+
+def test_ratios_are_taken_within_a_round_so_that_slow_spells_cancel() -> None:
+    rows = {row["name"]: row for row in a_run()[0]["rows"]}
+    assert rows["ours"]["speed"] == 4 and rows["ours"]["speed_range"] == [4, 4]
+    assert rows["few"]["speed"] == pytest.approx(0.1)  # a tenth of the time for a hundredth of the work
+    assert rows["ours"]["rate"] == 2000 and (rows["ours"]["slowest"], rows["ours"]["fastest"]) == (800, 4000)
+    assert rows["ours"]["peak_mib"] == 64
+
+
+def test_what_cannot_run_says_why_and_stops_nothing() -> None:
+    rows = {row["name"]: row for row in a_run()[0]["rows"]}
+    assert rows["gone"]["absent"] == "not installed"
+    assert rows["broken"]["absent"] == "failed: RuntimeError: no such luck"
+
+
+def test_goals_are_judged_both_ways() -> None:
+    assert [goal["met"] for goal in a_run()[0]["goals"]] == [True, False, None, True]
+
+
+def test_a_run_is_stored_and_compared_with_the_one_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("benchmarks.peers.ENVIRONMENTS", tmp_path / "none")
+    run = {
+        "command": "python -m benchmarks run",
+        "when": "now",
+        "machine": tables.machine(),
+        "versions": {"a": "1"},
+    }
+    store(run | {"comparisons": [a_run()[0]]}, tmp_path)
+    before = json.loads((tmp_path / "latest.json").read_text())
+    before["comparisons"][0]["rows"][1]["speed"] = 3.2
+    (tmp_path / "latest.json").write_text(json.dumps(before))
+    store(run | {"comparisons": [a_run()[0]]}, tmp_path)
+    after = json.loads((tmp_path / "latest.json").read_text())["comparisons"][0]["rows"]
+    assert after[1]["against_last_run"] == pytest.approx(1.25) and "against_last_run" not in after[0]
+    page = (tmp_path / "latest.md").read_text()
+    assert page.strip() in capsys.readouterr().out
+    assert "| gone | 10 | not installed |" in page and "**missed**" in page and "1.25x" in page
