@@ -22,6 +22,7 @@ setup(
         kernel("pramana.randomness._order"),
         kernel("pramana.generalize._classes"),
         kernel("pramana.generalize._partition"),
+        kernel("pramana.mechanisms._levels"),
     ],
     options={"bdist_wheel": {"py_limited_api": "cp311"}},
 )

@@ -183,7 +183,7 @@ def tree_accuracy(
 ) -> float:
     """The share of `test` that a decision tree learnt from `train` classifies rightly."""
     try:
-        from sklearn.tree import DecisionTreeClassifier  # type: ignore[import-untyped]
+        from sklearn.tree import DecisionTreeClassifier
     except ImportError:
         raise MissingExtraError(
             "Decision trees must have scikit-learn", "none", "Install it with: pip install 'pramana[models]'"

@@ -4,6 +4,8 @@ from pramana.release.analysis import crosstab, open_study
 from pramana.release.bundle import Bundle
 from pramana.release.certificate import Certificate, make_signing_key
 from pramana.release.generalized_read import PublishedCells
+from pramana.release.issuing import Created, Issued, create_levels, issue, issued_versions
+from pramana.release.levels import LevelPlan
 from pramana.release.matrix_file import read_matrix
 from pramana.release.method import Method, Plan, Published
 from pramana.release.planning import Outlook, plan
@@ -18,6 +20,9 @@ __all__ = [
     "Bundle",
     "Certificate",
     "Check",
+    "Created",
+    "Issued",
+    "LevelPlan",
     "Method",
     "Outlook",
     "Plan",
@@ -26,7 +31,10 @@ __all__ = [
     "RandomisedPlan",
     "Released",
     "Verification",
+    "create_levels",
     "crosstab",
+    "issue",
+    "issued_versions",
     "make_signing_key",
     "method_of",
     "open_study",

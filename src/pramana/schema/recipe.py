@@ -25,7 +25,7 @@ METHOD_KEYS: dict[str, set[str]] = {
     "retention": set(),
     "matrix": set(),
     "invariant": {"xi", "matrix", "kind", "strata", "together", "rule", "unreached", "diagonal", "alpha"},
-    "levels": {"replacement", "together", "people", "allowances", "total_epsilon"},
+    "levels": {"together", "history", "people", "allowances", "total_epsilon"},
     "generalize": {
         "algorithm", "cells", "suppression", "measure", "weights", "l", "l_kind", "t", "t_distance", "c",
         "intermediate", "population", "solution",

@@ -192,3 +192,54 @@ class TCloseness(Guarantee):
             f"Among records that look alike, {self.attribute} is distributed as in the whole table, up to a "
             f"distance ({self.distance}) of {self.t:g}."
         )
+
+
+@dataclass(frozen=True)
+class PosteriorBound(Guarantee):
+    """rho1-rho2 privacy: pairs (prior below rho1, posterior below rho2), each also read backwards."""
+
+    notion: ClassVar[str] = "rho1-rho2-privacy"
+    pairs: tuple[tuple[float, float], ...] = field(kw_only=True)
+
+    @property
+    def value(self) -> list[dict[str, float]]:
+        return [{"rho1": prior, "rho2": posterior} for prior, posterior in self.pairs]
+
+    def in_words(self) -> str:
+        said = ", ".join(f"below {prior:g} stays below {posterior:.6g}" for prior, posterior in self.pairs)
+        return f"A belief about a person's perturbed values that was {said}, whatever is published of them."
+
+
+@dataclass(frozen=True)
+class GrowthBound(Guarantee):
+    """delta-growth: no belief grows by more than delta."""
+
+    notion: ClassVar[str] = "delta-growth"
+    delta: float = field(kw_only=True)
+
+    @property
+    def value(self) -> float:
+        return self.delta
+
+    def in_words(self) -> str:
+        return (
+            f"No belief about a person's perturbed values grows by more than {self.delta:.6g} through the release."
+        )
+
+
+@dataclass(frozen=True)
+class CollusionBound(Guarantee):
+    """Whoever holds versions at this level or below learns together what this version alone tells."""
+
+    notion: ClassVar[str] = "collusion"
+    level: str = field(kw_only=True)
+
+    @property
+    def value(self) -> str:
+        return self.level
+
+    def in_words(self) -> str:
+        return (
+            f"Any number of recipients of this table at level {self.level} or below who put their versions "
+            f"together learn exactly what a version at level {self.level} tells by itself."
+        )
