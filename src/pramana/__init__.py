@@ -14,10 +14,12 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from pramana.audit import collude as collude
     from pramana.calibrate import Wanted as Wanted
     from pramana.calibrate import calibrate as calibrate
     from pramana.engines import LocalEngine as LocalEngine
     from pramana.errors import PramanaError as PramanaError
+    from pramana.ledger import Ledger as Ledger
     from pramana.mechanisms import Circumstances as Circumstances
     from pramana.mechanisms import Dense as Dense
     from pramana.mechanisms import Product as Product
@@ -26,9 +28,12 @@ if TYPE_CHECKING:
     from pramana.mechanisms import guarantees_of as guarantees_of
     from pramana.randomness import Key as Key
     from pramana.release import Bundle as Bundle
+    from pramana.release import create_levels as create_levels
     from pramana.release import crosstab as crosstab
+    from pramana.release import issue as issue
     from pramana.release import make_signing_key as make_signing_key
     from pramana.release import open_study as open_study
+    from pramana.release import plan as plan
     from pramana.release import plan_for_records as plan_for_records
     from pramana.release import randomise_record as randomise_record
     from pramana.release import read_matrix as read_matrix
@@ -44,6 +49,7 @@ _ROOM_OF = {
     "Dense": "mechanisms",
     "Hierarchy": "schema",
     "Key": "randomness",
+    "Ledger": "ledger",
     "LocalEngine": "engines",
     "PramanaError": "errors",
     "Product": "mechanisms",
@@ -52,10 +58,14 @@ _ROOM_OF = {
     "Retention": "mechanisms",
     "Wanted": "calibrate",
     "calibrate": "calibrate",
+    "collude": "audit",
+    "create_levels": "release",
     "crosstab": "release",
     "guarantees_of": "mechanisms",
+    "issue": "release",
     "make_signing_key": "release",
     "open_study": "release",
+    "plan": "release",
     "plan_for_records": "release",
     "randomise_record": "release",
     "read_matrix": "release",
@@ -63,7 +73,8 @@ _ROOM_OF = {
     "report": "release",
     "verify": "release",
 }
-__all__ = [*_ROOM_OF, "__version__", "datasets"]
+_MODULES = {"datasets": "pramana.datasets", "models": "pramana.estimate.models"}
+__all__ = [*_ROOM_OF, *_MODULES, "__version__"]
 
 
 class _Front(ModuleType):
@@ -74,8 +85,8 @@ class _Front(ModuleType):
             super().__setattr__(name, value)
 
     def __getattr__(self, name: str) -> Any:
-        if name == "datasets":
-            return importlib.import_module("pramana.datasets")
+        if name in _MODULES:
+            return importlib.import_module(_MODULES[name])
         if name not in _ROOM_OF:
             raise AttributeError(f"module 'pramana' has no attribute {name!r}")
         value = getattr(importlib.import_module(f"pramana.{_ROOM_OF[name]}"), name)

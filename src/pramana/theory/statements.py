@@ -27,7 +27,13 @@ PAPERS = {
 }
 
 _PK = "tests/theory/test_pk.py::"
+_INVERSION = "tests/estimate/test_inversion.py::"
 _SHUFFLING = "tests/theory/test_shuffling.py::"
+_LEVELS = "tests/theory/test_levels_theory.py::"
+_PROCESS = "tests/mechanisms/test_level_process.py::"
+_HISTORY = "tests/mechanisms/test_level_history.py::"
+_LADDER = "tests/mechanisms/test_level_ladder.py::"
+_COLLUSION = "tests/audit/test_collusion.py::"
 
 PAPER_1 = (
     Statement(
@@ -113,6 +119,41 @@ PAPER_1 = (
         "delta <= P(N < N0) + E[(L_1+...+L_N0)+]/N0, the privacy blanket",
         "theory:shuffling.shuffled_epsilon",
         _SHUFFLING + "test_a_coin_per_attribute_is_bounded_over_all_pairs",
+    ),
+    Statement(
+        1,
+        "Section 5, reconstruction",
+        "x = (y - (1-rho)*mean over the axis)/rho, axis by axis; any matrix by its inverse",
+        "estimate:invert",
+        _INVERSION + "test_every_operation_agrees_with_the_whole_matrix",
+    ),
+    Statement(
+        1,
+        "Variance of a cell (extension)",
+        "sum_z y_z g_v(z)^2 - x_v, unbiased; of sums of cells with their covariances",
+        "estimate:linear",
+        _INVERSION + "test_filtered_cells_agree_with_sums_of_covariances",
+    ),
+    Statement(
+        1,
+        "Variance under one coin per record (extension)",
+        "n(h-1) over the joint domain: 16.9n instead of 521.9n in the paper's example",
+        "theory:pk.variance_factor",
+        _INVERSION + "test_the_record_coin_has_the_variance_of_the_sheet",
+    ),
+    Statement(
+        1,
+        "Maximum likelihood (extension)",
+        "x <- x*A(y/(A^T x)) climbs to the maximum; total*(max D - 1) bounds what is left",
+        "estimate:fit",
+        "tests/estimate/test_likelihood.py::test_the_fit_is_the_maximum_that_a_general_optimiser_finds",
+    ),
+    Statement(
+        1,
+        "Section 5, Figures 2 to 4",
+        "L1 error and epsilon by records, attributes and k on the generated census",
+        "experiments:run_experiment",
+        "tests/experiments/test_pk.py::test_the_published_figure_2_has_em_below_the_papers_method_in_every_row",
     ),
 )
 
@@ -233,7 +274,198 @@ PAPER_2 = (
     ),
 )
 
-STATEMENTS: tuple[Statement, ...] = (*PAPER_1, *PAPER_2)
+_CELLS = "tests/generalize/test_cells.py::"
+_LATTICE = "tests/generalize/test_lattice.py::"
+
+PAPER_4 = (
+    Statement(
+        4,
+        "Definition 1",
+        "k-anonymity: every combination of quasi-identifiers appears at least k times",
+        "generalize:k_anonymity",
+        "tests/generalize/test_anonymity.py::test_measures_are_those_of_plain_counting",
+    ),
+    Statement(
+        4,
+        "Incognito, optimal full-domain generalisation",
+        "failing spreads to specialisations, holding to generalisations; the cheapest node that holds",
+        "generalize:search",
+        _LATTICE + "test_the_optimum_is_the_exhaustive_one",
+    ),
+    Statement(
+        4,
+        "Definition 6, Table V",
+        "a cell is a distribution over the leaves; labels, intervals and sets are uniform ones",
+        "generalize:pdf_cells",
+        _CELLS + "test_the_cells_of_tables_two_and_five",
+    ),
+    Statement(
+        4,
+        "Definition 7",
+        "reconstruction: each cell is replaced by a value drawn from its distribution",
+        "generalize:reconstructed",
+        _CELLS + "test_reconstruction_follows_the_cells_law_and_no_other",
+    ),
+    Statement(
+        4,
+        "Theorem 1, Eq. 1",
+        "KL cost = -sum of c ln f, the logarithm of the matching probability but for a constant",
+        "generalize:kl_cost",
+        _CELLS + "test_matching_probability_is_that_of_the_paper",
+    ),
+    Statement(
+        4,
+        "Theorem 2, Eq. 2",
+        "f = count / class size maximises the matching probability",
+        "generalize:log_matching_probability",
+        _CELLS + "test_kl_cost_falls_along_the_segment_and_is_least_at_the_optimum",
+    ),
+    Statement(
+        4,
+        "Theorem 3, corrected; Eq. 3",
+        "the cost falls along the segment from uniform to optimal (not: coordinate by coordinate)",
+        "generalize:cells_between",
+        _CELLS + "test_kl_cost_falls_along_the_segment_and_is_least_at_the_optimum",
+    ),
+    Statement(
+        4,
+        "Section IV.C",
+        "rules hold in a reconstruction with .68 and .68 (sets), .95 and .26 (distributions)",
+        "generalize:set_cells",
+        _CELLS + "test_rules_hold_with_the_probabilities_of_section_four",
+    ),
+    Statement(
+        4,
+        "Section VI, distance of rule sets",
+        "sum of |confidence - confidence|, a missing rule counting as the minimum confidence",
+        "estimate:rule_distance",
+        "tests/estimate/test_rules.py::test_distance_by_hand",
+    ),
+    Statement(
+        4,
+        "Least KL cost (ours)",
+        "cut after cut, the one that lowers the KL cost most, in any order of the rows",
+        "generalize:partition",
+        "tests/generalize/test_partition.py::test_the_kl_partition_costs_less_than_mondrian",
+    ),
+)
+
+PAPER_3 = (
+    Statement(
+        3,
+        "Eq. 1",
+        "P(y|x) = p [x=y] + (1-p) law(y), for any replacement law",
+        "theory:levels.transition",
+        _LEVELS + "test_every_version_is_uniform_perturbation",
+    ),
+    Statement(
+        3,
+        "Eqs 3 and 4",
+        "u and v, the chances of copying the version above and below",
+        "theory:levels.tail",
+        _LEVELS + "test_u_and_v_of_the_sheet",
+    ),
+    Statement(
+        3,
+        "Eq. 7 (corrected)",
+        "third case (1 - p_a/p_b)/s; as printed the cases do not sum to one",
+        "theory:levels.middle_law",
+        _LEVELS + "test_equation_7_needs_its_correction",
+    ),
+    Statement(
+        3,
+        "Lemma 1, Eqs 9 and 10",
+        "in descending order each version perturbs the one above with retention p_i/p_(i-1)",
+        "theory:levels.joint_law",
+        _LEVELS + "test_closed_form_multi_pert_and_process_agree_exactly",
+    ),
+    Statement(
+        3,
+        "Figure 3, multi-pert",
+        "the joint law for any order of requests is Lemma 1's",
+        "theory:levels.multi_pert_law",
+        _LEVELS + "test_closed_form_multi_pert_and_process_agree_exactly",
+    ),
+    Statement(
+        3,
+        "Figure 3, as run",
+        "the code's own coins, followed down every branch, give that law",
+        "mechanisms:RecordedLevels",
+        _HISTORY + "test_joint_law_of_the_code_for_three_recipients",
+    ),
+    Statement(
+        3,
+        "Theorem 1",
+        "a coalition's posterior is its best member's",
+        "theory:levels.coalition_posterior",
+        _LEVELS + "test_collusion_is_useless",
+    ),
+    Statement(
+        3,
+        "Theorem 2",
+        "every version by itself is uniform perturbation",
+        "theory:levels.multi_pert_law",
+        _LEVELS + "test_every_version_is_uniform_perturbation",
+    ),
+    Statement(
+        3,
+        "The process (extension)",
+        "V1 uniform below N, V(j+1) uniform below Vj: Lemma 1 exactly, with no history",
+        "theory:levels.process_law",
+        _LEVELS + "test_closed_form_multi_pert_and_process_agree_exactly",
+    ),
+    Statement(
+        3,
+        "The process, as run",
+        "every chain of events through the kernel, with its probability",
+        "mechanisms:AtLevel",
+        _PROCESS + "test_joint_law_by_driving_the_kernel_through_every_path",
+    ),
+    Statement(
+        3,
+        "Section 3, rho1-rho2",
+        "rho2 = e^eps rho1/(1+(e^eps-1) rho1), reached",
+        "theory:levels.posterior_bound",
+        _LEVELS + "test_no_predicate_grows_beyond_the_bounds",
+    ),
+    Statement(
+        3,
+        "Section 3, delta-growth",
+        "delta = (e^(eps/2)-1)/(e^(eps/2)+1), reached",
+        "theory:levels.growth_bound",
+        _LEVELS + "test_growth_bound_is_reached_and_not_below_the_formula",
+    ),
+    Statement(
+        3,
+        "Section 6, history (corrected)",
+        "an entry at p iff top or Y != y_l; one at the next lower issued level iff y_r != Y",
+        "mechanisms:History",
+        _HISTORY + "test_ten_thousand_interleavings_never_change_a_version",
+    ),
+    Statement(
+        3,
+        "Lemma 2, tightened",
+        "1 + ((s-1)/s) ln(p_max/p_min) entries",
+        "theory:levels.history_size",
+        _HISTORY + "test_size_of_the_history_is_as_lemma_2_says",
+    ),
+    Statement(
+        3,
+        "Appendix 2",
+        "reconstruction probabilities, together and independent",
+        "audit:collusion",
+        _COLLUSION + "test_posteriors_equal_the_exact_ones_row_by_row",
+    ),
+    Statement(
+        3,
+        "Dense channels (extension)",
+        "a chain of levels exists iff each step is stochastic",
+        "mechanisms:Ladder",
+        _LADDER + "test_collusion_is_useless_on_a_ladder",
+    ),
+)
+
+STATEMENTS: tuple[Statement, ...] = (*PAPER_1, *PAPER_2, *PAPER_3, *PAPER_4)
 
 
 def as_markdown() -> str:
