@@ -1,9 +1,10 @@
 """Generalisation: searches, partitions, measurements and rules, beside peers where they are installed.
 
-    python benchmarks/generalize.py [--adult FILE] [--hierarchies FOLDER] [--peers PYTHON] [--mlxtend PYTHON] [--large]
+    python benchmarks/generalize.py [--adult FILE] [--hierarchies FOLDER] [--peers PYTHON] [--mlxtend PYTHON]
+    python benchmarks/generalize.py --large
 
-`--peers` is the Python of an environment with pycanon and anonypy, `--mlxtend` that of one with mlxtend 0.25 or later
-(older ones are some hundred times slower, and pycanon's pins lead to one): each runs the same table in the same run.
+`--peers` is the Python of an environment with pycanon and anonypy, `--mlxtend` that of one with mlxtend 0.25 or
+later (older ones are some hundred times slower, and pycanon's pins lead to one): all run in one run on one table.
 Best of three for what is ours, one run for peers.
 """
 
@@ -217,7 +218,7 @@ def main() -> None:
     layout, columns = seeded.table(seeded.SURVEY_1200K[:8], 1_000_000)
     partitions("seeded 1M x 8", layout, columns, 10, 1)
     small = [layout.ladders[a].maps[min(1, layout.heights[a] - 1)][columns[a]].astype(np.uint8) for a in range(6)]
-    measurements("seeded 1M x 6", small, columns[7], given.peers, "ordered")  # pycanon takes numbers as ordered
+    measurements("seeded 1M x 6", small, columns[7], given.peers, "ordered")
 
 
 if __name__ == "__main__":
