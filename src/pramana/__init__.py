@@ -14,10 +14,13 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from pramana.audit import collude as collude
+    from pramana.audit import k_of_table as k_of_table
     from pramana.calibrate import Wanted as Wanted
     from pramana.calibrate import calibrate as calibrate
     from pramana.engines import LocalEngine as LocalEngine
     from pramana.errors import PramanaError as PramanaError
+    from pramana.ledger import Ledger as Ledger
     from pramana.mechanisms import Circumstances as Circumstances
     from pramana.mechanisms import Dense as Dense
     from pramana.mechanisms import Product as Product
@@ -26,7 +29,9 @@ if TYPE_CHECKING:
     from pramana.mechanisms import guarantees_of as guarantees_of
     from pramana.randomness import Key as Key
     from pramana.release import Bundle as Bundle
+    from pramana.release import create_levels as create_levels
     from pramana.release import crosstab as crosstab
+    from pramana.release import issue as issue
     from pramana.release import make_signing_key as make_signing_key
     from pramana.release import open_study as open_study
     from pramana.release import plan as plan
@@ -45,6 +50,7 @@ _ROOM_OF = {
     "Dense": "mechanisms",
     "Hierarchy": "schema",
     "Key": "randomness",
+    "Ledger": "ledger",
     "LocalEngine": "engines",
     "PramanaError": "errors",
     "Product": "mechanisms",
@@ -53,8 +59,12 @@ _ROOM_OF = {
     "Retention": "mechanisms",
     "Wanted": "calibrate",
     "calibrate": "calibrate",
+    "collude": "audit",
+    "create_levels": "release",
     "crosstab": "release",
     "guarantees_of": "mechanisms",
+    "issue": "release",
+    "k_of_table": "audit",
     "make_signing_key": "release",
     "open_study": "release",
     "plan": "release",

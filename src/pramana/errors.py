@@ -9,6 +9,8 @@
     │   ├── MatrixError             a transition matrix that is not one
     │   ├── UnreachableError        a guarantee that no parameter of the method reaches
     │   ├── BundleError             a bundle that cannot be read or must not be overwritten
+    │   ├── LedgerError             a ledger that cannot be read or written
+    │   ├── RefusedError            a release that would break what was promised
     │   └── MissingExtraError       an optional dependency that is not installed
     └── CheckError              exit 1: everything could be read, and a check said no
 
@@ -70,6 +72,14 @@ class UnreachableError(InputError):
 
 class BundleError(InputError):
     """A bundle cannot be read, or would overwrite something."""
+
+
+class LedgerError(InputError):
+    """A ledger cannot be opened, read or written."""
+
+
+class RefusedError(InputError):
+    """A release would break what was promised, and the ledger refuses it."""
 
 
 class MissingExtraError(InputError):

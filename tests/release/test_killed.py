@@ -67,7 +67,7 @@ def test_two_at_once_exactly_one_wins(desk: Path) -> None:
     ends = [(*process.communicate(timeout=60), process.returncode) for process in both]
     assert sorted(code for *_, code in ends) == [0, 2]
     loser = next(error for _, error, code in ends if code == 2)
-    assert loser.count("\n") == 1 and "must not exist yet" in loser
+    assert "must not exist yet" in loser.splitlines()[-1]  # progress may stand before it on a busy machine
     assert verify(desk / "out", source=desk / "people.csv", key=desk / "out.key").valid
     assert not list(desk.glob(".out*"))
 

@@ -1,1 +1,25 @@
-"""audit"""
+"""Attacks that are run, not argued."""
+
+from pramana.audit.anonymity import k_of_table
+from pramana.audit.collusion import (
+    Cells,
+    Collusion,
+    Seen,
+    alone_posterior,
+    collude,
+    collusion,
+    independent_posteriors,
+    independent_versions,
+)
+
+__all__ = [
+    "Cells",
+    "Collusion",
+    "Seen",
+    "alone_posterior",
+    "collude",
+    "collusion",
+    "independent_posteriors",
+    "independent_versions",
+    "k_of_table",
+]

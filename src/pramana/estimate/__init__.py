@@ -20,6 +20,15 @@ from pramana.estimate.inversion import (
 )
 from pramana.estimate.law import Law, law_of
 from pramana.estimate.likelihood import Fit, fit, profile_interval
+from pramana.estimate.rules import (
+    MIN_CONFIDENCE,
+    Rule,
+    RuleSet,
+    association_rules,
+    class_rules,
+    rule_distance,
+    tree_accuracy,
+)
 from pramana.estimate.study import Comparison, Crosstab, Measure, Study
 from pramana.estimate.table import PublishedTable, check_memory, tabulate
 
@@ -40,6 +49,7 @@ def __getattr__(name: str) -> Any:
 
 __all__ = [
     "DEFAULT_CONFIDENCE",
+    "MIN_CONFIDENCE",
     "MISSING",
     "Axis",
     "Comparison",
@@ -53,9 +63,13 @@ __all__ = [
     "RandomisedLogisticRegression",
     "RandomisedNaiveBayes",
     "RandomisedTreeClassifier",
+    "Rule",
+    "RuleSet",
     "Selection",
     "Study",
+    "association_rules",
     "check_memory",
+    "class_rules",
     "covariance",
     "expected_l1",
     "fit",
@@ -64,6 +78,8 @@ __all__ = [
     "law_of",
     "linear",
     "profile_interval",
+    "rule_distance",
     "tabulate",
     "to_simplex",
+    "tree_accuracy",
 ]

@@ -3,6 +3,7 @@
 from pramana.mechanisms.channel import Channel, Dense, Retention, channel_from_json, integers_of
 from pramana.mechanisms.exchange import Exchange, Group
 from pramana.mechanisms.guarantees import DEFAULT_DELTA, Circumstances, guarantees_of, k_of
+from pramana.mechanisms.history import History, RecordedLevels
 from pramana.mechanisms.invariant import (
     Block,
     BlockInvariant,
@@ -14,7 +15,11 @@ from pramana.mechanisms.invariant import (
     sinkhorn,
     two_stage,
 )
+from pramana.mechanisms.ladder import Ladder
+from pramana.mechanisms.level_guarantees import level_guarantees
+from pramana.mechanisms.levels import AtLevel, KeyedLevels, LevelDesign, LevelSource
 from pramana.mechanisms.matching import MatchRisk, largest_risk, largest_risks, match_risk
+from pramana.mechanisms.replacement import Replacement, Uniform, Weighted
 from pramana.mechanisms.table import (
     Mechanism,
     Product,
@@ -25,6 +30,7 @@ from pramana.mechanisms.table import (
 
 __all__ = [
     "DEFAULT_DELTA",
+    "AtLevel",
     "Block",
     "BlockInvariant",
     "Channel",
@@ -32,11 +38,20 @@ __all__ = [
     "Dense",
     "Exchange",
     "Group",
+    "History",
+    "KeyedLevels",
+    "Ladder",
+    "LevelDesign",
+    "LevelSource",
     "MatchRisk",
     "Mechanism",
     "Product",
     "RecordRetention",
+    "RecordedLevels",
+    "Replacement",
     "Retention",
+    "Uniform",
+    "Weighted",
     "channel_from_json",
     "digest_of",
     "drawn_diagonals",
@@ -48,6 +63,7 @@ __all__ = [
     "k_of",
     "largest_risk",
     "largest_risks",
+    "level_guarantees",
     "match_risk",
     "mechanism_from_json",
     "realised",

@@ -1,6 +1,6 @@
 """Keyed streams, exact integer samplers, keyed shuffles."""
 
-from pramana.randomness.key import KEY_BYTES, Key, Stream, write_new
+from pramana.randomness.key import KEY_BYTES, Key, Stream, fresh_words, write_new
 from pramana.randomness.samplers import (
     ONE,
     Codes,
@@ -25,6 +25,7 @@ __all__ = [
     "code_dtype",
     "counted",
     "draw_from_table",
+    "fresh_words",
     "gather",
     "gathered",
     "retain",

@@ -26,6 +26,11 @@ _BLOCK = 16
 _ZEROS = memoryview(bytes(1 << 19))
 
 
+def fresh_words(count: int) -> NDArray[np.uint64]:
+    """Words from the operating system's entropy, used once and kept nowhere."""
+    return np.frombuffer(os.urandom(8 * count), np.uint64)
+
+
 @dataclass(frozen=True)
 class Stream:
     """A seekable sequence of uniform 64-bit words."""
@@ -45,6 +50,15 @@ class Stream:
         out = np.empty((count, 2), np.uint64)
         self._keystream(first * _BLOCK, out.reshape(-1).view(np.uint8))
         return out
+
+    def blocks_at(self, high: int | NDArray[np.uint64], low: NDArray[np.uint64]) -> NDArray[np.uint64]:
+        """The blocks at places high * 2^64 + low, in any order: what `blocks` gives at each, two words a row."""
+        places = np.empty((len(low), 2), ">u8")
+        places[:, 0], places[:, 1] = high, low
+        out = np.empty((len(low) + 1, 2), np.uint64)  # the library wants room for one block more
+        encryptor = Cipher(algorithms.AES(self.subkey), modes.ECB()).encryptor()
+        encryptor.update_into(places.reshape(-1).view(np.uint8).data, out.reshape(-1).view(np.uint8).data)
+        return out[:-1]
 
     def _keystream(self, offset: int, out: NDArray[np.uint8]) -> None:
         block, skip = divmod(offset, _BLOCK)

@@ -3,6 +3,9 @@
 from pramana.release.analysis import crosstab, open_study
 from pramana.release.bundle import Bundle
 from pramana.release.certificate import Certificate, make_signing_key
+from pramana.release.generalized_read import PublishedCells
+from pramana.release.issuing import Created, Issued, create_levels, issue, issued_versions
+from pramana.release.levels import LevelPlan
 from pramana.release.matrix_file import read_matrix
 from pramana.release.method import Method, Plan, Published
 from pramana.release.planning import Outlook, plan
@@ -17,14 +20,21 @@ __all__ = [
     "Bundle",
     "Certificate",
     "Check",
+    "Created",
+    "Issued",
+    "LevelPlan",
     "Method",
     "Outlook",
     "Plan",
     "Published",
+    "PublishedCells",
     "RandomisedPlan",
     "Released",
     "Verification",
+    "create_levels",
     "crosstab",
+    "issue",
+    "issued_versions",
     "make_signing_key",
     "method_of",
     "open_study",

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from pramana.errors import BundleError
 from pramana.estimate import DEFAULT_CONFIDENCE, Axis, Crosstab, Study
-from pramana.mechanisms import Exchange, Mechanism, Product, RecordRetention
+from pramana.mechanisms import AtLevel, Exchange, Mechanism, Product, RecordRetention
 from pramana.randomness import code_dtype
 from pramana.release.bundle import Bundle
 from pramana.release.publish import method_of
@@ -67,6 +67,8 @@ def crosstab(
 def _mechanism(bundle: Bundle) -> Mechanism:
     plan = method_of(bundle.certificate.method).plan_from(bundle.certificate)
     mechanism: Any = getattr(plan, "mechanism", None)
+    if isinstance(mechanism, AtLevel):
+        mechanism = mechanism.as_single()
     if not isinstance(mechanism, Product | RecordRetention | Exchange):
         raise BundleError(
             "Tables can be reconstructed from randomised releases",

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
 from pramana import __version__
 from pramana.engines import LocalEngine, Progress, no_progress
 from pramana.errors import RecipeError
@@ -14,7 +16,9 @@ from pramana.randomness import Key
 from pramana.release.certificate import Certificate, read_signing_key
 from pramana.release.contents import Materials, page_of
 from pramana.release.folder import check_new, sweep, whole_folder
+from pramana.release.generalized import GeneralizeMethod
 from pramana.release.invariant import InvariantMethod
+from pramana.release.levels import LevelMethod
 from pramana.release.method import Method, Plan, Published
 from pramana.release.randomised import MatrixMethod, RetentionMethod
 from pramana.report import html_of
@@ -24,7 +28,9 @@ from pramana.sources import FILE_NAMES, Source, write_table
 METHODS: dict[str, Method] = {
     "retention": RetentionMethod(),
     "matrix": MatrixMethod(),
+    "levels": LevelMethod(),
     "invariant": InvariantMethod(),
+    "generalize": GeneralizeMethod(),
 }
 
 
@@ -84,12 +90,27 @@ def release(
     plan = method.plan(recipe, table)
     published = plan.run(table, secret, LocalEngine(threads), progress, show_values)
     progress("writing", 0, 1)
-    with whole_folder(out, secret, key_file) as folder:
-        certificate = _write(folder, recipe, source, plan, published, secret)
+    certificate = write_bundle(out, recipe, source, plan, published, secret, signing, key_file)
+    return Released(out, certificate, key_file)
+
+
+def write_bundle(
+    out: Path,
+    recipe: Recipe,
+    source: Source,
+    plan: Plan,
+    published: Published,
+    key: Key,
+    signing: Ed25519PrivateKey | None,
+    key_file: Path | None = None,
+) -> Certificate:
+    """The bundle in its folder, whole or not at all, and with it the new key, if there is one to keep."""
+    with whole_folder(out, key, key_file) as folder:
+        certificate = _write(folder, recipe, source, plan, published, key)
         if signing is not None:
             certificate = certificate.signed(signing)
         (folder / "certificate.json").write_text(certificate.text(), "utf-8")
-    return Released(out, certificate, key_file)
+    return certificate
 
 
 def _key_for(out: Path, key: Key | str | Path | None, seed: int | None) -> tuple[Key, Path | None]:

@@ -72,6 +72,12 @@ class RandomisedPlan:
     def warnings(self, seeded: bool) -> tuple[str, ...]:
         return tuple(_warnings(self, seeded))
 
+    def draw(
+        self, codes: Mapping[str, Codes], key: Key, engine: LocalEngine, progress: Progress
+    ) -> dict[str, Codes]:
+        """The published codes in source order."""
+        return engine.publish(self.mechanism, key, self.context, codes, progress=progress)
+
     def run(
         self, table: Table, key: Key, engine: LocalEngine, progress: Progress, show: bool = False
     ) -> Published:
@@ -87,7 +93,7 @@ class RandomisedPlan:
                 codes[a.name] = column
             raw = {a.name: raw_column(table.column(a.name), None) for a in self.attributes if a.raw}
             commitment = pool.submit(commitment_to, {**codes, **raw}, key)
-            drawn = engine.publish(self.mechanism, key, self.context, codes, progress=progress)
+            drawn = self.draw(codes, key, engine, progress)
             if order is not None:
                 drawn = engine.reorder(drawn, order.result())
                 places = pa.array(order.result()) if raw else None
@@ -185,7 +191,7 @@ class RetentionMethod:
         coded = {a.name: a.coded.size for a in certificate.attributes if not a.raw}
         if coded != mechanism.sizes:
             raise BundleError("The law of a certificate must fit its domains", "other sizes")
-        circumstances = _conditions(
+        circumstances = conditions(
             certificate.attributes, certificate.records, certificate.shuffled, delta, candidates
         )
         return RandomisedPlan(
@@ -240,10 +246,10 @@ def _circumstances(recipe: Recipe, attributes: tuple[Attribute, ...], table: Tab
     records = table.records if table is not None else recipe.records or 0
     if recipe.candidates is not None and recipe.candidates < records:
         raise RecipeError(f"candidates must be at least the {records} records", str(recipe.candidates))
-    return _conditions(attributes, records, recipe.shuffle, delta, recipe.candidates)
+    return conditions(attributes, records, recipe.shuffle, delta, recipe.candidates)
 
 
-def _conditions(
+def conditions(
     attributes: tuple[Attribute, ...], records: int, shuffled: bool, delta: float, candidates: int | None
 ) -> Circumstances:
     coded = [a for a in attributes if a.domain is not None]

@@ -32,9 +32,12 @@ def is_randomised(attribute: AttributeRecipe) -> bool:
     return attribute.randomise
 
 
-def resolve(attribute: AttributeRecipe, table: Table | None) -> Attribute:
-    """The attribute with its domain; `table` is None where an individual randomises one record."""
-    if not is_randomised(attribute):
+def resolve(attribute: AttributeRecipe, table: Table | None, randomised: bool | None = None) -> Attribute:
+    """The attribute with its domain; `table` is None where an individual randomises one record.
+
+    `randomised` says whether it is, for methods that choose otherwise than by `is_randomised`.
+    """
+    if not (is_randomised(attribute) if randomised is None else randomised):
         return Attribute(attribute.name, attribute.role, None)
     domain = _stated_domain(attribute, table)
     if attribute.missing == "category" and not domain.missing:

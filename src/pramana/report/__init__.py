@@ -1,5 +1,6 @@
 """Pictures and the one-file HTML; computes nothing."""
 
+from pramana.report.coalition import coalition_picture
 from pramana.report.figures import Panel, Picture, Series, markdown_of, svg_of, write_figure, write_table
 from pramana.report.page import (
     GENERATOR,
@@ -29,6 +30,7 @@ __all__ = [
     "Section",
     "Series",
     "Text",
+    "coalition_picture",
     "html_of",
     "markdown_of",
     "svg_of",

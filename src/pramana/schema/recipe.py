@@ -25,10 +25,10 @@ METHOD_KEYS: dict[str, set[str]] = {
     "retention": set(),
     "matrix": set(),
     "invariant": {"xi", "matrix", "kind", "strata", "together", "rule", "unreached", "diagonal", "alpha"},
-    "levels": {"replacement", "together", "people", "allowances", "total_epsilon"},
+    "levels": {"together", "history", "people", "allowances", "total_epsilon"},
     "generalize": {
         "algorithm", "cells", "suppression", "measure", "weights", "l", "l_kind", "t", "t_distance", "c",
-        "intermediate", "population",
+        "intermediate", "population", "solution",
     },
     "presence": {
         "algorithm", "cells", "public", "present", "mode", "noise_epsilon", "quantum", "suppression", "measure",

@@ -135,3 +135,111 @@ class EveryCountBound(Guarantee):
             f"Whoever knows a person's true category, sees every published count and guesses as well as can be "
             f"finds that person's record with a chance of at most {self.xi:.6g}{usual}."
         )
+
+
+@dataclass(frozen=True)
+class KAnonymity(Guarantee):
+    """Every record of this table shows the same quasi-identifiers as at least k - 1 others."""
+
+    notion: ClassVar[str] = "k-anonymity"
+    k: int = field(kw_only=True)
+
+    @property
+    def value(self) -> int:
+        return self.k
+
+    def in_words(self) -> str:
+        return (
+            f"Every record of this table shows the same quasi-identifiers as at least {self.k - 1} others. This "
+            "says nothing of what an intruder learns from the other columns, and nothing of other tables."
+        )
+
+
+@dataclass(frozen=True)
+class LDiversity(Guarantee):
+    """Every class of this table has enough different sensitive values; `kind` says how that is counted."""
+
+    notion: ClassVar[str] = "l-diversity"
+    attribute: str = field(kw_only=True)
+    kind: str = field(kw_only=True)
+    l: float = field(kw_only=True)  # noqa: E741 - the notion's own name
+    c: float | None = field(default=None, kw_only=True)
+
+    @property
+    def value(self) -> dict[str, Any]:
+        found: dict[str, Any] = {"attribute": self.attribute, "kind": self.kind, "l": self.l}
+        return found if self.c is None else {**found, "c": self.c}
+
+    def in_words(self) -> str:
+        return f"Among records that look alike, {self.attribute} is {self.kind} {self.l:g}-diverse."
+
+
+@dataclass(frozen=True)
+class TCloseness(Guarantee):
+    """In every class of this table a sensitive attribute is distributed nearly as in the whole table."""
+
+    notion: ClassVar[str] = "t-closeness"
+    attribute: str = field(kw_only=True)
+    distance: str = field(kw_only=True)
+    t: float = field(kw_only=True)
+
+    @property
+    def value(self) -> dict[str, Any]:
+        return {"attribute": self.attribute, "distance": self.distance, "t": self.t}
+
+    def in_words(self) -> str:
+        return (
+            f"Among records that look alike, {self.attribute} is distributed as in the whole table, up to a "
+            f"distance ({self.distance}) of {self.t:g}."
+        )
+
+
+@dataclass(frozen=True)
+class PosteriorBound(Guarantee):
+    """rho1-rho2 privacy: pairs (prior below rho1, posterior below rho2), each also read backwards."""
+
+    notion: ClassVar[str] = "rho1-rho2-privacy"
+    pairs: tuple[tuple[float, float], ...] = field(kw_only=True)
+
+    @property
+    def value(self) -> list[dict[str, float]]:
+        return [{"rho1": prior, "rho2": posterior} for prior, posterior in self.pairs]
+
+    def in_words(self) -> str:
+        said = ", ".join(f"below {prior:g} stays below {posterior:.6g}" for prior, posterior in self.pairs)
+        return f"A belief about a person's perturbed values that was {said}, whatever is published of them."
+
+
+@dataclass(frozen=True)
+class GrowthBound(Guarantee):
+    """delta-growth: no belief grows by more than delta."""
+
+    notion: ClassVar[str] = "delta-growth"
+    delta: float = field(kw_only=True)
+
+    @property
+    def value(self) -> float:
+        return self.delta
+
+    def in_words(self) -> str:
+        return (
+            f"No belief about a person's perturbed values grows by more than {self.delta:.6g} through the release."
+        )
+
+
+@dataclass(frozen=True)
+class CollusionBound(Guarantee):
+    """Whoever holds versions at this level or below learns together what this version alone tells."""
+
+    notion: ClassVar[str] = "collusion"
+    level: str = field(kw_only=True)
+
+    @property
+    def value(self) -> str:
+        return self.level
+
+    def in_words(self) -> str:
+        return (
+            f"Any number of recipients of this table at level {self.level} or below who put their versions "
+            f"together learn exactly what a version at level {self.level} tells by itself."
+        )

@@ -29,6 +29,11 @@ PAPERS = {
 _PK = "tests/theory/test_pk.py::"
 _INVERSION = "tests/estimate/test_inversion.py::"
 _SHUFFLING = "tests/theory/test_shuffling.py::"
+_LEVELS = "tests/theory/test_levels_theory.py::"
+_PROCESS = "tests/mechanisms/test_level_process.py::"
+_HISTORY = "tests/mechanisms/test_level_history.py::"
+_LADDER = "tests/mechanisms/test_level_ladder.py::"
+_COLLUSION = "tests/audit/test_collusion.py::"
 
 PAPER_1 = (
     Statement(
@@ -44,6 +49,13 @@ PAPER_1 = (
         "the largest ratio within a column; a zero beside a positive entry makes it infinite",
         "theory:pk.likelihood_ratio_of_matrix",
         _PK + "test_dense_matrix_of_the_sheet",
+    ),
+    Statement(
+        1,
+        "Theorem 2, Corollary 3",
+        "for a deterministic method Pk-anonymity is k-anonymity",
+        "audit:k_of_table",
+        "tests/audit/test_anonymity.py::test_theorem_2_by_brute_force",
     ),
     Statement(
         1,
@@ -152,7 +164,315 @@ PAPER_1 = (
     ),
 )
 
-STATEMENTS: tuple[Statement, ...] = (*PAPER_1,)
+_IDENTIFICATION = "tests/theory/test_identification.py::"
+
+PAPER_2 = (
+    Statement(
+        2,
+        "Eq. 3, corrected",
+        "inverse-frequency blocks; rows are the true value, invariance is P^T T = T",
+        "mechanisms:inverse_frequency",
+        "tests/mechanisms/test_invariant.py::test_the_papers_matrix",
+    ),
+    Statement(
+        2,
+        "Invariance in integers (extension)",
+        "flows in multiples of lcm(T_i, T_j) keep P^T T = T exactly",
+        "mechanisms:realised",
+        "tests/mechanisms/test_invariant.py::test_blocks_keep_the_frequencies_exactly_at_any_theta",
+    ),
+    Statement(
+        2,
+        "Eq. 10",
+        "R1(a,t) = (1/a)(1 + Sigma_a/(beta_1 Sigma_{a-1}))^-1, by Poisson-binomial ratios",
+        "theory:identification.risks",
+        _IDENTIFICATION + "test_every_risk_by_brute_force",
+    ),
+    Statement(
+        2,
+        "Theorem 3.1",
+        "with beta_1 >= beta_j the largest R1(a,t) is R1(1,t)",
+        "theory:identification.largest_risk",
+        _IDENTIFICATION + "test_largest_risk_is_a_fraction_where_the_theorem_holds",
+    ),
+    Statement(
+        2,
+        "Theorem 3.1, any chances (extension)",
+        "R1(a,t) <= [1 + sum T*_i min(1, beta_i/beta_1)]^-1 for every a",
+        "theory:identification.bound_over_counts",
+        _IDENTIFICATION + "test_largest_risk_and_its_bound_are_never_too_small",
+    ),
+    Statement(
+        2,
+        "Eq. 11",
+        "R1(1,t) <= psi(T1, theta)",
+        "theory:identification.risk_of_one",
+        _IDENTIFICATION + "test_risks_of_the_sheet",
+    ),
+    Statement(
+        2,
+        "Lemma 3.2",
+        "theta* with psi(T1, theta*) = xi, in closed form",
+        "theory:identification.theta_for_xi",
+        _IDENTIFICATION + "test_theta_and_size_of_the_sheet",
+    ),
+    Statement(
+        2,
+        "Table 1, corrected",
+        "block size max(2, ceil(T1/(T1-theta*))); the printed floor breaks the bound",
+        "theory:identification.block_size",
+        _IDENTIFICATION + "test_table_1",
+    ),
+    Statement(
+        2,
+        "Block size, exact condition",
+        "k1 - 1 >= theta T1/((T1-theta) min T_j)",
+        "theory:identification.minimal_block_size",
+        _IDENTIFICATION + "test_minimal_size_is_the_exact_condition",
+    ),
+    Statement(
+        2,
+        "Pairs (extension)",
+        "a partner of at least 1/xi records is enough in a block of two",
+        "theory:identification.theta_for_pair",
+        _IDENTIFICATION + "test_a_partner_of_one_over_xi_records_is_always_enough",
+    ),
+    Statement(
+        2,
+        "Section 4",
+        "overall chance of a correct match, alpha_1 E[1/(1+X)]",
+        "theory:identification.overall_match",
+        _IDENTIFICATION + "test_overall_match_by_brute_force",
+    ),
+    Statement(
+        2,
+        "Section 4",
+        "expected squared error of each published frequency",
+        "theory:identification.squared_errors",
+        _IDENTIFICATION + "test_squared_errors_by_brute_force",
+    ),
+    Statement(
+        2,
+        "Every count (extension)",
+        "1/(1 + sum_i T'_i min_l p_l p_ig/(p_g p_il)) bounds a match for who sees all of S",
+        "theory:every_count.bounded_risk",
+        "tests/theory/test_every_count.py::test_against_enumeration_of_records",
+    ),
+    Statement(
+        2,
+        "Every count, at an outcome (extension)",
+        "P(S = T+d) as one polynomial where movers share one law",
+        "theory:outcome_search.chances_at",
+        "tests/theory/test_outcome_search.py::test_chances_of_every_outcome",
+    ),
+    Statement(
+        2,
+        "Choosing blocks",
+        "exact risk <= xi with the least expected error; else the best reached",
+        "calibrate:plan_blocks",
+        "tests/calibrate/test_blocks.py::test_a_thousand_random_tables_never_exceed_the_claimed_xi",
+    ),
+    Statement(
+        2,
+        "Sinkhorn-invariant matrices (extension)",
+        "retention scaled to margins (T, T): the same k, frequencies kept",
+        "mechanisms:sinkhorn",
+        "tests/mechanisms/test_invariant.py::test_sinkhorn_has_the_k_of_retention",
+    ),
+)
+
+_CELLS = "tests/generalize/test_cells.py::"
+_LATTICE = "tests/generalize/test_lattice.py::"
+
+PAPER_4 = (
+    Statement(
+        4,
+        "Definition 1",
+        "k-anonymity: every combination of quasi-identifiers appears at least k times",
+        "generalize:k_anonymity",
+        "tests/generalize/test_anonymity.py::test_measures_are_those_of_plain_counting",
+    ),
+    Statement(
+        4,
+        "Incognito, optimal full-domain generalisation",
+        "failing spreads to specialisations, holding to generalisations; the cheapest node that holds",
+        "generalize:search",
+        _LATTICE + "test_the_optimum_is_the_exhaustive_one",
+    ),
+    Statement(
+        4,
+        "Definition 6, Table V",
+        "a cell is a distribution over the leaves; labels, intervals and sets are uniform ones",
+        "generalize:pdf_cells",
+        _CELLS + "test_the_cells_of_tables_two_and_five",
+    ),
+    Statement(
+        4,
+        "Definition 7",
+        "reconstruction: each cell is replaced by a value drawn from its distribution",
+        "generalize:reconstructed",
+        _CELLS + "test_reconstruction_follows_the_cells_law_and_no_other",
+    ),
+    Statement(
+        4,
+        "Theorem 1, Eq. 1",
+        "KL cost = -sum of c ln f, the logarithm of the matching probability but for a constant",
+        "generalize:kl_cost",
+        _CELLS + "test_matching_probability_is_that_of_the_paper",
+    ),
+    Statement(
+        4,
+        "Theorem 2, Eq. 2",
+        "f = count / class size maximises the matching probability",
+        "generalize:log_matching_probability",
+        _CELLS + "test_kl_cost_falls_along_the_segment_and_is_least_at_the_optimum",
+    ),
+    Statement(
+        4,
+        "Theorem 3, corrected; Eq. 3",
+        "the cost falls along the segment from uniform to optimal (not: coordinate by coordinate)",
+        "generalize:cells_between",
+        _CELLS + "test_kl_cost_falls_along_the_segment_and_is_least_at_the_optimum",
+    ),
+    Statement(
+        4,
+        "Section IV.C",
+        "rules hold in a reconstruction with .68 and .68 (sets), .95 and .26 (distributions)",
+        "generalize:set_cells",
+        _CELLS + "test_rules_hold_with_the_probabilities_of_section_four",
+    ),
+    Statement(
+        4,
+        "Section VI, distance of rule sets",
+        "sum of |confidence - confidence|, a missing rule counting as the minimum confidence",
+        "estimate:rule_distance",
+        "tests/estimate/test_rules.py::test_distance_by_hand",
+    ),
+    Statement(
+        4,
+        "Least KL cost (ours)",
+        "cut after cut, the one that lowers the KL cost most, in any order of the rows",
+        "generalize:partition",
+        "tests/generalize/test_partition.py::test_the_kl_partition_costs_less_than_mondrian",
+    ),
+)
+
+PAPER_3 = (
+    Statement(
+        3,
+        "Eq. 1",
+        "P(y|x) = p [x=y] + (1-p) law(y), for any replacement law",
+        "theory:levels.transition",
+        _LEVELS + "test_every_version_is_uniform_perturbation",
+    ),
+    Statement(
+        3,
+        "Eqs 3 and 4",
+        "u and v, the chances of copying the version above and below",
+        "theory:levels.tail",
+        _LEVELS + "test_u_and_v_of_the_sheet",
+    ),
+    Statement(
+        3,
+        "Eq. 7 (corrected)",
+        "third case (1 - p_a/p_b)/s; as printed the cases do not sum to one",
+        "theory:levels.middle_law",
+        _LEVELS + "test_equation_7_needs_its_correction",
+    ),
+    Statement(
+        3,
+        "Lemma 1, Eqs 9 and 10",
+        "in descending order each version perturbs the one above with retention p_i/p_(i-1)",
+        "theory:levels.joint_law",
+        _LEVELS + "test_closed_form_multi_pert_and_process_agree_exactly",
+    ),
+    Statement(
+        3,
+        "Figure 3, multi-pert",
+        "the joint law for any order of requests is Lemma 1's",
+        "theory:levels.multi_pert_law",
+        _LEVELS + "test_closed_form_multi_pert_and_process_agree_exactly",
+    ),
+    Statement(
+        3,
+        "Figure 3, as run",
+        "the code's own coins, followed down every branch, give that law",
+        "mechanisms:RecordedLevels",
+        _HISTORY + "test_joint_law_of_the_code_for_three_recipients",
+    ),
+    Statement(
+        3,
+        "Theorem 1",
+        "a coalition's posterior is its best member's",
+        "theory:levels.coalition_posterior",
+        _LEVELS + "test_collusion_is_useless",
+    ),
+    Statement(
+        3,
+        "Theorem 2",
+        "every version by itself is uniform perturbation",
+        "theory:levels.multi_pert_law",
+        _LEVELS + "test_every_version_is_uniform_perturbation",
+    ),
+    Statement(
+        3,
+        "The process (extension)",
+        "V1 uniform below N, V(j+1) uniform below Vj: Lemma 1 exactly, with no history",
+        "theory:levels.process_law",
+        _LEVELS + "test_closed_form_multi_pert_and_process_agree_exactly",
+    ),
+    Statement(
+        3,
+        "The process, as run",
+        "every chain of events through the kernel, with its probability",
+        "mechanisms:AtLevel",
+        _PROCESS + "test_joint_law_by_driving_the_kernel_through_every_path",
+    ),
+    Statement(
+        3,
+        "Section 3, rho1-rho2",
+        "rho2 = e^eps rho1/(1+(e^eps-1) rho1), reached",
+        "theory:levels.posterior_bound",
+        _LEVELS + "test_no_predicate_grows_beyond_the_bounds",
+    ),
+    Statement(
+        3,
+        "Section 3, delta-growth",
+        "delta = (e^(eps/2)-1)/(e^(eps/2)+1), reached",
+        "theory:levels.growth_bound",
+        _LEVELS + "test_growth_bound_is_reached_and_not_below_the_formula",
+    ),
+    Statement(
+        3,
+        "Section 6, history (corrected)",
+        "an entry at p iff top or Y != y_l; one at the next lower issued level iff y_r != Y",
+        "mechanisms:History",
+        _HISTORY + "test_ten_thousand_interleavings_never_change_a_version",
+    ),
+    Statement(
+        3,
+        "Lemma 2, tightened",
+        "1 + ((s-1)/s) ln(p_max/p_min) entries",
+        "theory:levels.history_size",
+        _HISTORY + "test_size_of_the_history_is_as_lemma_2_says",
+    ),
+    Statement(
+        3,
+        "Appendix 2",
+        "reconstruction probabilities, together and independent",
+        "audit:collusion",
+        _COLLUSION + "test_posteriors_equal_the_exact_ones_row_by_row",
+    ),
+    Statement(
+        3,
+        "Dense channels (extension)",
+        "a chain of levels exists iff each step is stochastic",
+        "mechanisms:Ladder",
+        _LADDER + "test_collusion_is_useless_on_a_ladder",
+    ),
+)
+
+STATEMENTS: tuple[Statement, ...] = (*PAPER_1, *PAPER_2, *PAPER_3, *PAPER_4)
 
 
 def as_markdown() -> str:

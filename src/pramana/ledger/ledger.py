@@ -1,0 +1,330 @@
+"""The ledger: who received what, at which level. It is asked before a release is made, and told after.
+
+A release is reserved, made, then committed. A run that is killed between the two leaves a reservation that
+counts like a release (the bundle may have left the house) and that the same request takes up again.
+"""
+
+from __future__ import annotations
+
+import getpass
+import json
+import os
+import secrets
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pramana.errors import LedgerError, RefusedError
+from pramana.ledger.entry import (
+    ABANDONED,
+    ALLOWED,
+    COMMITTED,
+    DATASET,
+    LIMITED,
+    REPEATED,
+    RESERVED,
+    Entry,
+)
+from pramana.ledger.state import DONE, OPEN, Dataset, Release, State, unbroken
+from pramana.ledger.store import Store, append, entries
+from pramana.theory import Level, rounding
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
+
+_SETTINGS = (DATASET, ALLOWED, LIMITED)  # few, and what most rules are about
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def whoami() -> str:
+    """Who is asking, where nobody says so."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return f"user {os.getuid()}"
+
+
+@dataclass(frozen=True)
+class Request:
+    """Someone wants a version: of what, for whom, at which level, and from which table under which key."""
+
+    dataset: str
+    recipient: str
+    level: Level
+    source: str
+    key: str
+    design: str
+    ratio: Fraction | None
+    who: str = field(default_factory=whoami)
+
+    def __post_init__(self) -> None:
+        for what, text in (("recipient", self.recipient), ("dataset", self.dataset)):
+            if not text.strip() or len(text) > 200 or not text.isprintable():
+                raise LedgerError(f"The name of a {what} must be 1 to 200 printable characters", repr(text)[:80])
+
+
+@dataclass(frozen=True)
+class Ledger:
+    """An opened ledger; every method is one transaction."""
+
+    store: Store
+    now: Callable[[], str] = _now
+
+    @classmethod
+    def open(cls, place: str | Path) -> Ledger:
+        return cls(Store.open(place))
+
+    @classmethod
+    def create(cls, place: str | Path) -> Ledger:
+        """Open a ledger, making it if there is none."""
+        return cls(Store.open(place, create=True))
+
+    def close(self) -> None:
+        self.store.close()
+
+    # ------------------------------------------------------------ reading
+
+    def entries(self) -> list[Entry]:
+        with self.store.reading() as connection:
+            return entries(connection)
+
+    def state(self) -> State:
+        return State.of(self.entries())
+
+    def dataset(self, name: str | None = None) -> Dataset:
+        """The dataset of that name, or the only one."""
+        with self.store.reading() as connection:
+            known = State.of(entries(connection, _SETTINGS)).datasets
+        if name is None:
+            if len(known) != 1:
+                raise LedgerError(
+                    "The dataset must be named where a ledger has several", ", ".join(known) or "none"
+                )
+            return next(iter(known.values()))
+        if name not in known:
+            raise LedgerError("The dataset must be in the ledger", repr(name), f"It has: {', '.join(known)}.")
+        return known[name]
+
+    def releases(self, dataset: str | None = None) -> list[Release]:
+        return [r for r in self.state().releases.values() if dataset in (None, r.dataset)]
+
+    def held(self, dataset: str, recipient: str, level: Level) -> Release | None:
+        """What a recipient has, or is about to get, at a level."""
+        with self.store.reading() as connection:
+            return _held(
+                State.of(entries(connection, (), None, (recipient, str(level)))), dataset, recipient, level
+            )
+
+    def is_unbroken(self) -> bool:
+        return unbroken(self.entries())
+
+    def lines(self) -> Iterator[str]:
+        """Every entry as one line of JSON."""
+        for entry in self.entries():
+            yield json.dumps(entry.to_json(), sort_keys=True, ensure_ascii=False, allow_nan=False)
+
+    # ------------------------------------------------------------ writing
+
+    def add_dataset(self, dataset: Dataset, who: str, independent: bool = False) -> tuple[str, ...]:
+        """Register a table under its key, with warnings.
+
+        The same table, or another about the same people's same values, released again under another key would
+        be an independent second release, whose recipients can collude to their profit: refused, unless the
+        holder says that it is meant.
+        """
+        with self.store.writing() as connection:
+            state = State.of(entries(connection, _SETTINGS))
+            if dataset.name in state.datasets:
+                raise RefusedError("A dataset must be registered once", f"{dataset.name!r} again")
+            again = [d.name for d in state.datasets.values() if d.source == dataset.source]
+            if again and not independent:
+                raise RefusedError(
+                    "A table must be released under one key",
+                    f"the table of {again[0]!r} under another",
+                    "Recipients of independent releases learn more together than the best of them alone. "
+                    f"Issue from {again[0]!r}, or say --independent.",
+                )
+            reused = [d.name for d in state.datasets.values() if d.key == dataset.key]
+            if reused:
+                raise RefusedError("A key must serve one dataset", f"the key of {reused[0]!r}")
+            self._write(connection, DATASET, who, dataset=dataset.name, body=dataset.to_json())
+        return tuple(_warnings(state, dataset, again))
+
+    def allow(self, dataset: str, recipient: str, level: Level, who: str) -> None:
+        """The highest level a recipient may get; recipient "" is everybody without one of their own."""
+        self.dataset(dataset)
+        with self.store.writing() as connection:
+            self._write(connection, ALLOWED, who, dataset=dataset, recipient=recipient, level=str(level))
+
+    def limit(self, people: str, epsilon: Fraction, who: str) -> None:
+        """The total epsilon of all datasets about some people."""
+        if epsilon <= 0:
+            raise LedgerError("A limit of epsilon must be positive", str(epsilon))
+        if not people:
+            raise LedgerError("A limit of epsilon must say about whom it is", "no name", "Write people = ...")
+        with self.store.writing() as connection:
+            self._write(connection, LIMITED, who, body={"people": people, "epsilon": str(epsilon)})
+
+    def reserve(self, request: Request) -> Release:
+        """Check every rule and write the intention down; or take up a request that was begun or done before."""
+        with self.store.writing() as connection:
+            about = (request.recipient, str(request.level))
+            state = State.of(entries(connection, _SETTINGS, held=about))
+            dataset = _checked_dataset(state, request)
+            known = _held(state, request.dataset, request.recipient, request.level)
+            if known is not None:
+                return known
+            if not dataset.keyed or dataset.people in state.limits:
+                state = State.of(entries(connection))  # these rules look at every release
+            wanted = Release(
+                secrets.token_hex(16), request.dataset, request.recipient, request.level, request.ratio,
+                request.who, self.now(),
+            )  # fmt: skip
+            _check_level(state, request)
+            _check_total(state, dataset, wanted)
+            _check_turn(state, dataset)
+            ratio = None if request.ratio is None else str(request.ratio)
+            self._write(
+                connection, RESERVED, request.who, wanted.reserved_at, dataset=request.dataset, release=wanted.id,
+                recipient=request.recipient, level=str(request.level), body={"ratio": ratio},
+            )  # fmt: skip
+        return wanted
+
+    def commit(self, release: str, content: str, who: str, details: Mapping[str, Any] | None = None) -> Release:
+        """The release was made, with this content. Saying so twice changes nothing; other content is refused."""
+        with self.store.writing() as connection:
+            known = _known(State.of(entries(connection, release=release)), release)
+            if known.status not in (OPEN, DONE):
+                raise RefusedError("A release must be reserved to be committed", known.status)
+            if known.status == DONE:
+                _check_content(known, content)
+            else:
+                body = {"content": content, "details": dict(details or {})}
+                self._write(
+                    connection, COMMITTED, who, dataset=known.dataset, release=release,
+                    recipient=known.recipient, level=str(known.level), body=body,
+                )  # fmt: skip
+            return _known(State.of(entries(connection, release=release)), release)
+
+    def repeat(self, release: str, content: str, who: str) -> Release:
+        """A committed release is given out again: the same content, or it is refused."""
+        with self.store.writing() as connection:
+            known = _known(State.of(entries(connection, release=release)), release)
+            _check_content(known, content)
+            self._write(
+                connection, REPEATED, who, dataset=known.dataset, release=release, recipient=known.recipient,
+                level=str(known.level),
+            )  # fmt: skip
+        return known
+
+    def abandon(self, release: str, who: str, reason: str) -> None:
+        """A reservation whose bundle has reached no one, and will not."""
+        with self.store.writing() as connection:
+            known = _known(State.of(entries(connection, release=release)), release)
+            if known.status != OPEN:
+                raise RefusedError("Only a release that is reserved can be abandoned", known.status)
+            self._write(
+                connection, ABANDONED, who, dataset=known.dataset, release=release, recipient=known.recipient,
+                level=str(known.level), body={"reason": reason},
+            )  # fmt: skip
+
+    def _write(self, connection: Connection, kind: str, who: str, at: str | None = None, **what: Any) -> Entry:
+        return append(connection, Entry(1, at or self.now(), kind, who, **what))
+
+
+# ---------------------------------------------------------------- the rules
+
+
+def _warnings(state: State, dataset: Dataset, again: list[str]) -> Iterator[str]:
+    """What is allowed, and yet weakens what each certificate says by itself."""
+    if again:
+        yield f"This table is already released as {again[0]!r}: the two are independent, and collusion pays."
+    alike = [d.name for d in state.datasets.values() if dataset.people and d.people == dataset.people]
+    if alike and dataset.limit is None and dataset.people not in state.limits:
+        yield f"{alike[0]!r} is about {dataset.people!r} too: their epsilons add up, and nothing limits the total."
+
+
+def _known(state: State, release: str) -> Release:
+    try:
+        return state.releases[release]
+    except KeyError:
+        raise LedgerError("The release must be in the ledger", repr(release)) from None
+
+
+def _held(state: State, dataset: str, recipient: str, level: Level) -> Release | None:
+    found = [r for r in state.live(dataset) if (r.recipient, r.level) == (recipient, level)]
+    return found[-1] if found else None
+
+
+def _check_content(known: Release, content: str) -> None:
+    if known.status != DONE or known.content != content:
+        raise RefusedError(
+            "A release made again must have the same content",
+            "other content",
+            "The source, the key or the program has changed since; nothing may be given out.",
+        )
+
+
+def _checked_dataset(state: State, request: Request) -> Dataset:
+    dataset = state.datasets.get(request.dataset)
+    if dataset is None:
+        raise LedgerError("The dataset must be in the ledger", repr(request.dataset))
+    if request.key != dataset.key:
+        raise RefusedError(
+            f"All versions of {dataset.name!r} must come from its one key",
+            "another key",
+            "A version under another key is an independent release: with it, collusion pays.",
+        )
+    if request.source != dataset.source:
+        raise RefusedError(
+            f"The source of {dataset.name!r} must be the table it was registered with",
+            "a changed one",
+            "Under the same key, two tables tell where they differ. Register the new table as a new dataset.",
+        )
+    if request.design != dataset.design:
+        raise RefusedError(
+            f"The attributes, domains and replacement laws of {dataset.name!r} must stay as registered",
+            "changed ones",
+        )
+    return dataset
+
+
+def _check_level(state: State, request: Request) -> None:
+    allowed = state.allowance(request.dataset, request.recipient)
+    if allowed is not None and request.level > allowed:
+        raise RefusedError(
+            f"The level for {request.recipient!r} must be at most {allowed}, their allowance", str(request.level)
+        )
+
+
+def _check_total(state: State, dataset: Dataset, wanted: Release) -> None:
+    limit = state.limits.get(dataset.people)
+    if limit is None or not dataset.people:
+        return
+    total = state.total_ratio(dataset.people, wanted)
+    if total is None or total > rounding.exp_down(limit):
+        reached = "infinity" if total is None else f"{rounding.log_up(total):.6g}"
+        raise RefusedError(
+            f"The total epsilon of all datasets about {dataset.people!r} must stay within {float(limit):g}",
+            reached,
+        )
+
+
+def _check_turn(state: State, dataset: Dataset) -> None:
+    """With a history every version is drawn from those before it: one release at a time."""
+    if dataset.keyed:
+        return
+    begun = [r for r in state.live(dataset.name) if r.status == OPEN]
+    if begun:
+        raise RefusedError(
+            f"The releases of {dataset.name!r} must be made one after another",
+            f"one for {begun[0].recipient!r} at {begun[0].level} that is not finished",
+            "Ask for that one again to finish it, or abandon it if its bundle reached no one.",
+        )

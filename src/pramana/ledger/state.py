@@ -1,0 +1,209 @@
+"""What the entries add up to: datasets, allowances, limits and releases. Computed, never stored."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from typing import Any
+
+from pramana.errors import LedgerError
+from pramana.ledger.entry import (
+    ABANDONED,
+    ALLOWED,
+    COMMITTED,
+    DATASET,
+    FIRST,
+    LIMITED,
+    REPEATED,
+    RESERVED,
+    Entry,
+)
+from pramana.theory import Level, rounding
+
+OPEN, DONE, DROPPED = "reserved", "committed", "abandoned"
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """A table under its key: what a second release of it is recognised by.
+
+    `source` is a digest of the whole table and `key` a commitment to the key. `keyed` is False where the
+    versions come from a history. `people` names whom the table is about, `limit` the total epsilon of all
+    datasets about them. `allowances` are the highest level of each recipient, "" standing for everybody else.
+    `details` are the caller's own.
+    """
+
+    name: str
+    source: str
+    key: str
+    design: str
+    records: int
+    people: str = ""
+    keyed: bool = True
+    allowances: Mapping[str, Level] = field(default_factory=dict)
+    limit: Fraction | None = None
+    details: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.limit is not None and (self.limit <= 0 or not self.people):
+            raise LedgerError("A limit of epsilon must be positive and say about whom it is", str(self.limit))
+
+    @classmethod
+    def from_entry(cls, entry: Entry) -> Dataset:
+        body = entry.body
+        return cls(
+            entry.dataset,
+            body["source"],
+            body["key"],
+            body["design"],
+            int(body["records"]),
+            body["people"],
+            body["keyed"],
+            {recipient: Level.of(level) for recipient, level in body["allowances"].items()},
+            None if body["limit"] is None else Fraction(body["limit"]),
+            body["details"],
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "source": self.source,
+            "key": self.key,
+            "design": self.design,
+            "records": self.records,
+            "people": self.people,
+            "keyed": self.keyed,
+            "allowances": {recipient: str(level) for recipient, level in self.allowances.items()},
+            "limit": None if self.limit is None else str(self.limit),
+            "details": dict(self.details),
+        }
+
+
+@dataclass(frozen=True)
+class Release:
+    """One version for one recipient. `ratio` is its e^epsilon; None stands for infinity."""
+
+    id: str
+    dataset: str
+    recipient: str
+    level: Level
+    ratio: Fraction | None
+    who: str
+    reserved_at: str
+    status: str = OPEN
+    committed_at: str | None = None
+    content: str | None = None
+    repeats: int = 0
+    details: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def epsilon(self) -> float | None:
+        return None if self.ratio is None else rounding.log_up(self.ratio)
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "id": self.id,
+            "dataset": self.dataset,
+            "recipient": self.recipient,
+            "retention": str(self.level),
+            "epsilon": self.epsilon,
+            "status": self.status,
+            "asked_by": self.who,
+            "reserved_at": self.reserved_at,
+            "committed_at": self.committed_at,
+            "content": self.content,
+            "repeats": self.repeats,
+            **dict(self.details),
+        }
+
+
+@dataclass
+class State:
+    """The ledger as of its last entry."""
+
+    datasets: dict[str, Dataset] = field(default_factory=dict)
+    releases: dict[str, Release] = field(default_factory=dict)
+    allowances: dict[tuple[str, str], Level] = field(default_factory=dict)
+    limits: dict[str, Fraction] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, entries: Iterable[Entry]) -> State:
+        state = cls()
+        for entry in entries:
+            try:
+                state._take(entry)
+            except (KeyError, TypeError, ValueError):
+                raise LedgerError(
+                    "Every entry of a ledger must follow from those before it",
+                    f"entry {entry.number} that does not",
+                ) from None
+        return state
+
+    def _take(self, entry: Entry) -> None:
+        body = entry.body
+        if entry.kind == DATASET:
+            self._register(Dataset.from_entry(entry))
+        elif entry.kind == ALLOWED:
+            self.allowances[entry.dataset, entry.recipient] = Level.of(entry.level)
+        elif entry.kind == LIMITED:
+            self.limits[body["people"]] = Fraction(body["epsilon"])
+        elif entry.kind == RESERVED:
+            ratio = None if body["ratio"] is None else Fraction(body["ratio"])
+            self.releases[entry.release] = Release(
+                entry.release, entry.dataset, entry.recipient, Level.of(entry.level), ratio, entry.who, entry.at
+            )
+        else:
+            self._change(entry)
+
+    def _register(self, dataset: Dataset) -> None:
+        self.datasets[dataset.name] = dataset
+        self.allowances |= {(dataset.name, recipient): level for recipient, level in dataset.allowances.items()}
+        if dataset.limit is not None:
+            self.limits[dataset.people] = dataset.limit
+
+    def _change(self, entry: Entry) -> None:
+        release = self.releases[entry.release]
+        if entry.kind == COMMITTED:
+            release = replace(
+                release, status=DONE, committed_at=entry.at, content=entry.body["content"],
+                details=entry.body["details"],
+            )  # fmt: skip
+        elif entry.kind == REPEATED:
+            release = replace(release, repeats=release.repeats + 1)
+        elif entry.kind == ABANDONED:
+            release = replace(release, status=DROPPED)
+        self.releases[entry.release] = release
+
+    # ------------------------------------------------------------ questions
+
+    def live(self, dataset: str | None = None) -> list[Release]:
+        """Releases that someone may hold: committed, or reserved and perhaps given out before a crash."""
+        found = [r for r in self.releases.values() if r.status != DROPPED]
+        return found if dataset is None else [r for r in found if r.dataset == dataset]
+
+    def allowance(self, dataset: str, recipient: str) -> Level | None:
+        """The recipient's own allowance, else the one for everybody."""
+        return self.allowances.get((dataset, recipient), self.allowances.get((dataset, "")))
+
+    def total_ratio(self, people: str, extra: Release | None = None) -> Fraction | None:
+        """e^(total epsilon) about some people: within a dataset the best version counts, datasets multiply."""
+        total = Fraction(1)
+        for name, dataset in self.datasets.items():
+            if dataset.people != people:
+                continue
+            releases = self.live(name) + ([extra] if extra is not None and extra.dataset == name else [])
+            ratios = [r.ratio for r in releases]
+            if any(ratio is None for ratio in ratios):
+                return None
+            total *= max((ratio for ratio in ratios if ratio is not None), default=Fraction(1))
+        return total
+
+
+def unbroken(entries: Iterable[Entry]) -> bool:
+    """Whether every entry names the one before it and is as it was written."""
+    previous = FIRST
+    for number, entry in enumerate(entries, 1):
+        if entry.number != number or entry.previous != previous or entry.digest != entry.computed_digest():
+            return False
+        previous = entry.digest
+    return True

@@ -1,0 +1,222 @@
+"""Releases at many levels (paper 3), by the keyed process: no history, any order, the same bytes when asked again.
+
+A row's chain of events V1 > V2 > ... is read from its own place in the keyed stream and does not know which
+level is asked for; the version at level k is the mark of the last event that is not below k. The laws are
+exact (theory/levels.md): retention at level k is k/GRID, and a coalition learns what its best member knows.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pramana.errors import MatrixError
+from pramana.mechanisms import _levels
+from pramana.mechanisms.channel import Channel, Dense, Retention
+from pramana.mechanisms.replacement import Replacement, Rows, Uniform, replacement_from_json
+from pramana.mechanisms.table import Columns, Product, RecordRetention, StreamOf
+from pramana.randomness import Codes, Stream
+from pramana.theory import GRID, Level, levels, rounding, shuffling
+
+# A stream holds blocks high*2^64 + row. Events read high = 0, 1, ...; the mark of event j, attempt a, has its
+# own half of the space; level 0, which lies below every event, has the mark of "event 0".
+_MARKS = 1 << 63
+_ATTEMPT = 1 << 32
+_CHUNK = 1 << 16  # rows at a time: their state stays in cache
+
+
+@dataclass(frozen=True)
+class LevelDesign:
+    """What is perturbed and how, whatever the level: one design, one key and one table give all versions.
+
+    Not `joint`: every attribute has its own chain of events. `joint`: one chain for all of them, the paper's
+    product domain; an event redraws the whole record.
+    """
+
+    laws: Mapping[str, Replacement]
+    joint: bool = False
+
+    def __post_init__(self) -> None:
+        if not self.laws:
+            raise MatrixError("At least one attribute must be perturbed", "none", "Give one the role 'sensitive'.")
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        return {name: law.size for name, law in self.laws.items()}
+
+    @property
+    def groups(self) -> tuple[tuple[str, ...], ...]:
+        """The attributes that share a chain of events."""
+        return (tuple(self.laws),) if self.joint else tuple((name,) for name in self.laws)
+
+    def likelihood_ratio(self, level: Level) -> Fraction | None:
+        """e^epsilon of the record at this level, exactly; None for infinity."""
+        product, rho = Fraction(1), level.retention
+        for group in self.groups:
+            least = math.prod((self.laws[name].least for name in group), start=Fraction(1))
+            if least == 1 or rho == 0:
+                continue
+            if least == 0 or rho == 1:
+                return None
+            product *= 1 + rho / ((1 - rho) * least)
+        return product
+
+    def to_json(self) -> dict[str, Any]:
+        return {"joint": self.joint, "laws": {name: law.to_json() for name, law in self.laws.items()}}
+
+    @classmethod
+    def from_json(cls, statement: Mapping[str, Any]) -> LevelDesign:
+        try:
+            laws = {str(n): replacement_from_json(law) for n, law in statement["laws"].items()}
+            return cls(laws, bool(statement["joint"]))
+        except (KeyError, TypeError, AttributeError):
+            raise MatrixError("A design of levels must be stated with joint and laws") from None
+
+    @property
+    def digest(self) -> str:
+        """Names the design. Streams are bound to it and never to the level: attribute, domain and law."""
+        text = json.dumps(["levels", GRID, self.to_json()], sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(text.encode()).hexdigest()
+
+
+class LevelSource(Protocol):
+    """What issues versions; the contract suite in tests/contracts runs on each of them."""
+
+    @property
+    def design(self) -> LevelDesign: ...
+
+    def version(self, level: Level, codes: Columns) -> dict[str, Codes]:
+        """The version at a level: always the same one for the same level."""
+
+
+@dataclass(frozen=True)
+class AtLevel:
+    """A design at one level: a mechanism for whole records, as the engines and the certificates know them."""
+
+    design: LevelDesign
+    level: Level
+
+    @classmethod
+    def from_json(cls, statement: Mapping[str, Any]) -> AtLevel:
+        try:
+            return cls(LevelDesign.from_json(statement), Level.of(str(statement["level"])))
+        except (KeyError, TypeError):
+            raise MatrixError("A version must be stated with its level and design") from None
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        return self.design.sizes
+
+    @property
+    def likelihood_ratio(self) -> Fraction | None:
+        return self.design.likelihood_ratio(self.level)
+
+    @property
+    def anonymity_ratio(self) -> Fraction:
+        """Each of AR's two quotients is at least e^-epsilon; exact for the uniform law (paper 1, Corollary 5)."""
+        ratio = self.likelihood_ratio
+        return Fraction(0) if ratio is None else 1 / ratio**2
+
+    @cached_property
+    def blanket(self) -> shuffling.Blanket | None:
+        ratio = self.likelihood_ratio
+        if ratio is None:
+            return None
+        known = None
+        if all(isinstance(law, Uniform) for law in self.design.laws.values()):
+            sizes = [math.prod(self.sizes[name] for name in group) for group in self.design.groups]
+            known = shuffling.blanket_of_retentions(self.retentions(), sizes)
+        return known or shuffling.blanket_of_ratio(rounding.float_up(ratio))
+
+    def retentions(self) -> list[float]:
+        return [float(self.level.retention)] * len(self.design.groups)
+
+    def publish(self, streams: StreamOf, first: int, codes: Columns, out: Columns) -> None:
+        """Rows first, first+1, ...: a pure function of the streams, the row's number and its value."""
+        for group in self.design.groups:
+            chain = streams("coin", "") if self.design.joint else streams("value", group[0])
+            events = events_above(chain, first, len(codes[group[0]]), self.level)
+            rows = np.flatnonzero(events).astype(np.uint32) if self.level.steps else None
+            for name in group:
+                np.copyto(out[name], codes[name])
+                self._mark(streams("value", name), name, first, events, rows, out[name])
+
+    def _mark(
+        self, stream: Stream, name: str, first: int, events: NDArray[np.uint16], rows: Rows | None, out: Codes
+    ) -> None:
+        if rows is None:  # level 0: every row
+            rows = np.arange(len(out), dtype=np.uint32)
+
+        def blocks(wanted: Rows, attempt: int) -> NDArray[np.uint64]:
+            high = events[wanted] + np.uint64(_MARKS + attempt * _ATTEMPT)
+            return stream.blocks_at(high, wanted + np.uint64(first))
+
+        self.design.laws[name].draw(blocks, rows, out)
+
+    def as_single(self) -> Product | RecordRetention | None:
+        """The ordinary mechanism of the same law (Theorem 2), to one unit of 2^-62: what recipients analyse with.
+
+        None where there is none: one chain for several attributes with a replacement law that is not uniform.
+        """
+        rho = self.level.retention
+        if self.design.joint and len(self.design.laws) > 1:
+            uniform = all(isinstance(law, Uniform) for law in self.design.laws.values())
+            return RecordRetention.at(rho, self.sizes) if uniform else None
+        return Product({name: _channel(rho, law) for name, law in self.design.laws.items()})
+
+    def to_json(self) -> dict[str, Any]:
+        return {"coin": "levels", "level": str(self.level), **self.design.to_json()}
+
+
+def _channel(retention: Fraction, law: Replacement) -> Channel:
+    if isinstance(law, Uniform):
+        return Retention.at(retention, law.size)
+    values = range(law.size)
+    return Dense.of([[levels.transition(retention, law.law, x, y) for y in values] for x in values])
+
+
+def events_above(stream: Stream, first: int, rows: int, level: Level) -> NDArray[np.uint16]:
+    """How many events each row has that are not below the level; 0 where the true value is kept."""
+    counts = np.zeros(rows, np.uint16)
+    if level.steps == 0 or rows == 0:
+        return counts
+    alive = np.arange(rows, dtype=np.uint32)
+    places = np.full(rows, GRID, np.uint64)
+    blocks, going, high = stream.blocks(first, rows), rows, 0
+    while going:
+        going = _levels.advance(blocks, alive, places, counts, going, level.steps)
+        high += 1
+        blocks = stream.blocks_at(high, alive[:going] + np.uint64(first))
+    return counts
+
+
+@dataclass(frozen=True)
+class KeyedLevels:
+    """The process as a source of versions: stateless, `first` being the number of the first row."""
+
+    design: LevelDesign
+    streams: StreamOf
+    first: int = 0
+
+    def version(self, level: Level, codes: Columns) -> dict[str, Codes]:
+        out = {name: np.empty_like(codes[name]) for name in self.design.laws}
+        mechanism, rows = AtLevel(self.design, level), len(next(iter(out.values())))
+        streams = {key: self.streams(*key) for key in [("coin", ""), *(("value", name) for name in out)]}
+        for start in range(0, rows, _CHUNK):
+            part = slice(start, start + _CHUNK)
+            mechanism.publish(
+                lambda purpose, column: streams[purpose, column],
+                self.first + start,
+                {name: codes[name][part] for name in out},
+                {name: values[part] for name, values in out.items()},
+            )
+        return out

@@ -1,0 +1,320 @@
+"""Versions for recipients: reserve in the ledger, make the bundle, commit.
+
+A run may be killed anywhere. What it leaves is a reservation that the same request takes up again, and then
+either no bundle or a whole one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from pathlib import Path
+
+from pramana.engines import LocalEngine, Progress, no_progress
+from pramana.errors import BundleError, LedgerError, PramanaError, RecipeError, RefusedError
+from pramana.ledger import Dataset, Ledger, Release, Request, whoami
+from pramana.mechanisms import AtLevel, LevelDesign, RecordedLevels
+from pramana.randomness import Codes, Key
+from pramana.release.bundle import Bundle
+from pramana.release.certificate import Certificate, read_signing_key
+from pramana.release.folder import check_new
+from pramana.release.levels import LevelMethod, LevelPlan, attributes_of, circumstances_of, design_of, is_keyed
+from pramana.release.method import Published, digest_of_columns
+from pramana.release.publish import write_bundle
+from pramana.release.resolve import dropped
+from pramana.release.version_store import VersionStore
+from pramana.schema import Attribute, Recipe
+from pramana.sources import Source, Table, encode, raw_column
+from pramana.theory import Level
+
+EVERYBODY = "*"  # in a recipe's allowances
+
+
+@dataclass(frozen=True)
+class Created:
+    """A dataset that was registered, and where its key lies."""
+
+    dataset: str
+    records: int
+    key_file: Path
+    warnings: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Issued:
+    """A version that was issued; `again` where the recipient had it before."""
+
+    bundle: Path
+    release: Release
+    certificate: Certificate
+    again: bool
+
+
+@dataclass(frozen=True)
+class _Opened:
+    """A table read as its recipe says, and everything about it that no level changes."""
+
+    recipe: Recipe
+    source: Source
+    table: Table
+    attributes: tuple[Attribute, ...]
+    design: LevelDesign
+
+    @classmethod
+    def read(cls, recipe: Recipe) -> _Opened:
+        if recipe.method != "levels":
+            raise RecipeError('The recipe of a ledger must have method = "levels"', repr(recipe.method))
+        source = Source.from_options(recipe.source)
+        table = source.read(LevelMethod().columns(recipe))
+        attributes = attributes_of(recipe, table)
+        return cls(recipe, source, table, attributes, design_of(recipe, attributes))
+
+    def codes(self) -> dict[str, Codes]:
+        return {a.name: encode(self.table.column(a.name), a.coded, a.name) for a in self.attributes if not a.raw}
+
+    def digest(self) -> str:
+        raw = {a.name: raw_column(self.table.column(a.name), None) for a in self.attributes if a.raw}
+        return digest_of_columns({**self.codes(), **raw})
+
+    def fingerprint(self) -> str:
+        """What must not change between versions: the attributes with their domains, and the design."""
+        stated = json.dumps([[a.to_json() for a in self.attributes], self.design.to_json()], sort_keys=True)
+        return hashlib.sha256(stated.encode()).hexdigest()
+
+    def plan(self, dataset: str, level: Level, keyed: bool) -> LevelPlan:
+        circumstances = circumstances_of(self.recipe, self.attributes, self.table)
+        version = AtLevel(self.design, level)
+        return LevelPlan(self.attributes, dropped(self.recipe), version, circumstances, dataset, keyed)
+
+
+# ---------------------------------------------------------------- create
+
+
+def create_levels(
+    ledger: str | Path,
+    recipe: str | Path,
+    *,
+    name: str | None = None,
+    key: str | Path | None = None,
+    who: str | None = None,
+    independent: bool = False,
+) -> Created:
+    """Register a recipe's table under a new key, kept beside the ledger, and make the ledger if there is none."""
+    if key is None and "://" in str(ledger):
+        raise LedgerError("With a ledger in PostgreSQL the key's place must be given", "none", "Say --key FILE.")
+    read = Recipe.read(recipe)
+    opened = _Opened.read(read)
+    wanted = Dataset(
+        name or read.source.get("dataset") or Path(recipe).stem,
+        opened.digest(),
+        "",
+        opened.fingerprint(),
+        opened.table.records,
+        _text(read, "people"),
+        is_keyed(read),
+        _allowances(read),
+        _limit(read),
+    )
+    known = Ledger.create(ledger)  # everything that could be wrong with the recipe has been found by now
+    key_file = Path(key) if key is not None else _new_key_file(ledger, wanted.name, known)
+    secret, fresh = _key_at(key_file, known)
+    details = {
+        "recipe": Path(recipe).read_text("utf-8"),
+        "folder": str(Path(recipe).absolute().parent),
+        "key_file": str(key_file.absolute()),
+        "versions": None if wanted.keyed else str(_beside(ledger, key_file).absolute()),
+    }
+    try:
+        warnings = known.add_dataset(
+            replace(wanted, key=secret.commitment(), details=details), who or whoami(), independent
+        )
+    except PramanaError:
+        if fresh:
+            key_file.unlink(missing_ok=True)
+        raise
+    return Created(wanted.name, wanted.records, key_file, warnings)
+
+
+def _new_key_file(ledger: str | Path, dataset: str, known: Ledger) -> Path:
+    only = not known.state().datasets
+    if not only and not dataset.replace("-", "").replace("_", "").isalnum():
+        raise LedgerError(
+            "The name of a dataset must be letters, digits, - and _ to name its key file", repr(dataset)
+        )
+    return Path(f"{ledger}.key" if only else f"{ledger}.{dataset}.key")
+
+
+def _key_at(place: Path, known: Ledger) -> tuple[Key, bool]:
+    """A new key; or one that an earlier run wrote before it was killed, and that serves nothing yet."""
+    if place.exists():
+        found = Key.read(place)
+        if any(d.key == found.commitment() for d in known.state().datasets.values()):
+            raise RefusedError("A key must serve one dataset", "the key of another", "Choose another key file.")
+        return found, False
+    key = Key.create()
+    key.write(place)
+    return key, True
+
+
+def _beside(ledger: str | Path, key_file: Path) -> Path:
+    return key_file.with_suffix(".versions") if "://" in str(ledger) else Path(f"{ledger}.versions")
+
+
+def _text(recipe: Recipe, key: str) -> str:
+    value = recipe.options.get(key, "")
+    if not isinstance(value, str):
+        raise RecipeError(f"{key} must be text", repr(value))
+    return value
+
+
+def _allowances(recipe: Recipe) -> dict[str, Level]:
+    stated = recipe.options.get("allowances", {})
+    if not isinstance(stated, Mapping):
+        raise RecipeError('allowances must map recipients to levels, "*" for everybody', repr(stated)[:80])
+    return {"" if who == EVERYBODY else str(who): Level.of(level) for who, level in stated.items()}
+
+
+def _limit(recipe: Recipe) -> Fraction | None:
+    value = recipe.options.get("total_epsilon")
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 1e6:
+        raise RecipeError("total_epsilon must be a positive number", repr(value))
+    if not _text(recipe, "people"):
+        raise RecipeError("total_epsilon must say about whom it is", "no people", 'Write people = "...".')
+    return Fraction(str(value))
+
+
+# ---------------------------------------------------------------- issue
+
+
+def issue(
+    ledger: str | Path,
+    recipient: str,
+    level: Level | str | float,
+    out: str | Path,
+    *,
+    dataset: str | None = None,
+    key: str | Path | None = None,
+    who: str | None = None,
+    sign: str | Path | None = None,
+    threads: int = 0,
+    progress: Progress = no_progress,
+) -> Issued:
+    """The recipient's version at a level, as a bundle in the new folder `out`. Asked again: the same data."""
+    out, level, asking = Path(out), Level.of(level), who or whoami()
+    signing = None if sign is None else read_signing_key(sign)
+    known = Ledger.open(ledger)
+    registered = known.dataset(dataset)
+    secret = Key.read(key or registered.details["key_file"])
+    progress("reading", 0, 1)
+    opened = _Opened.read(recipe_of(registered))
+    plan = opened.plan(registered.name, level, registered.keyed)
+    request = Request(
+        registered.name, recipient, level, opened.digest(), secret.commitment(), opened.fingerprint(),
+        plan.version.likelihood_ratio, asking,
+    )  # fmt: skip
+    begun = known.held(registered.name, recipient, level)
+    if begun is None or begun.status != "reserved":
+        check_new(out)  # before anything is reserved
+    release = known.reserve(request)
+    again = release.status == "committed"
+    if not registered.keyed:
+        plan = replace(plan, source=_recorded(known, registered, opened, release))
+    published = plan.run(opened.table, secret, LocalEngine(threads), progress)
+    if again and published.content != release.content:
+        raise RefusedError("A release made again must have the same content", "other content")
+    progress("writing", 0, 1)
+    certificate = _left_behind(out, published, again)
+    if certificate is None:
+        certificate = write_bundle(out, opened.recipe, opened.source, plan, published, secret, signing)
+    if again:
+        release = known.repeat(release.id, published.content, asking)
+    else:
+        release = known.commit(release.id, published.content, asking, {"bundle": str(out)})
+    if not registered.keyed:
+        _store(registered).keep_only({release.id, _latest(known, registered.name) or ""})
+    return Issued(out, release, certificate, again)
+
+
+def recipe_of(dataset: Dataset) -> Recipe:
+    """The recipe as it was when the dataset was registered; editing the file changes nothing."""
+    return Recipe.parse(tomllib.loads(dataset.details["recipe"]), Path(dataset.details["folder"]))
+
+
+def _left_behind(out: Path, published: Published, again: bool) -> Certificate | None:
+    """The bundle of a run that was killed before it could commit; anything else in its place is refused."""
+    if not out.exists():
+        return None
+    if not again:
+        try:
+            found = Bundle.open(out).certificate
+        except BundleError:
+            found = None
+        if found is not None and found.content == published.content:
+            return found
+    check_new(out)
+    return None
+
+
+def _store(dataset: Dataset) -> VersionStore:
+    return VersionStore(Path(dataset.details["versions"]), dataset.name)
+
+
+def _latest(known: Ledger, dataset: str) -> str | None:
+    """The last release that was committed: with a history they are made one after another."""
+    committed = [r.id for r in known.releases(dataset) if r.status == "committed"]
+    return committed[-1] if committed else None
+
+
+def _recorded(known: Ledger, dataset: Dataset, opened: _Opened, release: Release) -> RecordedLevels:
+    """multi-pert: a new version is drawn, and remembered on disk before any bundle shows it.
+
+    Two processes may be at it. The file that is there first stands, and both read it; where one of them has
+    committed meanwhile, what it committed is in the latest history.
+    """
+    store = _store(dataset)
+
+    def source(as_of: str | None) -> RecordedLevels:
+        return RecordedLevels(
+            opened.design, opened.table.records, histories={} if as_of is None else store.read(as_of)
+        )
+
+    if release.status == "reserved" and not store.has(release.id):
+        drawn = source(_latest(known, dataset.name))
+        drawn.version(release.level, opened.codes())
+        store.write(release.id, drawn.histories)
+    now = known.held(dataset.name, release.recipient, release.level)
+    begun = now is not None and now.status == "reserved"
+    return source(release.id if begun else _latest(known, dataset.name))
+
+
+def issued_versions(
+    ledger: str | Path, recipients: list[str], dataset: str | None = None, key: str | Path | None = None
+) -> tuple[LevelDesign, dict[str, Codes], list[tuple[str, Level, dict[str, Codes]]]]:
+    """The true codes, and every version the recipients hold, made again and compared with what was committed."""
+    known = Ledger.open(ledger)
+    registered = known.dataset(dataset)
+    secret = Key.read(key or registered.details["key_file"])
+    opened = _Opened.read(recipe_of(registered))
+    if opened.digest() != registered.source or secret.commitment() != registered.key:
+        raise RefusedError("The source and the key must be those the dataset was registered with", "changed ones")
+    codes, found = opened.codes(), []
+    for name in recipients:
+        held = [r for r in known.state().live(registered.name) if r.recipient == name]
+        if not held:
+            raise LedgerError("Every recipient must have a release in the ledger", repr(name))
+        for release in held:
+            if not (registered.keyed or release.status == "committed" or _store(registered).has(release.id)):
+                continue  # reserved, and not drawn yet: no one can hold it
+            plan = opened.plan(registered.name, release.level, registered.keyed)
+            if not registered.keyed:
+                plan = replace(plan, source=_recorded(known, registered, opened, release))
+            found.append((name, release.level, plan.draw(codes, secret, LocalEngine(), no_progress)))
+    if not found:
+        raise LedgerError("The recipients must hold a version", "none")
+    return opened.design, codes, found

@@ -1,0 +1,82 @@
+"""Where histories of versions are kept between releases: one file per release, whole or not at all."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import hashlib
+import os
+import zipfile
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from pramana.errors import LedgerError, MatrixError
+from pramana.mechanisms import History
+
+Group = tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class VersionStore:
+    """The histories of one dataset, as of each release that is begun or is the latest."""
+
+    place: Path
+    dataset: str
+
+    @property
+    def folder(self) -> Path:
+        """Named by a digest: a dataset may be called anything."""
+        return self.place / hashlib.sha256(self.dataset.encode()).hexdigest()[:16]
+
+    def _file(self, release: str) -> Path:
+        return self.folder / f"{release}.npz"
+
+    def has(self, release: str) -> bool:
+        return self._file(release).is_file()
+
+    def write(self, release: str, histories: Mapping[Group, History]) -> None:
+        """Keep the histories as of a release, unless they are kept already: a version is drawn once."""
+        arrays = {"groups": np.array(["\0".join(group) for group in histories])}
+        for i, history in enumerate(histories.values()):
+            arrays |= {f"{i} {name}": column for name, column in history.to_columns().items()}
+        partial = self.folder / f".{release}.{os.getpid()}"
+        try:
+            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            with os.fdopen(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
+                np.savez(file, **arrays)  # type: ignore[arg-type]
+                file.flush()
+                os.fsync(file.fileno())
+            with contextlib.suppress(FileExistsError):  # another process was first: its version stands
+                os.link(partial, self._file(release))
+            partial.unlink()
+            descriptor = os.open(self.folder, os.O_RDONLY)
+            os.fsync(descriptor)
+            os.close(descriptor)
+        except OSError as error:
+            partial.unlink(missing_ok=True)
+            full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+            raise LedgerError(
+                f"{self.place} must be writable and have room", "a full disk" if full else error.strerror
+            ) from None
+
+    def read(self, release: str) -> dict[Group, History]:
+        try:
+            with np.load(self._file(release), allow_pickle=False) as file:
+                groups = [tuple(str(name).split("\0")) for name in file["groups"]]
+                parts = ("levels", "counts", "numbers", "values")
+                return {
+                    group: History.from_columns({part: file[f"{i} {part}"] for part in parts})
+                    for i, group in enumerate(groups)
+                }
+        except (OSError, KeyError, ValueError, EOFError, zipfile.BadZipFile, MatrixError):
+            raise LedgerError(
+                f"{self.place} must hold the history of every version", "a missing or damaged file"
+            ) from None
+
+    def keep_only(self, releases: Collection[str]) -> None:
+        for file in self.folder.glob("*.npz"):
+            if file.stem not in releases:
+                file.unlink(missing_ok=True)

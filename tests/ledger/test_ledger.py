@@ -1,0 +1,248 @@
+"""What the ledger keeps, what it refuses, and what it says."""
+
+from __future__ import annotations
+
+import json
+import math
+import sqlite3
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from tests.ledger.flow import dataset, ledger_at, request
+
+from pramana.errors import LedgerError, PramanaError, RefusedError
+from pramana.ledger import Ledger, State
+from pramana.ledger.migrations import STEPS, VERSION
+from pramana.theory import Level
+
+
+def test_a_release_from_reservation_to_repetition(place: str) -> None:
+    ledger = ledger_at(place)
+    reserved = ledger.reserve(request("anna", "0.3"))
+    assert ledger.reserve(request("anna", "0.30")).id == reserved.id  # the same decimal, begun before
+    assert ledger.reserve(request("bert", "0.3")).id != reserved.id
+    done = ledger.commit(reserved.id, "c" * 64, "test", {"bundle": "out"})
+    assert (done.status, done.content, done.details) == ("committed", "c" * 64, {"bundle": "out"})
+    assert ledger.commit(reserved.id, "c" * 64, "test") == done  # said twice, written once
+    assert ledger.reserve(request("anna", "0.3")).status == "committed"
+    assert ledger.repeat(reserved.id, "c" * 64, "test").id == reserved.id
+    assert {r.recipient: r.repeats for r in ledger.releases()} == {"anna": 1, "bert": 0}
+    kinds = [entry.kind for entry in ledger.entries()]
+    assert kinds == ["dataset", "reserved", "reserved", "committed", "repeated"]
+    assert ledger.is_unbroken()
+
+
+def test_other_content_is_refused(place: str) -> None:
+    ledger = ledger_at(place)
+    release = ledger.reserve(request("anna", "0.3"))
+    with pytest.raises(RefusedError, match="same content"):
+        ledger.repeat(release.id, "c" * 64, "test")  # nothing was committed yet
+    ledger.commit(release.id, "c" * 64, "test")
+    for again in (ledger.commit, ledger.repeat):
+        with pytest.raises(RefusedError, match="same content"):
+            again(release.id, "e" * 64, "test")
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [({"source": "x"}, "changed one"), ({"key": "x"}, "another key"), ({"design": "x"}, "changed ones")],
+)
+def test_a_changed_source_key_or_design_is_refused(place: str, changes: dict[str, str], words: str) -> None:
+    ledger = ledger_at(place)
+    ledger.reserve(request("anna", "0.3"))
+    for who in ("anna", "bert"):  # also where a reservation exists
+        with pytest.raises(RefusedError, match=words):
+            ledger.reserve(request(who, "0.3", **changes))
+    assert len(ledger.entries()) == 2
+
+
+def test_an_independent_second_release_is_refused_or_warned_of(place: str) -> None:
+    ledger = ledger_at(place)
+    with pytest.raises(RefusedError, match="one key"):
+        ledger.add_dataset(dataset("again", key="other"), "test")
+    with pytest.raises(RefusedError, match="key of"):
+        ledger.add_dataset(dataset("other table", source="other"), "test")
+    with pytest.raises(RefusedError, match="registered once"):
+        ledger.add_dataset(dataset(), "test")
+    assert len(ledger.entries()) == 1
+    warnings = ledger.add_dataset(dataset("again", key="other"), "test", independent=True)
+    assert "collusion pays" in warnings[0] and "add up" in warnings[1]
+    ledger.limit("town", Fraction(5), "test")
+    assert ledger.add_dataset(dataset("third", source="third", key="third"), "test") == ()
+
+
+def test_allowances(place: str) -> None:
+    ledger = ledger_at(place)
+    ledger.allow("people", "", Level.of("0.2"), "test")
+    ledger.allow("people", "anna", Level.of("0.5"), "test")
+    ledger.reserve(request("anna", "0.5"))
+    ledger.reserve(request("bert", "0.2"))
+    for who, level in (("anna", "0.500000000001"), ("bert", "0.5")):
+        with pytest.raises(RefusedError, match="allowance"):
+            ledger.reserve(request(who, level))
+    ledger.allow("people", "bert", Level.of("0.5"), "test")  # the latest word counts
+    ledger.reserve(request("bert", "0.5"))
+
+
+def test_total_epsilon_over_datasets_about_the_same_people(place: str) -> None:
+    """Within a dataset the best version counts; over datasets epsilons add up; reservations count."""
+    ledger = ledger_at(place)
+    ledger.add_dataset(dataset("second", source="other", key="other"), "test")
+    ledger.add_dataset(dataset("elsewhere", source="third", key="third", people="other town"), "test")
+    ledger.limit("town", Fraction(math.log(24)), "test")
+    second = {"dataset": "second", "source": "other", "key": "other"}
+    ledger.reserve(request("anna", "0.3"))  # ratio 4
+    ledger.reserve(request("bert", "0.1"))  # ratio 2: less than anna's, nothing added
+    ledger.reserve(request("anna", "0.4", **second))  # ratio 5: 4 * 5 = 20
+    with pytest.raises(RefusedError, match="total epsilon"):
+        ledger.reserve(request("carl", "0.6", **second))  # 4 * 7 = 28
+    with pytest.raises(RefusedError, match="infinity"):
+        ledger.reserve(request("carl", "1", ratio=None, **second))
+    ledger.reserve(request("carl", "0.6", dataset="elsewhere", source="third", key="third"))
+    open_one = next(r for r in ledger.releases("people") if r.recipient == "anna")
+    ledger.abandon(open_one.id, "test", "never sent")
+    ledger.reserve(request("carl", "0.6", **second))  # 2 * 7 = 14
+
+
+def test_an_abandoned_release_is_over(place: str) -> None:
+    ledger = ledger_at(place)
+    first = ledger.reserve(request("anna", "0.3"))
+    ledger.abandon(first.id, "test", "never sent")
+    with pytest.raises(RefusedError, match="reserved"):
+        ledger.commit(first.id, "c" * 64, "test")
+    with pytest.raises(RefusedError, match="abandoned"):
+        ledger.abandon(first.id, "test", "again")
+    assert ledger.reserve(request("anna", "0.3")).id != first.id
+    with pytest.raises(LedgerError):
+        ledger.abandon("nothing", "test", "")
+
+
+def test_with_a_history_releases_are_made_one_after_another(place: str) -> None:
+    ledger = Ledger.create(place)
+    ledger.add_dataset(dataset(keyed=False), "test")
+    first = ledger.reserve(request("anna", "0.3"))
+    with pytest.raises(RefusedError, match="one after another"):
+        ledger.reserve(request("bert", "0.1"))
+    assert ledger.reserve(request("anna", "0.3")).id == first.id
+    ledger.commit(first.id, "c" * 64, "test")
+    ledger.reserve(request("bert", "0.1"))
+
+
+def test_entries_cannot_be_changed(place: str) -> None:
+    ledger = ledger_at(place)
+    ledger.reserve(request("anna", "0.3"))
+    for statement in ("UPDATE entries SET level = '0.1'", "DELETE FROM entries"):
+        with pytest.raises(LedgerError, match="stay as they are"), ledger.store.writing() as connection:
+            connection.exec_driver_sql(statement)
+    assert ledger.is_unbroken() and len(ledger.entries()) == 2
+
+
+def test_a_change_behind_the_guards_is_seen(tmp_path: Path) -> None:
+    place = tmp_path / "ledger.db"
+    ledger = ledger_at(str(place))
+    ledger.reserve(request("anna", "0.3"))
+    with sqlite3.connect(place) as raw:
+        raw.execute("DROP TRIGGER entries_no_update")
+        raw.execute("UPDATE entries SET level = '0.1' WHERE kind = 'reserved'")
+    raw.close()
+    assert not ledger.is_unbroken()
+
+
+def test_export_is_one_json_object_per_line(place: str) -> None:
+    ledger = ledger_at(place)
+    ledger.reserve(request("anna", "0.3"))
+    lines = [json.loads(line) for line in ledger.lines()]
+    assert [line["kind"] for line in lines] == ["dataset", "reserved"]
+    assert lines[1]["level"] == "0.3" and lines[1]["previous"] == lines[0]["digest"]
+    entries = ledger.entries()
+    assert [entry.to_json() for entry in entries] == lines
+
+
+def test_migrations_step_by_step(place: str) -> None:
+    """A ledger of the first version is brought up to date with its entries; one of the future is refused."""
+    ledger = ledger_at(place)
+    entries = ledger.entries()
+    with ledger.store.writing() as connection:
+        if connection.dialect.name == "sqlite":
+            connection.exec_driver_sql("DROP TRIGGER entries_no_update")
+            connection.exec_driver_sql("DROP TRIGGER entries_no_delete")
+        else:
+            connection.exec_driver_sql("DROP FUNCTION entries_stay CASCADE")
+        for index in ("kind", "release", "recipient"):
+            connection.exec_driver_sql(f"DROP INDEX entries_by_{index}")
+        connection.exec_driver_sql("DELETE FROM ledger_steps WHERE step > 1")
+    again = Ledger.open(place)
+    assert again.entries() == entries
+    test = "UPDATE entries SET level = '0.1'"
+    with pytest.raises(LedgerError, match="stay as they are"), again.store.writing() as connection:
+        connection.exec_driver_sql(test)
+    with again.store.writing() as connection:
+        steps = [row[0] for row in connection.exec_driver_sql("SELECT step FROM ledger_steps ORDER BY step")]
+        assert steps == list(range(1, VERSION + 1)) == list(range(1, len(STEPS) + 1))
+        connection.exec_driver_sql(f"INSERT INTO ledger_steps VALUES ({VERSION + 1}, 'the future')")
+    with pytest.raises(LedgerError, match="newer"):
+        Ledger.open(place)
+
+
+def test_the_file_is_for_its_owner_alone(tmp_path: Path) -> None:
+    place = tmp_path / "ledger.db"
+    ledger_at(str(place))
+    assert place.stat().st_mode & 0o777 == 0o600
+
+
+def test_what_is_no_ledger(tmp_path: Path) -> None:
+    text, empty, other = tmp_path / "text", tmp_path / "empty", tmp_path / "other.db"
+    text.write_text("name,age\n" * 1000)
+    empty.touch()
+    with sqlite3.connect(other) as raw:
+        raw.execute("CREATE TABLE things (x)")
+    raw.close()
+    for wrong in (
+        text, empty, other, tmp_path, tmp_path / "none.db", tmp_path / "no" / "where.db",
+        "mysql://host/db", "postgresql://nobody@localhost:1/none", "x://", "://",
+    ):  # fmt: skip
+        with pytest.raises(LedgerError) as caught:
+            Ledger.open(wrong)
+        assert "\n" not in str(caught.value)
+    with pytest.raises(LedgerError):
+        Ledger.create(tmp_path / "no" / "where.db")
+
+
+def test_a_password_is_never_shown() -> None:
+    with pytest.raises(LedgerError) as caught:
+        Ledger.open("postgresql://user:hunter2@localhost:1/none")
+    assert "hunter2" not in str(caught.value)
+
+
+@given(st.text(max_size=300), st.text(max_size=40))
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_no_name_or_level_breaks_it(tmp_path: Path, recipient: str, level: str) -> None:
+    path = tmp_path / "ledger.db"
+    ledger = Ledger.open(path) if path.exists() else ledger_at(str(path))
+    try:
+        wanted = request(recipient, level)
+    except PramanaError as error:
+        assert "\n" not in str(error)
+        return
+    release = ledger.reserve(wanted)
+    kept = State.of(ledger.entries()).releases[release.id]
+    assert kept.recipient == recipient and kept.level == Level.of(level)
+
+
+def test_the_dataset_is_named_or_the_only_one(place: str) -> None:
+    ledger = ledger_at(place)
+    assert ledger.dataset().name == ledger.dataset("people").name == "people"
+    with pytest.raises(LedgerError):
+        ledger.dataset("other")
+    ledger.add_dataset(dataset("second", source="other", key="other"), "test")
+    with pytest.raises(LedgerError, match="several"):
+        ledger.dataset()
+    for wrong in (
+        lambda: ledger.limit("", Fraction(1), "test"),
+        lambda: ledger.limit("town", Fraction(0), "test"),
+    ):
+        with pytest.raises(LedgerError):
+            wrong()
