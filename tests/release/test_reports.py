@@ -65,6 +65,16 @@ def test_every_kind_of_law_has_its_report(promise: str, tmp_path: Path) -> None:
     assert "Parameters" in text.read_text()
 
 
+def test_an_attribute_of_many_values_is_shown_in_part(tmp_path: Path) -> None:
+    recipe = people(tmp_path, "retention = 0.5")
+    ages = ", ".join(map(str, range(91)))
+    recipe.write_text(recipe.read_text().replace("bins = [0, 20, 40, 65, 90]", f"bins = [{ages}]"))
+    pramana.release(recipe, tmp_path / "out", seed=1)
+    text = pramana.report(tmp_path / "out", source=tmp_path / "people.csv").read_text()
+    assert "31 other values" in text
+    assert text.count("true (not for release)") == 2
+
+
 def test_only_what_is_claimed_is_drawn(tmp_path: Path) -> None:
     """Without a shuffle there is no Pk-anonymity, and so no curve of k."""
     with_k = (people(tmp_path).parent, "k = 20")

@@ -22,6 +22,7 @@ from pramana.report import Bar, Bars, Block, Drawn, Grid, Page, Panel, Picture, 
 from pramana.schema import Attribute
 
 Counts = NDArray[np.int64]
+MOST_BARS = 30  # of an attribute in a picture
 MOST_VALUES = 60  # of an attribute in a report; the rest are counted together
 _TITLES = {
     "pk-anonymity": "No one can be picked out (Pk-anonymity)",
@@ -260,22 +261,16 @@ def _estimate(axis: Axis, counts: Counts, law: Any) -> tuple[Any, Any, Any] | No
 
 
 def _bar_picture(name: str, bars: Sequence[Bar]) -> Picture:
-    labels = [bar.label for bar in bars]
-    series = [Series("published", labels, [bar.published for bar in bars], kind="bars")]
-    if bars[0].estimate is not None:
-        known = [bar for bar in bars if bar.estimate is not None]
-        series.append(
-            Series(
-                "estimated true count",
-                [bar.label for bar in known],
-                [bar.estimate or 0.0 for bar in known],
-                [bar.low or 0.0 for bar in known],
-                [bar.high or 0.0 for bar in known],
-                kind="bars",
-            )
-        )
-    if bars[0].true is not None:
-        series.append(Series("true (not for release)", labels, [bar.true or 0.0 for bar in bars], kind="bars"))
+    """The most frequent values as bars side by side; what is counted together is left to the lines below."""
+    shown = [bar for bar in bars if bar.estimate is not None] or list(bars)
+    shown = sorted(shown, key=lambda bar: -bar.published)[:MOST_BARS] if len(shown) > MOST_BARS else shown
+    labels = [bar.label for bar in shown]
+    series = [Series("published", labels, [bar.published for bar in shown], kind="bars")]
+    if shown[0].estimate is not None:
+        middle, low, high = ([getattr(bar, part) for bar in shown] for part in ("estimate", "low", "high"))
+        series.append(Series("estimated true count", labels, middle, low, high, kind="bars"))
+    if shown[0].true is not None:
+        series.append(Series("true (not for release)", labels, [bar.true or 0.0 for bar in shown], kind="bars"))
     return Picture([Panel(series, y_label="records", x_label=name)], columns=1)
 
 
