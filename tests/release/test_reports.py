@@ -65,6 +65,20 @@ def test_every_kind_of_law_has_its_report(promise: str, tmp_path: Path) -> None:
     assert "Parameters" in text.read_text()
 
 
+def test_only_what_is_claimed_is_drawn(tmp_path: Path) -> None:
+    """Without a shuffle there is no Pk-anonymity, and so no curve of k."""
+    with_k = (people(tmp_path).parent, "k = 20")
+    without = (tmp_path / "plain", "epsilon = 2.0\nshuffle = false")
+    without[0].mkdir()
+    found = []
+    for folder, promise in (with_k, without):
+        pramana.release(people(folder, promise), folder / "out", seed=1)
+        found.append((folder / "out" / "report.html").read_text())
+    assert ">k</text>" in found[0]
+    assert ">k</text>" not in found[1]
+    assert "local epsilon" in found[1]
+
+
 def test_report_command(bundle: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["report", str(bundle), "--table", "sex,age", "--json"]) == 0
     path = Path(json.loads(capsys.readouterr().out)["path"])

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from pramana.calibrate import tables_that_matter
 from pramana.errors import InputError
 from pramana.estimate import Axis, Crosstab, PublishedTable, invert
-from pramana.mechanisms import Exchange, Product, RecordRetention, Retention
+from pramana.mechanisms import AtLevel, Exchange, Product, RecordRetention, Retention
 from pramana.release.certificate import Certificate
 from pramana.release.curves import choice_picture
 from pramana.report import Bar, Bars, Block, Drawn, Grid, Page, Panel, Picture, Promise, Section, Series, Text
@@ -27,6 +27,12 @@ _TITLES = {
     "pk-anonymity": "No one can be picked out (Pk-anonymity)",
     "local-differential-privacy": "Each record protects itself (local differential privacy)",
     "central-differential-privacy": "The whole release protects each person (central differential privacy)",
+    "k-anonymity": "Nobody stands out among the published records (k-anonymity)",
+    "l-diversity": "No group of records tells one sensitive value (l-diversity)",
+    "t-closeness": "Every group of records looks like the whole table (t-closeness)",
+    "rho1-rho2-privacy": "What anyone believes of a person stays bounded (rho1-rho2 privacy)",
+    "delta-growth": "What anyone believes of a person grows little (delta-growth)",
+    "collusion": "Recipients learn nothing more by putting versions together",
     "identification-bound": "A match stays unlikely (identification bound)",
     "identification-bound-every-count": "A match stays unlikely for who sees every count",
 }
@@ -58,6 +64,14 @@ class Materials:
     pictures: bool = False  # draw the attributes and tables as pictures too
 
 
+def law_of_plan(plan: Any) -> Product | RecordRetention | Exchange | None:
+    """The law by which a plan randomises, as estimation knows it; None where it does something else."""
+    law = getattr(plan, "mechanism", None)
+    if isinstance(law, AtLevel):
+        law = law.as_single()
+    return law if isinstance(law, Product | RecordRetention | Exchange) else None
+
+
 def page_of(materials: Materials) -> Page:
     certificate = materials.certificate
     sections = [
@@ -65,7 +79,7 @@ def page_of(materials: Materials) -> Page:
         *_choice(materials),
         *_attributes(materials),
         *_crosstabs(materials),
-        Section("How to use this release", [Text(words) for words in _use(certificate.method)]),
+        Section("How to use this release", [Text(words) for words in _use(materials)]),
     ]
     return Page(
         title=f"Release of {certificate.records:,} records",
@@ -80,8 +94,16 @@ def page_of(materials: Materials) -> Page:
     )
 
 
-def _use(method: str) -> tuple[str, ...]:
-    return (_COUNTED_AS_IS, *_USE[1:]) if method == "invariant" else _USE
+def _use(materials: Materials) -> tuple[str, ...]:
+    if materials.mechanism is None:
+        return (_COARSER, *_USE[1:])
+    return (_COUNTED_AS_IS, *_USE[1:]) if materials.certificate.method == "invariant" else _USE
+
+
+_COARSER = (
+    "The published values are true but coarser than the source's: intervals, groups or distributions stand for "
+    "the values of several people. They can be counted as they are."
+)
 
 
 _COUNTED_AS_IS = (
@@ -167,7 +189,8 @@ def _choice(materials: Materials) -> list[Section]:
     if not isinstance(law, Product | RecordRetention):
         return []
     tables = tables_that_matter(materials.tables, law.sizes)
-    picture = choice_picture(law, materials.certificate.records, tables)
+    claimed = {guarantee["notion"] for guarantee in materials.certificate.guarantees}
+    picture = choice_picture(law, materials.certificate.records, tables, "pk-anonymity" in claimed)
     if picture is None:
         return []
     words = (
