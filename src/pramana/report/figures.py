@@ -132,13 +132,14 @@ def _draw_panel(axes: Axes, panel: Panel) -> None:
         axes.set_ylim(bottom=min(0.0, axes.get_ylim()[0]) if bars else 0.0)
     if panel.mark is not None:
         axes.axvline(panel.mark[0], color="#000000", linewidth=1.0, linestyle=":")
+        low = len(panel.series) > 1  # a legend seeks the emptiest corner, which is mostly a top one
         axes.annotate(
             _plain(panel.mark[1]),
-            (panel.mark[0], 0.98),
+            (panel.mark[0], 0.02 if low else 0.98),
             xycoords=("data", "axes fraction"),
             textcoords="offset points",
             xytext=(3, 0),
-            va="top",
+            va="bottom" if low else "top",
             fontsize=8,
         )
     axes.set_title(_plain(panel.title), loc="left")
