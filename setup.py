@@ -21,6 +21,8 @@ setup(
         kernel("pramana.randomness._kernels"),
         kernel("pramana.randomness._order"),
         kernel("pramana.mechanisms._levels"),
+        kernel("pramana.generalize._classes"),
+        kernel("pramana.generalize._partition"),
     ],
     options={"bdist_wheel": {"py_limited_api": "cp311"}},
 )

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from pramana.release import issue as issue
     from pramana.release import make_signing_key as make_signing_key
     from pramana.release import open_study as open_study
+    from pramana.release import plan as plan
     from pramana.release import plan_for_records as plan_for_records
     from pramana.release import randomise_record as randomise_record
     from pramana.release import read_matrix as read_matrix
@@ -64,6 +65,7 @@ _ROOM_OF = {
     "issue": "release",
     "make_signing_key": "release",
     "open_study": "release",
+    "plan": "release",
     "plan_for_records": "release",
     "randomise_record": "release",
     "read_matrix": "release",
@@ -71,7 +73,8 @@ _ROOM_OF = {
     "report": "release",
     "verify": "release",
 }
-__all__ = [*_ROOM_OF, "__version__", "datasets"]
+_MODULES = {"datasets": "pramana.datasets", "models": "pramana.estimate.models"}
+__all__ = [*_ROOM_OF, *_MODULES, "__version__"]
 
 
 class _Front(ModuleType):
@@ -82,8 +85,8 @@ class _Front(ModuleType):
             super().__setattr__(name, value)
 
     def __getattr__(self, name: str) -> Any:
-        if name == "datasets":
-            return importlib.import_module("pramana.datasets")
+        if name in _MODULES:
+            return importlib.import_module(_MODULES[name])
         if name not in _ROOM_OF:
             raise AttributeError(f"module 'pramana' has no attribute {name!r}")
         value = getattr(importlib.import_module(f"pramana.{_ROOM_OF[name]}"), name)

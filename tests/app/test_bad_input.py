@@ -11,8 +11,8 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from tests.conftest import PEOPLE, RECIPE, Refused, snapshot
 
-from conftest import PEOPLE, RECIPE, Refused, snapshot
 from pramana.app.main import run
 
 RELEASE = ("release", "recipe.toml", "--out", "out")
@@ -28,6 +28,7 @@ TABLES = {
     "short row": ("name,sex,age\nx,F\n", "3 fields"),
     "long row": ("name,sex,age\nx,F,3,4\n", "3 fields"),
     "unclosed quote": ('name,sex,age\n"x,F,3\nx,M,3\n', "3 fields"),
+    "short row that is no text": (b"name,sex,age\nx,F,3\nSecret\xff,M\n", "3 fields"),
     "column twice": ("sex,age,sex\nF,3,F\n", "columns 1 and 3"),
     "column twice but for a space": ("sex,age, sex\nF,3,F\n", "columns 1 and 3"),
     "latin-1": ("name,sex,age\nx,F\xe9,3\n".encode("latin-1"), "utf-8"),

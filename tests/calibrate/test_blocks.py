@@ -139,6 +139,12 @@ def test_rare_categories_hide_among_each_other_when_there_is_no_partner() -> Non
     assert largest(plan.channel, [1] * 25) <= Fraction(1, 10)
 
 
+def test_a_pool_of_many_singletons_is_as_large_as_it_must_be() -> None:
+    plan = plan_blocks([1] * 120 + [30], "0.02")
+    assert plan.holds
+    assert largest(plan.channel, [1] * 120 + [30]) <= Fraction(1, 50)
+
+
 def test_too_few_records_reach_what_they_can() -> None:
     plan = plan_blocks([1, 1, 2], "0.1")
     assert not plan.holds

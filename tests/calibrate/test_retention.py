@@ -100,7 +100,7 @@ def test_the_sheets_variances() -> None:
 def test_unreachable_promises_say_why() -> None:
     with pytest.raises(UnreachableError, match="k must be at most the number of records, 10, got 11"):
         wanted(10, k=11)
-    with pytest.raises(UnreachableError, match="epsilon must be a positive number, got 0"):
+    with pytest.raises(UnreachableError, match="epsilon must be a positive number of at most 1000, got 0"):
         wanted(10, epsilon=0)
     with pytest.raises(UnreachableError, match="neither k nor epsilon"):
         wanted(10)

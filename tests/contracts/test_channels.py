@@ -11,7 +11,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pramana.errors import MatrixError
-from pramana.mechanisms import Channel, Dense, Retention, channel_from_json
+from pramana.mechanisms import (
+    BlockInvariant,
+    Channel,
+    Dense,
+    Retention,
+    channel_from_json,
+    inverse_frequency,
+    sinkhorn,
+    two_stage,
+)
 from pramana.randomness import ONE, Key, code_dtype
 from pramana.theory import pk
 
@@ -27,11 +36,16 @@ EXAMPLES: dict[str, Channel] = {
     "identity": Dense.of(np.eye(3)),
     "with zeros": Dense.of([[0.5, 0.5, 0], [0.5, 0.5, 0], [0.25, 0.25, 0.5]]),
     "tiny entries": Dense.of([[1 - 1e-18, 1e-18], [1e-18, 1 - 1e-18]]),
+    "blocks": BlockInvariant(6, (inverse_frequency([2, 30, 9, 40, 50, 60], (0, 1, 5), 1.7),)),
+    "one block": BlockInvariant(3, (inverse_frequency([5, 6, 7], (0, 1, 2), 2.0),)),
+    "no blocks": BlockInvariant(4, ()),
+    "sinkhorn": sinkhorn([800, 150, 50], 0.5),
+    "two-stage": two_stage([800, 150, 50, 7], 0.8),
     "odd size": Dense.of(np.random.default_rng(1).dirichlet(np.ones(37), 37)),
 }
 SMALL = {name: channel for name, channel in EXAMPLES.items() if channel.size <= 1000}
 TINY = {name: channel for name, channel in EXAMPLES.items() if channel.size <= 40}
-NOT_STATED = ({}, {"kind": "retention"}, {"kind": "dense", "weights": [["x"]]}, {"kind": "?"})
+NOT_STATED = ({}, {"kind": "retention"}, {"kind": "dense", "weights": [["x"]]}, {"kind": "?"}, {"kind": "blocks"})
 
 
 @pytest.mark.parametrize("channel", SMALL.values(), ids=SMALL)

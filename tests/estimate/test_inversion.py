@@ -119,7 +119,7 @@ def test_variances_are_those_of_repeated_publication(mechanism: Mechanism) -> No
     assert values.var(axis=0).sum() != pytest.approx(claimed.sum() / 1.2, rel=0.05)  # the test has power
 
 
-def test_a_record_coin_halves_no_variance_it_does_not_have_to() -> None:
+def test_the_record_coin_has_the_variance_of_the_sheet() -> None:
     """The sheet's example: 16.9n instead of 521.9n for the joint table of (2, 5, 10) at k = 100, R = 100,000."""
     rng = np.random.default_rng(8)
     true = population((2, 5, 10), 100_000, 1.0, rng)

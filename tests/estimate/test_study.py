@@ -182,6 +182,13 @@ def test_a_mean_needs_bins_that_end() -> None:
         PublishedTable.of_counts([axis], np.zeros((3,)), EACH)
 
 
+def test_impossible_shares_keep_the_width_of_their_intervals() -> None:
+    """Where noise puts a share above 1, the interval must not shrink to nothing."""
+    found = [published(people(150, seed), EACH, seed).share("income = high", "sex = F") for seed in range(60)]
+    assert any(m.estimate in (0.0, 1.0) for m in found)
+    assert min(m.high - m.low for m in found) > 0.1
+
+
 def test_means_by_cells() -> None:
     true = people(2_000, 7)
     cells = published(true, EACH, 7).means("age", ["sex", "income"], "age is not missing")

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.conftest import PEOPLE, RECIPE
 
-from conftest import PEOPLE, RECIPE
 from pramana import make_signing_key, release, verify
 from pramana.app.main import run
 from pramana.errors import BundleError
@@ -160,7 +160,7 @@ def test_the_wrong_key_source_or_signer_is_a_no(
 
 
 def test_verifying_writes_nothing(bundle: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from conftest import snapshot
+    from tests.conftest import snapshot
 
     before = snapshot(bundle)
     monkeypatch.setenv("TMPDIR", "/nowhere")

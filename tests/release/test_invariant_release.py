@@ -17,6 +17,7 @@ from pramana.errors import CheckError, InputError
 from pramana.mechanisms import Exchange, Group, inverse_frequency
 from pramana.mechanisms.invariant import BlockInvariant
 from pramana.randomness import Key
+from pramana.release import Certificate
 from pramana.schema import Recipe
 
 JOBS = ["farmer", "smith", "miller", "baker", "weaver", "potter", "clerk", "astronomer"]
@@ -51,10 +52,11 @@ def counts_of(bundle: Path, name: str) -> dict[str, int]:
 
 
 def edited(bundle: Path, change: Callable[[dict[str, Any]], None]) -> None:
+    """Change a certificate as a forger would, with its digest of itself made anew."""
     place = bundle / "certificate.json"
     content = json.loads(place.read_text())
     change(content)
-    place.write_text(json.dumps(content))
+    place.write_text(Certificate.from_json(content).text())
 
 
 def test_xi_for_this_table_and_no_epsilon(tmp_path: Path) -> None:

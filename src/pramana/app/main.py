@@ -28,6 +28,7 @@ COMMANDS = {
     "identification": ("identification", "Choose blocks for an attribute and say what two intruders achieve."),
     "key": ("keys", "Make keys: for releases, and for signing certificates."),
     "levels": ("levels", "Issue versions at many levels from a ledger; collusion is useless."),
+    "plan": ("plans", "Show the expected error of a recipe's tables for a range of k and epsilon."),
     "release": ("releases", "Publish a recipe's table as a bundle."),
     "report": ("reports", "Write the one-file HTML report of a bundle, with pictures and tables."),
     "theorems": ("theorems", "List what is proved, and where it is computed and tested."),

@@ -19,7 +19,8 @@ from pramana.calibrate.partners import Distance, Exchange
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
-_LARGEST_POOL = 32
+_COMFORTABLE_POOL = 32  # a pool of so many categories takes no more of them than it needs
+_LARGEST_POOL = 1 << 10
 
 
 @dataclass(frozen=True)
@@ -53,7 +54,9 @@ def pools(
     while todo:
         members = [todo[0]]
         # more than 1/xi records among the rare themselves: c then stays well below 1
-        _fill(members, todo, counts, 2 * wanted, distance)
+        _fill(members, todo, counts, wanted * 5 / 4, distance)
+        if len(members) < _COMFORTABLE_POOL:
+            _fill(members, todo, counts, 2 * wanted, distance)
         for source in (idle, sorted(hubs, key=lambda h: int(counts[h]))):
             _fill(members, source, counts, wanted, distance)
         if int(counts[members].sum()) < wanted and not _joined(members, found, distance):

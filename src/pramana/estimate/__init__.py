@@ -1,5 +1,10 @@
 """What recipients do: cross-tabulations with intervals, reconstruction, models. Formulas: estimate.md."""
 
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
 from pramana.estimate.axis import MISSING, Axis
 from pramana.estimate.filters import Filter
 from pramana.estimate.inversion import (
@@ -7,6 +12,7 @@ from pramana.estimate.inversion import (
     Estimate,
     Selection,
     covariance,
+    expected_l1,
     invert,
     invert_counts,
     linear,
@@ -14,11 +20,36 @@ from pramana.estimate.inversion import (
 )
 from pramana.estimate.law import Law, law_of
 from pramana.estimate.likelihood import Fit, fit, profile_interval
+from pramana.estimate.rules import (
+    MIN_CONFIDENCE,
+    Rule,
+    RuleSet,
+    association_rules,
+    class_rules,
+    rule_distance,
+    tree_accuracy,
+)
 from pramana.estimate.study import Comparison, Crosstab, Measure, Study
 from pramana.estimate.table import PublishedTable, check_memory, tabulate
 
+if TYPE_CHECKING:
+    from pramana.estimate.models import RandomisedLogisticRegression as RandomisedLogisticRegression
+    from pramana.estimate.models import RandomisedNaiveBayes as RandomisedNaiveBayes
+    from pramana.estimate.models import RandomisedTreeClassifier as RandomisedTreeClassifier
+
+_MODELS = ("RandomisedLogisticRegression", "RandomisedNaiveBayes", "RandomisedTreeClassifier")
+
+
+def __getattr__(name: str) -> Any:
+    """The models need scikit-learn, an extra: they load on first use."""
+    if name not in _MODELS:
+        raise AttributeError(f"module 'pramana.estimate' has no attribute {name!r}")
+    return getattr(importlib.import_module("pramana.estimate.models"), name)
+
+
 __all__ = [
     "DEFAULT_CONFIDENCE",
+    "MIN_CONFIDENCE",
     "MISSING",
     "Axis",
     "Comparison",
@@ -29,16 +60,26 @@ __all__ = [
     "Law",
     "Measure",
     "PublishedTable",
+    "RandomisedLogisticRegression",
+    "RandomisedNaiveBayes",
+    "RandomisedTreeClassifier",
+    "Rule",
+    "RuleSet",
     "Selection",
     "Study",
+    "association_rules",
     "check_memory",
+    "class_rules",
     "covariance",
+    "expected_l1",
     "fit",
     "invert",
     "invert_counts",
     "law_of",
     "linear",
     "profile_interval",
+    "rule_distance",
     "tabulate",
     "to_simplex",
+    "tree_accuracy",
 ]

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import NormalDist
 
 import numpy as np
-from scipy.special import ndtri
 
 from pramana.errors import InputError
 from pramana.estimate.law import Array, Keep, Law
@@ -41,7 +41,7 @@ class Selection:
 def quantile(confidence: float) -> float:
     if not 0 < confidence < 1:
         raise InputError("The confidence must lie strictly between 0 and 1", str(confidence))
-    return float(ndtri((1 + confidence) / 2))
+    return NormalDist().inv_cdf((1 + confidence) / 2)
 
 
 def invert(
@@ -184,6 +184,12 @@ def covariance_with_total(table: PublishedTable, holds: Array, where: Selection)
     """
     reach = table.law.inverse_adjoint(holds)
     return selected(table.law.inverse(table.squares * reach) - table.law.inverse(table.squares) * holds, where)
+
+
+def expected_l1(law: Law, true: Array) -> float:
+    """Expected sum of absolute errors of a known table's shares under inversion, by the normal law."""
+    variances = law.inverse_power(law.forward(true), 2) - true
+    return float(np.sqrt(2 / math.pi * np.maximum(variances, 0.0)).sum() / true.sum())
 
 
 def covariance(table: PublishedTable) -> Array:

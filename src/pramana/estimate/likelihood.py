@@ -7,7 +7,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import brentq
 
 from pramana.errors import InputError
 from pramana.estimate.inversion import DEFAULT_CONFIDENCE, quantile, to_simplex
@@ -16,6 +15,7 @@ from pramana.estimate.table import PublishedTable
 
 DEFAULT_GAP = 0.5  # of a log-likelihood: far below what the coins themselves leave undecided
 MOST_ROUNDS = 3000
+_MOST_WORK = 300_000_000  # cells times rounds: some minutes for the largest tables
 _PROFILE_GAP = 0.02
 _FLOOR = 0.1  # an extrapolated cell keeps this share of its plain step, so that none is lost for good
 
@@ -37,14 +37,17 @@ def fit(
     table: PublishedTable,
     *,
     gap: float = DEFAULT_GAP,
-    most_rounds: int = MOST_ROUNDS,
+    most_rounds: int | None = None,
     start: Array | None = None,
 ) -> Fit:
     """The sheet: x <- x ∘ A(y / (A^T x)), extrapolated (SQUAREM, step by norms) and kept uphill.
 
     Stopping: with D = A(y / (A^T x)), concavity gives l(best) - l(x) <= total * (max D - 1) for every x, so
-    the iteration ends when that bound is below `gap`, or after `most_rounds` steps; `converged` tells which.
+    the iteration ends when that bound is below `gap`, or after `most_rounds` steps (by default 3000, fewer for
+    tables of more than 100,000 cells); `converged` tells which.
     """
+    if most_rounds is None:
+        most_rounds = max(60, min(MOST_ROUNDS, _MOST_WORK // max(table.counts.size, 1)))
     if table.total <= 0:
         return Fit(np.zeros_like(table.counts), 0.0, 0.0, 0, converged=True)
     return _climb(table, _start(table) if start is None else start, None, gap, most_rounds)
@@ -132,6 +135,8 @@ def profile_interval(
     table: PublishedTable, cell: tuple[int, ...], confidence: float = DEFAULT_CONFIDENCE
 ) -> tuple[float, float]:
     """Every count of one cell that the likelihood, the other cells fitted around it, does not reject."""
+    from scipy.optimize import brentq
+
     limit = quantile(confidence) ** 2 / 2
     best = fit(table, gap=_PROFILE_GAP)
     peak, total = float(best.values[cell]), table.total

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
@@ -9,7 +10,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtr
 
 from pramana.errors import InputError
 from pramana.estimate.axis import Axis
@@ -212,14 +212,14 @@ class Study:
         if (share is None) == (mean is None):
             raise InputError("A comparison must be of a share or of a mean", "both" if share else "neither")
         of: str | Axis = share if share is not None else self.axis(str(mean))
-        measures, variances = self._ratios([_Ratio(of, first), _Ratio(of, second)], confidence)
-        difference = measures[0].estimate - measures[1].estimate
+        measures, plain, variances = self._ratios([_Ratio(of, first), _Ratio(of, second)], confidence)
+        difference = plain[0] - plain[1]
         error = float(np.sqrt(max(variances[0, 0] + variances[1, 1] - 2 * variances[0, 1], 0.0)))
         half = quantile(confidence) * error
-        p_value = 2 * float(ndtr(-abs(difference) / error)) if error > 0 else float(difference == 0)
-        return Comparison(
-            measures[0], measures[1], Measure(difference, difference - half, difference + half), p_value
-        )
+        p_value = math.erfc(abs(difference) / error / math.sqrt(2)) if error > 0 else float(difference == 0)
+        least, most = _Ratio(of, None).range()
+        shown = _within(difference, difference - half, difference + half, least - most, most - least)
+        return Comparison(measures[0], measures[1], shown, p_value)
 
     def _selection(self, by: Sequence[str], where: str | None) -> tuple[PublishedTable, Array]:
         """The table over `by` and what the filter names besides, and 1 in its cells where the filter holds."""
@@ -228,13 +228,14 @@ class Study:
         table = self.table([*by, *extra])
         return table, np.ones(table.law.shape) if condition is None else condition.over(table.axes)
 
-    def _ratios(self, ratios: Sequence[_Ratio], confidence: float) -> tuple[list[Measure], Array]:
+    def _ratios(self, ratios: Sequence[_Ratio], confidence: float) -> tuple[list[Measure], list[float], Array]:
+        """Each ratio with its interval, within what it can be; the plain ratios; and their covariance matrix."""
         names = list(dict.fromkeys(name for ratio in ratios for name in ratio.names()))
         table = self.table(names)
         pairs = [ratio.coefficients(table.axes) for ratio in ratios]
         values, covariance = linear(table, [c for pair in pairs for c in pair])
         z = quantile(confidence)
-        measures, gradient = [], np.zeros((len(ratios), len(values)))
+        measures, plain, gradient = [], [], np.zeros((len(ratios), len(values)))
         for i, ratio in enumerate(ratios):
             top, bottom = 2 * i, 2 * i + 1
             if values[bottom] <= 0:
@@ -244,13 +245,12 @@ class Study:
                     "The group is too small for this release's noise.",
                 )
             least, most = ratio.range()
-            estimate = float(values[top] / values[bottom])
+            plain.append(float(values[top] / values[bottom]))
             low, high = _fieller(values[top : top + 2], covariance[top : top + 2, top : top + 2], z)
-            estimate = min(max(estimate, least), most)
-            measures.append(Measure(estimate, min(max(low, least), estimate), max(min(high, most), estimate)))
+            measures.append(_within(plain[-1], low, high, least, most))
             gradient[i, top] = 1 / values[bottom]
             gradient[i, bottom] = -values[top] / values[bottom] ** 2
-        return measures, np.asarray(gradient @ covariance @ gradient.T)
+        return measures, plain, np.asarray(gradient @ covariance @ gradient.T)
 
 
 @dataclass(frozen=True)
@@ -297,6 +297,14 @@ def _fieller(values: Array, covariance: Array, z: float) -> tuple[float, float]:
         return -np.inf, np.inf
     half = float(np.sqrt(max(b * b - a * c, 0.0)))
     return (b - half) / a, (b + half) / a
+
+
+def _within(estimate: float, low: float, high: float, least: float, most: float) -> Measure:
+    """A measure that lies between `least` and `most`; an impossible estimate keeps the width of its interval."""
+    kept = min(max(estimate, least), most)
+    moved = kept - estimate
+    low, high = low + min(moved, 0.0), high + max(moved, 0.0)
+    return Measure(kept, min(max(low, least), kept), max(min(high, most), kept))
 
 
 def _patterns(holds: Array, kept: int) -> list[tuple[Selection, NDArray[np.bool_]]]:

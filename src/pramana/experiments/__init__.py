@@ -10,6 +10,8 @@ from pramana.experiments.outputs import Outputs
 
 EXPERIMENTS = {  # name -> module of this room
     "levels": "levels",
+    "identification": "identification",
+    "pdf": "pdf",
     "pk": "pk",
 }
 __all__ = ["EXPERIMENTS", "Outputs", "run_experiment"]

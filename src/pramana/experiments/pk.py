@@ -16,7 +16,7 @@ import numpy as np
 
 from pramana.calibrate import Wanted, calibrate
 from pramana.datasets import Population, census
-from pramana.estimate import Axis, PublishedTable, fit, invert_counts, tabulate
+from pramana.estimate import Axis, fit, invert_counts, tabulate
 from pramana.experiments.outputs import Outputs
 from pramana.mechanisms import Circumstances, Mechanism
 from pramana.randomness import Codes, Key
@@ -83,7 +83,7 @@ def measure(setting: Setting, people: Population) -> dict[str, Any]:
     for draw in range(setting.repeats):
         for place, mechanism in ((0, each), (2, whole)):
             table = tabulate(_publish(true, mechanism, draw), axes, mechanism)
-            found = fit(table, most_rounds=_rounds(table))
+            found = fit(table)
             settled &= found.converged
             errors[draw, place] = _l1(invert_counts(table), original)
             errors[draw, place + 1] = _l1(found.values, original)
@@ -106,11 +106,6 @@ def _publish(true: dict[str, Codes], mechanism: Mechanism, draw: int) -> dict[st
     out = {name: np.empty_like(codes) for name, codes in true.items()}
     mechanism.publish(lambda purpose, column: key.stream(purpose, "experiment pk", column), 0, true, out)
     return out
-
-
-def _rounds(table: PublishedTable) -> int:
-    """A bound on the work of the largest tables; the table of results says where it was met."""
-    return max(200, min(3000, 300_000_000 // table.counts.size))
 
 
 def _l1(estimate: np.ndarray[Any, np.dtype[np.float64]], true: np.ndarray[Any, np.dtype[np.float64]]) -> float:

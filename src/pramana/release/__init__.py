@@ -3,10 +3,12 @@
 from pramana.release.analysis import crosstab, open_study
 from pramana.release.bundle import Bundle
 from pramana.release.certificate import Certificate, make_signing_key
+from pramana.release.generalized_read import PublishedCells
 from pramana.release.issuing import Created, Issued, create_levels, issue, issued_versions
 from pramana.release.levels import LevelPlan
 from pramana.release.matrix_file import read_matrix
 from pramana.release.method import Method, Plan, Published
+from pramana.release.planning import Outlook, plan
 from pramana.release.publish import METHODS, Released, method_of, release
 from pramana.release.randomised import RandomisedPlan
 from pramana.release.record import plan_for_records, randomise_record
@@ -22,8 +24,10 @@ __all__ = [
     "Issued",
     "LevelPlan",
     "Method",
+    "Outlook",
     "Plan",
     "Published",
+    "PublishedCells",
     "RandomisedPlan",
     "Released",
     "Verification",
@@ -34,6 +38,7 @@ __all__ = [
     "make_signing_key",
     "method_of",
     "open_study",
+    "plan",
     "plan_for_records",
     "randomise_record",
     "read_matrix",

@@ -100,7 +100,9 @@ def sweep(out: Path) -> None:
                 left.unlink(missing_ok=True)
         elif left.is_dir() and not left.is_symlink():
             with contextlib.suppress(OSError), _lock_of(left):
-                _sweep_key(left, out.with_name(out.name + ".key"))
+                if not out.exists():
+                    _sweep_key(left, out.with_name(out.name + ".key"))
+                _spare(left).unlink(missing_ok=True)
                 shutil.rmtree(left, ignore_errors=True)
 
 
@@ -110,7 +112,6 @@ def _sweep_key(left: Path, key_file: Path) -> None:
     with contextlib.suppress(OSError, KeyFileError):
         if Key.read(spare) == Key.read(key_file):
             key_file.unlink()
-    spare.unlink(missing_ok=True)
 
 
 def _spare(partial: Path) -> Path:

@@ -16,6 +16,7 @@ from pramana.randomness import Key
 from pramana.release.certificate import Certificate, read_signing_key
 from pramana.release.contents import Materials, page_of
 from pramana.release.folder import check_new, sweep, whole_folder
+from pramana.release.generalized import GeneralizeMethod
 from pramana.release.invariant import InvariantMethod
 from pramana.release.levels import LevelMethod
 from pramana.release.method import Method, Plan, Published
@@ -29,6 +30,7 @@ METHODS: dict[str, Method] = {
     "matrix": MatrixMethod(),
     "levels": LevelMethod(),
     "invariant": InvariantMethod(),
+    "generalize": GeneralizeMethod(),
 }
 
 
@@ -77,8 +79,8 @@ def release(
     if not isinstance(recipe, Recipe):
         recipe = Recipe.read(recipe)
     out = Path(out)
-    check_new(out)
     sweep(out)
+    check_new(out)
     secret, key_file = _key_for(out, key, seed)
     signing = None if sign is None else read_signing_key(sign)
     method = method_of(recipe.method)

@@ -171,7 +171,7 @@ class RetentionMethod:
             raise RecipeError("A recipe must randomise at least one column", "none", "Make one quasi-identifying.")
         own = [a for a in recipe.attributes if a.retention is not None]
         if recipe.retention is None and not own:
-            if circumstances.records == 0:
+            if circumstances.records == 0 and (recipe.k is not None or "best" in (recipe.coin, recipe.allocation)):
                 _needs_records()
             wanted = Wanted(circumstances, recipe.k, recipe.epsilon)
             return calibrate(sizes, wanted, recipe.coin, recipe.allocation, recipe.tables)
@@ -292,7 +292,7 @@ def _check_promise(recipe: Recipe, mechanism: Mechanism, circumstances: Circumst
     """Where the holder states both a law and a promise, the promise must hold."""
     if recipe.k is None and recipe.epsilon is None:
         return
-    if circumstances.records == 0:
+    if circumstances.records == 0 and recipe.k is not None:
         _needs_records()
     if Wanted(circumstances, recipe.k, recipe.epsilon).is_kept_by(mechanism):
         return

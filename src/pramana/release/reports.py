@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from pramana.errors import BundleError
+from pramana.errors import BundleError, InputError
 from pramana.estimate import Crosstab, Study
 from pramana.mechanisms import Exchange, Product, RecordRetention
 from pramana.release.analysis import open_study
@@ -46,7 +46,7 @@ def report(
         study = open_study(bundle, unverified=unverified)
         codes = study.columns([a.name for a in coded])
         marginals = {a.name: np.bincount(codes[a.name], minlength=a.coded.size) for a in coded}
-        crosstabs = _crosstabs(study, tables or _pairs(study, [a.name for a in coded]))
+        crosstabs = _crosstabs(study, tables) if tables else _small_tables(study, [a.name for a in coded])
     elif tables:
         raise BundleError("Tables can be reconstructed from randomised releases", f"method {certificate.method!r}")
     true = {} if source is None else _true_counts(opened, source)
@@ -72,10 +72,14 @@ def _place(bundle: Bundle, out: str | Path | None, private: bool) -> Path:
     return place
 
 
-def _pairs(study: Study, names: list[str]) -> list[tuple[str, ...]]:
+def _small_tables(study: Study, names: list[str]) -> list[Crosstab]:
+    """The first small pairs of attributes; none where the law tells nothing of them."""
     pairs = [(a, b) for i, a in enumerate(names) for b in names[i + 1 :]]
     small = [p for p in pairs if study.axes[p[0]].size * study.axes[p[1]].size <= MOST_CELLS]
-    return [tuple(p) for p in small[:MOST_TABLES]]
+    try:
+        return _crosstabs(study, small[:MOST_TABLES])
+    except InputError:
+        return []
 
 
 def _crosstabs(study: Study, tables: Sequence[Sequence[str]]) -> list[Crosstab]:

@@ -22,6 +22,7 @@ COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#0
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 DASHES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (8, 2)), (0, (1, 1)))
 HATCHES = ("", "///", "...", "xxx", "\\\\\\", "+++", "ooo")
+_FEW = 8
 STYLE: Any = {  # matplotlib types the names of its own settings, and they differ by version
     "font.family": "sans-serif",
     "font.size": 9.0,
@@ -35,7 +36,9 @@ STYLE: Any = {  # matplotlib types the names of its own settings, and they diffe
     "lines.linewidth": 1.6,
     "lines.markersize": 4.5,
     "hatch.linewidth": 0.6,
-    "legend.frameon": False,
+    "legend.frameon": True,
+    "legend.framealpha": 0.85,
+    "legend.edgecolor": "none",
     "legend.fontsize": 8.5,
     "svg.fonttype": "none",  # words stay words: small files that can be searched and read aloud
     "svg.hashsalt": "pramana",  # the same picture is the same bytes
@@ -122,6 +125,7 @@ def _draw_panel(axes: Axes, panel: Panel) -> None:
             _draw_line(axes, series, place)
     if panel.log_x:
         axes.set_xscale("log")
+        _name_few_places(axes, panel)
     if panel.log_y:
         axes.set_yscale("log")
     elif panel.from_zero or bars:
@@ -140,8 +144,20 @@ def _draw_panel(axes: Axes, panel: Panel) -> None:
     axes.set_title(_plain(panel.title), loc="left")
     axes.set_xlabel(_plain(panel.x_label))
     axes.set_ylabel(_plain(panel.y_label))
-    if len(panel.series) > 1:
+    if len(panel.series) > 1 and bars:  # bars fill their panel: the legend stands above it
+        axes.legend(loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=len(panel.series), borderaxespad=0.2)
+    elif len(panel.series) > 1:
         axes.legend()
+
+
+def _name_few_places(axes: Axes, panel: Panel) -> None:
+    """On a logarithmic axis with few places, name these instead of powers of ten."""
+    places = sorted({float(x) for series in panel.series for x in series.x})
+    if len(places) <= _FEW:
+        axes.set_xticks(places, [f"{x:,.12g}" for x in places])
+        axes.minorticks_off()
+        if max(places, default=0) >= 10_000:
+            axes.tick_params(axis="x", rotation=20)
 
 
 def _draw_line(axes: Axes, series: Series, place: int) -> None:

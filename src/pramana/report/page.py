@@ -24,6 +24,7 @@ p{margin:.4rem 0}ul{margin:.3rem 0 .8rem;padding-left:1.3rem}li{margin:.15rem 0}
 table{border-collapse:collapse;margin:.4rem 0 1rem;min-width:60%}th,td{border-bottom:1px solid #d5d5d5;
 padding:.22rem .7rem .22rem 0;text-align:left;vertical-align:top}th{font-weight:600;border-bottom:1px solid #777}
 td.n,th.n{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}
+td.short{white-space:nowrap}
 td.bar{padding:.1rem 0;vertical-align:middle;border-bottom-color:#eee;min-width:260px}
 .quiet{color:#555;font-size:.92rem}.promise{border-left:4px solid #0072B2;padding:.1rem 0 .1rem 1rem;margin:1rem 0}
 .promise .words{font-size:1.1rem}.note{border-left:4px solid #D55E00;background:#fdf3ec;padding:.4rem .9rem;
@@ -180,7 +181,7 @@ def _grid(grid: Grid) -> str:
 
 # ---------------------------------------------------------------- bars drawn in lines of a table
 
-_WIDTH, _HEIGHT = 260, 18
+_WIDTH, _HEIGHT, _SHORT = 260, 18, 24
 
 
 def _bars(block: Bars) -> str:
@@ -203,7 +204,8 @@ def _bars(block: Bars) -> str:
             *([b.true] if private else []),
         ]
         cells = "".join(f'<td class="n">{"" if n is None else f"{n:,.0f}"}</td>' for n in numbers)
-        rows.append(f'<tr><td>{escape(b.label)}</td>{cells}<td class="bar">{_line(b, scale)}</td></tr>')
+        short = ' class="short"' if len(b.label) <= _SHORT else ""
+        rows.append(f'<tr><td{short}>{escape(b.label)}</td>{cells}<td class="bar">{_line(b, scale)}</td></tr>')
     legend = f'<p class="quiet">{escape(block.caption)}</p>' if block.caption else ""
     return f"{legend}<table><thead><tr>{head}<th></th></tr></thead><tbody>{''.join(rows)}</tbody></table>"
 

@@ -28,7 +28,7 @@ METHOD_KEYS: dict[str, set[str]] = {
     "levels": {"together", "history", "people", "allowances", "total_epsilon"},
     "generalize": {
         "algorithm", "cells", "suppression", "measure", "weights", "l", "l_kind", "t", "t_distance", "c",
-        "intermediate", "population",
+        "intermediate", "population", "solution",
     },
     "presence": {
         "algorithm", "cells", "public", "present", "mode", "noise_epsilon", "quantum", "suppression", "measure",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 import stat
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -134,12 +135,6 @@ def _select(present: Sequence[str], wanted: Sequence[str] | None, where: str) ->
 def _read_csv(source: Source, path: Path, wanted: Sequence[str] | None) -> Table:
     header, delimiter = _header(source, path)
     names = _select(header, wanted, str(path))
-    ragged: list[int] = []
-
-    def refuse(row: pacsv.InvalidRow) -> str:
-        ragged.append(row.actual_columns)
-        return "skip"
-
     try:
         table = pacsv.read_csv(
             path,
@@ -149,7 +144,6 @@ def _read_csv(source: Source, path: Path, wanted: Sequence[str] | None) -> Table
             parse_options=pacsv.ParseOptions(
                 delimiter=delimiter,
                 newlines_in_values=True,
-                invalid_row_handler=refuse,
                 ignore_empty_lines=len(header) > 1,
             ),
             convert_options=pacsv.ConvertOptions(
@@ -160,18 +154,21 @@ def _read_csv(source: Source, path: Path, wanted: Sequence[str] | None) -> Table
                 quoted_strings_can_be_null=True,
             ),
         )
-    except (pa.ArrowException, UnicodeError, LookupError):
+    except (pa.ArrowException, UnicodeError, LookupError) as error:
+        # Of the reader's message only two numbers are used; the row that it quotes is left where it is. (A handler
+        # of invalid rows could count them, but where a row is no text either it is not called, and the row lost.)
+        ragged = re.match(r"CSV parse error: (?:Row #\d+: )?Expected \d+ columns, got (\d+)", str(error))
+        if ragged is not None:
+            raise SourceError(
+                f"Every row of {path} must have {len(header)} fields like its header",
+                f"one of {ragged[1]}",
+                "Check the delimiter and the quoting.",
+            ) from None
         raise SourceError(
             f"The source {path} must be a CSV file in {source.encoding}",
             "bytes that are not",
             "Set encoding (for example latin-1) or delimiter in [source], and check the quoting.",
         ) from None
-    if ragged:
-        raise SourceError(
-            f"Every row of {path} must have {len(header)} fields like its header",
-            f"{len(ragged)} that {'has' if len(ragged) == 1 else 'have'} not (the first has {ragged[0]})",
-            "Check the delimiter and the quoting.",
-        )
     return Table({name: table.column(name) for name in names}, table.num_rows)
 
 

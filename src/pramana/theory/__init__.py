@@ -10,9 +10,12 @@ from pramana.theory.guarantee import (
     GrowthBound,
     Guarantee,
     IdentificationBound,
+    KAnonymity,
+    LDiversity,
     LocalPrivacy,
     PkAnonymity,
     PosteriorBound,
+    TCloseness,
 )
 from pramana.theory.levels import GRID, Level
 from pramana.theory.statements import PAPERS, STATEMENTS, Statement
@@ -29,11 +32,14 @@ __all__ = [
     "GrowthBound",
     "Guarantee",
     "IdentificationBound",
+    "KAnonymity",
+    "LDiversity",
     "Level",
     "LocalPrivacy",
     "PkAnonymity",
     "PosteriorBound",
     "Statement",
+    "TCloseness",
     "every_count",
     "identification",
     "levels",

@@ -138,6 +138,63 @@ class EveryCountBound(Guarantee):
 
 
 @dataclass(frozen=True)
+class KAnonymity(Guarantee):
+    """Every record of this table shows the same quasi-identifiers as at least k - 1 others."""
+
+    notion: ClassVar[str] = "k-anonymity"
+    k: int = field(kw_only=True)
+
+    @property
+    def value(self) -> int:
+        return self.k
+
+    def in_words(self) -> str:
+        return (
+            f"Every record of this table shows the same quasi-identifiers as at least {self.k - 1} others. This "
+            "says nothing of what an intruder learns from the other columns, and nothing of other tables."
+        )
+
+
+@dataclass(frozen=True)
+class LDiversity(Guarantee):
+    """Every class of this table has enough different sensitive values; `kind` says how that is counted."""
+
+    notion: ClassVar[str] = "l-diversity"
+    attribute: str = field(kw_only=True)
+    kind: str = field(kw_only=True)
+    l: float = field(kw_only=True)  # noqa: E741 - the notion's own name
+    c: float | None = field(default=None, kw_only=True)
+
+    @property
+    def value(self) -> dict[str, Any]:
+        found: dict[str, Any] = {"attribute": self.attribute, "kind": self.kind, "l": self.l}
+        return found if self.c is None else {**found, "c": self.c}
+
+    def in_words(self) -> str:
+        return f"Among records that look alike, {self.attribute} is {self.kind} {self.l:g}-diverse."
+
+
+@dataclass(frozen=True)
+class TCloseness(Guarantee):
+    """In every class of this table a sensitive attribute is distributed nearly as in the whole table."""
+
+    notion: ClassVar[str] = "t-closeness"
+    attribute: str = field(kw_only=True)
+    distance: str = field(kw_only=True)
+    t: float = field(kw_only=True)
+
+    @property
+    def value(self) -> dict[str, Any]:
+        return {"attribute": self.attribute, "distance": self.distance, "t": self.t}
+
+    def in_words(self) -> str:
+        return (
+            f"Among records that look alike, {self.attribute} is distributed as in the whole table, up to a "
+            f"distance ({self.distance}) of {self.t:g}."
+        )
+
+
+@dataclass(frozen=True)
 class PosteriorBound(Guarantee):
     """rho1-rho2 privacy: pairs (prior below rho1, posterior below rho2), each also read backwards."""
 

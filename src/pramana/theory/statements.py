@@ -27,6 +27,7 @@ PAPERS = {
 }
 
 _PK = "tests/theory/test_pk.py::"
+_INVERSION = "tests/estimate/test_inversion.py::"
 _SHUFFLING = "tests/theory/test_shuffling.py::"
 _LEVELS = "tests/theory/test_levels_theory.py::"
 _PROCESS = "tests/mechanisms/test_level_process.py::"
@@ -118,6 +119,234 @@ PAPER_1 = (
         "delta <= P(N < N0) + E[(L_1+...+L_N0)+]/N0, the privacy blanket",
         "theory:shuffling.shuffled_epsilon",
         _SHUFFLING + "test_a_coin_per_attribute_is_bounded_over_all_pairs",
+    ),
+    Statement(
+        1,
+        "Section 5, reconstruction",
+        "x = (y - (1-rho)*mean over the axis)/rho, axis by axis; any matrix by its inverse",
+        "estimate:invert",
+        _INVERSION + "test_every_operation_agrees_with_the_whole_matrix",
+    ),
+    Statement(
+        1,
+        "Variance of a cell (extension)",
+        "sum_z y_z g_v(z)^2 - x_v, unbiased; of sums of cells with their covariances",
+        "estimate:linear",
+        _INVERSION + "test_filtered_cells_agree_with_sums_of_covariances",
+    ),
+    Statement(
+        1,
+        "Variance under one coin per record (extension)",
+        "n(h-1) over the joint domain: 16.9n instead of 521.9n in the paper's example",
+        "theory:pk.variance_factor",
+        _INVERSION + "test_the_record_coin_has_the_variance_of_the_sheet",
+    ),
+    Statement(
+        1,
+        "Maximum likelihood (extension)",
+        "x <- x*A(y/(A^T x)) climbs to the maximum; total*(max D - 1) bounds what is left",
+        "estimate:fit",
+        "tests/estimate/test_likelihood.py::test_the_fit_is_the_maximum_that_a_general_optimiser_finds",
+    ),
+    Statement(
+        1,
+        "Section 5, Figures 2 to 4",
+        "L1 error and epsilon by records, attributes and k on the generated census",
+        "experiments:run_experiment",
+        "tests/experiments/test_pk.py::test_the_published_figure_2_has_em_below_the_papers_method_in_every_row",
+    ),
+)
+
+_IDENTIFICATION = "tests/theory/test_identification.py::"
+
+PAPER_2 = (
+    Statement(
+        2,
+        "Eq. 3, corrected",
+        "inverse-frequency blocks; rows are the true value, invariance is P^T T = T",
+        "mechanisms:inverse_frequency",
+        "tests/mechanisms/test_invariant.py::test_the_papers_matrix",
+    ),
+    Statement(
+        2,
+        "Invariance in integers (extension)",
+        "flows in multiples of lcm(T_i, T_j) keep P^T T = T exactly",
+        "mechanisms:realised",
+        "tests/mechanisms/test_invariant.py::test_blocks_keep_the_frequencies_exactly_at_any_theta",
+    ),
+    Statement(
+        2,
+        "Eq. 10",
+        "R1(a,t) = (1/a)(1 + Sigma_a/(beta_1 Sigma_{a-1}))^-1, by Poisson-binomial ratios",
+        "theory:identification.risks",
+        _IDENTIFICATION + "test_every_risk_by_brute_force",
+    ),
+    Statement(
+        2,
+        "Theorem 3.1",
+        "with beta_1 >= beta_j the largest R1(a,t) is R1(1,t)",
+        "theory:identification.largest_risk",
+        _IDENTIFICATION + "test_largest_risk_is_a_fraction_where_the_theorem_holds",
+    ),
+    Statement(
+        2,
+        "Theorem 3.1, any chances (extension)",
+        "R1(a,t) <= [1 + sum T*_i min(1, beta_i/beta_1)]^-1 for every a",
+        "theory:identification.bound_over_counts",
+        _IDENTIFICATION + "test_largest_risk_and_its_bound_are_never_too_small",
+    ),
+    Statement(
+        2,
+        "Eq. 11",
+        "R1(1,t) <= psi(T1, theta)",
+        "theory:identification.risk_of_one",
+        _IDENTIFICATION + "test_risks_of_the_sheet",
+    ),
+    Statement(
+        2,
+        "Lemma 3.2",
+        "theta* with psi(T1, theta*) = xi, in closed form",
+        "theory:identification.theta_for_xi",
+        _IDENTIFICATION + "test_theta_and_size_of_the_sheet",
+    ),
+    Statement(
+        2,
+        "Table 1, corrected",
+        "block size max(2, ceil(T1/(T1-theta*))); the printed floor breaks the bound",
+        "theory:identification.block_size",
+        _IDENTIFICATION + "test_table_1",
+    ),
+    Statement(
+        2,
+        "Block size, exact condition",
+        "k1 - 1 >= theta T1/((T1-theta) min T_j)",
+        "theory:identification.minimal_block_size",
+        _IDENTIFICATION + "test_minimal_size_is_the_exact_condition",
+    ),
+    Statement(
+        2,
+        "Pairs (extension)",
+        "a partner of at least 1/xi records is enough in a block of two",
+        "theory:identification.theta_for_pair",
+        _IDENTIFICATION + "test_a_partner_of_one_over_xi_records_is_always_enough",
+    ),
+    Statement(
+        2,
+        "Section 4",
+        "overall chance of a correct match, alpha_1 E[1/(1+X)]",
+        "theory:identification.overall_match",
+        _IDENTIFICATION + "test_overall_match_by_brute_force",
+    ),
+    Statement(
+        2,
+        "Section 4",
+        "expected squared error of each published frequency",
+        "theory:identification.squared_errors",
+        _IDENTIFICATION + "test_squared_errors_by_brute_force",
+    ),
+    Statement(
+        2,
+        "Every count (extension)",
+        "1/(1 + sum_i T'_i min_l p_l p_ig/(p_g p_il)) bounds a match for who sees all of S",
+        "theory:every_count.bounded_risk",
+        "tests/theory/test_every_count.py::test_against_enumeration_of_records",
+    ),
+    Statement(
+        2,
+        "Every count, at an outcome (extension)",
+        "P(S = T+d) as one polynomial where movers share one law",
+        "theory:outcome_search.chances_at",
+        "tests/theory/test_outcome_search.py::test_chances_of_every_outcome",
+    ),
+    Statement(
+        2,
+        "Choosing blocks",
+        "exact risk <= xi with the least expected error; else the best reached",
+        "calibrate:plan_blocks",
+        "tests/calibrate/test_blocks.py::test_a_thousand_random_tables_never_exceed_the_claimed_xi",
+    ),
+    Statement(
+        2,
+        "Sinkhorn-invariant matrices (extension)",
+        "retention scaled to margins (T, T): the same k, frequencies kept",
+        "mechanisms:sinkhorn",
+        "tests/mechanisms/test_invariant.py::test_sinkhorn_has_the_k_of_retention",
+    ),
+)
+
+_CELLS = "tests/generalize/test_cells.py::"
+_LATTICE = "tests/generalize/test_lattice.py::"
+
+PAPER_4 = (
+    Statement(
+        4,
+        "Definition 1",
+        "k-anonymity: every combination of quasi-identifiers appears at least k times",
+        "generalize:k_anonymity",
+        "tests/generalize/test_anonymity.py::test_measures_are_those_of_plain_counting",
+    ),
+    Statement(
+        4,
+        "Incognito, optimal full-domain generalisation",
+        "failing spreads to specialisations, holding to generalisations; the cheapest node that holds",
+        "generalize:search",
+        _LATTICE + "test_the_optimum_is_the_exhaustive_one",
+    ),
+    Statement(
+        4,
+        "Definition 6, Table V",
+        "a cell is a distribution over the leaves; labels, intervals and sets are uniform ones",
+        "generalize:pdf_cells",
+        _CELLS + "test_the_cells_of_tables_two_and_five",
+    ),
+    Statement(
+        4,
+        "Definition 7",
+        "reconstruction: each cell is replaced by a value drawn from its distribution",
+        "generalize:reconstructed",
+        _CELLS + "test_reconstruction_follows_the_cells_law_and_no_other",
+    ),
+    Statement(
+        4,
+        "Theorem 1, Eq. 1",
+        "KL cost = -sum of c ln f, the logarithm of the matching probability but for a constant",
+        "generalize:kl_cost",
+        _CELLS + "test_matching_probability_is_that_of_the_paper",
+    ),
+    Statement(
+        4,
+        "Theorem 2, Eq. 2",
+        "f = count / class size maximises the matching probability",
+        "generalize:log_matching_probability",
+        _CELLS + "test_kl_cost_falls_along_the_segment_and_is_least_at_the_optimum",
+    ),
+    Statement(
+        4,
+        "Theorem 3, corrected; Eq. 3",
+        "the cost falls along the segment from uniform to optimal (not: coordinate by coordinate)",
+        "generalize:cells_between",
+        _CELLS + "test_kl_cost_falls_along_the_segment_and_is_least_at_the_optimum",
+    ),
+    Statement(
+        4,
+        "Section IV.C",
+        "rules hold in a reconstruction with .68 and .68 (sets), .95 and .26 (distributions)",
+        "generalize:set_cells",
+        _CELLS + "test_rules_hold_with_the_probabilities_of_section_four",
+    ),
+    Statement(
+        4,
+        "Section VI, distance of rule sets",
+        "sum of |confidence - confidence|, a missing rule counting as the minimum confidence",
+        "estimate:rule_distance",
+        "tests/estimate/test_rules.py::test_distance_by_hand",
+    ),
+    Statement(
+        4,
+        "Least KL cost (ours)",
+        "cut after cut, the one that lowers the KL cost most, in any order of the rows",
+        "generalize:partition",
+        "tests/generalize/test_partition.py::test_the_kl_partition_costs_less_than_mondrian",
     ),
 )
 
@@ -236,7 +465,7 @@ PAPER_3 = (
     ),
 )
 
-STATEMENTS: tuple[Statement, ...] = (*PAPER_1, *PAPER_3)
+STATEMENTS: tuple[Statement, ...] = (*PAPER_1, *PAPER_2, *PAPER_3, *PAPER_4)
 
 
 def as_markdown() -> str:

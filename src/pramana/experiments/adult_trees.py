@@ -1,0 +1,126 @@
+"""Hierarchies for Adult's eight quasi-identifiers, and the table itself in the order of their leaves."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from pramana.datasets import adult
+from pramana.errors import SourceError
+from pramana.generalize import Ladder
+from pramana.randomness import Codes
+from pramana.schema import Hierarchy, hierarchy_of_intervals, hierarchy_of_tree
+
+QUASI = ("age", "workclass", "education", "marital-status", "occupation", "race", "sex", "native-country")
+AGE_WIDTH = 8  # 17-24, 25-32, ...: ten groups, as the paper has them
+PLACES = ("adult.csv", "data/adult.csv", "../shared/data/adult.csv")
+
+TREES: dict[str, object] = {
+    "sex": ["Female", "Male"],
+    "race": {
+        "majority": ["White"],
+        "minority": ["Black", "Asian-Pac-Islander", "Amer-Indian-Eskimo", "Other"],
+    },
+    "workclass": {
+        "government": ["Federal-gov", "State-gov", "Local-gov"],
+        "own business": ["Self-emp-inc", "Self-emp-not-inc"],
+        "private sector": ["Private"],
+        "unpaid": ["Without-pay", "Never-worked"],
+    },
+    "education": {
+        "no degree": {
+            "primary": ["Preschool", "1st-4th", "5th-6th", "7th-8th"],
+            "some high school": ["9th", "10th", "11th", "12th"],
+        },
+        "middle": {"high school": ["HS-grad"], "some years more": ["Some-college", "Assoc-voc", "Assoc-acdm"]},
+        "degree": {"first": ["Bachelors"], "further": ["Masters", "Prof-school", "Doctorate"]},
+    },
+    "marital-status": {
+        "lives with a spouse": ["Married-civ-spouse", "Married-AF-spouse"],
+        "was married": ["Married-spouse-absent", "Separated", "Divorced", "Widowed"],
+        "never married": ["Never-married"],
+    },
+    "occupation": {
+        "office": ["Exec-managerial", "Prof-specialty", "Adm-clerical", "Sales", "Tech-support"],
+        "workshop": ["Craft-repair", "Machine-op-inspct", "Handlers-cleaners", "Transport-moving"],
+        "service": ["Other-service", "Protective-serv", "Priv-house-serv", "Armed-Forces"],
+        "land": ["Farming-fishing"],
+    },
+    "native-country": {
+        "North America": {
+            "USA": ["United-States", "Outlying-US(Guam-USVI-etc)", "Puerto-Rico"],
+            "other": ["Canada"],
+        },
+        "Latin America": {
+            "Central": ["Mexico", "Guatemala", "Honduras", "Nicaragua", "El-Salvador"],
+            "Caribbean": ["Cuba", "Jamaica", "Haiti", "Dominican-Republic", "Trinadad&Tobago"],
+            "South": ["Columbia", "Ecuador", "Peru"],
+        },
+        "Europe": {
+            "West": ["England", "Scotland", "Ireland", "France", "Germany", "Holand-Netherlands"],
+            "South and East": ["Italy", "Portugal", "Greece", "Yugoslavia", "Hungary", "Poland"],
+        },
+        "Asia": {
+            "East": ["China", "Hong", "Taiwan", "Japan", "South"],
+            "South-East": ["Philippines", "Vietnam", "Cambodia", "Laos", "Thailand"],
+            "West and South": ["India", "Iran"],
+        },
+    },
+}
+
+
+@dataclass(frozen=True, eq=False)
+class AdultTable:
+    """Codes in leaf order, the ladders they climb, and the class."""
+
+    ladders: tuple[Ladder, ...]
+    columns: tuple[Codes, ...]
+    salary: Codes
+
+    @property
+    def rows(self) -> int:
+        return len(self.salary)
+
+
+def adult_file() -> Path:
+    """The Adult CSV: what PRAMANA_ADULT names, or adult.csv in a usual place."""
+    named = os.environ.get("PRAMANA_ADULT")
+    for place in [named] if named else PLACES:
+        if Path(place).is_file():
+            return Path(place)
+    raise SourceError(
+        "The experiment must have the Adult table (UCI) as a CSV with a header",
+        named or "none",
+        "Put it here as adult.csv, or set PRAMANA_ADULT to its path.",
+    )
+
+
+def hierarchies() -> dict[str, Hierarchy]:
+    """One hierarchy per quasi-identifier; ages stand in groups of eight years from 17 on."""
+    found = {name: hierarchy_of_tree(tree) for name, tree in TREES.items()}  # type: ignore[arg-type]
+    lows = range(17, 91, AGE_WIDTH)
+    groups = [f"{low}-{min(low + AGE_WIDTH - 1, 90)}" for low in lows]
+    tens = hierarchy_of_intervals(range(len(groups)), [2, 4])
+    names = [tuple(groups)]
+    for level in tens.levels[1:-1]:
+        spans = [[g for g, other in zip(groups, level, strict=True) if other == label] for label in level]
+        names.append(tuple(f"{s[0].split('-')[0]}-{s[-1].split('-')[1]}" for s in spans))
+    found["age"] = Hierarchy((*names, ("*",) * len(groups)))
+    return {name: found[name] for name in QUASI}
+
+
+def read_adult(path: Path | None = None) -> AdultTable:
+    people = adult(path or adult_file(), complete=True)
+    ladders, columns = [], []
+    for name, hierarchy in hierarchies().items():
+        labels = list(people.domain(name))
+        if name == "age":
+            code = np.array([(int(label) - 17) // AGE_WIDTH for label in labels], np.uint8)
+        else:
+            code = np.array([hierarchy.leaves.index(label) for label in labels], np.uint8)
+        ladders.append(Ladder.of(name, hierarchy))
+        columns.append(code[people.column(name)])
+    return AdultTable(tuple(ladders), tuple(columns), people.column("salary-class").astype(np.uint8))

@@ -1,0 +1,19 @@
+from collections.abc import Callable
+from typing import Any
+
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+
+def partition(
+    rows: Array,
+    shape: Array,
+    labels: Array,
+    weights: Array,
+    k: int,
+    mode: int,
+    values: int,
+    held: Callable[[bytes], bool] | None,
+    class_of: Array,
+    /,
+) -> int: ...

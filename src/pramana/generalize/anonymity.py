@@ -1,0 +1,166 @@
+"""Measuring a table as it is: its k, l and t, and the risks a record in it runs.
+
+Independent of every search: rows are grouped by the values they show, and counted.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pramana.errors import SourceError
+from pramana.generalize import _classes
+from pramana.generalize.classes import Classes, grouped, packed
+from pramana.generalize.conditions import distances
+from pramana.randomness import Codes
+
+_CHUNK = 1 << 22  # cells of a dense table of classes by sensitive values that are looked at together
+
+
+def _class_of_rows(columns: Sequence[Codes]) -> tuple[Classes, NDArray[np.uint32]]:
+    if not columns or not len(columns[0]):
+        raise SourceError("A table must have rows and at least one quasi-identifying column")
+    sizes = [int(column.max()) + 1 for column in columns]
+    layout, _ = packed([column[:0] for column in columns], sizes)
+    return grouped(layout, columns)
+
+
+def k_anonymity(columns: Sequence[Codes]) -> int:
+    """The size of the smallest class of rows that agree on every column (paper 4, Definition 1)."""
+    return int(_class_of_rows(columns)[0].sizes.min())
+
+
+@dataclass(frozen=True, eq=False)
+class SensitiveCounts:
+    """Counts of the pairs (class, sensitive value) that occur, and the size of every class."""
+
+    class_of: NDArray[np.int64]
+    value: NDArray[np.int64]
+    count: NDArray[np.float64]
+    sizes: NDArray[np.float64]
+    values: int
+
+    @classmethod
+    def of(cls, columns: Sequence[Codes], sensitive: Codes) -> SensitiveCounts:
+        classes, index = _class_of_rows(columns)
+        if len(sensitive) != len(index):
+            raise SourceError("The sensitive column must be as long as the others")
+        values = int(sensitive.max()) + 1
+        pairs = index.astype(np.uint64) << np.uint64(32) | sensitive.astype(np.uint64)
+        keys, counts = np.empty_like(pairs), np.empty(len(pairs), np.uint32)
+        everything = np.array([2**64 - 1], np.uint64)
+        none = np.zeros((0, 4), np.int64)
+        n = _classes.roll(pairs, None, 1, everything, none, np.zeros(1, np.uint64), keys, counts, None)
+        return cls(
+            (keys[:n] >> np.uint64(32)).astype(np.int64),
+            (keys[:n] & np.uint64(2**32 - 1)).astype(np.int64),
+            counts[:n].astype(np.float64),
+            classes.sizes.astype(np.float64),
+            values,
+        )
+
+    @property
+    def whole(self) -> NDArray[np.float64]:
+        """The distribution of the sensitive values in the whole table."""
+        totals = np.bincount(self.value, weights=self.count, minlength=self.values)
+        return np.asarray(totals / self.sizes.sum(), np.float64)
+
+    def sums(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+        return np.asarray(np.bincount(self.class_of, weights=weights, minlength=len(self.sizes)), np.float64)
+
+    def dense(self) -> Iterator[NDArray[np.uint32]]:
+        """Class sizes and counts by value, some classes at a time, as conditions take them."""
+        order = np.argsort(self.class_of, kind="stable")
+        step = max(_CHUNK // (self.values + 1), 1)
+        for start in range(0, len(self.sizes), step):
+            stop = min(start + step, len(self.sizes))
+            low, high = np.searchsorted(self.class_of[order], [start, stop])
+            here = order[low:high]
+            table = np.zeros((stop - start, self.values + 1), np.uint32)
+            table[:, 0] = self.sizes[start:stop]
+            table[self.class_of[here] - start, self.value[here] + 1] = self.count[here]
+            yield table
+
+
+def l_diversity(columns: Sequence[Codes], sensitive: Codes) -> int:
+    """Distinct l-diversity: the least number of different sensitive values in a class."""
+    found = SensitiveCounts.of(columns, sensitive)
+    return int(np.bincount(found.class_of, minlength=len(found.sizes)).min())
+
+
+def entropy_l_diversity(columns: Sequence[Codes], sensitive: Codes) -> float:
+    """Entropy l-diversity: e to the least entropy of a class's sensitive values."""
+    found = SensitiveCounts.of(columns, sensitive)
+    entropies = np.log(found.sizes) - found.sums(found.count * np.log(found.count)) / found.sizes
+    return math.exp(max(float(entropies.min()), 0.0))
+
+
+def recursive_c(columns: Sequence[Codes], sensitive: Codes, l: int) -> float:  # noqa: E741
+    """The c above which the table is recursively (c, l)-diverse; infinite where a class has fewer values."""
+    found = SensitiveCounts.of(columns, sensitive)
+    order = np.lexsort((-found.count, found.class_of))
+    classes, counts = found.class_of[order], found.count[order]
+    first = np.searchsorted(classes, np.arange(len(found.sizes)))
+    rank = np.arange(len(classes)) - first[classes]
+    tail = np.bincount(classes, weights=np.where(rank >= l - 1, counts, 0.0), minlength=len(found.sizes))
+    most = counts[first]
+    return float(np.divide(most, tail, out=np.full(len(tail), np.inf), where=tail > 0).max())
+
+
+def t_closeness(
+    columns: Sequence[Codes],
+    sensitive: Codes,
+    distance: str = "equal",
+    parents: tuple[NDArray[np.int64], ...] = (),
+) -> float:
+    """The largest distance of a class's sensitive values from the whole table's.
+
+    `equal`: every two values are equally far apart. `ordered`: |i - j| over the greatest difference of codes.
+    `hierarchical`: along a tree given by `parents`, see conditions.Close.
+    """
+    found = SensitiveCounts.of(columns, sensitive)
+    whole = found.whole
+    if distance == "equal":
+        share = found.count / found.sizes[found.class_of]
+        present = found.sums(np.abs(share - whole[found.value]) - whole[found.value])
+        return float((present + 1.0).max() / 2)
+    if distance == "ordered":
+        span = max(found.values - 1, 1)
+        return max(float(_ordered(table, whole).max()) / span for table in found.dense())
+    if distance != "hierarchical" or not parents:
+        raise SourceError("The distance must be equal, ordered, or hierarchical with its tree", repr(distance))
+    return max(float(distances(table, whole, parents).max()) for table in found.dense())
+
+
+def _ordered(table: NDArray[np.uint32], whole: NDArray[np.float64]) -> NDArray[np.float64]:
+    excess = table[:, 1:] / table[:, :1] - whole
+    return np.asarray(np.abs(np.cumsum(excess, axis=1)).sum(axis=1))
+
+
+@dataclass(frozen=True)
+class Risks:
+    """Re-identification risks as ARX names them, from class sizes.
+
+    Prosecutor: the intruder knows the person is in the table, so the risk of a record is 1 over its class.
+    Journalist: the person is only known to be in a population table; 1 over the class there.
+    Marketer: the share of all records an intruder re-identifies on average.
+    """
+
+    prosecutor: float
+    journalist: float | None
+    marketer: float
+
+    @classmethod
+    def of(cls, sizes: NDArray[np.uint32], population: NDArray[np.uint32] | None = None) -> Risks:
+        """`population`: for each class of the release its size in the population table, if there is one."""
+        largest = 1.0 / float(sizes.min())
+        if population is None:
+            return cls(largest, None, len(sizes) / float(sizes.sum(dtype=np.int64)))
+        if bool((population < sizes).any()):
+            raise SourceError("A class must be at least as large in the population as in the table")
+        share = float((sizes / population.astype(np.float64)).sum() / sizes.sum(dtype=np.int64))
+        return cls(largest, 1.0 / float(population.min()), share)

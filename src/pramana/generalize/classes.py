@@ -1,0 +1,224 @@
+"""Equivalence classes on integer codes: grouping rows, and rolling classes up to more general levels.
+
+A row's quasi-identifiers are packed into a key, one field of bits for each attribute, the same field at every
+level. Generalising changes some fields through a table; equal keys are one class. Classes carry one or more
+columns of counts: column 0 is the class size, further columns are whatever a condition looks at (one for each
+sensitive value, or the public and the private rows), and they add up when classes merge.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pramana.errors import SchemaError
+from pramana.generalize import _classes
+from pramana.randomness import Codes, code_dtype
+from pramana.schema import Hierarchy
+
+Counts = NDArray[np.uint32]
+Keys = NDArray[np.uint64]
+Levels = tuple[int, ...]
+MOST_ROWS = 2**32 - 1
+
+
+@dataclass(frozen=True)
+class Ladder:
+    """One attribute's levels on codes: `maps[level][leaf]` is the leaf's code at that level."""
+
+    name: str
+    maps: tuple[NDArray[np.int64], ...]
+
+    def __post_init__(self) -> None:
+        if not self.maps or not len(self.maps[0]):
+            raise SchemaError(f"The levels of {self.name} must have at least one leaf")
+        for below, above in pairwise(self.maps):
+            # one parent per label: as many (label, parent) pairs as labels
+            if len(np.unique(np.stack([below, above]), axis=1).T) != len(np.unique(below)):
+                raise SchemaError(f"The levels of {self.name} must nest")
+
+    @classmethod
+    def of(cls, name: str, hierarchy: Hierarchy) -> Ladder:
+        return cls(name, tuple(hierarchy.level_map(level)[0] for level in range(hierarchy.height)))
+
+    @classmethod
+    def flat(cls, name: str, size: int) -> Ladder:
+        """Leaves, and the top: the ladder of an attribute without a hierarchy."""
+        return cls(name, (np.arange(size), np.zeros(size, np.int64)))
+
+    @property
+    def leaves(self) -> int:
+        return len(self.maps[0])
+
+    @cached_property
+    def height(self) -> int:
+        return len(self.maps)
+
+    @cached_property
+    def sizes(self) -> tuple[int, ...]:
+        return tuple(int(level.max()) + 1 for level in self.maps)
+
+    def step(self, low: int, high: int) -> NDArray[np.int64]:
+        """For every code at level `low` its code at level `high`."""
+        table = np.zeros(self.sizes[low], np.int64)
+        table[self.maps[low]] = self.maps[high]
+        return table
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where each attribute's field lies in a key, and the table of every step up."""
+
+    ladders: tuple[Ladder, ...]
+
+    def __post_init__(self) -> None:
+        if not self.ladders:
+            raise SchemaError("There must be at least one quasi-identifying attribute", "none")
+
+    @cached_property
+    def fields(self) -> tuple[tuple[int, int, int], ...]:
+        """Word, shift and bits of each attribute."""
+        found, word, shift = [], 0, 0
+        for ladder in self.ladders:
+            bits = (ladder.leaves - 1).bit_length()
+            if shift + bits > 64:
+                word, shift = word + 1, 0
+            found.append((word, shift, bits))
+            shift += bits
+        return tuple(found)
+
+    @cached_property
+    def words(self) -> int:
+        return self.fields[-1][0] + 1
+
+    @cached_property
+    def heights(self) -> Levels:
+        return tuple(ladder.height for ladder in self.ladders)
+
+    @property
+    def bottom(self) -> Levels:
+        return (0,) * len(self.ladders)
+
+    @property
+    def top(self) -> Levels:
+        return tuple(h - 1 for h in self.heights)
+
+    @cached_property
+    def _steps(self) -> tuple[dict[tuple[int, int, int], NDArray[np.int64]], Keys]:
+        """Every step of every attribute: its line of `ops`, into one array of shifted tables."""
+        lines, tables, start = {}, [], 0
+        for a, (ladder, (word, shift, bits)) in enumerate(zip(self.ladders, self.fields, strict=True)):
+            for low in range(ladder.height):
+                for high in range(low + 1, ladder.height):
+                    table = np.zeros(1 << bits, np.uint64)
+                    table[: ladder.sizes[low]] = ladder.step(low, high).astype(np.uint64) << np.uint64(shift & 63)
+                    lines[a, low, high] = np.array([word, shift, bits, start], np.int64)
+                    tables.append(table)
+                    start += len(table)
+        return lines, np.concatenate([*tables, np.zeros(1, np.uint64)])
+
+    @cached_property
+    def _masks(self) -> tuple[int, ...]:
+        return tuple(((1 << bits) - 1) << shift for _, shift, bits in self.fields)
+
+    def change(self, low: Levels, high: Levels) -> tuple[Keys, NDArray[np.int64], Keys]:
+        """What `roll` needs to go from levels `low` up to `high`: bits kept, fields changed, tables."""
+        lines, tables = self._steps
+        keep = [0] * self.words
+        ops = []
+        for a, (i, j) in enumerate(zip(low, high, strict=True)):
+            if i == j:
+                keep[self.fields[a][0]] |= self._masks[a]
+            elif self.ladders[a].sizes[j] > 1:  # one label needs no table: its code is 0
+                ops.append(lines[a, i, j])
+        return np.array(keep, np.uint64), np.array(ops, np.int64).reshape(-1, 4), tables
+
+
+@dataclass(frozen=True, eq=False)
+class Classes:
+    """The classes of a table at some levels: one key and one line of counts each."""
+
+    layout: Layout
+    levels: Levels
+    keys: Keys  # classes x words
+    counts: Counts  # classes x columns; column 0 is the class size
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    @property
+    def sizes(self) -> Counts:
+        return self.counts[:, 0]
+
+    @property
+    def rows(self) -> int:
+        return int(self.sizes.sum(dtype=np.int64))
+
+    @property
+    def nbytes(self) -> int:
+        return self.keys.nbytes + self.counts.nbytes
+
+    def codes(self, attribute: int) -> NDArray[np.int64]:
+        """Each class's code of one attribute, at its level."""
+        word, shift, bits = self.layout.fields[attribute]
+        field = self.keys[:, word] >> np.uint64(shift & 63)
+        return (field & np.uint64((1 << bits) - 1)).astype(np.int64)
+
+    def rolled(self, levels: Levels) -> Classes:
+        return self._roll(levels, None)
+
+    def rolled_with_index(self, levels: Levels) -> tuple[Classes, NDArray[np.uint32]]:
+        """The classes at `levels`, and for each of these classes the one it went into."""
+        index = np.empty(len(self), np.uint32)
+        return self._roll(levels, index), index
+
+    def _roll(self, levels: Levels, index: NDArray[np.uint32] | None) -> Classes:
+        keep, ops, tables = self.layout.change(self.levels, levels)
+        keys, counts = np.empty_like(self.keys), np.empty_like(self.counts)
+        columns = self.counts.shape[1]
+        n = _classes.roll(self.keys, self.counts, columns, keep, ops, tables, keys, counts, index)
+        return Classes(self.layout, levels, keys[:n].copy(), counts[:n].copy())
+
+
+def packed(columns: Sequence[Codes], sizes: Sequence[int]) -> tuple[Layout, Keys]:
+    """Columns of codes as keys, for attributes that are not generalised."""
+    layout = Layout(tuple(Ladder(str(a), (np.arange(size),)) for a, size in enumerate(sizes)))
+    return layout, _packed(layout, columns)
+
+
+def _packed(layout: Layout, columns: Sequence[Codes]) -> Keys:
+    rows = len(columns[0])
+    if rows > MOST_ROWS:
+        raise SchemaError(f"A table must have at most {MOST_ROWS} rows", f"{rows}")
+    keys = np.zeros((rows, layout.words), np.uint64)
+    for (word, shift, _), column, ladder in zip(layout.fields, columns, layout.ladders, strict=True):
+        if len(column) != rows:
+            raise SchemaError("The columns of a table must be equally long")
+        if rows and int(column.max()) >= ladder.leaves:
+            raise SchemaError(f"The codes of {ladder.name} must lie below its {ladder.leaves} leaves")
+        codes = np.ascontiguousarray(column, code_dtype(ladder.leaves))
+        _classes.pack(codes, keys, layout.words, word, shift & 63)
+    return keys
+
+
+def grouped(layout: Layout, columns: Sequence[Codes]) -> tuple[Classes, NDArray[np.uint32]]:
+    """The distinct rows at level 0 with their counts, and for every row the class it is in."""
+    keys = _packed(layout, columns)
+    keep, ops, tables = layout.change(layout.bottom, layout.bottom)
+    out, counts = np.empty_like(keys), np.empty((len(keys), 1), np.uint32)
+    index = np.empty(len(keys), np.uint32)
+    n = _classes.roll(keys, None, 1, keep, ops, tables, out, counts, index)
+    return Classes(layout, layout.bottom, out[:n].copy(), counts[:n].copy()), index
+
+
+def with_counts_of(classes: Classes, index: NDArray[np.uint32], codes: Codes, size: int) -> Classes:
+    """The same classes with a column of counts for each of `size` values of another attribute behind the size."""
+    place = index.astype(np.int64) * size + codes
+    table = np.bincount(place, minlength=len(classes) * size).reshape(-1, size)
+    counts = np.concatenate([classes.counts[:, :1], table.astype(np.uint32)], axis=1)
+    return Classes(classes.layout, classes.levels, classes.keys, np.ascontiguousarray(counts))

@@ -1,0 +1,124 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import CategoricalNB
+from sklearn.tree import DecisionTreeClassifier
+
+from pramana.errors import InputError
+from pramana.estimate import (
+    Axis,
+    RandomisedLogisticRegression,
+    RandomisedNaiveBayes,
+    RandomisedTreeClassifier,
+    Study,
+)
+from pramana.mechanisms import Mechanism, Product, RecordRetention, Retention
+from pramana.randomness import Key
+
+SIZES = {"a": 3, "b": 4, "c": 2, "ill": 2}
+FEATURES = ["a", "b", "c"]
+EACH = Product({name: Retention.at(0.6, size) for name, size in SIZES.items()})
+WHOLE = RecordRetention.at(0.5, SIZES)
+NONE = Product({name: Retention.at(1, size) for name, size in SIZES.items()})
+LOGITS = {"a": [-1.0, 0.0, 1.5], "b": [-0.5, 0.0, 0.5, 1.0], "c": [-1.0, 1.0]}
+
+
+def people(rows: int, seed: int, xor: bool = False) -> dict[str, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    codes = {name: rng.integers(0, SIZES[name], rows).astype(np.uint8) for name in FEATURES}
+    score = sum(np.array(LOGITS[name])[codes[name]] for name in FEATURES)
+    if xor:
+        score = 4.0 * ((codes["a"] == 2) ^ (codes["c"] == 1)) - 2.0
+    codes["ill"] = (rng.random(rows) < 1 / (1 + np.exp(-score))).astype(np.uint8)
+    return codes
+
+
+def published(true: dict[str, np.ndarray], mechanism: Mechanism) -> dict[str, np.ndarray]:
+    out = {name: np.empty_like(codes) for name, codes in true.items()}
+    key = Key.from_seed(5)
+    mechanism.publish(lambda purpose, column: key.stream(purpose, "test", column), 0, true, out)
+    return out
+
+
+def matrix(codes: dict[str, np.ndarray]) -> np.ndarray:
+    return np.column_stack([codes[name] for name in FEATURES])
+
+
+@pytest.mark.parametrize("mechanism", [EACH, WHOLE], ids=["each", "record"])
+@pytest.mark.parametrize(
+    ("ours", "theirs", "xor"),
+    [
+        (RandomisedNaiveBayes, CategoricalNB(), False),
+        (RandomisedTreeClassifier, DecisionTreeClassifier(max_depth=4, min_samples_leaf=100), False),
+        (RandomisedTreeClassifier, DecisionTreeClassifier(max_depth=4, min_samples_leaf=100), True),
+        (RandomisedLogisticRegression, LogisticRegression(), False),
+    ],
+    ids=["bayes", "tree", "tree of an interaction", "logistic"],
+)
+def test_models_come_near_the_same_model_on_the_originals(
+    ours: type, theirs: object, xor: bool, mechanism: Mechanism
+) -> None:
+    true, new = people(30_000, 1, xor), people(20_000, 2, xor)
+    noisy = published(true, mechanism)
+    model = ours(mechanism, FEATURES, "ill").fit(matrix(noisy), noisy["ill"])
+    original = theirs.fit(matrix(true), true["ill"]).score(matrix(new), new["ill"])
+    naive = clone(theirs).fit(matrix(noisy), noisy["ill"])
+    assert model.score(matrix(new), new["ill"]) > original - 0.02
+    chances, unaware = model.predict_proba(matrix(new)), naive.predict_proba(matrix(new))
+    assert chances.sum(axis=1) == pytest.approx(1)
+    best = theirs.predict_proba(matrix(new))
+    # Ignoring the randomisation shrinks every chance towards the mean; the models undo it.
+    assert np.abs(chances - best).mean() < 0.6 * np.abs(unaware - best).mean()
+
+
+def test_without_randomisation_the_models_are_the_usual_ones() -> None:
+    true = people(5_000, 3)
+    bayes = RandomisedNaiveBayes(NONE, FEATURES, "ill").fit(matrix(true), true["ill"])
+    usual = CategoricalNB().fit(matrix(true), true["ill"])
+    assert bayes.predict_proba(matrix(true)) == pytest.approx(usual.predict_proba(matrix(true)), abs=0.01)
+    logistic = RandomisedLogisticRegression(NONE, FEATURES, "ill", C=1e4).fit(matrix(true), true["ill"])
+    onehot = np.concatenate([np.eye(SIZES[n])[:, 1:][true[n]] for n in FEATURES], axis=1)
+    same = LogisticRegression(C=1e4, max_iter=2000).fit(onehot, true["ill"])
+    assert logistic.coef_ == pytest.approx(same.coef_, abs=0.02)
+
+
+@pytest.mark.parametrize("mechanism", [EACH, WHOLE], ids=["each", "record"])
+def test_intervals_of_coefficients_cover_the_law_that_made_the_data(mechanism: Mechanism) -> None:
+    want = [-1.0 - 0.5 - 1.0, 1.0, 2.5, 0.5, 1.0, 1.5, 2.0]
+    covered = []
+    for seed in range(40):
+        true = people(20_000, 100 + seed)
+        out = {name: np.empty_like(codes) for name, codes in true.items()}
+        key = Key.from_seed(seed)
+        mechanism.publish(lambda purpose, column, key=key: key.stream(purpose, "test", column), 0, true, out)
+        model = RandomisedLogisticRegression(mechanism, FEATURES, "ill", C=1e4).fit(matrix(out), out["ill"])
+        low, high = model.coef_interval_
+        covered.append((low <= want) & (want <= high))
+    assert 0.9 <= np.mean(covered) <= 0.99
+
+
+def test_a_bundle_s_columns_can_be_learnt_from() -> None:
+    true = people(10_000, 4)
+    noisy = published(true, EACH)
+    axes = [Axis.of_labels(name, [f"{name}{i}" for i in range(size)]) for name, size in SIZES.items()]
+    study = Study.of_codes(axes, EACH, noisy)
+    one = RandomisedNaiveBayes(EACH, FEATURES, "ill").fit_study(study)
+    two = RandomisedNaiveBayes(EACH, FEATURES, "ill").fit(matrix(noisy), noisy["ill"])
+    assert (one.predict_proba(matrix(true)) == two.predict_proba(matrix(true))).all()
+
+
+def test_parameters_follow_scikit_learn() -> None:
+    model = RandomisedTreeClassifier(EACH, FEATURES, "ill", max_depth=2)
+    assert clone(model).get_params()["max_depth"] == 2
+    with pytest.raises(InputError, match="fitted before"):
+        model.predict(np.zeros((1, 3)))
+    with pytest.raises(InputError, match="3 columns"):
+        model.fit(np.zeros((5, 2), int), np.zeros(5, int))
+    with pytest.raises(InputError, match="from 0 to 1"):
+        model.fit(np.zeros((5, 3), int), np.full(5, 2))
+    wide = Product({f"f{i}": Retention.at(0.5, 100) for i in range(4)})
+    with pytest.raises(InputError, match="at most 2,000,000 cells"):
+        RandomisedLogisticRegression(wide, ["f0", "f1", "f2"], "f3").fit(np.zeros((5, 3), int), np.zeros(5, int))

@@ -1,0 +1,175 @@
+"""The lattice search against exhaustive search, and against the levels peers choose on Adult."""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pramana.errors import RecipeError, UnreachableError
+from pramana.generalize import (
+    MEASURES,
+    All,
+    Close,
+    Condition,
+    DistinctDiverse,
+    EntropyDiverse,
+    KAnonymous,
+    Layout,
+    RecursiveDiverse,
+    grouped,
+    lattice,
+    measure_of,
+    search,
+    with_counts_of,
+)
+
+from .tables import Columns, random_table
+
+SHARED = Path(__file__).parents[3] / "shared" / "data"
+
+
+def exhaustive(
+    layout: Layout, columns: Columns, condition: Condition, kind: str, limit: int, extra: Columns
+) -> float:
+    """The least cost over every node, each grouped anew from the rows."""
+    base, index = grouped(layout, columns)
+    if extra:
+        base = with_counts_of(base, index, extra[0], int(extra[0].max()) + 1)
+    measure = measure_of(kind, base)
+    best = np.inf
+    for levels in itertools.product(*(range(h) for h in layout.heights)):
+        classes = base.rolled(levels)
+        held = condition.held(classes.counts)
+        if int(classes.sizes[~held].sum()) <= limit:
+            best = min(best, measure.cost(classes, held))
+    return best
+
+
+def conditions(k: int, whole: np.ndarray) -> list[Condition]:
+    return [
+        KAnonymous(k),
+        All((KAnonymous(k), DistinctDiverse(2))),
+        All((KAnonymous(k), EntropyDiverse(1.5))),
+        All((KAnonymous(k), RecursiveDiverse(3.0, 2))),
+        All((KAnonymous(k), Close(0.4, whole))),
+        Close(0.3, whole),
+    ]
+
+
+@settings(deadline=None, max_examples=120)
+@given(
+    st.integers(0, 10**6),
+    st.integers(1, 12),
+    st.sampled_from(MEASURES),
+    st.integers(0, 12),
+    st.integers(0, 5),
+    st.booleans(),
+)
+def test_the_optimum_is_the_exhaustive_one(
+    seed: int, k: int, kind: str, limit: int, which: int, probing: bool
+) -> None:
+    layout, columns = random_table(seed)
+    sensitive = np.random.default_rng(seed + 1).integers(0, 3, len(columns[0])).astype(np.uint8)
+    base, index = grouped(layout, columns)
+    base = with_counts_of(base, index, sensitive, 3)
+    whole = np.bincount(sensitive, minlength=3) / len(sensitive)
+    condition = conditions(k, whole)[which]
+    best = exhaustive(layout, columns, condition, kind, limit, [sensitive])
+    with pytest.MonkeyPatch.context() as patch:
+        if probing:  # small tables take the path of large ones
+            patch.setattr(lattice, "LARGE_TABLE", 0)
+            patch.setattr(lattice, "SMALL_TABLE", 0)
+        if best == np.inf:
+            with pytest.raises(UnreachableError):
+                search(base, condition, measure_of(kind, base), limit)
+            return
+        found = search(base, condition, measure_of(kind, base), limit)
+    assert found.cost == pytest.approx(best, abs=1e-9)
+    assert found.suppressed <= limit
+    assert condition.held(found.classes.counts[found.held]).all()
+
+
+@given(st.integers(0, 10**6))
+@settings(deadline=None, max_examples=60)
+def test_rolled_up_classes_are_those_counted_from_the_rows(seed: int) -> None:
+    layout, columns = random_table(seed, attributes=4)
+    rng = np.random.default_rng(seed)
+    low = tuple(int(rng.integers(0, h)) for h in layout.heights)
+    high = tuple(int(rng.integers(i, h)) for i, h in zip(low, layout.heights, strict=True))
+    base, index = grouped(layout, columns)
+    classes = base.rolled(low).rolled(high)
+    rows = zip(
+        *(ladder.maps[i][c] for ladder, i, c in zip(layout.ladders, high, columns, strict=True)), strict=True
+    )
+    expected = Counter(tuple(int(v) for v in row) for row in rows)
+    shown = zip(*(classes.codes(a) for a in range(4)), strict=True)
+    found = {tuple(int(v) for v in row): int(n) for row, n in zip(shown, classes.sizes, strict=True)}
+    assert found == expected
+    assert len(index) == len(columns[0])
+    assert np.array_equal(np.bincount(index), base.sizes)
+
+
+def test_keys_of_several_words() -> None:
+    """Twelve attributes of 1000 values need 120 bits."""
+    rng = np.random.default_rng(3)
+    from pramana.generalize import Ladder
+
+    layout = Layout(tuple(Ladder(f"q{a}", (np.arange(1000), np.arange(1000) // 500)) for a in range(12)))
+    columns = [rng.choice([0, 499, 500, 999], 300).astype(np.uint16) for _ in range(12)]
+    assert layout.words == 2
+    base, _ = grouped(layout, columns)
+    classes = base.rolled((1,) * 12)
+    expected = Counter(zip(*((c // 500).tolist() for c in columns), strict=True))
+    assert sorted(classes.sizes.tolist()) == sorted(expected.values())
+
+
+def test_errors_say_what_would_help() -> None:
+    layout, columns = random_table(1)
+    base, _ = grouped(layout, columns)
+    with pytest.raises(UnreachableError, match="allow more suppression"):
+        search(base, KAnonymous(len(columns[0]) + 1), measure_of("loss", base))
+    with pytest.raises(RecipeError, match="measure must be one of"):
+        measure_of("prettiness", base)
+    with pytest.raises(RecipeError, match="Weights must name"):
+        measure_of("loss", base, {"nobody": 1.0})
+    with pytest.raises(RecipeError, match="at least 0"):
+        measure_of("loss", base, {"q0": -1.0})
+    with pytest.raises(RecipeError, match="k must be at least 1"):
+        KAnonymous(0)
+
+
+def test_a_weight_of_nought_lets_an_attribute_go() -> None:
+    """With all the weight on q0, q0 stays as fine as k allows when the others are at their top."""
+    layout, columns = random_table(11, rows=200)
+    base, _ = grouped(layout, columns)
+    found = search(base, KAnonymous(5), measure_of("loss", base, {"q0": 1.0, "q1": 0.0, "q2": 0.0}))
+    alone = [
+        level
+        for level in range(layout.heights[0])
+        if KAnonymous(5).held(base.rolled((level, *layout.top[1:])).counts).all()
+    ]
+    assert found.levels[0] == min(alone)
+
+
+@pytest.mark.parametrize(
+    ("k", "levels", "true_k"),
+    [(5, (0, 4, 0, 2, 3, 2, 2, 1), 16), (10, (0, 4, 0, 2, 3, 2, 2, 1), 16), (50, (0, 4, 1, 1, 3, 2, 2, 1), 397)],
+)
+def test_adult_levels_are_those_arx_chooses(k: int, levels: tuple[int, ...], true_k: int) -> None:
+    if not SHARED.exists():
+        pytest.skip("the shared Adult table is not on this machine")
+    from .adult import adult
+
+    layout, columns, _ = adult()
+    base, _ = grouped(layout, columns)
+    found = search(base, KAnonymous(k), measure_of("loss", base))
+    assert base.rows == 30162
+    assert found.nodes == 6480
+    assert found.levels == levels
+    assert int(found.classes.sizes.min()) == true_k

@@ -1,0 +1,166 @@
+"""What a bundle must not tell: no record, no key, no path, no order, no time, no trace of how it was computed."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from tests.conftest import RECIPE
+
+import pramana
+from pramana import LocalEngine, Recipe, release
+from pramana.randomness import Key, shuffled_order
+from pramana.release.publish import method_of
+from pramana.sources import Source
+
+ROWS = 5_000
+DOMAIN = ["delta", "alpha", "never", "charlie", "bravo"]
+KEY = Key(bytes(range(32)))
+
+
+def frame() -> pa.Table:
+    rng = np.random.default_rng(7)
+    return pa.table(
+        {
+            "name": [f"SecretName{i}" for i in range(ROWS)],
+            "word": pa.array(np.array(["bravo", "charlie", "alpha", "delta"])[rng.integers(0, 4, ROWS)]),
+            "age": rng.integers(0, 90, ROWS),
+            "town": pa.array([f"town {i % 17}" for i in range(ROWS)]).dictionary_encode(),
+        }
+    ).replace_schema_metadata({"pandas": "SecretMetadata"})
+
+
+def recipe(**release_: object) -> Recipe:
+    return Recipe.parse(
+        {
+            "release": release_ or {"epsilon": 2},
+            "attributes": {
+                "name": {"role": "identifying"},
+                "word": {"role": "quasi-identifying", "domain": DOMAIN},
+                "age": {"role": "quasi-identifying", "bins": [0, 30, 60, 90]},
+                "town": {"role": "insensitive"},
+            },
+        }
+    )
+
+
+@pytest.fixture(scope="module")
+def bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return release(recipe(), tmp_path_factory.mktemp("SecretFolder") / "out", data=frame(), key=KEY).bundle
+
+
+def test_no_file_holds_a_name_the_key_or_a_path(bundle: Path) -> None:
+    for path in bundle.iterdir():
+        content = path.read_bytes()
+        for secret in (b"Secret", KEY.secret, KEY.secret.hex().encode(), str(bundle.parent).encode()):
+            assert secret not in content, path.name
+
+
+def test_files_have_one_time_and_there_are_three(bundle: Path) -> None:
+    assert sorted(p.name for p in bundle.iterdir()) == ["certificate.json", "data.parquet", "report.html"]
+    assert {p.stat().st_mtime for p in (bundle, *bundle.iterdir())} == {946684800}
+
+
+def test_dictionary_pages_are_the_whole_public_domain_in_public_order(bundle: Path) -> None:
+    table = pq.read_table(bundle / "data.parquet")
+    assert pa.types.is_dictionary(table.column("word").type), "the file keeps it a dictionary"
+    for chunk in table.column("word").chunks:
+        assert chunk.dictionary.to_pylist() == DOMAIN, "though the value 'never' never occurs in the source"
+    for chunk in table.column("age").chunks:
+        assert chunk.dictionary.to_pylist() == ["[0,30)", "[30,60)", "[60,90)"]
+    assert table.column("town").type == pa.string(), "the source's dictionary does not come along"
+
+
+def test_the_file_has_no_statistics_and_no_foreign_metadata(bundle: Path) -> None:
+    file = pq.ParquetFile(bundle / "data.parquet")
+    assert set(file.metadata.metadata or {}) <= {b"ARROW:schema"}
+    for group in range(file.metadata.num_row_groups):
+        for column in range(file.metadata.num_columns):
+            chunk = file.metadata.row_group(group).column(column)
+            assert not chunk.is_stats_set
+            assert not chunk.has_offset_index and not chunk.has_column_index
+
+
+def test_rows_are_in_the_keyed_order(bundle: Path) -> None:
+    certificate = pramana.Bundle.open(bundle).certificate
+    plan = method_of("retention").plan_from(certificate)
+    order = shuffled_order(KEY, plan.context, ROWS)  # type: ignore[attr-defined]
+    source = np.array(frame().column("town").to_pylist())
+    assert pq.read_table(bundle / "data.parquet").column("town").to_pylist() == source[order].tolist()
+    assert not np.array_equal(order, np.arange(ROWS))
+
+
+@pytest.mark.parametrize("coin", ["attribute", "record"])
+def test_threads_and_chunks_change_nothing(coin: str) -> None:
+    wanted = recipe(epsilon=2, coin=coin)
+    table = Source(frame=frame()).read(method_of("retention").columns(wanted))
+    plan = method_of("retention").plan(wanted, table)
+    tables = [
+        plan.run(table, KEY, LocalEngine(threads, chunk), lambda *_: None)
+        for threads, chunk in ((1, 1 << 15), (2, 1 << 15), (1, 999), (2, 64), (3, ROWS + 1))
+    ]
+    assert all(made.table.equals(tables[0].table) for made in tables)
+    assert len({(made.content, made.commitment) for made in tables}) == 1
+
+
+@pytest.mark.parametrize("format_", ["parquet", "csv"])
+def test_two_runs_with_one_key_are_the_same_bytes(tmp_path: Path, format_: str) -> None:
+    made = []
+    for number, threads in enumerate((1, 2, 2)):
+        parsed = Recipe(**{**recipe().__dict__, "format": format_})
+        out = release(parsed, tmp_path / str(number), data=frame(), key=KEY, threads=threads).bundle
+        made.append({path.name: path.read_bytes() for path in out.iterdir()})
+    assert made[0] == made[1] == made[2]
+    other = release(recipe(), tmp_path / "other", data=frame()).bundle
+    assert (other / "data.parquet").read_bytes() != made[0].get("data.parquet")
+
+
+def test_the_certificate_tells_what_it_must_and_no_more(bundle: Path) -> None:
+    stated = json.loads((bundle / "certificate.json").read_text())
+    assert stated["dropped"] == ["name"]
+    assert [a["name"] for a in stated["attributes"] if a["raw"]] == ["town"]
+    assert any("town" in w for w in stated["warnings"])
+    assert set(stated["source"]) == {"format", "missing", "commitment"}
+    notions = {g["notion"] for g in stated["guarantees"]}
+    assert "central-differential-privacy" not in notions, "a raw column allows none"
+
+
+@pytest.mark.parametrize(
+    "line", ["F,SecretAge", "SecretSex,3", "F,3,SecretMore", '"SecretQuote,3', "F\xffSecret,3"]
+)
+def test_no_error_quotes_a_record(desk: Path, capfd: pytest.CaptureFixture[str], line: str) -> None:
+    from pramana.app.main import run
+
+    (desk / "people.csv").write_bytes(b"sex,age\nF,3\n" + line.encode("latin-1") + b"\nM,4\n")
+    assert run(["release", "recipe.toml", "--out", "out"]) == 2
+    shown = capfd.readouterr()
+    assert "Secret" not in shown.out + shown.err
+    assert "F,3" not in shown.err
+
+
+def test_an_unforeseen_error_shows_its_kind_alone(
+    desk: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from pramana.app.main import run
+
+    def broken(*_: object, **__: object) -> None:
+        raise RuntimeError("SecretValue")
+
+    monkeypatch.setattr(sys.modules["pramana.release.publish"], "report_page", broken)
+    assert run(["release", "recipe.toml", "--out", "out"]) == 70
+    shown = capfd.readouterr()
+    assert "Secret" not in shown.err and "RuntimeError" in shown.err and shown.err.count("\n") == 1
+    assert sorted(p.name for p in desk.iterdir()) == ["people.csv", "recipe.toml"]
+
+
+def test_a_seeded_release_says_so_everywhere(desk: Path) -> None:
+    assert RECIPE
+    made = release(desk / "recipe.toml", desk / "out", seed=1)
+    assert made.key_file is None and not (desk / "out.key").exists()
+    assert any("not private" in w for w in made.certificate.warnings)
+    assert all(any("seed" in a for a in g["assumptions"]) for g in made.guarantees)
