@@ -20,9 +20,9 @@ setup(
     ext_modules=[
         kernel("pramana.randomness._kernels"),
         kernel("pramana.randomness._order"),
-        kernel("pramana.mechanisms._levels"),
         kernel("pramana.generalize._classes"),
         kernel("pramana.generalize._partition"),
+        kernel("pramana.mechanisms._levels"),
     ],
     options={"bdist_wheel": {"py_limited_api": "cp311"}},
 )

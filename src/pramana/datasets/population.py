@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from importlib.util import find_spec
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,9 +22,7 @@ from pramana.randomness import Codes
 if TYPE_CHECKING:
     import pyarrow as pa
 
-MISSING = (
-    ""  # the label of a missing value: null in Arrow and in frames, an empty field in CSV; last in its domain
-)
+MISSING = ""  # null in Arrow and in frames, an empty field in CSV; last in its domain
 _CSV_ROWS = 1 << 20
 
 
@@ -67,6 +67,23 @@ class Population:
         if name not in self.names:
             raise InputError(f"The column must be one of {', '.join(self.names)}", name)
         return self.names.index(name)
+
+    def select(self, names: Sequence[str]) -> Population:
+        """Some of the columns, in the given order."""
+        places = [self._place(name) for name in names]
+        return Population(
+            tuple(names),
+            tuple(self.labels[p] for p in places),
+            tuple(self.codes[p] for p in places),
+            tuple(name for name in self.sensitive if name in names),
+        )
+
+    def counts(self, names: Sequence[str]) -> dict[tuple[str, ...], int]:
+        """How many people have each combination of values, zeros too."""
+        shape = tuple(len(self.domain(name)) for name in names)
+        joint = np.ravel_multi_index(tuple(self.column(name).astype(np.int64) for name in names), shape)
+        table = np.bincount(joint, minlength=math.prod(shape)).tolist()
+        return dict(zip(product(*(self.domain(name) for name in names)), table, strict=True))
 
     def to_arrow(self) -> pa.Table:
         """Dictionary columns over the codes themselves; the dictionary is the whole domain, in order."""

@@ -9,9 +9,9 @@ from pramana.errors import InputError
 from pramana.experiments.outputs import Outputs
 
 EXPERIMENTS = {  # name -> module of this room
-    "levels": "levels",
     "identification": "identification",
     "pdf": "pdf",
+    "levels": "levels",
     "pk": "pk",
 }
 __all__ = ["EXPERIMENTS", "Outputs", "run_experiment"]

@@ -27,6 +27,8 @@ _TITLES = {
     "pk-anonymity": "No one can be picked out (Pk-anonymity)",
     "local-differential-privacy": "Each record protects itself (local differential privacy)",
     "central-differential-privacy": "The whole release protects each person (central differential privacy)",
+    "identification-bound": "A match stays unlikely (identification bound)",
+    "identification-bound-every-count": "A match stays unlikely for who sees every count",
 }
 _MEANINGS = {
     "pk-anonymity": "Someone who knows a person's true record, and everything else there is to know except the "
@@ -36,6 +38,10 @@ _MEANINGS = {
     "being safer.",
     "central-differential-privacy": "Because the records are also published in random order, whether one "
     "particular person's record is in the table or another's changes what anyone can conclude only this little.",
+    "identification-bound": "Rare values were exchanged with frequent ones. Someone who knows a person's true "
+    "value and picks one of the records that show it is right with no more than this chance.",
+    "identification-bound-every-count": "The same for someone who also uses how often every other value is shown, "
+    "and may pick any record.",
 }
 
 
@@ -59,7 +65,7 @@ def page_of(materials: Materials) -> Page:
         *_choice(materials),
         *_attributes(materials),
         *_crosstabs(materials),
-        Section("How to use this release", [Text(words) for words in _USE]),
+        Section("How to use this release", [Text(words) for words in _use(certificate.method)]),
     ]
     return Page(
         title=f"Release of {certificate.records:,} records",
@@ -74,6 +80,14 @@ def page_of(materials: Materials) -> Page:
     )
 
 
+def _use(method: str) -> tuple[str, ...]:
+    return (_COUNTED_AS_IS, *_USE[1:]) if method == "invariant" else _USE
+
+
+_COUNTED_AS_IS = (
+    "Some published values are not the true ones: chance exchanged them. The matrices keep every frequency in "
+    "expectation, so counts are taken directly from the file; the certificate states their expected squared error."
+)
 _USE = (
     "The published values are not the true ones: chance changed some of them. Counts taken directly are biased; "
     "`pramana crosstab BUNDLE --by ATTRIBUTES` gives estimates of the true counts with intervals.",

@@ -57,6 +57,15 @@ class InvariantPlan:
         return max(float(s["xi"]) for s in self.summaries.values())
 
     @property
+    def mechanism(self) -> Exchange | None:
+        """The law, where recipients may see it; tables are then reconstructed like those of other releases.
+
+        Within strata the published counts are used as they are.
+        """
+        found = None if self.law is None or self.setting.strata else mechanism_from_json(self.law)
+        return found if isinstance(found, Exchange) else None
+
+    @property
     def reached(self) -> bool:
         """Printed numbers are rounded up, so the wanted one is compared as it would be printed."""
         return self.setting.xi is None or self.xi <= rounding.float_up(self.setting.xi)

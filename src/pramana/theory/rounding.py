@@ -74,7 +74,8 @@ def shown_up(value: float, digits: int = 6) -> str:
 def _shown(value: float, digits: int, rounding: str) -> str:
     if not math.isfinite(value):
         return str(value)
-    rounded = decimal.Context(prec=digits, rounding=rounding).create_decimal(decimal.Decimal(value))
+    written = repr(value)  # 0.1 is shown as 0.1
+    rounded = decimal.Context(prec=digits, rounding=rounding).create_decimal(written)
     return (
         f"{rounded.normalize():f}"
         if 1e-4 <= abs(value) < 10 ** (digits + 3) or value == 0
