@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from pramana.calibrate import plan_blocks, plan_combinations
 from pramana.datasets import Population, adult, salaries
 from pramana.experiments.outputs import Outputs
-from pramana.mechanisms import Channel, match_risk, two_stage
+from pramana.mechanisms import Channel, drawn_diagonals, match_risk, two_stage
 from pramana.randomness import ONE, Key
 from pramana.report import Panel, Picture, Series
 from pramana.theory import identification
@@ -116,7 +116,9 @@ class Case:
 def study(earners: int) -> Iterator[dict[str, Any]]:
     for name, people, columns in _tables(earners):
         for case in _cases(people, columns):
-            plain = two_stage(case.counts.reshape(-1), 0.8, 0.5)  # knows no xi
+            flat = case.counts.reshape(-1)
+            drawn = drawn_diagonals(Key.from_seed(SEED).stream("diagonal", case.name), flat.size, 0.8)
+            plain = two_stage(flat, drawn, 0.5)  # sdcMicro's defaults; it knows no xi
             known = _row(name, case, "1", 0, "two-stage", plain)
             for xi in STUDY_LEVELS:
                 *rows, last = _compared(name, case, xi)

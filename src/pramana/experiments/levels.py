@@ -229,7 +229,7 @@ def _repeated(history: History, rows: int) -> History:
     """The history of the followed rows, over and over: as long as the timed table, the same to every step."""
     times = rows // history.rows
     return History(
-        history.levels,
+        history.steps,
         np.tile(history.counts, times),
         np.tile(history.numbers, times),
         np.tile(history.values, times),

@@ -108,7 +108,9 @@ def draw(picture: Picture) -> Figure:
             )
         axes = figure.subplots(rows, columns, squeeze=False).ravel()
         for place, panel in zip(axes, picture.panels, strict=False):
-            _draw_panel(place, panel)
+            _draw_panel(place, panel, own_legend=not picture.tidy)
+        if picture.tidy:
+            _draw_legend(figure, picture)
         for unused in axes[len(picture.panels) :]:
             unused.set_axis_off()
         if picture.title:
@@ -116,7 +118,26 @@ def draw(picture: Picture) -> Figure:
     return figure
 
 
-def _draw_panel(axes: Axes, panel: Panel) -> None:
+def _draw_legend(figure: Figure, picture: Picture) -> None:
+    """One legend below all panels of lines, where it hides nothing; series of one style share an entry."""
+    handles: dict[int, Any] = {}
+    names: dict[int, list[str]] = {}
+    for axes, panel in zip(figure.axes, picture.panels, strict=False):
+        lines, words = axes.get_legend_handles_labels()
+        if len(panel.series) < 2 or any(s.kind == "bars" for s in panel.series):
+            continue
+        for place, (line, word) in enumerate(zip(lines, words, strict=True)):
+            handles.setdefault(place, line)
+            if word not in names.setdefault(place, []):
+                names[place].append(word)
+    if handles:
+        words = [" / ".join(names[place]) for place in handles]
+        widest = max(map(len, words))
+        columns = max(1, min(len(words), int(picture.width * 11 / (widest + 6))))
+        figure.legend(handles.values(), words, loc="outside lower center", ncols=columns)
+
+
+def _draw_panel(axes: Axes, panel: Panel, own_legend: bool) -> None:
     bars = [s for s in panel.series if s.kind == "bars"]
     for place, series in enumerate(panel.series):
         if series.kind == "bars":
@@ -147,7 +168,7 @@ def _draw_panel(axes: Axes, panel: Panel) -> None:
     axes.set_ylabel(_plain(panel.y_label))
     if len(panel.series) > 1 and bars:  # bars fill their panel: the legend stands above it
         axes.legend(loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=len(panel.series), borderaxespad=0.2)
-    elif len(panel.series) > 1:
+    elif len(panel.series) > 1 and own_legend:
         axes.legend()
 
 
