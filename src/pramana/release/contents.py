@@ -59,7 +59,7 @@ def page_of(materials: Materials) -> Page:
         *_choice(materials),
         *_attributes(materials),
         *_crosstabs(materials),
-        Section("How to use this release", [Text(words) for words in _USE]),
+        Section("How to use this release", [Text(words) for words in (_use(certificate.method), *_USE)]),
     ]
     return Page(
         title=f"Release of {certificate.records:,} records",
@@ -74,13 +74,26 @@ def page_of(materials: Materials) -> Page:
     )
 
 
-_USE = (
+_RANDOMISED = (
     "The published values are not the true ones: chance changed some of them. Counts taken directly are biased; "
-    "`pramana crosstab BUNDLE --by ATTRIBUTES` gives estimates of the true counts with intervals.",
-    "`pramana verify BUNDLE` checks that the files are those that were certified and derives every promise again.",
+    "“pramana crosstab BUNDLE --by ATTRIBUTES” gives estimates of the true counts with intervals."
+)
+_USES = {  # methods whose values are not to be estimated from
+    "invariant": "Chance exchanged some values for others so that every count is right on average: count them as "
+    "they are. Which records were changed is not told.",
+    "generalize": "No value was changed by chance: values were made coarser until records look alike, and a cell "
+    "stands for all the values it names. Count them as they are.",
+}
+_USE = (
+    "“pramana verify BUNDLE” checks that the files are those that were certified and that the promises follow "
+    "from what the certificate states.",
     "The promises are about this release alone. Another release about the same people adds to what is known of "
     "them, and the holder has to count both.",
 )
+
+
+def _use(method: str) -> str:
+    return _USES.get(method, _RANDOMISED)
 
 
 def _promise(guarantee: Mapping[str, Any]) -> Promise:
@@ -219,7 +232,7 @@ def _estimate(axis: Axis, counts: Counts, law: Any) -> tuple[Any, Any, Any] | No
         found = invert(PublishedTable.of_counts([axis], counts, law))
     except InputError:
         return None
-    return found.values, np.maximum(found.low, 0.0), np.maximum(found.high, 0.0)
+    return found.values, found.low, found.high  # not cut at 0: an unbiased estimate lies inside its interval
 
 
 def _bar_picture(name: str, bars: Sequence[Bar]) -> Picture:
