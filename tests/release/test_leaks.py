@@ -14,9 +14,11 @@ from tests.conftest import RECIPE
 
 import pramana
 from pramana import LocalEngine, Recipe, release
+from pramana.engines import no_progress
 from pramana.randomness import Key, shuffled_order
-from pramana.release.publish import method_of
-from pramana.sources import Source
+from pramana.release import RandomisedPlan, method_of
+from pramana.release.method import commitment_to
+from pramana.sources import Source, encode
 
 ROWS = 5_000
 DOMAIN = ["delta", "alpha", "never", "charlie", "bravo"]
@@ -89,7 +91,10 @@ def test_the_file_has_no_statistics_and_no_foreign_metadata(bundle: Path) -> Non
 def test_rows_are_in_the_keyed_order(bundle: Path) -> None:
     certificate = pramana.Bundle.open(bundle).certificate
     plan = method_of("retention").plan_from(certificate)
-    order = shuffled_order(KEY, plan.context, ROWS)  # type: ignore[attr-defined]
+    assert isinstance(plan, RandomisedPlan)
+    table = Source(frame=frame()).read(None)
+    codes = {a.name: encode(table.column(a.name), a.coded, a.name) for a in plan.attributes if not a.raw}
+    order = shuffled_order(KEY, plan.context(commitment_to(codes, KEY)), ROWS)
     source = np.array(frame().column("town").to_pylist())
     assert pq.read_table(bundle / "data.parquet").column("town").to_pylist() == source[order].tolist()
     assert not np.array_equal(order, np.arange(ROWS))
@@ -151,7 +156,7 @@ def test_an_unforeseen_error_shows_its_kind_alone(
     def broken(*_: object, **__: object) -> None:
         raise RuntimeError("SecretValue")
 
-    monkeypatch.setattr(sys.modules["pramana.release.publish"], "report_page", broken)
+    monkeypatch.setattr(sys.modules["pramana.release.publish"], "html_of", broken)
     assert run(["release", "recipe.toml", "--out", "out"]) == 70
     shown = capfd.readouterr()
     assert "Secret" not in shown.err and "RuntimeError" in shown.err and shown.err.count("\n") == 1
@@ -164,3 +169,17 @@ def test_a_seeded_release_says_so_everywhere(desk: Path) -> None:
     assert made.key_file is None and not (desk / "out.key").exists()
     assert any("not private" in w for w in made.certificate.warnings)
     assert all(any("seed" in a for a in g["assumptions"]) for g in made.guarantees)
+
+
+def test_a_key_used_again_on_a_changed_table_shows_no_one() -> None:
+    """With the same coins the two releases would differ in the changed person's row alone, and show it true."""
+    before = frame()
+    words = before.column("word").to_pylist()
+    words[17] = "alpha" if words[17] == "bravo" else "bravo"
+    after = before.set_column(before.column_names.index("word"), "word", pa.array(words))
+    wanted = recipe(epsilon=2)
+    method = method_of("retention")
+    tables = [Source(frame=f).read(method.columns(wanted)) for f in (before, after)]
+    made = [method.plan(wanted, t).run(t, KEY, LocalEngine(1), no_progress).table for t in tables]
+    differ = sum(a != b for a, b in zip(made[0].to_pylist(), made[1].to_pylist(), strict=True))
+    assert differ > ROWS / 2

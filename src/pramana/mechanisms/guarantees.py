@@ -102,6 +102,7 @@ def _pk(mechanism: Mechanism, circumstances: Circumstances, common: tuple[str, .
         "paper 1, Theorem 3 with Corollaries 4 and 5"
         + ("" if circumstances.candidates is None else ", and the sampling extension"),
         k=rounding.float_down(k_of(mechanism, circumstances)),
+        unknown=tuple(circumstances.raw_columns),
         assumptions=(*assumptions, *common),
     )
 

@@ -96,9 +96,9 @@ def page_of(materials: Materials) -> Page:
 
 
 def _use(materials: Materials) -> tuple[str, ...]:
-    if materials.mechanism is None:
-        return (_COARSER, *_USE[1:])
-    return (_COUNTED_AS_IS, *_USE[1:]) if materials.certificate.method == "invariant" else _USE
+    if materials.certificate.method == "invariant":
+        return (_COUNTED_AS_IS, *_USE[1:])
+    return (_COARSER, *_USE[1:]) if materials.mechanism is None else _USE
 
 
 _COARSER = (
@@ -109,7 +109,8 @@ _COARSER = (
 
 _COUNTED_AS_IS = (
     "Some published values are not the true ones: chance exchanged them. The matrices keep every frequency in "
-    "expectation, so counts are taken directly from the file; the certificate states their expected squared error."
+    "expectation, so counts are taken directly from the file: count them as they are. The certificate states "
+    "their expected squared error."
 )
 _USE = (
     "The published values are not the true ones: chance changed some of them. Counts taken directly are biased; "
@@ -257,7 +258,7 @@ def _estimate(axis: Axis, counts: Counts, law: Any) -> tuple[Any, Any, Any] | No
         found = invert(PublishedTable.of_counts([axis], counts, law))
     except InputError:
         return None
-    return found.values, np.maximum(found.low, 0.0), np.maximum(found.high, 0.0)
+    return found.values, found.low, found.high  # not cut at 0: an unbiased estimate lies inside its interval
 
 
 def _bar_picture(name: str, bars: Sequence[Bar]) -> Picture:

@@ -173,15 +173,17 @@ class InvariantPlan:
     ) -> Published:
         law = self.made if self.made is not None else self._remade(table, show)
         mechanism, codes = law.mechanism, law.codes
-        context = f"{self.dataset}\n{digest_of(mechanism)}"
         coded = [a for a in self.attributes if not a.raw]
-        with ThreadPoolExecutor(2) as pool:
-            order = pool.submit(engine.order, key, context, table.records)
+        with ThreadPoolExecutor(engine.workers) as pool:
             raw = {a.name: raw_column(table.column(a.name), None) for a in self.attributes if a.raw}
-            commitment = pool.submit(commitment_to, {**{a.name: codes[a.name] for a in coded}, **raw}, key)
+            shown = {a.name: codes[a.name] for a in coded}
+            bound = commitment_to(shown, key, pool.map)
+            commitment = commitment_to({**shown, **raw}, key, pool.map) if raw else bound
+            context = f"{self.dataset}\n{digest_of(mechanism)}\n{bound}"  # one key, one table, one law
             drawn = engine.publish(mechanism, key, context, codes, progress=progress)
-            drawn = engine.reorder({a.name: drawn[a.name] for a in coded}, order.result())
-            places = pa.array(order.result()) if raw else None
+            order = engine.order(key, context, table.records)
+            drawn = engine.reorder({a.name: drawn[a.name] for a in coded}, order)
+            places = pa.array(order) if raw else None
             raw = {name: raw_column(column, places) for name, column in raw.items()}
             content = pool.submit(digest_of_columns, {**drawn, **raw})
             columns = {a.name: raw[a.name] if a.raw else decode(drawn[a.name], a.coded) for a in self.attributes}
@@ -191,7 +193,7 @@ class InvariantPlan:
             return Published(
                 pa.table(columns),
                 content.result(),
-                commitment.result(),
+                commitment,
                 marginals,
                 checks=(("risks", same, detail),),
             )

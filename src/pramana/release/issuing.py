@@ -23,7 +23,7 @@ from pramana.release.bundle import Bundle
 from pramana.release.certificate import Certificate, read_signing_key
 from pramana.release.folder import check_new
 from pramana.release.levels import LevelMethod, LevelPlan, attributes_of, circumstances_of, design_of, is_keyed
-from pramana.release.method import Published, digest_of_columns
+from pramana.release.method import Published, commitment_to, digest_of_columns
 from pramana.release.publish import write_bundle
 from pramana.release.resolve import dropped
 from pramana.release.version_store import VersionStore
@@ -314,7 +314,8 @@ def issued_versions(
             plan = opened.plan(registered.name, release.level, registered.keyed)
             if not registered.keyed:
                 plan = replace(plan, source=_recorded(known, registered, opened, release))
-            found.append((name, release.level, plan.draw(codes, secret, LocalEngine(), no_progress)))
+            context = plan.context(commitment_to(codes, secret))
+            found.append((name, release.level, plan.draw(codes, secret, context, LocalEngine(), no_progress)))
     if not found:
         raise LedgerError("The recipients must hold a version", "none")
     return opened.design, codes, found

@@ -41,9 +41,8 @@ class LevelPlan(RandomisedPlan):
         assert isinstance(self.mechanism, AtLevel)
         return self.mechanism
 
-    @property
-    def context(self) -> str:
-        return f"{self.dataset}\n{self.version.design.digest}"
+    def context(self, commitment: str = "") -> str:
+        return f"{self.dataset}\n{self.version.design.digest}\n{commitment}"
 
     def statement(self) -> dict[str, Any]:
         return {**super().statement(), "out_of": str(GRID), "keyed": self.keyed}
@@ -55,10 +54,10 @@ class LevelPlan(RandomisedPlan):
         return level_guarantees(self.version, circumstances, linkable, self.keyed)
 
     def draw(
-        self, codes: Mapping[str, Codes], key: Key, engine: LocalEngine, progress: Progress
+        self, codes: Mapping[str, Codes], key: Key, context: str, engine: LocalEngine, progress: Progress
     ) -> dict[str, Codes]:
         if self.keyed:
-            return super().draw(codes, key, engine, progress)
+            return super().draw(codes, key, context, engine, progress)
         if self.source is None:
             raise BundleError(
                 "A version drawn from a history must be looked up in it", "a key", "Ask the ledger for it again."

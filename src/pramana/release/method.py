@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -93,12 +93,19 @@ def digest_of_columns(columns: Mapping[str, Column]) -> str:
     return total.hexdigest()
 
 
-def commitment_to(columns: Mapping[str, Column], key: Key) -> str:
-    """A keyed digest of the source: the holder can later show what was released, no one else can test a guess."""
+def commitment_to(columns: Mapping[str, Column], key: Key, each: Callable[..., Iterable[bytes]] = map) -> str:
+    """A keyed digest of the source: the holder can later show what was released, no one else can test a guess.
+
+    `each` maps over the columns; a pool's map does so on several threads.
+    """
     secret = key.derive("source commitment")
     total = hmac.new(secret, digestmod="sha256")
-    for name, column in columns.items():
-        total.update(_column_digest(name, column, hmac.new(secret, digestmod="sha256")))
+
+    def digested(name: str) -> bytes:
+        return _column_digest(name, columns[name], hmac.new(secret, digestmod="sha256"))
+
+    for digest in each(digested, columns):
+        total.update(digest)
     return total.hexdigest()
 
 

@@ -54,10 +54,13 @@ class RandomisedPlan:
     def shuffled(self) -> bool:
         return self.circumstances.shuffled
 
-    @property
-    def context(self) -> str:
-        """What the coins are bound to: one key never runs two laws, or two datasets, on the same coins."""
-        return f"{self.dataset}\n{digest_of(self.mechanism)}"
+    def context(self, commitment: str = "") -> str:
+        """What the coins are bound to: dataset, law and source.
+
+        So one key never runs two laws, two datasets, or two states of one table on the same coins. With the same
+        coins the difference of two releases would show exactly who was changed, and to what.
+        """
+        return f"{self.dataset}\n{digest_of(self.mechanism)}\n{commitment}"
 
     def statement(self) -> dict[str, Any]:
         return {
@@ -74,30 +77,27 @@ class RandomisedPlan:
         return tuple(_warnings(self, seeded))
 
     def draw(
-        self, codes: Mapping[str, Codes], key: Key, engine: LocalEngine, progress: Progress
+        self, codes: Mapping[str, Codes], key: Key, context: str, engine: LocalEngine, progress: Progress
     ) -> dict[str, Codes]:
         """The published codes in source order."""
-        return engine.publish(self.mechanism, key, self.context, codes, progress=progress)
+        return engine.publish(self.mechanism, key, context, codes, progress=progress)
 
     def run(
         self, table: Table, key: Key, engine: LocalEngine, progress: Progress, show: bool = False
     ) -> Published:
         coded = [a for a in self.attributes if not a.raw]
-        with ThreadPoolExecutor(
-            engine.workers
-        ) as pool:  # the order needs no data: it is made while the source is encoded
-            order = pool.submit(engine.order, key, self.context, table.records) if self.shuffled else None
-            codes: dict[str, Codes] = {}
-            for a, column in zip(
-                coded, pool.map(lambda a: encode(table.column(a.name), a.coded, a.name, show), coded), strict=True
-            ):
-                codes[a.name] = column
+        with ThreadPoolExecutor(engine.workers) as pool:
+            encoded = pool.map(lambda a: encode(table.column(a.name), a.coded, a.name, show), coded)
+            codes = dict(zip((a.name for a in coded), encoded, strict=True))
             raw = {a.name: raw_column(table.column(a.name), None) for a in self.attributes if a.raw}
-            commitment = pool.submit(commitment_to, {**codes, **raw}, key)
-            drawn = self.draw(codes, key, engine, progress)
-            if order is not None:
-                drawn = engine.reorder(drawn, order.result())
-                places = pa.array(order.result()) if raw else None
+            bound = commitment_to(codes, key, pool.map)
+            commitment = commitment_to({**codes, **raw}, key, pool.map) if raw else bound
+            context = self.context(bound)
+            drawn = self.draw(codes, key, context, engine, progress)
+            if self.shuffled:
+                order = engine.order(key, context, table.records)
+                drawn = engine.reorder(drawn, order)
+                places = pa.array(order) if raw else None
                 raw = {name: raw_column(column, places) for name, column in raw.items()}
             content = pool.submit(digest_of_columns, {**drawn, **raw})
             columns = [raw[a.name] if a.raw else decode(drawn[a.name], a.coded) for a in self.attributes]
@@ -105,7 +105,7 @@ class RandomisedPlan:
             return Published(
                 pa.table(columns, schema=_schema(self.attributes, columns)),
                 content.result(),
-                commitment.result(),
+                commitment,
                 marginals,
             )
 

@@ -44,7 +44,8 @@ def randomise_record(
     codes = {a.name: _code(a, record) for a in coded}
     out = {name: np.empty_like(code) for name, code in codes.items()}
     key = Key.create()
-    plan.mechanism.publish(lambda purpose, column: key.stream(purpose, plan.context, column), 0, codes, out)
+    context = plan.context()
+    plan.mechanism.publish(lambda purpose, column: key.stream(purpose, context, column), 0, codes, out)
     found: dict[str, str | None] = {}
     for a in plan.attributes:
         if a.raw:

@@ -48,15 +48,19 @@ class PkAnonymity(Guarantee):
 
     notion: ClassVar[str] = "pk-anonymity"
     k: float = field(kw_only=True)
+    unknown: tuple[str, ...] = field(default=(), kw_only=True)  # columns released unchanged
 
     @property
     def value(self) -> float:
         return self.k
 
     def in_words(self) -> str:
+        knows = "whatever they know besides"
+        if self.unknown:
+            knows = f"and does not know people's values of {', '.join(self.unknown)}"
         return (
-            f"No one who sees the release, whatever they know besides, links a person to a record "
-            f"with a confidence above 1/{shown_down(self.k)}."
+            f"No one who sees the release, {knows}, links a person to a record with a confidence "
+            f"above 1/{shown_down(self.k)}."
         )
 
 
