@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from pramana.errors import BundleError
 from pramana.generalize.cells import Cells
 from pramana.generalize.classes import Ladder
+from pramana.sources import numbers, texts
 
 COMPANION = "cells.csv"
 CLASS = "class"
@@ -35,7 +36,7 @@ def label_column(labels: Sequence[str]) -> pa.Array:
     """One label for each class; the dictionary is in the labels' order, which tells nothing of the rows."""
     known = {label: code for code, label in enumerate(sorted(set(labels)))}
     codes = np.array([known[label] for label in labels], np.int32)
-    return pa.DictionaryArray.from_arrays(pa.array(codes), pa.array(list(known), pa.string()))
+    return pa.DictionaryArray.from_arrays(numbers(codes), texts(list(known)))
 
 
 def interval_column(cells: Cells, leaves: Sequence[str], text: bool) -> pa.Array:

@@ -42,7 +42,7 @@ from pramana.release.generalized_setting import Setting, read_setting
 from pramana.release.method import Published, commitment_to, digest_of_columns
 from pramana.release.resolve import dropped, published
 from pramana.schema import Attribute, Recipe, Role
-from pramana.sources import Source, Table, encode, raw_column, write_table
+from pramana.sources import Source, Table, encode, numbers, raw_column, write_table
 from pramana.theory import Guarantee
 
 MOST_ENTRIES = 20_000_000  # entries of lists in one Parquet file; beyond, cells go to the companion
@@ -111,7 +111,7 @@ class GeneralizedPlan:
         order = order[made.class_of[order] >= 0]
         class_of = made.class_of[order]
         cells, extra = _columns(self, made)
-        places = pa.array(order)
+        places = numbers(order)
         columns: dict[str, Any] = {}
         content: dict[str, Any] = {}
         for name in [CLASS] if self.by_class else [a.name for a in self.attributes]:

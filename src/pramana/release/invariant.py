@@ -24,7 +24,7 @@ from pramana.release.invariant_setting import InvariantSetting, read_setting
 from pramana.release.method import Published, commitment_to, digest_of_columns
 from pramana.release.resolve import dropped, published, resolve
 from pramana.schema import Attribute, Recipe
-from pramana.sources import Table, decode, encode, raw_column
+from pramana.sources import Table, decode, encode, numbers, raw_column
 from pramana.theory import (
     ANY_TABLE,
     THIS_TABLE,
@@ -183,7 +183,7 @@ class InvariantPlan:
             drawn = engine.publish(mechanism, key, context, codes, progress=progress)
             order = engine.order(key, context, table.records)
             drawn = engine.reorder({a.name: drawn[a.name] for a in coded}, order)
-            places = pa.array(order) if raw else None
+            places = numbers(order) if raw else None
             raw = {name: raw_column(column, places) for name, column in raw.items()}
             content = pool.submit(digest_of_columns, {**drawn, **raw})
             columns = {a.name: raw[a.name] if a.raw else decode(drawn[a.name], a.coded) for a in self.attributes}

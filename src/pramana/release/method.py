@@ -21,7 +21,7 @@ from pramana.engines import LocalEngine, Progress
 from pramana.randomness import Key
 from pramana.release.certificate import Certificate
 from pramana.schema import Attribute, Recipe
-from pramana.sources import Table, is_bytes
+from pramana.sources import Table, is_bytes, texts
 from pramana.theory import Guarantee
 
 Column = Any  # codes of a randomised attribute, or the Arrow column of one that passes unchanged
@@ -127,7 +127,7 @@ def _as_text(column: pa.ChunkedArray) -> tuple[Any, Any]:
     chunks, padding or what lies under a null.
     """
     kind = pa.large_binary() if is_bytes(column.type) else pa.large_string()
-    text = pc.fill_null(pa.concat_arrays(column.cast(kind).chunks), pa.scalar("", pa.large_string()).cast(kind))
+    text = pc.fill_null(pa.concat_arrays(column.cast(kind).chunks), texts([""]).cast(kind)[0])
     _, offsets, characters = text.buffers()
     places = np.frombuffer(offsets, np.int64)[text.offset : text.offset + len(text) + 1]
     lengths = np.diff(places).astype("<i8").view(np.uint8)

@@ -32,7 +32,7 @@ from pramana.release.matrix_file import read_matrix
 from pramana.release.method import Published, commitment_to, digest_of_columns
 from pramana.release.resolve import dropped, published, resolve
 from pramana.schema import Attribute, Recipe
-from pramana.sources import Table, decode, encode, raw_column
+from pramana.sources import Table, decode, encode, numbers, raw_column
 from pramana.theory import Guarantee, rounding
 
 
@@ -97,7 +97,7 @@ class RandomisedPlan:
             if self.shuffled:
                 order = engine.order(key, context, table.records)
                 drawn = engine.reorder(drawn, order)
-                places = pa.array(order) if raw else None
+                places = numbers(order) if raw else None
                 raw = {name: raw_column(column, places) for name, column in raw.items()}
             content = pool.submit(digest_of_columns, {**drawn, **raw})
             columns = [raw[a.name] if a.raw else decode(drawn[a.name], a.coded) for a in self.attributes]

@@ -1,5 +1,6 @@
 """CSV, Parquet and data frames to small unsigned integer codes, and back."""
 
+from pramana.sources.arrays import flags_of, numbers, texts, values_of
 from pramana.sources.codes import decode, domain_from_data, encode, has_missing
 from pramana.sources.table import SUFFIXES, Source, Table, is_bytes
 from pramana.sources.write import FILE_NAMES, digest_of_written, raw_column, read_published, write_table
@@ -13,9 +14,13 @@ __all__ = [
     "digest_of_written",
     "domain_from_data",
     "encode",
+    "flags_of",
     "has_missing",
     "is_bytes",
+    "numbers",
     "raw_column",
     "read_published",
+    "texts",
+    "values_of",
     "write_table",
 ]

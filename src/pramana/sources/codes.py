@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from pramana.errors import SchemaError, SourceError
 from pramana.randomness import Codes, code_dtype
 from pramana.schema import Domain, label_of
+from pramana.sources.arrays import flags_of, numbers, texts, values_of
 
 _OUTSIDE, _MISSING = 1, 2
 
@@ -93,10 +94,9 @@ def _refuse_outside(name: str, outside: int, seen: set[str] | None) -> None:
 
 def decode(codes: Codes, domain: Domain) -> pa.DictionaryArray:
     """Codes as an Arrow dictionary that holds the whole domain in its public order, used or not."""
-    indices = pa.array(codes.astype(_index_dtype(domain.size), copy=False))
-    if domain.missing_code is not None:
-        indices = pc.if_else(pa.array(codes == domain.missing_code), pa.scalar(None, indices.type), indices)
-    return pa.DictionaryArray.from_arrays(indices, pa.array(domain.labels, pa.string()))
+    valid = None if domain.missing_code is None else codes != domain.missing_code
+    indices = numbers(codes.astype(_index_dtype(domain.size), copy=False), valid)
+    return pa.DictionaryArray.from_arrays(indices, texts(domain.labels))
 
 
 def _index_dtype(size: int) -> type[np.signedinteger]:
@@ -127,8 +127,8 @@ def _encode_chunk(chunk: pa.Array, domain: Domain, out: Codes) -> NDArray[np.int
 
 
 def _encode_numbers(chunk: pa.Array, domain: Domain, out: Codes) -> NDArray[np.int8] | None:
-    missing = chunk.is_null(nan_is_null=True).to_numpy(zero_copy_only=False)
-    values = chunk.cast(pa.float64(), safe=False).fill_null(0.0).to_numpy(zero_copy_only=False)
+    missing = flags_of(chunk.is_null(nan_is_null=True))
+    values = np.where(missing, 0.0, values_of(chunk.cast(pa.float64(), safe=False)))
     place = np.searchsorted(np.asarray(domain.edges), values, side="right") - 1
     outside = ((place < 0) | (place >= len(domain.labels))) & ~missing
     place[outside | missing] = 0
@@ -139,11 +139,9 @@ def _encode_numbers(chunk: pa.Array, domain: Domain, out: Codes) -> NDArray[np.i
 def _encode_dictionary(chunk: pa.DictionaryArray, domain: Domain, out: Codes) -> NDArray[np.int8] | None:
     labels = [label_of(value) for value in chunk.dictionary.to_pylist()]
     codes = [domain.code_of(label) if label != "" else 0 for label in labels]
-    indices = chunk.indices
-    if indices.null_count:  # one slot past the end serves the nulls
-        wide = indices if len(labels) < 1 << (indices.type.bit_width - 1) else indices.cast(pa.int64())
-        indices = wide.fill_null(len(labels))
-    places: Any = np.from_dlpack(indices)  # to_numpy would load pandas where it is installed
+    places = values_of(chunk.indices)
+    if chunk.indices.null_count:  # one slot past the end serves the nulls
+        places = np.where(flags_of(chunk.indices.is_valid()), places.astype(np.int64), len(labels))
     np.take(np.array([code or 0 for code in codes] + [0], out.dtype), places, out=out, mode="clip")
     unknown = np.array([code is None for code in codes] + [False])
     empty = np.array([label == "" for label in labels] + [True])
