@@ -1,6 +1,6 @@
 """Pure functions on numbers: one module per paper, with its symbols, statements and corrections beside it."""
 
-from pramana.theory import every_count, identification, levels, outcome_search, pk, rounding, shuffling
+from pramana.theory import every_count, identification, levels, outcome_search, pk, presence, rounding, shuffling
 from pramana.theory.guarantee import (
     ANY_TABLE,
     THIS_TABLE,
@@ -45,6 +45,7 @@ __all__ = [
     "levels",
     "outcome_search",
     "pk",
+    "presence",
     "rounding",
     "shuffling",
 ]
