@@ -1,4 +1,4 @@
-"""Existence probabilities: the sheet's numbers, enumeration of Eq. 4, bounds that hold, and the best distributions."""
+"""Existence probabilities: the sheet's numbers, enumeration of Eq. 4, bounds, and the best distributions."""
 
 from __future__ import annotations
 

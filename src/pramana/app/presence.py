@@ -91,10 +91,12 @@ def _words(content: dict[str, Any]) -> str:
     shown = ", ".join(f"{x:.6g}" for x in content["existence"][:20])
     lines.append(f"existence probabilities {shown}{', ...' if content['people'] > 20 else ''}")
     lines.append(f"from {content['lowest']:.6g} to {content['highest']:.6g}")
-    lines.append("bounds {:.6g} and {:.6g}".format(*content["bounds"]))
+    low, high = content["bounds"]
+    lines.append(f"bounds {low:.6g} and {high:.6g}")
     if content["delta"] is not None:
         verdict = "holds" if content["holds"] else "does not hold"
-        lines.append("({:g}, {:g})-presence {}".format(*content["delta"], verdict))
+        low, high = content["delta"]
+        lines.append(f"({low:g}, {high:g})-presence {verdict}")
         if content["ratio"] is not None:
             lines.append(f"likelihoods may differ by a factor of {content['ratio']:.6g} by the bounds alone")
     return "\n".join(lines)

@@ -81,9 +81,7 @@ def _one(odds: Floats, people: Integers, present: int, which: int) -> float:
     if present > total:
         return 1.0
     tilt = identification.tilt_to(odds[live], others[live], present - 0.5)
-    law = _Law(0, np.ones(1))
-    for odd, count in zip(odds[live] * tilt, others[live], strict=True):
-        law = law.with_trials(int(count), float(odd))
+    law = _law_of(odds[live] * tilt, others[live])
     below, at = law.at(present - 1), law.at(present)
     own = float(odds[which]) * tilt
     return own * below / (own * below + at)
@@ -98,11 +96,14 @@ class _Law:
     def with_trials(self, trials: int, odds: float) -> _Law:
         if trials == 0:
             return self
-        first, part = identification.binomial_terms(trials, odds)
-        terms = np.convolve(self.terms, part)
+        return self.plus(_Law(*identification.binomial_terms(trials, odds)))
+
+    def plus(self, other: _Law) -> _Law:
+        """The law of the sum of both."""
+        terms = np.convolve(self.terms, other.terms)
         terms /= terms.max()
         kept = np.flatnonzero(terms > _NEGLIGIBLE)
-        return _Law(self.first + first + int(kept[0]), terms[kept[0] : kept[-1] + 1])
+        return _Law(self.first + other.first + int(kept[0]), terms[kept[0] : kept[-1] + 1])
 
     def at(self, value: int) -> float:
         place = value - self.first
@@ -121,6 +122,20 @@ class _Law:
         mine = self.terms[low - self.first : high - self.first + 1]
         theirs = other.terms[value - high - other.first : value - low - other.first + 1][::-1]
         return float(mine @ theirs)
+
+
+def _law_of(odds: Floats, people: Integers) -> _Law:
+    """All groups together, two and two: most convolutions are then of short laws."""
+    laws = [
+        _Law(0, np.array([1.0, odd]) / max(odd, 1.0))
+        if count == 1
+        else _Law(*identification.binomial_terms(int(count), float(odd)))
+        for odd, count in zip(odds.tolist(), people.tolist(), strict=True)
+    ]
+    while len(laws) > 1:
+        pairs = [a.plus(b) for a, b in zip(laws[::2], laws[1::2], strict=False)]
+        laws = pairs + laws[len(laws) - len(laws) % 2 :]
+    return laws[0]
 
 
 def exact_existence(likelihoods: Sequence[Fraction | int], present: int) -> list[Fraction]:
@@ -210,6 +225,18 @@ def mode_bounds(
     return np.where(everyone, 1.0, lower), np.where(everyone, 1.0, upper)
 
 
+def expected_at(logs: Floats, people: Floats, first: Integers, own: Floats, chance: float) -> Floats:
+    """How many others are expected in each class once all are tilted until one with ln w = `own` has this chance.
+
+    The person's existence probability is at most `chance` if this is at least n, and at least `chance` if this is
+    at most n - 1: the bounds from the mode, asked about one value, need no search.
+    """
+    tilt = math.log(chance / (1 - chance)) - own
+    with np.errstate(over="ignore"):
+        each = people / (1 + np.exp(-(logs + np.repeat(tilt, np.diff(first)))))
+    return np.asarray(np.add.reduceat(each, first[:-1]) - chance)
+
+
 def _bracket(
     logs: Floats, others: Floats, first: Integers, class_of: Integers, aim: Floats
 ) -> tuple[Floats, Floats]:
@@ -224,7 +251,7 @@ def _bracket(
         mean = np.add.reduceat(others / (1 + np.exp(-(logs + middle[class_of]))), first[:-1])
         below = mean <= aim
         low, high = np.where(below, middle, low), np.where(below, high, middle)
-        if float(np.max(high - low, initial=0.0)) < 1e-9:
+        if float(np.max(high - low, initial=0.0)) < 1e-6:
             break
     return low, high
 
