@@ -1,9 +1,11 @@
 """Generalisation: searches, partitions, measurements and rules, beside peers where they are installed.
 
-    python benchmarks/generalize.py [--adult FILE --hierarchies FOLDER] [--peers PYTHON] [--large]
+    python benchmarks/generalize.py [--adult FILE] [--hierarchies FOLDER] [--peers PYTHON] [--mlxtend PYTHON]
+    python benchmarks/generalize.py --large
 
-`--peers` is the Python of an environment with pycanon, anonypy and mlxtend: each runs the same table in the same
-run. ARX runs on Java and is quoted in words only where a figure was measured elsewhere. Best of three.
+`--peers` is the Python of an environment with pycanon and anonypy, `--mlxtend` that of one with mlxtend 0.25 or
+later (older ones are some hundred times slower, and pycanon's pins lead to one): all run in one run on one table.
+Best of three for what is ours, one run for peers.
 """
 
 from __future__ import annotations
@@ -93,11 +95,13 @@ def partitions(name: str, layout: Layout, columns: list[np.ndarray], k: int, tim
     return first
 
 
-def measurements(name: str, columns: list[np.ndarray], secret: np.ndarray, peers: str | None) -> None:
+def measurements(
+    name: str, columns: list[np.ndarray], secret: np.ndarray, peers: str | None, distance: str = "equal"
+) -> None:
     mine = {
         "k": best(lambda: k_anonymity(columns)),
         "l": best(lambda: l_diversity(columns, secret)),
-        "t": best(lambda: t_closeness(columns, secret)),
+        "t": best(lambda: t_closeness(columns, secret, distance)),
     }
     theirs = peer(peers, PYCANON, columns, secret) if peers else {}
     for key, (seconds, value) in mine.items():
@@ -187,6 +191,7 @@ def main() -> None:
     options.add_argument("--adult", type=Path)
     options.add_argument("--hierarchies", type=Path)
     options.add_argument("--peers")
+    options.add_argument("--mlxtend")
     options.add_argument("--large", action="store_true", help="Ten million rows, in this process.")
     given = options.parse_args()
     if given.large:
@@ -198,7 +203,7 @@ def main() -> None:
         seconds = partitions("Adult", layout, columns, 10, 3)
         measurements("Adult", columns, salary, given.peers)
         kept = [a for a, name in enumerate(QUASI) if name not in ("workclass", "race", "native-country")]
-        rules([columns[a] for a in kept], [layout.ladders[a].leaves for a in kept], given.peers)
+        rules([columns[a] for a in kept], [layout.ladders[a].leaves for a in kept], given.mlxtend)
         if given.peers:
             theirs = peer(given.peers, ANONYPY, columns, salary)
             if "mondrian" in theirs:
@@ -213,7 +218,7 @@ def main() -> None:
     layout, columns = seeded.table(seeded.SURVEY_1200K[:8], 1_000_000)
     partitions("seeded 1M x 8", layout, columns, 10, 1)
     small = [layout.ladders[a].maps[min(1, layout.heights[a] - 1)][columns[a]].astype(np.uint8) for a in range(6)]
-    measurements("seeded 1M x 6", small, columns[7], given.peers)
+    measurements("seeded 1M x 6", small, columns[7], given.peers, "ordered")
 
 
 if __name__ == "__main__":

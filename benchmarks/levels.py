@@ -44,7 +44,7 @@ def history_after(levels: list[Level], codes: np.ndarray, rows: int, full: bool)
     known = source.histories["a",]
     times = rows // len(followed)
     columns = (np.tile(column, times) for column in (known.counts, known.numbers, known.values))
-    return History(known.levels, *columns)
+    return History(known.steps, *columns)
 
 
 def main() -> None:

@@ -15,6 +15,7 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from pramana.audit import collude as collude
+    from pramana.audit import k_of_table as k_of_table
     from pramana.calibrate import Wanted as Wanted
     from pramana.calibrate import calibrate as calibrate
     from pramana.engines import LocalEngine as LocalEngine
@@ -63,6 +64,7 @@ _ROOM_OF = {
     "crosstab": "release",
     "guarantees_of": "mechanisms",
     "issue": "release",
+    "k_of_table": "audit",
     "make_signing_key": "release",
     "open_study": "release",
     "plan": "release",

@@ -42,4 +42,4 @@ def test_the_published_figure_2_has_em_below_the_papers_method_in_every_row() ->
 
 def test_an_unknown_experiment_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["experiment", "nothing", "--out", str(tmp_path)]) == 2
-    assert "must be one of pk" in capsys.readouterr().err
+    assert "The experiment must be one of" in capsys.readouterr().err

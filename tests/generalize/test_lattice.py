@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -51,6 +52,19 @@ def exhaustive(
     return best
 
 
+@dataclass(frozen=True)
+class ShareWithin:
+    """A condition of the caller's own: the share of rows with the first sensitive value, as presence has it."""
+
+    low: float
+    high: float
+    anchor = None
+
+    def held(self, counts: np.ndarray) -> np.ndarray:
+        share = counts[:, 1] / counts[:, 0]
+        return (share >= self.low) & (share <= self.high)
+
+
 def conditions(k: int, whole: np.ndarray) -> list[Condition]:
     return [
         KAnonymous(k),
@@ -59,16 +73,18 @@ def conditions(k: int, whole: np.ndarray) -> list[Condition]:
         All((KAnonymous(k), RecursiveDiverse(3.0, 2))),
         All((KAnonymous(k), Close(0.4, whole))),
         Close(0.3, whole),
+        ShareWithin(0.1, 0.6),
+        All((KAnonymous(k), ShareWithin(0.2, 0.5))),
     ]
 
 
-@settings(deadline=None, max_examples=120)
+@settings(deadline=None, max_examples=150)
 @given(
     st.integers(0, 10**6),
     st.integers(1, 12),
     st.sampled_from(MEASURES),
     st.integers(0, 12),
-    st.integers(0, 5),
+    st.integers(0, 7),
     st.booleans(),
 )
 def test_the_optimum_is_the_exhaustive_one(

@@ -124,6 +124,27 @@ def test_the_kl_partition_costs_less_than_mondrian() -> None:
         assert costs["kl"] < costs["strict"]
 
 
+def test_large_parts_are_cut_as_small_ones_are() -> None:
+    """Two groups of rows that share no value: the first cut must part them, whatever their size."""
+    for rows in (3000, 9000):  # below and above the size from which only cuts between values are priced
+        rng = np.random.default_rng(rows)
+        group = rng.integers(0, 2, rows)
+        columns = [(group * 4 + rng.integers(0, 4, rows)).astype(np.uint8) for _ in range(3)]
+        ladders = tuple(Ladder.flat(str(a), 8) for a in range(3))
+        found = partition(ladders, columns, int(rows * 0.4), "kl")
+        assert found.classes == 2
+        assert all(len(set(group[found.class_of == c].tolist())) == 1 for c in range(2))
+
+
+def test_one_common_value_in_a_large_part_is_still_cut() -> None:
+    """No place between values leaves k rows on both sides; places within the common value do."""
+    rng = np.random.default_rng(4)
+    columns = [np.where(rng.random(9000) < 0.01, 1, 0).astype(np.uint8) for _ in range(2)]
+    found = partition((Ladder.flat("a", 2), Ladder.flat("b", 2)), columns, 2000, "kl")
+    assert found.classes >= 2
+    assert found.sizes.min() >= 2000
+
+
 def test_bad_input_is_one_clear_error() -> None:
     layout, columns = random_table(1)
     with pytest.raises(UnreachableError, match="k must be from 1 to the number of rows, 60, got 61"):

@@ -172,8 +172,8 @@ def test_the_update_as_printed_forgets() -> None:
         entries = printed(entries, p, value)
     assert read(entries, 0.3) == 0  # 1 was issued
 
-    levels_, counts = (Level.of("0.9"), Level.of("0.3")), np.array([1], np.uint16)
-    right = History(levels_, counts, np.zeros(1, np.uint32), np.ones(1, np.uint8))
+    steps, counts = np.array([9, 3], np.uint64) * np.uint64(GRID // 10), np.array([1], np.uint16)
+    right = History(steps, counts, np.zeros(1, np.uint32), np.ones(1, np.uint8))
     fixed = right._with(Level.of("0.6"), np.zeros(1, np.uint8), Level.of("0.3"), np.ones(1, np.uint8))
     assert [int(fixed.look_up(Level.of(p))[0]) for p in ("0.9", "0.6", "0.3")] == [1, 0, 1]
     assert fixed.counts.tolist() == [3]
@@ -220,7 +220,7 @@ def test_what_no_history_is() -> None:
     with pytest.raises(MatrixError):
         History.from_columns({"levels": np.zeros(2, np.uint64)})
     with pytest.raises(MatrixError):
-        History((Level(1),), np.ones(2, np.uint16), np.zeros(1, np.uint32), np.zeros(1, np.uint8))
+        History(np.ones(1, np.uint64), np.ones(2, np.uint16), np.zeros(1, np.uint32), np.zeros(1, np.uint8))
     with pytest.raises(MatrixError):
         History.empty(2, 3).look_up(Level.of("0.5"))
     with pytest.raises(MatrixError):

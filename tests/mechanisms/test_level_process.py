@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pramana.errors import MatrixError
-from pramana.mechanisms import AtLevel, KeyedLevels, LevelDesign, Uniform, Weighted, _levels
+from pramana.mechanisms import AtLevel, KeyedLevels, LevelDesign, Uniform, Weighted, _levels, mechanism_from_json
 from pramana.randomness import ONE, Key
 from pramana.theory import levels
 from pramana.theory.levels import GRID, Level
@@ -147,6 +147,8 @@ def test_the_design_binds_the_coins() -> None:
     assert LevelDesign.from_json(uniform.to_json()).digest == uniform.digest
     weighted = others[-1]
     assert LevelDesign.from_json(weighted.to_json()) == weighted
+    version = AtLevel(weighted, Level.of("0.3"))
+    assert mechanism_from_json(version.to_json()) == version
 
 
 @pytest.mark.parametrize("p", ["0", "0.1", "0.5", "0.999999999999"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import hashlib
 import json
+import tomllib
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -12,12 +13,14 @@ from typing import Any
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from pramana import release, verify
 from pramana.errors import PramanaError, RecipeError, SchemaError, SourceError, UnreachableError
 from pramana.randomness import Key
 from pramana.release import Certificate, PublishedCells
-from pramana.schema import hierarchy_of_intervals, hierarchy_of_tree
+from pramana.schema import Recipe, hierarchy_of_intervals, hierarchy_of_tree
 
 NATIONS = {"America": ["Canada", "Peru", "USA"], "Europe": ["Britain", "France", "Italy"]}
 
@@ -226,3 +229,26 @@ def test_bad_recipes_are_one_clear_error(
         release(recipe(tmp_path, lines, **changes), tmp_path / "out", seed=1)
     assert "\n" not in str(caught.value)
     assert not (tmp_path / "out").exists()
+
+
+ODD = st.sampled_from(
+    [0, 1, 5, -1, 2.5, True, "kl", "incognito", "pdf", "entropy", "", [1, 3], [3, 1], {"age": 2}, {"age": "x"}]
+)
+KEYS = ["k", "algorithm", "cells", "suppression", "measure", "weights", "l", "l_kind", "t", "t_distance", "c"]
+
+
+@settings(max_examples=60)
+@given(st.dictionaries(st.sampled_from([*KEYS, "intermediate", "population", "solution"]), ODD, max_size=5))
+def test_whatever_the_options_there_is_a_release_or_one_error(
+    tmp_path_factory: pytest.TempPathFactory, options: dict[str, Any]
+) -> None:
+    folder = world(tmp_path_factory.mktemp("odd"), rows=60)
+    content = tomllib.loads(recipe(folder, "k = 3").read_text())
+    content["release"] |= options
+    try:
+        done = release(Recipe.parse(content, folder), folder / "out", seed=1)
+    except PramanaError as error:
+        assert "\n" not in str(error)
+        assert not (folder / "out").exists()
+    else:
+        assert min(Counter(shown(folder / "out")).values()) == done.guarantees[0]["value"]

@@ -15,6 +15,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from pramana import Bundle, Ledger, collude, create_levels, crosstab, issue, release, verify
 from pramana.app.main import run
@@ -408,3 +410,22 @@ def test_the_command_line(
     assert run(["levels", "issue", "L.db", "--recipient", "bert", "--retention", "0.25", "--out", "bert2"]) == 0
     assert run(["levels", "list", "L.db"]) == 0
     assert "the same as before" in capsys.readouterr().out
+
+
+@given(recipient=st.text(max_size=30), level=st.one_of(st.text(max_size=20), st.decimals(0, 1, places=3).map(str)))
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_any_request_ends_in_a_bundle_or_one_line(
+    folder: Path, capsys: pytest.CaptureFixture[str], recipient: str, level: str
+) -> None:
+    ledger, out = folder / "ledger.db", folder / "out"
+    if not ledger.exists():
+        create_levels(ledger, folder / "recipe.toml")
+    shutil.rmtree(out, ignore_errors=True)
+    before = len(Ledger.open(ledger).entries())
+    code = run(
+        ["levels", "issue", str(ledger), f"--recipient={recipient}", f"--retention={level}", f"--out={out}"]
+    )
+    told_ = capsys.readouterr()
+    assert code in (0, 2) and out.exists() == (code == 0)
+    if code == 2:
+        assert len(told_.err.strip().splitlines()) == 1 and len(Ledger.open(ledger).entries()) == before

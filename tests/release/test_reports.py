@@ -65,6 +65,30 @@ def test_every_kind_of_law_has_its_report(promise: str, tmp_path: Path) -> None:
     assert "Parameters" in text.read_text()
 
 
+def test_an_attribute_of_many_values_is_shown_in_part(tmp_path: Path) -> None:
+    recipe = people(tmp_path, "retention = 0.5")
+    ages = ", ".join(map(str, range(91)))
+    recipe.write_text(recipe.read_text().replace("bins = [0, 20, 40, 65, 90]", f"bins = [{ages}]"))
+    pramana.release(recipe, tmp_path / "out", seed=1)
+    text = pramana.report(tmp_path / "out", source=tmp_path / "people.csv").read_text()
+    assert "31 other values" in text
+    assert text.count("true (not for release)") == 2
+
+
+def test_only_what_is_claimed_is_drawn(tmp_path: Path) -> None:
+    """Without a shuffle there is no Pk-anonymity, and so no curve of k."""
+    with_k = (people(tmp_path).parent, "k = 20")
+    without = (tmp_path / "plain", "epsilon = 2.0\nshuffle = false")
+    without[0].mkdir()
+    found = []
+    for folder, promise in (with_k, without):
+        pramana.release(people(folder, promise), folder / "out", seed=1)
+        found.append((folder / "out" / "report.html").read_text())
+    assert ">k</text>" in found[0]
+    assert ">k</text>" not in found[1]
+    assert "local epsilon" in found[1]
+
+
 def test_report_command(bundle: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["report", str(bundle), "--table", "sex,age", "--json"]) == 0
     path = Path(json.loads(capsys.readouterr().out)["path"])

@@ -51,7 +51,8 @@ def page() -> Page:
         promises=[Promise("Title", "words", "meaning", "any table", "a theorem", ["one & two"])],
         sections=[
             Section(
-                "Numbers", [Text("plain"), Grid([{"a": 1234567, "b": None, "c": "x<y"}]), Drawn(picture, "cap")]
+                "Numbers",
+                [Text("plain `code <x>`"), Grid([{"a": 1234567, "b": None, "c": "x<y"}]), Drawn(picture, "cap")],
             ),
             Section("Column", [Bars([Bar("F & M", 10, 12, 8, 15, 11), Bar("none", 0)])], part=True),
         ],
@@ -63,6 +64,7 @@ def test_the_page_is_one_well_formed_file_that_fetches_nothing(page: Page) -> No
     outline = read(text)
     assert outline.fetched == []
     assert not re.search(r"@import|url\((?!#)", text)
+    assert "<code>code &lt;x&gt;</code>" in text
     words = " ".join(outline.words)
     for part in ("Mind <this>", "one & two", "1,234,567", "x<y", "F & M", "meaning", "a theorem", "alert(1)"):
         assert part in words

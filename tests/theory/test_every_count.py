@@ -15,8 +15,11 @@ from pramana.theory import every_count, identification
 from pramana.theory.identification import ONE
 
 
-def by_hand(matrix: np.ndarray, counts: list[int]) -> tuple[float, float]:
-    """Largest and expected chance of a correct match for a target in category 0, record by record."""
+def by_hand(matrix: np.ndarray, counts: list[int], fewest: np.ndarray | None = None) -> tuple[float, float]:
+    """Largest and expected chance of a correct match for a target in category 0, record by record.
+
+    With `fewest`, the largest over the outcomes in which no category shows fewer records.
+    """
     records = [i for i, count in enumerate(counts) for _ in range(count)]
     total: dict[tuple[int, ...], float] = defaultdict(float)
     on: dict[tuple[tuple[int, ...], int], float] = defaultdict(float)
@@ -26,7 +29,9 @@ def by_hand(matrix: np.ndarray, counts: list[int]) -> tuple[float, float]:
         total[seen] += chance
         on[seen, outcome[0]] += chance
     best = {s: max(on[s, g] / s[g] for g in range(len(counts)) if s[g]) for s in total}
-    return max(best[s] / p for s, p in total.items() if p > 0), sum(best.values())
+    least = np.zeros(len(counts)) if fewest is None else fewest
+    seen_often = [best[s] / p for s, p in total.items() if p > 0 and (np.array(s) >= least).all()]
+    return max(seen_often, default=0.0), sum(best.values())
 
 
 def random_weights(seed: int, size: int) -> np.ndarray:
@@ -107,3 +112,30 @@ def test_a_block_of_many_records_and_categories_is_bounded() -> None:
     found = every_count.largest_risk_all_counts(weights, counts, 0)
     assert not found.exact
     assert 0.1 < float(found.value) <= 0.2
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    rare=st.lists(st.integers(1, 2), min_size=2, max_size=2),
+    partner=st.integers(2, 4),
+    shares=st.lists(st.floats(0.1, 0.9), min_size=2, max_size=2),
+    tail=st.floats(0.01, 0.6),
+)
+def test_the_bound_on_likely_outcomes_by_brute_force(
+    rare: list[int], partner: int, shares: list[float], tail: float
+) -> None:
+    """Two rare categories share a partner: on every outcome that is not left out the bound holds, and the
+    outcomes left out are as unlikely as stated."""
+    counts = [*rare, partner]
+    given_away = np.array(shares) * np.minimum(rare, partner / 2)
+    flows = np.zeros((3, 3))
+    flows[:2, 2] = flows[2, :2] = given_away
+    weights = (flows / np.array(counts)[:, None] * ONE).astype(np.int64)
+    weights[np.arange(3), np.arange(3)] = ONE - weights.sum(axis=1)
+    fewest = every_count._fewest(weights / ONE, np.array(counts), tail / 3)
+    bound, _, left_out = every_count.bounded_risk(weights, np.array(counts), 0, fewest)
+    largest, _ = by_hand(weights / ONE, counts, fewest if left_out else None)
+    assert largest <= float(bound) * (1 + 1e-9)
+    for g in range(3):
+        first, law = identification.count_law(weights[:, g] / ONE, counts)
+        assert law[: max(0, fewest[g] - first)].sum() <= tail / 3 * (1 + 1e-9)

@@ -1,5 +1,6 @@
 """Attacks that are run, not argued."""
 
+from pramana.audit.anonymity import k_of_table
 from pramana.audit.collusion import (
     Cells,
     Collusion,
@@ -20,4 +21,5 @@ __all__ = [
     "collusion",
     "independent_posteriors",
     "independent_versions",
+    "k_of_table",
 ]

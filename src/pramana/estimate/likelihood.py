@@ -13,10 +13,10 @@ from pramana.estimate.inversion import DEFAULT_CONFIDENCE, quantile, to_simplex
 from pramana.estimate.law import Array, Law
 from pramana.estimate.table import PublishedTable
 
-DEFAULT_GAP = 0.5  # of a log-likelihood: far below what the coins themselves leave undecided
-MOST_ROUNDS = 3000
+MOST_ROUNDS = 6000
 _MOST_WORK = 300_000_000  # cells times rounds: some minutes for the largest tables
 _PROFILE_GAP = 0.02
+_FARTHEST = 16.0  # the first bound on extrapolations; it follows what has worked
 _FLOOR = 0.1  # an extrapolated cell keeps this share of its plain step, so that none is lost for good
 
 Step = Callable[[Array], tuple[float, Array]]
@@ -36,16 +36,19 @@ class Fit:
 def fit(
     table: PublishedTable,
     *,
-    gap: float = DEFAULT_GAP,
+    gap: float | None = None,
     most_rounds: int | None = None,
     start: Array | None = None,
 ) -> Fit:
     """The sheet: x <- x ∘ A(y / (A^T x)), extrapolated (SQUAREM, step by norms) and kept uphill.
 
     Stopping: with D = A(y / (A^T x)), concavity gives l(best) - l(x) <= total * (max D - 1) for every x, so
-    the iteration ends when that bound is below `gap`, or after `most_rounds` steps (by default 3000, fewer for
-    tables of more than 100,000 cells); `converged` tells which.
+    the iteration ends when that bound is below `gap`, or after `most_rounds` steps (by default 6000, fewer for
+    tables of more than 50,000 cells); `converged` tells which. The default gap is a hundredth of a half per
+    cell, and at least a half: what the coins leave undecided is about a half per cell.
     """
+    if gap is None:
+        gap = max(0.5, 0.005 * table.counts.size)
     if most_rounds is None:
         most_rounds = max(60, min(MOST_ROUNDS, _MOST_WORK // max(table.counts.size, 1)))
     if table.total <= 0:
@@ -84,15 +87,19 @@ def _climb(table: PublishedTable, x: Array, held: _Held | None, gap: float, most
 
     x = scaled(x.copy())
     level, pull = step(x)
-    rounds = 1
+    rounds, farthest = 1, _FARTHEST
     while left(pull) > gap and rounds < most_rounds:
         first = scaled(x * pull)
         level_first, pull_first = step(first)
         second = scaled(first * pull_first)
-        x = scaled(_extrapolated(x, first, second))
+        x, reach = _extrapolated(x, first, second, farthest)
+        x = scaled(x)
         level, pull = step(x)
         rounds += 2
-        if level < level_first:  # too far: fall back on the plain steps
+        if level >= level_first:
+            farthest *= 4.0 if reach == farthest else 1.0
+        else:  # too far: fall back on the plain steps
+            farthest = max(farthest / 4.0, 4.0)
             x = second
             level, pull = step(second)
             rounds += 1
@@ -120,12 +127,13 @@ def _start(table: PublishedTable) -> Array:
         return np.full(table.counts.shape, flat)
 
 
-def _extrapolated(x: Array, first: Array, second: Array) -> Array:
+def _extrapolated(x: Array, first: Array, second: Array, farthest: float) -> tuple[Array, float]:
+    """Where the steps seem to lead, at most `farthest` steps on; and how far that is."""
     move = first - x
     bend = second - first - move
     length = float(np.linalg.norm(bend))
-    reach = max(1.0, float(np.linalg.norm(move)) / length) if length > 0 else 1.0
-    return np.maximum(x + 2 * reach * move + reach * reach * bend, _FLOOR * second)
+    reach = min(max(1.0, float(np.linalg.norm(move)) / length), farthest) if length > 0 else 1.0
+    return np.maximum(x + 2 * reach * move + reach * reach * bend, _FLOOR * second), reach
 
 
 # ---------------------------------------------------------------- intervals

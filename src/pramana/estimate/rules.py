@@ -2,7 +2,7 @@
 
 A table of categories has few attributes, and its frequent itemsets are the large cells of its marginal tables:
 every set of attributes is counted at once instead of growing itemsets one by one. On such tables this is faster
-than a general frequent-itemset library by the factor that `benchmarks/rules.py` measures.
+than a general frequent-itemset library by the factor that `benchmarks/generalize.py` measures.
 """
 
 from __future__ import annotations

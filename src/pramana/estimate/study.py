@@ -342,7 +342,9 @@ def _shares(
     for place in np.ndindex(values.shape):
         matrix = np.array([[variances[place], together[place]], [together[place], spread[0, 0]]])
         low[place], high[place] = _fieller(np.array([values[place], total[0]]), matrix, z)
-    return values / total[0], np.clip(low, -1.0, 2.0), np.clip(high, -1.0, 2.0)
+    shares = values / total[0]
+    least, most = np.minimum(shares, 0.0), np.maximum(shares, 1.0)  # unbiased shares can lie outside [0, 1]
+    return shares, np.clip(low, least, most), np.clip(high, least, most)
 
 
 def _possible(values: Array, low: Array, high: Array, most: float) -> tuple[Array, Array]:

@@ -9,6 +9,7 @@ is replaced by the generated earners, which have its attributes and its domain s
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any
@@ -168,29 +169,36 @@ def figure_8(outputs: Outputs, salary: Codes, sizes: Sizes) -> None:
     marks = [m for m in (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000) if m <= sizes.levels]
     rows = [row for name, order in orders.items() for row in _overhead(name, order, fresh, marks, salary, sizes)]
     outputs.table(rows, "levels-figure-8")
-    x = [float(m) for m in marks]
+    outputs.figure(overhead_picture(rows, sizes.timed), "levels-figure-8")
 
-    def line(name: str, what: str) -> Series:
-        return Series(name, x, [row[what] for row in rows if row["order"] == name])
 
-    keyed = [row["process ms"] for row in rows if row["order"] == "random"]
+def overhead_picture(rows: Sequence[Mapping[str, Any]], timed: int) -> Picture:
+    """Figure 8 from its table."""
+
+    def line(name: str, order: str, what: str) -> Series:
+        of_order = [row for row in rows if row["order"] == order]
+        return Series(name, [float(row["versions"]) for row in of_order], [float(row[what]) for row in of_order])
+
     space = Panel(
-        [line(name, "entries per row") for name in ORDERS],
-        title="a. space",
+        [line(name, name, "entries per row") for name in ORDERS],
+        title="a. history(t) of multi-pert",
         x_label="versions issued before",
-        y_label="entries of history(t)",
+        y_label="entries per row",
         log_x=True,
         from_zero=True,
     )
     pace = Panel(
-        [*(line(name, "multi-pert ms") for name in ORDERS), Series("keyed process", x, keyed)],
-        title=f"b. CPU time of a version, {sizes.timed:,} rows",
+        [
+            *(line(name, name, "multi-pert ms") for name in ORDERS),
+            line("keyed process", "random", "process ms"),
+        ],
+        title=f"b. CPU time, {timed:,} rows",
         x_label="versions issued before",
         y_label="ms",
         log_x=True,
         from_zero=True,
     )
-    outputs.figure(Picture([space, pace], "Figure 8: overhead"), "levels-figure-8")
+    return Picture([space, pace], "Figure 8: overhead")
 
 
 def _overhead(
@@ -229,7 +237,7 @@ def _repeated(history: History, rows: int) -> History:
     """The history of the followed rows, over and over: as long as the timed table, the same to every step."""
     times = rows // history.rows
     return History(
-        history.levels,
+        history.steps,
         np.tile(history.counts, times),
         np.tile(history.numbers, times),
         np.tile(history.values, times),

@@ -127,6 +127,6 @@ def picture(rows: Sequence[dict[str, Any]], varied: str, number: int) -> Picture
             Panel(epsilon, "local epsilon", labels[varied], "epsilon", log_x=log_x, from_zero=True),
         ],
         title=f"Figure {number} on the generated census: {title}",
-        height=3.4,
+        height=4.2,
         width=9.0,
     )

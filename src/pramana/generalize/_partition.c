@@ -12,6 +12,8 @@
 #define MOST_RANKED 4096
 #define LEAST_GAIN 1e-9
 #define MOST_ROUNDS 16
+#define LARGE_PART 4096
+#define MOST_PAIRS ((size_t)1 << 20)
 enum { STRICT = 0, RELAXED = 1, KL = 2 };
 
 typedef struct {
@@ -63,6 +65,7 @@ typedef struct {
     Attribute *attribute;
     uint32_t *left, *right; /* histograms of all attributes */
     uint32_t *place;        /* counting sort */
+    uint32_t *pairs;        /* values of one attribute by values of all */
     uint32_t *order;
     double weights; /* their sum */
     double *logs, *ratio;
@@ -278,6 +281,48 @@ static double sweep(State *s, Py_ssize_t begin, Py_ssize_t end, const uint32_t *
     return best;
 }
 
+/* The same between values only, for large parts: counts of every pair of a value of attribute a (as `key` orders
+ * them) and a value of any attribute are taken in one cheap pass, and whole values are moved at once. */
+static double sweep_values(State *s, Py_ssize_t begin, Py_ssize_t end, int a, const int32_t *key, uint32_t keys) {
+    Py_ssize_t n = end - begin, moved = 0;
+    double whole = 0, inner, best = -1;
+    memset(s->pairs, 0, (size_t)keys * (size_t)s->cells * 4);
+    memset(s->left, 0, (size_t)s->cells * 4);
+    memset(s->right, 0, (size_t)s->cells * 4);
+    for (Py_ssize_t i = begin; i < end; i++) {
+        const uint16_t *r = row(s, i);
+        uint32_t *line = s->pairs + (size_t)(key ? (uint32_t)key[r[a]] : r[a]) * (size_t)s->cells;
+        for (int b = 0; b < s->attributes; b++) line[s->attribute[b].offset + r[b]]++;
+    }
+    for (uint32_t j = 0; j < keys; j++)
+        for (Py_ssize_t c = 0; c < s->cells; c++) s->right[c] += s->pairs[(size_t)j * (size_t)s->cells + (size_t)c];
+    for (int b = 0; b < s->attributes; b++)
+        for (uint32_t v = 0; v < s->attribute[b].leaves; v++)
+            whole += s->attribute[b].weight * xlogx(s, s->right[s->attribute[b].offset + v]);
+    inner = whole;
+    for (uint32_t j = 0; j + 1 < keys; j++) {
+        const uint32_t *line = s->pairs + (size_t)j * (size_t)s->cells;
+        for (int b = 0; b < s->attributes; b++) {
+            double change = 0;
+            for (uint32_t v = 0; v < s->attribute[b].leaves; v++) {
+                Py_ssize_t c = s->attribute[b].offset + v;
+                if (!line[c]) continue;
+                change += xlogx(s, s->right[c] - line[c]) - xlogx(s, s->right[c]);
+                change += xlogx(s, s->left[c] + line[c]) - xlogx(s, s->left[c]);
+                s->right[c] -= line[c];
+                s->left[c] += line[c];
+                if (b == a) moved += line[c];
+            }
+            inner += s->attribute[b].weight * change;
+        }
+        if (moved < (Py_ssize_t)s->k || n - moved < (Py_ssize_t)s->k) continue;
+        double outer = s->weights * (xlogx(s, (uint32_t)n) - xlogx(s, (uint32_t)moved) - xlogx(s, (uint32_t)(n - moved)));
+        double gain = outer - (whole - inner);
+        if (gain > best) best = gain;
+    }
+    return best;
+}
+
 /* Values from the most to the least frequent in this part: rank[code]. */
 static uint32_t by_frequency(State *s, Py_ssize_t begin, Py_ssize_t end, int a, int32_t *rank) {
     uint32_t leaves = s->attribute[a].leaves, present = 0;
@@ -321,7 +366,8 @@ static int by_score(const void *x, const void *y) {
 
 static double refined(State *s, Py_ssize_t begin, Py_ssize_t end, Py_ssize_t *cut, double gain) {
     Py_ssize_t n = end - begin;
-    for (int round = 0; round < MOST_ROUNDS; round++) {
+    int rounds = n > LARGE_PART ? 2 : MOST_ROUNDS; /* large parts are cut again anyway */
+    for (int round = 0; round < rounds; round++) {
         memset(s->left, 0, (size_t)s->cells * 4);
         memset(s->right, 0, (size_t)s->cells * 4);
         for (Py_ssize_t i = 0; i < n; i++) {
@@ -352,14 +398,33 @@ static double refined(State *s, Py_ssize_t begin, Py_ssize_t end, Py_ssize_t *cu
     return gain;
 }
 
+/* The gain of the best cut along one attribute, roughly (between values) or exactly (anywhere). */
+static double gain_of(State *s, Py_ssize_t begin, Py_ssize_t end, int a, int frequent, int32_t *rank, int rough) {
+    uint32_t leaves = s->attribute[a].leaves, present = leaves;
+    Py_ssize_t cut = 0;
+    if (!rough || (size_t)leaves * (size_t)s->cells > MOST_PAIRS)
+        return in_order(s, begin, end, a, frequent, rank) ? sweep(s, begin, end, s->order, &cut) : 0;
+    if (frequent) {
+        if (leaves > MOST_RANKED) return 0;
+        present = by_frequency(s, begin, end, a, rank);
+        if (present < 3) return 0;
+    }
+    return sweep_values(s, begin, end, a, frequent ? rank : NULL, present);
+}
+
 static int cut_cheapest(State *s, Py_ssize_t begin, Py_ssize_t end, Extent *extent, double *gain, int32_t *rank) {
     Py_ssize_t n = end - begin, cut = 0;
     if ((uint64_t)n < 2 * s->k) return 0;
     extents(s, begin, end, extent);
-    for (int c = 0; c < 2 * s->attributes; c++) {
-        gain[c] = 0;
-        if (extent[c / 2].low == extent[c / 2].high || !in_order(s, begin, end, c / 2, c & 1, rank)) continue;
-        gain[c] = sweep(s, begin, end, s->order, &cut);
+    for (int rough = n > LARGE_PART; rough >= 0; rough--) { /* exactly only where no cut between values will do */
+        int found = 0;
+        for (int c = 0; c < 2 * s->attributes; c++) {
+            gain[c] = 0;
+            if (extent[c / 2].low == extent[c / 2].high) continue;
+            gain[c] = gain_of(s, begin, end, c / 2, c & 1, rank, rough);
+            found |= gain[c] > LEAST_GAIN;
+        }
+        if (found) break;
     }
     for (;;) {
         int best = 0;
@@ -491,6 +556,7 @@ static PyObject *partition(PyObject *self, PyObject *args) {
     s.right = calloc(cells, 4);
     s.place = calloc(65538, 4);
     s.order = malloc(n * 4);
+    s.pairs = malloc(mode == KL ? MOST_PAIRS * 4 : 4);
     gain = malloc((size_t)s.attributes * 2 * sizeof(double));
     s.ids = malloc(n * 4);
     s.spare_ids = malloc(n * 4);
@@ -500,7 +566,7 @@ static PyObject *partition(PyObject *self, PyObject *args) {
     s.scored = malloc((mode == KL ? n : 1) * sizeof(Scored));
     rank = calloc(65536, sizeof(int32_t));
     extent = calloc((size_t)s.attributes, sizeof(Extent));
-    if (!s.attribute || !s.left || !s.right || !s.place || !s.order || !gain || !s.ids || !s.spare_ids ||
+    if (!s.attribute || !s.left || !s.right || !s.place || !s.order || !s.pairs || !gain || !s.ids || !s.spare_ids ||
         !s.spare_rows || !s.logs || !s.ratio || !s.scored || !rank || !extent) {
         PyErr_NoMemory();
         goto done;
@@ -525,7 +591,7 @@ static PyObject *partition(PyObject *self, PyObject *args) {
     if (classes >= 0) result = PyLong_FromLongLong(classes);
     else if (s.failed != 2) PyErr_NoMemory();
 done:
-    free(s.attribute); free(s.left); free(s.right); free(s.place); free(s.order); free(gain);
+    free(s.attribute); free(s.left); free(s.right); free(s.place); free(s.order); free(s.pairs); free(gain);
     free(s.ids); free(s.spare_ids); free(s.spare_rows); free(s.logs); free(s.ratio); free(s.scored); free(s.parts);
     free(under); free(rank); free(extent);
     drop(&rows); drop(&shape); drop(&labels); drop(&weights); drop(&out);

@@ -67,7 +67,7 @@ def companion(cells: Mapping[str, Cells], leaves: Mapping[str, Sequence[str]]) -
             pa.table(
                 {
                     CLASS: pa.array(column.class_of),
-                    "attribute": pa.array([name] * len(column.values), pa.string()),
+                    "attribute": pa.repeat(name, len(column.values)),
                     "value": values,
                     "weight": pa.array(column.weights),
                 }

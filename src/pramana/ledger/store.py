@@ -191,7 +191,7 @@ def _postgresql(text: str) -> tuple[Engine, str]:
     from sqlalchemy.pool import NullPool
 
     try:
-        url = make_url(text)
+        url = make_url(text.replace("postgres://", "postgresql://", 1) if text.startswith("postgres://") else text)
     except (ArgumentError, ValueError):
         raise LedgerError("The URL of a ledger must be one, such as postgresql://host/database") from None
     if url.get_backend_name() != "postgresql":

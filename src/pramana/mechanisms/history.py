@@ -35,16 +35,16 @@ class History:
     """history(t) of every row: where its version changes from one issued level to the next lower one.
 
     Row i has counts[i] entries in descending order of level, the rows after each other; an entry is the number
-    of a level (its place in `levels`, the order of issue) and the value from there on down.
+    of a level (its place in `steps`, the order of issue) and the value from there on down.
     """
 
-    levels: tuple[Level, ...]
+    steps: NDArray[np.uint64]
     counts: NDArray[np.uint16]
     numbers: NDArray[np.uint32]
     values: Codes
 
     def __post_init__(self) -> None:
-        if len(set(self.levels)) != len(self.levels):
+        if len(set(self.steps.tolist())) != len(self.steps):
             raise MatrixError("Every level must stand once in a history")
         if len(self.numbers) != len(self.values) or int(self.counts.sum(dtype=np.int64)) != len(self.numbers):
             raise MatrixError("The columns of a history must fit together")
@@ -52,7 +52,12 @@ class History:
     @classmethod
     def empty(cls, rows: int, size: int) -> History:
         nothing = np.zeros(0, code_dtype(size))
-        return cls((), np.zeros(rows, np.uint16), np.zeros(0, np.uint32), nothing)
+        return cls(np.zeros(0, np.uint64), np.zeros(rows, np.uint16), np.zeros(0, np.uint32), nothing)
+
+    @property
+    def levels(self) -> tuple[Level, ...]:
+        """Every level issued, in the order of issue."""
+        return tuple(Level(int(k)) for k in self.steps)
 
     @property
     def rows(self) -> int:
@@ -69,31 +74,34 @@ class History:
 
     def look_up(self, level: Level) -> Codes:
         """The version at a level that was issued."""
-        if level not in self.levels:
+        if not self._has(level):
             raise MatrixError("A version must have been issued to be looked up", str(level))
         out = np.empty(self.rows, self.values.dtype)
-        _levels.look_up(self.counts, self.numbers, self.values, _steps(self.levels), level.steps, out)
+        _levels.look_up(self.counts, self.numbers, self.values, self.steps, level.steps, out)
         return out
 
     def insert(self, level: Level, true: Codes, words: Words, marks: Marks) -> tuple[History, Codes]:
         """Issue a level (Figure 3): the history that remembers it, and its version."""
-        if level in self.levels:
+        if self._has(level):
             return self, self.look_up(level)
         if level.steps == GRID:
             return self, true.copy()
-        above = min((known for known in self.levels if known > level), default=None)
-        below = max((known for known in self.levels if known < level), default=None)
-        upper = true.astype(self.values.dtype) if above is None else self.look_up(above)
-        top = Level(GRID) if above is None else above
-        if below is None:
-            lower, version = None, _copied(upper, level.steps, top.steps, words, marks)
-        else:
-            lower = self.look_up(below)
-            version = _bridged(upper, lower, (level.steps, top.steps, below.steps), words, marks)
+        higher, lower_ones = self.steps[self.steps > level.steps], self.steps[self.steps < level.steps]
+        top = int(higher.min()) if len(higher) else GRID
+        upper = self.look_up(Level(top)) if len(higher) else true.astype(self.values.dtype)
+        if not len(lower_ones):
+            version = _copied(upper, level.steps, top, words, marks)
+            return self._with(level, version, None, version), version
+        below = Level(int(lower_ones.max()))
+        lower = self.look_up(below)
+        version = _bridged(upper, lower, (level.steps, top, below.steps), words, marks)
         return self._with(level, version, below, lower), version
 
-    def _with(self, level: Level, version: Codes, below: Level | None, lower: Codes | None) -> History:
-        known = (*self.levels, level)
+    def _has(self, level: Level) -> bool:
+        return bool((self.steps == level.steps).any())
+
+    def _with(self, level: Level, version: Codes, below: Level | None, lower: Codes) -> History:
+        steps = np.append(self.steps, np.uint64(level.steps))
         room = len(self.numbers) + 2 * self.rows
         counts = np.empty_like(self.counts)
         numbers, values = np.empty(room, np.uint32), np.empty(room, self.values.dtype)
@@ -101,22 +109,22 @@ class History:
             self.counts,
             self.numbers,
             self.values,
-            _steps(known),
-            len(self.levels),
+            steps,
+            len(self.steps),
             version,
             below is not None,
-            0 if below is None else self.levels.index(below),
-            version if lower is None else lower,
+            0 if below is None else int(np.flatnonzero(self.steps == below.steps)[0]),
+            lower,
             counts,
             numbers,
             values,
         )
-        return History(known, counts, numbers[:entries].copy(), values[:entries].copy())
+        return History(steps, counts, numbers[:entries].copy(), values[:entries].copy())
 
     def to_columns(self) -> dict[str, NDArray[Any]]:
         """Plain arrays, for whoever keeps them."""
         return {
-            "levels": _steps(self.levels),
+            "levels": self.steps,
             "counts": self.counts,
             "numbers": self.numbers,
             "values": self.values,
@@ -125,19 +133,14 @@ class History:
     @classmethod
     def from_columns(cls, columns: Mapping[str, NDArray[Any]]) -> History:
         try:
-            known = tuple(Level(int(steps)) for steps in columns["levels"])
             return cls(
-                known,
+                np.ascontiguousarray(columns["levels"], np.uint64),
                 np.ascontiguousarray(columns["counts"], np.uint16),
                 np.ascontiguousarray(columns["numbers"], np.uint32),
                 np.ascontiguousarray(columns["values"]),
             )
         except (KeyError, TypeError, ValueError):
             raise MatrixError("A history must hold levels, counts, numbers and values") from None
-
-
-def _steps(levels: Sequence[Level]) -> NDArray[np.uint64]:
-    return np.array([level.steps for level in levels], np.uint64)
 
 
 # ---------------------------------------------------------------- the coins of Figure 3

@@ -105,6 +105,13 @@ class AtLevel:
     design: LevelDesign
     level: Level
 
+    @classmethod
+    def from_json(cls, statement: Mapping[str, Any]) -> AtLevel:
+        try:
+            return cls(LevelDesign.from_json(statement), Level.of(str(statement["level"])))
+        except (KeyError, TypeError):
+            raise MatrixError("A version must be stated with its level and design") from None
+
     @property
     def sizes(self) -> dict[str, int]:
         return self.design.sizes

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,7 +54,7 @@ class MatchRisk:
     def xi(self) -> float:
         return rounding.float_up(self.largest)
 
-    def to_json(self) -> dict[str, object]:
+    def to_json(self) -> dict[str, Any]:
         def up(values: Sequence[Fraction | None]) -> list[float | None]:
             return [None if value is None else rounding.float_up(value) for value in values]
 

@@ -200,9 +200,15 @@ def mechanism_from_json(statement: Mapping[str, Any]) -> Mechanism:
             from pramana.mechanisms.exchange import Exchange
 
             return Exchange.from_json(statement)
+        if statement["coin"] == "levels":
+            from pramana.mechanisms.levels import AtLevel
+
+            return AtLevel.from_json(statement)
     except (KeyError, TypeError, ValueError, AttributeError):
         pass
-    raise MatrixError("A mechanism must be stated with its coin (attribute, record or exchange) and its integers")
+    raise MatrixError(
+        "A mechanism must be stated with its coin (attribute, record, exchange or levels) and its integers"
+    )
 
 
 def digest_of(mechanism: Mechanism) -> str:

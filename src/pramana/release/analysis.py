@@ -14,9 +14,10 @@ from numpy.typing import NDArray
 
 from pramana.errors import BundleError
 from pramana.estimate import DEFAULT_CONFIDENCE, Axis, Crosstab, Study
-from pramana.mechanisms import AtLevel, Exchange, Mechanism, Product, RecordRetention
+from pramana.mechanisms import Mechanism
 from pramana.randomness import code_dtype
 from pramana.release.bundle import Bundle
+from pramana.release.contents import law_of_plan
 from pramana.release.publish import method_of
 from pramana.release.verification import verify
 from pramana.schema import label_of
@@ -65,17 +66,14 @@ def crosstab(
 
 
 def _mechanism(bundle: Bundle) -> Mechanism:
-    plan = method_of(bundle.certificate.method).plan_from(bundle.certificate)
-    mechanism: Any = getattr(plan, "mechanism", None)
-    if isinstance(mechanism, AtLevel):
-        mechanism = mechanism.as_single()
-    if not isinstance(mechanism, Product | RecordRetention | Exchange):
+    law = law_of_plan(method_of(bundle.certificate.method).plan_from(bundle.certificate))
+    if law is None:
         raise BundleError(
             "Tables can be reconstructed from randomised releases",
             f"method {bundle.certificate.method!r}",
             "Its published values are to be counted as they are.",
         )
-    return mechanism
+    return law
 
 
 class _Axes(Mapping[str, Axis]):

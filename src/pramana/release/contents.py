@@ -15,18 +15,27 @@ from numpy.typing import NDArray
 from pramana.calibrate import tables_that_matter
 from pramana.errors import InputError
 from pramana.estimate import Axis, Crosstab, PublishedTable, invert
-from pramana.mechanisms import Exchange, Product, RecordRetention, Retention
+from pramana.mechanisms import AtLevel, Exchange, Product, RecordRetention, Retention
 from pramana.release.certificate import Certificate
 from pramana.release.curves import choice_picture
 from pramana.report import Bar, Bars, Block, Drawn, Grid, Page, Panel, Picture, Promise, Section, Series, Text
 from pramana.schema import Attribute
 
 Counts = NDArray[np.int64]
+MOST_BARS = 30  # of an attribute in a picture
 MOST_VALUES = 60  # of an attribute in a report; the rest are counted together
 _TITLES = {
     "pk-anonymity": "No one can be picked out (Pk-anonymity)",
     "local-differential-privacy": "Each record protects itself (local differential privacy)",
     "central-differential-privacy": "The whole release protects each person (central differential privacy)",
+    "k-anonymity": "Nobody stands out among the published records (k-anonymity)",
+    "l-diversity": "No group of records tells one sensitive value (l-diversity)",
+    "t-closeness": "Every group of records looks like the whole table (t-closeness)",
+    "rho1-rho2-privacy": "What anyone believes of a person stays bounded (rho1-rho2 privacy)",
+    "delta-growth": "What anyone believes of a person grows little (delta-growth)",
+    "collusion": "Recipients learn nothing more by putting versions together",
+    "identification-bound": "A match stays unlikely (identification bound)",
+    "identification-bound-every-count": "A match stays unlikely for who sees every count",
 }
 _MEANINGS = {
     "pk-anonymity": "Someone who knows a person's true record, and everything else there is to know except the "
@@ -36,6 +45,10 @@ _MEANINGS = {
     "being safer.",
     "central-differential-privacy": "Because the records are also published in random order, whether one "
     "particular person's record is in the table or another's changes what anyone can conclude only this little.",
+    "identification-bound": "Rare values were exchanged with frequent ones. Someone who knows a person's true "
+    "value and picks one of the records that show it is right with no more than this chance.",
+    "identification-bound-every-count": "The same for someone who also uses how often every other value is shown, "
+    "and may pick any record.",
 }
 
 
@@ -52,6 +65,14 @@ class Materials:
     pictures: bool = False  # draw the attributes and tables as pictures too
 
 
+def law_of_plan(plan: Any) -> Product | RecordRetention | Exchange | None:
+    """The law by which a plan randomises, as estimation knows it; None where it does something else."""
+    law = getattr(plan, "mechanism", None)
+    if isinstance(law, AtLevel):
+        law = law.as_single()
+    return law if isinstance(law, Product | RecordRetention | Exchange) else None
+
+
 def page_of(materials: Materials) -> Page:
     certificate = materials.certificate
     sections = [
@@ -59,7 +80,7 @@ def page_of(materials: Materials) -> Page:
         *_choice(materials),
         *_attributes(materials),
         *_crosstabs(materials),
-        Section("How to use this release", [Text(words) for words in _USE]),
+        Section("How to use this release", [Text(words) for words in _use(materials)]),
     ]
     return Page(
         title=f"Release of {certificate.records:,} records",
@@ -74,6 +95,22 @@ def page_of(materials: Materials) -> Page:
     )
 
 
+def _use(materials: Materials) -> tuple[str, ...]:
+    if materials.mechanism is None:
+        return (_COARSER, *_USE[1:])
+    return (_COUNTED_AS_IS, *_USE[1:]) if materials.certificate.method == "invariant" else _USE
+
+
+_COARSER = (
+    "The published values are true but coarser than the source's: intervals, groups or distributions stand for "
+    "the values of several people. They can be counted as they are."
+)
+
+
+_COUNTED_AS_IS = (
+    "Some published values are not the true ones: chance exchanged them. The matrices keep every frequency in "
+    "expectation, so counts are taken directly from the file; the certificate states their expected squared error."
+)
 _USE = (
     "The published values are not the true ones: chance changed some of them. Counts taken directly are biased; "
     "`pramana crosstab BUNDLE --by ATTRIBUTES` gives estimates of the true counts with intervals.",
@@ -153,7 +190,8 @@ def _choice(materials: Materials) -> list[Section]:
     if not isinstance(law, Product | RecordRetention):
         return []
     tables = tables_that_matter(materials.tables, law.sizes)
-    picture = choice_picture(law, materials.certificate.records, tables)
+    claimed = {guarantee["notion"] for guarantee in materials.certificate.guarantees}
+    picture = choice_picture(law, materials.certificate.records, tables, "pk-anonymity" in claimed)
     if picture is None:
         return []
     words = (
@@ -223,22 +261,16 @@ def _estimate(axis: Axis, counts: Counts, law: Any) -> tuple[Any, Any, Any] | No
 
 
 def _bar_picture(name: str, bars: Sequence[Bar]) -> Picture:
-    labels = [bar.label for bar in bars]
-    series = [Series("published", labels, [bar.published for bar in bars], kind="bars")]
-    if bars[0].estimate is not None:
-        known = [bar for bar in bars if bar.estimate is not None]
-        series.append(
-            Series(
-                "estimated true count",
-                [bar.label for bar in known],
-                [bar.estimate or 0.0 for bar in known],
-                [bar.low or 0.0 for bar in known],
-                [bar.high or 0.0 for bar in known],
-                kind="bars",
-            )
-        )
-    if bars[0].true is not None:
-        series.append(Series("true (not for release)", labels, [bar.true or 0.0 for bar in bars], kind="bars"))
+    """The most frequent values as bars side by side; what is counted together is left to the lines below."""
+    shown = [bar for bar in bars if bar.estimate is not None] or list(bars)
+    shown = sorted(shown, key=lambda bar: -bar.published)[:MOST_BARS] if len(shown) > MOST_BARS else shown
+    labels = [bar.label for bar in shown]
+    series = [Series("published", labels, [bar.published for bar in shown], kind="bars")]
+    if shown[0].estimate is not None:
+        middle, low, high = ([getattr(bar, part) for bar in shown] for part in ("estimate", "low", "high"))
+        series.append(Series("estimated true count", labels, middle, low, high, kind="bars"))
+    if shown[0].true is not None:
+        series.append(Series("true (not for release)", labels, [bar.true or 0.0 for bar in shown], kind="bars"))
     return Picture([Panel(series, y_label="records", x_label=name)], columns=1)
 
 

@@ -14,9 +14,9 @@ MOST_TABLES = 4
 
 
 def choice_picture(
-    law: Product | RecordRetention, records: int, tables: Sequence[Sequence[str]]
+    law: Product | RecordRetention, records: int, tables: Sequence[Sequence[str]], with_k: bool = True
 ) -> Picture | None:
-    """k, epsilon and expected errors against a common retention; None where the law is no retention."""
+    """k (where it is claimed), epsilon and expected errors against a common retention; None for other laws."""
     retentions = set(law.retentions())
     if isinstance(law, Product) and not all(isinstance(c, Retention) for c in law.channels.values()):
         return None
@@ -31,11 +31,11 @@ def choice_picture(
     k = Series("k", GRID, [float(k_of(one, around)) for one in laws])
     epsilon = Series("epsilon", GRID, [epsilon_of(one) for one in laws])
     panels = [
-        Panel([k], "k", axis, log_y=True, mark=mark),
+        *([Panel([k], "k", axis, log_y=True, mark=mark)] if with_k else []),
         Panel([epsilon], "local epsilon", axis, mark=mark, from_zero=True),
         Panel(errors, "expected L1 error", axis, log_y=True, mark=mark),
     ]
-    return Picture(panels, columns=3, width=9.0, height=2.7, tidy=False)
+    return Picture(panels, columns=3, width=3.0 * len(panels), height=2.7, tidy=False)
 
 
 def like(law: Product | RecordRetention, retention: float) -> Product | RecordRetention:

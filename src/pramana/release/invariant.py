@@ -19,7 +19,7 @@ from pramana.errors import BundleError, CheckError, MatrixError
 from pramana.mechanisms import Exchange, digest_of, mechanism_from_json
 from pramana.randomness import Codes, Key
 from pramana.release.certificate import Certificate
-from pramana.release.invariant_law import Law, alike, law_for, summaries_of
+from pramana.release.invariant_law import Law, alike, law_for, rounded_up, summaries_of
 from pramana.release.invariant_setting import InvariantSetting, read_setting
 from pramana.release.method import Published, commitment_to, digest_of_columns
 from pramana.release.resolve import dropped, published, resolve
@@ -55,6 +55,15 @@ class InvariantPlan:
     @property
     def xi(self) -> float:
         return max(float(s["xi"]) for s in self.summaries.values())
+
+    @property
+    def mechanism(self) -> Exchange | None:
+        """The law, where recipients may see it; tables are then reconstructed like those of other releases.
+
+        Within strata the published counts are used as they are.
+        """
+        found = None if self.law is None or self.setting.strata else mechanism_from_json(self.law)
+        return found if isinstance(found, Exchange) else None
 
     @property
     def reached(self) -> bool:
@@ -241,7 +250,8 @@ def _check_stated(plan: InvariantPlan) -> None:
         raise BundleError("The certificate must state the risks of every group of columns", "others")
     for summary in plan.summaries.values():
         stated = [float(r) for r in summary.get("risk", []) if r is not None]
-        if stated and max(stated) != float(summary["xi"]):
+        xi = float(summary["xi"]) if plan.setting.published else rounded_up(float(summary["xi"]), 3)
+        if stated and not alike(max(stated), xi):
             raise BundleError("xi must be the largest of the stated risks", "another number")
     if plan.law is None or plan.frequencies is None:
         return

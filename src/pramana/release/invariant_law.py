@@ -142,22 +142,43 @@ def summaries_of(
     found = {}
     for group, own in zip(mechanism.groups, setting.groups, strict=True):
         name = " and ".join(own)
-        found[name] = _summary(match_risk(group.channel, np.array(frequencies[name], np.int64)))
+        risk = match_risk(group.channel, np.array(frequencies[name], np.int64))
+        found[name] = {**_listed(risk, setting.published), **_summary(risk)}
     return found
 
 
+def _listed(risk: MatchRisk, published: bool) -> dict[str, Any]:
+    """Numbers for every category. Where the matrix is withheld, so few digits that it cannot be worked out."""
+    if len(risk.risk) > _LISTED:
+        return {}
+    listed = risk.to_json()
+    if published:
+        return listed
+    return {
+        "risk": [None if r is None else rounded_up(r, 3) for r in listed["risk"]],
+        "risk_all_counts": [None if r is None else rounded_up(r, 3) for r in listed["risk_all_counts"]],
+        "expected_squared_error": [rounded_up(e, 2) for e in listed["expected_squared_error"]],
+    }
+
+
+def rounded_up(value: float, digits: int) -> float:
+    """The next number above with so many significant digits; a hair of rounding error does not count as above."""
+    if value <= 0:
+        return 0.0
+    step = Fraction(10) ** (math.floor(math.log10(value)) + 1 - digits)
+    return float(math.ceil(Fraction(value) / step - Fraction(1, 10**9)) * step)
+
+
 def _summary(risk: MatchRisk) -> dict[str, Any]:
-    listed = risk.to_json() if len(risk.risk) <= _LISTED else {}
     drift = max((abs(d) for d in risk.drift), default=Fraction(0))
     matches = [m for m in risk.match if m is not None]
     return {
-        **listed,
         "xi": risk.xi,
         "xi_all_counts": rounding.float_up(risk.largest_all_counts),
         "risk_all_counts_left_out": risk.left_out,
         "largest_match": max(matches, default=0.0),
         "total_expected_squared_error": float(sum(risk.squared_error)),
-        "drift": str(drift),
+        "largest_drift": str(drift),
     }
 
 

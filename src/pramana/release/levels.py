@@ -89,8 +89,7 @@ class LevelMethod:
     def plan_from(self, certificate: Certificate) -> LevelPlan:
         statement = certificate.mechanism
         try:
-            law = statement["law"]
-            version = AtLevel(LevelDesign.from_json(law), Level.of(str(law["level"])))
+            version = AtLevel.from_json(statement["law"])
             delta, candidates = float(statement["delta"]), statement["candidates"]
             keyed = statement["keyed"] is True
         except (KeyError, TypeError, ValueError, InputError):

@@ -99,7 +99,7 @@ class Outlook:
                         series.append(Series(name, [c.value for c in mine], errors))
             if series:
                 panels.append(Panel(series, f"expected L1 error by {promise}", promise, log_x=True, log_y=True))
-        return Picture(panels, title=f"{self.records:,} records", width=9.0, height=3.6)
+        return Picture(panels, title=f"{self.records:,} records", width=9.0, height=4.2)
 
 
 def plan(

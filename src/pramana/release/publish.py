@@ -14,7 +14,7 @@ from pramana.engines import LocalEngine, Progress, no_progress
 from pramana.errors import RecipeError
 from pramana.randomness import Key
 from pramana.release.certificate import Certificate, read_signing_key
-from pramana.release.contents import Materials, page_of
+from pramana.release.contents import Materials, law_of_plan, page_of
 from pramana.release.folder import check_new, sweep, whole_folder
 from pramana.release.generalized import GeneralizeMethod
 from pramana.release.invariant import InvariantMethod
@@ -158,7 +158,7 @@ def _write(
         content=published.content,
         dataset=plan.dataset,
     )
-    law = getattr(plan, "mechanism", None)
+    law = law_of_plan(plan)
     page = page_of(Materials(certificate, law, published.marginals, recipe.tables))
     (folder / "report.html").write_text(html_of(page), "utf-8")
     files = {path.name: file_entry(path) for path in sorted(folder.iterdir())}

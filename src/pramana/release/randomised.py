@@ -23,6 +23,7 @@ from pramana.mechanisms import (
     Retention,
     digest_of,
     guarantees_of,
+    k_of,
     mechanism_from_json,
 )
 from pramana.randomness import Codes, Key, counted
@@ -32,7 +33,7 @@ from pramana.release.method import Published, commitment_to, digest_of_columns
 from pramana.release.resolve import dropped, published, resolve
 from pramana.schema import Attribute, Recipe
 from pramana.sources import Table, decode, encode, raw_column
-from pramana.theory import Guarantee, LocalPrivacy, PkAnonymity
+from pramana.theory import Guarantee, rounding
 
 
 @dataclass(frozen=True)
@@ -139,11 +140,11 @@ def _warnings(plan: RandomisedPlan, seeded: bool) -> list[str]:
         )
     if not circumstances.shuffled:
         found.append("Published in source order: no Pk-anonymity and no central guarantee is claimed.")
-    for guarantee in plan.guarantees(seeded):
-        if isinstance(guarantee, LocalPrivacy) and guarantee.epsilon is None:
-            found.append("Some published value rules out some true value with certainty: no finite epsilon holds.")
-        if isinstance(guarantee, PkAnonymity) and guarantee.k < 2:
-            found.append(f"k is {guarantee.k:.4g}: a link can be more likely right than wrong.")
+    if plan.mechanism.likelihood_ratio is None:
+        found.append("Some published value rules out some true value with certainty: no finite epsilon holds.")
+    if circumstances.shuffled and (k := k_of(plan.mechanism, circumstances)) < 2:
+        shown = rounding.shown_down(rounding.float_down(k), 4)
+        found.append(f"k is {shown}: a link can be more likely right than wrong.")
     return found
 
 

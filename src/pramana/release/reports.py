@@ -10,10 +10,9 @@ import numpy as np
 
 from pramana.errors import BundleError, InputError
 from pramana.estimate import Crosstab, Study
-from pramana.mechanisms import Exchange, Product, RecordRetention
 from pramana.release.analysis import open_study
 from pramana.release.bundle import Bundle
-from pramana.release.contents import Materials, page_of
+from pramana.release.contents import Materials, law_of_plan, page_of
 from pramana.release.publish import method_of
 from pramana.report import GENERATOR, html_of
 from pramana.sources import Source, encode
@@ -39,10 +38,10 @@ def report(
     place = _place(opened, out, source is not None)
     certificate = opened.certificate
     plan = method_of(certificate.method).plan_from(certificate)
-    law = getattr(plan, "mechanism", None)
+    law = law_of_plan(plan)
     coded = [a for a in certificate.attributes if not a.raw]
     marginals, crosstabs = {}, []
-    if isinstance(law, Product | RecordRetention | Exchange):
+    if law is not None:
         study = open_study(bundle, unverified=unverified)
         codes = study.columns([a.name for a in coded])
         marginals = {a.name: np.bincount(codes[a.name], minlength=a.coded.size) for a in coded}

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
     from matplotlib.figure import Figure
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
@@ -27,6 +28,7 @@ STYLE: Any = {  # matplotlib types the names of its own settings, and they diffe
     "font.family": "sans-serif",
     "font.size": 9.0,
     "axes.titlesize": 10.0,
+    "axes.titley": 1.0,  # where it always is; looking for a free place measures every word
     "axes.spines.top": False,
     "axes.spines.right": False,
     "axes.grid": True,
@@ -104,11 +106,13 @@ def draw(picture: Picture) -> Figure:
         figure = Figure(figsize=size, layout="constrained" if picture.tidy else None)
         if not picture.tidy:  # margins in inches that hold short words and numbers
             figure.subplots_adjust(
-                0.45 / size[0], 0.5 / size[1], 1 - 0.1 / size[0], 1 - 0.3 / size[1], 0.55 * columns / size[0], 0.4
+                0.72 / size[0], 0.5 / size[1], 1 - 0.1 / size[0], 1 - 0.3 / size[1], 0.7 * columns / size[0], 0.4
             )
         axes = figure.subplots(rows, columns, squeeze=False).ravel()
         for place, panel in zip(axes, picture.panels, strict=False):
-            _draw_panel(place, panel)
+            _draw_panel(place, panel, own_legend=not picture.tidy)
+        if picture.tidy:
+            _draw_legend(figure, picture)
         for unused in axes[len(picture.panels) :]:
             unused.set_axis_off()
         if picture.title:
@@ -116,7 +120,26 @@ def draw(picture: Picture) -> Figure:
     return figure
 
 
-def _draw_panel(axes: Axes, panel: Panel) -> None:
+def _draw_legend(figure: Figure, picture: Picture) -> None:
+    """One legend below all panels of lines, where it hides nothing; series of one style share an entry."""
+    handles: dict[int, Any] = {}
+    names: dict[int, list[str]] = {}
+    for axes, panel in zip(figure.axes, picture.panels, strict=False):
+        lines, words = axes.get_legend_handles_labels()
+        if len(panel.series) < 2 or any(s.kind == "bars" for s in panel.series):
+            continue
+        for place, (line, word) in enumerate(zip(lines, words, strict=True)):
+            handles.setdefault(place, line)
+            if word not in names.setdefault(place, []):
+                names[place].append(word)
+    if handles:
+        words = [" / ".join(names[place]) for place in handles]
+        widest = max(map(len, words))
+        columns = max(1, min(len(words), int(picture.width * 11 / (widest + 6))))
+        figure.legend(handles.values(), words, loc="outside lower center", ncols=columns)
+
+
+def _draw_panel(axes: Axes, panel: Panel, own_legend: bool) -> None:
     bars = [s for s in panel.series if s.kind == "bars"]
     for place, series in enumerate(panel.series):
         if series.kind == "bars":
@@ -125,20 +148,23 @@ def _draw_panel(axes: Axes, panel: Panel) -> None:
             _draw_line(axes, series, place)
     if panel.log_x:
         axes.set_xscale("log")
+        _name_in_digits(axes.xaxis)
         _name_few_places(axes, panel)
     if panel.log_y:
         axes.set_yscale("log")
+        _name_in_digits(axes.yaxis)
     elif panel.from_zero or bars:
         axes.set_ylim(bottom=min(0.0, axes.get_ylim()[0]) if bars else 0.0)
     if panel.mark is not None:
         axes.axvline(panel.mark[0], color="#000000", linewidth=1.0, linestyle=":")
+        low = len(panel.series) > 1  # a legend seeks the emptiest corner, which is mostly a top one
         axes.annotate(
             _plain(panel.mark[1]),
-            (panel.mark[0], 0.98),
+            (panel.mark[0], 0.02 if low else 0.98),
             xycoords=("data", "axes fraction"),
             textcoords="offset points",
             xytext=(3, 0),
-            va="top",
+            va="bottom" if low else "top",
             fontsize=8,
         )
     axes.set_title(_plain(panel.title), loc="left")
@@ -146,8 +172,14 @@ def _draw_panel(axes: Axes, panel: Panel) -> None:
     axes.set_ylabel(_plain(panel.y_label))
     if len(panel.series) > 1 and bars:  # bars fill their panel: the legend stands above it
         axes.legend(loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=len(panel.series), borderaxespad=0.2)
-    elif len(panel.series) > 1:
+    elif len(panel.series) > 1 and own_legend:
         axes.legend()
+
+
+def _name_in_digits(axis: Axis) -> None:
+    """Write 0.01 and 1000 instead of powers of ten, which cost more to set than the rest of a picture."""
+    axis.set_major_formatter(lambda value, _: f"{value:,.6g}")
+    axis.set_minor_formatter(lambda _value, _place: "")
 
 
 def _name_few_places(axes: Axes, panel: Panel) -> None:

@@ -6,6 +6,7 @@ archive and on paper.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
@@ -14,6 +15,7 @@ from typing import Any
 from pramana.report.figures import COLOURS, Picture, in_words, svg_of
 
 GENERATOR = "Pramana"
+_CODE = re.compile(r"`([^`]+)`")
 _STYLE = """
 :root{color-scheme:light}
 body{font:16px/1.5 system-ui,"Segoe UI",Helvetica,Arial,sans-serif;max-width:56rem;margin:2rem auto;
@@ -50,7 +52,7 @@ class Promise:
 
 @dataclass(frozen=True)
 class Text:
-    """A paragraph; `note` sets it apart as something to heed."""
+    """A paragraph; `note` sets it apart as something to heed. Words between backticks are set as code."""
 
     words: str
     note: bool = False
@@ -157,7 +159,8 @@ def _section(section: Section) -> str:
 def _block(block: Block) -> str:
     if isinstance(block, Text):
         kind = ' class="note"' if block.note else ' class="quiet"' if block.quiet else ""
-        return f"<p{kind}>{escape(block.words)}</p>"
+        words = _CODE.sub(r"<code>\1</code>", escape(block.words))
+        return f"<p{kind}>{words}</p>"
     if isinstance(block, Grid):
         return _grid(block)
     if isinstance(block, Bars):

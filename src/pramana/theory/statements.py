@@ -52,6 +52,13 @@ PAPER_1 = (
     ),
     Statement(
         1,
+        "Theorem 2, Corollary 3",
+        "for a deterministic method Pk-anonymity is k-anonymity",
+        "audit:k_of_table",
+        "tests/audit/test_anonymity.py::test_theorem_2_by_brute_force",
+    ),
+    Statement(
+        1,
         "Theorem 3",
         "Pk holds exactly for k <= 1 + (R-1)*AR",
         "theory:pk.k_from_ratio",
