@@ -71,7 +71,7 @@ from pramana.generalize.published import (
 )
 from pramana.generalize.reversal import Reversal, Seen, reversed_of
 from pramana.generalize.shaping import ALGORITHMS as PRESENCE_ALGORITHMS
-from pramana.generalize.shaping import Presence, reached_range
+from pramana.generalize.shaping import People, Presence, reached_range
 
 __all__ = [
     "ALGORITHMS",
@@ -99,6 +99,7 @@ __all__ = [
     "On",
     "Pair",
     "Partition",
+    "People",
     "Presence",
     "PresenceSetting",
     "PresentClasses",
