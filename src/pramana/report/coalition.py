@@ -18,9 +18,10 @@ def coalition_picture(by_size: Sequence[tuple[int, float, float]]) -> Picture:
                     Series("independent versions", members, [apart for _, _, apart in by_size]),
                 ],
                 x_label="recipients who collude",
-                y_label="mean reconstruction probability",
+                y_label="chance to reconstruct a value",
                 from_zero=True,
             )
         ],
         width=5.2,
+        height=3.2,
     )
