@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import csv
 import json
+import tempfile
 from pathlib import Path
 
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from pramana.app.main import run
 from pramana.errors import PramanaError
@@ -198,3 +201,38 @@ def test_unmatched_rows_marks_and_missing_tables(tmp_path: Path) -> None:
     place.write_text(text)
     with pytest.raises(PramanaError, match="by 1 and 0"):
         release(place, tmp_path / "out", seed=1)
+
+
+values = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(-3, 3),
+    st.floats(allow_nan=False, allow_infinity=False),
+    st.text(st.characters(codec="ascii", exclude_characters='"\\', min_codepoint=32), max_size=8),
+    st.lists(st.floats(-1, 2), max_size=3),
+)
+KEYS = [
+    "delta",
+    "algorithm",
+    "mode",
+    "cells",
+    "quantum",
+    "noise_epsilon",
+    "measure",
+    "present",
+    "public",
+    "weights",
+]
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.dictionaries(st.sampled_from(KEYS), values, max_size=4))
+def test_no_recipe_makes_a_traceback(options: dict[str, object]) -> None:
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        world(folder, 40)
+        given_ = {"delta": [0.0, 1.0], "present": "ill", **options}
+        lines = "\n".join(f"{k} = {json.dumps(v)}" for k, v in given_.items() if v is not None)
+        place = recipe(folder, lines)
+        place.write_text(place.read_text().replace('present = "ill"\n', "", 1))
+        assert run(["release", str(place), "--out", str(folder / "out"), "--seed", "1"]) in (0, 2)

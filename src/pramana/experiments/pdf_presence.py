@@ -135,6 +135,5 @@ def picture(rows: Sequence[dict[str, Any]], deltas: Sequence[tuple[str, str]]) -
             Series(name, list(range(1, len(deltas) + 1)), [r[what] for r in rows if r["method"] == name])
             for name in METHODS
         ]
-        said = ", ".join(f"{i}: ({low}, {high})" for i, (low, high) in enumerate(deltas, 1))
-        panels.append(Panel(series, what, f"delta, {said}", what, from_zero=True))
+        panels.append(Panel(series, what, "setting of delta, in the order of the table", what, from_zero=True))
     return Picture(panels, "Distributions under delta-presence (paper 4, Figure 4)", columns=2, width=10.0)
