@@ -17,13 +17,16 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pramana.generalize.cells import Cells
 from pramana.generalize.presence import Presented, Setting, target_cells
 from pramana.generalize.shaping import Floats, Ints, People, Presence, Task, shaped
 
-MOST_WORLDS = 20_000  # ways to choose the present of a class, people with equal rows counted together
-MOST_ENTRIES = 2_000_000
+# Ways to choose the present of a class, people with equal rows counted together; in all so many times that. Each
+# is published anew, which the best distributions make dear.
+MOST_WORLDS = {"wpalm": 2_000, "ppalm": 2_000, "optimal": 200}
+MOST_IN_ALL = 5
 
 
 @dataclass(frozen=True)
@@ -101,15 +104,8 @@ def _from_public(seen: Seen) -> bool:
 
 
 def _same(a: Cells, b: Cells) -> bool:
-    return (
-        np.array_equal(a.first, b.first)
-        and np.array_equal(a.values, b.values)
-        and bool((a.weights * _wide(b.totals[b.class_of]) == b.weights * _wide(a.totals[a.class_of])).all())
-    )
-
-
-def _wide(numbers: Ints) -> Any:
-    return numbers.astype(object)  # products of two weights may pass 64 bits
+    """Published weights are integers, and that is what an intruder compares."""
+    return all(np.array_equal(x, y) for x, y in ((a.first, b.first), (a.values, b.values), (a.weights, b.weights)))
 
 
 def _by_share(seen: Seen, epsilon: float, reason: str) -> Reversal:
@@ -129,33 +125,38 @@ def _by_share(seen: Seen, epsilon: float, reason: str) -> Reversal:
 
 
 def _by_worlds(seen: Seen) -> Reversal:
-    low: float | None = math.inf
-    high: float | None = -math.inf
-    enumerated = broken = unproven = 0
-    fewest: int | None = None
-    for c in range(len(seen.present)):
+    """Counts are solved for first, which is quick; worlds are enumerated where that broke nothing."""
+    classes = len(seen.present)
+    ranges: dict[int, tuple[float, float, int]] = {}
+    for c in range(classes):
+        found = _solved(seen, c)
+        if found is not None and _outside(seen.wanted, found[0], found[1]):
+            ranges[c] = found
+    fewest, left = None, MOST_IN_ALL * MOST_WORLDS[seen.setting.algorithm]
+    enumerated: dict[int, tuple[float, float, int]] = {}
+    for c in np.argsort(seen.people.sizes, kind="stable").tolist():
+        ways = _ways(seen, c)
+        if ways is None or ways > left:
+            continue
+        left -= ways
         found = _class_worlds(seen, c)
-        if found is None:
-            found = _solved(seen, c)
-            if found is None or not _outside(seen.wanted, found[0], found[1]):
-                unproven += 1
-                low = high = None
-                continue
-        else:
-            enumerated += 1
+        if found is not None:
+            enumerated[c] = found
             fewest = found[2] if fewest is None else min(fewest, found[2])
-        broken += _outside(seen.wanted, found[0], found[1])
-        if low is not None and high is not None:
-            low, high = min(low, found[0]), max(high, found[1])
-    if low is not None and seen.alone:
-        low = 0.0
+    ranges |= enumerated
+    broken = sum(_outside(seen.wanted, low, high) for low, high, _ in ranges.values())
+    unproven = classes - len(enumerated)
     verdict = "broken" if broken else "unproven" if unproven else "withstood"
     reason = {
-        "broken": f"{broken} of {len(seen.present)} classes can be undone beyond delta",
-        "unproven": f"{unproven} of {len(seen.present)} classes have more worlds than can be enumerated",
+        "broken": f"at least {broken} of {classes} classes can be undone beyond delta",
+        "unproven": f"{unproven} of {classes} classes have more worlds than were enumerated",
         "withstood": "every world that leads to these cells was enumerated, and none tells more than delta allows",
     }[verdict]
-    return Reversal(verdict, reason, low, high, len(seen.present), enumerated, broken, fewest)
+    # with classes left out, what is known to be left to the intruder is only a part
+    lows, highs = [r[0] for r in ranges.values()], [r[1] for r in ranges.values()]
+    known = bool(broken or not unproven)
+    low = 0.0 if seen.alone and known else min(lows) if known else None
+    return Reversal(verdict, reason, low, max(highs) if known else None, classes, len(enumerated), broken, fewest)
 
 
 def _outside(wanted: Presence, low: float, high: float) -> bool:
@@ -163,15 +164,13 @@ def _outside(wanted: Presence, low: float, high: float) -> bool:
 
 
 def _class_worlds(seen: Seen, c: int) -> tuple[float, float, int] | None:
-    """Least and greatest probability, and the number of worlds, of one class; None where they are too many."""
+    """Least and greatest probability, and the number of worlds, of one class; None where no world fits."""
     here = slice(int(seen.people.first[c]), int(seen.people.first[c + 1]))
     counts, n = seen.people.counts[here], int(seen.present[c])
-    if _ways(counts, n) > MOST_WORLDS:
-        return None
     chosen = np.array(list(_choices(counts.tolist(), n)), np.int64)
     codes = [column[here] for column in seen.people.codes]
     fits = _fitting(seen, c, chosen, counts, codes)
-    if fits is None or not fits.any():
+    if not fits.any():
         return None
     chosen = chosen[fits]
     weights = [math.prod(math.comb(int(m), int(k)) for m, k in zip(counts, row, strict=True)) for row in chosen]
@@ -185,14 +184,16 @@ def _class_worlds(seen: Seen, c: int) -> tuple[float, float, int] | None:
     return min(each), max(each), total
 
 
-def _ways(counts: Ints, n: int) -> int:
-    """How many vectors of numbers up to `counts` sum to n, no further than a limit."""
+def _ways(seen: Seen, c: int) -> int | None:
+    """How many worlds a class has, people with equal rows counted together; None where they are too many."""
+    counts = seen.people.counts[seen.people.first[c] : seen.people.first[c + 1]].tolist()
+    n, most = int(seen.present[c]), MOST_WORLDS[seen.setting.algorithm]
+    if min(n, sum(counts) - n) * len(counts) > most:  # at least so many, but for a class of few distinct rows
+        return None
     ways = [1] + [0] * n
-    for most in counts.tolist():
-        ways = [min(sum(ways[max(0, i - most) : i + 1]), MOST_WORLDS + 1) for i in range(n + 1)]
-        if len(counts) * n > MOST_WORLDS:
-            return MOST_WORLDS + 1
-    return ways[n]
+    for limit in counts:
+        ways = [min(sum(ways[max(0, i - limit) : i + 1]), most + 1) for i in range(n + 1)]
+    return ways[n] if ways[n] <= most else None
 
 
 def _choices(counts: Sequence[int], n: int) -> Iterator[list[int]]:
@@ -206,13 +207,11 @@ def _choices(counts: Sequence[int], n: int) -> Iterator[list[int]]:
             yield [k, *tail]
 
 
-def _fitting(seen: Seen, c: int, chosen: Ints, counts: Ints, codes: Sequence[Ints]) -> Any:
+def _fitting(seen: Seen, c: int, chosen: Ints, counts: Ints, codes: Sequence[Ints]) -> NDArray[np.bool_]:
     """Which worlds lead to the published cells: every distinct table of counts is published once more."""
     marginals = [_marginal(chosen, code) for code in codes]  # values of each attribute, and their counts by world
     joined = np.concatenate([table for _, table in marginals], axis=1)
     distinct, which = np.unique(joined, axis=0, return_inverse=True)
-    if len(distinct) * len(counts) > MOST_ENTRIES:
-        return None
     worlds, start = len(distinct), 0
     people = People(
         np.arange(worlds + 1) * len(counts),
@@ -232,9 +231,9 @@ def _fitting(seen: Seen, c: int, chosen: Ints, counts: Ints, codes: Sequence[Int
     made = shaped(task, seen.setting.algorithm).cells
     same = np.ones(worlds, np.bool_)
     for mine, published in zip(made, seen.cells, strict=True):
-        wanted = _one(published, c)
-        same &= np.array([_one(mine, w) == wanted for w in range(worlds)])
-    return same[which.reshape(-1)]
+        wanted = _entries(published, c)
+        same &= np.array([_entries(mine, w) == wanted for w in range(worlds)])
+    return np.asarray(same[which.reshape(-1)])
 
 
 def _marginal(chosen: Ints, code: Ints) -> tuple[Ints, Ints]:
