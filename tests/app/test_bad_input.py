@@ -449,7 +449,8 @@ def test_a_full_disk_leaves_nothing(desk: Path, bytes_: int) -> None:
     limit = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (bytes_, bytes_))  # noqa: E731
     done = command(*RELEASE, preexec_fn=limit)
     assert done.returncode == 2, done.stderr
-    assert done.stderr.count("\n") == 1 and "room" in done.stderr
+    assert "room" in done.stderr.splitlines()[-1]  # a slow machine shows progress before it
+    assert done.stderr.count("pramana:") == 1
     assert snapshot(desk) == before
 
 

@@ -69,3 +69,8 @@ def test_any_input_ends_in_an_answer_or_one_line(frequencies: str, xi: str, forb
     arguments = ["identification", f"--frequencies={frequencies.strip('[]')}", f"--xi={xi}", f"--forbid={forbid}"]
     assert run(arguments) in (0, 1, 2)
     assert run(["block", f"--frequency={frequencies}", f"--xi={xi}"]) in (0, 2)
+
+
+def test_a_mistyped_command_is_answered_with_the_nearest(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["identificaton"]) == 2
+    assert "Did you mean 'identification'?" in capsys.readouterr().err

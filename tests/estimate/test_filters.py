@@ -114,3 +114,8 @@ def test_filters_agree_with_plain_logic(text: str) -> None:
             for word, value in truth.items():
                 plain = plain.replace(word, str(value))
             assert grid[s, a] == eval(plain)
+
+
+def test_codes_with_leading_zeros_are_no_numbers() -> None:
+    assert Axis.of_labels("postcode", ["01067", "80331"]).lower is None
+    assert Axis.of_labels("share", ["0", "0.5", "10"]).lower == (0.0, 0.5, 10.0)

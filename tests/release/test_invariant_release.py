@@ -274,3 +274,32 @@ def test_combinations_are_published_as_the_joint_channel_says() -> None:
     channel.publish(stream.words(7, 5000), joint, expected)
     assert (out["a"] * 4 + out["b"] == expected).all()
     assert Exchange.from_json(json.loads(json.dumps(law.to_json()))).to_json() == law.to_json()
+
+
+def test_verification_does_not_claim_to_derive_what_is_withheld(tmp_path: Path) -> None:
+    release(recipe(), tmp_path / "withheld", data=people())
+    release(recipe(matrix="published"), tmp_path / "published", data=people())
+    details = {
+        name: {c.name: c.detail for c in verify(tmp_path / name).checks} for name in ("withheld", "published")
+    }
+    assert details["withheld"]["law"].startswith("withheld")
+    assert "derived again" not in details["withheld"]["guarantee identification-bound"]
+    assert "derived again" in details["published"]["guarantee identification-bound"]
+
+
+def test_columns_that_need_no_change_are_named_and_so_is_who_xi_is_for(tmp_path: Path) -> None:
+    done = release(recipe(), tmp_path / "out", data=people())
+    words = " ".join(done.certificate.warnings)
+    assert "need a change: sex published as in the source" in words  # job has a rare value and is changed
+    assert "who knows one of these: job; sex" in words
+    assert "who knows one of these" not in " ".join(
+        release(recipe(together=[["job", "sex"]]), tmp_path / "joint", data=people()).certificate.warnings
+    )
+    report = (tmp_path / "out" / "report.html").read_text()
+    assert "count them as they are" in report and "crosstab" not in report
+
+
+def test_verification_passes_on_that_a_seeded_release_is_not_private(tmp_path: Path) -> None:
+    release(recipe(), tmp_path / "out", data=people(), seed=1)
+    found = verify(tmp_path / "out")
+    assert found.valid and any("not private" in w for w in found.to_json()["warnings"])

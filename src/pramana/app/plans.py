@@ -10,13 +10,13 @@ from pramana.app.screen import json_option, show
 from pramana.errors import RecipeError
 
 
-def _numbers(text: str | None, what: str) -> dict[str, list[float]]:
+def _numbers(text: str | None, option: str, name: str) -> dict[str, list[float]]:
     if text is None:
         return {}
     try:
-        return {what: [float(part) for part in text.split(",") if part.strip()]}
+        return {name: [float(part) for part in text.split(",") if part.strip()]}
     except ValueError:
-        raise RecipeError(f"{what} must be numbers, such as 2,10,100", repr(text)) from None
+        raise RecipeError(f"{option} must be numbers, such as 2,10,100", repr(text)) from None
 
 
 @click.command("plan")
@@ -34,7 +34,7 @@ def plan_command(
     """Show what error to expect in the tables RECIPE names, so that k and epsilon can be chosen."""
     from pramana import plan
 
-    ranges: dict[str, Any] = _numbers(k, "ks") | _numbers(epsilon, "epsilons")
+    ranges: dict[str, Any] = _numbers(k, "--k", "ks") | _numbers(epsilon, "--epsilon", "epsilons")
     found = plan(recipe, records=records, with_data=with_data, **ranges)
     content = found.to_json() | {"files": [] if out is None else found.write(out)}
     show(as_json, content, _words(found.rows()))

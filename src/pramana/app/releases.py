@@ -87,5 +87,6 @@ def verify_command(
     progress.close()
     lines = [f"{'ok  ' if check.ok else 'FAIL'}  {check.name}: {check.detail}" for check in found.checks]
     lines.append("The bundle is valid." if found.valid else "The bundle is NOT valid.")
+    lines += [f"Note: {w}" for w in found.warnings] if found.valid else []
     show(as_json, found.to_json(), "\n".join(lines))
     return 0 if found.valid else 1

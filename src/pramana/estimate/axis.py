@@ -21,6 +21,7 @@ _FORMS = (  # how labels write numbers: 7, [0,5), 20-24, 85+
     re.compile(r"(?P<first>\d+)\s*-\s*(?P<last>\d+)"),
     re.compile(r"(?P<least>\d+)\s*\+"),
 )
+_CODE = re.compile(r"0\d+")
 
 
 @dataclass(frozen=True)
@@ -49,7 +50,9 @@ class Axis:
     @classmethod
     def of_labels(cls, name: str, labels: Sequence[str], missing: bool = False) -> Axis:
         """Labels that all read as numbers or intervals stand for them; the missing category is added last."""
-        ends = [_interval(label) for label in labels]
+        # 01067 is a code, such as a postcode: its mean or order would be nonsense.
+        codes = any(_CODE.fullmatch(label.strip()) for label in labels)
+        ends = [None if codes else _interval(label) for label in labels]
         last = (MISSING,) if missing else ()
         if not labels or any(e is None for e in ends):
             return cls(name, (*labels, *last), missing=missing)

@@ -142,7 +142,11 @@ class Ledger:
         with self.store.writing() as connection:
             state = State.of(entries(connection, _SETTINGS))
             if dataset.name in state.datasets:
-                raise RefusedError("A dataset must be registered once", f"{dataset.name!r} again")
+                raise RefusedError(
+                    "A dataset must be registered once",
+                    f"{dataset.name!r} again",
+                    "Use `pramana levels issue` for a version of it, or name another dataset in [source].",
+                )
             again = [d.name for d in state.datasets.values() if d.source == dataset.source]
             if again and not independent:
                 raise RefusedError(

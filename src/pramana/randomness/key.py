@@ -139,7 +139,8 @@ def write_new(path: Path, content: bytes, mode: int) -> None:
     except FileExistsError:
         raise KeyFileError(
             f"The key file {path} must not exist yet",
-            hint="Choose another place, or pass it with --key to use it.",
+            "an existing one",
+            "Choose another name; no key is ever replaced.",
         ) from None
     except OSError as error:
         raise KeyFileError(f"The key file {path} must be writable", error.strerror) from None

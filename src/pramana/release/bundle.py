@@ -30,7 +30,7 @@ class Bundle:
     def open(cls, path: str | Path) -> Bundle:
         path = Path(path)
         if not path.is_dir():
-            raise BundleError(f"A bundle must be a folder, {path}", "no such folder")
+            raise BundleError(f"The bundle {path} must be a folder", "a file" if path.exists() else "none there")
         if not (path / "certificate.json").is_file():
             raise BundleError(f"The bundle {path} must hold certificate.json", "none")
         certificate = Certificate.read(path / "certificate.json")

@@ -66,6 +66,10 @@ class InvariantPlan:
         return found if isinstance(found, Exchange) else None
 
     @property
+    def withheld(self) -> bool:
+        return not self.setting.published
+
+    @property
     def reached(self) -> bool:
         """Printed numbers are rounded up, so the wanted one is compared as it would be printed."""
         return self.setting.xi is None or self.xi <= rounding.float_up(self.setting.xi)
@@ -139,6 +143,17 @@ class InvariantPlan:
         else:
             found.append(
                 "The matrices are withheld, as paper 2 has it; the published counts are used as they are."
+            )
+        groups = [" and ".join(group) for group in self.setting.groups]
+        same = [g for g in groups if self.summaries.get(g, {}).get("total_expected_squared_error") == 0]
+        if same:
+            found.append(
+                f"No value is rare enough to need a change: {'; '.join(same)} published as in the source."
+            )
+        if len(groups) > 1:
+            found.append(
+                f"xi is for who knows one of these: {'; '.join(groups)}. Who knows more of them may find a person "
+                "with a higher chance; together = [[...]] protects combinations."
             )
         if self.k <= 1:
             found.append(

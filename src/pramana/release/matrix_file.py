@@ -46,4 +46,8 @@ def _entry(cell: str, path: str | Path) -> Fraction:
     try:
         return exact_number(cell)
     except ValueError:
-        raise MatrixError(f"Every entry of the matrix {path} must be a number", repr(cell)) from None
+        raise MatrixError(
+            f"Every entry of the matrix {path} must be a number",
+            repr(cell),
+            "Write 0.7 or 7/10, with a point, and no names of rows and columns.",
+        ) from None

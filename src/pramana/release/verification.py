@@ -31,16 +31,21 @@ class Check:
 
 @dataclass(frozen=True)
 class Verification:
-    """All checks of a bundle; it is valid when every one holds."""
+    """All checks of a bundle; it is valid when every one holds.
+
+    Validity is not privacy: `warnings` is what the certificate itself warns of, such as a seed anyone can guess.
+    """
 
     checks: tuple[Check, ...]
+    warnings: tuple[str, ...] = ()
 
     @property
     def valid(self) -> bool:
         return all(check.ok for check in self.checks)
 
     def to_json(self) -> dict[str, Any]:
-        return {"valid": self.valid, "checks": [check.to_json() for check in self.checks]}
+        checks = [check.to_json() for check in self.checks]
+        return {"valid": self.valid, "checks": checks, "warnings": list(self.warnings)}
 
 
 def verify(
@@ -62,9 +67,10 @@ def verify(
         plan = method_of(found.certificate.method).plan_from(found.certificate)
     except InputError as error:
         return Verification((*checks, Check("law", False, str(error))))
-    checks.append(Check("law", True, "integers sum exactly and fit the domains"))
+    checks.append(Check("law", True, _WITHHELD if _withheld(plan) else "as stated, and it fits the domains"))
     whole = all(check.ok for check in checks)
-    checks += [*_guarantees(found, plan), _data(found, plan) if whole else Check("data", False, "not read")]
+    unread = Check("data", False, "not read, because of what failed above")
+    checks += [*_guarantees(found, plan), _data(found, plan) if whole else unread]
     examine = getattr(plan, "examine", None)  # methods whose columns are no codes count again by themselves
     if examine is not None and whole:
         checks += [Check(*line) for line in examine(found)]
@@ -73,7 +79,15 @@ def verify(
     if key is not None and whole:
         secret = key if isinstance(key, Key) else Key.read(key)
         checks += _remade(found, plan, source, secret, LocalEngine(threads), progress)
-    return Verification(tuple(checks))
+    return Verification(tuple(checks), found.certificate.warnings)
+
+
+_WITHHELD = "withheld by the holder, who alone can derive the promises again (--source and --key)"
+
+
+def _withheld(plan: Plan) -> bool:
+    """Whether the certificate keeps the law to itself, so that its numbers can be compared and not derived."""
+    return bool(getattr(plan, "withheld", False))
 
 
 def _certificate(bundle: Bundle) -> Check:
@@ -107,7 +121,7 @@ def _signature(bundle: Bundle, public_key: str | Path | None) -> Check:
     certificate = bundle.certificate
     wanted = None if public_key is None else read_public_key(public_key)
     if certificate.signature is None:
-        return Check("signature", wanted is None, "none")
+        return Check("signature", wanted is None, "none; nothing shows whose certificate this is")
     if certificate.signature_holds(wanted):
         holder = certificate.signature["public_key"]
         return Check("signature", True, f"good, by {holder}" + ("" if wanted else " (compare with the holder's)"))
@@ -122,13 +136,23 @@ def _guarantees(bundle: Bundle, plan: Plan) -> list[Check]:
     checks = []
     for mine in derived:
         same = mine in stated
-        detail = f"derived again: {mine['value']}" if same else f"derived {mine['value']}, stated otherwise"
+        value = _in_words(mine["value"])
+        how = "as the stated risks have it" if _withheld(plan) else "derived again"
+        detail = f"{how}: {value}" if same else f"derived {value}, stated otherwise"
         checks.append(Check(f"guarantee {mine['notion']}", same, detail))
     if len(stated) != len(derived):
         checks.append(Check("guarantees", False, f"{len(stated)} stated, {len(derived)} derived"))
     same = certificate.warnings == plan.warnings(seeded)
     checks.append(Check("warnings", same, "as derived" if same else "differ from what the law calls for"))
     return checks
+
+
+def _in_words(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name} {_in_words(part)}" for name, part in value.items())
+    if isinstance(value, list | tuple):
+        return "; ".join(map(_in_words, value))
+    return str(value)
 
 
 def _data(bundle: Bundle, plan: Plan) -> Check:
