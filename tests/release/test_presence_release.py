@@ -236,3 +236,16 @@ def test_no_recipe_makes_a_traceback(options: dict[str, object]) -> None:
         place = recipe(folder, lines)
         place.write_text(place.read_text().replace('present = "ill"\n', "", 1))
         assert run(["release", str(place), "--out", str(folder / "out"), "--seed", "1"]) in (0, 2)
+
+
+def test_columns_without_a_hierarchy_and_a_recipe_without_a_source(tmp_path: Path) -> None:
+    """A declared domain is generalised to everything at once; a marked public table is the source by itself."""
+    world(tmp_path)
+    place = recipe(tmp_path, 'delta = [0.1, 0.6]\npublic = "everyone.csv"')
+    text = place.read_text().replace('[source]\npath = "everyone.csv"\n', "")
+    text = text.replace('hierarchy = "sex.csv"', 'domain = ["F", "M"]').replace(
+        'hierarchy = "age.csv"', "bins = [0, 35, 99]"
+    )
+    place.write_text(text)
+    done = release(place, tmp_path / "out")
+    assert verify(tmp_path / "out", source=tmp_path / "everyone.csv", key=done.key_file).valid

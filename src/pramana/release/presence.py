@@ -245,7 +245,7 @@ class PresenceMethod:
         attributes, quasi = [], []
         for a in published(recipe):
             if a.role is Role.QUASI_IDENTIFYING:
-                quasi.append(quasi_of(a, table if public is None else public, "incognito"))
+                quasi.append(quasi_of(a, table if public is None else public, "presence"))
                 attributes.append(quasi[-1].attribute)
             else:
                 attributes.append(Attribute(a.name, a.role, None))
