@@ -61,11 +61,7 @@ def test_private_cells_under_the_name_of_public_ones_are_seen(tmp_path: Path) ->
     content = json.loads(place.read_text())
     content["mechanism"]["setting"]["mode"] = "public"
     place.write_text(json.dumps(content))
-    try:
-        verdict = reversal(tmp_path / "out", tmp_path / "people.csv").reversal.verdict
-    except BundleError:  # a certificate that was changed may also be refused outright
-        verdict = "broken"
-    assert verdict == "broken"
+    assert reversal(tmp_path / "out", tmp_path / "people.csv").reversal.verdict == "broken"
 
 
 def test_other_bundles_are_refused(tmp_path: Path) -> None:
