@@ -9,6 +9,7 @@ import pytest
 from pramana.errors import SourceError
 from pramana.experiments.adult_trees import QUASI, adult_file, hierarchies, read_adult
 from pramana.experiments.pdf import CELLS, figure_3
+from pramana.experiments.pdf_presence import PATIENTS, figure_4, patients, prevalence, table_8
 
 ADULT = Path(__file__).parents[3] / "shared" / "data" / "adult.csv"
 
@@ -50,3 +51,34 @@ def test_without_the_table_one_error_says_where_to_put_it(tmp_path: Path, monkey
     monkeypatch.setenv("PRAMANA_ADULT", "nowhere.csv")
     with pytest.raises(SourceError, match=r"nowhere\.csv"):
         adult_file()
+
+
+def test_presence_on_adult_costs_fall_from_spalm_to_optimal() -> None:
+    """Figure 4 and Table VIII: the paper's WPALM handled 0.4% of the data; here every class is."""
+    if not ADULT.exists():
+        pytest.skip("the shared Adult table is not on this machine")
+    table = read_adult(ADULT)
+    assert int(patients(table).sum()) == PATIENTS == 1957
+    rows = {r["method"]: r for r in figure_4(table, [("0.001", "0.5")], 1)}
+    cost = {name: row["KL cost"] for name, row in rows.items()}
+    assert cost["optimal"] < cost["WPALM"] < cost["PPALM"] < cost["SPALM"]
+    assert cost["optimal, public (default)"] < cost["SPALM"]
+    for row in rows.values():
+        assert 0.001 <= row["lowest"] <= row["highest"] <= 0.5
+    (share,) = table_8(table, [("0.001", "0.5")])
+    assert share["by enumeration (paper)"] < 0.1
+    assert share["here"] == 1.0
+
+
+def test_patients_follow_the_published_rates() -> None:
+    """Within four standard deviations of the expected number by age group and sex; flat rates are told apart."""
+    if not ADULT.exists():
+        pytest.skip("the shared Adult table is not on this machine")
+    table = read_adult(ADULT)
+    present, weight = patients(table), prevalence(table)
+    names = [ladder.name for ladder in table.ladders]
+    old = table.columns[names.index("age")] >= 5
+    share = float(weight[old].sum() / weight.sum())
+    drawn, sigma = float(present[old].mean() * old.sum() / PATIENTS), (share * (1 - share) / PATIENTS) ** 0.5
+    assert abs(drawn - share) < 0.02 + 4 * sigma  # without replacement rare heavy groups run a little short
+    assert abs(drawn - float(old.mean())) > 0.1

@@ -11,10 +11,12 @@ from pramana.audit.collusion import (
     independent_posteriors,
     independent_versions,
 )
+from pramana.audit.reversal import ReversalAudit, reversal
 
 __all__ = [
     "Cells",
     "Collusion",
+    "ReversalAudit",
     "Seen",
     "alone_posterior",
     "collude",
@@ -22,4 +24,5 @@ __all__ = [
     "independent_posteriors",
     "independent_versions",
     "k_of_table",
+    "reversal",
 ]

@@ -44,6 +44,19 @@ from pramana.generalize.generalised import (
 from pramana.generalize.lattice import Solution, search
 from pramana.generalize.measures import MEASURES, Measure, measure_of
 from pramana.generalize.partition import MODES, Partition, partition
+from pramana.generalize.presence import MEASURES as PRESENCE_MEASURES
+from pramana.generalize.presence import MODES as PRESENCE_MODES
+from pramana.generalize.presence import STARTS as PRESENCE_CELLS
+from pramana.generalize.presence import (
+    Pair,
+    PresentClasses,
+    Presented,
+    at_presence_levels,
+    matched,
+    presented,
+    spalm,
+)
+from pramana.generalize.presence import Setting as PresenceSetting
 from pramana.generalize.published import (
     CLASS,
     COMPANION,
@@ -56,6 +69,9 @@ from pramana.generalize.published import (
     labels_of,
     list_column,
 )
+from pramana.generalize.reversal import Reversal, Seen, reversed_of
+from pramana.generalize.shaping import ALGORITHMS as PRESENCE_ALGORITHMS
+from pramana.generalize.shaping import People, Presence, reached_range
 
 __all__ = [
     "ALGORITHMS",
@@ -64,6 +80,10 @@ __all__ = [
     "KINDS",
     "MEASURES",
     "MODES",
+    "PRESENCE_ALGORITHMS",
+    "PRESENCE_CELLS",
+    "PRESENCE_MEASURES",
+    "PRESENCE_MODES",
     "All",
     "Cells",
     "Classes",
@@ -77,11 +97,20 @@ __all__ = [
     "Layout",
     "Measure",
     "On",
+    "Pair",
     "Partition",
+    "People",
+    "Presence",
+    "PresenceSetting",
+    "PresentClasses",
+    "Presented",
     "RecursiveDiverse",
+    "Reversal",
     "Risks",
+    "Seen",
     "Solution",
     "at_levels",
+    "at_presence_levels",
     "by_appearance",
     "cell_codes",
     "cells_between",
@@ -103,14 +132,19 @@ __all__ = [
     "labels_of",
     "list_column",
     "log_matching_probability",
+    "matched",
     "measure_of",
     "multidimensional",
     "partition",
     "pdf_cells",
+    "presented",
+    "reached_range",
     "reconstructed",
     "recursive_c",
+    "reversed_of",
     "search",
     "set_cells",
+    "spalm",
     "t_closeness",
     "with_counts_of",
 ]

@@ -9,6 +9,7 @@ from pramana.release.levels import LevelPlan
 from pramana.release.matrix_file import read_matrix
 from pramana.release.method import Method, Plan, Published
 from pramana.release.planning import Outlook, plan
+from pramana.release.presence import PresencePlan
 from pramana.release.publish import METHODS, Released, method_of, release
 from pramana.release.randomised import RandomisedPlan
 from pramana.release.record import plan_for_records, randomise_record
@@ -26,6 +27,7 @@ __all__ = [
     "Method",
     "Outlook",
     "Plan",
+    "PresencePlan",
     "Published",
     "PublishedCells",
     "RandomisedPlan",

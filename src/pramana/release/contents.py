@@ -31,6 +31,7 @@ _TITLES = {
     "k-anonymity": "Nobody stands out among the published records (k-anonymity)",
     "l-diversity": "No group of records tells one sensitive value (l-diversity)",
     "t-closeness": "Every group of records looks like the whole table (t-closeness)",
+    "delta-presence": "Nobody can say who is in the table (delta-presence)",
     "rho1-rho2-privacy": "What anyone believes of a person stays bounded (rho1-rho2 privacy)",
     "delta-growth": "What anyone believes of a person grows little (delta-growth)",
     "collusion": "Recipients learn nothing more by putting versions together",
@@ -45,6 +46,8 @@ _MEANINGS = {
     "being safer.",
     "central-differential-privacy": "Because the records are also published in random order, whether one "
     "particular person's record is in the table or another's changes what anyone can conclude only this little.",
+    "delta-presence": "Someone who holds the public list of people and sees this release can say of nobody on the "
+    "list that they are in the table, or that they are not, more surely than this.",
     "identification-bound": "Rare values were exchanged with frequent ones. Someone who knows a person's true "
     "value and picks one of the records that show it is right with no more than this chance.",
     "identification-bound-every-count": "The same for someone who also uses how often every other value is shown, "

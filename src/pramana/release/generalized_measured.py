@@ -199,7 +199,7 @@ def content_of(table: Any, quasi: Sequence[str], output: str) -> dict[str, Any]:
     for name in table.column_names:
         column = table.column(name)
         if name in quasi or name == CLASS:
-            plain = _one(column)
+            plain = joined_column(column)
             codes, rows = cell_codes(plain)
             found |= _cell_content(name, codes, plain.take(rows))
         elif output == "parquet":
@@ -219,7 +219,8 @@ def _cell_content(name: str, codes: NDArray[np.uint32], cells: Any) -> dict[str,
     return {name: codes, f"{name} cells": np.frombuffer(text.encode(), np.uint8)}
 
 
-def _one(column: Any) -> Any:
+def joined_column(column: Any) -> Any:
+    """One array of a chunked column."""
     combined = column.combine_chunks()
     return combined.chunk(0) if hasattr(combined, "num_chunks") else combined
 
@@ -234,7 +235,7 @@ def examined(
         names = [q.name for q in quasi]
         table = bundle.arrow(text=names)
         columns = [n for n in (CLASS, *names) if n in table.column_names]
-        shown = [cell_codes(_one(table.column(name)))[0] for name in columns]
+        shown = [cell_codes(joined_column(table.column(name)))[0] for name in columns]
         k = k_anonymity(shown)
         content = content_of(table, names, bundle.certificate.output)
         digest = digest_of_columns({name: content[name] for name in sorted(content)})

@@ -127,7 +127,7 @@ def read_setting(recipe: Recipe) -> Setting:
             raise RecipeError(f"{key} must be text", repr(options[key]))
     if "intermediate" in options:
         options["intermediate"] = _steps(options["intermediate"])
-    options["weights"] = _weights(recipe)
+    options["weights"] = read_weights(recipe)
     setting = Setting(k=int(recipe.k), **options)
     if setting.looks_at_sensitive and not any(a.role is Role.SENSITIVE for a in recipe.attributes):
         raise RecipeError("l-diversity and t-closeness must have a sensitive column", "none")
@@ -141,7 +141,7 @@ def _steps(value: object) -> tuple[int, int]:
     return value[0], value[1]  # type: ignore[index]
 
 
-def _weights(recipe: Recipe) -> dict[str, float]:
+def read_weights(recipe: Recipe) -> dict[str, float]:
     """Weights from [release] and from the columns' own sections."""
     given = recipe.options.get("weights", {})
     if not isinstance(given, Mapping):

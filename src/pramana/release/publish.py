@@ -20,6 +20,7 @@ from pramana.release.generalized import GeneralizeMethod
 from pramana.release.invariant import InvariantMethod
 from pramana.release.levels import LevelMethod
 from pramana.release.method import Method, Plan, Published
+from pramana.release.presence import PresenceMethod
 from pramana.release.randomised import MatrixMethod, RetentionMethod
 from pramana.report import html_of
 from pramana.schema import Recipe
@@ -31,6 +32,7 @@ METHODS: dict[str, Method] = {
     "levels": LevelMethod(),
     "invariant": InvariantMethod(),
     "generalize": GeneralizeMethod(),
+    "presence": PresenceMethod(),
 }
 
 
@@ -84,7 +86,8 @@ def release(
     secret, key_file = _key_for(out, key, seed)
     signing = None if sign is None else read_signing_key(sign)
     method = method_of(recipe.method)
-    source = Source.from_options(recipe.source) if data is None else Source(frame=data)
+    options = getattr(method, "source_options", lambda r: r.source)(recipe)
+    source = Source.from_options(options) if data is None else Source(frame=data)
     progress("reading", 0, 1)
     table = source.read(method.columns(recipe))
     plan = method.plan(recipe, table)

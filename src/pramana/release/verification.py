@@ -177,7 +177,13 @@ def _remade(
     if key.commitment() != certificate.key.get("commitment"):
         return [Check("key", False, "not the key of this release")]
     checks = [Check("key", True, "the key of this release")]
-    table = _source(source, certificate.source).read([a.name for a in plan.attributes])
+    if (beside := getattr(plan, "beside", None)) is not None:  # a second table that lies beside the source
+        try:
+            plan = beside(source)
+        except SourceError as error:
+            return [*checks, Check("public table", False, str(error))]
+    columns = getattr(plan, "source_columns", None) or [a.name for a in plan.attributes]
+    table = _source(source, certificate.source).read(columns)
     expected = getattr(plan, "source_records", certificate.records)  # some may have been suppressed
     if table.records != expected:
         return [*checks, Check("source", False, f"{table.records} records, certified are {expected}")]

@@ -1,11 +1,12 @@
 """Pure functions on numbers: one module per paper, with its symbols, statements and corrections beside it."""
 
-from pramana.theory import every_count, identification, levels, outcome_search, pk, rounding, shuffling
+from pramana.theory import every_count, identification, levels, outcome_search, pk, presence, rounding, shuffling
 from pramana.theory.guarantee import (
     ANY_TABLE,
     THIS_TABLE,
     CentralPrivacy,
     CollusionBound,
+    DeltaPresence,
     EveryCountBound,
     GrowthBound,
     Guarantee,
@@ -28,6 +29,7 @@ __all__ = [
     "THIS_TABLE",
     "CentralPrivacy",
     "CollusionBound",
+    "DeltaPresence",
     "EveryCountBound",
     "GrowthBound",
     "Guarantee",
@@ -45,6 +47,7 @@ __all__ = [
     "levels",
     "outcome_search",
     "pk",
+    "presence",
     "rounding",
     "shuffling",
 ]

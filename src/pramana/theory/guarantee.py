@@ -199,6 +199,43 @@ class TCloseness(Guarantee):
 
 
 @dataclass(frozen=True)
+class DeltaPresence(Guarantee):
+    """For this pair of tables, how likely anyone of the public one is in the private one; `mode` says for whom."""
+
+    notion: ClassVar[str] = "delta-presence"
+    lowest: float = field(kw_only=True)
+    highest: float = field(kw_only=True)
+    reached_lowest: float = field(kw_only=True)
+    reached_highest: float = field(kw_only=True)
+    mode: str = field(kw_only=True)
+    reversal: str = field(kw_only=True)
+    epsilon: float | None = field(default=None, kw_only=True)
+
+    @property
+    def value(self) -> dict[str, Any]:
+        return {
+            "dmin": self.lowest,
+            "dmax": self.highest,
+            "lowest": self.reached_lowest,
+            "highest": self.reached_highest,
+            "mode": self.mode,
+            "reversal": self.reversal,
+            **({} if self.epsilon is None else {"noise_epsilon": self.epsilon}),
+        }
+
+    def in_words(self) -> str:
+        after = {
+            "withstood": "Undoing the distributions tells no more than that.",
+            "broken": "Whoever undoes the distributions learns more than that.",
+        }.get(self.reversal, "It was not shown that undoing the distributions tells no more than that.")
+        return (
+            f"Anyone of the public table is in the private one with a probability from {self.reached_lowest:.6g} "
+            f"to {self.reached_highest:.6g}, within the wanted {self.lowest:g} to {self.highest:g}, for these two "
+            f"tables. {after}"
+        )
+
+
+@dataclass(frozen=True)
 class PosteriorBound(Guarantee):
     """rho1-rho2 privacy: pairs (prior below rho1, posterior below rho2), each also read backwards."""
 

@@ -142,7 +142,7 @@ def count_ratios(odds: Floats, counts: Integers, most: int) -> Floats:
     found = np.empty(most)
     done, reach = 0, 0.5
     while done < most:
-        tilt = _tilt(odds, counts, min(done + reach, total - 0.5))
+        tilt = tilt_to(odds, counts, min(done + reach, total - 0.5))
         first, law, least = _law(odds * tilt, counts)
         inside = law[done - first :] > least if done >= first else np.zeros(1, bool)
         length = len(inside) if inside.all() else int(inside.argmin())  # the law has one peak
@@ -172,7 +172,7 @@ def _law(odds: Floats, counts: Integers) -> tuple[int, Floats, float]:
     """
     first, law, least = 0, np.ones(1), 1e-25
     for ratio, count in zip(odds, counts, strict=True):
-        start, part = _binomial(int(count), float(ratio))
+        start, part = binomial_terms(int(count), float(ratio))
         if len(law) * len(part) <= _DIRECT:
             law = np.convolve(law, part)
         else:
@@ -318,7 +318,7 @@ def _merged(values: Floats, counts: Integers) -> tuple[Floats, Integers]:
     return distinct, together
 
 
-def _tilt(odds: Floats, counts: Integers, aim: float) -> float:
+def tilt_to(odds: Floats, counts: Integers, aim: float) -> float:
     """s with sum T_i s beta_i/(1 + s beta_i) = aim."""
 
     def excess(logarithm: float) -> float:
@@ -331,7 +331,7 @@ def _tilt(odds: Floats, counts: Integers, aim: float) -> float:
     return math.exp(float(scipy.optimize.brentq(excess, low, high, xtol=1e-6)))
 
 
-def _binomial(trials: int, odds: float) -> tuple[int, Floats]:
+def binomial_terms(trials: int, odds: float) -> tuple[int, Floats]:
     """Binomial masses by ratios outwards from the mode, until they are 1e-40 of it; not scaled."""
     if math.isinf(odds):
         return trials, np.ones(1)

@@ -472,7 +472,76 @@ PAPER_3 = (
     ),
 )
 
-STATEMENTS: tuple[Statement, ...] = (*PAPER_1, *PAPER_2, *PAPER_3, *PAPER_4)
+_PRESENCE = "tests/theory/test_presence.py::"
+_PRESENT = "tests/generalize/test_presence_classes.py::"
+
+PAPER_4_PRESENCE = (
+    Statement(
+        4,
+        "Eq. 4",
+        "ex_k = w_k e_(n-1)(without k)/e_n, by tilted Poisson-binomial laws instead of enumeration",
+        "theory:presence.existence",
+        _PRESENCE + "test_exact_equals_enumeration",
+    ),
+    Statement(
+        4,
+        "Theorem 4",
+        "the least and the most likely have the least and the greatest existence probability",
+        "theory:presence.extremes",
+        _PRESENCE + "test_exact_equals_enumeration",
+    ),
+    Statement(
+        4,
+        "Theorem 5, Eq. 5",
+        "n w_min/(n w_min + (N-n) w_max) from below, the same swapped from above",
+        "theory:presence.bounds",
+        _PRESENCE + "test_bounds_of_the_sheet",
+    ),
+    Statement(
+        4,
+        "Bounds from the mode (ours)",
+        "Darroch: tilted until n-1 or n others are expected, the odds bound the existence probability",
+        "theory:presence.mode_bounds",
+        _PRESENCE + "test_bounds_hold_those_from_the_mode_within_theorem_5s_room",
+    ),
+    Statement(
+        4,
+        "R* (ours)",
+        "the bounds hold exactly for w_max/w_min <= min{dmax(N-n)/((1-dmax)n), (1-dmin)n/(dmin(N-n))}",
+        "theory:presence.ratio_bound",
+        _PRESENCE + "test_ratio_bound_is_where_the_bounds_leave_the_range",
+    ),
+    Statement(
+        4,
+        "Best distributions under R* (ours)",
+        "f = clip(c/n, L, R_a L) with sum ln R_a = ln R* and the same mass cut off in every attribute",
+        "theory:presence.best_product",
+        _PRESENCE + "test_best_product_is_not_beaten",
+    ),
+    Statement(
+        4,
+        "Definition 3, SPALM",
+        "the cheapest full-domain generalisation whose classes have shares within [dmin, dmax]",
+        "generalize:spalm",
+        _PRESENT + "test_spalm_takes_the_cheapest_of_all_nodes_that_hold",
+    ),
+    Statement(
+        4,
+        "Algorithms 1 to 3 (corrected)",
+        "WPALM, PPALM: each class moves by itself to its last step that holds; closed checks",
+        "generalize:presented",
+        _PRESENT + "test_each_class_stops_by_itself_and_at_its_last_step_that_holds",
+    ),
+    Statement(
+        4,
+        "Section VII, reversibility",
+        "the worlds that lead to the published cells, enumerated; the paper's example leaves one",
+        "audit:reversal",
+        "tests/audit/test_reversal.py::test_the_papers_release_is_broken_from_the_files_alone",
+    ),
+)
+
+STATEMENTS: tuple[Statement, ...] = (*PAPER_1, *PAPER_2, *PAPER_3, *PAPER_4, *PAPER_4_PRESENCE)
 
 
 def as_markdown() -> str:

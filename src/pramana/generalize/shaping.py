@@ -1,0 +1,394 @@
+"""Distributions for classes of a public table, as far towards a target as presence allows (paper 4, section V).
+
+Every class is shaped by itself, and all of them at once: entries of all classes stand in one array. A class knows
+its people as distinct rows, how many are present, the uniform cells it starts from and the target it moves to.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pramana.errors import RecipeError
+from pramana.generalize.cells import Cells, cells_between
+from pramana.generalize.classes import Counts
+from pramana.theory import presence
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+ALGORITHMS = ("spalm", "wpalm", "ppalm", "optimal")
+STEPS = 10  # the paper's mxs
+_FINEST = 10**9  # denominators of delta: with 2^32 people the products still fit 64 bits
+_ROOM = 1e-9  # relative; what floats are given when they are compared with the wanted range
+_WEIGHT = float(1 << 40)
+_STRETCH = (64.0, 16.0, 6.0, 3.0, 1.8, 1.3)  # beyond R*, which only the bounds need
+
+
+@dataclass(frozen=True)
+class Presence:
+    """(lowest, highest)-presence (paper 4, Definition 3): closed on both sides, decided in integers.
+
+    As a condition of a class whose counts are people and present people, with uniform cells. Any union of classes
+    that hold does too, so a search may prune by it.
+    """
+
+    lowest: Fraction
+    highest: Fraction
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.lowest <= self.highest <= 1:
+            raise RecipeError(
+                "delta must be two numbers from 0 to 1, the smaller first",
+                f"{float(self.lowest):g} and {float(self.highest):g}",
+            )
+        if max(self.lowest.denominator, self.highest.denominator) > _FINEST:
+            raise RecipeError("delta must have at most nine decimals", "more")
+
+    @classmethod
+    def of(cls, lowest: float | str | Fraction, highest: float | str | Fraction) -> Presence:
+        """From numbers as they are written: 0.05 is a twentieth."""
+        try:
+            return cls(Fraction(str(lowest)), Fraction(str(highest)))
+        except (ValueError, ZeroDivisionError):
+            raise RecipeError("delta must be two numbers from 0 to 1", f"{lowest!r} and {highest!r}") from None
+
+    anchor = None
+
+    def held(self, counts: Counts) -> Flags:
+        people, present = counts[:, 0].astype(np.int64), counts[:, 1].astype(np.int64)
+        low, high = self.lowest, self.highest
+        enough = present * low.denominator >= people * low.numerator
+        return np.asarray(enough & (present * high.denominator <= people * high.numerator))
+
+    def holds(self, least: float, most: float) -> bool:
+        """Of existence probabilities in floats: rounded against ourselves, except where nothing was rounded."""
+        low = least >= float(self.lowest) * (1 + _ROOM) or self.lowest == 0
+        return low and (most <= float(self.highest) * (1 - _ROOM) or self.highest == 1)
+
+
+@dataclass(frozen=True, eq=False)
+class People:
+    """The distinct rows of each class: class c has the rows first[c]:first[c+1], `counts` people in each."""
+
+    first: Ints
+    counts: Ints
+    codes: tuple[Ints, ...]  # by attribute
+
+    @cached_property
+    def class_of(self) -> Ints:
+        return np.repeat(np.arange(len(self.first) - 1), np.diff(self.first))
+
+    @cached_property
+    def sizes(self) -> Ints:
+        return np.asarray(np.add.reduceat(self.counts, self.first[:-1]), np.int64)
+
+    def shares(self, cells: Cells, attribute: int) -> Floats:
+        """f of each row's value in its class; 0 where the cell excludes it."""
+        key = cells.class_of * cells.leaves + cells.values
+        wanted = self.class_of * cells.leaves + self.codes[attribute]
+        place = np.minimum(np.searchsorted(key, wanted), len(key) - 1)
+        return np.where(key[place] == wanted, cells.shares[place], 0.0)
+
+    def logs(self, cells: Sequence[Cells]) -> Floats:
+        """ln of each row's likelihood (Definition 10)."""
+        with np.errstate(divide="ignore"):
+            return np.asarray(sum(np.log(self.shares(c, a)) for a, c in enumerate(cells)), np.float64)
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """Classes to be shaped: who is in them, how many are present, where cells start and what they move towards."""
+
+    people: People
+    present: Ints
+    uniform: tuple[Cells, ...]
+    target: tuple[Cells, ...]
+    wanted: Presence
+    steps: int = STEPS
+
+    def __len__(self) -> int:
+        return len(self.present)
+
+
+@dataclass(frozen=True, eq=False)
+class Shaped:
+    """The cells, and how far each class came: steps out of `Task.steps`, or -1 for a clipped distribution."""
+
+    cells: tuple[Cells, ...]
+    reached: Ints
+
+
+def shaped(task: Task, algorithm: str) -> Shaped:
+    """All four algorithms. `spalm` leaves the cells uniform; `ppalm` trusts bounds only; `wpalm` is exact."""
+    if algorithm not in ALGORITHMS:
+        raise RecipeError(f"The algorithm must be one of {', '.join(ALGORITHMS)}", repr(algorithm))
+    if algorithm == "spalm":
+        return Shaped(task.uniform, np.zeros(len(task), np.int64))
+    walked = _walked(task, exact=algorithm != "ppalm")
+    return _clipped(task, walked) if algorithm == "optimal" else walked
+
+
+# ------------------------------------------------------------------ along the line (Eq. 3)
+
+
+def _walked(task: Task, exact: bool) -> Shaped:
+    """The last step at which each class holds: feasibility is not monotone, so none is skipped on the way down."""
+    people, steps = task.people, task.steps
+    ends = [
+        (people.shares(u, a), people.shares(t, a))
+        for a, (u, t) in enumerate(zip(task.uniform, task.target, strict=True))
+    ]
+    reached = np.zeros(len(task), np.int64)
+    left = np.arange(len(task))
+    for step in range(steps, 0, -1):
+        part = _part(people.first, left)
+        share = step / steps
+        with np.errstate(divide="ignore"):
+            logs = sum(np.log((1 - share) * u[part] + share * t[part]) for u, t in ends)
+        held = holding(
+            np.asarray(logs), people.counts[part], people.first, left, task.present[left], task.wanted, exact
+        )
+        reached[left[held]] = step
+        left = left[~held]
+        if not len(left):
+            break
+    return Shaped(_cells_at(task, reached), reached)
+
+
+def _cells_at(task: Task, reached: Ints) -> tuple[Cells, ...]:
+    """Each class's cells at its own step."""
+    found, used = [], np.unique(reached)
+    for uniform, target in zip(task.uniform, task.target, strict=True):
+        variants = [cells_between(uniform, target, int(step), task.steps) for step in used]
+        found.append(_chosen(variants, np.searchsorted(used, reached)))
+    return tuple(found)
+
+
+def _chosen(variants: Sequence[Cells], which: Ints) -> Cells:
+    """Class c as it is in variants[which[c]]."""
+    first = [v.first[1:] + offset for v, offset in zip(variants, _offsets(variants), strict=True)]
+    everything = Cells(
+        variants[0].leaves,
+        np.concatenate([[0], *first]),
+        np.concatenate([v.values for v in variants]),
+        np.concatenate([v.weights for v in variants]),
+    )
+    return everything.select(which * len(which) + np.arange(len(which)))
+
+
+def _offsets(variants: Sequence[Cells]) -> list[int]:
+    return [0, *np.cumsum([len(v.values) for v in variants])[:-1].tolist()]
+
+
+def _part(first: Ints, chosen: Ints) -> Ints:
+    """The entries of some classes."""
+    sizes = np.diff(first)[chosen]
+    start = np.concatenate([[0], np.cumsum(sizes)])
+    return np.asarray(np.arange(int(start[-1])) + np.repeat(first[:-1][chosen] - start[:-1], sizes))
+
+
+# ------------------------------------------------------------------ checking
+
+
+def holding(
+    logs: Floats, counts: Ints, first: Ints, chosen: Ints, present: Ints, wanted: Presence, exact: bool
+) -> Flags:
+    """Which of the chosen classes keep to the wanted range. `logs` and `counts` are the entries of these alone.
+
+    Theorem 5 first; where that does not hold and the answer must be exact, the bounds from the mode; and only
+    where these do not decide either, the law itself.
+    """
+    start = np.concatenate([[0], np.cumsum(np.diff(first)[chosen])])
+    size = np.add.reduceat(counts, start[:-1])
+    limit = np.array([_log_ratio(int(n), int(p), wanted) for n, p in zip(size, present, strict=True)])
+    least, most = np.minimum.reduceat(logs, start[:-1]), np.maximum.reduceat(logs, start[:-1])
+    held = np.asarray((most - least <= limit - _ROOM) | (np.isposinf(limit)) | ((most == least) & (limit >= 0)))
+    if not exact or bool(held.all()):
+        return held
+    sure, refused = _decided(logs, counts.astype(np.float64), start, present, wanted, least, most)
+    held |= sure & (limit >= 0)
+    for c in np.flatnonzero(~held & ~refused & (limit >= 0)):
+        here = slice(int(start[c]), int(start[c + 1]))
+        held[c] = wanted.holds(*exact_extremes(logs[here], counts[here], int(present[c])))
+    return held
+
+
+def _decided(
+    logs: Floats, people: Floats, first: Ints, present: Ints, wanted: Presence, least: Floats, most: Floats
+) -> tuple[Flags, Flags]:
+    """Which classes surely hold and which surely do not, by the bounds from the mode."""
+    room = _ROOM * (1.0 + present)
+    sure, refused = np.ones(len(present), np.bool_), np.zeros(len(present), np.bool_)
+    if wanted.highest < 1:
+        others = presence.expected_at(logs, people, first, most, float(wanted.highest))
+        sure &= others >= present + room
+        refused |= others <= present - 1 - room
+    if wanted.lowest > 0:
+        possible = ~np.isneginf(least)
+        others = presence.expected_at(logs, people, first, np.where(possible, least, most), float(wanted.lowest))
+        sure &= (others <= present - 1 - room) & possible
+        refused |= (others >= present + room) | ~possible
+    return sure, refused
+
+
+def _log_ratio(people: int, present: int, wanted: Presence) -> float:
+    star = presence.ratio_bound(people, present, wanted.lowest, wanted.highest)
+    if star is None:
+        return math.inf
+    return math.log(star) if star > 0 else -math.inf
+
+
+def exact_extremes(logs: Floats, counts: Ints, present: int) -> tuple[float, float]:
+    return presence.extremes(np.exp(logs - logs.max()), present, counts)
+
+
+def probability_bounds(
+    logs: Floats, counts: Ints, first: Ints, present: Ints, asked: Ints
+) -> tuple[tuple[Floats, Floats], tuple[Floats, Floats]]:
+    """For the smallest and for the largest existence probability of the asked classes: from below, from above."""
+    part = _part(first, asked)
+    possible = ~np.isneginf(logs[part])
+    sizes = np.add.reduceat(possible.astype(np.int64), _start(first, asked)[:-1]) if len(asked) else np.zeros(0)
+    start = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    here, people = logs[part][possible], counts[part][possible].astype(np.float64)
+    none = np.add.reduceat((~possible).astype(np.int64), _start(first, asked)[:-1]) > 0 if len(asked) else possible
+    if not len(asked):
+        return (np.zeros(0), np.zeros(0)), (np.zeros(0), np.zeros(0))
+    n = present[asked].astype(np.float64)
+    least = presence.mode_bounds(here, people, start, n, _where(here, start, np.minimum))
+    most = presence.mode_bounds(here, people, start, n, _where(here, start, np.maximum))
+    # someone whose value the cells exclude cannot be present
+    return (np.where(none, 0.0, least[0]), np.where(none, 0.0, least[1])), most
+
+
+def _start(first: Ints, chosen: Ints) -> Ints:
+    return np.concatenate([[0], np.cumsum(np.diff(first)[chosen])])
+
+
+def _where(logs: Floats, first: Ints, extreme: np.ufunc) -> Ints:
+    """An entry of each class that has its extreme."""
+    value = extreme.reduceat(logs, first[:-1])
+    class_of = np.repeat(np.arange(len(value)), np.diff(first))
+    hits = np.flatnonzero(logs == value[class_of])
+    found = np.zeros(len(value), np.int64)
+    found[class_of[hits][::-1]] = hits[::-1]
+    return found
+
+
+def reached_range(people: People, present: Ints, cells: Sequence[Cells]) -> tuple[float, float]:
+    """The smallest and the largest existence probability of all classes; a law only where it may be an extreme."""
+    logs = people.logs(cells)
+    everyone = np.arange(len(present))
+    low, high = probability_bounds(logs, people.counts, people.first, present, everyone)
+    least, most = math.inf, -math.inf
+    for c in np.argsort(low[0]):
+        if low[0][c] >= least:
+            break
+        least = min(least, _exact(people, logs, present, int(c))[0])
+    for c in np.argsort(-high[1]):
+        if high[1][c] <= most:
+            break
+        most = max(most, _exact(people, logs, present, int(c))[1])
+    return least, most
+
+
+def _exact(people: People, logs: Floats, present: Ints, c: int) -> tuple[float, float]:
+    here = slice(int(people.first[c]), int(people.first[c + 1]))
+    return exact_extremes(logs[here], people.counts[here], int(present[c]))
+
+
+# ------------------------------------------------------------------ the best distribution
+
+
+def _clipped(task: Task, walked: Shaped) -> Shaped:
+    """The convex problem of each class at R*, as wide as the exact check allows; or the line, if better."""
+    best, cost = walked, cost_by_class(task.target, walked.cells)
+    sizes = task.people.sizes
+    limits = [_log_ratio(int(n), int(p), task.wanted) for n, p in zip(sizes, task.present, strict=True)]
+    short = np.flatnonzero(walked.reached < task.steps)
+    for stretch in (*_STRETCH, 1.0):
+        if not len(short):
+            break
+        tried = _tried(task, short, [limits[int(c)] + math.log(stretch) - 2 * _ROOM for c in short])
+        part = _part(task.people.first, short)
+        sub = People(
+            _start(task.people.first, short), task.people.counts[part], tuple(c[part] for c in task.people.codes)
+        )
+        held = holding(
+            sub.logs(tried),
+            sub.counts,
+            sub.first,
+            np.arange(len(short)),
+            task.present[short],
+            task.wanted,
+            exact=True,
+        )
+        mine = cost_by_class([t.select(short) for t in task.target], tried)
+        good = np.flatnonzero(held & (mine < cost[short]))
+        if len(good):
+            which = np.zeros(len(task), np.int64)
+            place = np.arange(len(task))
+            which[short[good]] = 1
+            place[short[good]] = good
+            best = _replaced(best, tried, which, place)
+            cost[short[good]] = mine[good]
+        short = short[~held]
+    return best
+
+
+def _replaced(best: Shaped, tried: Sequence[Cells], which: Ints, place: Ints) -> Shaped:
+    cells = []
+    for old, new in zip(best.cells, tried, strict=True):
+        both = Cells(
+            old.leaves,
+            np.concatenate([old.first, new.first[1:] + old.first[-1]]),
+            np.concatenate([old.values, new.values]),
+            np.concatenate([old.weights, new.weights]),
+        )
+        cells.append(both.select(which * len(old) + place))
+    return Shaped(tuple(cells), np.where(which == 1, -1, best.reached))
+
+
+def _tried(task: Task, chosen: Ints, widths: Sequence[float]) -> tuple[Cells, ...]:
+    """Clipped distributions of some classes over the values that the target may take or people have."""
+    supports = [_support(task, a) for a in range(len(task.target))]
+    weights: list[list[Floats]] = [[] for _ in supports]
+    for c, width in zip(chosen, widths, strict=True):
+        counts = [s.weights[s.first[c] : s.first[c + 1]].astype(np.float64) - 1 for s in supports]
+        best = presence.best_product(counts, math.exp(min(max(width, 0.0), 700.0)))
+        for a, f in enumerate(best):
+            weights[a].append(np.maximum(np.round(f * _WEIGHT), 1.0))
+    found = []
+    for support, parts in zip(supports, weights, strict=True):
+        some = support.select(chosen)
+        found.append(Cells(some.leaves, some.first, some.values, np.concatenate(parts).astype(np.int64)))
+    return tuple(found)
+
+
+def _support(task: Task, attribute: int) -> Cells:
+    """The values people of each class have, with the target's counts plus one as weights (never 0)."""
+    people, target = task.people, task.target[attribute]
+    key = np.unique(people.class_of * target.leaves + people.codes[attribute])
+    first = np.searchsorted(key, np.arange(len(task) + 1) * target.leaves)
+    weights = np.ones(len(key), np.int64)
+    weights[np.searchsorted(key, target.class_of * target.leaves + target.values)] += target.weights
+    return Cells(target.leaves, first.astype(np.int64), key % target.leaves, weights)
+
+
+def cost_by_class(counts: Sequence[Cells], published: Sequence[Cells]) -> Floats:
+    """Paper 4, Eq. 1 by class: minus the sum of c ln f over attributes and values."""
+    total = np.zeros(len(published[0]))
+    for c, p in zip(counts, published, strict=True):
+        key = p.class_of * p.leaves + p.values
+        wanted = c.class_of * c.leaves + c.values
+        place = np.minimum(np.searchsorted(key, wanted), len(key) - 1)
+        logs = np.where(key[place] == wanted, np.log(p.shares[place]), -np.inf)
+        total -= np.bincount(c.class_of, weights=c.weights * logs, minlength=len(total))
+    return np.asarray(total)

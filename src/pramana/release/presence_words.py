@@ -1,0 +1,98 @@
+"""What a presence release reached, promises, and warns of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from pramana.generalize import Presence, PresenceSetting
+from pramana.theory import THIS_TABLE, DeltaPresence, Guarantee
+
+WITHSTANDS = {
+    "public": "knows the public table, the method and this certificate, and undoes the distributions",
+    "noised": "knows the public table and the method, and undoes the distributions as far as the noise lets",
+    "quantised": "knows the public table and takes the distributions at their word",
+    "private": "knows the public table and takes the distributions at their word",
+}
+
+
+@dataclass(frozen=True)
+class Reached:
+    """Numbers of this pair of tables, none of which is computed from private counts below the classes'.
+
+    The costs are what the cells are expected to cost if the present people of a class were any of its people:
+    the true KL cost is a number about private rows and is not published.
+    """
+
+    lowest: float
+    highest: float
+    classes: int
+    alone: int
+    expected_cost: float
+    expected_cost_uniform: float
+    reversal: Mapping[str, Any]
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, statement: Mapping[str, Any]) -> Reached:
+        found = cls(**statement)
+        _ = found.reversal["verdict"], found.reversal["reason"]
+        return found
+
+
+def presence_guarantees(
+    wanted: Presence,
+    setting: PresenceSetting,
+    reached: Reached,
+    attributes: int,
+    raw: Sequence[str],
+    seeded: bool,
+) -> tuple[Guarantee, ...]:
+    assumptions = [
+        f"the intruder {WITHSTANDS[setting.mode]}",
+        "beforehand every person of a class is as likely to be present as any other of it",
+        "the quasi-identifying columns are all an intruder can know of a person",
+        "nothing is inferred from the choice of levels, which says that cheaper ones fail",
+        "this is the only release about these people",
+    ]
+    if raw:
+        assumptions.append(f"the intruder does not know the columns released unchanged: {', '.join(raw)}")
+    if setting.mode == "noised" and seeded:
+        assumptions.append("the noise comes from a seed and is no secret")
+    return (
+        DeltaPresence(
+            THIS_TABLE,
+            "paper 4, Definition 3 and Eq. 4; reversal as audited",
+            lowest=float(wanted.lowest),
+            highest=float(wanted.highest),
+            reached_lowest=reached.lowest,
+            reached_highest=reached.highest,
+            mode=setting.mode,
+            reversal=str(reached.reversal["verdict"]),
+            epsilon=setting.spent(attributes),
+            assumptions=tuple(assumptions),
+        ),
+    )
+
+
+def presence_warnings(setting: PresenceSetting, reached: Reached, shuffled: bool, seeded: bool) -> tuple[str, ...]:
+    found = []
+    if seeded:
+        found.append("The key was made from a seed that anyone can guess: order and noise are no secret.")
+    if not shuffled:
+        found.append("Published in source order, which may tell which record is whose.")
+    if reached.alone:
+        found.append(f"{reached.alone} people of the public table are in classes in which nobody is present.")
+    verdict, reason = str(reached.reversal["verdict"]), str(reached.reversal["reason"])
+    if verdict == "broken":
+        found.append(f"Reversal breaks this release: {reason}. Use mode public.")
+    elif verdict == "unproven":
+        found.append(f"Not shown to withstand reversal: {reason}.")
+    if setting.mode in ("private", "quantised") and setting.algorithm != "spalm":
+        found.append(
+            "The distributions come from private counts: delta holds for an intruder who takes them at their word."
+        )
+    return tuple(found)

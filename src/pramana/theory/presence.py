@@ -1,0 +1,343 @@
+"""Paper 4, section V: how likely each person of a public class is in the private table. Symbols: presence.md.
+
+A class holds N people of the public table, n of whom are in the private one. A published distribution gives every
+person a likelihood w; `counts` people share each of the likelihoods given.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from pramana.theory import identification
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+_NEGLIGIBLE = 1e-34  # of the largest term: what a window of a law leaves out
+_STEPS = 60  # halvings of a bracket; it is rigorous at any width, so these only make it narrow
+
+
+# ------------------------------------------------------------------ exact
+
+
+def existence(likelihoods: ArrayLike, present: int, counts: ArrayLike | None = None) -> Floats:
+    """Eq. 4 without its sums: ex_k = w_k e_{n-1}(without k)/e_n, one for each likelihood given.
+
+    A conditional Bernoulli law: tilt the likelihoods until n are expected, then ex_k = 1/(1 + r_k/w_k) with
+    r_k = P(X = n)/P(X = n-1) of the number X of others present. Products from the left and from the right give
+    every X without dividing, so only positive terms are added.
+    """
+    w, m = _class_of(likelihoods, counts)
+    sure = _certain(w, m, present)
+    if sure is not None:
+        return sure
+    values, place = np.unique(w, return_inverse=True)
+    together = np.bincount(place, weights=m).astype(np.int64)
+    live = (values > 0) & (together > 0)
+    odds, people = values[live] / values.max(), together[live]
+    tilt = identification.tilt_to(odds, people, present - 0.5)
+    tilted = odds * tilt
+    left = [_Law(0, np.ones(1))]
+    for odd, count in zip(tilted[:-1], people[:-1], strict=True):
+        left.append(left[-1].with_trials(int(count), float(odd)))
+    found, right = np.zeros(len(odds)), _Law(0, np.ones(1))
+    for g in range(len(odds) - 1, -1, -1):
+        others = left[g].with_trials(int(people[g]) - 1, float(tilted[g]))
+        below, at = others.terms_with(right, present)
+        found[g] = tilted[g] * below / (tilted[g] * below + at)
+        right = right.with_trials(int(people[g]), float(tilted[g]))
+    result = np.zeros(len(values))
+    result[live] = found
+    return np.asarray(result[place])
+
+
+def extremes(likelihoods: ArrayLike, present: int, counts: ArrayLike | None = None) -> tuple[float, float]:
+    """The smallest and the largest existence probability: those of the least and the most likely (Theorem 4)."""
+    w, m = _class_of(likelihoods, counts)
+    sure = _certain(w, m, present)
+    if sure is not None:
+        here = sure[m > 0]
+        return float(here.min()), float(here.max())
+    values, place = np.unique(w[m > 0], return_inverse=True)
+    people = np.bincount(place, weights=m[m > 0]).astype(np.int64)
+    odds = values / values[-1]
+    if len(odds) == 1:
+        share = present / int(people[0])
+        return share, share
+    low = 0.0 if odds[0] == 0 else _one(odds, people, present, 0)
+    return low, _one(odds, people, present, len(odds) - 1)
+
+
+def _one(odds: Floats, people: Integers, present: int, which: int) -> float:
+    others = people.copy()
+    others[which] -= 1
+    live = (odds > 0) & (others > 0)
+    total = int(others[live].sum())
+    if present > total:
+        return 1.0
+    tilt = identification.tilt_to(odds[live], others[live], present - 0.5)
+    law = _law_of(odds[live] * tilt, others[live])
+    below, at = law.at(present - 1), law.at(present)
+    own = float(odds[which]) * tilt
+    return own * below / (own * below + at)
+
+
+class _Law:
+    """A Poisson-binomial law up to a factor: first value, and terms scaled to a largest of 1."""
+
+    def __init__(self, first: int, terms: Floats) -> None:
+        self.first, self.terms = first, terms
+
+    def with_trials(self, trials: int, odds: float) -> _Law:
+        if trials == 0:
+            return self
+        return self.plus(_Law(*identification.binomial_terms(trials, odds)))
+
+    def plus(self, other: _Law) -> _Law:
+        """The law of the sum of both."""
+        terms = np.convolve(self.terms, other.terms)
+        terms /= terms.max()
+        kept = np.flatnonzero(terms > _NEGLIGIBLE)
+        return _Law(self.first + other.first + int(kept[0]), terms[kept[0] : kept[-1] + 1])
+
+    def at(self, value: int) -> float:
+        place = value - self.first
+        return float(self.terms[place]) if 0 <= place < len(self.terms) else 0.0
+
+    def terms_with(self, other: _Law, value: int) -> tuple[float, float]:
+        """The terms of the sum of both at value - 1 and at value."""
+        return self._term(other, value - 1), self._term(other, value)
+
+    def _term(self, other: _Law, value: int) -> float:
+        # mine at i meets other's at value - i
+        low = max(self.first, value - other.first - len(other.terms) + 1)
+        high = min(self.first + len(self.terms) - 1, value - other.first)
+        if low > high:
+            return 0.0
+        mine = self.terms[low - self.first : high - self.first + 1]
+        theirs = other.terms[value - high - other.first : value - low - other.first + 1][::-1]
+        return float(mine @ theirs)
+
+
+def _law_of(odds: Floats, people: Integers) -> _Law:
+    """All groups together, two and two: most convolutions are then of short laws."""
+    laws = [
+        _Law(0, np.array([1.0, odd]) / max(odd, 1.0))
+        if count == 1
+        else _Law(*identification.binomial_terms(int(count), float(odd)))
+        for odd, count in zip(odds.tolist(), people.tolist(), strict=True)
+    ]
+    while len(laws) > 1:
+        pairs = [a.plus(b) for a, b in zip(laws[::2], laws[1::2], strict=False)]
+        laws = pairs + laws[len(laws) - len(laws) % 2 :]
+    return laws[0]
+
+
+def exact_existence(likelihoods: Sequence[Fraction | int], present: int) -> list[Fraction]:
+    """Eq. 4 in rationals, by elementary symmetric polynomials: for small classes, where a tie must be decided."""
+    w = [Fraction(x) for x in likelihoods]
+    _class_of([float(x) for x in w], None)
+    if not 0 <= present <= sum(1 for x in w if x):
+        raise ValueError(f"present must be from 0 to the {sum(1 for x in w if x)} who may be, got {present}")
+    whole = _symmetric(w, present)
+    if present == 0:
+        return [Fraction(0)] * len(w)
+    known: dict[Fraction, Fraction] = {}
+    for k, x in enumerate(w):
+        if x not in known:
+            known[x] = x * _symmetric(w[:k] + w[k + 1 :], present - 1) / whole
+    return [known[x] for x in w]
+
+
+def _symmetric(w: Sequence[Fraction], degree: int) -> Fraction:
+    e = [Fraction(1)] + [Fraction(0)] * degree
+    for x in w:
+        for d in range(degree, 0, -1):
+            e[d] += x * e[d - 1]
+    return e[degree]
+
+
+# ------------------------------------------------------------------ bounds
+
+
+def bounds(people: int, present: int, least: Fraction | float, most: Fraction | float) -> tuple[float, float]:
+    """Theorem 5: n w_min/(n w_min + (N-n) w_max) and the same with the two swapped, in closed form."""
+    low, high = exact_bounds(people, present, Fraction(least), Fraction(most))
+    return float(low), float(high)
+
+
+def exact_bounds(people: int, present: int, least: Fraction, most: Fraction) -> tuple[Fraction, Fraction]:
+    if present == 0 or most == 0:
+        return Fraction(0), Fraction(0)
+    if present == people:
+        return Fraction(1), Fraction(1)
+    absent = people - present
+    return (
+        present * least / (present * least + absent * most),
+        present * most / (present * most + absent * least),
+    )
+
+
+def ratio_bound(people: int, present: int, lowest: Fraction, highest: Fraction) -> Fraction | None:
+    """R*: likelihoods of a ratio up to this keep the bounds within (lowest, highest); None: any ratio does.
+
+    min{dmax (N-n)/((1-dmax) n), (1-dmin) n/(dmin (N-n))}. Below 1 no distribution does, not even a uniform one.
+    """
+    if present == 0:
+        return None if lowest <= 0 else Fraction(0)
+    if present == people:
+        return None if highest >= 1 else Fraction(0)
+    absent = people - present
+    found = []
+    if highest < 1:
+        found.append(highest * absent / ((1 - highest) * present))
+    if lowest > 0:
+        found.append((1 - lowest) * present / (lowest * absent))
+    return min(found) if found else None
+
+
+def mode_bounds(
+    logs: Floats, people: Floats, first: Integers, present: Floats, which: Integers
+) -> tuple[Floats, Floats]:
+    """Rigorous and narrow bounds of one person's existence probability in many classes at once, without a law.
+
+    Ours (presence.md): by Darroch the mode of X is its mean where that is whole. So with the others tilted by c
+    until at most n - 1 are expected P(X=n) <= P(X=n-1), hence r <= 1/c, and until at least n are, r >= 1/c. Class
+    i holds the entries first[i]:first[i+1] of `logs` (ln w) and `people`; `which[i]` is the entry asked about.
+    """
+    class_of = np.repeat(np.arange(len(present)), np.diff(first))
+    others = people.copy()
+    np.subtract.at(others, which, 1.0)
+    total = np.add.reduceat(others, first[:-1])
+    own = logs[which]
+    low_r = _bracket(logs, others, first, class_of, np.minimum(present, total))[1]
+    high_r = _bracket(logs, others, first, class_of, present - 1.0)[0]
+    # ex = w c/(w c + 1): at c = exp(low bracket of mean n-1) from below, at exp(high bracket of mean n) from above
+    with np.errstate(over="ignore"):
+        lower = np.where(present > 1, 1 / (1 + np.exp(-(own + high_r))), 0.0)
+        upper = np.where(present < total, 1 / (1 + np.exp(-(own + low_r))), 1.0)
+    everyone = present > total
+    return np.where(everyone, 1.0, lower), np.where(everyone, 1.0, upper)
+
+
+def expected_at(logs: Floats, people: Floats, first: Integers, own: Floats, chance: float) -> Floats:
+    """How many others are expected in each class once all are tilted until one with ln w = `own` has this chance.
+
+    The person's existence probability is at most `chance` if this is at least n, and at least `chance` if this is
+    at most n - 1: the bounds from the mode, asked about one value, need no search.
+    """
+    tilt = math.log(chance / (1 - chance)) - own
+    with np.errstate(over="ignore"):
+        each = people / (1 + np.exp(-(logs + np.repeat(tilt, np.diff(first)))))
+    return np.asarray(np.add.reduceat(each, first[:-1]) - chance)
+
+
+def _bracket(
+    logs: Floats, others: Floats, first: Integers, class_of: Integers, aim: Floats
+) -> tuple[Floats, Floats]:
+    """For each class ln c on both sides of sum m c w/(1 + c w) = aim."""
+    total = np.add.reduceat(others, first[:-1])
+    inside = np.where(others > 0, logs, np.nan)
+    centre = np.log(np.clip(aim, 0.25, None)) - np.log(np.clip(total - aim, 0.25, None))
+    low = centre - np.fmax.reduceat(inside, first[:-1]) - 1
+    high = centre - np.fmin.reduceat(inside, first[:-1]) + 1
+    for _ in range(_STEPS):
+        middle = (low + high) / 2
+        mean = np.add.reduceat(others / (1 + np.exp(-(logs + middle[class_of]))), first[:-1])
+        below = mean <= aim
+        low, high = np.where(below, middle, low), np.where(below, high, middle)
+        if float(np.max(high - low, initial=0.0)) < 1e-6:
+            break
+    return low, high
+
+
+# ------------------------------------------------------------------ the best distribution under a ratio
+
+
+def clipped(counts: ArrayLike, ratio: float) -> Floats:
+    """The distribution of least -sum c ln f with f_max/f_min at most `ratio`: f = clip(c/sum c, L, ratio L)."""
+    return best_product([np.asarray(counts, np.float64)], ratio)[0]
+
+
+def best_product(counts: Sequence[Floats], ratio: float) -> list[Floats]:
+    """The same for a product of attributes whose ratios may multiply to at most `ratio`.
+
+    In ln f the problem is convex. Its multiplier is the mass t cut off above, which equals the mass filled in
+    below and is the same for every attribute (presence.md), so that one number is searched.
+    """
+    if not ratio >= 1:
+        raise ValueError(f"the ratio must be at least 1, got {ratio}")
+    shares = [c / c.sum() for c in counts]
+    curves = [_Curve(p) for p in shares]
+    wanted = math.log(ratio) if math.isfinite(ratio) else math.inf
+    if sum(curve.width(0.0) for curve in curves) <= wanted:
+        return shares
+    low, high = 0.0, max(curve.most for curve in curves)
+    for _ in range(100):
+        middle = (low + high) / 2
+        if sum(curve.width(middle) for curve in curves) > wanted:
+            low = middle
+        else:
+            high = middle
+        if high - low < 1e-15:
+            break
+    return [curve.cut(high) for curve in curves]
+
+
+class _Curve:
+    """One attribute: the levels H and L at which mass t is cut off above and filled in below."""
+
+    def __init__(self, shares: Floats) -> None:
+        self.shares = shares
+        order = np.sort(shares)
+        number = np.arange(1, len(order) + 1)
+        # filling up to order[i] takes sum of (order[i] - p) over smaller p; cutting likewise from the top
+        self.fill = order * number - np.cumsum(order)
+        self.fill_level = order
+        top = order[::-1]
+        self.off = np.cumsum(top) - top * number
+        self.off_level = top
+        self.most = float(np.clip(shares - 1 / len(shares), 0, None).sum())
+
+    def levels(self, mass: float) -> tuple[float, float]:
+        if mass >= self.most:
+            return 1 / len(self.shares), 1 / len(self.shares)
+        low = float(np.interp(mass, self.fill, self.fill_level))
+        high = float(np.interp(mass, self.off, self.off_level))
+        return low, max(high, low)
+
+    def width(self, mass: float) -> float:
+        low, high = self.levels(mass)
+        return math.inf if low <= 0 else math.log(high / low)
+
+    def cut(self, mass: float) -> Floats:
+        found = np.clip(self.shares, *self.levels(mass))
+        return np.asarray(found / found.sum())
+
+
+# ------------------------------------------------------------------ pieces
+
+
+def _class_of(likelihoods: ArrayLike, counts: ArrayLike | None) -> tuple[Floats, Integers]:
+    w = np.asarray(likelihoods, np.float64)
+    m = np.ones(len(w), np.int64) if counts is None else np.asarray(counts, np.int64)
+    if w.ndim != 1 or w.shape != m.shape or not len(w):
+        raise ValueError("likelihoods and counts must be lists of one length")
+    if not np.isfinite(w).all() or (w < 0).any() or (m < 0).any() or not m.any():
+        raise ValueError("likelihoods and counts must be numbers of at least 0")
+    return w, m
+
+
+def _certain(w: Floats, m: Integers, present: int) -> Floats | None:
+    """The existence probabilities where they need no law."""
+    possible = int(m[w > 0].sum())
+    if not 0 <= present <= possible:
+        raise ValueError(f"present must be from 0 to the {possible} who may be, got {present}")
+    if present in (0, possible):
+        return np.where((w > 0) & (present > 0), 1.0, 0.0)
+    return None

@@ -1,0 +1,251 @@
+"""Method presence from recipe to verified bundle: one file or two, every algorithm and mode, and bad input."""
+
+from __future__ import annotations
+
+import csv
+import json
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pramana.app.main import run
+from pramana.errors import PramanaError
+from pramana.release import PublishedCells, release, verify
+from pramana.theory import presence
+
+AGES = ["20", "30", "40", "50"]
+SEXES = ["F", "M"]
+HIERARCHY_AGE = "20;young;*\n30;young;*\n40;old;*\n50;old;*\n"
+HIERARCHY_SEX = "F;*\nM;*\n"
+
+
+def world(folder: Path, people: int = 240) -> None:
+    rng = np.random.default_rng(5)
+    rows = []
+    for _ in range(people):
+        age, sex = int(rng.integers(4)), int(rng.integers(2))
+        ill = rng.random() < 0.15 + 0.1 * age
+        rows.append([AGES[age], SEXES[sex], str(int(ill)), str(rng.integers(3))])
+    rows.sort(key=lambda r: r[:2])
+    (folder / "age.csv").write_text(HIERARCHY_AGE)
+    (folder / "sex.csv").write_text(HIERARCHY_SEX)
+    with (folder / "everyone.csv").open("w", newline="") as file:
+        csv.writer(file).writerows([["age", "sex", "ill", "stage"], *rows])
+    with (folder / "private.csv").open("w", newline="") as file:
+        csv.writer(file).writerows([["age", "sex", "stage"], *[[a, s, g] for a, s, i, g in rows if i == "1"]])
+
+
+def recipe(folder: Path, lines: str, two: bool = False, output: str = "parquet") -> Path:
+    source = '[source]\npath = "private.csv"\n' if two else '[source]\npath = "everyone.csv"\n'
+    pair = 'public = "everyone.csv"' if two else 'present = "ill"'
+    place = folder / "recipe.toml"
+    place.write_text(
+        f'{source}[release]\nmethod = "presence"\n{pair}\n{lines}\n'
+        '[attributes.age]\nrole = "quasi-identifying"\nhierarchy = "age.csv"\n'
+        '[attributes.sex]\nrole = "quasi-identifying"\nhierarchy = "sex.csv"\n'
+        f'[attributes.stage]\nrole = "sensitive"\n[output]\nformat = "{output}"\n'
+    )
+    return place
+
+
+def independent(folder: Path, out: Path) -> tuple[float, float]:
+    """Existence probabilities from the published file and everyone.csv alone, class by class."""
+    opened = PublishedCells.open(out)
+    ages, sexes = (opened.leaves[opened.names.index(n)] for n in ("age", "sex"))
+    with (folder / "everyone.csv").open(newline="") as file:
+        people = [(ages.index(r["age"]), sexes.index(r["sex"])) for r in csv.DictReader(file)]
+    a, s = opened.names.index("age"), opened.names.index("sex")
+    low, high, reached = 1.0, 0.0, 0
+    levels = json.loads((out / "certificate.json").read_text())["mechanism"]["levels"]
+    maps = {"age": [[0, 1, 2, 3], [0, 0, 1, 1], [0] * 4], "sex": [[0, 1], [0, 0]]}
+    label = [maps[n][level] for n, level in zip(opened.names, levels, strict=True)]
+    for c, n in enumerate(opened.sizes):
+        f = [opened.cells[a].at(c), opened.cells[s].at(c)]
+        one = (next(iter(f[0])), next(iter(f[1])))
+        here = [p for p in people if all(label[i][p[i]] == label[i][one[i]] for i in range(2))]
+        reached += len(here)
+        w = [f[0].get(p[0], 0.0) * f[1].get(p[1], 0.0) for p in here]
+        least, most = presence.extremes(w, int(n))
+        low, high = min(low, least), max(high, most)
+    return (low if reached == len(people) else 0.0), high
+
+
+@pytest.mark.parametrize("output", ["parquet", "csv"])
+@pytest.mark.parametrize("algorithm", ["spalm", "wpalm", "ppalm", "optimal"])
+@pytest.mark.parametrize("two", [False, True])
+def test_bundles_verify_and_pass_an_independent_check(
+    tmp_path: Path, algorithm: str, two: bool, output: str
+) -> None:
+    world(tmp_path)
+    place = recipe(tmp_path, f'delta = [0.1, 0.6]\nalgorithm = "{algorithm}"', two, output)
+    done = release(place, tmp_path / "out", key=None)
+    value = done.guarantees[0]["value"]
+    low, high = independent(tmp_path, tmp_path / "out")
+    assert 0.1 <= value["lowest"] <= low + 1e-9
+    assert high - 1e-9 <= value["highest"] <= 0.6
+    assert (value["lowest"], value["highest"]) == pytest.approx((low, high), abs=2e-9)
+    assert value["reversal"] == "withstood"
+    source = tmp_path / ("private.csv" if two else "everyone.csv")
+    found = verify(tmp_path / "out", source=source, key=done.key_file)
+    assert found.valid, found.to_json()
+    names = {check.name for check in found.checks}
+    assert {"made again", "content", "guarantee delta-presence"} <= names
+    with (tmp_path / "private.csv").open(newline="") as file:
+        stages = sorted(r["stage"] for r in csv.DictReader(file))
+    published = PublishedCells.open(tmp_path / "out").others.column("stage").to_pylist()
+    assert sorted(map(str, published)) == stages
+
+
+def test_one_file_and_two_publish_the_same_cells(tmp_path: Path) -> None:
+    world(tmp_path)
+    cells = []
+    for two in (False, True):
+        out = tmp_path / f"out{two}"
+        release(recipe(tmp_path, "delta = [0.1, 0.6]", two), out, seed=3)
+        cells.append(sorted(map(str, pq.read_table(out / "data.parquet").select(["age", "sex"]).to_pylist())))
+    assert cells[0] == cells[1]
+
+
+def test_modes_are_named_and_their_reversal_told(tmp_path: Path) -> None:
+    world(tmp_path)
+    verdicts = {}
+    for mode, more in (("private", ""), ("quantised", "\nquantum = 4"), ("noised", "\nnoise_epsilon = 0.2")):
+        out = tmp_path / mode
+        place = recipe(tmp_path, f'delta = [0.1, 0.6]\nalgorithm = "wpalm"\nmode = "{mode}"{more}')
+        done = release(place, out)
+        guarantee = done.guarantees[0]
+        assert guarantee["value"]["mode"] == mode
+        verdicts[mode] = guarantee["value"]["reversal"]
+        warned = " ".join(done.certificate.warnings)
+        assert ("reversal" in warned.lower()) == (verdicts[mode] != "withstood")
+        assert verify(out, source=tmp_path / "everyone.csv", key=done.key_file).valid
+    assert verdicts["private"] != "withstood"
+    spent = json.loads((tmp_path / "noised" / "certificate.json").read_text())["guarantees"][0]["value"]
+    assert 0 < spent["noise_epsilon"] <= 0.2 * (1 + 1e-9)
+
+
+def test_a_forged_range_is_found(tmp_path: Path) -> None:
+    world(tmp_path)
+    release(recipe(tmp_path, "delta = [0.1, 0.6]"), tmp_path / "out", seed=1)
+    place = tmp_path / "out" / "certificate.json"
+    place.write_text(place.read_text().replace('"dmax": 0.6', '"dmax": 0.5'))
+    assert not verify(tmp_path / "out").valid
+
+
+def test_public_table_gone_is_said(tmp_path: Path) -> None:
+    world(tmp_path)
+    done = release(recipe(tmp_path, "delta = [0.1, 0.6]", two=True), tmp_path / "out")
+    (tmp_path / "everyone.csv").unlink()
+    found = verify(tmp_path / "out", source=tmp_path / "private.csv", key=done.key_file)
+    assert [c.name for c in found.checks if not c.ok] == ["public table"]
+
+
+@pytest.mark.parametrize(
+    ("lines", "said"),
+    [
+        ("delta = [0.5, 0.9]", "dmin = 0.5 with"),
+        ("delta = [0.0, 0.1]", "dmax = 0.1 with"),
+        ("delta = [0.9, 0.1]", "smaller first"),
+        ("delta = 0.5", "two numbers"),
+        ("", "two numbers"),
+        ('delta = [0.1, 0.6]\nalgorithm = "palm"', "algorithm must be one of"),
+        ('delta = [0.1, 0.6]\nmode = "secret"', "mode must be one of"),
+        ('delta = [0.1, 0.6]\nmode = "noised"', "noise_epsilon"),
+        ("delta = [0.1, 0.6]\nquantum = 4", "quantum must go with"),
+        ("delta = [0.1, 0.6]\nsuppression = 0.1", "nothing may be suppressed"),
+        ("delta = [0.1, 0.6]\nk = 5", "delta alone"),
+        ('delta = [0.1, 0.6]\nmeasure = "kl"', "measure must be one of"),
+        ('delta = [0.1, 0.6]\ncells = "pdf"', "cells must be one of"),
+    ],
+)
+def test_bad_recipes_are_one_line_and_write_nothing(
+    tmp_path: Path, lines: str, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    world(tmp_path)
+    assert run(["release", str(recipe(tmp_path, lines)), "--out", str(tmp_path / "out")]) == 2
+    told = capsys.readouterr().err
+    assert said in told
+    assert told.count("\n") == 1
+    assert not (tmp_path / "out").exists()
+
+
+def test_unmatched_rows_marks_and_missing_tables(tmp_path: Path) -> None:
+    world(tmp_path)
+    place = recipe(tmp_path, "delta = [0.1, 0.6]", two=True)
+    with (tmp_path / "private.csv").open("a") as file:
+        file.write("20,F,1\n" * 300)
+    with pytest.raises(PramanaError, match=r"of \d+ rows without a match"):
+        release(place, tmp_path / "out", seed=1)
+    text = recipe(tmp_path, "delta = [0.1, 0.6]").read_text()
+    place.write_text(
+        text.replace('present = "ill"', 'present = "sex"').replace("[attributes.sex]", "[attributes.x]")
+    )
+    with pytest.raises(PramanaError, match="'x'"):
+        release(place, tmp_path / "out", seed=1)
+    place.write_text(text.replace('present = "ill"', 'present = "stage"'))
+    with pytest.raises(PramanaError, match="must not be published"):
+        release(place, tmp_path / "out", seed=1)
+    place.write_text(text.replace('present = "ill"\n', ""))
+    with pytest.raises(PramanaError, match="must have a public table"):
+        release(place, tmp_path / "out", seed=1)
+    place.write_text(text.replace('present = "ill"', 'public = "nowhere.csv"'))
+    with pytest.raises(PramanaError, match="must exist"):
+        release(place, tmp_path / "out", seed=1)
+    bad = (tmp_path / "everyone.csv").read_text().replace(",1,", ",maybe,")
+    (tmp_path / "everyone.csv").write_text(bad)
+    place.write_text(text)
+    with pytest.raises(PramanaError, match="by 1 and 0"):
+        release(place, tmp_path / "out", seed=1)
+
+
+values = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(-3, 3),
+    st.floats(allow_nan=False, allow_infinity=False),
+    st.text(st.characters(codec="ascii", exclude_characters='"\\', min_codepoint=32), max_size=8),
+    st.lists(st.floats(-1, 2), max_size=3),
+)
+KEYS = [
+    "delta",
+    "algorithm",
+    "mode",
+    "cells",
+    "quantum",
+    "noise_epsilon",
+    "measure",
+    "present",
+    "public",
+    "weights",
+]
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.dictionaries(st.sampled_from(KEYS), values, max_size=4))
+def test_no_recipe_makes_a_traceback(options: dict[str, object]) -> None:
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        world(folder, 40)
+        given_ = {"delta": [0.0, 1.0], "present": "ill", **options}
+        lines = "\n".join(f"{k} = {json.dumps(v)}" for k, v in given_.items() if v is not None)
+        place = recipe(folder, lines)
+        place.write_text(place.read_text().replace('present = "ill"\n', "", 1))
+        assert run(["release", str(place), "--out", str(folder / "out"), "--seed", "1"]) in (0, 2)
+
+
+def test_columns_without_a_hierarchy_and_a_recipe_without_a_source(tmp_path: Path) -> None:
+    """A declared domain is generalised to everything at once; a marked public table is the source by itself."""
+    world(tmp_path)
+    place = recipe(tmp_path, 'delta = [0.1, 0.6]\npublic = "everyone.csv"')
+    text = place.read_text().replace('[source]\npath = "everyone.csv"\n', "")
+    text = text.replace('hierarchy = "sex.csv"', 'domain = ["F", "M"]').replace(
+        'hierarchy = "age.csv"', "bins = [0, 35, 99]"
+    )
+    place.write_text(text)
+    done = release(place, tmp_path / "out")
+    assert verify(tmp_path / "out", source=tmp_path / "everyone.csv", key=done.key_file).valid
