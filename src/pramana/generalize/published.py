@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from pramana.errors import BundleError
 from pramana.generalize.cells import Cells
 from pramana.generalize.classes import Ladder
-from pramana.sources import numbers, texts
+from pramana.sources import numbers, texts, values_of
 
 COMPANION = "cells.csv"
 CLASS = "class"
@@ -51,7 +51,7 @@ def interval_column(cells: Cells, leaves: Sequence[str], text: bool) -> pa.Array
 
 def list_column(cells: Cells, leaves: Sequence[str], weights: bool) -> pa.Array:
     """One set, or with `weights` one distribution, for each class."""
-    values = pa.array(leaves, pa.string()).take(pa.array(cells.values))
+    values = texts(leaves).take(numbers(cells.values))
     if weights:
         entries = pa.StructArray.from_arrays([values, pa.array(cells.weights)], ["value", "weight"])
     else:
@@ -63,7 +63,7 @@ def companion(cells: Mapping[str, Cells], leaves: Mapping[str, Sequence[str]]) -
     """Class, attribute, value, weight: one line for each entry of each cell."""
     parts = []
     for name, column in cells.items():
-        values = pa.array(leaves[name], pa.string()).take(pa.array(column.values))
+        values = texts(leaves[name]).take(numbers(column.values))
         parts.append(
             pa.table(
                 {
@@ -94,7 +94,7 @@ def cells_from_column(
     code = {leaf: i for i, leaf in enumerate(leaves)}
     first, values, weights = [0], [], []
     try:
-        for cell in plain.take(pa.array(first_rows)).to_pylist():
+        for cell in plain.take(numbers(first_rows)).to_pylist():
             for value, weight in _entries(cell, leaves, members):
                 values.append(code[value])
                 weights.append(weight)
@@ -151,7 +151,7 @@ def _keys(column: Any) -> NDArray[np.uint64]:
         return np.asarray(running[first[1:]] - running[first[:-1]])
     if pa.types.is_integer(column.type):
         return np.asarray(column.to_numpy(zero_copy_only=False).astype(np.uint64))
-    return np.asarray(pc.dictionary_encode(column).indices.to_numpy(zero_copy_only=False).astype(np.uint64))
+    return np.asarray(values_of(pc.dictionary_encode(column).indices), np.uint64)
 
 
 def _mix(words: NDArray[np.uint64]) -> NDArray[np.uint64]:

@@ -117,7 +117,7 @@ class GeneralizedPlan:
         for name in [CLASS] if self.by_class else [a.name for a in self.attributes]:
             if name in cells:
                 content |= content_by_class(name, cells[name], class_of)
-                columns[name] = cells[name].take(pa.array(class_of))
+                columns[name] = cells[name].take(numbers(class_of))
             else:
                 columns[name] = raw_column(table.column(name), places)
         for a in self.attributes if self.by_class else ():

@@ -29,7 +29,7 @@ from pramana.randomness import Codes
 from pramana.release.bundle import Bundle
 from pramana.release.generalized_columns import Quasi, Sensitive
 from pramana.release.generalized_setting import Setting
-from pramana.sources import raw_column
+from pramana.sources import numbers, raw_column
 from pramana.theory import THIS_TABLE, Guarantee, KAnonymity, LDiversity, TCloseness
 
 _DIGITS = 1e9  # l is rounded down and t up at the ninth place
@@ -201,7 +201,7 @@ def content_of(table: Any, quasi: Sequence[str], output: str) -> dict[str, Any]:
         if name in quasi or name == CLASS:
             plain = joined_column(column)
             codes, rows = cell_codes(plain)
-            found |= _cell_content(name, codes, plain.take(rows))
+            found |= _cell_content(name, codes, plain.take(numbers(rows)))
         elif output == "parquet":
             found[name] = raw_column(column, None)
     return found
@@ -211,7 +211,7 @@ def content_by_class(name: str, cells: Any, class_of: NDArray[np.int32]) -> dict
     """The same of one column, from its cells by class: no row's cell need be looked at."""
     alike, _ = cell_codes(cells)
     codes, rows = by_appearance(alike[class_of])
-    return _cell_content(name, codes, cells.take(class_of[rows]))
+    return _cell_content(name, codes, cells.take(numbers(class_of[rows])))
 
 
 def _cell_content(name: str, codes: NDArray[np.uint32], cells: Any) -> dict[str, Any]:

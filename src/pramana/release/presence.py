@@ -48,7 +48,7 @@ from pramana.release.presence_setting import read_presence, setting_from_json, s
 from pramana.release.presence_words import Reached, presence_guarantees, presence_warnings
 from pramana.release.resolve import dropped, published
 from pramana.schema import Attribute, Recipe, Role
-from pramana.sources import Source, Table, domain_from_data, encode, raw_column, write_table
+from pramana.sources import Source, Table, domain_from_data, encode, numbers, raw_column, write_table
 from pramana.theory import Guarantee
 
 _DIGITS = 1e9  # probabilities are rounded outwards at the ninth place
@@ -148,7 +148,7 @@ class PresencePlan:
         content: dict[str, Any] = {}
         for name, column in cells.items():
             content |= content_by_class(name, column, class_of)
-            columns[name] = column.take(pa.array(class_of))
+            columns[name] = column.take(numbers(class_of))
         for a in self.attributes:
             if a.raw:
                 columns[a.name] = raw_column(table.column(a.name), pa.array(rows[order]))
