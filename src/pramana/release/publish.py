@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import importlib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,24 +17,20 @@ from pramana.randomness import Key
 from pramana.release.certificate import Certificate, read_signing_key
 from pramana.release.contents import Materials, law_of_plan, page_of
 from pramana.release.folder import check_new, sweep, whole_folder
-from pramana.release.generalized import GeneralizeMethod
-from pramana.release.invariant import InvariantMethod
-from pramana.release.levels import LevelMethod
 from pramana.release.method import Method, Plan, Published
-from pramana.release.presence import PresenceMethod
-from pramana.release.randomised import MatrixMethod, RetentionMethod
 from pramana.report import html_of
 from pramana.schema import Recipe
 from pramana.sources import FILE_NAMES, Source, write_table
 
-METHODS: dict[str, Method] = {
-    "retention": RetentionMethod(),
-    "matrix": MatrixMethod(),
-    "levels": LevelMethod(),
-    "invariant": InvariantMethod(),
-    "generalize": GeneralizeMethod(),
-    "presence": PresenceMethod(),
+_CLASS_OF = {  # value of release.method -> module of this room and class in it
+    "retention": ("randomised", "RetentionMethod"),
+    "matrix": ("randomised", "MatrixMethod"),
+    "levels": ("levels", "LevelMethod"),
+    "invariant": ("invariant", "InvariantMethod"),
+    "generalize": ("generalized", "GeneralizeMethod"),
+    "presence": ("presence", "PresenceMethod"),
 }
+METHODS = tuple(_CLASS_OF)
 
 
 @dataclass(frozen=True)
@@ -54,10 +51,11 @@ class Released:
 
 
 def method_of(name: str) -> Method:
-    try:
-        return METHODS[name]
-    except KeyError:
-        raise RecipeError("release.method must be one of " + ", ".join(METHODS), repr(name)) from None
+    if name not in _CLASS_OF:
+        raise RecipeError("release.method must be one of " + ", ".join(METHODS), repr(name))
+    module, made = _CLASS_OF[name]
+    method: Method = getattr(importlib.import_module(f"pramana.release.{module}"), made)()
+    return method
 
 
 def release(
