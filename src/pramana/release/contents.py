@@ -7,19 +7,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pramana.calibrate import tables_that_matter
 from pramana.errors import InputError
-from pramana.estimate import Axis, Crosstab, PublishedTable, invert
 from pramana.mechanisms import AtLevel, Exchange, Product, RecordRetention, Retention
 from pramana.release.certificate import Certificate
 from pramana.release.curves import choice_picture
 from pramana.report import Bar, Bars, Block, Drawn, Grid, Page, Panel, Picture, Promise, Section, Series, Text
 from pramana.schema import Attribute
+
+if TYPE_CHECKING:  # estimation loads when a report has something to estimate
+    from pramana.estimate import Axis, Crosstab
 
 Counts = NDArray[np.int64]
 MOST_BARS = 30  # of an attribute in a picture
@@ -225,6 +227,8 @@ def _attributes(materials: Materials) -> list[Section]:
 
 
 def _bars(attribute: Attribute, materials: Materials) -> list[Bar]:
+    from pramana.estimate import Axis
+
     axis = Axis.of_domain(attribute.name, attribute.coded)
     counts = np.asarray(materials.marginals[attribute.name])
     true = materials.true.get(attribute.name)
@@ -257,6 +261,8 @@ def _estimate(axis: Axis, counts: Counts, law: Any) -> tuple[Any, Any, Any] | No
     """The unbiased estimate of a column's true counts; None where the law of one column does not give it."""
     if not isinstance(law, Product | RecordRetention | Exchange):
         return None
+    from pramana.estimate import PublishedTable, invert
+
     try:
         found = invert(PublishedTable.of_counts([axis], counts, law))
     except InputError:
