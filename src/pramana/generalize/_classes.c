@@ -1,34 +1,10 @@
 /* Equivalence classes: rows packed into keys of one or more 64-bit words, grouped by hashing, and rolled up to
  * more general levels without going back to the rows. Every function is a pure function of its buffers, holds no
  * state and releases the interpreter lock. */
-#define PY_SSIZE_T_CLEAN
-#include <Python.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
+#include "../_buffers.h"
 
 #define MOST_WORDS 64
 #define BLOCK 32
-
-typedef struct {
-    Py_buffer view;
-    int held;
-} Buf;
-
-static int take(PyObject *object, Buf *buf, Py_ssize_t item, int writable, const char *name) {
-    buf->held = 0;
-    if (PyObject_GetBuffer(object, &buf->view, PyBUF_C_CONTIGUOUS | (writable ? PyBUF_WRITABLE : 0)) < 0) return -1;
-    buf->held = 1;
-    if (item && buf->view.len % item) {
-        PyErr_Format(PyExc_ValueError, "%s must hold items of %zd bytes", name, item);
-        return -1;
-    }
-    return 0;
-}
-
-static void drop(Buf *buf) {
-    if (buf->held) PyBuffer_Release(&buf->view);
-}
 
 static PyObject *wrong(const char *text) {
     PyErr_SetString(PyExc_ValueError, text);

@@ -1,11 +1,7 @@
 /* Top-down partitions of rows into classes of at least k: Mondrian (widest attribute, balanced cut) and the cut
  * that lowers the KL cost most. Rows are moved, not pointed at, so that every pass reads memory in order. */
-#define PY_SSIZE_T_CLEAN
-#include <Python.h>
+#include "../_buffers.h"
 #include <math.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 
 #define MOST_ATTRIBUTES 1024
 #define LOGS 65536
@@ -15,26 +11,6 @@
 #define LARGE_PART 4096
 #define MOST_PAIRS ((size_t)1 << 20)
 enum { STRICT = 0, RELAXED = 1, KL = 2 };
-
-typedef struct {
-    Py_buffer view;
-    int held;
-} Buf;
-
-static int take(PyObject *object, Buf *buf, Py_ssize_t item, int writable, const char *name) {
-    buf->held = 0;
-    if (PyObject_GetBuffer(object, &buf->view, PyBUF_C_CONTIGUOUS | (writable ? PyBUF_WRITABLE : 0)) < 0) return -1;
-    buf->held = 1;
-    if (item && buf->view.len % item) {
-        PyErr_Format(PyExc_ValueError, "%s must hold items of %zd bytes", name, item);
-        return -1;
-    }
-    return 0;
-}
-
-static void drop(Buf *buf) {
-    if (buf->held) PyBuffer_Release(&buf->view);
-}
 
 /* An attribute: how many leaves, and, if it is cut along a hierarchy, its labels level by level. */
 typedef struct {

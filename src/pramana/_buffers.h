@@ -1,4 +1,4 @@
-/* What the kernels of this room share: taking buffers, and one loop per width of code. */
+/* What the rooms' kernels share: taking buffers, and one loop per width of code. */
 #ifndef PRAMANA_BUFFERS_H
 #define PRAMANA_BUFFERS_H
 
@@ -19,7 +19,7 @@ typedef struct {
     int held;
 } Buf;
 
-static int take(PyObject *object, Buf *buf, Py_ssize_t item, int writable, const char *name) {
+static inline int take(PyObject *object, Buf *buf, Py_ssize_t item, int writable, const char *name) {
     buf->held = 0;
     if (PyObject_GetBuffer(object, &buf->view, PyBUF_C_CONTIGUOUS | (writable ? PyBUF_WRITABLE : 0)) < 0) return -1;
     buf->held = 1;
@@ -30,7 +30,7 @@ static int take(PyObject *object, Buf *buf, Py_ssize_t item, int writable, const
     return 0;
 }
 
-static void drop(Buf *buf) {
+static inline void drop(Buf *buf) {
     if (buf->held) PyBuffer_Release(&buf->view);
 }
 
@@ -41,13 +41,13 @@ static void drop(Buf *buf) {
         case 4: { typedef uint32_t T; call(uint32_t); break; }  \
     }
 
-static int same_length(Py_ssize_t n, Py_ssize_t m, const char *what) {
+static inline int same_length(Py_ssize_t n, Py_ssize_t m, const char *what) {
     if (n == m) return 0;
     PyErr_Format(PyExc_ValueError, "%s must have %zd entries, got %zd", what, n, m);
     return -1;
 }
 
-static int code_width(const Buf *in, const Buf *out) {
+static inline int code_width(const Buf *in, const Buf *out) {
     if (in->view.itemsize != out->view.itemsize ||
         (in->view.itemsize != 1 && in->view.itemsize != 2 && in->view.itemsize != 4)) {
         PyErr_SetString(PyExc_ValueError, "codes must be unsigned integers of 1, 2 or 4 bytes, in and out alike");
