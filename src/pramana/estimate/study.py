@@ -218,8 +218,11 @@ class Study:
         half = quantile(confidence) * error
         p_value = math.erfc(abs(difference) / error / math.sqrt(2)) if error > 0 else float(difference == 0)
         least, most = _Ratio(of, None).range()
-        shown = _within(difference, difference - half, difference + half, least - most, most - least)
-        return Comparison(measures[0], measures[1], shown, p_value)
+        widest = most - least
+        one, other = measures  # impossible shares were moved into their range: the difference is of these
+        kept = one.estimate - other.estimate
+        low, high = max(difference - half, -widest), min(difference + half, widest)
+        return Comparison(one, other, Measure(kept, min(low, kept), max(high, kept)), p_value)
 
     def _selection(self, by: Sequence[str], where: str | None) -> tuple[PublishedTable, Array]:
         """The table over `by` and what the filter names besides, and 1 in its cells where the filter holds."""
