@@ -19,7 +19,8 @@ from pramana.mechanisms import Mechanism
 from pramana.randomness import Codes, Key, Stream, gather, shuffled_order
 
 T = TypeVar("T")
-CHUNK = 1 << 15
+CHUNK = 1 << 16
+_RUN = 8  # chunks a thread takes at a time: handing out work costs more than a chunk's share of it
 _GATHERED = 1 << 20
 Progress = Callable[[str, int, int], None]  # stage, done, of
 
@@ -68,16 +69,18 @@ class LocalEngine:
         rows = len(next(iter(out.values()))) if out else 0
 
         def work(start: int) -> None:
-            part = slice(start, start + self.chunk)
-            mechanism.publish(
-                lambda purpose, column: streams[purpose, column],
-                first + start,
-                {name: codes[name][part] for name in out},
-                {name: values[part] for name, values in out.items()},
-            )
+            for begin in range(start, min(start + run, rows), self.chunk):
+                part = slice(begin, min(begin + self.chunk, rows))
+                mechanism.publish(
+                    lambda purpose, column: streams[purpose, column],
+                    first + begin,
+                    {name: codes[name][part] for name in out},
+                    {name: values[part] for name, values in out.items()},
+                )
 
-        for done, _ in enumerate(self._each(work, range(0, rows, self.chunk))):
-            progress("randomising", min(rows, (done + 1) * self.chunk), rows)
+        run = self.chunk * _RUN
+        for done, _ in enumerate(self._each(work, range(0, rows, run))):
+            progress("randomising", min(rows, (done + 1) * run), rows)
         return out
 
     def order(self, key: Key, context: str, rows: int) -> NDArray[np.uint32]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -16,6 +17,7 @@ from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pramana.errors import MatrixError
 from pramana.mechanisms.channel import Channel, Retention, channel_from_json, check_size
@@ -26,6 +28,17 @@ Columns = Mapping[str, Codes]
 StreamOf = Callable[[str, str], Stream]  # (purpose, column) -> the stream to read
 
 _WORD = 1 << 64
+
+
+_kept = threading.local()
+
+
+def scratch(rows: int) -> NDArray[np.uint64]:
+    """Room for a chunk's words, kept by the thread: asking the system for it anew makes threads wait in line."""
+    room: NDArray[np.uint64] | None = getattr(_kept, "words", None)
+    if room is None or len(room) < rows:
+        room = _kept.words = np.empty(rows, np.uint64)
+    return room[:rows]
 
 
 class Mechanism(Protocol):
@@ -100,7 +113,7 @@ class Product:
         return [float(_retention(channel)) for channel in self.channels.values()]
 
     def publish(self, streams: StreamOf, first: int, codes: Columns, out: Columns) -> None:
-        words = np.empty(len(next(iter(codes.values()))), np.uint64)
+        words = scratch(len(next(iter(codes.values()))))
         for name, channel in self.channels.items():
             streams("value", name).fill(first, words)
             channel.publish(words, codes[name], out[name])
@@ -180,7 +193,7 @@ class RecordRetention:
     def publish(self, streams: StreamOf, first: int, codes: Columns, out: Columns) -> None:
         rows = len(next(iter(codes.values())))
         coins = streams("coin", "").words(first, rows)
-        words = np.empty(rows, np.uint64)
+        words = scratch(rows)
         for name, size in self.domains.items():
             streams("value", name).fill(first, words)
             retain_joint(coins, words, codes[name], out[name], size, self.bound)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import importlib
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -135,11 +136,26 @@ def _key_for(out: Path, key: Key | str | Path | None, seed: int | None) -> tuple
 def _write(
     folder: Path, recipe: Recipe, source: Source, plan: Plan, published: Published, key: Key
 ) -> Certificate:
-    name = FILE_NAMES[recipe.format]
-    write_table(published.table, folder / name, recipe.format)
+    with ThreadPoolExecutor(
+        1
+    ) as pool:  # the file is written while the promises are derived and the report is drawn
+        writing = pool.submit(_write_data, folder, recipe.format, published)
+        certificate = _certificate(recipe, source, plan, published, key)
+        page = page_of(Materials(certificate, law_of_plan(plan), published.marginals, recipe.tables))
+        (folder / "report.html").write_text(html_of(page), "utf-8")
+        writing.result()
+    files = {path.name: file_entry(path) for path in sorted(folder.iterdir())}
+    return Certificate.from_json({**certificate.to_json(), "files": files})
+
+
+def _write_data(folder: Path, format: str, published: Published) -> None:  # noqa: A002 - the recipe's word
+    write_table(published.table, folder / FILE_NAMES[format], format)
     for extra, write in published.extra.items():
         write(folder / extra)
-    certificate = Certificate(
+
+
+def _certificate(recipe: Recipe, source: Source, plan: Plan, published: Published, key: Key) -> Certificate:
+    return Certificate(
         pramana=__version__,
         method=recipe.method,
         records=plan.records,
@@ -156,11 +172,6 @@ def _write(
         content=published.content,
         dataset=plan.dataset,
     )
-    law = law_of_plan(plan)
-    page = page_of(Materials(certificate, law, published.marginals, recipe.tables))
-    (folder / "report.html").write_text(html_of(page), "utf-8")
-    files = {path.name: file_entry(path) for path in sorted(folder.iterdir())}
-    return Certificate.from_json({**certificate.to_json(), "files": files})
 
 
 def file_entry(path: Path) -> dict[str, Any]:
