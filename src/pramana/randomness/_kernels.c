@@ -7,6 +7,7 @@
 
 #define DROP 2
 #define BITS 62
+#define AHEAD 24 /* draws between asking for a far entry and using it */
 
 typedef unsigned __int128 wide;
 
@@ -81,6 +82,12 @@ JOINT(uint32_t)
         const uint64_t other = ((uint64_t)1 << bits) - 1;                                           \
         uint64_t wrong = 0;                                                                         \
         for (Py_ssize_t i = 0; i < n; i++) {                                                        \
+            if (i + AHEAD < n) { /* the table is far: ask for what is needed soon */                \
+                uint64_t y = in[i + AHEAD];                                                         \
+                y = y < rows ? y : 0;                                                               \
+                uint64_t soon = LITTLE(words[i + AHEAD]) >> DROP >> (BITS - bits);                  \
+                __builtin_prefetch(&brief[(y << bits) + soon]);                                     \
+            }                                                                                       \
             uint64_t r = LITTLE(words[i]) >> DROP;                                                  \
             uint64_t x = in[i];                                                                     \
             wrong |= x >= rows;                                                                     \

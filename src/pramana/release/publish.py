@@ -19,7 +19,7 @@ from pramana.release.certificate import Certificate, read_signing_key
 from pramana.release.contents import Materials, law_of_plan, page_of
 from pramana.release.folder import check_new, sweep, whole_folder
 from pramana.release.method import Method, Plan, Published
-from pramana.report import html_of
+from pramana.report import html_of, load_in_background
 from pramana.schema import Recipe
 from pramana.sources import FILE_NAMES, Source, write_table
 
@@ -32,6 +32,7 @@ _CLASS_OF = {  # value of release.method -> module of this room and class in it
     "presence": ("presence", "PresenceMethod"),
 }
 METHODS = tuple(_CLASS_OF)
+_WITH_CURVES = ("retention", "matrix")  # whose report has a picture
 
 
 @dataclass(frozen=True)
@@ -88,6 +89,8 @@ def release(
     options = getattr(method, "source_options", lambda r: r.source)(recipe)
     source = Source.from_options(options) if data is None else Source(frame=data)
     progress("reading", 0, 1)
+    if recipe.method in _WITH_CURVES:
+        load_in_background()
     table = source.read(method.columns(recipe))
     plan = method.plan(recipe, table)
     published = plan.run(table, secret, LocalEngine(threads), progress, show_values)

@@ -1,7 +1,16 @@
 """Pictures and the one-file HTML; computes nothing."""
 
 from pramana.report.coalition import coalition_picture
-from pramana.report.figures import Panel, Picture, Series, markdown_of, svg_of, write_figure, write_table
+from pramana.report.figures import (
+    Panel,
+    Picture,
+    Series,
+    load_in_background,
+    markdown_of,
+    svg_of,
+    write_figure,
+    write_table,
+)
 from pramana.report.page import (
     GENERATOR,
     Bar,
@@ -32,6 +41,7 @@ __all__ = [
     "Text",
     "coalition_picture",
     "html_of",
+    "load_in_background",
     "markdown_of",
     "svg_of",
     "write_figure",

@@ -8,7 +8,9 @@ dashes or hatches, so that a black-and-white print still tells them apart.
 from __future__ import annotations
 
 import csv
+import importlib
 import io
+import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -93,6 +95,13 @@ class Picture:
     width: float = 7.2  # inches; a printed page's text width
     height: float = 2.7  # inches of each row
     tidy: bool = True  # let the library place the panels around their words, which triples the work
+
+
+def load_in_background() -> None:
+    """Begin to load the plotting library while others read data: it takes as long as a small release."""
+    threading.Thread(
+        target=importlib.import_module, args=("matplotlib.backends.backend_svg",), daemon=True
+    ).start()
 
 
 def draw(picture: Picture) -> Figure:

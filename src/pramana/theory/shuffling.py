@@ -127,8 +127,23 @@ def shuffled_epsilon(records: int, ratio: Fraction | float, blanket: Blanket, de
     low, high = _bracket(excess, _guess(records, blanket), local)
     if high is None:
         return local
-    near = float(scipy.optimize.brentq(excess, low, high, xtol=1e-12, rtol=1e-5)) if high > low else high
+    near = _crossing(excess, low, high) if high > low else high
     return min(local, _four_digits(near, excess))
+
+
+def _crossing(excess: Callable[[float], float], low: float, high: float) -> float:
+    """About where `excess` turns negative, by false position with halved ends (Illinois)."""
+    left, right = excess(low), excess(high)
+    while high - low > 1e-5 * high:
+        middle = min(max(high - right * (high - low) / (right - left), low), high)
+        value = excess(middle)
+        if value > 0:
+            low, left, right = middle, value, right / 2
+        else:
+            high, right, left = middle, value, left / 2
+        if value == 0 or abs(value) < 1e-4:
+            return middle
+    return high
 
 
 def _four_digits(near: float, excess: Callable[[float], float]) -> float:
