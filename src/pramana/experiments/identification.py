@@ -1,7 +1,7 @@
 """Paper 2: Table 1, the simulation of Section 4 beside its exact values, and a study on tables with rare values.
 
 The study compares the search for the least error, the paper's own rule and the two-stage matrix of sdcMicro on
-generated earners, and on the Adult table where its CSV lies in the working folder or in ../shared/data.
+earners, and on the Adult table where its CSV lies in the working folder or in ../shared/data.
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ def study(earners: int) -> Iterator[dict[str, Any]]:
 
 
 def _tables(earners: int) -> Iterator[tuple[str, Population, tuple[tuple[str, ...], ...]]]:
-    yield "generated earners", salaries(earners, SEED), (("age",), ("occupation",), ("occupation", "education"))
+    yield "earners", salaries(earners, SEED), (("age",), ("occupation",), ("occupation", "education"))
     place = next((path for path in ADULT if path.is_file()), None)
     if place is not None:
         columns = (("age",), ("native-country",), ("hours-per-week",), ("occupation", "marital-status"))

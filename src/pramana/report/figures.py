@@ -155,6 +155,13 @@ def _draw_panel(axes: Axes, panel: Panel, own_legend: bool) -> None:
             _draw_bars(axes, series, place, bars.index(series), len(bars))
         else:
             _draw_line(axes, series, place)
+    if (
+        not panel.log_x
+        and not bars
+        and panel.series
+        and all(isinstance(x, int | float) for x in panel.series[0].x)
+    ):
+        axes.locator_params(axis="x", nbins=6)
     if panel.log_x:
         axes.set_xscale("log")
         _name_in_digits(axes.xaxis)
