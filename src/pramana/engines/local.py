@@ -60,7 +60,7 @@ class LocalEngine:
         first: int = 0,
         progress: Progress = no_progress,
     ) -> dict[str, Codes]:
-        """Publish rows first, first+1, ... of a table; `context` binds the coins to dataset and law."""
+        """Publish rows first, first+1, ... of a table; `context` binds the coins to dataset, law and source."""
         streams: dict[tuple[str, str], Stream] = {}
         for name in mechanism.sizes:
             streams["value", name] = key.stream("value", context, name)
