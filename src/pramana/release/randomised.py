@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from pramana.calibrate import Wanted, calibrate
-from pramana.engines import LocalEngine, Progress
+from pramana.engines import LocalEngine, Progress, commitment_to, digest_of_columns
 from pramana.errors import BundleError, MatrixError, RecipeError, UnreachableError
 from pramana.mechanisms import (
     DEFAULT_DELTA,
@@ -29,7 +29,7 @@ from pramana.mechanisms import (
 from pramana.randomness import Codes, Key, counted
 from pramana.release.certificate import Certificate
 from pramana.release.matrix_file import read_matrix
-from pramana.release.method import Published, commitment_to, digest_of_columns
+from pramana.release.method import Published
 from pramana.release.resolve import dropped, published, resolve
 from pramana.schema import Attribute, Recipe
 from pramana.sources import Table, decode, encode, numbers, raw_column

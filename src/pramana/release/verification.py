@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pramana.engines import LocalEngine, Progress, no_progress
+from pramana.engines import LocalEngine, Progress, digest_of_columns, no_progress
 from pramana.errors import BundleError, InputError, PramanaError, SourceError
 from pramana.randomness import Key
 from pramana.release.bundle import Bundle
 from pramana.release.certificate import read_public_key
-from pramana.release.method import Plan, digest_of_columns
+from pramana.release.method import Plan
 from pramana.release.publish import file_entry, method_of
 from pramana.sources import FILE_NAMES, SUFFIXES, Source, digest_of_written
 
