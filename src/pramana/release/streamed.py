@@ -50,9 +50,8 @@ class Streaming(Protocol):
 class _Known:
     """A column whose domain the recipe states; whether it has missing values shows at the end."""
 
-    def __init__(self, attribute: AttributeRecipe, domain: Domain, show: bool) -> None:
-        open_ended = attribute.missing == "auto" and not domain.missing
-        self.encoder = Encoder(domain.with_missing() if open_ended else domain, attribute.name, show)
+    def __init__(self, name: str, domain: Domain, open_ended: bool, show: bool = False) -> None:
+        self.encoder = Encoder(domain.with_missing() if open_ended else domain, name, show)
         self.missing_code = self.encoder.domain.missing_code if open_ended else None
         self.missing = False
 
@@ -126,6 +125,10 @@ class StreamedTable:
     coders: Mapping[str, _Known | _Discovered]
     scratch: Scratch = field(repr=False)
 
+    @property
+    def records(self) -> int:
+        return self.rows.records
+
     def settle(self, attributes: Iterable[Attribute]) -> None:
         """Every domain is known now: refuse values outside them, and read the spool in their codes."""
         for attribute in attributes:
@@ -134,11 +137,19 @@ class StreamedTable:
                 if lookup is not None:
                     self.rows.lookups[attribute.name] = lookup
 
+    def digest(self) -> str:
+        """Of the contents, as `digest_of_columns` has it."""
+        content = ContentDigest()
+        for block in self.rows.blocks:
+            columns = self.rows.read(block)
+            content.update({name: columns[name] for name in [*self.coders, *columns]})
+        return content.hexdigest()
+
     def close(self) -> None:
         self.scratch.close()
 
 
-def coders_for(recipe: Recipe, method: Streaming, show: bool) -> dict[str, _Known | _Discovered]:
+def coders_for(recipe: Recipe, method: Streaming, show: bool = False) -> dict[str, _Known | _Discovered]:
     coders: dict[str, _Known | _Discovered] = {}
     for attribute in published(recipe):
         if not method.randomised(attribute):
@@ -146,16 +157,25 @@ def coders_for(recipe: Recipe, method: Streaming, show: bool) -> dict[str, _Know
         if attribute.from_data:
             coders[attribute.name] = _Discovered(attribute.name, show)
         else:
-            coders[attribute.name] = _Known(attribute, resolve(attribute, None, True).coded, show)
+            domain = resolve(attribute, None, True).coded
+            open_ended = attribute.missing == "auto" and not domain.missing
+            coders[attribute.name] = _Known(attribute.name, domain, open_ended, show)
     return coders
 
 
+def coders_of(attributes: Iterable[Attribute]) -> dict[str, _Known | _Discovered]:
+    """For a table whose domains are all known, those of a certificate."""
+    return {a.name: _Known(a.name, a.coded, False) for a in attributes if not a.raw}
+
+
 def read_streamed(
-    recipe: Recipe, method: Streaming, source: Source, engine: BatchEngine, progress: Progress, show: bool = False
+    source: Source,
+    names: list[str],
+    coders: Mapping[str, _Known | _Discovered],
+    engine: BatchEngine,
+    progress: Progress,
 ) -> StreamedTable:
     """Read the source once, batch by batch."""
-    coders = coders_for(recipe, method, show)
-    names = method.columns(recipe)
     expected = expected_records(source) or 0
     scratch = Scratch(engine.folder)
     rows = Spool(scratch)
