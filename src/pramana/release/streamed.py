@@ -17,9 +17,10 @@ from pramana.errors import SourceError
 from pramana.randomness import Codes, Key, code_dtype, counted
 from pramana.release.method import Published
 from pramana.release.resolve import published, resolve
-from pramana.schema import Attribute, AttributeRecipe, Domain, Recipe, label_of
+from pramana.schema import Attribute, AttributeRecipe, Domain, Recipe
 from pramana.sources import (
     Encoder,
+    Numbering,
     Source,
     Table,
     TableWriter,
@@ -27,7 +28,6 @@ from pramana.sources import (
     expected_records,
     raw_column,
     texts,
-    values_of,
 )
 
 
@@ -74,45 +74,26 @@ class _Known:
 class _Discovered:
     """A column whose domain is what occurs: values are numbered as they come, and sorted at the end."""
 
-    def __init__(self, name: str, show: bool) -> None:
-        self.name, self.show = name, show
-        self.values: dict[str, Any] = {}
-        self.number: dict[str, int] = {}
-        self.type: pa.DataType = pa.string()
-        self.missing = 0
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.numbering = Numbering()
 
     def take(self, chunk: pa.Array) -> Codes:
-        coded = chunk if pa.types.is_dictionary(chunk.type) else chunk.dictionary_encode()
-        self.type = coded.type.value_type
-        labels = []
-        for value in coded.dictionary.to_pylist():
-            label = label_of(value)
-            self.values.setdefault(label, value)
-            labels.append(self.number.setdefault(label, len(self.number)))
-        if coded.indices.null_count:
-            self.values.setdefault("", None)
-            labels.append(self.number.setdefault("", len(self.number)))
-            coded = coded.indices.fill_null(len(labels) - 1)
-        else:
-            coded = coded.indices
-        found: Codes = np.array(labels or [0], np.uint32)[values_of(coded)]
-        if "" in self.number:
-            self.missing += int((found == self.number[""]).sum())
-        return found
+        return self.numbering.number(chunk)
 
     def seen(self) -> pa.ChunkedArray:
-        kept = [value for label, value in self.values.items() if label != ""]
-        return pa.chunked_array([pa.array([*kept, None] if self.missing else kept, self.type)])
+        return self.numbering.seen()
 
     def lookup(self, domain: Domain) -> NDArray[np.unsignedinteger]:
-        if self.missing and domain.missing_code is None:
-            rows = "row" if self.missing == 1 else "rows"
+        if self.numbering.missing and domain.missing_code is None:
+            rows = "row" if self.numbering.missing == 1 else "rows"
             raise SourceError(
                 f"The column {self.name!r} must have no missing values",
-                f"{self.missing} {rows} without one",
+                f"{self.numbering.missing} {rows} without one",
                 'Set missing = "category" to publish missing as a value of its own.',
             )
-        codes = [domain.missing_code if label == "" else domain.code_of(label) for label in self.number]
+        labels = self.numbering.labels
+        codes = [domain.missing_code if label == "" else domain.code_of(label) for label in labels]
         return np.array([code or 0 for code in codes], code_dtype(domain.size))
 
 
@@ -155,7 +136,7 @@ def coders_for(recipe: Recipe, method: Streaming, show: bool = False) -> dict[st
         if not method.randomised(attribute):
             continue
         if attribute.from_data:
-            coders[attribute.name] = _Discovered(attribute.name, show)
+            coders[attribute.name] = _Discovered(attribute.name)
         else:
             domain = resolve(attribute, None, True).coded
             open_ended = attribute.missing == "auto" and not domain.missing
