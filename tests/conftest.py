@@ -11,6 +11,9 @@ import pytest
 from hypothesis import settings
 
 from pramana.app.main import run
+from tests.servers import postgresql
+
+__all__ = ["postgresql"]
 
 # Property tests draw the same examples every time: a verdict never depends on the day it is asked for.
 settings.register_profile("same every time", derandomize=True, deadline=None)

@@ -68,6 +68,12 @@ class _Opened:
     def read(cls, recipe: Recipe) -> _Opened:
         if recipe.method != "levels":
             raise RecipeError('The recipe of a ledger must have method = "levels"', repr(recipe.method))
+        if recipe.output:
+            raise RecipeError(
+                "The recipe of a ledger must name no table in [output]",
+                "one",
+                "Each recipient's version is a bundle of its own.",
+            )
         source = Source.from_options(recipe.source)
         table = source.read(LevelMethod().columns(recipe))
         attributes = attributes_of(recipe, table)

@@ -1,15 +1,19 @@
-"""CSV, Parquet and data frames to small unsigned integer codes, and back."""
+"""CSV, Parquet, databases and data frames to small unsigned integer codes, and back."""
 
 from pramana.sources.arrays import flags_of, numbers, texts, values_of
 from pramana.sources.codes import decode, domain_from_data, encode, has_missing
+from pramana.sources.database import Database, TableName, open_database
+from pramana.sources.database_types import storable, stored
 from pramana.sources.table import SUFFIXES, Source, Table, is_bytes
 from pramana.sources.write import FILE_NAMES, digest_of_written, raw_column, read_published, write_table
 
 __all__ = [
     "FILE_NAMES",
     "SUFFIXES",
+    "Database",
     "Source",
     "Table",
+    "TableName",
     "decode",
     "digest_of_written",
     "domain_from_data",
@@ -18,8 +22,11 @@ __all__ = [
     "has_missing",
     "is_bytes",
     "numbers",
+    "open_database",
     "raw_column",
     "read_published",
+    "storable",
+    "stored",
     "texts",
     "values_of",
     "write_table",

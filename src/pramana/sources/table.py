@@ -45,7 +45,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Source:
-    """A table that can be read: a file or a data frame, and how to read it."""
+    """A table that can be read: a file, a data frame or what a database holds, and how to read it."""
 
     path: Path | None = None
     frame: Any = None
@@ -53,15 +53,23 @@ class Source:
     delimiter: str | None = None
     encoding: str = "utf-8"
     missing: tuple[str, ...] = field(default=("",))
+    url: str | None = field(default=None, repr=False)  # of a database; it may hold a password
+    query: str | None = field(default=None, repr=False)  # or:
+    table: str | None = None
+    schema: str | None = None
 
     @classmethod
     def from_options(cls, options: Mapping[str, Any]) -> Source:
         """What the [source] section of a recipe says."""
+        if "url" in options:
+            if "path" in options:
+                raise SourceError("A recipe must name a file or a database", "both")
+            return cls(**{key: options[key] for key in ("url", "query", "table", "schema") if key in options})
         if "path" not in options:
             raise SourceError(
                 "A recipe must say where its table is",
                 "no path in [source]",
-                'Write path = "people.csv", or pass a data frame to pramana.release.',
+                'Write path = "people.csv" or a url, or pass a data frame to pramana.release.',
             )
         known = {key: options[key] for key in ("format", "delimiter", "encoding") if key in options}
         return cls(path=Path(options["path"]), missing=tuple(options.get("missing", ("",))), **known)
@@ -69,7 +77,7 @@ class Source:
     @property
     def kind(self) -> str:
         if self.path is None:
-            return "frame"
+            return "frame" if self.url is None else "database"
         if self.format is not None:
             if self.format not in ("csv", "parquet"):
                 raise SourceError("The format of a source must be csv or parquet", repr(self.format))
@@ -78,7 +86,8 @@ class Source:
 
     def read(self, wanted: Sequence[str] | None = None) -> Table:
         """Read the wanted columns (all, if None); a missing one is an error that names a near miss."""
-        _ = self.kind
+        if self.kind == "database":
+            return _read_database(self, wanted)
         if self.path is None:
             return _from_frame(self.frame, wanted)
         try:
@@ -96,7 +105,9 @@ class Source:
             raise SourceError(f"The source {self.path} must fit in memory", "a larger one") from None
 
     def to_json(self) -> dict[str, Any]:
-        """How to read the source again; not where it lies."""
+        """How to read the source again; not where it lies, nor a query, which may hold values."""
+        if self.kind == "database":
+            return {"format": "database"}
         found: dict[str, Any] = {"format": self.kind, "missing": list(self.missing)}
         if self.kind == "csv":
             found |= {"delimiter": self.delimiter, "encoding": self.encoding}
@@ -109,6 +120,8 @@ def _check_kind(path: Path, kind: str) -> None:
         str(path).encode()  # Arrow takes names in UTF-8 only
         mode = path.stat().st_mode
     except (FileNotFoundError, ValueError):
+        if re.match(r"[a-z][a-z0-9+]*:", str(path)):  # it may hold a password, which must not be shown
+            raise SourceError("A source must be a file", "a URL", "Databases are named in a recipe.") from None
         raise SourceError(f"The source {path} must exist", "no such file") from None
     if not (stat.S_ISREG(mode) or (stat.S_ISDIR(mode) and kind == "parquet")):
         raise SourceError(f"The source {path} must be a file", "a folder" if stat.S_ISDIR(mode) else "a device")
@@ -127,6 +140,14 @@ def _select(present: Sequence[str], wanted: Sequence[str] | None, where: str) ->
             hint = near(name, present) or f"Its header must name its columns, {len(present)} in all."
             raise SourceError(f"{where} must have the column {name!r}", "no such column", hint)
     return list(present if wanted is None else wanted)
+
+
+def _read_database(source: Source, wanted: Sequence[str] | None) -> Table:
+    from pramana.sources.database import batches
+
+    found = batches(source.url or "", wanted, query=source.query, table=source.table, schema=source.schema)
+    table = pa.Table.from_batches(found)
+    return _checked(table, table.column_names)
 
 
 # ---------------------------------------------------------------- CSV
@@ -252,13 +273,19 @@ def _checked(table: pa.Table, names: list[str]) -> Table:
     columns = {}
     for name in names:
         column = table.column(name)
-        kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
-        if pa.types.is_nested(kind):
-            raise SourceError(f"The column {name!r} must hold single values", "nested ones")
-        if not any(is_kind(kind) for is_kind in _KINDS):
-            raise SourceError(f"The column {name!r} must hold texts, numbers, dates or truth values", "others")
+        check_type(name, column.type)
         columns[name] = column.cast(pa.large_string()) if pa.types.is_string_view(column.type) else column
     return Table(columns, table.num_rows)
+
+
+def check_type(name: str, kind: pa.DataType) -> None:
+    """Whether a column's values can be written one way, and so be coded."""
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
+    if pa.types.is_nested(kind):
+        raise SourceError(f"The column {name!r} must hold single values", "nested ones")
+    if not any(is_kind(kind) for is_kind in _KINDS):
+        raise SourceError(f"The column {name!r} must hold texts, numbers, dates or truth values", "others")
 
 
 def is_bytes(kind: pa.DataType) -> bool:
