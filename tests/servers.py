@@ -1,15 +1,18 @@
-"""A real PostgreSQL for the tests that need one: started here, on a socket of its own, stopped at the end."""
+"""Databases for the tests that need one: PostgreSQL is started here, on a socket of its own, and stopped again."""
 
 from __future__ import annotations
 
 import os
 import pwd
+import secrets
 import shutil
+import sqlite3
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -53,6 +56,13 @@ class Server:
         for statement in statements:
             self.run(str(self.bin / "psql"), "-q", "-h", str(self.folder), "-U", "postgres", "-c", statement)
 
+    def guard(self, role: str, password: str) -> None:
+        """Make a role that must give its password."""
+        self.execute(f"CREATE ROLE {role} LOGIN PASSWORD '{password}'", f"GRANT pg_read_all_data TO {role}")
+        rules = self.folder / "data" / "pg_hba.conf"
+        rules.write_text(f"local all {role} scram-sha-256\n{rules.read_text()}")
+        self.run(str(self.bin / "pg_ctl"), "-D", str(self.folder / "data"), "reload")
+
     def database(self, name: str) -> str:
         self.execute(f'CREATE DATABASE "{name}"')
         return self.url(name)
@@ -88,3 +98,66 @@ def postgresql() -> Iterator[Server]:
     yield server
     server.stop("immediate")
     shutil.rmtree(folder, ignore_errors=True)
+
+
+@dataclass
+class Place:
+    """A database of any kind, and a way to it that is not Pramana's."""
+
+    kind: str
+    url: str
+    connect: Callable[[], Any]
+
+    def run(self, *statements: str) -> None:
+        connection = self.connect()
+        try:
+            for statement in statements:
+                connection.execute(statement)
+            connection.commit()
+        finally:
+            connection.close()
+
+    def rows(self, query: str) -> list[tuple[Any, ...]]:
+        connection = self.connect()
+        try:
+            return [tuple(row) for row in connection.execute(query).fetchall()]
+        finally:
+            connection.close()
+
+    def tables(self) -> list[str]:
+        query = {
+            "sqlite": "SELECT name FROM sqlite_master",
+            "duckdb": "SELECT table_name FROM information_schema.tables",
+            "postgresql": "SELECT relname FROM pg_stat_user_tables",
+        }[self.kind]
+        return sorted(name for (name,) in self.rows(query))
+
+
+def new_place(request: pytest.FixtureRequest, folder: Path) -> Place:
+    """An empty database of the kind the test was asked for."""
+    kind = request.param
+    if kind == "sqlite":
+        file = folder / "people.sqlite"
+        file.touch()
+        return Place(kind, f"sqlite:///{file}", lambda: sqlite3.connect(file))
+    if kind == "duckdb":
+        file = folder / "people.duckdb"
+        _duckdb(file).close()
+        return Place(kind, f"duckdb:///{file}", lambda: _duckdb(file))
+    server: Server = request.getfixturevalue("postgresql")
+    url = server.database(f"d{secrets.token_hex(6)}")
+    return Place(kind, url, lambda: _psycopg(url))
+
+
+def _psycopg(url: str) -> Any:
+    import psycopg
+
+    return psycopg.connect(url)
+
+
+def _duckdb(file: Path) -> Any:
+    import duckdb
+
+    connection = duckdb.connect(file)
+    connection.begin()
+    return connection

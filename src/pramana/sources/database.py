@@ -106,7 +106,8 @@ def batches(
         raise SourceError(
             "A database must be asked by a query or for a table", "both" if query is not None else "neither"
         )
-    what = query.strip().rstrip(";").rstrip() if query is not None else TableName(table or "", schema)
+    # Drivers set a query in brackets; a comment at its end must not swallow the closing one.
+    what = f"{query.strip().rstrip(';')}\n" if query is not None else TableName(table or "", schema)
     return _stream(url, what, wanted, rows)
 
 

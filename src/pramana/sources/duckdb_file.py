@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -51,6 +52,7 @@ class DuckDB:
             ) from None
         path = file_of(url, section)
         self._where = f"The database of [{section}]"
+        _check_file(path, self._where)
         with self._plainly("must be a DuckDB file that is free"):
             self._connection = duckdb.connect(path, read_only=not writing, config=dict(_SETTINGS))
         try:
@@ -64,9 +66,11 @@ class DuckDB:
     def batches(self, what: str | TableName, wanted: Sequence[str] | None, rows: int) -> Iterator[pa.RecordBatch]:
         name = name_of(what)
         with self._plainly(f"must answer {name}"):
-            relation: Any = self._connection.sql(what if isinstance(what, str) else f"FROM {what.quoted}")
-            if relation is None:
-                raise SourceError(f"{self._where} must answer {name}", "no rows", "Ask by a SELECT.")
+            query = what if isinstance(what, str) else f"SELECT * FROM {what.quoted}"
+            kinds = [statement.type.name for statement in self._connection.extract_statements(query)]
+            if kinds != ["SELECT"]:  # others change settings, write files, or fetch extensions
+                raise SourceError(f"{self._where} must answer {name}", "another statement", "Ask by one SELECT.")
+            relation: Any = self._connection.sql(query)
             names = _select(relation.columns, wanted, name)
             types = dict(zip(relation.columns, map(str, relation.types), strict=True))
             asked = relation.project(", ".join(_asked(n, types[n]) for n in names))
@@ -107,6 +111,17 @@ class DuckDB:
                 raise exists(table) from None
             got = _FAULTS.get(type(error).__name__, "a failure while rows were moved")
             raise SourceError(f"{self._where} {must}", got) from None
+
+
+def _check_file(path: Path, where: str) -> None:
+    """Other files it opens as well: as a database in memory, or with an extension from the internet."""
+    try:
+        with path.open("rb") as file:
+            found = file.read(12)[8:] == b"DUCK"
+    except OSError as error:
+        raise SourceError(f"{where} must be a readable file", error.strerror) from None
+    if not found:
+        raise SourceError(f"{where} must be a DuckDB file", "another kind of file")
 
 
 def _asked(name: str, kind: str) -> str:

@@ -97,6 +97,8 @@ class PostgreSQL:
         query = what if isinstance(what, str) else f"SELECT * FROM {what.quoted}"
         with self._plainly(f"must answer {name}"), self._connection.cursor() as cursor:
             schema = cursor.adbc_execute_schema(query)
+            if not len(schema):
+                raise SourceError(f"{self._where} must answer {name}", "no rows", "Ask by a SELECT.")
             names = _select(schema.names, wanted, name)
             cursor.adbc_statement.set_options(**{"adbc.postgresql.batch_size_hint_bytes": str(_BATCH_BYTES)})
             cursor.execute(self._statement(what, query, schema, names))
@@ -115,7 +117,7 @@ class PostgreSQL:
             return query
         columns = ", ".join(f"{quoted(n)}::text AS {quoted(n)}" if n in cast else quoted(n) for n in names)
         if isinstance(what, str):
-            return f"SELECT {columns} FROM (\n{query}\n) AS asked"
+            return f"SELECT {columns} FROM (\n{query}) AS asked"
         self._execute("SET LOCAL max_parallel_workers_per_gather = 0")  # else in the order workers finish
         return f"SELECT {columns} FROM {what.quoted}"
 

@@ -68,14 +68,12 @@ class SQLite:
         name = name_of(what)
         with self._plainly(f"must answer {name}"):
             query = what if isinstance(what, str) else f"SELECT * FROM {what.quoted}"
-            head = self._connection.execute(f"SELECT * FROM (\n{query}\n) LIMIT 0")
-            present = [column[0] for column in head.description]
+            self._connection.execute(f"SELECT * FROM (\n{query}) LIMIT 0")  # in brackets only a SELECT can stand
+            cursor = self._connection.execute(query)
+            present = [column[0] for column in cursor.description]
             names = _select(present, wanted, name)
-            if not isinstance(what, str):
-                query, present = f"SELECT {', '.join(map(quoted, names))} FROM {what.quoted}", names
             schema = self._schema(query, names)
             places = [present.index(n) for n in names]
-            cursor = self._connection.execute(query)
             while found := cursor.fetchmany(min(rows, _MOST_ROWS)):
                 columns = list(zip(*found, strict=True))
                 yield pa.record_batch(
@@ -86,7 +84,7 @@ class SQLite:
 
     def _schema(self, query: str, names: Sequence[str]) -> pa.Schema:
         kinds = ", ".join(f"typeof({quoted(n)})" for n in names)
-        found = self._connection.execute(f"SELECT DISTINCT {kinds} FROM (\n{query}\n)").fetchall()
+        found = self._connection.execute(f"SELECT DISTINCT {kinds} FROM (\n{query})").fetchall()
         columns = zip(*found, strict=True) if found else ([] for _ in names)
         return pa.schema([pa.field(n, _type(n, set(held))) for n, held in zip(names, columns, strict=True)])
 
