@@ -213,7 +213,8 @@ def test_lists_are_no_single_values(base: Place) -> None:
 def test_reading_changes_nothing(base: Place) -> None:
     base.run(*ROWS)
     for query in ("DELETE FROM people", "DELETE FROM people RETURNING age", "DROP TABLE people", "COMMIT",
-                  "CREATE TABLE other (a integer)", "SELECT 1; DROP TABLE people", "COPY people TO 'people.csv'", ""):  # fmt: skip
+                  "CREATE TABLE other (a integer)", "SELECT 1; DROP TABLE people",
+                  "COPY people TO 'people.csv'", ""):  # fmt: skip
         with pytest.raises(SourceError, match=r"The database of .source. must answer the query, got"):
             read(base.url, query=query)
     assert base.tables() == ["people"] and base.rows("SELECT count(*) FROM people") == [(25,)]
