@@ -14,14 +14,14 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from pramana.engines import LocalEngine, Progress
+from pramana.engines import LocalEngine, Progress, commitment_to, digest_of_columns
 from pramana.errors import BundleError, CheckError, MatrixError
 from pramana.mechanisms import Exchange, digest_of, mechanism_from_json
 from pramana.randomness import Codes, Key
 from pramana.release.certificate import Certificate
 from pramana.release.invariant_law import Law, alike, law_for, rounded_up, summaries_of
 from pramana.release.invariant_setting import InvariantSetting, read_setting
-from pramana.release.method import Published, commitment_to, digest_of_columns
+from pramana.release.method import Published
 from pramana.release.resolve import dropped, published, resolve
 from pramana.schema import Attribute, Recipe
 from pramana.sources import Table, decode, encode, numbers, raw_column

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 
-from pramana.engines import LocalEngine, Progress, no_progress
+from pramana.engines import LocalEngine, Progress, commitment_to, digest_of_columns, no_progress
 from pramana.errors import BundleError, LedgerError, PramanaError, RecipeError, RefusedError
 from pramana.ledger import Dataset, Ledger, Release, Request, whoami
 from pramana.mechanisms import AtLevel, LevelDesign, RecordedLevels
@@ -23,7 +23,7 @@ from pramana.release.bundle import Bundle
 from pramana.release.certificate import Certificate, read_signing_key
 from pramana.release.folder import check_new
 from pramana.release.levels import LevelMethod, LevelPlan, attributes_of, circumstances_of, design_of, is_keyed
-from pramana.release.method import Published, commitment_to, digest_of_columns
+from pramana.release.method import Published
 from pramana.release.publish import write_bundle
 from pramana.release.resolve import dropped
 from pramana.release.version_store import VersionStore

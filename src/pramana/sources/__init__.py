@@ -1,23 +1,34 @@
 """CSV, Parquet, databases and data frames to small unsigned integer codes, and back."""
 
 from pramana.sources.arrays import flags_of, numbers, texts, values_of
-from pramana.sources.codes import decode, domain_from_data, encode, has_missing
+from pramana.sources.batches import expected_records, size_in_memory
+from pramana.sources.codes import Encoder, decode, domain_from_data, encode, has_missing
 from pramana.sources.database import Database, TableName, open_database
 from pramana.sources.database_types import storable, stored
 from pramana.sources.table import SUFFIXES, Source, Table, is_bytes
-from pramana.sources.write import FILE_NAMES, digest_of_written, raw_column, read_published, write_table
+from pramana.sources.write import (
+    FILE_NAMES,
+    TableWriter,
+    digest_of_written,
+    raw_column,
+    read_published,
+    write_table,
+)
 
 __all__ = [
     "FILE_NAMES",
     "SUFFIXES",
     "Database",
+    "Encoder",
     "Source",
     "Table",
     "TableName",
+    "TableWriter",
     "decode",
     "digest_of_written",
     "domain_from_data",
     "encode",
+    "expected_records",
     "flags_of",
     "has_missing",
     "is_bytes",
@@ -25,6 +36,7 @@ __all__ = [
     "open_database",
     "raw_column",
     "read_published",
+    "size_in_memory",
     "storable",
     "stored",
     "texts",

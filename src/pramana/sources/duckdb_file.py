@@ -13,7 +13,7 @@ from pramana.errors import MissingExtraError, SourceError
 from pramana.sources.database import TableName, exists, name_of, quoted
 from pramana.sources.database_types import Fallible
 from pramana.sources.sqlite import file_of
-from pramana.sources.table import _select, check_type
+from pramana.sources.table import check_type, select
 
 # Extensions would be fetched from the internet when a query needs one.
 _SETTINGS = {"autoinstall_known_extensions": "false", "autoload_known_extensions": "false"}
@@ -71,7 +71,7 @@ class DuckDB:
             if kinds != ["SELECT"]:  # others change settings, write files, or fetch extensions
                 raise SourceError(f"{self._where} must answer {name}", "another statement", "Ask by one SELECT.")
             relation: Any = self._connection.sql(query)
-            names = _select(relation.columns, wanted, name)
+            names = select(relation.columns, wanted, name)
             types = dict(zip(relation.columns, map(str, relation.types), strict=True))
             asked = relation.project(", ".join(_asked(n, types[n]) for n in names))
             with asked.to_arrow_reader(rows) as reader:

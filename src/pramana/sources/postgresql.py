@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from pramana.errors import MissingExtraError, SourceError
 from pramana.sources.database import TableName, exists, name_of, quoted
 from pramana.sources.database_types import Fallible
-from pramana.sources.table import _select, check_type
+from pramana.sources.table import check_type, select
 
 _LONGEST_NAME = 63  # bytes; PostgreSQL would cut a longer name and say nothing
 _BATCH_BYTES = 1 << 22
@@ -99,7 +99,7 @@ class PostgreSQL:
             schema = cursor.adbc_execute_schema(query)
             if not len(schema):
                 raise SourceError(f"{self._where} must answer {name}", "no rows", "Ask by a SELECT.")
-            names = _select(schema.names, wanted, name)
+            names = select(schema.names, wanted, name)
             cursor.adbc_statement.set_options(**{"adbc.postgresql.batch_size_hint_bytes": str(_BATCH_BYTES)})
             cursor.execute(self._statement(what, query, schema, names))
             with cursor.fetch_record_batch() as reader:

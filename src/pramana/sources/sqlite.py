@@ -17,7 +17,7 @@ import pyarrow as pa
 from pramana.errors import SourceError
 from pramana.schema import label_of
 from pramana.sources.database import TableName, exists, name_of, quoted
-from pramana.sources.table import _select
+from pramana.sources.table import select
 
 _PATIENCE = 60  # seconds to wait for another writer
 _MOST_ROWS = 1 << 14  # of Python objects at a time
@@ -71,7 +71,7 @@ class SQLite:
             self._connection.execute(f"SELECT * FROM (\n{query}) LIMIT 0")  # in brackets only a SELECT can stand
             cursor = self._connection.execute(query)
             present = [column[0] for column in cursor.description]
-            names = _select(present, wanted, name)
+            names = select(present, wanted, name)
             schema = self._schema(query, names)
             places = [present.index(n) for n in names]
             while found := cursor.fetchmany(min(rows, _MOST_ROWS)):
