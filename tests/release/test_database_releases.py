@@ -69,6 +69,16 @@ def test_from_table_to_table(office: Place, desk: Path) -> None:
     assert (desk / "plain/data.parquet").read_bytes() == (desk / "out/data.parquet").read_bytes()
 
 
+def test_a_stream_within_a_bound_on_memory_gives_the_same_bytes(office: Place, desk: Path) -> None:
+    assert run(["release", "recipe.toml", "--out", "out"]) == 0
+    rows = stored(office)
+    office.run('DROP TABLE "the release"')
+    assert run(["release", "recipe.toml", "--out", "small", "--key", "out.key", "--memory", "1GiB"]) == 0
+    assert (desk / "small/data.parquet").read_bytes() == (desk / "out/data.parquet").read_bytes()
+    assert (desk / "small/certificate.json").read_bytes() == (desk / "out/certificate.json").read_bytes()
+    assert stored(office) == rows
+
+
 def test_a_query_and_csv(office: Place, desk: Path) -> None:
     source = FROM_TABLE.replace(
         'table = "people"', 'query = """select note, age, sex from people where age >= 50 order by age, name;"""'

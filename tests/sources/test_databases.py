@@ -11,6 +11,8 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from tests.servers import Place, Server
 
 from pramana.errors import MissingExtraError, SourceError
@@ -245,6 +247,58 @@ def test_a_stream_may_be_left_before_its_end(base: Place) -> None:
     stream.close()  # type: ignore[attr-defined]
     base.run("DROP TABLE people")
     assert base.tables() == []
+
+
+WORDS = [
+    "select",
+    "age",
+    "from",
+    "people",
+    "*",
+    "(",
+    ")",
+    ";",
+    "--",
+    "'",
+    '"',
+    ",",
+    "1",
+    "/",
+    "0",
+    "order",
+    "by",
+    "é",
+    "union",
+    "limit",
+    "pragma",
+    "attach",
+    "with",
+    "x",
+    "as",
+    "values",
+    "null",
+    "sex",
+    "cast",
+    "int",
+]
+
+
+def test_any_query_is_answered_or_refused(base: Place) -> None:
+    base.run(*ROWS)
+
+    @settings(max_examples=40)
+    @given(
+        start=st.sampled_from(["", "select", "select age from people", "select age as"]),
+        words=st.lists(st.sampled_from([*WORDS, "\0", "\n"]), max_size=6),
+    )
+    def check(start: str, words: list[str]) -> None:
+        try:
+            read(base.url, query=" ".join([start, *words]))
+        except SourceError as error:
+            assert "Person" not in str(error)
+
+    check()
+    assert base.tables() == ["people"] and base.rows("SELECT count(*) FROM people") == [(25,)]
 
 
 def test_a_missing_table_is_named(base: Place) -> None:

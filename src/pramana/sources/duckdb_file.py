@@ -106,7 +106,7 @@ class DuckDB:
 
         try:
             yield
-        except (duckdb.Error, OSError, pa.ArrowException) as error:
+        except (duckdb.Error, OSError, ValueError, pa.ArrowException) as error:
             if table is not None and "already exists" in str(error):
                 raise exists(table) from None
             got = _FAULTS.get(type(error).__name__, "a failure while rows were moved")

@@ -157,7 +157,7 @@ class PostgreSQL:
 
         try:
             yield
-        except (Error, OSError, pa.ArrowException) as error:
+        except (Error, OSError, ValueError, pa.ArrowException) as error:
             state = str(getattr(error, "sqlstate", None) or "")
             if table is not None and state in _TAKEN:
                 raise exists(table) from None

@@ -121,7 +121,7 @@ class SQLite:
         """Whatever the library says, in words that quote nothing of it."""
         try:
             yield
-        except (sqlite3.Error, sqlite3.Warning, pa.ArrowException, OverflowError) as error:
+        except (sqlite3.Error, sqlite3.Warning, pa.ArrowException, ValueError, OverflowError) as error:
             name = getattr(error, "sqlite_errorname", None) or ""
             got = next((words for start, words in _FAULTS.items() if name.startswith(start)), None)
             if got is None:
