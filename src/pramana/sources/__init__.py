@@ -2,7 +2,7 @@
 
 from pramana.sources.arrays import flags_of, numbers, texts, values_of
 from pramana.sources.batches import expected_records, size_in_memory
-from pramana.sources.codes import Encoder, decode, domain_from_data, encode, has_missing
+from pramana.sources.codes import Encoder, Numbering, decode, domain_from_data, encode, has_missing
 from pramana.sources.database import Database, TableName, open_database
 from pramana.sources.database_types import storable, stored
 from pramana.sources.table import SUFFIXES, Source, Table, is_bytes
@@ -20,6 +20,7 @@ __all__ = [
     "SUFFIXES",
     "Database",
     "Encoder",
+    "Numbering",
     "Source",
     "Table",
     "TableName",
