@@ -129,9 +129,9 @@ class PostgreSQL:
         with self._plainly(f"must take the table {table.name!r}", table):
             self._execute(f"CREATE TABLE {table.quoted} ({columns})")
         source = Fallible(schema, batches)
-        with source.first(), self._plainly(f"must take the table {table.name!r}"):  # noqa: SIM117
-            with self._connection.cursor() as cursor:
-                cursor.adbc_ingest(table.name, source.reader, mode="append", db_schema_name=table.schema)
+        plainly = self._plainly(f"must take the table {table.name!r}")
+        with source.first(), plainly, self._connection.cursor() as cursor:
+            cursor.adbc_ingest(table.name, source.reader, mode="append", db_schema_name=table.schema)
 
     def commit(self) -> None:
         with self._plainly("must commit the new table"):
