@@ -79,9 +79,10 @@ def whole_folder(
         check_new(out)  # someone may have made it meanwhile; rename would replace an empty folder
         last()
         partial.rename(out)
-        _flush_folder(out.parent)
-        _spare(partial).unlink(missing_ok=True)
-        made.clear()
+        made.clear()  # from here on it is there, and its key stays, whatever the disk says
+        with contextlib.suppress(OSError):
+            _flush_folder(out.parent)
+            _spare(partial).unlink(missing_ok=True)
     except OSError as error:
         if error.errno in _NO_ROOM:
             raise BundleError(f"{out.parent} must have room for the release", "a full disk") from None
