@@ -1,5 +1,6 @@
 """Generalisation: classes of rows, searches for the best of them, and the distributions in their cells."""
 
+from pramana.generalize.algorithms import ALGORITHMS as PRESENCE_ALGORITHMS
 from pramana.generalize.anonymity import (
     Risks,
     entropy_l_diversity,
@@ -70,7 +71,6 @@ from pramana.generalize.published import (
     list_column,
 )
 from pramana.generalize.reversal import Reversal, Seen, reversed_of
-from pramana.generalize.shaping import ALGORITHMS as PRESENCE_ALGORITHMS
 from pramana.generalize.shaping import People, Presence, reached_range
 
 __all__ = [

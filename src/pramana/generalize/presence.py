@@ -21,11 +21,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pramana.errors import RecipeError, SourceError, UnreachableError
+from pramana.generalize.algorithms import shaped
 from pramana.generalize.cells import Cells, hierarchy_cells, pdf_cells, set_cells
 from pramana.generalize.classes import Classes, Layout, Levels, grouped, with_counts_of
 from pramana.generalize.lattice import search
 from pramana.generalize.measures import separable
-from pramana.generalize.shaping import STEPS, Ints, People, Presence, Task, cost_by_class, reached_range, shaped
+from pramana.generalize.shaping import STEPS, Ints, People, Presence, Task, cost_by_class, reached_range
 from pramana.randomness import ONE, Codes, Key
 
 MODES = ("public", "noised", "quantised", "private")

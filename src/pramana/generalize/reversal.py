@@ -19,9 +19,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pramana.generalize.algorithms import shaped
 from pramana.generalize.cells import Cells
 from pramana.generalize.presence import Presented, Setting, target_cells
-from pramana.generalize.shaping import Floats, Ints, People, Presence, Task, shaped
+from pramana.generalize.shaping import Floats, Ints, People, Presence, Task
 
 # Ways to choose the present of a class, people with equal rows counted together; in all so many times that. Each
 # is published anew, which the best distributions make dear.
