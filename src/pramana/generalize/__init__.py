@@ -46,18 +46,19 @@ from pramana.generalize.lattice import Solution, search
 from pramana.generalize.measures import MEASURES, Measure, measure_of
 from pramana.generalize.partition import MODES, Partition, partition
 from pramana.generalize.presence import MEASURES as PRESENCE_MEASURES
-from pramana.generalize.presence import MODES as PRESENCE_MODES
-from pramana.generalize.presence import STARTS as PRESENCE_CELLS
 from pramana.generalize.presence import (
     Pair,
     PresentClasses,
     Presented,
     at_presence_levels,
+    compared,
     matched,
     presented,
     spalm,
 )
-from pramana.generalize.presence import Setting as PresenceSetting
+from pramana.generalize.presence_modes import MODES as PRESENCE_MODES
+from pramana.generalize.presence_modes import STARTS as PRESENCE_CELLS
+from pramana.generalize.presence_modes import Setting as PresenceSetting
 from pramana.generalize.published import (
     CLASS,
     COMPANION,
@@ -117,6 +118,7 @@ __all__ = [
     "cells_from_column",
     "common_levels",
     "companion",
+    "compared",
     "entropy_l_diversity",
     "expected_counts",
     "full_domain",

@@ -7,10 +7,10 @@ its people as distinct rows, how many are present, the uniform cells it starts f
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,7 @@ Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 STEPS = 10  # the paper's mxs
 _FINEST = 10**9  # denominators of delta: with 2^32 people the products still fit 64 bits
+_FEW = 256  # people of a class in which a tie is decided in rationals
 _ROOM = 1e-9  # relative; what floats are given when they are compared with the wanted range
 
 
@@ -68,6 +69,10 @@ class Presence:
         """Of existence probabilities in floats: rounded against ourselves, except where nothing was rounded."""
         low = least >= float(self.lowest) * (1 + _ROOM) or self.lowest == 0
         return low and (most <= float(self.highest) * (1 - _ROOM) or self.highest == 1)
+
+    def nearly(self, least: float, most: float) -> bool:
+        """Whether floats might be within the range but for their rounding."""
+        return least >= float(self.lowest) * (1 - _ROOM) and most <= float(self.highest) * (1 + _ROOM)
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,13 +145,38 @@ def walked(task: Task, exact: bool) -> Shaped:
         with np.errstate(divide="ignore"):
             logs = sum(np.log((1 - share) * u[part] + share * t[part]) for u, t in ends)
         held = holding(
-            np.asarray(logs), people.counts[part], people.first, left, task.present[left], task.wanted, exact
+            np.asarray(logs),
+            people.counts[part],
+            people.first,
+            left,
+            task.present[left],
+            task.wanted,
+            exact,
+            partial(_between, task, left, step),
         )
         reached[left[held]] = step
         left = left[~held]
         if not len(left):
             break
     return Shaped(_cells_at(task, reached), reached)
+
+
+def _between(task: Task, left: Ints, step: int, place: int) -> list[Fraction]:
+    """The likelihood of each distinct row of a class at a step, in rationals."""
+    c, share = int(left[place]), Fraction(step, task.steps)
+    here = slice(int(task.people.first[c]), int(task.people.first[c + 1]))
+    found = [Fraction(1)] * (here.stop - here.start)
+    for codes, uniform, target in zip(task.people.codes, task.uniform, task.target, strict=True):
+        u, t = exact_shares(uniform, c), exact_shares(target, c)
+        mixed = {v: (1 - share) * u.get(v, 0) + share * t.get(v, 0) for v in {*u, *t}}
+        found = [w * mixed.get(v, 0) for w, v in zip(found, codes[here].tolist(), strict=True)]
+    return found
+
+
+def exact_shares(cells: Cells, c: int) -> dict[int, Fraction]:
+    here = slice(int(cells.first[c]), int(cells.first[c + 1]))
+    total = int(cells.totals[c])
+    return {int(v): Fraction(int(w), total) for v, w in zip(cells.values[here], cells.weights[here], strict=True)}
 
 
 def _cells_at(task: Task, reached: Ints) -> tuple[Cells, ...]:
@@ -185,25 +215,43 @@ def part_of(first: Ints, chosen: Ints) -> Ints:
 
 
 def holding(
-    logs: Floats, counts: Ints, first: Ints, chosen: Ints, present: Ints, wanted: Presence, exact: bool
+    logs: Floats,
+    counts: Ints,
+    first: Ints,
+    chosen: Ints,
+    present: Ints,
+    wanted: Presence,
+    exact: bool,
+    rational: Callable[[int], list[Fraction]] | None = None,
 ) -> Flags:
     """Which of the chosen classes keep to the wanted range. `logs` and `counts` are the entries of these alone.
 
     Theorem 5 first; where that does not hold and the answer must be exact, the bounds from the mode; and only
-    where these do not decide either, the law itself.
+    where these do not decide either, the law itself. The range is closed: what floats cannot tell from its ends is
+    decided by the `rational` likelihoods of a small class's entries, and refused without them.
     """
     start = np.concatenate([[0], np.cumsum(np.diff(first)[chosen])])
     size = np.add.reduceat(counts, start[:-1])
     limit = np.array([log_ratio(int(n), int(p), wanted) for n, p in zip(size, present, strict=True)])
     least, most = np.minimum.reduceat(logs, start[:-1]), np.maximum.reduceat(logs, start[:-1])
     held = np.asarray((most - least <= limit - _ROOM) | (np.isposinf(limit)) | ((most == least) & (limit >= 0)))
+    near = np.abs(most - least - limit) <= 2 * _ROOM if rational else np.zeros(len(held), np.bool_)
+    for c in np.flatnonzero(near & ~held & (limit >= 0)):
+        star = presence.ratio_bound(int(size[c]), int(present[c]), wanted.lowest, wanted.highest)
+        w = rational(int(c)) if rational else []
+        held[c] = star is not None and max(w) <= star * min(w)
     if not exact or bool(held.all()):
         return held
     sure, refused = _decided(logs, counts.astype(np.float64), start, present, wanted, least, most)
     held |= sure & (limit >= 0)
     for c in np.flatnonzero(~held & ~refused & (limit >= 0)):
         here = slice(int(start[c]), int(start[c + 1]))
-        held[c] = wanted.holds(*exact_extremes(logs[here], counts[here], int(present[c])))
+        low, high = exact_extremes(logs[here], counts[here], int(present[c]))
+        held[c] = wanted.holds(low, high)
+        if not held[c] and rational is not None and size[c] <= _FEW and wanted.nearly(low, high):
+            each = np.repeat(np.array(rational(int(c)), object), counts[here]).tolist()
+            low_exact, high_exact = presence.exact_extremes(each, int(present[c]))
+            held[c] = wanted.lowest <= low_exact and high_exact <= wanted.highest
     return held
 
 

@@ -15,6 +15,11 @@ WITHSTANDS = {
     "quantised": "knows the public table and takes the distributions at their word",
     "private": "knows the public table and takes the distributions at their word",
 }
+# what the levels themselves may tell
+SEARCHED = "nothing is inferred from the choice of levels, which says that cheaper ones fail"
+GIVEN = (
+    "the levels were given without looking at who is present; that they hold is seen from the published classes"
+)
 
 
 @dataclass(frozen=True)
@@ -22,7 +27,8 @@ class Reached:
     """Numbers of this pair of tables, none of which is computed from private counts below the classes'.
 
     The costs are what the cells are expected to cost if the present people of a class were any of its people:
-    the true KL cost is a number about private rows and is not published.
+    the true KL cost is a number about private rows and is not published. Gains are shares of SPALM's cost with
+    uniform cells; those of other algorithms are told in mode public only.
     """
 
     lowest: float
@@ -31,6 +37,7 @@ class Reached:
     alone: int
     expected_cost: float
     expected_cost_uniform: float
+    expected_gains: Mapping[str, float]
     reversal: Mapping[str, Any]
 
     def to_json(self) -> dict[str, Any]:
@@ -40,6 +47,8 @@ class Reached:
     def from_json(cls, statement: Mapping[str, Any]) -> Reached:
         found = cls(**statement)
         _ = found.reversal["verdict"], found.reversal["reason"]
+        if not all(isinstance(gain, float | int) for gain in found.expected_gains.values()):
+            raise TypeError("gains must be numbers")
         return found
 
 
@@ -50,12 +59,13 @@ def presence_guarantees(
     attributes: int,
     raw: Sequence[str],
     seeded: bool,
+    given: bool,
 ) -> tuple[Guarantee, ...]:
     assumptions = [
         f"the intruder {WITHSTANDS[setting.mode]}",
         "beforehand every person of a class is as likely to be present as any other of it",
         "the quasi-identifying columns are all an intruder can know of a person",
-        "nothing is inferred from the choice of levels, which says that cheaper ones fail",
+        GIVEN if given else SEARCHED,
         "this is the only release about these people",
     ]
     if raw:
