@@ -30,8 +30,7 @@ from pramana.generalize.shaping import (
 from pramana.theory import presence, presence_rows
 
 ALGORITHMS = ("spalm", "wpalm", "ppalm", "optimal")
-_WIDEST = math.log(64)  # beyond R*, which only the bounds need
-_HALVINGS = 4
+_STEP, _STEPS_BEYOND, _HALVINGS = 0.25, 16, 4  # of ln R beyond ln R*, which only the bounds need
 _ROUNDING = 1e-6  # of ln R, for the rounding of shares to weights
 _FINE, _FINEST = float(1 << 20), float(1 << 40)  # the least weight of a cell, if the largest stays below that
 
@@ -47,41 +46,48 @@ def shaped(task: Task, algorithm: str) -> Shaped:
 
 
 def _best(task: Task, line: Shaped) -> Shaped:
-    """The cheapest that hold of WPALM's cells, the best at R*, and the best at ratios found by halving beyond it.
+    """The cheapest that hold of WPALM's cells, the best at R*, and the best at some ratios beyond it.
 
-    Cells at a wider ratio cost no more, so R* itself is tried only where nothing wider holds. Beyond R* what holds
-    need not do so at every smaller ratio: all that is tried is checked, and nothing assumed.
+    ln R beyond ln R* goes in steps, halved: cells at a wider ratio cost no more, so R* itself is tried only where
+    nothing wider holds. What holds at one ratio need not at a smaller: all that is tried is checked.
     """
     best, cost = line, cost_by_class(task.target, line.cells)
     short = np.flatnonzero(line.reached < task.steps)
-    low, high = np.zeros(len(task)), np.full(len(task), _WIDEST)
+    star = _log_ratios(task, short)
+    below = np.floor(star / _STEP)  # in steps from 0 and not from R*: more room never means worse cells
+    low, high = below.copy(), below + _STEPS_BEYOND
     for turn in range(_HALVINGS + 1):
         last = turn == _HALVINGS
-        asked = short[low[short] == 0] if last else short
+        asked = np.flatnonzero(low == below) if last else np.arange(len(short))
         if not len(asked):
             break
-        beyond = np.zeros(len(asked)) if last else (low[asked] + high[asked]) / 2
-        tried, held = _tried(task, asked, beyond)
-        low[asked], high[asked] = np.where(held, beyond, low[asked]), np.where(held, high[asked], beyond)
-        mine = cost_by_class([t.select(asked) for t in task.target], tried)
-        good = np.flatnonzero(held & (mine < cost[asked]))
+        middle = (low[asked] + high[asked]) // 2
+        tried, held = _tried(task, short[asked], star[asked] if last else middle * _STEP)
+        if not last:
+            low[asked], high[asked] = np.where(held, middle, low[asked]), np.where(held, high[asked], middle)
+        chosen = short[asked]
+        mine = cost_by_class([t.select(chosen) for t in task.target], tried)
+        good = np.flatnonzero(held & (mine < cost[chosen]))
         if len(good):
-            best = _replaced(best, tried, asked[good], good)
-            cost[asked[good]] = mine[good]
+            best = _replaced(best, tried, chosen[good], good)
+            cost[chosen[good]] = mine[good]
     return best
 
 
-def _tried(task: Task, asked: Ints, beyond: Floats) -> tuple[tuple[Cells, ...], NDArray[np.bool_]]:
-    """The best cells of some classes at ratios beyond R*, and which of them hold."""
+def _log_ratios(task: Task, classes: Ints) -> Floats:
+    pairs = zip(task.people.sizes[classes].tolist(), task.present[classes].tolist(), strict=True)
+    return np.array([log_ratio(n, p, task.wanted) for n, p in pairs])
+
+
+def _tried(task: Task, asked: Ints, widths: Floats) -> tuple[tuple[Cells, ...], NDArray[np.bool_]]:
+    """The best cells of some classes at these ln R, and which of them hold."""
     part = part_of(task.people.first, asked)
     first = start_of(task.people.first, asked)
     people = People(first, task.people.counts[part], tuple(c[part] for c in task.people.codes))
-    present = task.present[asked]
-    star = [log_ratio(int(n), int(p), task.wanted) for n, p in zip(people.sizes, present, strict=True)]
-    tried = _cells_within(task, people, asked, np.array(star) + beyond - _ROUNDING)
+    tried = _cells_within(task, people, asked, widths - _ROUNDING)
     logs = people.logs(tried)
     everyone = np.arange(len(asked))
-    return tried, holding(logs, people.counts, first, everyone, present, task.wanted, exact=True)
+    return tried, holding(logs, people.counts, first, everyone, task.present[asked], task.wanted, exact=True)
 
 
 def _replaced(best: Shaped, tried: Sequence[Cells], classes: Ints, places: Ints) -> Shaped:
