@@ -144,10 +144,7 @@ def picture(rows: Sequence[dict[str, Any]], deltas: Sequence[tuple[str, str]]) -
     settings = [f"{low}\n{high}" for low, high in deltas]
     panels = []
     for what in ("KL cost", "association rule error", "class rule error", "seconds"):
-        series = [
-            Series(name, settings, [r[what] for r in rows if r["method"] == name], kind="bars") for name in METHODS
-        ]
-        panels.append(Panel(series, what, "dmin above dmax", log_y=what == "seconds"))
-    return Picture(
-        panels, "Distributions under delta-presence (paper 4, Figure 4)", columns=2, width=10.0, height=3.2
-    )
+        series = [Series(name, settings, [r[what] for r in rows if r["method"] == name]) for name in METHODS]
+        timed = what == "seconds"
+        panels.append(Panel(series, what, "dmin above dmax", log_y=timed, from_zero=not timed))
+    return Picture(panels, "Distributions under delta-presence (paper 4, Figure 4)", columns=2, width=10.0)
