@@ -31,7 +31,8 @@ def best_for_rows(counts: Sequence[Floats], rows: Sequence[Integers], log_ratio:
     if not log_ratio > 1e-7:
         return None
     problem = _Problem(counts, rows, log_ratio)
-    found = _solved(problem)
+    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):  # a step that leaves the floats is refused
+        found = _solved(problem)
     return None if found is None else np.split(problem.shares(found), problem.edges[1:-1])
 
 
