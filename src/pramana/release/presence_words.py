@@ -17,9 +17,7 @@ WITHSTANDS = {
 }
 # what the levels themselves may tell
 SEARCHED = "nothing is inferred from the choice of levels, which says that cheaper ones fail"
-GIVEN = (
-    "the levels were given without looking at who is present; that they hold is seen from the published classes"
-)
+GIVEN = "the levels were given without looking at who is present"
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,6 @@ on its conditions of Karush, Kuhn and Tucker (a primal-dual interior point metho
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import combinations, pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,26 +39,24 @@ class _Problem:
     """minimise sum_a n_a ln sum_v e^(g_a v) - c g over 0 <= s_k <= width, s_k the sum of row k's g.
 
     Scaling an attribute's e^g changes nothing but the position of all s, so the position is fixed: all but the
-    first attribute have g = 0 at their last value.
+    first attribute have g = 0 at their last value. Everything is divided by the number of records.
     """
 
     def __init__(self, counts: Sequence[Floats], rows: Sequence[Integers], width: float) -> None:
         sizes = np.array([len(c) for c in counts])
-        self.edges = np.concatenate([[0], np.cumsum(sizes)])
-        self.attribute = np.repeat(np.arange(len(counts)), sizes)
-        self.total = float(sum(c.sum() for c in counts))
-        self.counts = np.concatenate(counts) / self.total
-        self.mass = np.array([c.sum() for c in counts])[self.attribute] / self.total
-        self.places = [np.asarray(r, np.int64) + start for r, start in zip(rows, self.edges[:-1], strict=True)]
+        total = float(sum(c.sum() for c in counts))
         self.width = width
-        self.free = np.ones(int(self.edges[-1]), np.bool_)
+        self.edges = np.concatenate([[0], np.cumsum(sizes)])
+        self.size = int(self.edges[-1])
+        attribute = np.repeat(np.arange(len(sizes)), sizes)
+        self.attribute = attribute
+        self.same = attribute[:, None] == attribute
+        self.counts = np.concatenate(counts) / total
+        self.mass = np.array([c.sum() for c in counts])[attribute] / total
+        self.places = np.stack([np.asarray(r) + start for r, start in zip(rows, self.edges[:-1], strict=True)])
+        self.free = np.ones(self.size, np.bool_)
         self.free[self.edges[2:] - 1] = False
-        spans = [slice(int(low), int(high)) for low, high in pairwise(self.edges)]
-        # rows by the pair of their values, for every two attributes
-        self.pairs = [
-            (spans[i], spans[j], np.asarray(rows[i] * sizes[j] + rows[j], np.int64))
-            for i, j in combinations(range(len(sizes)), 2)
-        ]
+        self.inner = np.ix_(self.free, self.free)
 
     def shares(self, g: Floats) -> Floats:
         top = np.maximum.reduceat(g, self.edges[:-1])[self.attribute]
@@ -67,74 +64,82 @@ class _Problem:
         return np.asarray(e / np.add.reduceat(e, self.edges[:-1])[self.attribute])
 
     def sums(self, g: Floats) -> Floats:
-        found: Floats = g[self.places[0]]
-        for place in self.places[1:]:
-            found += g[place]
-        return found
+        return np.asarray(g[self.places].sum(axis=0))
 
     def back(self, weights: Floats) -> Floats:
         """For every value the weights of its rows."""
-        parts = [np.bincount(place, weights, len(self.free)) for place in self.places]
-        return np.asarray(np.sum(parts, axis=0))
+        many = np.broadcast_to(weights, self.places.shape).ravel()
+        return np.asarray(np.bincount(self.places.ravel(), many, self.size), np.float64)
 
-    def gradient(self, g: Floats) -> Floats:
-        return np.asarray(self.mass * self.shares(g) - self.counts)
-
-    def curvature(self, g: Floats, weights: Floats) -> Floats:
+    def curvature(self, shares: Floats, weights: Floats) -> Floats:
         """The second derivatives, with those of the bounds on rows weighted as given."""
-        p = self.shares(g)
-        same = self.attribute[:, None] == self.attribute
-        found = np.where(same, -(self.mass * p)[:, None] * p, 0.0)
-        for here, there, key in self.pairs:
-            shape = (here.stop - here.start, there.stop - there.start)
-            block = np.bincount(key, weights, shape[0] * shape[1]).reshape(shape)
-            found[here, there], found[there, here] = block, block.T
-        found[np.diag_indices_from(found)] += self.mass * p + self.back(weights)
+        many = np.broadcast_to(weights, self.places.shape).ravel()
+        found = np.empty((self.size, self.size))
+        for mine, low, high in zip(self.places, self.edges[:-1], self.edges[1:], strict=True):
+            key = (mine - low) * self.size + self.places  # every value of a row beside this attribute's
+            found[low:high] = np.bincount(key.ravel(), many, (high - low) * self.size).reshape(-1, self.size)
+        spread = self.mass * shares
+        found -= np.where(self.same, spread[:, None] * shares, 0.0)
+        found[np.diag_indices(self.size)] += spread
         return found
 
 
+class _State:
+    """g with its multipliers, and how far they are from the conditions: all that is known of one place."""
+
+    def __init__(self, problem: _Problem, g: Floats, low: Floats, high: Floats) -> None:
+        self.g, self.low, self.high = g, low, high
+        self.shares = problem.shares(g)
+        self.s = problem.sums(g)
+        self.room = problem.width - self.s
+        self.gradient = problem.mass * self.shares - problem.counts
+        self.residual = (self.gradient - problem.back(low - high))[problem.free]
+        self.gap = float(low @ self.s + high @ self.room)
+
+    @property
+    def error(self) -> float:
+        return max(self.gap, float(np.abs(self.residual).max(initial=0.0)))
+
+    def distance(self, aim: float) -> float:
+        """From the conditions with multiplier times slack = aim for every bound."""
+        below, above = self.low * self.s - aim, self.high * self.room - aim
+        return float(np.sqrt(self.residual @ self.residual + below @ below + above @ above))
+
+
 def _solved(problem: _Problem) -> Floats | None:
-    g = np.zeros(len(problem.free))
+    g = np.zeros(problem.size)
     g[: problem.edges[1]] = problem.width / 2  # everyone in the middle of the range
-    rows = len(problem.places[0])
-    low = np.full(rows, 1.0 / rows)
-    high = np.full(rows, 1.0 / rows)
+    rows = problem.places.shape[1]
+    state = _State(problem, g, np.full(rows, 1.0 / rows), np.full(rows, 1.0 / rows))
     for _ in range(_MOST_STEPS):
-        s = problem.sums(g)
-        gap = float(low @ s + high @ (problem.width - s))
-        residual = (problem.gradient(g) - problem.back(low - high))[problem.free]
-        error = max(gap, float(np.abs(residual).max()))
-        if error < _ENOUGH:
-            return g
-        step = _step(problem, g, s, low, high, aim=gap / (2 * rows * _AHEAD))
-        if step is None:  # no step is better: floats end here, or something is wrong
-            return g if error < _NEAR else None
-        g, low, high = step
+        if state.error < _ENOUGH:
+            return state.g
+        after = _step(problem, state, aim=state.gap / (2 * rows * _AHEAD))
+        if after is None:  # no step is better: floats end here, or something is wrong
+            return state.g if state.error < _NEAR else None
+        state = after
     return None
 
 
-def _step(
-    problem: _Problem, g: Floats, s: Floats, low: Floats, high: Floats, aim: float
-) -> tuple[Floats, Floats, Floats] | None:
+def _step(problem: _Problem, at: _State, aim: float) -> _State | None:
     """One Newton step towards multiplier times slack = aim for every bound, shortened to stay inside."""
-    room = problem.width - s
-    free = problem.free
-    matrix = problem.curvature(g, low / s + high / room)[np.ix_(free, free)]
-    wanted = -(problem.gradient(g) + problem.back(aim / room - aim / s))[free]
+    pull_low, pull_high = at.low / at.s, at.high / at.room
+    matrix = problem.curvature(at.shares, pull_low + pull_high)[problem.inner]
+    wanted = -(at.gradient + problem.back(aim / at.room - aim / at.s))[problem.free]
+    d = np.zeros(problem.size)
     try:
-        move = np.linalg.solve(matrix, wanted)
+        d[problem.free] = np.linalg.solve(matrix, wanted)
     except np.linalg.LinAlgError:
         return None
-    d = np.zeros(len(g))
-    d[free] = move
     ds = problem.sums(d)
-    d_low = -low + aim / s - low / s * ds
-    d_high = -high + aim / room + high / room * ds
-    length = min(1.0, *(0.99 * _reach(x, dx) for x, dx in ((low, d_low), (high, d_high), (s, ds), (room, -ds))))
-    before = _error(problem, g, low, high, aim)
+    d_low = -at.low + aim / at.s - pull_low * ds
+    d_high = -at.high + aim / at.room + pull_high * ds
+    pairs = ((at.low, d_low), (at.high, d_high), (at.s, ds), (at.room, -ds))
+    length = min(1.0, *(0.99 * _reach(x, dx) for x, dx in pairs))
+    before = at.distance(aim)
     for _ in range(40):
-        after = g + length * d, low + length * d_low, high + length * d_high
-        if _error(problem, *after, aim) <= (1 - 0.01 * length) * before:
+        after = _State(problem, at.g + length * d, at.low + length * d_low, at.high + length * d_high)
+        if after.distance(aim) <= (1 - 0.01 * length) * before:
             return after
         length /= 2
     return None
@@ -144,11 +149,3 @@ def _reach(x: Floats, dx: Floats) -> float:
     """How far x may go along dx before an entry is 0."""
     down = dx < 0
     return float(np.min(-x[down] / dx[down], initial=np.inf))
-
-
-def _error(problem: _Problem, g: Floats, low: Floats, high: Floats, aim: float) -> float:
-    s = problem.sums(g)
-    dual = (problem.gradient(g) - problem.back(low - high))[problem.free]
-    return float(
-        np.sqrt(dual @ dual + np.sum((low * s - aim) ** 2) + np.sum((high * (problem.width - s) - aim) ** 2))
-    )
