@@ -2,7 +2,9 @@
 
 from pramana.generalize.algorithms import ALGORITHMS as PRESENCE_ALGORITHMS
 from pramana.generalize.anonymity import (
+    Combinations,
     Risks,
+    SensitiveCounts,
     entropy_l_diversity,
     k_anonymity,
     l_diversity,
@@ -89,6 +91,7 @@ __all__ = [
     "Cells",
     "Classes",
     "Close",
+    "Combinations",
     "Condition",
     "DistinctDiverse",
     "EntropyDiverse",
@@ -109,6 +112,7 @@ __all__ = [
     "Reversal",
     "Risks",
     "Seen",
+    "SensitiveCounts",
     "Solution",
     "at_levels",
     "at_presence_levels",

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from pramana.engines import LocalEngine, Progress
+from pramana.engines import LocalEngine, Progress, commitment_to, digest_of_columns
 from pramana.errors import BundleError, RecipeError, UnreachableError
 from pramana.generalize import (
     CLASS,
@@ -39,7 +39,7 @@ from pramana.release.certificate import Certificate
 from pramana.release.generalized_columns import Quasi, Sensitive, quasi_of, sensitive_of
 from pramana.release.generalized_measured import Measured, content_by_class, examined, measured
 from pramana.release.generalized_setting import Setting, read_setting
-from pramana.release.method import Published, commitment_to, digest_of_columns
+from pramana.release.method import Published
 from pramana.release.resolve import dropped, published
 from pramana.schema import Attribute, Recipe, Role
 from pramana.sources import Source, Table, encode, numbers, raw_column, write_table

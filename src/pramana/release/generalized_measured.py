@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pramana.engines import digest_of_columns
 from pramana.errors import PramanaError
 from pramana.generalize import (
     CLASS,
@@ -229,8 +230,6 @@ def examined(
     bundle: Bundle, quasi: Sequence[Quasi], sensitive: Sequence[Sensitive], stated: Measured
 ) -> list[tuple[str, bool, str]]:
     """k and l counted again from the published file, and its content compared with the certificate."""
-    from pramana.release.method import digest_of_columns
-
     try:
         names = [q.name for q in quasi]
         table = bundle.arrow(text=names)

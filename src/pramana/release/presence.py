@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from pramana.engines import LocalEngine, Progress
+from pramana.engines import LocalEngine, Progress, commitment_to, digest_of_columns
 from pramana.errors import BundleError, RecipeError, SourceError
 from pramana.generalize import (
     CLASS,
@@ -43,7 +43,7 @@ from pramana.release.bundle import Bundle
 from pramana.release.certificate import Certificate
 from pramana.release.generalized_columns import Quasi, quasi_of
 from pramana.release.generalized_measured import content_by_class
-from pramana.release.method import Published, commitment_to, digest_of_columns
+from pramana.release.method import Published
 from pramana.release.presence_check import examined_presence
 from pramana.release.presence_setting import read_levels, read_presence, setting_from_json, setting_to_json
 from pramana.release.presence_words import Reached, presence_guarantees, presence_warnings

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from pramana.engines import digest_of_columns
 from pramana.errors import PramanaError
 from pramana.generalize import CLASS, cell_codes
 from pramana.release.bundle import Bundle
 from pramana.release.generalized_columns import Quasi
 from pramana.release.generalized_measured import content_of, joined_column
-from pramana.release.method import digest_of_columns
 from pramana.release.presence_words import Reached
 
 

@@ -1,0 +1,159 @@
+"""Digests of tables that are fed in blocks of any size, and come out the same in every engine and file format.
+
+What is published is digested column by column in published order. The source is digested under the key in leaves
+of a fixed number of rows, so that parts of a table can be digested where they lie and put together afterwards.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pramana.randomness import Key
+from pramana.sources import is_bytes, texts
+
+Column = Any  # codes of a randomised attribute, or the Arrow column of one that passes unchanged
+Columns = Mapping[str, Column]
+LEAF = 1 << 14  # rows of a leaf
+
+
+def as_bytes(column: Column) -> tuple[Any, ...]:
+    """Codes as they are; of other values the lengths and the characters, a missing one as the empty text.
+
+    That is all that CSV can tell, so the digest of a column is the same in every format, and it sees nothing of
+    chunks, padding or what lies under a null.
+    """
+    if isinstance(column, np.ndarray):
+        return (np.ascontiguousarray(column, column.dtype.newbyteorder("<")).view(np.uint8),)
+    kind = pa.large_binary() if is_bytes(column.type) else pa.large_string()
+    cast = column.cast(kind)
+    whole = pa.concat_arrays(cast.chunks) if isinstance(cast, pa.ChunkedArray) else cast
+    text = pc.fill_null(whole, texts([""]).cast(kind)[0])
+    _, offsets, characters = text.buffers()
+    places = np.frombuffer(offsets, np.int64)[text.offset : text.offset + len(text) + 1]
+    lengths = np.diff(places).astype("<i8").view(np.uint8)
+    return lengths, b"" if characters is None else memoryview(characters)[places[0] : places[-1]]
+
+
+class ContentDigest:
+    """SHA-256 of a table's contents, whatever file format they are in."""
+
+    def __init__(self) -> None:
+        self.parts: dict[str, tuple[Any, ...]] = {}
+
+    def update(self, columns: Columns) -> None:
+        for name, column in columns.items():
+            found = as_bytes(column)
+            if name not in self.parts:
+                self.parts[name] = tuple(hashlib.sha256() for _ in found)
+            for digest, part in zip(self.parts[name], found, strict=True):
+                digest.update(part)
+
+    def hexdigest(self) -> str:
+        total = hashlib.sha256()
+        for name, digests in self.parts.items():
+            total.update(_framed(name.encode()) + b"".join(digest.digest() for digest in digests))
+        return total.hexdigest()
+
+
+def digest_of_columns(columns: Columns) -> str:
+    digest = ContentDigest()
+    digest.update(columns)
+    return digest.hexdigest()
+
+
+# ---------------------------------------------------------------- the source
+
+
+def leaf_of(secret: bytes, columns: Columns) -> bytes:
+    """The keyed digest of at most LEAF consecutive rows."""
+    digest = hmac.new(secret, b"rows", "sha256")
+    for name, column in columns.items():
+        digest.update(_framed(name.encode()))
+        for part in as_bytes(column):
+            digest.update(len(part).to_bytes(8, "little"))
+            digest.update(part)
+    return digest.digest()
+
+
+def root_of(secret: bytes, records: int, leaves: Iterable[bytes]) -> str:
+    """The keyed digest of a table from those of its leaves, in the order of the rows."""
+    digest = hmac.new(secret, b"table" + records.to_bytes(8, "little"), "sha256")
+    for leaf in leaves:
+        digest.update(leaf)
+    return digest.hexdigest()
+
+
+def commitment_secret(key: Key) -> bytes:
+    return key.derive("source commitment")
+
+
+def commitment_to(columns: Columns, key: Key, each: Callable[..., Iterable[bytes]] = map) -> str:
+    """A keyed digest of the source: the holder can later show what was released, no one else can test a guess.
+
+    `each` maps over the leaves; a pool's map does so on several threads.
+    """
+    secret = commitment_secret(key)
+    records = len(next(iter(columns.values()))) if columns else 0
+    return root_of(secret, records, each(lambda part: leaf_of(secret, part), parts_of(columns, records, LEAF)))
+
+
+class Commitment:
+    """The same, fed block by block; `update` may be called with any number of rows."""
+
+    def __init__(self, key: Key) -> None:
+        self.secret = commitment_secret(key)
+        self.records = 0
+        self.leaves: list[bytes] = []
+        self.rest: list[dict[str, Column]] = []  # rows of the leaf that is not full yet
+        self.waiting = 0
+
+    def update(self, columns: Columns, each: Callable[..., Iterable[bytes]] = map) -> None:
+        rows = len(next(iter(columns.values())))
+        self.records += rows
+        start = min(LEAF - self.waiting, rows) if self.waiting else 0
+        if start:
+            self._wait(parts_of(columns, start, start), start)
+        whole = start + (rows - start) // LEAF * LEAF
+        middle = parts_of({n: c[start:whole] for n, c in columns.items()}, whole - start, LEAF)
+        self.leaves += each(lambda part: leaf_of(self.secret, part), middle)
+        if whole < rows:
+            self._wait(iter([{n: c[whole:] for n, c in columns.items()}]), rows - whole)
+
+    def _wait(self, parts: Iterator[dict[str, Column]], rows: int) -> None:
+        self.rest += parts
+        self.waiting += rows
+        if self.waiting == LEAF:
+            self._close()
+
+    def _close(self) -> None:
+        joined = {name: _joined([part[name] for part in self.rest]) for name in self.rest[0]}
+        self.leaves.append(leaf_of(self.secret, joined))
+        self.rest, self.waiting = [], 0
+
+    def hexdigest(self) -> str:
+        if self.waiting:
+            self._close()
+        return root_of(self.secret, self.records, self.leaves)
+
+
+def parts_of(columns: Columns, rows: int, size: int) -> Iterator[dict[str, Column]]:
+    """Consecutive slices of at most `size` of the first `rows` rows."""
+    for start in range(0, rows, size):
+        yield {name: column[start : min(start + size, rows)] for name, column in columns.items()}
+
+
+def _joined(parts: list[Column]) -> Column:
+    if isinstance(parts[0], np.ndarray):
+        return np.concatenate(parts)
+    return pa.chunked_array([c for p in parts for c in (p.chunks if isinstance(p, pa.ChunkedArray) else [p])])
+
+
+def _framed(name: bytes) -> bytes:
+    return len(name).to_bytes(8, "little") + name
