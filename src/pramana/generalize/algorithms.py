@@ -31,8 +31,9 @@ from pramana.theory import presence, presence_rows
 
 ALGORITHMS = ("spalm", "wpalm", "ppalm", "optimal")
 _STEP, _STEPS_BEYOND, _HALVINGS = 0.25, 16, 4  # of ln R beyond ln R*, which only the bounds need
-_ROUNDING = 1e-6  # of ln R, for the rounding of shares to weights
-_FINE, _FINEST = float(1 << 20), float(1 << 40)  # the least weight of a cell, if the largest stays below that
+# The least weight of a cell, if the largest stays below 2^40. Not finer: solvers on other machines differ in their
+# last digits, and the same weights must come out.
+_FINE, _FINEST = float(1 << 14), float(1 << 40)
 
 
 def shaped(task: Task, algorithm: str) -> Shaped:
@@ -84,7 +85,8 @@ def _tried(task: Task, asked: Ints, widths: Floats) -> tuple[tuple[Cells, ...], 
     part = part_of(task.people.first, asked)
     first = start_of(task.people.first, asked)
     people = People(first, task.people.counts[part], tuple(c[part] for c in task.people.codes))
-    tried = _cells_within(task, people, asked, widths - _ROUNDING)
+    rounding = len(people.codes) / _FINE  # half a weight at each end of every attribute
+    tried = _cells_within(task, people, asked, widths - rounding)
     logs = people.logs(tried)
     everyone = np.arange(len(asked))
     return tried, holding(logs, people.counts, first, everyone, task.present[asked], task.wanted, exact=True)
@@ -135,7 +137,7 @@ def _best_shares(counts: Sequence[Floats], places: Sequence[Ints], width: float)
 
 
 def _weights(shares: Floats) -> Floats:
-    """Integers in these proportions, the least fine enough that rounding moves no ratio by a millionth."""
+    """Integers in these proportions, the least no smaller than `_FINE` where that can be."""
     scale = min(_FINEST, _FINE / float(shares.min())) if shares.min() > 0 else _FINEST
     return np.maximum(np.round(shares * scale), 1.0)
 
