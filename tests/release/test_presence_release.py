@@ -205,6 +205,22 @@ def test_certificate_and_report_say_what_is_gained(tmp_path: Path) -> None:
     assert list(done.certificate.mechanism["reached"]["expected_gains"]) == ["wpalm"]
 
 
+def test_private_cells_may_exclude_a_value(tmp_path: Path) -> None:
+    """Nobody of 30 is present: private counts give it no weight, and an expected cost would be infinite."""
+    world(tmp_path)
+    people = ["20,F,1,0", "20,F,1,1", "20,F,0,0", "30,F,0,0", "40,M,1,0", "40,M,0,1"]
+    (tmp_path / "everyone.csv").write_text("\n".join(["age,sex,ill,stage", *people, ""]))
+    for extra in ('algorithm = "wpalm"', 'algorithm = "spalm"\ncells = "pdf"'):
+        out = tmp_path / extra[13:16]
+        lines = f'delta = [0.0, 0.99]\nmode = "private"\nlevels = {{ age = 2, sex = 1 }}\n{extra}'
+        done = release(recipe(tmp_path, lines), out)
+        certificate = json.loads((out / "certificate.json").read_text())
+        assert certificate["mechanism"]["reached"]["expected_cost"] is None
+        assert done.guarantees[0]["value"]["lowest"] == 0.0
+        assert verify(out, source=tmp_path / "everyone.csv", key=done.key_file).valid
+        assert "unbounded loss" in (out / "report.html").read_text()
+
+
 def test_a_forged_range_is_found(tmp_path: Path) -> None:
     world(tmp_path)
     release(recipe(tmp_path, "delta = [0.1, 0.6]"), tmp_path / "out", seed=1)

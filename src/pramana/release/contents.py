@@ -219,7 +219,10 @@ def _presence(certificate: Certificate) -> list[Section]:
     how = "given in the recipe" if made["levels_given"] else "the best that hold"
     reversal = reached["reversal"]
     rows = [
-        {"algorithm": name, "KL cost saved": f"{100 * gain:.1f}%", "published": name == setting["algorithm"]}
+        {
+            "algorithm": name + (" (published)" if name == setting["algorithm"] else ""),
+            "KL cost saved": "unbounded loss" if gain is None else f"{100 * gain:.1f}%",
+        }
         for name, gain in reached["expected_gains"].items()
     ]
     return [
@@ -227,9 +230,9 @@ def _presence(certificate: Certificate) -> list[Section]:
             "Classes and distributions",
             [
                 Text(
-                    f"{reached['classes']:,} classes at levels {levels}, {how}. Algorithm {setting['algorithm']}, "
-                    f"cells {setting['start']}, mode {setting['mode']}. Reversal: "
-                    f"{reversal['verdict']}; {reversal['reason']}."
+                    f"Classes: {reached['classes']:,}, at levels {levels}, {how}. "
+                    f"Algorithm {setting['algorithm']}, cells {setting['start']}, mode {setting['mode']}. "
+                    f"Reversal: {reversal['verdict']}; {reversal['reason']}."
                 ),
                 Grid(rows),
                 Text(

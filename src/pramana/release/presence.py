@@ -169,17 +169,22 @@ def _reached(made: Presented) -> Reached:
     mine, uniform = made.expected_costs
     # what other algorithms would have gained comes from the same counts, and may be told only of public ones
     shown = compared(made) if made.setting.mode == "public" else {made.setting.algorithm: made}
-    gains = {name: one.expected_gain for name, one in shown.items()}
+    gains = {name: _finite(one.expected_gain) for name, one in shown.items()}
     return Reached(
         lowest=_outward(low, math.floor, float(wanted.lowest)),
         highest=_outward(high, math.ceil, float(wanted.highest)),
         classes=made.classes.classes,
         alone=made.classes.alone,
-        expected_cost=mine,
+        expected_cost=_finite(mine),
         expected_cost_uniform=uniform,
         expected_gains=gains,
         reversal=reversed_of(Seen.of(made)).to_json(),
     )
+
+
+def _finite(value: float) -> float | None:
+    """Private cells may exclude values that someone of the class has: their expected cost has no bound."""
+    return value if math.isfinite(value) else None
 
 
 def _outward(chance: float, rounded: Callable[[float], int], end: float) -> float:

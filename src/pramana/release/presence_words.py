@@ -26,16 +26,16 @@ class Reached:
 
     The costs are what the cells are expected to cost if the present people of a class were any of its people:
     the true KL cost is a number about private rows and is not published. Gains are shares of SPALM's cost with
-    uniform cells; those of other algorithms are told in mode public only.
+    uniform cells; those of other algorithms are told in mode public only. None where cells exclude a value.
     """
 
     lowest: float
     highest: float
     classes: int
     alone: int
-    expected_cost: float
+    expected_cost: float | None
     expected_cost_uniform: float
-    expected_gains: Mapping[str, float]
+    expected_gains: Mapping[str, float | None]
     reversal: Mapping[str, Any]
 
     def to_json(self) -> dict[str, Any]:
@@ -45,7 +45,7 @@ class Reached:
     def from_json(cls, statement: Mapping[str, Any]) -> Reached:
         found = cls(**statement)
         _ = found.reversal["verdict"], found.reversal["reason"]
-        if not all(isinstance(gain, float | int) for gain in found.expected_gains.values()):
+        if not all(gain is None or isinstance(gain, float | int) for gain in found.expected_gains.values()):
             raise TypeError("gains must be numbers")
         return found
 
