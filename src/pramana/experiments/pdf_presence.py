@@ -5,12 +5,13 @@ drawn from Adult by a seed, without replacement, in proportion to the prevalence
 among adults of the United States, 2017 to March 2020: National Center for Health Statistics, National Health
 Statistics Reports number 158 (14 June 2021, doi 10.15620/cdc:106273), Table 8, the columns for men and women.
 
-Every rate below was compared with the body of that table as the National Library of Medicine's Bookshelf has it
-(NBK606854); its footnotes were not at hand. It gives age by sex and race by sex, not all three, so the product of
-both over the sex's total is taken: the age-adjusted one, 16.3 and 13.4 (crude: 17.7 and 14.8). Its youngest group
-is 20 to 39, which stands for everyone below 40, and the rate of its men is starred. Hispanic origin, which Adult's
-races do not know, is not used; American Indians and others, which the table does not list, have the total's. Age
-groups go by their middle.
+Every rate below was compared with the body of that table in a stored copy of its page at the National Library of
+Medicine's Bookshelf (NBK606854), not with the printed report. The copy runs footnote marks into the numbers;
+they were told apart by the confidence intervals beside them, and the footnotes themselves were not at hand. The
+table gives age by sex and race by sex, not all three, so the product of both over the sex's total is taken: the
+age-adjusted one, 16.3 and 13.4 (crude: 17.7 and 14.8). Its youngest group is 20 to 39, which stands for everyone
+below 40, and the rate of its men is starred. Hispanic origin, which Adult's races do not know, is not used;
+American Indians and others, which the table does not list, have the total's. Age groups go by their middle.
 """
 
 from __future__ import annotations
