@@ -1,13 +1,16 @@
 """CSV, Parquet and data frames to small unsigned integer codes, and back."""
 
 from pramana.sources.arrays import flags_of, numbers, texts, values_of
-from pramana.sources.codes import decode, domain_from_data, encode, has_missing
+from pramana.sources.codes import Encoder, decode, domain_from_data, encode, has_missing
+from pramana.sources.pieces import Piece, pieces_of
 from pramana.sources.table import SUFFIXES, Source, Table, is_bytes
 from pramana.sources.write import FILE_NAMES, digest_of_written, raw_column, read_published, write_table
 
 __all__ = [
     "FILE_NAMES",
     "SUFFIXES",
+    "Encoder",
+    "Piece",
     "Source",
     "Table",
     "decode",
@@ -18,6 +21,7 @@ __all__ = [
     "has_missing",
     "is_bytes",
     "numbers",
+    "pieces_of",
     "raw_column",
     "read_published",
     "texts",

@@ -55,31 +55,47 @@ def _readable(name: str | None = None) -> Iterator[None]:
         raise SourceError(f"{column} must hold texts, numbers, dates or truth values", "others") from None
 
 
+class Encoder:
+    """Turns a column into the codes of its domain, chunk by chunk. Faults are counted; `finish` tells of them."""
+
+    def __init__(self, domain: Domain, name: str, show: bool = False) -> None:
+        self.domain, self.name, self.show = domain, name, show
+        self.outside, self.unexpected, self.seen = 0, 0, set[str]()
+
+    def encode(self, chunk: pa.Array, out: Codes | None = None) -> Codes:
+        """The codes of a chunk; anything at all where it has faults."""
+        out = np.empty(len(chunk), code_dtype(self.domain.size)) if out is None else out
+        with _readable(self.name):
+            faults = _encode_chunk(chunk, self.domain, out)
+        if faults is not None:
+            self.unexpected += int((faults == _MISSING).sum())
+            wrong = faults == _OUTSIDE
+            self.outside += int(wrong.sum())
+            if self.show:
+                self.seen |= {label_of(v) for v in pc.unique(_plain(chunk).filter(pa.array(wrong))).to_pylist()}
+        return out
+
+    def finish(self) -> None:
+        """Refuse a column with values outside its domain, or without values where it must have them."""
+        if self.outside:
+            _refuse_outside(self.name, self.outside, self.seen if self.show else None)
+        if self.unexpected:
+            raise SourceError(
+                f"The column {self.name!r} must have no missing values",
+                f"{self.unexpected} {'row' if self.unexpected == 1 else 'rows'} without one",
+                'Set missing = "category" to publish missing as a value of its own.',
+            )
+
+
 def encode(column: pa.ChunkedArray, domain: Domain, name: str, show: bool = False) -> Codes:
     """The codes of a column in domain order."""
+    encoder = Encoder(domain, name, show)
     out = np.empty(len(column), code_dtype(domain.size))
-    start, outside, unexpected, seen = 0, 0, 0, set[str]()
+    start = 0
     for chunk in column.chunks:
-        part = out[start : start + len(chunk)]
+        encoder.encode(chunk, out[start : start + len(chunk)])
         start += len(chunk)
-        with _readable(name):
-            faults = _encode_chunk(chunk, domain, part)
-        if faults is None:
-            continue
-        unexpected += int((faults == _MISSING).sum())
-        outside += int((faults == _OUTSIDE).sum())
-        if show:
-            seen |= {
-                label_of(v) for v in pc.unique(_plain(chunk).filter(pa.array(faults == _OUTSIDE))).to_pylist()
-            }
-    if outside:
-        _refuse_outside(name, outside, seen if show else None)
-    if unexpected:
-        raise SourceError(
-            f"The column {name!r} must have no missing values",
-            f"{unexpected} {'row' if unexpected == 1 else 'rows'} without one",
-            'Set missing = "category" to publish missing as a value of its own.',
-        )
+    encoder.finish()
     return out
 
 
