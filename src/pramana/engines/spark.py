@@ -92,7 +92,10 @@ class SparkTable:
         if self.total < 1:
             raise SourceError("A table must have at least one record", "none")
 
-    def _job(self, step: Step) -> Job:
+    def seal(self) -> Seal:
+        return _seal()
+
+    def job(self, step: Step) -> Job:
         return Job(self.spark, Work(step, self.pieces, self.firsts, self.before), self.frame)
 
     @property
@@ -105,7 +108,7 @@ class SparkTable:
     def survey(self, listed: Iterable[str] = (), columns: Sequence[str] | None = None) -> Summary:
         """Count the rows, list the values of some columns, and see which columns have missing ones."""
         step = Survey(self.columns if columns is None else tuple(columns), _seal(), frozenset(listed))
-        found: dict[int, Surveyed] = self._job(step).reports()
+        found: dict[int, Surveyed] = self.job(step).reports()
         rows = [found[run].rows if run in found else 0 for run in range(max(found, default=-1) + 1)]
         if self.total is None:
             self._number(rows)
@@ -128,7 +131,7 @@ class SparkTable:
         """Read everything once: refuse what does not fit its domain, digest the source, count combinations."""
         records, secret = self.records, commitment_secret(key)
         step = Count(tuple(attributes), _seal(), secret, tuple(groups), show)
-        found: dict[int, Seen] = self._job(step).reports()
+        found: dict[int, Seen] = self.job(step).reports()
         refuse((seen.faults for seen in found.values()), attributes, show)
         self.raw_bytes = sum(seen.raw_bytes for seen in found.values())
         roots = _roots(found, secret, records, attributes)
@@ -151,7 +154,7 @@ class SparkTable:
         streams["coin", ""] = key.stream("coin", context)
         seal = _seal()
         draw = Draw(tuple(attributes), mechanism, streams, buckets, seal, secret)
-        job = self._job(draw)
+        job = self.job(draw)
         reports: dict[int, Seen] = {}
         checked, last = False, (0, -1)
         for place, number, content in job.ordered(Order(tuple(attributes), buckets, seal), buckets.count):

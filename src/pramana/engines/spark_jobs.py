@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import os
 import pickle
+import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 
+from pramana.engines.blocks import blocks_from
 from pramana.engines.spark_session import quiet
-from pramana.engines.steps import REPORT, Order, Seal, Sent, Step, performed
+from pramana.engines.steps import REPORT, Order, Seal, Sent, Step, performed, unquoted
 from pramana.errors import EngineError, PramanaError
 from pramana.sources import Piece
 
@@ -36,18 +38,17 @@ class Work:
     firsts: tuple[int, ...]
     before: Callable[[], None] | None
 
-    def done(self, batches: Batches) -> Iterator[Sent]:
+    def runs(self, batches: Batches) -> Iterator[tuple[int, int, Iterable[pa.Table]]]:
+        """The runs of this task: their numbers, the numbers of their first rows, and their rows."""
         if self.before is not None:
             self.before()
         if self.pieces is None:
             run = _partition()
-            tables = (pa.Table.from_batches([batch]) for batch in batches)
-            yield from performed(self.step, run, self.first(run), tables)
+            yield run, self.first(run), (pa.Table.from_batches([batch]) for batch in batches)
             return
         for batch in batches:
             for run in batch.column(0).to_pylist():
-                tables = self.pieces[run].read(self.step.columns)
-                yield from performed(self.step, run, self.first(run), tables)
+                yield run, self.first(run), self.pieces[run].read(self.step.columns)
 
     def first(self, run: int) -> int:
         return self.firsts[run] if run < len(self.firsts) else 0  # unknown to the first survey, which counts
@@ -90,6 +91,15 @@ class Job:
             for row in found.toLocalIterator(prefetchPartitions=True):
                 yield row.place, row.number, bytes(row.content)
 
+    def grouped(self, schema: pa.Schema, words: list[str]) -> pa.Table:
+        """Batches of combinations and their numbers, equal ones added up by Spark."""
+        kinds = ", ".join(f"{name} long" for name in schema.names)
+        with _failing():
+            mapped = self._frame().mapInArrow(_sent(self.spark, _Grouping(self.work)), kinds)
+            return (
+                mapped.groupBy(*words).agg({"number": "sum"}).withColumnRenamed("sum(number)", "number").toArrow()
+            )
+
     def _mapped(self, labels: tuple[int, ...] | None) -> Any:
         function = _sent(self.spark, _Working(self.work, labels))
         with quiet():
@@ -114,8 +124,8 @@ class _failing:  # noqa: N801 - read like a statement
         self.quiet.__exit__(None, None, None)
         if error is None or isinstance(error, PramanaError) or not type(error).__module__.startswith("py"):
             return
-        told = [line for line in str(error).splitlines() if "RuntimeError: " in line]
-        reason = told[-1].partition("RuntimeError: ")[2].strip() if told else type(error).__name__
+        told = re.findall(r"^(?:RuntimeError|pramana\.errors\.\w+): (.*)$", str(error), re.MULTILINE)
+        reason = told[-1].strip() if told else type(error).__name__
         raise EngineError("A Spark job must finish", f"a task that failed ({reason})") from None
 
 
@@ -128,8 +138,19 @@ class _Working:
     labels: tuple[int, ...] | None
 
     def __call__(self, batches: Batches) -> Iterator[Sent]:
-        for place, number, content in self.work.done(batches):
-            yield (place if self.labels is None else self.labels[place]), number, content
+        for run, first, tables in self.work.runs(batches):
+            for place, number, content in performed(self.work.step, run, first, tables):
+                yield (place if self.labels is None else self.labels[place]), number, content
+
+
+@dataclass(frozen=True)
+class _Grouping:
+    work: Work
+
+    def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
+        for _, first, tables in self.work.runs(batches):
+            with unquoted():
+                yield from self.work.step.work(blocks_from(tables, first))
 
 
 @dataclass(frozen=True)
@@ -151,7 +172,7 @@ class _Ordering:
                 yield from self.order.ordered(place, sorted(contents))
 
 
-def _sent(spark: Any, work: Callable[[Batches], Iterator[Sent]]) -> Callable[[Batches], Iterator[pa.RecordBatch]]:
+def _sent(spark: Any, work: Callable[[Batches], Iterator[Any]]) -> Callable[[Batches], Iterator[pa.RecordBatch]]:
     """The function that Spark is given. It names nothing but itself in plans and logs."""
     plain = pickle.dumps(work)
     return _inline(plain) if len(plain) <= _INLINE else _sealed(spark, plain)
@@ -174,8 +195,12 @@ def _sealed(spark: Any, plain: bytes) -> Callable[[Batches], Iterator[pa.RecordB
     return task
 
 
-def _batches(sent: Iterator[Sent]) -> Iterator[pa.RecordBatch]:
-    for place, number, content in sent:
+def _batches(found: Iterator[Any]) -> Iterator[pa.RecordBatch]:
+    for item in found:
+        if isinstance(item, pa.RecordBatch):
+            yield item
+            continue
+        place, number, content = item
         yield pa.RecordBatch.from_pydict({"place": [place], "number": [number], "content": [content]}, _FIELDS)
 
 

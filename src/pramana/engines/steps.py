@@ -7,6 +7,7 @@ write to temporary files must not tell which row of the source a published recor
 
 from __future__ import annotations
 
+import contextlib
 import pickle
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -59,26 +60,32 @@ class Step(Protocol):
     @property
     def seal(self) -> Seal: ...
 
-    def work(self, rows: Rows) -> Iterator[tuple[int, int, bytes] | Any]:
-        """Sealed contents, and as the last one the report, any object."""
+    def work(self, rows: Rows) -> Iterator[Any]:
+        """Sealed contents, as tuples, and last the report, any object."""
 
 
 def performed(step: Step, run: int, first: int, tables: Iterable[pa.Table]) -> Iterator[Sent]:
     """Do a step on one run. Faults of the source become its report: what fails as a task is written to logs."""
     try:
-        for found in step.work(blocks_from(tables, first)):
-            if isinstance(found, tuple):
-                yield found
-            else:
-                yield _report(step, run, found)
+        with unquoted():
+            for found in step.work(blocks_from(tables, first)):
+                yield found if isinstance(found, tuple) else _report(step, run, found)
     except PramanaError as error:
         yield _report(step, run, error)
+
+
+@contextlib.contextmanager
+def unquoted() -> Iterator[None]:
+    """The message of a reader or a kernel may quote values: neither logs nor the driver get to see it."""
+    try:
+        yield
+    except PramanaError:
+        raise
     except Exception as error:
         trace, places = error.__traceback__, []
         while trace is not None:
             places.append(f"{trace.tb_frame.f_code.co_name}:{trace.tb_lineno}")
             trace = trace.tb_next
-        # the message of a reader or a kernel may quote values: neither logs nor the driver get to see it
         raise RuntimeError(f"{type(error).__name__} at {' > '.join(places[-3:])}") from None
 
 
@@ -245,7 +252,7 @@ class Draw:
     def columns(self) -> tuple[str, ...]:
         return tuple(a.name for a in self.attributes)
 
-    def work(self, rows: Rows) -> Iterator[tuple[int, int, bytes] | Any]:
+    def work(self, rows: Rows) -> Iterator[Any]:
         encoding, seen = Encoding(self.attributes), _Seeing(self.secret)
         for first, table in rows:
             block = encoding.block(first, table)
