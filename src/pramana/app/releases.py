@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from pramana.app.screen import ProgressLine, json_option, show
+from pramana.app.screen import ProgressLine, bytes_of, json_option, show
 from pramana.errors import RecipeError
 
 
@@ -21,11 +21,12 @@ from pramana.errors import RecipeError
 @click.option("--source", default=None, help="Read this file instead of the recipe's.")
 @click.option("--engine", type=click.Choice(["local"]), default="local", show_default=True)
 @click.option("--threads", type=click.IntRange(0, 1024), default=0, help="0: as many as there are cores.")
+@click.option("--memory", default=None, help="Stream the table through within so much memory, e.g. 2GiB.")
 @click.option("--show-values", is_flag=True, help="Show values outside their domain on this screen.")
 @json_option
 def release_command(
     recipe: str, out: str, key: str | None, seed: int | None, sign: str | None, source: str | None, engine: str,
-    threads: int, show_values: bool, as_json: bool,
+    threads: int, memory: str | None, show_values: bool, as_json: bool,
 ) -> None:  # fmt: skip
     """Publish the table of RECIPE (a TOML file) as a bundle: data, certificate and report."""
     from pramana import Recipe, release
@@ -36,8 +37,9 @@ def release_command(
         read = read.with_source(source)
     progress = ProgressLine()
     done = release(
-        read, out, key=key, seed=seed, sign=sign, threads=threads, progress=progress, show_values=show_values
-    )
+        read, out, key=key, seed=seed, sign=sign, threads=threads, memory=bytes_of(memory), progress=progress,
+        show_values=show_values,
+    )  # fmt: skip
     progress.close()
     certificate = done.certificate
     content = {

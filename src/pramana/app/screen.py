@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 import time
 from collections.abc import Callable
 from typing import Any
 
 import click
+
+from pramana.errors import RecipeError
 
 _QUIET = 2.0
 
@@ -23,20 +26,36 @@ def show(as_json: bool, content: dict[str, Any], words: str) -> None:
     click.echo(json.dumps(content, allow_nan=False) if as_json else plain)
 
 
+def bytes_of(text: str | None) -> int | None:
+    """A number of bytes, with or without a unit."""
+    if text is None:
+        return None
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMGT]?)(i?)B?", text.strip(), re.IGNORECASE)
+    if match is None:
+        raise RecipeError("A size must be a number of bytes", repr(text), "Write 2147483648, 2GB or 2GiB.")
+    base = 1024 if match[3] else 1000
+    return int(float(match[1]) * base ** " KMGT".index(match[2].upper() or " "))
+
+
 class ProgressLine:
     """A line on standard error that appears after two seconds and is overwritten as work goes on."""
 
     def __init__(self) -> None:
         self.start = self.last = time.monotonic()
         self.shown = False
+        self.stage, self.begun = "", self.start
 
     def __call__(self, stage: str, done: int, of: int) -> None:
         now = time.monotonic()
+        if stage != self.stage:
+            self.stage, self.begun = stage, now
         if now - self.start < _QUIET or (self.shown and now - self.last < 0.2):
             return
         self.last, self.shown = now, True
         share = f" {done / of:4.0%}" if of > 1 else ""
-        text = f"{stage}{share} ({now - self.start:.0f} s)"
+        rate = f", {done / (now - self.begun):,.0f} rows/s" if done > 1 and now > self.begun else ""
+        left = f", {(now - self.begun) * (of - done) / done:.0f} s left" if rate and of > done else ""
+        text = f"{stage}{share} ({now - self.start:.0f} s{rate}{left})"
         click.echo(f"\r{text:<60}" if sys.stderr.isatty() else text, err=True, nl=not sys.stderr.isatty())
 
     def close(self) -> None:

@@ -11,10 +11,21 @@ from pramana.randomness.samplers import (
     retain,
     retain_joint,
 )
-from pramana.randomness.shuffle import MOST_ROWS, counted, gather, gathered, shuffled_order, tag_stream
+from pramana.randomness.shuffle import (
+    MOST_BUCKET_BITS,
+    MOST_ROWS,
+    bucket_order,
+    bucketed,
+    counted,
+    gather,
+    gathered,
+    shuffled_order,
+    tag_stream,
+)
 
 __all__ = [
     "KEY_BYTES",
+    "MOST_BUCKET_BITS",
     "MOST_ROWS",
     "ONE",
     "Codes",
@@ -22,6 +33,8 @@ __all__ = [
     "Stream",
     "alias_table",
     "brief_table",
+    "bucket_order",
+    "bucketed",
     "code_dtype",
     "counted",
     "draw_from_table",

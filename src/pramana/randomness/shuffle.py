@@ -17,9 +17,21 @@ from pramana.randomness import _order
 from pramana.randomness._order import gather
 from pramana.randomness.key import Key, Stream
 
-__all__ = ["MOST_ROWS", "counted", "gather", "gathered", "shuffled_order", "tag_stream"]
+__all__ = [
+    "MOST_BUCKET_BITS",
+    "MOST_ROWS",
+    "bucket_order",
+    "bucketed",
+    "counted",
+    "gather",
+    "gathered",
+    "shuffled_order",
+    "tag_stream",
+]
 
 MOST_ROWS = 2**32 - 1
+MOST_BUCKET_BITS = 20
+_ROW = np.uint64(2**32 - 1)  # the part of an entry that holds a row's number
 _CHUNK = 1 << 14  # rows whose tags are made at a time: they stay in the near cache
 R = TypeVar("R")
 
@@ -65,6 +77,33 @@ def shuffled_order(key: Key, context: str, rows: int, threads: int = 1) -> NDArr
     return order
 
 
+def bucketed(stream: Stream, first: int, rows: int, bits: int) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+    """Rows first .. first+rows-1 by the uppermost `bits` of their tags: entries, and where each bucket starts.
+
+    An entry holds the 32 bits of the tag that follow and, in its lower half, the row's number less `first`.
+    """
+    counts = np.zeros(1 << bits, np.uint64)
+    for _, tags in _tags(stream, first, first + rows):
+        _order.count_tags(tags, counts)
+    starts = np.zeros((1 << bits) + 1, np.uint64)
+    np.cumsum(counts, out=starts[1:])
+    entries, places = np.empty(rows, np.uint64), starts[:-1].copy()
+    for start, tags in _tags(stream, first, first + rows):
+        _order.place_tags(tags, start - first, places, entries)
+    return entries, starts
+
+
+def bucket_order(stream: Stream, entries: NDArray[np.uint64], rows: NDArray[np.uint64]) -> NDArray[np.uint32]:
+    """The published order of one bucket from its entries, in any order; `rows` are their rows' numbers."""
+    count = len(entries)
+    places = (entries & ~_ROW) | np.arange(count, dtype=np.uint64)
+    order = np.empty(count, np.uint32)
+    rest = min(MOST_BUCKET_BITS, max(0, (count // 8).bit_length()))
+    ties = _order.sort_buckets(places, np.array([0, count], np.uint64), 0, 1, rest, order)
+    _settle(order, ties, stream, rows)
+    return order
+
+
 def _on_threads(work: Callable[[int], R], threads: int) -> list[R]:
     if threads == 1:
         return [work(0)]
@@ -78,16 +117,22 @@ def _tags(stream: Stream, first: int, stop: int) -> Iterable[tuple[int, NDArray[
         yield start, stream.fill(2 * start, memory[: 2 * (min(start + _CHUNK, stop) - start)])
 
 
-def _settle(order: NDArray[np.uint32], ties: list[int], stream: Stream) -> None:
-    """Order the rows whose tags are alike in their upper bits by the whole tag; `ties` equal the place before."""
+def _settle(
+    order: NDArray[np.uint32], ties: list[int], stream: Stream, rows: NDArray[np.uint64] | None = None
+) -> None:
+    """Order the rows whose tags are alike in their upper bits by the whole tag; `ties` equal the place before.
+
+    `rows` are the rows' numbers where `order` holds places among them.
+    """
     at = 0
     while at < len(ties):
         first, last = ties[at] - 1, ties[at]
         at += 1
         while at < len(ties) and ties[at] == last + 1:
             last, at = ties[at], at + 1
-        rows = order[first : last + 1].tolist()
-        order[first : last + 1] = sorted(rows, key=lambda row: tuple(stream.blocks(row, 1)[0].tolist()))
+        places = order[first : last + 1].tolist()
+        tags = {p: tuple(stream.blocks(p if rows is None else int(rows[p]), 1)[0].tolist()) for p in places}
+        order[first : last + 1] = sorted(places, key=lambda place: tags[place])
 
 
 def gathered(values: NDArray[np.unsignedinteger], order: NDArray[np.uint32]) -> NDArray[np.unsignedinteger]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from pramana.calibrate import Wanted
-from pramana.engines import LocalEngine, Progress
+from pramana.engines import BatchEngine, LocalEngine, Progress, Spool
 from pramana.errors import BundleError, InputError, MatrixError, RecipeError, UnreachableError
 from pramana.mechanisms import (
     DEFAULT_DELTA,
@@ -24,6 +24,7 @@ from pramana.randomness import Codes, Key
 from pramana.release.certificate import Certificate
 from pramana.release.randomised import RandomisedPlan, conditions
 from pramana.release.resolve import dropped, published, resolve
+from pramana.release.streamed import Streamed, StreamedTable
 from pramana.schema import Attribute, AttributeRecipe, Recipe, Role
 from pramana.sources import Table
 from pramana.theory import GRID, Guarantee, Level
@@ -64,6 +65,11 @@ class LevelPlan(RandomisedPlan):
             )
         return self.source.version(self.version.level, codes)
 
+    def stream(self, rows: Spool, key: Key, engine: BatchEngine, progress: Progress) -> Streamed:
+        if not self.keyed:
+            raise BundleError("A version drawn from a history must fit in memory", "a bound on memory")
+        return super().stream(rows, key, engine, progress)
+
 
 @dataclass(frozen=True)
 class LevelMethod:
@@ -71,6 +77,12 @@ class LevelMethod:
 
     def columns(self, recipe: Recipe) -> list[str]:
         return [a.name for a in published(recipe)]
+
+    def randomised(self, attribute: AttributeRecipe) -> bool:
+        return _perturbed(attribute)
+
+    def plan_streamed(self, recipe: Recipe, table: StreamedTable) -> LevelPlan:
+        return self.plan(recipe, table.seen)
 
     def plan(self, recipe: Recipe, table: Table) -> LevelPlan:
         if not is_keyed(recipe):

@@ -27,10 +27,10 @@ class Published:
     """What a plan made: the table in published order, and what the certificate says of source and content.
 
     `extra` are further files of the bundle, each written by its function; `marginals` are counts of the
-    published codes, for the report.
+    published codes, for the report. `table` is None where the file is written already.
     """
 
-    table: pa.Table
+    table: pa.Table | None
     content: str
     commitment: str
     marginals: Mapping[str, np.ndarray[Any, np.dtype[np.int64]]] = field(default_factory=dict)

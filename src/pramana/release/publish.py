@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import importlib
+import os
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,16 +14,17 @@ from typing import Any
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from pramana import __version__
-from pramana.engines import LocalEngine, Progress, no_progress
+from pramana.engines import LEAST_MEMORY, BatchEngine, LocalEngine, Progress, no_progress
 from pramana.errors import RecipeError
 from pramana.randomness import Key
 from pramana.release.certificate import Certificate, read_signing_key
 from pramana.release.contents import Materials, law_of_plan, page_of
 from pramana.release.folder import check_new, sweep, whole_folder
 from pramana.release.method import Method, Plan, Published
+from pramana.release.streamed import Streamed, Streaming, read_streamed
 from pramana.report import html_of, load_in_background
 from pramana.schema import Recipe
-from pramana.sources import FILE_NAMES, Source, write_table
+from pramana.sources import FILE_NAMES, Source, size_in_memory, write_table
 
 _CLASS_OF = {  # value of release.method -> module of this room and class in it
     "retention": ("randomised", "RetentionMethod"),
@@ -69,6 +72,7 @@ def release(
     seed: int | None = None,
     sign: str | Path | None = None,
     threads: int = 0,
+    memory: int | None = None,
     progress: Progress = no_progress,
     show_values: bool = False,
 ) -> Released:
@@ -76,7 +80,8 @@ def release(
 
     `data` is a data frame to use instead of the recipe's path. Without a `key` one is created and kept beside
     the bundle as OUT.key, readable by its owner alone: whoever has it can undo the release. `seed` makes a
-    reproducible release that is marked as not private.
+    reproducible release that is marked as not private. With `memory`, in bytes, the table streams through within
+    that bound; so it does without, where it looks larger than this machine's memory. The bytes are the same.
     """
     if not isinstance(recipe, Recipe):
         recipe = Recipe.read(recipe)
@@ -91,6 +96,15 @@ def release(
     progress("reading", 0, 1)
     if recipe.method in _WITH_CURVES:
         load_in_background()
+    bound = memory_bound(source, method, memory)
+    if bound is not None and isinstance(method, Streaming):
+        engine = BatchEngine(bound, threads, out.absolute().parent)
+        with contextlib.closing(read_streamed(recipe, method, source, engine, progress, show_values)) as rows:
+            plan = method.plan_streamed(recipe, rows)
+            rows.settle(plan.attributes)
+            streamed = plan.stream(rows.rows, secret, engine, progress)
+            certificate = write_bundle(out, recipe, source, plan, streamed, secret, signing, key_file)
+        return Released(out, certificate, key_file)
     table = source.read(method.columns(recipe))
     plan = method.plan(recipe, table)
     published = plan.run(table, secret, LocalEngine(threads), progress, show_values)
@@ -99,12 +113,25 @@ def release(
     return Released(out, certificate, key_file)
 
 
+def memory_bound(source: Source, method: Any, memory: int | None) -> int | None:
+    """The bytes within which a table streams through, or None where it is read into memory."""
+    streams = isinstance(method, Streaming)
+    if memory is not None:
+        if not streams:
+            raise RecipeError("A release within a bound on memory must have a method that streams", "another")
+        return memory
+    own = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    if streams and size_in_memory(source) > own // 2:
+        return max(LEAST_MEMORY, own // 4)
+    return None
+
+
 def write_bundle(
     out: Path,
     recipe: Recipe,
     source: Source,
     plan: Plan,
-    published: Published,
+    published: Published | Streamed,
     key: Key,
     signing: Ed25519PrivateKey | None,
     key_file: Path | None = None,
@@ -137,16 +164,19 @@ def _key_for(out: Path, key: Key | str | Path | None, seed: int | None) -> tuple
 
 
 def _write(
-    folder: Path, recipe: Recipe, source: Source, plan: Plan, published: Published, key: Key
+    folder: Path, recipe: Recipe, source: Source, plan: Plan, published: Published | Streamed, key: Key
 ) -> Certificate:
-    with ThreadPoolExecutor(
-        1
-    ) as pool:  # the file is written while the promises are derived and the report is drawn
-        writing = pool.submit(_write_data, folder, recipe.format, published)
+    with ThreadPoolExecutor(1) as pool:
+        if isinstance(published, Streamed):
+            published = published.written(folder / FILE_NAMES[recipe.format], recipe.format)
+            writing = None
+        else:  # the file is written while the promises are derived and the report is drawn
+            writing = pool.submit(_write_data, folder, recipe.format, published)
         certificate = _certificate(recipe, source, plan, published, key)
         page = page_of(Materials(certificate, law_of_plan(plan), published.marginals, recipe.tables))
         (folder / "report.html").write_text(html_of(page), "utf-8")
-        writing.result()
+        if writing is not None:
+            writing.result()
     files = {path.name: file_entry(path) for path in sorted(folder.iterdir())}
     return Certificate.from_json({**certificate.to_json(), "files": files})
 

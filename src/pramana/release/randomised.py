@@ -8,10 +8,8 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-import pyarrow as pa
-
 from pramana.calibrate import Wanted, calibrate
-from pramana.engines import LocalEngine, Progress, commitment_to, digest_of_columns
+from pramana.engines import BatchEngine, LocalEngine, Progress, Spool, commitment_to, digest_of_columns
 from pramana.errors import BundleError, MatrixError, RecipeError, UnreachableError
 from pramana.mechanisms import (
     DEFAULT_DELTA,
@@ -30,9 +28,10 @@ from pramana.randomness import Codes, Key, counted
 from pramana.release.certificate import Certificate
 from pramana.release.matrix_file import read_matrix
 from pramana.release.method import Published
-from pramana.release.resolve import dropped, published, resolve
-from pramana.schema import Attribute, Recipe
-from pramana.sources import Table, decode, encode, numbers, raw_column
+from pramana.release.resolve import dropped, is_randomised, published, resolve
+from pramana.release.streamed import Streamed, StreamedTable, as_table, stream_plan
+from pramana.schema import Attribute, AttributeRecipe, Recipe
+from pramana.sources import Table, encode, numbers, raw_column
 from pramana.theory import Guarantee, rounding
 
 
@@ -100,22 +99,13 @@ class RandomisedPlan:
                 places = numbers(order) if raw else None
                 raw = {name: raw_column(column, places) for name, column in raw.items()}
             content = pool.submit(digest_of_columns, {**drawn, **raw})
-            columns = [raw[a.name] if a.raw else decode(drawn[a.name], a.coded) for a in self.attributes]
+            table = as_table(self.attributes, {**drawn, **raw})
             marginals = {a.name: counted(drawn[a.name], a.coded.size) for a in coded}
-            return Published(
-                pa.table(columns, schema=_schema(self.attributes, columns)),
-                content.result(),
-                commitment,
-                marginals,
-            )
+            return Published(table, content.result(), commitment, marginals)
 
-
-def _schema(attributes: tuple[Attribute, ...], columns: list[Any]) -> pa.Schema:
-    """A column whose public domain has no missing value is written as one that has none, which is quicker."""
-    return pa.schema(
-        pa.field(a.name, column.type, nullable=a.raw or a.coded.missing_code is not None)
-        for a, column in zip(attributes, columns, strict=True)
-    )
+    def stream(self, rows: Spool, key: Key, engine: BatchEngine, progress: Progress) -> Streamed:
+        """The same bytes as `run`, of a table that need not fit in memory."""
+        return stream_plan(self, self.mechanism, self.context, rows, key, engine, progress)
 
 
 def _warnings(plan: RandomisedPlan, seeded: bool) -> list[str]:
@@ -157,6 +147,12 @@ class RetentionMethod:
 
     def columns(self, recipe: Recipe) -> list[str]:
         return [a.name for a in published(recipe)]
+
+    def randomised(self, attribute: AttributeRecipe) -> bool:
+        return is_randomised(attribute)
+
+    def plan_streamed(self, recipe: Recipe, table: StreamedTable) -> RandomisedPlan:
+        return self.plan(recipe, table.seen)
 
     def plan(self, recipe: Recipe, table: Table | None) -> RandomisedPlan:
         """`table` is None for an individual's record; then the recipe must plan the number of records."""

@@ -14,7 +14,7 @@ from pramana.release.bundle import Bundle
 from pramana.release.certificate import read_public_key
 from pramana.release.method import Plan
 from pramana.release.publish import file_entry, method_of
-from pramana.sources import FILE_NAMES, SUFFIXES, Source, digest_of_written
+from pramana.sources import FILE_NAMES, SUFFIXES, Source, digest_of_written, write_table
 
 
 @dataclass(frozen=True)
@@ -195,7 +195,10 @@ def _remade(
     checks.append(Check("source", same, "the table that was released" if same else "another table"))
     checks += [Check(*found) for found in published.checks]
     name = FILE_NAMES[certificate.output]
-    if digest_of_written(published.table, certificate.output) == certificate.files[name]["sha256"]:
+    if (
+        digest_of_written(lambda sink: write_table(published.table, sink, certificate.output))
+        == certificate.files[name]["sha256"]
+    ):
         checks.append(Check("made again", True, "byte for byte"))
     else:
         same = published.content == certificate.content

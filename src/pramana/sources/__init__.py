@@ -1,10 +1,18 @@
 """CSV, Parquet and data frames to small unsigned integer codes, and back."""
 
 from pramana.sources.arrays import flags_of, numbers, texts, values_of
+from pramana.sources.batches import expected_records, size_in_memory
 from pramana.sources.codes import Encoder, decode, domain_from_data, encode, has_missing
 from pramana.sources.pieces import Piece, pieces_of
 from pramana.sources.table import SUFFIXES, Source, Table, is_bytes
-from pramana.sources.write import FILE_NAMES, digest_of_written, raw_column, read_published, write_table
+from pramana.sources.write import (
+    FILE_NAMES,
+    TableWriter,
+    digest_of_written,
+    raw_column,
+    read_published,
+    write_table,
+)
 
 __all__ = [
     "FILE_NAMES",
@@ -13,10 +21,12 @@ __all__ = [
     "Piece",
     "Source",
     "Table",
+    "TableWriter",
     "decode",
     "digest_of_written",
     "domain_from_data",
     "encode",
+    "expected_records",
     "flags_of",
     "has_missing",
     "is_bytes",
@@ -24,6 +34,7 @@ __all__ = [
     "pieces_of",
     "raw_column",
     "read_published",
+    "size_in_memory",
     "texts",
     "values_of",
     "write_table",

@@ -6,11 +6,12 @@ row. No error of a reader is passed on as it is: their messages quote the rows t
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import io
 import re
 import stat
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -74,18 +75,32 @@ class Source:
             if self.format not in ("csv", "parquet"):
                 raise SourceError("The format of a source must be csv or parquet", repr(self.format))
             return self.format
+        if self.path.suffix.lower() not in SUFFIXES and self.path.is_dir():
+            return "parquet" if files_of(self.path, "parquet") else "csv"
         return SUFFIXES.get(self.path.suffix.lower(), "csv")
+
+    def batches(self, wanted: Sequence[str], rows: int) -> Iterator[pa.RecordBatch]:
+        """The wanted columns batch by batch, in order, with flat memory; `rows` is about how many at a time."""
+        from pramana.sources.batches import batches
+
+        with self._faults():
+            yield from batches(self, wanted, rows)
 
     def read(self, wanted: Sequence[str] | None = None) -> Table:
         """Read the wanted columns (all, if None); a missing one is an error that names a near miss."""
         _ = self.kind
         if self.path is None:
-            return _from_frame(self.frame, wanted)
-        try:
-            _check_kind(self.path, self.kind)
+            return from_frame(self.frame, wanted)
+        with self._faults():
+            check_kind(self.path, self.kind)
             if self.kind == "parquet":
                 return _read_parquet(self.path, wanted)
             return _read_csv(self, self.path, wanted)
+
+    @contextlib.contextmanager
+    def _faults(self) -> Iterator[None]:
+        try:
+            yield
         except OSError as error:
             if isinstance(error, pa.ArrowException) or error.strerror is None:
                 raise SourceError(
@@ -103,18 +118,30 @@ class Source:
         return found
 
 
-def _check_kind(path: Path, kind: str) -> None:
-    """A pipe or a device can be read once, or for ever: a table is read from a file (or a folder of Parquet)."""
+def check_kind(path: Path, kind: str) -> None:
+    """A pipe or a device can be read once, or for ever: a table is read from a file or a folder of files."""
     try:
         str(path).encode()  # Arrow takes names in UTF-8 only
         mode = path.stat().st_mode
     except (FileNotFoundError, ValueError):
         raise SourceError(f"The source {path} must exist", "no such file") from None
-    if not (stat.S_ISREG(mode) or (stat.S_ISDIR(mode) and kind == "parquet")):
-        raise SourceError(f"The source {path} must be a file", "a folder" if stat.S_ISDIR(mode) else "a device")
+    if stat.S_ISDIR(mode):
+        if not files_of(path, kind):
+            raise SourceError(f"The folder {path} must hold {kind} files", "none")
+    elif not stat.S_ISREG(mode):
+        raise SourceError(f"The source {path} must be a file", "a device")
 
 
-def _select(present: Sequence[str], wanted: Sequence[str] | None, where: str) -> list[str]:
+def files_of(path: Path, kind: str) -> list[Path]:
+    """The files of a source in the order of their names; of a folder those of its kind, hidden ones left out."""
+    if not path.is_dir():
+        return [path]
+    names = [suffix for suffix, of in SUFFIXES.items() if of == kind]
+    found = (p for p in path.rglob("*") if p.suffix.lower() in names and p.is_file())
+    return sorted(p for p in found if not any(part[0] in "._" for part in p.relative_to(path).parts))
+
+
+def select(present: Sequence[str], wanted: Sequence[str] | None, where: str) -> list[str]:
     """A file without a header has a record in its place: names that were not asked for stay unsaid."""
     place: dict[str, int] = {}
     for number, name in enumerate(present, 1):
@@ -132,44 +159,68 @@ def _select(present: Sequence[str], wanted: Sequence[str] | None, where: str) ->
 # ---------------------------------------------------------------- CSV
 
 
-def _read_csv(source: Source, path: Path, wanted: Sequence[str] | None) -> Table:
-    header, delimiter = _header(source, path)
-    names = _select(header, wanted, str(path))
-    try:
-        table = pacsv.read_csv(
-            path,
-            read_options=pacsv.ReadOptions(
+@dataclass(frozen=True)
+class CsvReading:
+    """How one CSV file is to be read: its header looked at, nothing of its rows."""
+
+    names: list[str]
+    options: dict[str, Any]
+
+    @classmethod
+    def of(cls, source: Source, path: Path, wanted: Sequence[str] | None) -> CsvReading:
+        header, delimiter = _header(source, path)
+        names = select(header, wanted, str(path))
+        options = {
+            "read_options": pacsv.ReadOptions(
                 column_names=header, skip_rows_after_names=1, encoding=source.encoding, block_size=1 << 22
             ),
-            parse_options=pacsv.ParseOptions(
-                delimiter=delimiter,
-                newlines_in_values=True,
-                ignore_empty_lines=len(header) > 1,
+            "parse_options": pacsv.ParseOptions(
+                delimiter=delimiter, newlines_in_values=True, ignore_empty_lines=len(header) > 1
             ),
-            convert_options=pacsv.ConvertOptions(
+            "convert_options": pacsv.ConvertOptions(
                 column_types=dict.fromkeys(names, _TEXT),
                 include_columns=names,
                 null_values=list(dict.fromkeys(("", *source.missing))),
                 strings_can_be_null=True,
                 quoted_strings_can_be_null=True,
             ),
-        )
-    except (pa.ArrowException, UnicodeError, LookupError) as error:
-        # Of the reader's message only two numbers are used; the row that it quotes is left where it is. (A handler
-        # of invalid rows could count them, but where a row is no text either it is not called, and the row lost.)
-        ragged = re.match(r"CSV parse error: (?:Row #\d+: )?Expected \d+ columns, got (\d+)", str(error))
-        if ragged is not None:
+        }
+        return cls(names, options)
+
+    @contextlib.contextmanager
+    def faults(self, source: Source, path: Path) -> Iterator[None]:
+        """Of the reader's message only two numbers are used; the row that it quotes is left where it is.
+
+        (A handler of invalid rows could count them, but where a row is no text either it is not called, and the
+        row lost.)
+        """
+        try:
+            yield
+        except (pa.ArrowException, UnicodeError, LookupError) as error:
+            ragged = re.match(r"CSV parse error: (?:Row #\d+: )?Expected \d+ columns, got (\d+)", str(error))
+            if ragged is not None:
+                fields = len(self.options["read_options"].column_names)
+                raise SourceError(
+                    f"Every row of {path} must have {fields} fields like its header",
+                    f"one of {ragged[1]}",
+                    "Check the delimiter and the quoting.",
+                ) from None
             raise SourceError(
-                f"Every row of {path} must have {len(header)} fields like its header",
-                f"one of {ragged[1]}",
-                "Check the delimiter and the quoting.",
+                f"The source {path} must be a CSV file in {source.encoding}",
+                "bytes that are not",
+                "Set encoding (for example latin-1) or delimiter in [source], and check the quoting.",
             ) from None
-        raise SourceError(
-            f"The source {path} must be a CSV file in {source.encoding}",
-            "bytes that are not",
-            "Set encoding (for example latin-1) or delimiter in [source], and check the quoting.",
-        ) from None
-    return Table({name: table.column(name) for name in names}, table.num_rows)
+
+
+def _read_csv(source: Source, path: Path, wanted: Sequence[str] | None) -> Table:
+    tables = []
+    for file in files_of(path, "csv"):
+        reading = CsvReading.of(source, file, wanted)
+        with reading.faults(source, file):
+            tables.append(pacsv.read_csv(file, **reading.options).select(reading.names))
+        wanted = reading.names  # every file of a folder must have the columns of the first
+    table = pa.concat_tables(tables) if len(tables) > 1 else tables[0]
+    return Table({name: table.column(name) for name in wanted or ()}, table.num_rows)
 
 
 def _header(source: Source, path: Path) -> tuple[list[str], str]:
@@ -210,21 +261,32 @@ def _header(source: Source, path: Path) -> tuple[list[str], str]:
 # ---------------------------------------------------------------- Parquet
 
 
-def _read_parquet(path: Path, wanted: Sequence[str] | None) -> Table:
+@contextlib.contextmanager
+def parquet_faults(path: Path) -> Iterator[None]:
     try:
-        schema = pq.read_schema(path) if path.is_file() else pq.ParquetDataset(path).schema
-        names = _select(schema.names, wanted, str(path))
-        text = [name for name in names if pa.types.is_string(schema.field(name).type)]
-        if path.is_file():  # the reader of single files; that of folders takes longer to load than to read
-            table = pq.ParquetFile(path, read_dictionary=text).read(names)
-        else:
-            table = pq.read_table(path, columns=names, read_dictionary=text)
+        yield
     except (pa.ArrowException, ValueError):
         raise SourceError(f"The source {path} must be a Parquet file", "something else or damaged data") from None
-    return _checked(table, names)
 
 
-def _from_frame(frame: Any, wanted: Sequence[str] | None) -> Table:
+def parquet_columns(path: Path, schema: pa.Schema, wanted: Sequence[str] | None) -> tuple[list[str], list[str]]:
+    """The columns to read, and those of them whose texts are read as a dictionary."""
+    names = select(schema.names, wanted, str(path))
+    return names, [name for name in names if pa.types.is_string(schema.field(name).type)]
+
+
+def _read_parquet(path: Path, wanted: Sequence[str] | None) -> Table:
+    with parquet_faults(path):
+        if path.is_file():  # the reader of single files; that of folders takes longer to load than to read
+            names, text = parquet_columns(path, pq.read_schema(path), wanted)
+            table = pq.ParquetFile(path, read_dictionary=text).read(names)
+        else:
+            names, text = parquet_columns(path, pq.ParquetDataset(path).schema, wanted)
+            table = pq.read_table(path, columns=names, read_dictionary=text)
+    return checked(table, names)
+
+
+def from_frame(frame: Any, wanted: Sequence[str] | None) -> Table:
     import narwhals as nw
 
     try:
@@ -238,8 +300,8 @@ def _from_frame(frame: Any, wanted: Sequence[str] | None) -> Table:
     try:
         if isinstance(native, nw.LazyFrame):
             native = native.collect()
-        names = _select(native.columns, wanted, "the data frame")
-        return _checked(native.select(names).to_arrow(), names)
+        names = select(native.columns, wanted, "the data frame")
+        return checked(native.select(names).to_arrow(), names)
     except SourceError:
         raise
     except Exception as error:  # whatever the frame's library raises may quote its rows
@@ -248,7 +310,7 @@ def _from_frame(frame: Any, wanted: Sequence[str] | None) -> Table:
         ) from None
 
 
-def _checked(table: pa.Table, names: list[str]) -> Table:
+def checked(table: pa.Table, names: list[str]) -> Table:
     columns = {}
     for name in names:
         column = table.column(name)

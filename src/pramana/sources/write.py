@@ -7,10 +7,12 @@ source, whose order is that of the source's rows, comes along.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import io
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import Any, BinaryIO, NoReturn, cast
 
 import pyarrow as pa
 import pyarrow.csv as pacsv
@@ -37,25 +39,94 @@ def write_table(table: pa.Table, path: Path | BinaryIO, format: str) -> None:  #
     try:
         _write(table.replace_schema_metadata(None), path, format)
     except pa.ArrowException:
-        raise SourceError(
-            f"Every value must be one that {format} can hold", "others", "Choose the other format in [output]."
-        ) from None
+        _refuse(format)
+
+
+def _refuse(format: str) -> NoReturn:  # noqa: A002
+    raise SourceError(
+        f"Every value must be one that {format} can hold", "others", "Choose the other format in [output]."
+    ) from None
+
+
+_PARQUET: dict[str, Any] = {
+    "compression": "none",  # coin flips do not compress; snappy and zstd only cost time here
+    "write_statistics": False,
+    "write_page_index": False,
+    "store_schema": True,
+    "version": "2.6",
+}
+_CSV = pacsv.WriteOptions(quoting_style="needed")
 
 
 def _write(clean: pa.Table, path: Path | BinaryIO, format: str) -> None:  # noqa: A002
     if format == "csv":
-        pacsv.write_csv(_as_text(clean), path, pacsv.WriteOptions(quoting_style="needed"))
-        return
-    pq.write_table(
-        clean,
-        path,
-        row_group_size=ROW_GROUP,
-        compression="none",  # coin flips do not compress; snappy and zstd only cost time here
-        write_statistics=False,
-        write_page_index=False,
-        store_schema=True,
-        version="2.6",
-    )
+        pacsv.write_csv(_as_text(clean), path, _CSV)
+    else:
+        pq.write_table(clean, path, row_group_size=ROW_GROUP, **_PARQUET)
+
+
+class TableWriter:
+    """Writes a table that comes in pieces of any size; the file is the one `write_table` writes of the whole."""
+
+    def __init__(self, path: Path | BinaryIO, format: str, schema: pa.Schema) -> None:  # noqa: A002
+        self.format = format
+        self.schema = schema if format == "parquet" else _text_schema(schema)
+        self.waiting: list[pa.Table] = []
+        self.rows = 0
+        with self._faults():
+            if format == "csv":
+                self.writer: Any = pacsv.CSVWriter(path, self.schema, write_options=_CSV)
+            else:
+                self.writer = pq.ParquetWriter(path, self.schema, **_PARQUET)
+
+    @contextlib.contextmanager
+    def _faults(self) -> Iterator[None]:
+        try:
+            yield
+        except pa.ArrowException:
+            _refuse(self.format)
+
+    def write(self, piece: pa.Table) -> None:
+        """Row groups have a fixed size, whatever the pieces: their bounds tell nothing of how a file was made."""
+        if self.format == "csv":
+            with self._faults():
+                self.writer.write_table(_as_text(piece))
+            return
+        self.waiting.append(piece)
+        self.rows += piece.num_rows
+        while self.rows >= ROW_GROUP:
+            self._group(ROW_GROUP)
+
+    def _group(self, rows: int) -> None:
+        joined = pa.concat_tables(self.waiting)
+        with self._faults():
+            self.writer.write_table(_single(joined.slice(0, rows)), row_group_size=ROW_GROUP)
+        self.rows -= rows
+        self.waiting = [joined.slice(rows)] if self.rows else []
+
+    def close(self) -> None:
+        if self.rows:
+            self._group(self.rows)
+        self.writer.close()
+
+    def __enter__(self) -> TableWriter:
+        return self
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        if kind is None:
+            self.close()
+        else:
+            self.writer.close()
+
+
+def _single(table: pa.Table) -> pa.Table:
+    """Every column in one piece: the pages of a group are then cut as they would be in a table made at once."""
+    return table.combine_chunks()
+
+
+def _text_schema(schema: pa.Schema) -> pa.Schema:
+    kinds = (f.type.value_type if pa.types.is_dictionary(f.type) else f.type for f in schema)
+    return pa.schema([pa.field(f.name, kind) for f, kind in zip(schema, kinds, strict=True)])
 
 
 class _Digest(io.RawIOBase):
@@ -72,10 +143,10 @@ class _Digest(io.RawIOBase):
         return len(data)
 
 
-def digest_of_written(table: pa.Table, format: str) -> str:  # noqa: A002
-    """SHA-256 of the file that `write_table` would write; nothing touches the disk."""
+def digest_of_written(write: Callable[[BinaryIO], object]) -> str:
+    """SHA-256 of the file that `write` would write; nothing touches the disk."""
     sink = _Digest()
-    write_table(table, cast(BinaryIO, sink), format)
+    write(cast(BinaryIO, sink))
     return sink.sha256.hexdigest()
 
 

@@ -1,0 +1,88 @@
+"""Room on disk for what does not fit in memory: a file without a name, encrypted under a key that is kept nowhere.
+
+The system frees the file however the process ends, and what a disk may still hold of it no one can read.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import secrets
+import tempfile
+import threading
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+from numpy.typing import NDArray
+
+from pramana.errors import BundleError
+
+_BLOCK = 16
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+
+class Scratch:
+    """Append pieces, read them back by place. Threads may do both at once."""
+
+    def __init__(self, folder: Path) -> None:
+        try:
+            self.file = tempfile.TemporaryFile(dir=folder, buffering=0)  # noqa: SIM115 - closed by `close`
+        except OSError as error:
+            raise BundleError(f"{folder} must take temporary files", error.strerror) from None
+        self.folder = folder
+        self.key = secrets.token_bytes(32)
+        self.end = 0
+        self.lock = threading.Lock()
+
+    def append(self, data: Any) -> int:
+        """Write a piece and return its place."""
+        plain = memoryview(data).cast("B")
+        with self.lock:
+            place = self.end
+            self.end += -(-len(plain) // _BLOCK) * _BLOCK
+        hidden = np.empty(len(plain), np.uint8)
+        self._crypt(place, plain, hidden)
+        rest = hidden.data
+        try:
+            while rest:
+                done = os.pwrite(self.file.fileno(), rest, place)
+                rest, place = rest[done:], place + done
+        except OSError as error:
+            if error.errno in _NO_ROOM:
+                raise BundleError(
+                    f"{self.folder} must have room for the release and as much for temporary files", "a full disk"
+                ) from None
+            raise BundleError(f"{self.folder} must take temporary files", error.strerror) from None
+        return place - len(plain)
+
+    def read(self, place: int, length: int) -> NDArray[np.uint8]:
+        """`length` bytes from `place` on, which need not be where a piece starts."""
+        found = np.empty(length, np.uint8)
+        done = 0
+        while done < length:
+            got = os.preadv(self.file.fileno(), [found.data[done:]], place + done)
+            if not got:
+                raise BundleError(f"The temporary files in {self.folder} must stay as they are", "a shorter one")
+            done += got
+        self._crypt(place, found, found)
+        return found
+
+    def _crypt(self, place: int, data: Any, out: NDArray[np.uint8]) -> None:
+        """Counter mode: to hide and to show is the same."""
+        block, skip = divmod(place, _BLOCK)
+        cipher = Cipher(algorithms.AES(self.key), modes.CTR(block.to_bytes(_BLOCK, "big"))).encryptor()
+        if skip:
+            cipher.update(bytes(skip))
+        if len(out):
+            cipher.update_into(data, out.data)
+
+    def close(self) -> None:
+        self.file.close()
+
+    def __enter__(self) -> Scratch:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()

@@ -1,0 +1,101 @@
+"""The rows of a source batch by batch: what a table larger than memory is read with. Same rows, same order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.csv as pacsv
+import pyarrow.parquet as pq
+
+from pramana.errors import SourceError
+from pramana.sources.table import (
+    CsvReading,
+    check_kind,
+    checked,
+    files_of,
+    from_frame,
+    parquet_columns,
+    parquet_faults,
+)
+
+if TYPE_CHECKING:
+    from pramana.sources.table import Source
+
+_BYTES_A_CELL = 10  # of a column of texts that is read as a dictionary, made into codes and published
+_READ_AHEAD = 1 << 20  # bytes of a column's pages that are read at a time
+
+
+def batches(source: Source, wanted: Sequence[str], rows: int) -> Iterator[pa.RecordBatch]:
+    """Batches of about `rows` rows, none of them empty; at least one record in all."""
+    found = False
+    for batch in _read(source, wanted, rows):
+        if batch.num_rows:
+            found = True
+            yield batch
+    if not found:
+        raise SourceError("A table must have at least one record", "none")
+
+
+def _read(source: Source, wanted: Sequence[str], rows: int) -> Iterator[pa.RecordBatch]:
+    if source.path is None:
+        columns = from_frame(source.frame, wanted).columns
+        yield from pa.table(dict(columns)).to_batches(rows)
+        return
+    check_kind(source.path, source.kind)
+    if source.kind == "parquet":
+        yield from _parquet(source.path, wanted, rows)
+        return
+    for file in files_of(source.path, "csv"):
+        yield from _csv(source, file, wanted)
+
+
+def _csv(source: Source, path: Path, wanted: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    reading = CsvReading.of(source, path, wanted)
+    with reading.faults(source, path), pacsv.open_csv(path, **reading.options) as reader:
+        for batch in reader:
+            yield batch.select(reading.names)
+
+
+def _parquet(path: Path, wanted: Sequence[str], rows: int) -> Iterator[pa.RecordBatch]:
+    with parquet_faults(path):
+        if path.is_file():
+            names, text = parquet_columns(path, pq.read_schema(path), wanted)
+            file = pq.ParquetFile(path, read_dictionary=text, pre_buffer=False, buffer_size=_READ_AHEAD)
+            found = file.iter_batches(rows, columns=names)
+        else:
+            import pyarrow.dataset as ds
+
+            names, text = parquet_columns(path, pq.ParquetDataset(path).schema, wanted)
+            form = ds.ParquetFileFormat(dictionary_columns=set(text), pre_buffer=False)
+            whole = ds.dataset(path, format=form, partitioning="hive")
+            found = whole.to_batches(columns=names, batch_size=rows, batch_readahead=2, fragment_readahead=1)
+        for batch in found:
+            if batch.num_rows:
+                table = checked(pa.Table.from_batches([batch]), names)
+                yield from pa.table(dict(table.columns)).to_batches()
+
+
+def expected_records(source: Source) -> int | None:
+    """How many records a source says it has, where that costs nothing to ask; None where it does not say."""
+    if source.path is None or source.kind != "parquet":
+        return None
+    try:
+        return sum(int(pq.read_metadata(file).num_rows) for file in files_of(source.path, "parquet"))
+    except (OSError, pa.ArrowException):
+        return None
+
+
+def size_in_memory(source: Source) -> int:
+    """About how many bytes reading the whole source takes; 0 where there is no telling."""
+    if source.path is None:
+        return 0
+    try:
+        files = files_of(source.path, source.kind)
+        if source.kind == "parquet":
+            return sum(int(m.num_rows * m.num_columns) for m in map(pq.read_metadata, files)) * _BYTES_A_CELL
+        return sum(file.stat().st_size for file in files)
+    except (OSError, pa.ArrowException):
+        return 0
