@@ -89,9 +89,11 @@ class Combinations:
         return Classes(layout, base.levels, base.keys, np.ascontiguousarray(counts.astype(np.uint32)))
 
 
-def combinations(table: SparkTable, attributes: Sequence[Attribute]) -> Combinations:
+def combinations(table: SparkTable, columns: Sequence[str]) -> Combinations:
     """The distinct rows of some coded columns, in an order that tells nothing of the rows' order."""
-    step = Group(tuple(attributes), table.seal())
+    by_name = {a.name: a for a in table.attributes}
+    attributes = tuple(by_name[name] for name in columns)
+    step = Group(attributes, table.seal())
     words = step.schema.names[:-1]
     found = table.job(step).grouped(step.schema, words)
     keys = np.stack([found.column(word).to_numpy().view(np.uint64) for word in words], axis=1)

@@ -31,9 +31,14 @@ def quiet() -> Iterator[None]:
         yield
 
 
+def is_frame(value: Any) -> bool:
+    """Whether something is a Spark DataFrame; asked without loading Spark."""
+    return type(value).__module__.startswith("pyspark.sql") and type(value).__name__ == "DataFrame"
+
+
 @contextlib.contextmanager
-def session(master: str | None, options: dict[str, str]) -> Iterator[Any]:
-    """The active session, if no master is named; else a new one, which is stopped at the end."""
+def session(master: str | None, options: dict[str, str], frame: Any = None) -> Iterator[Any]:
+    """The session of a frame, or the active one; if there is none, a new one, which is stopped at the end."""
     with quiet():
         try:
             from pyspark.sql import SparkSession
@@ -41,7 +46,7 @@ def session(master: str | None, options: dict[str, str]) -> Iterator[Any]:
             raise MissingExtraError(
                 "The Spark engine must have PySpark", "none", 'Install it: pip install "pramana[spark]".'
             ) from None
-        active = SparkSession.getActiveSession()
+        active = SparkSession.getActiveSession() if frame is None else frame.sparkSession
         if active is not None:
             _check(active, master)
             yield active

@@ -11,6 +11,7 @@ import contextlib
 import pickle
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import Any, Protocol
 
 import numpy as np
@@ -22,11 +23,12 @@ from numpy.typing import NDArray
 from pramana.engines.blocks import Block, Digests, Edge, Encoding, Faults, blocks_from, joined, packed, unpacked
 from pramana.errors import PramanaError
 from pramana.mechanisms import Mechanism
-from pramana.randomness import Codes, Stream, gathered
+from pramana.randomness import Codes, Stream, bucket_order, bucketed, gathered
 from pramana.schema import Attribute
 from pramana.sources import has_missing
 
 CHUNK = 1 << 16  # rows whose coins, codes and results stay in cache together
+_LOWER = np.uint64(2**32 - 1)
 LARGEST = 1 << 22  # rows of one content on its way back
 REPORT = 0
 Sent = tuple[int, int, bytes]  # place, number, content
@@ -150,14 +152,15 @@ def _distinct(parts: Sequence[pa.Array], kind: pa.DataType) -> pa.Array:
 
 @dataclass(frozen=True)
 class Seen:
-    """A run, encoded: its rows and faults, the leaves of its digest, counts, and bytes of unchanged columns."""
+    """A run, encoded: its rows, faults, missing values and leaves, counts, and bytes of unchanged columns."""
 
     rows: int
     faults: Mapping[str, Faults]
+    missing: frozenset[str]
     digests: Digests
     edges: tuple[Edge, ...]
+    raw_bytes: int
     counts: tuple[NDArray[np.int64], ...] = ()
-    raw_bytes: int = 0
 
 
 @dataclass(frozen=True)
@@ -175,7 +178,7 @@ class Count:
         return tuple(a.name for a in self.attributes)
 
     def work(self, rows: Rows) -> Iterator[Any]:
-        encoding, seen = Encoding(self.attributes, self.show), _Seeing(self.secret)
+        encoding, seen = Encoding(self.attributes, self.show), _Seeing(self.secret, self.attributes)
         sizes = {a.name: a.coded.size for a in self.attributes if not a.raw}
         shapes = [tuple(sizes[name] for name in group) for group in self.groups]
         counts = [np.zeros(int(np.prod(shape)), np.int64) for shape in shapes]
@@ -191,16 +194,23 @@ class Count:
 
 
 class _Seeing:
-    def __init__(self, secret: bytes) -> None:
+    def __init__(self, secret: bytes, attributes: Sequence[Attribute]) -> None:
         self.secret, self.digests, self.edges, self.rows, self.raw = secret, Digests(), list[Edge](), 0, 0
+        codes = {a.name: a.coded.missing_code for a in attributes if not a.raw}
+        self.missing_codes = {name: code for name, code in codes.items() if code is not None}
+        self.missing = set[str]()
 
     def add(self, block: Block) -> None:
+        for name, code in self.missing_codes.items():
+            if name not in self.missing and bool((block.codes[name] == code).any()):
+                self.missing.add(name)
         self.edges += self.digests.add(self.secret, block)
         self.rows += block.rows
         self.raw += sum(column.nbytes for column in block.raw.values())
 
     def seen(self, encoding: Encoding) -> Seen:
-        return Seen(self.rows, encoding.faults, self.digests, tuple(self.edges), (), self.raw)
+        found = encoding.faults, frozenset(self.missing), self.digests, tuple(self.edges)
+        return Seen(self.rows, *found, self.raw)
 
 
 # ---------------------------------------------------------------- publishing
@@ -218,23 +228,18 @@ class Buckets:
     def count(self) -> int:
         return 1 << self.bits
 
-    def of(self, first: int, rows: int) -> NDArray[np.uint16]:
-        if self.tags is None:
-            return (np.arange(first, first + rows, dtype=np.uint64) // np.uint64(self.span)).astype(np.uint16)
-        if self.bits == 0:
-            return np.zeros(rows, np.uint16)
-        return (self.tags.blocks(first, rows)[:, 0] >> np.uint64(64 - self.bits)).astype(np.uint16)
+    def entries(self, first: int, rows: int) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+        """Rows bucket by bucket, each as its place after `first` in the lower half, and where buckets start."""
+        if self.tags is not None:
+            return bucketed(self.tags, first, rows, self.bits)
+        bounds = np.arange(self.count + 1, dtype=np.int64) * self.span
+        return np.arange(rows, dtype=np.uint64), np.clip(bounds - first, 0, rows).astype(np.uint64)
 
-    def order(self, rows: NDArray[np.uint64]) -> NDArray[np.uint32]:
+    def order(self, entries: NDArray[np.uint64], rows: NDArray[np.uint64]) -> NDArray[np.uint32]:
         """The places of these rows of one bucket, as they are published."""
-        if self.tags is None:
-            return np.argsort(rows).astype(np.uint32)
-        tags = self.tags.blocks_at(0, rows)
-        order = np.argsort(tags[:, 0])
-        upper = tags[:, 0][order]
-        if bool((upper[1:] == upper[:-1]).any()):
-            order = np.lexsort((tags[:, 1], tags[:, 0]))
-        return order.astype(np.uint32)
+        if self.tags is not None:
+            return bucket_order(self.tags, entries, rows)
+        return np.argsort(rows).astype(np.uint32)
 
 
 @dataclass(frozen=True)
@@ -253,7 +258,7 @@ class Draw:
         return tuple(a.name for a in self.attributes)
 
     def work(self, rows: Rows) -> Iterator[Any]:
-        encoding, seen = Encoding(self.attributes), _Seeing(self.secret)
+        encoding, seen = Encoding(self.attributes), _Seeing(self.secret, self.attributes)
         for first, table in rows:
             block = encoding.block(first, table)
             seen.add(block)
@@ -275,17 +280,13 @@ class Draw:
         return {a.name: out[a.name] for a in self.attributes if not a.raw}
 
     def _handed_out(self, block: Block) -> Iterator[Sent]:
-        bucket = self.buckets.of(block.first, block.rows)
-        order = np.argsort(bucket, kind="stable").astype(np.uint32)
-        ordered = taken(block, order)
-        ends = np.cumsum(np.bincount(bucket))
-        start = 0
-        for b, stop in enumerate(ends.tolist()):
+        entries, starts = self.buckets.entries(block.first, block.rows)
+        ordered = taken(block, entries.astype(np.uint32))
+        for bucket, (start, stop) in enumerate(pairwise(starts.tolist())):
             if stop > start:
-                places = order[start:stop].tobytes()
-                content = len(places).to_bytes(8, "little") + places + packed(_part(ordered, start, stop))
-                yield b + 1, block.first, self.seal.closed(b + 1, block.first, content)
-            start = stop
+                own = entries[start:stop].tobytes()
+                content = len(own).to_bytes(8, "little") + own + packed(_part(ordered, start, stop))
+                yield bucket + 1, block.first, self.seal.closed(bucket + 1, block.first, content)
 
 
 def taken(block: Block, order: NDArray[np.uint32]) -> Block:
@@ -318,16 +319,15 @@ class Order:
     seal: Seal
 
     def ordered(self, place: int, contents: Iterable[tuple[int, bytes]]) -> Iterator[Sent]:
-        numbers, blocks = [], []
+        entries, rows, blocks = [], [], []
         for first, content in contents:
             plain = self.seal.opened(place, first, content)
             size = int.from_bytes(plain[:8], "little")
-            numbers.append(np.frombuffer(plain, np.uint32, size // 4, 8) + np.uint64(first))
+            entries.append(np.frombuffer(plain, np.uint64, size // 8, 8))
+            rows.append((entries[-1] & _LOWER) + np.uint64(first))
             blocks.append(unpacked(plain[8 + size :], self.attributes))
         if not blocks:
             return
-        whole = joined(blocks)
-        order = self.buckets.order(np.concatenate(numbers))
-        whole = taken(whole, order)
+        whole = taken(joined(blocks), self.buckets.order(np.concatenate(entries), np.concatenate(rows)))
         for part, start in enumerate(range(0, whole.rows, LARGEST)):
             yield place, part, packed(_part(whole, start, min(start + LARGEST, whole.rows)))
