@@ -45,7 +45,7 @@ class SparkEngine:
     master: str | None = None
     pieces: int | None = None
     options: Mapping[str, str] = field(default_factory=dict)
-    before: Callable[[], None] | None = field(default=None, repr=False)  # what a task does first; for tests
+    watch: Callable[[int], None] | None = field(default=None, repr=False)  # called by tasks as they read
 
     @property
     def workers(self) -> int:
@@ -64,7 +64,7 @@ class SparkEngine:
             if source.path is not None:
                 wanted = self.pieces or 2 * spark.sparkContext.defaultParallelism
                 pieces = pieces_of(source, columns, wanted)
-            yield SparkTable(spark, tuple(columns), pieces, source.frame, self.before)
+            yield SparkTable(spark, tuple(columns), pieces, source.frame, self.watch)
 
     def publish(
         self,
@@ -110,7 +110,7 @@ class SparkTable:
     columns: tuple[str, ...]
     pieces: tuple[Piece, ...] | None
     frame: Any = field(repr=False)
-    before: Callable[[], None] | None = field(default=None, repr=False)
+    watch: Callable[[int], None] | None = field(default=None, repr=False)
     attributes: tuple[Attribute, ...] = ()
     firsts: tuple[int, ...] = ()
     total: int | None = None
@@ -139,7 +139,7 @@ class SparkTable:
         self.firsts, self.total = (0, *ends[:-1]), total
 
     def job(self, step: Step) -> Job:
-        return Job(self.spark, Work(step, self.pieces, self.firsts, self.before), self.frame)
+        return Job(self.spark, Work(step, self.pieces, self.firsts, self.watch), self.frame)
 
     def seal(self) -> Seal:
         return Seal(os.urandom(32))

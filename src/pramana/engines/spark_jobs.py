@@ -24,6 +24,8 @@ from pramana.sources import Piece
 _SCHEMA = "place int, number long, content binary"
 _FIELDS = pa.schema([("place", pa.int32()), ("number", pa.int64()), ("content", pa.binary())])
 _INLINE = 1 << 18
+# what a failed task may say: its own words, which quote nothing, and that something is not installed where it ran
+_TOLD = r"^(?:RuntimeError|pramana\.errors\.\w+|ModuleNotFoundError): (.*)$"
 _SEED = 42  # of Spark's hash partitioning
 _MASK = (1 << 32) - 1
 Batches = Iterable[pa.RecordBatch]
@@ -36,19 +38,23 @@ class Work:
     step: Step
     pieces: tuple[Piece, ...] | None
     firsts: tuple[int, ...]
-    before: Callable[[], None] | None
+    watch: Callable[[int], None] | None
 
     def runs(self, batches: Batches) -> Iterator[tuple[int, int, Iterable[pa.Table]]]:
         """The runs of this task: their numbers, the numbers of their first rows, and their rows."""
-        if self.before is not None:
-            self.before()
         if self.pieces is None:
             run = _partition()
-            yield run, self.first(run), (pa.Table.from_batches([batch]) for batch in batches)
+            yield run, self.first(run), self._watched(pa.Table.from_batches([batch]) for batch in batches)
             return
         for batch in batches:
             for run in batch.column(0).to_pylist():
-                yield run, self.first(run), self.pieces[run].read(self.step.columns)
+                yield run, self.first(run), self._watched(self.pieces[run].read(self.step.columns))
+
+    def _watched(self, tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
+        for number, table in enumerate(tables, 1):
+            yield table
+            if self.watch is not None:
+                self.watch(number)
 
     def first(self, run: int) -> int:
         return self.firsts[run] if run < len(self.firsts) else 0  # unknown to the first survey, which counts
@@ -124,7 +130,7 @@ class _failing:  # noqa: N801 - read like a statement
         self.quiet.__exit__(None, None, None)
         if error is None or isinstance(error, PramanaError) or not type(error).__module__.startswith("py"):
             return
-        told = re.findall(r"^(?:RuntimeError|pramana\.errors\.\w+): (.*)$", str(error), re.MULTILINE)
+        told = re.findall(_TOLD, str(error), re.MULTILINE)
         reason = told[-1].strip() if told else type(error).__name__
         raise EngineError("A Spark job must finish", f"a task that failed ({reason})") from None
 
@@ -174,7 +180,9 @@ class _Ordering:
 
 def _sent(spark: Any, work: Callable[[Batches], Iterator[Any]]) -> Callable[[Batches], Iterator[pa.RecordBatch]]:
     """The function that Spark is given. It names nothing but itself in plans and logs."""
-    plain = pickle.dumps(work)
+    from pyspark import cloudpickle
+
+    plain = cloudpickle.dumps(work)
     return _inline(plain) if len(plain) <= _INLINE else _sealed(spark, plain)
 
 
