@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from pramana.audit import anonymity_of_table as anonymity_of_table
     from pramana.audit import collude as collude
     from pramana.audit import k_of_table as k_of_table
     from pramana.calibrate import Wanted as Wanted
@@ -66,6 +67,7 @@ _ROOM_OF = {
     "crosstab": "release",
     "guarantees_of": "mechanisms",
     "issue": "release",
+    "anonymity_of_table": "audit",
     "k_of_table": "audit",
     "make_signing_key": "release",
     "open_study": "release",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from fractions import Fraction
 from itertools import product
 from pathlib import Path
@@ -12,7 +13,9 @@ import pytest
 from tests.theory.test_pk import link_probability
 
 import pramana
+from pramana.app.main import run
 from pramana.errors import SourceError
+from pramana.generalize import entropy_l_diversity, k_anonymity, l_diversity, t_closeness
 
 
 @pytest.mark.parametrize("recoding", [(0, 0, 1), (0, 1, 2), (0, 0, 0)])
@@ -34,3 +37,39 @@ def test_several_columns_and_missing_values(tmp_path: Path) -> None:
     assert pramana.k_of_table(tmp_path / "t.csv", ["a", "b"]) == expected
     with pytest.raises(SourceError, match="Did you mean"):
         pramana.k_of_table(frame.rename(columns={"a": "age"}), ["aeg"])
+
+
+@pytest.mark.parametrize("rows", [1 << 18, 700, 1])
+def test_k_l_and_t_of_rows_that_stream_are_those_of_the_whole(
+    rows: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Values appear and vanish between batches; missing ones are one more value."""
+    monkeypatch.setattr("pramana.audit.anonymity._ROWS", rows)
+    rng = np.random.default_rng(3)
+    size = 3_000 if rows > 1 else 40
+    frame = pandas.DataFrame(
+        {
+            "a": rng.integers(0, 4, size),
+            "b": [None if i % 11 == 0 else f"v{i * i % 7}" for i in range(size)],
+            "s": rng.choice(["x", "y", "z"], size, p=[0.7, 0.2, 0.1]),
+        }
+    )
+    frame.to_parquet(tmp_path / "t.parquet")
+    found = pramana.anonymity_of_table(tmp_path / "t.parquet", ["a", "b"], "s")
+    codes = [pandas.factorize(frame[name], use_na_sentinel=False)[0].astype(np.uint32) for name in "abs"]
+    assert found.records == size
+    assert found.k == k_anonymity(codes[:2])
+    assert found.l == l_diversity(codes[:2], codes[2])
+    assert found.entropy_l == pytest.approx(entropy_l_diversity(codes[:2], codes[2]), rel=1e-12)
+    assert found.t == pytest.approx(t_closeness(codes[:2], codes[2]), rel=1e-12)
+    groups = frame.groupby(["a", "b"], dropna=False)["s"]
+    assert found.k == groups.size().min()
+    assert found.l == groups.nunique().min()
+    assert found.classes == len(groups)
+
+
+def test_the_command_measures_a_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "t.csv").write_text("a,b,s\n1,x,p\n1,x,q\n2,y,p\n2,y,p\n2,y,p\n")
+    assert not run(["anonymity", str(tmp_path / "t.csv"), "--quasi", "a,b", "--sensitive", "s", "--json"])
+    found = json.loads(capsys.readouterr().out)
+    assert found == {"records": 5, "classes": 2, "k": 2, "l": 1, "entropy_l": 1.0, "t": pytest.approx(0.3)}

@@ -7,12 +7,15 @@ from typing import Any
 
 import click
 
-from pramana.app.screen import ProgressLine, json_option, show
+from pramana.app.screen import ProgressLine, bytes_of, json_option, show
 from pramana.errors import CheckError, RecipeError
 
 _dataset = click.option("--dataset", default=None, help="Which dataset, where the ledger has several.")
 _key = click.option("--key", default=None, help="The dataset's key, if it is no longer where it was made.")
 _who = click.option("--by", "who", default=None, help="Who asks for it. Without: you.")
+
+
+_memory = click.option("--memory", default=None, help="Stream the table through within so much memory, e.g. 2GiB.")
 
 
 @click.group("levels")
@@ -26,16 +29,22 @@ def levels_command() -> None:
 @click.option("--dataset", default=None, help="Its name. Without: source.dataset, or the name of the recipe.")
 @click.option("--key", default=None, help="Where to put the new key. Without: LEDGER.key.")
 @click.option("--independent", is_flag=True, help="Register a table again although recipients could then collude.")
+@_memory
 @_who
 @json_option
 def create(
-    ledger: str, recipe: str, dataset: str | None, key: str | None, independent: bool, who: str | None,
-    as_json: bool,
+    ledger: str, recipe: str, dataset: str | None, key: str | None, independent: bool, memory: str | None,
+    who: str | None, as_json: bool,
 ) -> None:  # fmt: skip
     """Register the table of a recipe under a new key, and make the ledger if there is none."""
     from pramana import create_levels
 
-    made = create_levels(ledger, recipe, name=dataset, key=key, who=who, independent=independent)
+    progress = ProgressLine()
+    made = create_levels(
+        ledger, recipe, name=dataset, key=key, who=who, independent=independent, memory=bytes_of(memory),
+        progress=progress,
+    )  # fmt: skip
+    progress.close()
     content = {
         "ledger": _shown(ledger),
         "dataset": made.dataset,
@@ -58,13 +67,14 @@ def create(
 @click.option("--out", required=True, help="The folder to make; it must not exist.")
 @click.option("--sign", default=None, help="An Ed25519 private key (PEM) to sign the certificate with.")
 @click.option("--threads", type=click.IntRange(min=0), default=0, help="0: as many as there are cores.")
+@_memory
 @_dataset
 @_key
 @_who
 @json_option
 def issue_version(
-    ledger: str, recipient: str, retention: str, out: str, sign: str | None, threads: int, dataset: str | None,
-    key: str | None, who: str | None, as_json: bool,
+    ledger: str, recipient: str, retention: str, out: str, sign: str | None, threads: int, memory: str | None,
+    dataset: str | None, key: str | None, who: str | None, as_json: bool,
 ) -> None:  # fmt: skip
     """Issue a recipient's version at a level as a bundle. Asked again, it has the same data."""
     from pramana import issue
@@ -72,7 +82,7 @@ def issue_version(
     progress = ProgressLine()
     made = issue(
         ledger, recipient, retention, out, dataset=dataset, key=key, who=who, sign=sign, threads=threads,
-        progress=progress,
+        memory=bytes_of(memory), progress=progress,
     )  # fmt: skip
     progress.close()
     certificate = made.certificate

@@ -19,6 +19,7 @@ from pramana.errors import PramanaError, one_line
 
 # command -> (module of this room, one line of help)
 COMMANDS = {
+    "anonymity": ("anonymity", "Measure k, l and t of a table as it stands."),
     "block": ("identification", "Say how one rare category is protected: theta and the block's size."),
     "calibrate": ("guarantees", "Find the retention that reaches k and/or epsilon."),
     "compare": ("analysis", "Compare a share or a mean between two groups of a bundle's records."),

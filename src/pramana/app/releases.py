@@ -79,10 +79,11 @@ def _words(content: dict[str, Any]) -> str:
 @click.option("--seed", type=int, default=None, help="The seed of a release that is marked as not private.")
 @click.option("--public-key", default=None, help="The holder's public key, to compare the signature with.")
 @click.option("--threads", type=click.IntRange(0, 1024), default=0)
+@click.option("--memory", default=None, help="Make the data again within so much memory, e.g. 2GiB.")
 @json_option
 def verify_command(
     bundle: str, source: str | None, key: str | None, seed: int | None, public_key: str | None, threads: int,
-    as_json: bool,
+    memory: str | None, as_json: bool,
 ) -> int:  # fmt: skip
     """Check BUNDLE: its digests, signature and guarantees and, with source and key, every byte of its data."""
     from pramana import verify
@@ -91,8 +92,9 @@ def verify_command(
         raise RecipeError("A release has a key or a seed", "both")
     progress = ProgressLine()
     found = verify(
-        bundle, source=source, key=key, seed=seed, public_key=public_key, threads=threads, progress=progress
-    )
+        bundle, source=source, key=key, seed=seed, public_key=public_key, threads=threads,
+        memory=bytes_of(memory), progress=progress,
+    )  # fmt: skip
     progress.close()
     lines = [f"{'ok  ' if check.ok else 'FAIL'}  {check.name}: {check.detail}" for check in found.checks]
     lines.append("The bundle is valid." if found.valid else "The bundle is NOT valid.")

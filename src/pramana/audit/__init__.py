@@ -1,6 +1,6 @@
 """Attacks that are run, not argued."""
 
-from pramana.audit.anonymity import k_of_table
+from pramana.audit.anonymity import TableAnonymity, anonymity_of_table, k_of_table
 from pramana.audit.collusion import (
     Cells,
     Collusion,
@@ -18,7 +18,9 @@ __all__ = [
     "Collusion",
     "ReversalAudit",
     "Seen",
+    "TableAnonymity",
     "alone_posterior",
+    "anonymity_of_table",
     "collude",
     "collusion",
     "independent_posteriors",

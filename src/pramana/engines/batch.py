@@ -73,8 +73,9 @@ class BatchEngine:
         local = LocalEngine(1)
 
         def drawn(block: Block) -> tuple[Block, dict[str, Column]]:
-            columns = rows.read(block)
-            return block, {**columns, **local.publish(mechanism, key, context, columns, block.first)}
+            columns = rows.read(block, dict.fromkeys([*rows.names, *mechanism.sizes]))
+            made = local.publish(mechanism, key, context, columns, block.first)
+            return block, {name: made.get(name, columns[name]) for name in rows.names}
 
         if not shuffled:
             for block, columns in _ahead(drawn, rows.blocks, self.workers):
@@ -127,6 +128,9 @@ class Block:
     places: Mapping[str, tuple[int, int, Any]]
 
 
+Derived = tuple[tuple[str, ...], Callable[[dict[str, Column]], Column]]
+
+
 @dataclass
 class Spool:
     """A table's codes and unchanged columns in scratch room, in source order, to be gone over again and again.
@@ -138,6 +142,12 @@ class Spool:
     blocks: list[Block] = field(default_factory=list)
     records: int = 0
     lookups: dict[str, NDArray[np.unsignedinteger]] = field(default_factory=dict)
+    derived: dict[str, Derived] = field(default_factory=dict)  # codes worked out from other columns
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The columns that were stored."""
+        return tuple(self.blocks[0].places)
 
     def append(self, columns: Mapping[str, Column]) -> None:
         rows = len(next(iter(columns.values())))
@@ -154,6 +164,10 @@ class Spool:
     def read(self, block: Block, names: Iterable[str] | None = None) -> dict[str, Column]:
         found: dict[str, Column] = {}
         for name in block.places if names is None else names:
+            if name in self.derived:
+                columns, work = self.derived[name]
+                found[name] = work(self.read(block, columns))
+                continue
             place, length, kind = block.places[name]
             stored = self.scratch.read(place, length)
             if kind is None:
@@ -187,8 +201,8 @@ class Spool:
         """Of the columns the coins are bound to, and of all of them."""
         names = tuple(bound)
         first, every = Commitment(key), Commitment(key)
-        alone = set(names) == set(self.blocks[0].places)
-        rest = [name for name in self.blocks[0].places if name not in names]
+        rest = [name for name in self.names if name not in names]
+        alone = not rest
         with ThreadPoolExecutor(workers) as pool:
             for columns in _ahead(self.read, self.blocks, workers):
                 coded = {name: columns[name] for name in names}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import Any
@@ -24,11 +24,12 @@ from pramana.estimate.inversion import (
 )
 from pramana.estimate.law import Array
 from pramana.estimate.likelihood import fit, profile_interval
-from pramana.estimate.table import PublishedTable, check_memory, tabulate
+from pramana.estimate.table import PublishedTable, check_memory, tabulate_pieces
 from pramana.mechanisms import Mechanism
 from pramana.schema import near
 
-Columns = Callable[[list[str]], Mapping[str, NDArray[np.unsignedinteger]]]
+Codes = Mapping[str, NDArray[np.unsignedinteger]]
+Columns = Callable[[list[str]], Codes]
 MOST_PROFILES = 200
 
 
@@ -96,11 +97,10 @@ class Study:
     columns: Columns
     records: int
     weights: str | None = None
+    pieces: Callable[[list[str]], Iterable[Codes]] | None = None  # for tables larger than memory
 
     @classmethod
-    def of_codes(
-        cls, axes: Sequence[Axis], mechanism: Mechanism, codes: Mapping[str, NDArray[np.unsignedinteger]]
-    ) -> Study:
+    def of_codes(cls, axes: Sequence[Axis], mechanism: Mechanism, codes: Codes) -> Study:
         records = len(next(iter(codes.values())))
         return cls({a.name: a for a in axes}, mechanism, lambda names: {n: codes[n] for n in names}, records)
 
@@ -117,10 +117,14 @@ class Study:
         wanted = [*dict.fromkeys(names)] or [next(iter(self.axes))]
         if len(wanted) < len(names):
             raise InputError("A table must name each attribute once", ", ".join(names))
-        if self.weights is None:
-            return tabulate(self.columns(wanted), axes, self.mechanism)
-        columns = self.columns([*dict.fromkeys([*wanted, self.weights])])
-        return tabulate(columns, axes, self.mechanism, _weights(self.axis(self.weights), columns[self.weights]))
+        return tabulate_pieces(self._weighted(wanted), axes, self.mechanism)
+
+    def _weighted(self, names: list[str]) -> Iterator[tuple[Codes, Array | None]]:
+        """The rows in pieces, with their survey weights if they have any."""
+        read = [*dict.fromkeys([*names, self.weights or names[0]])]
+        for codes in [self.columns(read)] if self.pieces is None else self.pieces(read):
+            weights = None if self.weights is None else _weights(self.axis(self.weights), codes[self.weights])
+            yield codes, weights
 
     def crosstab(
         self,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,6 +15,7 @@ from pramana.estimate.axis import Axis
 from pramana.estimate.law import Array, Law, law_of
 from pramana.mechanisms import Mechanism
 
+Piece = tuple[Mapping[str, NDArray[np.unsignedinteger]], Array | None]
 _ARRAYS = 8  # tables of doubles alive at once while one is estimated
 
 
@@ -52,20 +53,26 @@ def tabulate(
     weights: Array | None = None,
 ) -> PublishedTable:
     """Count the published codes over `axes`, after checking that the table fits in memory."""
+    return tabulate_pieces([(columns, weights)], axes, mechanism)
+
+
+def tabulate_pieces(pieces: Iterable[Piece], axes: Sequence[Axis], mechanism: Mechanism) -> PublishedTable:
+    """The same for rows that come in pieces: codes and, for all pieces or none, weights."""
     shape = tuple(axis.size for axis in axes)
     check_memory(shape)
-    cells = math.prod(shape)
-    rows = len(next(iter(columns.values())))
-    place = np.zeros(rows, np.int64)
-    for axis in axes:
-        place *= axis.size
-        place += columns[axis.name]
+    counts, squares = np.zeros(math.prod(shape)), None
+    for columns, weights in pieces:
+        place = np.zeros(len(next(iter(columns.values()))), np.int64)
+        for axis in axes:
+            place *= axis.size
+            place += columns[axis.name]
+        counts += np.bincount(place, weights, len(counts))
+        if weights is not None:
+            squares = np.zeros_like(counts) if squares is None else squares
+            squares += np.bincount(place, weights**2, len(counts))
     law = law_of(mechanism, {axis.name: axis.size for axis in axes})
-    counts = np.asarray(np.bincount(place, weights, cells), np.float64).reshape(shape)
-    if weights is None:
-        return PublishedTable(tuple(axes), counts, law, counts)
-    squares = np.asarray(np.bincount(place, weights**2, cells), np.float64).reshape(shape)
-    return PublishedTable(tuple(axes), counts, law, squares)
+    counts = counts.reshape(shape)
+    return PublishedTable(tuple(axes), counts, law, counts if squares is None else squares.reshape(shape))
 
 
 def check_memory(shape: Sequence[int], available: int | None = None) -> None:

@@ -1,7 +1,9 @@
 """Generalisation: classes of rows, searches for the best of them, and the distributions in their cells."""
 
 from pramana.generalize.anonymity import (
+    Combinations,
     Risks,
+    SensitiveCounts,
     entropy_l_diversity,
     k_anonymity,
     l_diversity,
@@ -88,6 +90,7 @@ __all__ = [
     "Cells",
     "Classes",
     "Close",
+    "Combinations",
     "Condition",
     "DistinctDiverse",
     "EntropyDiverse",
@@ -108,6 +111,7 @@ __all__ = [
     "Reversal",
     "Risks",
     "Seen",
+    "SensitiveCounts",
     "Solution",
     "at_levels",
     "at_presence_levels",

@@ -63,6 +63,16 @@ class SensitiveCounts:
             values,
         )
 
+    @classmethod
+    def of_combinations(cls, found: Classes) -> SensitiveCounts:
+        """From combinations that occur, each once; the last attribute is the sensitive one."""
+        codes = [found.codes(a) for a in range(len(found.layout.ladders))]
+        _, index = _class_of_rows([c.astype(np.uint32) for c in codes[:-1]])
+        sizes = np.asarray(np.bincount(index, weights=found.sizes), np.float64)
+        return cls(
+            index.astype(np.int64), codes[-1], found.sizes.astype(np.float64), sizes, int(codes[-1].max()) + 1
+        )
+
     @property
     def whole(self) -> NDArray[np.float64]:
         """The distribution of the sensitive values in the whole table."""
@@ -85,18 +95,60 @@ class SensitiveCounts:
             table[self.class_of[here] - start, self.value[here] + 1] = self.count[here]
             yield table
 
+    @property
+    def distinct_l(self) -> int:
+        return int(np.bincount(self.class_of, minlength=len(self.sizes)).min())
+
+    @property
+    def entropy_l(self) -> float:
+        entropies = np.log(self.sizes) - self.sums(self.count * np.log(self.count)) / self.sizes
+        return math.exp(max(float(entropies.min()), 0.0))
+
+    def t(self, distance: str = "equal", parents: tuple[NDArray[np.int64], ...] = ()) -> float:
+        whole = self.whole
+        if distance == "equal":
+            share = self.count / self.sizes[self.class_of]
+            present = self.sums(np.abs(share - whole[self.value]) - whole[self.value])
+            return float((present + 1.0).max() / 2)
+        if distance == "ordered":
+            span = max(self.values - 1, 1)
+            return max(float(_ordered(table, whole).max()) / span for table in self.dense())
+        if distance != "hierarchical" or not parents:
+            raise SourceError("The distance must be equal, ordered, or hierarchical with its tree", repr(distance))
+        return max(float(distances(table, whole, parents).max()) for table in self.dense())
+
+
+class Combinations:
+    """The combinations of codes that occur and how often, fed in pieces.
+
+    It takes room for each combination once, however many rows have it.
+    """
+
+    def __init__(self, sizes: Sequence[int]) -> None:
+        self.layout, _ = packed([np.empty(0, np.uint32) for _ in sizes], sizes)
+        self.parts: list[Classes] = []
+
+    def update(self, columns: Sequence[Codes]) -> None:
+        self.parts.append(grouped(self.layout, columns)[0])
+        if sum(map(len, self.parts[1:])) > len(self.parts[0]):  # seldom enough that merging costs little
+            self.parts = [self.merged()]
+
+    def merged(self) -> Classes:
+        keys = np.concatenate([part.keys for part in self.parts])
+        counts = np.concatenate([part.counts for part in self.parts])
+        if int(counts.sum(dtype=np.int64)) >= 1 << 32:
+            raise SourceError("Classes must be counted in tables of fewer than 2^32 rows", "more")
+        return Classes(self.layout, self.layout.bottom, keys, counts).rolled(self.layout.bottom)
+
 
 def l_diversity(columns: Sequence[Codes], sensitive: Codes) -> int:
     """Distinct l-diversity: the least number of different sensitive values in a class."""
-    found = SensitiveCounts.of(columns, sensitive)
-    return int(np.bincount(found.class_of, minlength=len(found.sizes)).min())
+    return SensitiveCounts.of(columns, sensitive).distinct_l
 
 
 def entropy_l_diversity(columns: Sequence[Codes], sensitive: Codes) -> float:
     """Entropy l-diversity: e to the least entropy of a class's sensitive values."""
-    found = SensitiveCounts.of(columns, sensitive)
-    entropies = np.log(found.sizes) - found.sums(found.count * np.log(found.count)) / found.sizes
-    return math.exp(max(float(entropies.min()), 0.0))
+    return SensitiveCounts.of(columns, sensitive).entropy_l
 
 
 def recursive_c(columns: Sequence[Codes], sensitive: Codes, l: int) -> float:  # noqa: E741
@@ -122,18 +174,7 @@ def t_closeness(
     `equal`: every two values are equally far apart. `ordered`: |i - j| over the greatest difference of codes.
     `hierarchical`: along a tree given by `parents`, see conditions.Close.
     """
-    found = SensitiveCounts.of(columns, sensitive)
-    whole = found.whole
-    if distance == "equal":
-        share = found.count / found.sizes[found.class_of]
-        present = found.sums(np.abs(share - whole[found.value]) - whole[found.value])
-        return float((present + 1.0).max() / 2)
-    if distance == "ordered":
-        span = max(found.values - 1, 1)
-        return max(float(_ordered(table, whole).max()) / span for table in found.dense())
-    if distance != "hierarchical" or not parents:
-        raise SourceError("The distance must be equal, ordered, or hierarchical with its tree", repr(distance))
-    return max(float(distances(table, whole, parents).max()) for table in found.dense())
+    return SensitiveCounts.of(columns, sensitive).t(distance, parents)
 
 
 def _ordered(table: NDArray[np.uint32], whole: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -40,7 +40,7 @@ def open_study(bundle: str | Path, *, unverified: bool = False, weights: str | N
                 "Ask its holder for a good copy; --unverified goes on regardless.",
             )
     axes = _Axes(opened)
-    study = Study(axes, _mechanism(opened), axes.codes, opened.certificate.records)
+    study = Study(axes, _mechanism(opened), axes.codes, opened.certificate.records, pieces=axes.pieces)
     if weights is not None:
         study.axis(weights)
         if not opened.certificate.attribute(weights).raw:
@@ -99,6 +99,14 @@ class _Axes(Mapping[str, Axis]):
     def codes(self, names: list[str]) -> dict[str, Codes]:
         coded = self.bundle.codes([n for n in names if not self.attributes[n].raw])
         return {n: self._unchanged(n)[1] if self.attributes[n].raw else coded[n] for n in names}
+
+    def pieces(self, names: list[str]) -> Iterator[dict[str, Codes]]:
+        """The rows piece by piece; of columns released unchanged the codes are all known once their axis is."""
+        first = 0
+        for columns in self.bundle.pieces(names):
+            rows = slice(first, first + len(next(iter(columns.values()))))
+            first = rows.stop
+            yield {n: self._unchanged(n)[1][rows] if self.attributes[n].raw else columns[n] for n in names}
 
     def _unchanged(self, name: str) -> tuple[Axis, Codes]:
         if name not in self.raw:

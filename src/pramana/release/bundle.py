@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,12 +11,13 @@ import pyarrow as pa
 import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 
+from pramana.engines import Column
 from pramana.errors import BundleError
 from pramana.release.certificate import Certificate
-from pramana.schema import Attribute
-from pramana.sources import FILE_NAMES, Table, encode, raw_column, read_published
+from pramana.sources import FILE_NAMES, Encoder, Source, Table, encode, raw_column, read_published
 
-CELL_METHODS = ("generalize", "presence")
+CELL_METHODS = ("generalize", "presence")  # whose cells are no codes: they examine their own columns
+_ROWS = 1 << 18  # read at a time
 
 
 @dataclass(frozen=True)
@@ -60,17 +61,21 @@ class Bundle:
         table = self.table(names)
         return {n: encode(table.column(n), self.certificate.attribute(n).coded.as_published(), n) for n in names}
 
-    def columns(self) -> dict[str, Any] | None:
-        """Every column as the content digest sees it: codes where there is a domain, plain values elsewhere."""
-        attributes = self.certificate.attributes
-        if self.certificate.method in CELL_METHODS:
-            return None  # cells are no codes: the method examines its own columns
-        table = self.table([a.name for a in attributes])
-        return {a.name: _column(table, a) for a in sorted(attributes, key=lambda a: a.raw)}
+    def pieces(self, names: list[str] | None = None) -> Iterator[dict[str, Column]]:
+        """Columns as the content digest sees them, batch by batch: codes where there is a domain, else values.
 
-
-def _column(table: Table, attribute: Attribute) -> Any:
-    column = table.column(attribute.name)
-    if attribute.raw:
-        return raw_column(column, None)
-    return encode(column, attribute.coded.as_published(), attribute.name)
+        A value outside its domain shows after the last piece.
+        """
+        named = [a for a in self.certificate.attributes if names is None or a.name in names]
+        attributes = sorted(named, key=lambda a: a.raw)
+        encoders = {a.name: Encoder(a.coded.as_published(), a.name) for a in attributes if not a.raw}
+        source = Source(path=self.data_path, format=self.certificate.output)
+        for batch in source.batches([a.name for a in attributes], _ROWS):
+            yield {
+                a.name: raw_column(pa.chunked_array([batch.column(a.name)]), None)
+                if a.raw
+                else encoders[a.name].encode(batch.column(a.name))
+                for a in attributes
+            }
+        for encoder in encoders.values():
+            encoder.finish()

@@ -11,20 +11,28 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-import numpy as np
-import pyarrow as pa
-
-from pramana.engines import LocalEngine, Progress, commitment_to, digest_of_columns
+from pramana.engines import BatchEngine, LocalEngine, Progress, Spool, commitment_to, digest_of_columns
 from pramana.errors import BundleError, CheckError, MatrixError
 from pramana.mechanisms import Exchange, digest_of, mechanism_from_json
-from pramana.randomness import Codes, Key
+from pramana.randomness import Key, counted
 from pramana.release.certificate import Certificate
-from pramana.release.invariant_law import Law, alike, law_for, rounded_up, summaries_of
+from pramana.release.invariant_law import (
+    CodedRows,
+    Law,
+    Rows,
+    alike,
+    coded_rows,
+    law_for,
+    rounded_up,
+    summaries_of,
+)
 from pramana.release.invariant_setting import InvariantSetting, read_setting
+from pramana.release.invariant_strata import strata_of_spool
 from pramana.release.method import Published
-from pramana.release.resolve import dropped, published, resolve
-from pramana.schema import Attribute, Recipe
-from pramana.sources import Table, decode, encode, numbers, raw_column
+from pramana.release.resolve import dropped, is_randomised, published, resolve
+from pramana.release.streamed import Streamed, StreamedTable, as_table, stream_plan
+from pramana.schema import Attribute, AttributeRecipe, Recipe
+from pramana.sources import Table, numbers, raw_column
 from pramana.theory import (
     ANY_TABLE,
     THIS_TABLE,
@@ -49,7 +57,8 @@ class InvariantPlan:
     law: Mapping[str, Any] | None = None
     frequencies: Mapping[str, list[int]] | None = None
     dataset: str = ""
-    made: Law | None = field(default=None, compare=False, repr=False)  # at the holder's only
+    made: Law | None = field(default=None, compare=False, repr=False)  # at the holder's only, like the codes
+    coded: CodedRows | None = field(default=None, compare=False, repr=False)
     shuffled: bool = True
 
     @property
@@ -171,39 +180,44 @@ class InvariantPlan:
     def run(
         self, table: Table, key: Key, engine: LocalEngine, progress: Progress, show: bool = False
     ) -> Published:
-        law = self.made if self.made is not None else self._remade(table, show)
-        mechanism, codes = law.mechanism, law.codes
+        rows = coded_rows(self.setting, self.attributes, table, show) if self.coded is None else self.coded
+        law = self._law(rows, rows.strata)
+        codes = rows.codes
         coded = [a for a in self.attributes if not a.raw]
         with ThreadPoolExecutor(engine.workers) as pool:
             raw = {a.name: raw_column(table.column(a.name), None) for a in self.attributes if a.raw}
             shown = {a.name: codes[a.name] for a in coded}
             bound = commitment_to(shown, key, pool.map)
             commitment = commitment_to({**shown, **raw}, key, pool.map) if raw else bound
-            context = f"{self.dataset}\n{digest_of(mechanism)}\n{bound}"  # one key, one table, one law
-            drawn = engine.publish(mechanism, key, context, codes, progress=progress)
+            context = self._context(law, bound)
+            drawn = engine.publish(law.mechanism, key, context, codes, progress=progress)
             order = engine.order(key, context, table.records)
             drawn = engine.reorder({a.name: drawn[a.name] for a in coded}, order)
             places = numbers(order) if raw else None
             raw = {name: raw_column(column, places) for name, column in raw.items()}
             content = pool.submit(digest_of_columns, {**drawn, **raw})
-            columns = {a.name: raw[a.name] if a.raw else decode(drawn[a.name], a.coded) for a in self.attributes}
-            marginals = {a.name: np.bincount(drawn[a.name], minlength=a.coded.size) for a in coded}
-            same = alike(law.summaries, self.summaries) and alike(law.k(self.records), self.k)
-            detail = "as derived from the source" if same else "differ from those of the source"
-            return Published(
-                pa.table(columns),
-                content.result(),
-                commitment,
-                marginals,
-                checks=(("risks", same, detail),),
-            )
+            marginals = {a.name: counted(drawn[a.name], a.coded.size) for a in coded}
+            published = as_table(self.attributes, {**drawn, **raw})
+            return Published(published, content.result(), commitment, marginals, checks=(self._compared(law),))
 
-    def _remade(self, table: Table, show: bool) -> Law:
-        return law_for(self.setting, self.attributes, encoded(self.attributes, table, show), table)
+    def stream(self, rows: Spool, key: Key, engine: BatchEngine, progress: Progress) -> Streamed:
+        """The same bytes as `run`, of a table that need not fit in memory."""
+        strata = strata_of_spool(rows, self.setting)
+        law = self._law(rows, strata)
+        found = stream_plan(
+            self, law.mechanism, lambda bound: self._context(law, bound), rows, key, engine, progress
+        )
+        return replace(found, checks=(self._compared(law),))
 
+    def _law(self, rows: Rows, strata: int | None) -> Law:
+        return law_for(self.setting, self.attributes, rows, strata) if self.made is None else self.made
 
-def encoded(attributes: tuple[Attribute, ...], table: Table, show: bool = False) -> dict[str, Codes]:
-    return {a.name: encode(table.column(a.name), a.coded, a.name, show) for a in attributes if not a.raw}
+    def _context(self, law: Law, bound: str) -> str:
+        return f"{self.dataset}\n{digest_of(law.mechanism)}\n{bound}"  # one key, one table, one law
+
+    def _compared(self, law: Law) -> tuple[str, bool, str]:
+        same = alike(law.summaries, self.summaries) and alike(law.k(self.records), self.k)
+        return "risks", same, "as derived from the source" if same else "differ from those of the source"
 
 
 @dataclass(frozen=True)
@@ -213,18 +227,38 @@ class InvariantMethod:
     def columns(self, recipe: Recipe) -> list[str]:
         return [a.name for a in published(recipe)]
 
+    def randomised(self, attribute: AttributeRecipe) -> bool:
+        return is_randomised(attribute)
+
     def plan(self, recipe: Recipe, table: Table) -> InvariantPlan:
         attributes = tuple(resolve(a, table) for a in published(recipe))
         setting = read_setting(recipe, attributes)
-        law = law_for(setting, attributes, encoded(attributes, table), table, recipe.k)
+        rows = coded_rows(setting, attributes, table)
+        return replace(self._plan(recipe, attributes, setting, rows, rows.strata), coded=rows)
+
+    def plan_streamed(self, recipe: Recipe, table: StreamedTable) -> InvariantPlan:
+        attributes = tuple(resolve(a, table.seen) for a in published(recipe))
+        setting = read_setting(recipe, attributes)
+        table.settle(attributes)
+        return self._plan(recipe, attributes, setting, table.rows, strata_of_spool(table.rows, setting))
+
+    def _plan(
+        self,
+        recipe: Recipe,
+        attributes: tuple[Attribute, ...],
+        setting: InvariantSetting,
+        rows: Rows,
+        strata: int | None,
+    ) -> InvariantPlan:
+        law = law_for(setting, attributes, rows, strata, recipe.k)
         setting = replace(setting, retention=law.retention)
         plan = InvariantPlan(
             attributes,
             dropped(recipe),
             setting,
-            table.records,
+            rows.records,
             law.summaries,
-            law.k(table.records),
+            law.k(rows.records),
             law.mechanism.to_json() if setting.published else None,
             law.frequencies if setting.published else None,
             recipe.source.get("dataset", ""),

@@ -6,9 +6,10 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from pramana.calibrate import plan_blocks, plan_combinations, plan_strata
@@ -16,7 +17,7 @@ from pramana.errors import UnreachableError
 from pramana.mechanisms import Channel, Exchange, Group, MatchRisk, match_risk, sinkhorn, two_stage
 from pramana.randomness import Codes, code_dtype
 from pramana.release.invariant_setting import InvariantSetting
-from pramana.schema import Attribute
+from pramana.schema import Attribute, Domain
 from pramana.sources import Table, domain_from_data, encode, has_missing
 from pramana.theory import pk, rounding
 
@@ -27,12 +28,34 @@ _LARGEST_MATRIX = 1 << 12
 _LISTED = 1 << 10  # groups of at most so many combinations list a risk for each
 
 
+class Rows(Protocol):
+    """A table's codes, wherever they are, to be counted."""
+
+    @property
+    def records(self) -> int: ...
+
+    def counts(self, columns: tuple[str, ...], shape: tuple[int, ...]) -> Counts:
+        """How often each combination of codes occurs."""
+
+
+@dataclass(frozen=True)
+class CodedRows:
+    """Codes in memory, those of strata among them."""
+
+    codes: Mapping[str, Codes]
+    records: int
+    strata: int | None = None  # how many, if the setting has any
+
+    def counts(self, columns: tuple[str, ...], shape: tuple[int, ...]) -> Counts:
+        joint = np.ravel_multi_index([self.codes[name] for name in columns], shape)
+        return np.bincount(joint, minlength=math.prod(shape)).astype(np.int64).reshape(shape)
+
+
 @dataclass(frozen=True)
 class Law:
-    """The mechanism, the codes it runs on (with those of strata), and the risks on this table."""
+    """The mechanism, and the risks on this table."""
 
     mechanism: Exchange
-    codes: Mapping[str, Codes]
     frequencies: Mapping[str, list[int]]
     summaries: Mapping[str, Mapping[str, Any]]
     retention: Fraction | None
@@ -41,26 +64,29 @@ class Law:
         return rounding.float_down(pk.k_from_ratio(records, self.mechanism.anonymity_ratio))
 
 
+def stratum_of(group: tuple[str, ...]) -> str:
+    """The column whose codes are the strata, for one group: every group has its own, with the same codes."""
+    return f"stratum of {' and '.join(group)}"
+
+
 def law_for(
     setting: InvariantSetting,
     attributes: tuple[Attribute, ...],
-    codes: dict[str, Codes],
-    table: Table,
+    rows: Rows,
+    strata: int | None,
     k: float | None = None,
 ) -> Law:
-    """The same for the same table and setting, always: `verify` calls it again."""
+    """The same for the same table and setting, always: `verify` calls it again. `strata` is how many there are."""
     sizes = {a.name: a.coded.size for a in attributes if not a.raw}
-    strata = _strata(setting, table)
     columns: list[tuple[str, ...]] = []
     for group in setting.groups:
-        inside = f"stratum of {' and '.join(group)}"
         if strata is not None:
-            codes[inside], sizes[inside] = strata, int(strata.max(initial=0)) + 1
-        columns.append((inside, *group) if strata is not None else group)
-    counts = {c: _counted(c, codes, sizes) for c in columns}
+            sizes[stratum_of(group)] = strata
+        columns.append((stratum_of(group), *group) if strata is not None else group)
+    counts = {c: _counted(c, rows, sizes) for c in columns}
     retention = setting.retention
     if k is not None:
-        retention = _retention_for(k, table.records, counts)
+        retention = _retention_for(k, rows.records, counts)
     channels = [
         _channel(setting, group, counts[c], retention) for group, c in zip(setting.groups, columns, strict=True)
     ]
@@ -68,25 +94,37 @@ def law_for(
     frequencies = {
         " and ".join(g): counts[c].reshape(-1).tolist() for g, c in zip(setting.groups, columns, strict=True)
     }
-    return Law(mechanism, codes, frequencies, summaries_of(mechanism, frequencies, setting), retention)
+    return Law(mechanism, frequencies, summaries_of(mechanism, frequencies, setting), retention)
 
 
-def _strata(setting: InvariantSetting, table: Table) -> Codes | None:
-    """A number for every combination of the strata's values that occurs, in the order of the values."""
+def coded_rows(
+    setting: InvariantSetting, attributes: tuple[Attribute, ...], table: Table, show: bool = False
+) -> CodedRows:
+    """The codes of a table in memory, with those of its strata."""
+    codes = {a.name: encode(table.column(a.name), a.coded, a.name, show) for a in attributes if not a.raw}
     if not setting.strata:
-        return None
-    joint = np.zeros(table.records, np.int64)
-    for name in setting.strata:
-        column = table.column(name)
-        domain = domain_from_data(column)
-        if has_missing(column):
-            domain = domain.with_missing()
-        joint = joint * domain.size + encode(column, domain, name)
-    _, places = np.unique(joint, return_inverse=True)
-    return places.astype(code_dtype(int(places.max(initial=0)) + 1))
+        return CodedRows(codes, table.records)
+    domains = {name: stratum_domain(table.column(name)) for name in setting.strata}
+    joint = joined_strata({name: encode(table.column(name), d, name) for name, d in domains.items()}, domains)
+    found, places = np.unique(joint, return_inverse=True)
+    strata = places.astype(code_dtype(len(found)))
+    return CodedRows({**codes, **{stratum_of(g): strata for g in setting.groups}}, table.records, len(found))
 
 
-def _counted(columns: tuple[str, ...], codes: Mapping[str, Codes], sizes: Mapping[str, int]) -> Counts:
+def stratum_domain(column: pa.ChunkedArray) -> Domain:
+    domain = domain_from_data(column)
+    return domain.with_missing() if has_missing(column) else domain
+
+
+def joined_strata(codes: Mapping[str, Codes], domains: Mapping[str, Domain]) -> NDArray[np.int64]:
+    """A number for every combination of the strata's values, in the order of the values."""
+    joint = np.zeros(len(next(iter(codes.values()))), np.int64)
+    for name, domain in domains.items():
+        joint = joint * domain.size + codes[name]
+    return joint
+
+
+def _counted(columns: tuple[str, ...], rows: Rows, sizes: Mapping[str, int]) -> Counts:
     shape = tuple(sizes[name] for name in columns)
     total = math.prod(shape)
     if total > _LARGEST:
@@ -95,10 +133,7 @@ def _counted(columns: tuple[str, ...], codes: Mapping[str, Codes], sizes: Mappin
             f"{total:,}",
             "Use coarser bins or levels, or protect fewer together.",
         )
-    if len(columns) == 1:
-        return np.bincount(codes[columns[0]], minlength=total).astype(np.int64)
-    joint = np.ravel_multi_index([codes[name] for name in columns], shape)
-    return np.bincount(joint, minlength=total).astype(np.int64).reshape(shape)
+    return rows.counts(columns, shape)
 
 
 def _channel(

@@ -6,15 +6,16 @@ either no bundle or a whole one.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 
-from pramana.engines import LocalEngine, Progress, commitment_to, digest_of_columns, no_progress
+from pramana.engines import BatchEngine, LocalEngine, Progress, commitment_to, digest_of_columns, no_progress
 from pramana.errors import BundleError, LedgerError, PramanaError, RecipeError, RefusedError
 from pramana.ledger import Dataset, Ledger, Release, Request, whoami
 from pramana.mechanisms import AtLevel, LevelDesign, RecordedLevels
@@ -26,9 +27,10 @@ from pramana.release.levels import LevelMethod, LevelPlan, attributes_of, circum
 from pramana.release.method import Published
 from pramana.release.publish import write_bundle
 from pramana.release.resolve import dropped
+from pramana.release.streamed import Streamed, StreamedTable, coders_for, read_streamed
 from pramana.release.version_store import VersionStore
 from pramana.schema import Attribute, Recipe
-from pramana.sources import Source, Table, encode, raw_column
+from pramana.sources import Source, Table, digest_of_written, encode, raw_column
 from pramana.theory import Level
 
 EVERYBODY = "*"  # in a recipe's allowances
@@ -56,27 +58,46 @@ class Issued:
 
 @dataclass(frozen=True)
 class _Opened:
-    """A table read as its recipe says, and everything about it that no level changes."""
+    """A table read as its recipe says, and everything about it that no level changes.
+
+    A table that streams is in `streamed`, and `table` holds the values that occur, once each.
+    """
 
     recipe: Recipe
     source: Source
     table: Table
     attributes: tuple[Attribute, ...]
     design: LevelDesign
+    streamed: StreamedTable | None = None
 
     @classmethod
-    def read(cls, recipe: Recipe) -> _Opened:
+    @contextlib.contextmanager
+    def read(
+        cls, recipe: Recipe, engine: BatchEngine | None = None, progress: Progress = no_progress
+    ) -> Iterator[_Opened]:
         if recipe.method != "levels":
             raise RecipeError('The recipe of a ledger must have method = "levels"', repr(recipe.method))
-        source = Source.from_options(recipe.source)
-        table = source.read(LevelMethod().columns(recipe))
-        attributes = attributes_of(recipe, table)
-        return cls(recipe, source, table, attributes, design_of(recipe, attributes))
+        source, method = Source.from_options(recipe.source), LevelMethod()
+        columns = method.columns(recipe)
+        if engine is None:
+            table = source.read(columns)
+            attributes = attributes_of(recipe, table)
+            yield cls(recipe, source, table, attributes, design_of(recipe, attributes))
+            return
+        if not is_keyed(recipe):
+            raise RecipeError("Versions with a history must be issued from a table in memory", "a bound on memory")
+        coders = coders_for(recipe, method)
+        with contextlib.closing(read_streamed(source, columns, coders, engine, progress)) as streamed:
+            attributes = attributes_of(recipe, streamed.seen)
+            streamed.settle(attributes)
+            yield cls(recipe, source, streamed.seen, attributes, design_of(recipe, attributes), streamed)
 
     def codes(self) -> dict[str, Codes]:
         return {a.name: encode(self.table.column(a.name), a.coded, a.name) for a in self.attributes if not a.raw}
 
     def digest(self) -> str:
+        if self.streamed is not None:
+            return self.streamed.digest()
         raw = {a.name: raw_column(self.table.column(a.name), None) for a in self.attributes if a.raw}
         return digest_of_columns({**self.codes(), **raw})
 
@@ -102,23 +123,29 @@ def create_levels(
     key: str | Path | None = None,
     who: str | None = None,
     independent: bool = False,
+    memory: int | None = None,
+    progress: Progress = no_progress,
 ) -> Created:
-    """Register a recipe's table under a new key, kept beside the ledger, and make the ledger if there is none."""
+    """Register a recipe's table under a new key, kept beside the ledger, and make the ledger if there is none.
+
+    With `memory`, in bytes, the table streams through within that bound.
+    """
     if key is None and "://" in str(ledger):
         raise LedgerError("With a ledger in PostgreSQL the key's place must be given", "none", "Say --key FILE.")
     read = Recipe.read(recipe)
-    opened = _Opened.read(read)
-    wanted = Dataset(
-        name or read.source.get("dataset") or Path(recipe).stem,
-        opened.digest(),
-        "",
-        opened.fingerprint(),
-        opened.table.records,
-        _text(read, "people"),
-        is_keyed(read),
-        _allowances(read),
-        _limit(read),
-    )
+    engine = None if memory is None else BatchEngine(memory, folder=Path(recipe).absolute().parent)
+    with _Opened.read(read, engine, progress) as opened:
+        wanted = Dataset(
+            name or read.source.get("dataset") or Path(recipe).stem,
+            opened.digest(),
+            "",
+            opened.fingerprint(),
+            opened.table.records,
+            _text(read, "people"),
+            is_keyed(read),
+            _allowances(read),
+            _limit(read),
+        )
     known = Ledger.create(ledger)  # everything that could be wrong with the recipe has been found by now
     key_file = Path(key) if key is not None else _new_key_file(ledger, wanted.name, known)
     secret, fresh = _key_at(key_file, known)
@@ -203,39 +230,49 @@ def issue(
     who: str | None = None,
     sign: str | Path | None = None,
     threads: int = 0,
+    memory: int | None = None,
     progress: Progress = no_progress,
 ) -> Issued:
-    """The recipient's version at a level, as a bundle in the new folder `out`. Asked again: the same data."""
+    """The recipient's version at a level, as a bundle in the new folder `out`. Asked again: the same data.
+
+    With `memory`, in bytes, the table streams through within that bound.
+    """
     out, level, asking = Path(out), Level.of(level), who or whoami()
     signing = None if sign is None else read_signing_key(sign)
     known = Ledger.open(ledger)
     registered = known.dataset(dataset)
     secret = Key.read(key or registered.details["key_file"])
     progress("reading", 0, 1)
-    opened = _Opened.read(recipe_of(registered))
-    plan = opened.plan(registered.name, level, registered.keyed)
-    request = Request(
-        registered.name, recipient, level, opened.digest(), secret.commitment(), opened.fingerprint(),
-        plan.version.likelihood_ratio, asking,
-    )  # fmt: skip
-    begun = known.held(registered.name, recipient, level)
-    if begun is None or begun.status != "reserved":
-        check_new(out)  # before anything is reserved
-    release = known.reserve(request)
-    again = release.status == "committed"
-    if not registered.keyed:
-        plan = replace(plan, source=_recorded(known, registered, opened, release))
-    published = plan.run(opened.table, secret, LocalEngine(threads), progress)
-    if again and published.content != release.content:
-        raise RefusedError("A release made again must have the same content", "other content")
-    progress("writing", 0, 1)
-    certificate = _left_behind(out, published, again)
-    if certificate is None:
-        certificate = write_bundle(out, opened.recipe, opened.source, plan, published, secret, signing)
+    engine = None if memory is None else BatchEngine(memory, threads, out.absolute().parent)
+    with _Opened.read(recipe_of(registered), engine, progress) as opened:
+        plan = opened.plan(registered.name, level, registered.keyed)
+        request = Request(
+            registered.name, recipient, level, opened.digest(), secret.commitment(), opened.fingerprint(),
+            plan.version.likelihood_ratio, asking,
+        )  # fmt: skip
+        begun = known.held(registered.name, recipient, level)
+        if begun is None or begun.status != "reserved":
+            check_new(out)  # before anything is reserved
+        release = known.reserve(request)
+        again = release.status == "committed"
+        if not registered.keyed:
+            plan = replace(plan, source=_recorded(known, registered, opened, release))
+
+        def published() -> Published | Streamed:
+            if opened.streamed is None or engine is None:
+                return plan.run(opened.table, secret, LocalEngine(threads), progress)
+            return plan.stream(opened.streamed.rows, secret, engine, progress)
+
+        certificate = None if again else _left_behind(out, published)
+        if certificate is None:
+            certificate = write_bundle(
+                out, opened.recipe, opened.source, plan, published(), secret, signing,
+                content=release.content if again else None,
+            )  # fmt: skip
     if again:
-        release = known.repeat(release.id, published.content, asking)
+        release = known.repeat(release.id, certificate.content, asking)
     else:
-        release = known.commit(release.id, published.content, asking, {"bundle": str(out)})
+        release = known.commit(release.id, certificate.content, asking, {"bundle": str(out)})
     if not registered.keyed:
         _store(registered).keep_only({release.id, _latest(known, registered.name) or ""})
     return Issued(out, release, certificate, again)
@@ -246,19 +283,26 @@ def recipe_of(dataset: Dataset) -> Recipe:
     return Recipe.parse(tomllib.loads(dataset.details["recipe"]), Path(dataset.details["folder"]))
 
 
-def _left_behind(out: Path, published: Published, again: bool) -> Certificate | None:
+def _left_behind(out: Path, published: Callable[[], Published | Streamed]) -> Certificate | None:
     """The bundle of a run that was killed before it could commit; anything else in its place is refused."""
     if not out.exists():
         return None
-    if not again:
-        try:
-            found = Bundle.open(out).certificate
-        except BundleError:
-            found = None
-        if found is not None and found.content == published.content:
-            return found
+    try:
+        found = Bundle.open(out).certificate
+    except BundleError:
+        found = None
+    if found is not None and found.content == _content_of(published(), found.output):
+        return found
     check_new(out)
     return None
+
+
+def _content_of(published: Published | Streamed, output: str) -> str:
+    if isinstance(published, Published):
+        return published.content
+    found: list[Published] = []
+    digest_of_written(lambda sink: found.append(published.written(sink, output)))
+    return found[0].content
 
 
 def _store(dataset: Dataset) -> VersionStore:
@@ -300,7 +344,8 @@ def issued_versions(
     known = Ledger.open(ledger)
     registered = known.dataset(dataset)
     secret = Key.read(key or registered.details["key_file"])
-    opened = _Opened.read(recipe_of(registered))
+    with _Opened.read(recipe_of(registered)) as opened:
+        pass  # in memory: nothing of it ends with the block
     if opened.digest() != registered.source or secret.commitment() != registered.key:
         raise RefusedError("The source and the key must be those the dataset was registered with", "changed ones")
     codes, found = opened.codes(), []

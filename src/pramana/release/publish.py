@@ -15,13 +15,13 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from pramana import __version__
 from pramana.engines import LEAST_MEMORY, BatchEngine, LocalEngine, Progress, no_progress
-from pramana.errors import RecipeError
+from pramana.errors import RecipeError, RefusedError
 from pramana.randomness import Key
 from pramana.release.certificate import Certificate, read_signing_key
 from pramana.release.contents import Materials, law_of_plan, page_of
 from pramana.release.folder import check_new, sweep, whole_folder
 from pramana.release.method import Method, Plan, Published
-from pramana.release.streamed import Streamed, Streaming, read_streamed
+from pramana.release.streamed import Streamed, Streaming, coders_for, read_streamed
 from pramana.report import html_of, load_in_background
 from pramana.schema import Recipe
 from pramana.sources import FILE_NAMES, Source, size_in_memory, write_table
@@ -131,7 +131,8 @@ def _reading(
 ) -> contextlib.AbstractContextManager[Any]:
     """A table that need not fit in memory, and is let go of at the end."""
     if isinstance(engine, BatchEngine):
-        return contextlib.closing(read_streamed(recipe, method, source, engine, progress, show))
+        coders = coders_for(recipe, method, show)
+        return contextlib.closing(read_streamed(source, method.columns(recipe), coders, engine, progress))
     from pramana.release.spread import read_spread
 
     return read_spread(recipe, method, source, key, engine, progress, show)
@@ -172,10 +173,16 @@ def write_bundle(
     key: Key,
     signing: Ed25519PrivateKey | None,
     key_file: Path | None = None,
+    content: str | None = None,
 ) -> Certificate:
-    """The bundle in its folder, whole or not at all, and with it the new key, if there is one to keep."""
+    """The bundle in its folder, whole or not at all, and with it the new key, if there is one to keep.
+
+    `content` is what the data must come to, where that is known.
+    """
     with whole_folder(out, key, key_file) as folder:
         certificate = _write(folder, recipe, source, plan, published, key)
+        if content is not None and certificate.content != content:
+            raise RefusedError("A release made again must have the same content", "other content")
         if signing is not None:
             certificate = certificate.signed(signing)
         (folder / "certificate.json").write_text(certificate.text(), "utf-8")

@@ -10,12 +10,13 @@ import numpy as np
 
 from pramana.errors import BundleError, InputError
 from pramana.estimate import Crosstab, Study
+from pramana.randomness import counted
 from pramana.release.analysis import open_study
 from pramana.release.bundle import Bundle
 from pramana.release.contents import Materials, law_of_plan, page_of
 from pramana.release.publish import method_of
 from pramana.report import GENERATOR, html_of
-from pramana.sources import Source, encode
+from pramana.sources import Encoder, Source
 
 MOST_CELLS = 240  # of a table that is printed in full
 MOST_TABLES = 6
@@ -43,8 +44,10 @@ def report(
     marginals, crosstabs = {}, []
     if law is not None:
         study = open_study(bundle, unverified=unverified)
-        codes = study.columns([a.name for a in coded])
-        marginals = {a.name: np.bincount(codes[a.name], minlength=a.coded.size) for a in coded}
+        marginals = {a.name: np.zeros(a.coded.size, np.int64) for a in coded}
+        for codes in opened.pieces([a.name for a in coded]):
+            for a in coded:
+                marginals[a.name] += counted(codes[a.name], a.coded.size)
         crosstabs = _crosstabs(study, tables) if tables else _small_tables(study, [a.name for a in coded])
     elif tables:
         raise BundleError("Tables can be reconstructed from randomised releases", f"method {certificate.method!r}")
@@ -101,11 +104,16 @@ def _true_counts(bundle: Bundle, source: Any) -> dict[str, Any]:
     opened = (
         Source.from_options({"path": Path(source)}) if isinstance(source, str | Path) else Source(frame=source)
     )
-    table = opened.read([a.name for a in coded])
-    if table.records != certificate.records:
+    encoders = {a.name: Encoder(a.coded, a.name) for a in coded}
+    counts, records = {a.name: np.zeros(a.coded.size, np.int64) for a in coded}, 0
+    for batch in opened.batches(list(encoders), 1 << 18):
+        records += batch.num_rows
+        for name, encoder in encoders.items():
+            counts[name] += counted(encoder.encode(batch.column(name)), len(counts[name]))
+    if records != certificate.records:
         raise BundleError(
-            f"The source must have the {certificate.records} records that were released", str(table.records)
+            f"The source must have the {certificate.records} records that were released", str(records)
         )
-    return {
-        a.name: np.bincount(encode(table.column(a.name), a.coded, a.name), minlength=a.coded.size) for a in coded
-    }
+    for encoder in encoders.values():
+        encoder.finish()
+    return counts

@@ -17,9 +17,10 @@ from pramana.errors import SourceError
 from pramana.randomness import Codes, Key, code_dtype, counted
 from pramana.release.method import Published
 from pramana.release.resolve import published, resolve
-from pramana.schema import Attribute, AttributeRecipe, Domain, Recipe, label_of
+from pramana.schema import Attribute, AttributeRecipe, Domain, Recipe
 from pramana.sources import (
     Encoder,
+    Numbering,
     Source,
     Table,
     TableWriter,
@@ -27,7 +28,6 @@ from pramana.sources import (
     expected_records,
     raw_column,
     texts,
-    values_of,
 )
 
 
@@ -50,9 +50,8 @@ class Streaming(Protocol):
 class _Known:
     """A column whose domain the recipe states; whether it has missing values shows at the end."""
 
-    def __init__(self, attribute: AttributeRecipe, domain: Domain, show: bool) -> None:
-        open_ended = attribute.missing == "auto" and not domain.missing
-        self.encoder = Encoder(domain.with_missing() if open_ended else domain, attribute.name, show)
+    def __init__(self, name: str, domain: Domain, open_ended: bool, show: bool = False) -> None:
+        self.encoder = Encoder(domain.with_missing() if open_ended else domain, name, show)
         self.missing_code = self.encoder.domain.missing_code if open_ended else None
         self.missing = False
 
@@ -75,45 +74,26 @@ class _Known:
 class _Discovered:
     """A column whose domain is what occurs: values are numbered as they come, and sorted at the end."""
 
-    def __init__(self, name: str, show: bool) -> None:
-        self.name, self.show = name, show
-        self.values: dict[str, Any] = {}
-        self.number: dict[str, int] = {}
-        self.type: pa.DataType = pa.string()
-        self.missing = 0
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.numbering = Numbering()
 
     def take(self, chunk: pa.Array) -> Codes:
-        coded = chunk if pa.types.is_dictionary(chunk.type) else chunk.dictionary_encode()
-        self.type = coded.type.value_type
-        labels = []
-        for value in coded.dictionary.to_pylist():
-            label = label_of(value)
-            self.values.setdefault(label, value)
-            labels.append(self.number.setdefault(label, len(self.number)))
-        if coded.indices.null_count:
-            self.values.setdefault("", None)
-            labels.append(self.number.setdefault("", len(self.number)))
-            coded = coded.indices.fill_null(len(labels) - 1)
-        else:
-            coded = coded.indices
-        found: Codes = np.array(labels or [0], np.uint32)[values_of(coded)]
-        if "" in self.number:
-            self.missing += int((found == self.number[""]).sum())
-        return found
+        return self.numbering.number(chunk)
 
     def seen(self) -> pa.ChunkedArray:
-        kept = [value for label, value in self.values.items() if label != ""]
-        return pa.chunked_array([pa.array([*kept, None] if self.missing else kept, self.type)])
+        return self.numbering.seen()
 
     def lookup(self, domain: Domain) -> NDArray[np.unsignedinteger]:
-        if self.missing and domain.missing_code is None:
-            rows = "row" if self.missing == 1 else "rows"
+        if self.numbering.missing and domain.missing_code is None:
+            rows = "row" if self.numbering.missing == 1 else "rows"
             raise SourceError(
                 f"The column {self.name!r} must have no missing values",
-                f"{self.missing} {rows} without one",
+                f"{self.numbering.missing} {rows} without one",
                 'Set missing = "category" to publish missing as a value of its own.',
             )
-        codes = [domain.missing_code if label == "" else domain.code_of(label) for label in self.number]
+        labels = self.numbering.labels
+        codes = [domain.missing_code if label == "" else domain.code_of(label) for label in labels]
         return np.array([code or 0 for code in codes], code_dtype(domain.size))
 
 
@@ -126,6 +106,10 @@ class StreamedTable:
     coders: Mapping[str, _Known | _Discovered]
     scratch: Scratch = field(repr=False)
 
+    @property
+    def records(self) -> int:
+        return self.rows.records
+
     def settle(self, attributes: Iterable[Attribute]) -> None:
         """Every domain is known now: refuse values outside them, and read the spool in their codes."""
         for attribute in attributes:
@@ -134,28 +118,45 @@ class StreamedTable:
                 if lookup is not None:
                     self.rows.lookups[attribute.name] = lookup
 
+    def digest(self) -> str:
+        """Of the contents, as `digest_of_columns` has it."""
+        content = ContentDigest()
+        for block in self.rows.blocks:
+            columns = self.rows.read(block)
+            content.update({name: columns[name] for name in [*self.coders, *columns]})
+        return content.hexdigest()
+
     def close(self) -> None:
         self.scratch.close()
 
 
-def coders_for(recipe: Recipe, method: Streaming, show: bool) -> dict[str, _Known | _Discovered]:
+def coders_for(recipe: Recipe, method: Streaming, show: bool = False) -> dict[str, _Known | _Discovered]:
     coders: dict[str, _Known | _Discovered] = {}
     for attribute in published(recipe):
         if not method.randomised(attribute):
             continue
         if attribute.from_data:
-            coders[attribute.name] = _Discovered(attribute.name, show)
+            coders[attribute.name] = _Discovered(attribute.name)
         else:
-            coders[attribute.name] = _Known(attribute, resolve(attribute, None, True).coded, show)
+            domain = resolve(attribute, None, True).coded
+            open_ended = attribute.missing == "auto" and not domain.missing
+            coders[attribute.name] = _Known(attribute.name, domain, open_ended, show)
     return coders
 
 
+def coders_of(attributes: Iterable[Attribute]) -> dict[str, _Known | _Discovered]:
+    """For a table whose domains are all known, those of a certificate."""
+    return {a.name: _Known(a.name, a.coded, False) for a in attributes if not a.raw}
+
+
 def read_streamed(
-    recipe: Recipe, method: Streaming, source: Source, engine: BatchEngine, progress: Progress, show: bool = False
+    source: Source,
+    names: list[str],
+    coders: Mapping[str, _Known | _Discovered],
+    engine: BatchEngine,
+    progress: Progress,
 ) -> StreamedTable:
     """Read the source once, batch by batch."""
-    coders = coders_for(recipe, method, show)
-    names = method.columns(recipe)
     expected = expected_records(source) or 0
     scratch = Scratch(engine.folder)
     rows = Spool(scratch)

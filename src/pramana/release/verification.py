@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import contextlib
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pramana.engines import LocalEngine, Progress, digest_of_columns, no_progress
+from pramana.engines import BatchEngine, ContentDigest, LocalEngine, Progress, no_progress
 from pramana.errors import BundleError, InputError, PramanaError, SourceError
 from pramana.randomness import Key
-from pramana.release.bundle import Bundle
+from pramana.release.bundle import CELL_METHODS, Bundle
 from pramana.release.certificate import read_public_key
-from pramana.release.method import Plan
-from pramana.release.publish import file_entry, method_of
-from pramana.sources import FILE_NAMES, SUFFIXES, Source, digest_of_written, write_table
+from pramana.release.method import Plan, Published
+from pramana.release.publish import file_entry, memory_bound, method_of
+from pramana.release.streamed import StreamedTable, coders_of, read_streamed
+from pramana.sources import FILE_NAMES, SUFFIXES, Source, Table, digest_of_written, write_table
 
 
 @dataclass(frozen=True)
@@ -56,6 +58,7 @@ def verify(
     seed: int | None = None,
     public_key: str | Path | None = None,
     threads: int = 0,
+    memory: int | None = None,
     progress: Progress = no_progress,
 ) -> Verification:
     """Check a bundle. With `source` (a path or a data frame) and `key` the data is made again, byte for byte."""
@@ -78,7 +81,7 @@ def verify(
         key = Key.from_seed(seed)
     if key is not None and whole:
         secret = key if isinstance(key, Key) else Key.read(key)
-        checks += _remade(found, plan, source, secret, LocalEngine(threads), progress)
+        checks += _remade(found, plan, source, secret, threads, memory, progress)
     return Verification(tuple(checks), found.certificate.warnings)
 
 
@@ -157,21 +160,23 @@ def _in_words(value: Any) -> str:
 
 def _data(bundle: Bundle, plan: Plan) -> Check:
     """The published values are in their domains, as many as certified, and have the certified content."""
+    if bundle.certificate.method in CELL_METHODS:
+        return Check("data", True, "read through its digest")
+    content, records = ContentDigest(), 0
     try:
-        columns = bundle.columns()
+        for columns in bundle.pieces():
+            content.update(columns)
+            records += len(next(iter(columns.values())))
     except PramanaError as error:
         return Check("data", False, str(error))
-    if columns is None:
-        return Check("data", True, "read through its digest")
-    records = {len(column) for column in columns.values()}
-    if records != {plan.records}:
-        return Check("data", False, f"{plan.records} records certified, {max(records)} found")
-    same = digest_of_columns(columns) == bundle.certificate.content
+    if records != plan.records:
+        return Check("data", False, f"{plan.records} records certified, {records} found")
+    same = content.hexdigest() == bundle.certificate.content
     return Check("data", same, f"{plan.records} records, all in their domains" if same else "other content")
 
 
 def _remade(
-    bundle: Bundle, plan: Plan, source: Any, key: Key, engine: LocalEngine, progress: Progress
+    bundle: Bundle, plan: Plan, source: Any, key: Key, threads: int, memory: int | None, progress: Progress
 ) -> list[Check]:
     certificate = bundle.certificate
     if key.commitment() != certificate.key.get("commitment"):
@@ -183,28 +188,60 @@ def _remade(
         except SourceError as error:
             return [*checks, Check("public table", False, str(error))]
     columns = getattr(plan, "source_columns", None) or [a.name for a in plan.attributes]
-    table = _source(source, certificate.source).read(columns)
     expected = getattr(plan, "source_records", certificate.records)  # some may have been suppressed
-    if table.records != expected:
-        return [*checks, Check("source", False, f"{table.records} records, certified are {expected}")]
-    try:
-        published = plan.run(table, key, engine, progress)
-    except SourceError as error:
-        return [*checks, Check("source", False, f"another table: {error}")]
+    opened = _source(source, certificate.source)
+    bound = memory_bound(opened, method_of(certificate.method), memory)
+    batch = None if bound is None else BatchEngine(bound, threads, bundle.path.absolute().parent)
+    with _read(opened, columns, plan, batch, progress) as table:
+        if table.records != expected:
+            return [*checks, Check("source", False, f"{table.records} records, certified are {expected}")]
+        try:
+            published, digest = _made_again(plan, table, key, batch, threads, certificate.output, progress)
+        except SourceError as error:
+            return [*checks, Check("source", False, f"another table: {error}")]
     same = published.commitment == certificate.source.get("commitment")
     checks.append(Check("source", same, "the table that was released" if same else "another table"))
     checks += [Check(*found) for found in published.checks]
-    name = FILE_NAMES[certificate.output]
-    if (
-        digest_of_written(lambda sink: write_table(published.table, sink, certificate.output))
-        == certificate.files[name]["sha256"]
-    ):
+    if digest == certificate.files[FILE_NAMES[certificate.output]]["sha256"]:
         checks.append(Check("made again", True, "byte for byte"))
     else:
         same = published.content == certificate.content
         detail = "the same rows; the file was written by another version" if same else "other rows"
         checks.append(Check("made again", same, detail))
     return checks
+
+
+@contextlib.contextmanager
+def _read(
+    source: Source, columns: list[str], plan: Plan, batch: BatchEngine | None, progress: Progress
+) -> Iterator[Table | StreamedTable]:
+    if batch is None:
+        yield source.read(columns)
+        return
+    with contextlib.closing(
+        read_streamed(source, columns, coders_of(plan.attributes), batch, progress)
+    ) as streamed:
+        yield streamed
+
+
+def _made_again(
+    plan: Any,
+    table: Table | StreamedTable,
+    key: Key,
+    batch: BatchEngine | None,
+    threads: int,
+    output: str,
+    progress: Progress,
+) -> tuple[Published, str]:
+    """What the source is published as under the key, and the digest of the file; nothing touches the disk."""
+    if isinstance(table, Table):
+        published = plan.run(table, key, LocalEngine(threads), progress)
+        return published, digest_of_written(lambda sink: write_table(published.table, sink, output))
+    table.settle(plan.attributes)
+    streamed = plan.stream(table.rows, key, batch, progress)
+    found: list[Published] = []
+    digest = digest_of_written(lambda sink: found.append(streamed.written(sink, output)))
+    return found[0], digest
 
 
 def _source(source: Any, options: Mapping[str, Any]) -> Source:

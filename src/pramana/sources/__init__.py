@@ -2,7 +2,7 @@
 
 from pramana.sources.arrays import flags_of, numbers, texts, values_of
 from pramana.sources.batches import expected_records, size_in_memory
-from pramana.sources.codes import Encoder, decode, domain_from_data, encode, has_missing
+from pramana.sources.codes import Encoder, Numbering, decode, domain_from_data, encode, has_missing
 from pramana.sources.pieces import Piece, pieces_of
 from pramana.sources.table import SUFFIXES, Source, Table, is_bytes
 from pramana.sources.write import (
@@ -18,6 +18,7 @@ __all__ = [
     "FILE_NAMES",
     "SUFFIXES",
     "Encoder",
+    "Numbering",
     "Piece",
     "Source",
     "Table",

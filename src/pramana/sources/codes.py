@@ -108,6 +108,42 @@ def _refuse_outside(name: str, outside: int, seen: set[str] | None) -> None:
     )
 
 
+class Numbering:
+    """Numbers for the values of a column in the order they come: codes for a domain that is not known yet."""
+
+    def __init__(self) -> None:
+        self.labels: dict[str, int] = {}  # the empty one stands for missing values
+        self.values: list[Any] = []
+        self.type: pa.DataType = pa.string()
+        self.missing = 0
+
+    def number(self, chunk: pa.Array) -> Codes:
+        with _readable():
+            coded = chunk if pa.types.is_dictionary(chunk.type) else chunk.dictionary_encode()
+            self.type = coded.type.value_type
+            places = [self._of(value) for value in coded.dictionary.to_pylist()]
+        indices = coded.indices
+        if indices.null_count:
+            indices = indices.fill_null(len(places))
+            places.append(self._of(None))
+        found: Codes = np.array(places or [0], np.uint32)[values_of(indices)]
+        if "" in self.labels:
+            self.missing += int((found == self.labels[""]).sum())
+        return found
+
+    def _of(self, value: Any) -> int:
+        label = label_of(value)
+        if label not in self.labels:
+            self.labels[label] = len(self.labels)
+            if label != "":
+                self.values.append(value)
+        return self.labels[label]
+
+    def seen(self) -> pa.ChunkedArray:
+        """Every value once, and a missing one where there was any."""
+        return pa.chunked_array([pa.array([*self.values, None] if self.missing else self.values, self.type)])
+
+
 def decode(codes: Codes, domain: Domain) -> pa.DictionaryArray:
     """Codes as an Arrow dictionary that holds the whole domain in its public order, used or not."""
     valid = None if domain.missing_code is None else codes != domain.missing_code
