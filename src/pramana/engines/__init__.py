@@ -12,13 +12,14 @@ from pramana.engines.scratch import Scratch
 
 if TYPE_CHECKING:
     from pramana.engines.spark import SparkEngine, SparkTable
-    from pramana.engines.spark_groups import Combinations, combinations
+    from pramana.engines.spark_groups import Combinations, combinations, stratify
 
 _MODULE_OF = {  # what only some releases need loads on first use
     "Combinations": "spark_groups",
     "SparkEngine": "spark",
     "SparkTable": "spark",
     "combinations": "spark_groups",
+    "stratify": "spark_groups",
 }
 
 
@@ -45,4 +46,5 @@ __all__ = [
     "commitment_to",
     "digest_of_columns",
     "no_progress",
+    "stratify",
 ]

@@ -13,12 +13,13 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from pramana.engines.digest import LEAF, Column, leaf_of, root_of
 from pramana.errors import SourceError
 from pramana.randomness import Codes, code_dtype
-from pramana.schema import Attribute
-from pramana.sources import Encoder, raw_column
+from pramana.schema import Attribute, Domain
+from pramana.sources import Encoder, encode, raw_column
 
 BLOCK = 1 << 18  # rows; a multiple of LEAF
 assert BLOCK % LEAF == 0
@@ -32,6 +33,7 @@ class Block:
     rows: int
     codes: Mapping[str, Codes]
     raw: Mapping[str, pa.ChunkedArray]
+    strata: Mapping[str, Codes] = field(default_factory=dict)  # codes that are neither digested nor published
 
     @property
     def columns(self) -> dict[str, Column]:
@@ -71,17 +73,38 @@ class Faults:
     seen: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True)
+class Strata:
+    """Codes made from other columns: the combinations of their values that occur, numbered in order.
+
+    `names` are what the column is called: the same codes, once for each.
+    """
+
+    names: tuple[str, ...]
+    domains: Mapping[str, Domain]
+    found: NDArray[np.int64]  # ascending
+
+    def codes(self, table: pa.Table) -> dict[str, Codes]:
+        joint = np.zeros(table.num_rows, np.int64)
+        for name, domain in self.domains.items():
+            joint = joint * domain.size + encode(table.column(name), domain, name)
+        places = np.minimum(np.searchsorted(self.found, joint), len(self.found) - 1)
+        return dict.fromkeys(self.names, places.astype(code_dtype(len(self.found))))
+
+
 class Encoding:
     """Encodes block after block; faults are counted and told by `faults`."""
 
-    def __init__(self, attributes: Sequence[Attribute], show: bool = False) -> None:
+    def __init__(self, attributes: Sequence[Attribute], show: bool = False, strata: Strata | None = None) -> None:
+        self.strata = strata
         self.coded = {a.name: Encoder(a.coded, a.name, show) for a in attributes if not a.raw}
         self.raw = [a.name for a in attributes if a.raw]
 
     def block(self, first: int, table: pa.Table) -> Block:
         codes = {name: _encoded(encoder, table.column(name)) for name, encoder in self.coded.items()}
         raw = {name: raw_column(table.column(name), None) for name in self.raw}
-        return Block(first, table.num_rows, codes, raw)
+        strata = {} if self.strata is None else self.strata.codes(table)
+        return Block(first, table.num_rows, codes, raw, strata)
 
     @property
     def faults(self) -> dict[str, Faults]:

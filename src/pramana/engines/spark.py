@@ -17,12 +17,12 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from pramana.engines.blocks import Digests, refuse, unpacked
+from pramana.engines.blocks import Digests, Strata, refuse, unpacked
 from pramana.engines.digest import Column, commitment_secret
 from pramana.engines.local import Progress, no_progress
 from pramana.engines.spark_jobs import Job, Work
 from pramana.engines.spark_session import is_frame, session
-from pramana.engines.steps import REPORT, Buckets, Count, Draw, Order, Seal, Seen, Step, Survey, Surveyed
+from pramana.engines.steps import REPORT, Buckets, Count, Draw, Order, Seal, Seen, Step, Survey, Surveyed, sizes_of
 from pramana.errors import SourceError
 from pramana.mechanisms import Mechanism
 from pramana.randomness import Key, code_dtype, tag_stream
@@ -116,6 +116,7 @@ class SparkTable:
     total: int | None = None
     raw_bytes: int = 0
     last: Reading | None = None
+    strata: Strata | None = None
 
     def __post_init__(self) -> None:
         if self.pieces is not None and all(piece.rows is not None for piece in self.pieces):
@@ -171,7 +172,9 @@ class SparkTable:
     ) -> dict[int, Seen]:
         if self.total is None and not (self.pieces is not None and len(self.pieces) == 1):
             self.survey(columns=self.columns[:1])
-        step = Count(attributes, self.seal(), commitment_secret(key), groups, show)
+        stratified = any(name in self.strata.names for group in groups for name in group) if self.strata else False
+        strata = self.strata if stratified else None
+        step = Count(attributes, self.seal(), commitment_secret(key), groups, show, strata)
         found: dict[int, Seen] = self.job(step).reports()
         refuse((seen.faults for seen in found.values()), attributes, show)
         self._number(_rows(found) + [0] * (len(self.firsts) - len(_rows(found))))
@@ -182,7 +185,8 @@ class SparkTable:
         """How often each combination of codes occurs."""
         del workers
         own = tuple(a for a in self.attributes if a.name in columns)
-        if tuple(a.coded.size for name in columns for a in own if a.name == name) != shape:
+        sizes = sizes_of(own, self.strata)
+        if tuple(sizes[name] for name in columns) != shape:
             raise ValueError("shape must be that of the columns' domains")
         found = self._count(own, Key.create(), (columns,))
         return np.asarray(sum(seen.counts[0] for seen in found.values()), np.int64)
@@ -208,7 +212,7 @@ class SparkTable:
         buckets, seal = self._buckets(key, context, shuffled), self.seal()
         streams = {("value", name): key.stream("value", context, name) for name in mechanism.sizes}
         streams["coin", ""] = key.stream("coin", context)
-        job = self.job(Draw(attributes, mechanism, streams, buckets, seal, secret))
+        job = self.job(Draw(attributes, mechanism, streams, buckets, seal, secret, self.strata))
         reports: dict[int, Seen] = {}
         last = (0, -1)
         for place, number, content in job.ordered(Order(attributes, buckets, seal), buckets.count):

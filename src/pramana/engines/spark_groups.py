@@ -6,19 +6,19 @@ each combination, however many rows there are.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 
-from pramana.engines.blocks import Encoding
+from pramana.engines.blocks import Encoding, Strata
 from pramana.engines.steps import Rows, Seal
 from pramana.errors import SourceError
 from pramana.generalize import Classes, Ladder, Layout, grouped
 from pramana.randomness import Codes
-from pramana.schema import Attribute
+from pramana.schema import Attribute, Domain, Role
 
 if TYPE_CHECKING:
     from pramana.engines.spark import SparkTable
@@ -92,7 +92,21 @@ class Combinations:
 def combinations(table: SparkTable, columns: Sequence[str]) -> Combinations:
     """The distinct rows of some coded columns, in an order that tells nothing of the rows' order."""
     by_name = {a.name: a for a in table.attributes}
-    attributes = tuple(by_name[name] for name in columns)
+    return _combinations(table, tuple(by_name[name] for name in columns))
+
+
+def stratify(table: SparkTable, domains: Mapping[str, Domain], names: Sequence[str]) -> int:
+    """Give a table a column of strata, under these names; how many there are."""
+    attributes = tuple(Attribute(name, Role.INSENSITIVE, domain) for name, domain in domains.items())
+    found = _combinations(table, attributes)
+    joint = np.zeros(len(found.counts), np.int64)
+    for name, domain in domains.items():
+        joint = joint * domain.size + found.codes[name]
+    table.strata = Strata(tuple(names), domains, np.unique(joint))
+    return len(joint)
+
+
+def _combinations(table: SparkTable, attributes: tuple[Attribute, ...]) -> Combinations:
     step = Group(attributes, table.seal())
     words = step.schema.names[:-1]
     found = table.job(step).grouped(step.schema, words)

@@ -20,7 +20,18 @@ import pyarrow.compute as pc
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from numpy.typing import NDArray
 
-from pramana.engines.blocks import Block, Digests, Edge, Encoding, Faults, blocks_from, joined, packed, unpacked
+from pramana.engines.blocks import (
+    Block,
+    Digests,
+    Edge,
+    Encoding,
+    Faults,
+    Strata,
+    blocks_from,
+    joined,
+    packed,
+    unpacked,
+)
 from pramana.errors import PramanaError
 from pramana.mechanisms import Mechanism
 from pramana.randomness import Codes, Stream, bucket_order, bucketed, gathered
@@ -172,25 +183,38 @@ class Count:
     secret: bytes = field(repr=False)
     groups: tuple[tuple[str, ...], ...] = ()
     show: bool = False
+    strata: Strata | None = None
 
     @property
     def columns(self) -> tuple[str, ...]:
-        return tuple(a.name for a in self.attributes)
+        return columns_of(self.attributes, self.strata)
 
     def work(self, rows: Rows) -> Iterator[Any]:
-        encoding, seen = Encoding(self.attributes, self.show), _Seeing(self.secret, self.attributes)
-        sizes = {a.name: a.coded.size for a in self.attributes if not a.raw}
+        encoding = Encoding(self.attributes, self.show, self.strata)
+        seen = _Seeing(self.secret, self.attributes)
+        sizes = sizes_of(self.attributes, self.strata)
         shapes = [tuple(sizes[name] for name in group) for group in self.groups]
         counts = [np.zeros(int(np.prod(shape)), np.int64) for shape in shapes]
         for first, table in rows:
             block = encoding.block(first, table)
             seen.add(block)
             if not encoding.faults:  # codes of faulty rows mean nothing
+                codes = {**block.codes, **block.strata}
                 for group, shape, count in zip(self.groups, shapes, counts, strict=True):
-                    joint = np.ravel_multi_index([block.codes[name] for name in group], shape)
+                    joint = np.ravel_multi_index([codes[name] for name in group], shape)
                     count += np.bincount(joint, minlength=len(count))
         found = [count.reshape(shape) for count, shape in zip(counts, shapes, strict=True)]
         yield replace(seen.seen(encoding), counts=tuple(found))
+
+
+def columns_of(attributes: Sequence[Attribute], strata: Strata | None) -> tuple[str, ...]:
+    """What is read: the attributes, and what strata are made from."""
+    return tuple(dict.fromkeys([*(a.name for a in attributes), *(strata.domains if strata else ())]))
+
+
+def sizes_of(attributes: Sequence[Attribute], strata: Strata | None) -> dict[str, int]:
+    sizes = {a.name: a.coded.size for a in attributes if not a.raw}
+    return sizes if strata is None else sizes | dict.fromkeys(strata.names, len(strata.found))
 
 
 class _Seeing:
@@ -252,13 +276,14 @@ class Draw:
     buckets: Buckets
     seal: Seal
     secret: bytes = field(repr=False)
+    strata: Strata | None = None
 
     @property
     def columns(self) -> tuple[str, ...]:
-        return tuple(a.name for a in self.attributes)
+        return columns_of(self.attributes, self.strata)
 
     def work(self, rows: Rows) -> Iterator[Any]:
-        encoding, seen = Encoding(self.attributes), _Seeing(self.secret, self.attributes)
+        encoding, seen = Encoding(self.attributes, strata=self.strata), _Seeing(self.secret, self.attributes)
         for first, table in rows:
             block = encoding.block(first, table)
             seen.add(block)
@@ -268,13 +293,14 @@ class Draw:
         yield seen.seen(encoding)
 
     def _published(self, block: Block) -> dict[str, Codes]:
-        out = {name: np.empty_like(block.codes[name]) for name in self.mechanism.sizes}
+        codes = {**block.codes, **block.strata}
+        out = {name: np.empty_like(codes[name]) for name in self.mechanism.sizes}
         for start in range(0, block.rows, CHUNK):
             part = slice(start, start + CHUNK)
             self.mechanism.publish(
                 lambda purpose, column: self.streams[purpose, column],
                 block.first + start,
-                {name: block.codes[name][part] for name in out},
+                {name: codes[name][part] for name in out},
                 {name: values[part] for name, values in out.items()},
             )
         return {a.name: out[a.name] for a in self.attributes if not a.raw}

@@ -8,9 +8,11 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from pramana.engines import Progress, SparkEngine, SparkTable
+from pramana.engines import Progress, SparkEngine, SparkTable, stratify
 from pramana.errors import RecipeError
 from pramana.randomness import Key
+from pramana.release.invariant_law import stratum_domain, stratum_of
+from pramana.release.invariant_setting import InvariantSetting
 from pramana.release.resolve import published, resolve
 from pramana.release.streamed import Streaming
 from pramana.schema import Attribute, AttributeRecipe, Recipe
@@ -60,6 +62,13 @@ def read_spread(
         spread = SpreadTable(rows, Table(seen, rows.records))
         spread.settle(provisional)
         yield spread
+
+
+def strata_of_spread(rows: SparkTable, setting: InvariantSetting) -> int:
+    """How many strata there are, after making their codes a column of the table."""
+    seen = rows.survey(setting.strata, setting.strata).values
+    domains = {name: stratum_domain(seen[name]) for name in setting.strata}
+    return stratify(rows, domains, [stratum_of(group) for group in setting.groups])
 
 
 def _provisional(attribute: AttributeRecipe, method: Streaming, table: Table) -> Attribute:
