@@ -29,6 +29,7 @@ pyspark = pytest.importorskip("pyspark", reason="PySpark is not installed: the S
 if shutil.which("java") is None and not os.environ.get("JAVA_HOME"):
     pytest.skip("Java is not installed: the Spark engine is not tested", allow_module_level=True)
 
+pytestmark = pytest.mark.xdist_group("spark")  # one session for all
 RECORDS = 40_000  # two leaves and a part of a third
 RECIPE = """\
 [source]
@@ -71,7 +72,7 @@ def people(records: int = RECORDS) -> pa.Table:
     )
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def places(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     folder = tmp_path_factory.mktemp("spark")
     found = {name: folder / name for name in ("events", "local")}
@@ -80,7 +81,7 @@ def places(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     return found
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def spark(places: dict[str, Path]) -> Iterator[Any]:
     """One session whose temporary files are NOT encrypted, so that it can be seen what would be in them."""
     options = {
@@ -167,8 +168,8 @@ def test_a_folder_of_parquet_files_with_columns_in_its_names(desk: Path) -> None
 
 
 def large_law(folder: Path) -> Recipe:
-    """A matrix of 200 values: too large to travel within a function."""
-    matrix = np.full((200, 200), 0.5 / 199)
+    """A matrix of 300 values: too large to travel within a function."""
+    matrix = np.full((300, 300), 0.5 / 299)
     np.fill_diagonal(matrix, 0.5)
     town = {"role": "quasi-identifying", "domain": [f"town {i}" for i in range(300)], "matrix": matrix.tolist()}
     document = {
