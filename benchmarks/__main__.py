@@ -1,7 +1,7 @@
 """Prepare the peers' environments, run every comparison in one go, and store the tables.
 
 python -m benchmarks prepare
-python -m benchmarks run [--rows N] [--rounds N] [--only sampling,release,start] [--into FOLDER]
+python -m benchmarks run [--rows N] [--rounds N] [--only PART,PART] [--into FOLDER]
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from benchmarks import peers, sampling, tables, whole
+from benchmarks import anonymity, peers, sampling, scale, tables, whole
 from benchmarks.harness import measure
 
 RESULTS = Path(__file__).resolve().parent / "results"
-PARTS = ("sampling", "release", "start")
+PARTS = ("sampling", "release", "anonymity", "batch", "sizes", "start")
 
 
 def main() -> None:
@@ -53,6 +53,15 @@ def _measured(chosen: list[str], rows: int, rounds: int) -> tuple[list[dict[str,
     if "release" in chosen:
         with tempfile.TemporaryDirectory() as folder:
             found += [measure(comparison, rounds, _say) for comparison in whole.release(rows, Path(folder))]
+    with tempfile.TemporaryDirectory() as folder:
+        if "anonymity" in chosen:
+            with anonymity.comparisons(Path(folder)) as (comparisons, theirs):
+                found += [measure(comparison, min(rounds, 3), _say) for comparison in comparisons]
+                versions |= theirs
+        if "batch" in chosen:
+            found += [measure(comparison, rounds, _say) for comparison in scale.batch(rows, Path(folder))]
+        if "sizes" in chosen:
+            found.append(measure(scale.sizes(10 * rows, Path(folder)), min(rounds, 2), _say))
     if "start" in chosen:
         found.append(measure(whole.start_up(), max(rounds, 9), _say))
     return found, {name: number for name, number in versions.items() if number}

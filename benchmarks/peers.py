@@ -1,7 +1,8 @@
 """Peers from PyPI, each in a virtual environment of its own, and the process that runs its work there.
 
 They cannot share one: pure-ldp leaves scikit-learn and statsmodels undeclared, diffprivlib needs a
-scikit-learn below 1.9, and a resolver asked for all of them at once silently takes old releases.
+scikit-learn below 1.9, anonypy leaves pandas undeclared and breaks with pandas 3, and a resolver asked for all
+of them at once silently takes old releases.
 """
 
 from __future__ import annotations
@@ -25,6 +26,9 @@ REQUIREMENTS = {
     "diffprivlib": ["diffprivlib", "scikit-learn<1.9"],
     "pandas": ["pandas"],
     "polars": ["polars"],
+    "pycanon": ["pycanon>=1.3"],
+    "anonypy": ["anonypy>=0.2.1", "pandas<3"],
+    "anjana": ["anjana>=1.2"],
     "picture": ["matplotlib"],
 }
 

@@ -1,0 +1,108 @@
+"""Tables larger than memory: the batch engine beside the one in memory, and the time a row takes at three sizes.
+
+The engine alone is what grows with the rows: reading, randomising, ordering, writing. The whole call has a few
+tenths of a second more for the report, whatever the size.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from pathlib import Path
+
+from benchmarks.harness import Case, Comparison, Goal, Sample
+from benchmarks.whole import child
+from pramana.datasets import census
+
+MEMORY = 2 << 30
+CALL = """
+import sys, time
+from pramana import release
+start = time.perf_counter()
+release(sys.argv[1], sys.argv[2], seed=1, memory=int(sys.argv[3]) or None)
+print(time.perf_counter() - start)
+"""
+ENGINE = """
+import contextlib, sys, time
+from pathlib import Path
+from pramana import Recipe
+from pramana.engines import BatchEngine, no_progress
+from pramana.randomness import Key
+from pramana.release.publish import method_of
+from pramana.release.streamed import coders_for, read_streamed
+from pramana.sources import Source
+recipe, out = Recipe.read(sys.argv[1]), Path(sys.argv[2])
+method, source = method_of(recipe.method), Source.from_options(recipe.source)
+out.mkdir()
+start = time.perf_counter()
+engine = BatchEngine(int(sys.argv[3]), folder=out)
+coders = coders_for(recipe, method)
+with contextlib.closing(read_streamed(source, method.columns(recipe), coders, engine, no_progress)) as table:
+    plan = method.plan_streamed(recipe, table)
+    table.settle(plan.attributes)
+    plan.stream(table.rows, Key.from_seed(1), engine, no_progress).written(out / "data.parquet", "parquet")
+print(time.perf_counter() - start)
+"""
+
+
+def batch(rows: int, folder: Path) -> list[Comparison]:
+    """The same table in memory and within 2 GiB."""
+    whole, streamed = "pramana.release, in memory", "pramana.release, within 2 GiB"
+    recipe = _prepared(rows, folder)
+    cases = tuple(
+        _case(name, CALL, rows, recipe, folder, bound) for name, bound in ((whole, 0), (streamed, MEMORY))
+    )
+    title = f"Release {rows:,} rows x 7 columns Parquet, in memory and in batches"
+    return [Comparison(title, "rows", whole, cases, (Goal(streamed, whole, 1 / 1.3),))]
+
+
+def sizes(most: int, folder: Path) -> Comparison:
+    """The batch engine at a hundredth, a tenth and the whole of `most` rows."""
+    cases = []
+    for rows in (most // 100, most // 10, most):
+        recipe = _prepared(rows, folder)
+        cases.append(_case(f"{rows:,} rows", ENGINE, rows, recipe, folder, MEMORY))
+    first, last = cases[0].name, cases[-1].name
+    goals = tuple(Goal(a, b, 0.85) for a, b in ((last, first), (first, last)))
+    return Comparison("Batch engine, time per row at three sizes", "rows", first, tuple(cases), goals)
+
+
+def _prepared(rows: int, folder: Path) -> Path:
+    table, recipe = folder / f"census-{rows}.parquet", folder / f"census-{rows}.toml"
+    if not recipe.exists():
+        people = census(min(rows, 10_000_000), seed=1)
+        people.write_parquet(table)
+        if rows > 10_000_000:
+            _repeated(table, rows)
+        people.write_recipe(recipe, source=table, k=100)
+    return recipe
+
+
+def _repeated(table: Path, rows: int) -> None:
+    """The same people again and again until there are enough: only the number matters here."""
+    import pyarrow.parquet as pq
+
+    few = table.rename(table.with_suffix(".few"))
+    source = pq.ParquetFile(few)
+    with pq.ParquetWriter(table, source.schema_arrow) as writer:
+        written = 0
+        while written < rows:
+            for batch in source.iter_batches(1 << 20):
+                piece = batch.slice(0, min(batch.num_rows, rows - written))
+                writer.write_batch(piece)
+                written += piece.num_rows
+                if written == rows:
+                    break
+    few.unlink()
+
+
+def _case(name: str, script: str, rows: int, recipe: Path, folder: Path, memory: int) -> Case:
+    out = folder / "bundle"
+
+    def run() -> Sample:
+        shutil.rmtree(out, ignore_errors=True)
+        found = child([sys.executable, "-c", script, recipe, out, str(memory)], True)
+        shutil.rmtree(out, ignore_errors=True)
+        return found
+
+    return Case(name, rows, run)
