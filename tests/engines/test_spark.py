@@ -221,6 +221,41 @@ def test_invariant_matrices(desk: Path, engine: SparkEngine, together: bool) -> 
     same(*both(recipe, desk, engine))
 
 
+GENERALIZE = """\
+[source]
+path = "people.parquet"
+[release]
+method = "generalize"
+k = 20
+suppression = 0.01
+[attributes.sex]
+role = "quasi-identifying"
+hierarchy = "sex.csv"
+[attributes.town]
+role = "quasi-identifying"
+hierarchy = "town.csv"
+[attributes.job]
+role = "sensitive"
+[attributes.note]
+role = "insensitive"
+"""
+
+
+@pytest.mark.parametrize("kind", ["full-domain", "mondrian"])
+def test_generalisation(desk: Path, engine: SparkEngine, kind: str) -> None:
+    (desk / "sex.csv").write_text("F;*\nM;*\n")
+    towns = (f"town {i};county {i // 10};country {i // 100};*\n" for i in range(300))
+    (desk / "town.csv").write_text("".join(towns))
+    recipe = desk / "recipe.toml"
+    recipe.write_text(GENERALIZE)
+    if kind == "mondrian":
+        changes = 'algorithm = "mondrian"\nl = 2\ncells = "pdf"\n[output]\nformat = "csv"\n'
+        variant(recipe, ("suppression = 0.01\n", changes))
+    here, there = both(recipe, desk, engine)
+    same(here, there)
+    assert verify(there).valid
+
+
 CSV = """[source]
 path = "people"
 format = "csv"
@@ -328,7 +363,7 @@ def test_counts_and_levels_are_those_of_the_local_engine(desk: Path, engine: Spa
     with engine.open(Source(path=desk / "people.parquet"), list(domains)) as rows:
         rows.attributes = tuple(attributes)
         counts = rows.counts(("age", "sex"), (12, 2))
-        found = combinations(rows, ["sex", "age", "town"])
+        found = combinations(rows, attributes)
     assert counts.tolist() == [
         [int(((codes["age"] == a) & (codes["sex"] == s)).sum()) for s in range(2)] for a in range(12)
     ]
@@ -407,6 +442,9 @@ def test_no_key_in_event_logs_temporary_files_plans_or_output(
 # ---------------------------------------------------------------- refusals
 
 
+SEX = '[attributes.sex]\nrole = "quasi-identifying"\ndomain = ["F", "M"]\n'
+
+
 def test_a_source_that_changes_while_it_is_read_is_refused(desk: Path, engine: SparkEngine) -> None:
     table = people()
 
@@ -441,6 +479,14 @@ def test_sessions_and_tables_that_cannot_be_used(
         release(desk / "recipe.toml", desk / "out", data=people(100), engine=engine)
     with pytest.raises(RecipeError, match="The engine must be local or spark"):
         release(desk / "recipe.toml", desk / "out", engine="flint")
+    for method, told in [
+        ('generalize"\nk = 5\nalgorithm = "kl', "the algorithm must be incognito or mondrian, got kl"),
+        ("presence", "must have a method that Spark can run, got presence"),
+    ]:
+        other = desk / "other.toml"
+        other.write_text(f'[source]\npath = "people.parquet"\n[release]\nmethod = "{method}"\n{SEX}')
+        with pytest.raises(RecipeError, match=told):
+            release(other, desk / "out", engine=engine)
     with pytest.raises(RecipeError, match="A bound on memory"):
         release(desk / "recipe.toml", desk / "out", engine=engine, memory=1 << 30)
     monkeypatch.undo()

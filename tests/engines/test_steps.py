@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from pramana.engines import LocalEngine, blocks, commitment_to, steps
 from pramana.engines.blocks import Digests, refuse
 from pramana.engines.digest import commitment_secret
-from pramana.engines.steps import REPORT, Buckets, Count, Draw, Order, Seal, Seen, performed
+from pramana.engines.steps import REPORT, Buckets, Count, Draw, Order, Randomise, Seal, Seen, performed
 from pramana.errors import SourceError
 from pramana.mechanisms import Product, RecordRetention, Retention
 from pramana.randomness import Key, tag_stream
@@ -89,7 +89,8 @@ def published(table: pa.Table, attributes: tuple[Attribute, ...], mechanism: Any
     streams["coin", ""] = KEY.stream("coin", "here")
     tags = tag_stream(KEY, "here") if shuffled else None
     buckets = Buckets(bits, tags, -(-table.num_rows >> bits))
-    step = Draw(attributes, mechanism, streams, buckets, SEAL, commitment_secret(KEY))
+    maker = Randomise(attributes, mechanism, streams)
+    step = Draw(attributes, maker, buckets, SEAL, commitment_secret(KEY))
     _, sent = seen_of(step, table, cuts)
     order = Order(attributes, buckets, SEAL)
     found = []
@@ -190,7 +191,8 @@ def test_contents_are_sealed() -> None:
     table = table_of()
     attributes = (*ATTRIBUTES, RAW)
     streams = {("value", name): KEY.stream("value", "here", name) for name in SIZES}
-    step = Draw(attributes, MECHANISM, streams, Buckets(1, tag_stream(KEY, "here")), SEAL, commitment_secret(KEY))
+    maker = Randomise(attributes, MECHANISM, streams)
+    step = Draw(attributes, maker, Buckets(1, tag_stream(KEY, "here")), SEAL, commitment_secret(KEY))
     _, sent = seen_of(step, table, [])
     assert sent
     for place, number, content in sent:
@@ -203,7 +205,8 @@ def test_contents_are_sealed() -> None:
 
 def test_no_subkey_in_a_representation() -> None:
     streams = {("value", name): KEY.stream("value", "here", name) for name in SIZES}
-    step = Draw(ATTRIBUTES, MECHANISM, streams, Buckets(1, tag_stream(KEY, "here")), SEAL, commitment_secret(KEY))
+    maker = Randomise(ATTRIBUTES, MECHANISM, streams)
+    step = Draw(ATTRIBUTES, maker, Buckets(1, tag_stream(KEY, "here")), SEAL, commitment_secret(KEY))
     text = repr(step)
     for secret in [SEAL.key, commitment_secret(KEY), *(s.subkey for s in streams.values())]:
         assert repr(secret)[2:-1] not in text

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import os
+import pickle
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -17,12 +18,26 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from pramana.engines.blocks import Digests, Strata, refuse, unpacked
+from pramana.engines.blocks import Block, Digests, Strata, refuse, unpacked
 from pramana.engines.digest import Column, commitment_secret
 from pramana.engines.local import Progress, no_progress
 from pramana.engines.spark_jobs import Job, Work
 from pramana.engines.spark_session import is_frame, session
-from pramana.engines.steps import REPORT, Buckets, Count, Draw, Order, Seal, Seen, Step, Survey, Surveyed, sizes_of
+from pramana.engines.steps import (
+    REPORT,
+    Buckets,
+    Count,
+    Draw,
+    Maker,
+    Order,
+    Randomise,
+    Seal,
+    Seen,
+    Step,
+    Survey,
+    Surveyed,
+    sizes_of,
+)
 from pramana.errors import SourceError
 from pramana.mechanisms import Mechanism
 from pramana.randomness import Key, code_dtype, tag_stream
@@ -140,7 +155,8 @@ class SparkTable:
         self.firsts, self.total = (0, *ends[:-1]), total
 
     def job(self, step: Step) -> Job:
-        return Job(self.spark, Work(step, self.pieces, self.firsts, self.watch), self.frame)
+        pieces = None if self.pieces is None else tuple(map(pickle.dumps, self.pieces))
+        return Job(self.spark, Work(step, pieces, self.firsts, self.watch), self.frame)
 
     def seal(self) -> Seal:
         return Seal(os.urandom(32))
@@ -161,24 +177,28 @@ class SparkTable:
 
     def read(self, attributes: Sequence[Attribute], key: Key, show: bool = False) -> Reading:
         """Read everything once: refuse what does not fit its domain, and digest the source."""
-        found = self._count(tuple(attributes), key, (), show)
+        found = self._count(tuple(attributes), commitment_secret(key), (), show)
+        self.raw_bytes = sum(seen.raw_bytes for seen in found.values())
         roots = _roots(found, commitment_secret(key), self.records, attributes)
         missing = frozenset().union(*(seen.missing for seen in found.values()))
         self.last = Reading(tuple(attributes), roots, missing)
         return self.last
 
     def _count(
-        self, attributes: tuple[Attribute, ...], key: Key, groups: tuple[tuple[str, ...], ...], show: bool = False
+        self,
+        attributes: tuple[Attribute, ...],
+        secret: bytes | None,
+        groups: tuple[tuple[str, ...], ...],
+        show: bool = False,
     ) -> dict[int, Seen]:
         if self.total is None and not (self.pieces is not None and len(self.pieces) == 1):
             self.survey(columns=self.columns[:1])
         stratified = any(name in self.strata.names for group in groups for name in group) if self.strata else False
         strata = self.strata if stratified else None
-        step = Count(attributes, self.seal(), commitment_secret(key), groups, show, strata)
+        step = Count(attributes, self.seal(), secret, groups, show, strata)
         found: dict[int, Seen] = self.job(step).reports()
         refuse((seen.faults for seen in found.values()), attributes, show)
         self._number(_rows(found) + [0] * (len(self.firsts) - len(_rows(found))))
-        self.raw_bytes = sum(seen.raw_bytes for seen in found.values())
         return found
 
     def counts(self, columns: tuple[str, ...], shape: tuple[int, ...], workers: int = 1) -> NDArray[np.int64]:
@@ -188,7 +208,7 @@ class SparkTable:
         sizes = sizes_of(own, self.strata)
         if tuple(sizes[name] for name in columns) != shape:
             raise ValueError("shape must be that of the columns' domains")
-        found = self._count(own, Key.create(), (columns,))
+        found = self._count(own, None, (columns,))
         return np.asarray(sum(seen.counts[0] for seen in found.values()), np.int64)
 
     def commitments(self, key: Key, bound: Iterable[str], workers: int = 1) -> tuple[str, str]:
@@ -206,16 +226,27 @@ class SparkTable:
     def publish(
         self, mechanism: Mechanism, key: Key, context: str, shuffled: bool = True
     ) -> Iterator[dict[str, Column]]:
-        """Blocks of any sizes in published order; nothing comes out before the source is known to be the same."""
+        """Blocks of any sizes in published order, as a mechanism makes them."""
+        streams = {("value", name): key.stream("value", context, name) for name in mechanism.sizes}
+        streams["coin", ""] = key.stream("coin", context)
+        maker = Randomise(self.attributes, mechanism, streams)
+        for block in self.made(maker, self.attributes, key, context, shuffled):
+            yield block.columns
+
+    def made(
+        self, maker: Maker, shown: tuple[Attribute, ...], key: Key, context: str, shuffled: bool
+    ) -> Iterator[Block]:
+        """What becomes of the rows, in published order; `shown` are the columns of what comes out.
+
+        Nothing comes out before the source is known to be the same as when it was read before.
+        """
         attributes, secret = self.attributes, commitment_secret(key)
         expected = self.commitments(key, [a.name for a in attributes if not a.raw])
         buckets, seal = self._buckets(key, context, shuffled), self.seal()
-        streams = {("value", name): key.stream("value", context, name) for name in mechanism.sizes}
-        streams["coin", ""] = key.stream("coin", context)
-        job = self.job(Draw(attributes, mechanism, streams, buckets, seal, secret, self.strata))
+        job = self.job(Draw(attributes, maker, buckets, seal, secret, self.strata))
         reports: dict[int, Seen] = {}
         last = (0, -1)
-        for place, number, content in job.ordered(Order(attributes, buckets, seal), buckets.count):
+        for place, number, content in job.ordered(Order(shown, buckets, seal), buckets.count):
             if place == REPORT:
                 reports[number] = job.report(number, content)
                 continue
@@ -224,7 +255,7 @@ class SparkTable:
             if (place, number) <= last:
                 raise AssertionError("buckets must arrive in their order")
             last = (place, number)
-            yield unpacked(content, attributes).columns
+            yield unpacked(content, shown)
         if last == (0, -1):
             raise _changed()
 

@@ -8,16 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
-from pramana.engines.blocks import Encoding, Strata
+from pramana.engines.blocks import Block, Encoding, Strata
 from pramana.engines.steps import Rows, Seal
-from pramana.errors import SourceError
+from pramana.errors import RecipeError, SourceError
 from pramana.generalize import Classes, Ladder, Layout, grouped
-from pramana.randomness import Codes
+from pramana.randomness import Codes, code_dtype
 from pramana.schema import Attribute, Domain, Role
 
 if TYPE_CHECKING:
@@ -66,6 +68,32 @@ def _merged(one: Classes, other: Classes) -> Classes:
 
 
 @dataclass(frozen=True)
+class Classify:
+    """Rows to the classes they are in: the number of a combination's class, or -1 where it is suppressed.
+
+    `keys` are the combinations, packed by `layout`.
+    """
+
+    columns: tuple[str, ...]
+    layout: Layout
+    keys: NDArray[np.uint64]
+    numbers: NDArray[np.int32]
+    shown: Attribute  # the classes
+
+    @cached_property
+    def _known(self) -> dict[bytes, int]:
+        keys = np.ascontiguousarray(self.keys)
+        return {key.tobytes(): number for key, number in zip(keys, self.numbers.tolist(), strict=True)}
+
+    def published(self, block: Block) -> tuple[Block, NDArray[np.bool_]]:
+        distinct, index = grouped(self.layout, [block.codes[name] for name in self.columns])
+        known, keys = self._known, np.ascontiguousarray(distinct.keys)
+        numbers = np.array([known.get(key.tobytes(), -1) for key in keys], np.int32)[index]
+        codes = np.maximum(numbers, 0).astype(code_dtype(self.shown.coded.size))
+        return Block(block.first, block.rows, {self.shown.name: codes}, block.raw), numbers >= 0
+
+
+@dataclass(frozen=True)
 class Combinations:
     """Columns of codes, one line for each combination that occurs, and how often it does."""
 
@@ -75,6 +103,24 @@ class Combinations:
     @property
     def records(self) -> int:
         return int(self.counts.sum())
+
+    def repeated(self, name: str, size: int) -> Codes:
+        """The codes of a column as often as they occur: the table's rows, in an order of their own."""
+        return np.repeat(self.codes[name].astype(code_dtype(size)), self.counts)
+
+    def classifier(self, attributes: Sequence[Attribute], class_of: NDArray[np.int32]) -> Classify:
+        """Who tells the class of any row from its combination of columns; `class_of` is of the repeated rows."""
+        firsts = np.cumsum(self.counts) - self.counts
+        mine = class_of[firsts]
+        layout = Layout(tuple(Ladder(a.name, (np.arange(a.coded.size),)) for a in attributes))
+        base, index = grouped(layout, [self.codes[a.name] for a in attributes])
+        numbers = np.empty(len(base), np.int32)
+        numbers[index] = mine
+        if not (np.repeat(mine, self.counts) == class_of).all() or not (numbers[index] == mine).all():
+            raise RecipeError("On Spark, rows with the same values must be in the same class", "others")
+        labels = tuple(str(i) for i in range(int(class_of.max(initial=0)) + 1))
+        shown = Attribute("(class)", Role.INSENSITIVE, Domain(labels))
+        return Classify(tuple(a.name for a in attributes), layout, base.keys, numbers, shown)
 
     def classes(self, layout: Layout, sensitive: Sequence[tuple[str, int]] = ()) -> Classes:
         """The classes at level 0, with the counts of sensitive values behind the size: what `search` takes."""
@@ -89,10 +135,9 @@ class Combinations:
         return Classes(layout, base.levels, base.keys, np.ascontiguousarray(counts.astype(np.uint32)))
 
 
-def combinations(table: SparkTable, columns: Sequence[str]) -> Combinations:
-    """The distinct rows of some coded columns, in an order that tells nothing of the rows' order."""
-    by_name = {a.name: a for a in table.attributes}
-    return _combinations(table, tuple(by_name[name] for name in columns))
+def combinations(table: SparkTable, attributes: Sequence[Attribute]) -> Combinations:
+    """The distinct rows of some columns as coded, in an order that tells nothing of the rows' order."""
+    return _combinations(table, tuple(attributes))
 
 
 def stratify(table: SparkTable, domains: Mapping[str, Domain], names: Sequence[str]) -> int:

@@ -36,7 +36,7 @@ class Work:
     """A step, and the runs it is done on: pieces of files, or what a frame's partitions hold."""
 
     step: Step
-    pieces: tuple[Piece, ...] | None
+    pieces: tuple[bytes, ...] | None  # pickled one by one: a task needs one of them
     firsts: tuple[int, ...]
     watch: Callable[[int], None] | None
 
@@ -48,7 +48,8 @@ class Work:
             return
         for batch in batches:
             for run in batch.column(0).to_pylist():
-                yield run, self.first(run), self._watched(self.pieces[run].read(self.step.columns))
+                piece: Piece = pickle.loads(self.pieces[run])
+                yield run, self.first(run), self._watched(piece.read(self.step.columns))
 
     def _watched(self, tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
         for number, table in enumerate(tables, 1):

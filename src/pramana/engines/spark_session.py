@@ -59,6 +59,10 @@ def session(master: str | None, options: dict[str, str], frame: Any = None) -> I
 
 
 def _check(active: Any, master: str | None) -> None:
+    if not hasattr(type(active), "sparkContext") or "connect" in type(active).__module__:
+        raise EngineError(
+            "The Spark engine must have a session of its own kind", "Spark Connect", "Run on the driver itself."
+        )
     if master is not None and active.sparkContext.master != master:
         raise EngineError(
             f"The Spark session in use must be at {master}",

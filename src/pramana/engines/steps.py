@@ -34,7 +34,7 @@ from pramana.engines.blocks import (
 )
 from pramana.errors import PramanaError
 from pramana.mechanisms import Mechanism
-from pramana.randomness import Codes, Stream, bucket_order, bucketed, gathered
+from pramana.randomness import Stream, bucket_order, bucketed, gathered
 from pramana.schema import Attribute
 from pramana.sources import has_missing
 
@@ -180,7 +180,7 @@ class Count:
 
     attributes: tuple[Attribute, ...]
     seal: Seal
-    secret: bytes = field(repr=False)
+    secret: bytes | None = field(repr=False)  # none: no digests are wanted
     groups: tuple[tuple[str, ...], ...] = ()
     show: bool = False
     strata: Strata | None = None
@@ -218,7 +218,7 @@ def sizes_of(attributes: Sequence[Attribute], strata: Strata | None) -> dict[str
 
 
 class _Seeing:
-    def __init__(self, secret: bytes, attributes: Sequence[Attribute]) -> None:
+    def __init__(self, secret: bytes | None, attributes: Sequence[Attribute]) -> None:
         self.secret, self.digests, self.edges, self.rows, self.raw = secret, Digests(), list[Edge](), 0, 0
         codes = {a.name: a.coded.missing_code for a in attributes if not a.raw}
         self.missing_codes = {name: code for name, code in codes.items() if code is not None}
@@ -228,7 +228,8 @@ class _Seeing:
         for name, code in self.missing_codes.items():
             if name not in self.missing and bool((block.codes[name] == code).any()):
                 self.missing.add(name)
-        self.edges += self.digests.add(self.secret, block)
+        if self.secret is not None:
+            self.edges += self.digests.add(self.secret, block)
         self.rows += block.rows
         self.raw += sum(column.nbytes for column in block.raw.values())
 
@@ -266,13 +267,41 @@ class Buckets:
         return np.argsort(rows).astype(np.uint32)
 
 
+class Maker(Protocol):
+    """What becomes of rows, each by itself."""
+
+    def published(self, block: Block) -> tuple[Block, NDArray[np.bool_] | None]:
+        """The block as it is published, and which of its rows are, if not all."""
+
+
+@dataclass(frozen=True)
+class Randomise:
+    """Rows through a mechanism, under subkeys."""
+
+    attributes: tuple[Attribute, ...]
+    mechanism: Mechanism
+    streams: Mapping[tuple[str, str], Stream]
+
+    def published(self, block: Block) -> tuple[Block, None]:
+        codes = {**block.codes, **block.strata}
+        out = {name: np.empty_like(codes[name]) for name in self.mechanism.sizes}
+        for start in range(0, block.rows, CHUNK):
+            part = slice(start, start + CHUNK)
+            self.mechanism.publish(
+                lambda purpose, column: self.streams[purpose, column],
+                block.first + start,
+                {name: codes[name][part] for name in out},
+                {name: values[part] for name, values in out.items()},
+            )
+        return replace(block, codes={a.name: out[a.name] for a in self.attributes if not a.raw}), None
+
+
 @dataclass(frozen=True)
 class Draw:
     """Encode, publish and hand out a run's rows to the buckets; its report digests the source once more."""
 
     attributes: tuple[Attribute, ...]
-    mechanism: Mechanism
-    streams: Mapping[tuple[str, str], Stream]
+    maker: Maker
     buckets: Buckets
     seal: Seal
     secret: bytes = field(repr=False)
@@ -289,24 +318,14 @@ class Draw:
             seen.add(block)
             if encoding.faults:  # the source changed, as the report will tell
                 break
-            yield from self._handed_out(replace(block, codes=self._published(block)))
+            yield from self._handed_out(*self.maker.published(block))
         yield seen.seen(encoding)
 
-    def _published(self, block: Block) -> dict[str, Codes]:
-        codes = {**block.codes, **block.strata}
-        out = {name: np.empty_like(codes[name]) for name in self.mechanism.sizes}
-        for start in range(0, block.rows, CHUNK):
-            part = slice(start, start + CHUNK)
-            self.mechanism.publish(
-                lambda purpose, column: self.streams[purpose, column],
-                block.first + start,
-                {name: codes[name][part] for name in out},
-                {name: values[part] for name, values in out.items()},
-            )
-        return {a.name: out[a.name] for a in self.attributes if not a.raw}
-
-    def _handed_out(self, block: Block) -> Iterator[Sent]:
+    def _handed_out(self, block: Block, kept: NDArray[np.bool_] | None) -> Iterator[Sent]:
         entries, starts = self.buckets.entries(block.first, block.rows)
+        if kept is not None:
+            stay = kept[entries.astype(np.uint32)]
+            entries, starts = entries[stay], np.concatenate([[0], np.cumsum(stay)])[starts.astype(np.int64)]
         ordered = taken(block, entries.astype(np.uint32))
         for bucket, (start, stop) in enumerate(pairwise(starts.tolist())):
             if stop > start:

@@ -106,6 +106,7 @@ def release(
     if beyond is None and (bound := memory_bound(source, method, memory)) is not None:
         beyond = BatchEngine(bound, threads, out.absolute().parent)
     if beyond is not None:
+        method = _streaming(recipe, method)
         with _reading(recipe, method, source, secret, beyond, progress, show_values) as rows:
             plan = method.plan_streamed(recipe, rows)
             rows.settle(plan.attributes)
@@ -118,6 +119,15 @@ def release(
     progress("writing", 0, 1)
     certificate = write_bundle(out, recipe, source, plan, published, secret, signing, key_file)
     return Released(out, certificate, key_file)
+
+
+def _streaming(recipe: Recipe, method: Any) -> Any:
+    """The method as it works on tables that lie elsewhere."""
+    if recipe.method != "generalize":
+        return method
+    from pramana.release.spread_generalized import SpreadGeneralizeMethod
+
+    return SpreadGeneralizeMethod()
 
 
 def _reading(

@@ -43,7 +43,7 @@ def read_spread(
 ) -> Iterator[SpreadTable]:
     """Read the source where it lies: once, and before that once more where domains come from the data."""
     if not isinstance(method, Streaming):
-        raise RecipeError("A release on Spark must have a method that streams", recipe.method)
+        raise RecipeError("A release on Spark must have a method that Spark can run", recipe.method)
     columns = [a for a in published(recipe) if method.randomised(a)]
     with engine.open(source, method.columns(recipe)) as rows:
         listed = [a.name for a in columns if a.from_data]
