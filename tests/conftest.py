@@ -9,8 +9,11 @@ from pathlib import Path
 
 import pytest
 from hypothesis import settings
+from tests.servers import Place, new_place, postgresql
 
 from pramana.app.main import run
+
+__all__ = ["postgresql"]
 
 # Property tests draw the same examples every time: a verdict never depends on the day it is asked for.
 settings.register_profile("same every time", derandomize=True, deadline=None)
@@ -81,3 +84,9 @@ def refused(desk: Path, capfd: pytest.CaptureFixture[str]) -> Refused:
         return shown.err
 
     return check
+
+
+@pytest.fixture(params=["sqlite", "duckdb", "postgresql"])
+def base(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
+    """An empty database of each kind."""
+    return new_place(request, tmp_path)

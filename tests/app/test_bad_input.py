@@ -277,9 +277,10 @@ def test_odd_names_are_names(desk: Path, out: str) -> None:
 
 
 @pytest.mark.parametrize("option", ["--key", "--sign", "--source"])
-@pytest.mark.parametrize("value", ["nowhere", ".", "people.toml", "/dev/null", "a\0b", ""])
+@pytest.mark.parametrize("value", ["nowhere", "folder", "people.toml", "/dev/null", "a\0b", ""])
 def test_files_that_are_not_what_they_should_be(desk: Path, refused: Refused, option: str, value: str) -> None:
     (desk / "people.toml").write_text("garbage")
+    (desk / "folder").mkdir()
     refused(*RELEASE, option, value)
 
 

@@ -15,7 +15,7 @@ import glob
 import os
 import secrets
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from pramana.errors import BundleError, KeyFileError
@@ -56,10 +56,13 @@ def _refuse(out: Path) -> None:
 
 
 @contextlib.contextmanager
-def whole_folder(out: Path, key: Key | None = None, key_file: Path | None = None) -> Iterator[Path]:
+def whole_folder(
+    out: Path, key: Key | None = None, key_file: Path | None = None, last: Callable[[], None] = lambda: None
+) -> Iterator[Path]:
     """Yield a folder to fill; it becomes `out` when the block ends well, and vanishes when it does not.
 
-    `key`, if it is to be kept, becomes `key_file` just before, so that no bundle is ever without its key.
+    `key`, if it is to be kept, becomes `key_file` just before, so that no bundle is ever without its key. `last`
+    is called when nothing but the rename is left to do.
     """
     check_new(out)
     out = out.absolute()
@@ -74,10 +77,12 @@ def whole_folder(out: Path, key: Key | None = None, key_file: Path | None = None
         if key is not None and key_file is not None:
             _place_key(key, key_file, _spare(partial), made)
         check_new(out)  # someone may have made it meanwhile; rename would replace an empty folder
+        last()
         partial.rename(out)
-        _flush_folder(out.parent)
-        _spare(partial).unlink(missing_ok=True)
-        made.clear()
+        made.clear()  # from here on it is there, and its key stays, whatever the disk says
+        with contextlib.suppress(OSError):
+            _flush_folder(out.parent)
+            _spare(partial).unlink(missing_ok=True)
     except OSError as error:
         if error.errno in _NO_ROOM:
             raise BundleError(f"{out.parent} must have room for the release", "a full disk") from None

@@ -77,6 +77,12 @@ class _Opened:
     ) -> Iterator[_Opened]:
         if recipe.method != "levels":
             raise RecipeError('The recipe of a ledger must have method = "levels"', repr(recipe.method))
+        if recipe.output:
+            raise RecipeError(
+                "The recipe of a ledger must name no table in [output]",
+                "one",
+                "Each recipient's version is a bundle of its own.",
+            )
         source, method = Source.from_options(recipe.source), LevelMethod()
         columns = method.columns(recipe)
         if engine is None:

@@ -22,6 +22,7 @@ from pramana.release.contents import Materials, law_of_plan, page_of
 from pramana.release.folder import check_new, sweep, whole_folder
 from pramana.release.method import Method, Plan, Published
 from pramana.release.streamed import Streamed, Streaming, coders_for, read_streamed
+from pramana.release.table_copy import check_target, table_copy
 from pramana.report import html_of, load_in_background
 from pramana.schema import Recipe
 from pramana.sources import FILE_NAMES, Source, size_in_memory, write_table
@@ -94,6 +95,7 @@ def release(
     out = Path(out)
     sweep(out)
     check_new(out)
+    check_target(recipe)
     secret, key_file = _key_for(out, key, seed)
     signing = None if sign is None else read_signing_key(sign)
     method: Any = method_of(recipe.method)
@@ -189,13 +191,14 @@ def write_bundle(
 
     `content` is what the data must come to, where that is known.
     """
-    with whole_folder(out, key, key_file) as folder:
+    with table_copy(recipe) as copy, whole_folder(out, key, key_file, copy.commit) as folder:
         certificate = _write(folder, recipe, source, plan, published, key)
         if content is not None and certificate.content != content:
             raise RefusedError("A release made again must have the same content", "other content")
         if signing is not None:
             certificate = certificate.signed(signing)
         (folder / "certificate.json").write_text(certificate.text(), "utf-8")
+        copy.fill(folder / FILE_NAMES[recipe.format])
     return certificate
 
 

@@ -12,11 +12,12 @@ from typing import Any
 
 from pramana.errors import RecipeError
 from pramana.schema.attribute import Role
+from pramana.schema.connection import check_database_source, connection_url, output_table
 
 METHODS = ("retention", "matrix", "invariant", "levels", "generalize", "presence")
 
 # Every key a recipe may hold. A method's own keys reach it as `Recipe.options`, and it checks their values.
-SOURCE_KEYS = {"path", "url", "query", "table", "format", "delimiter", "encoding", "missing", "dataset"}
+SOURCE_KEYS = {"path", "url", "query", "table", "schema", "format", "delimiter", "encoding", "missing", "dataset"}
 RELEASE_KEYS = {
     "method", "k", "epsilon", "delta", "coin", "allocation", "tables", "retention", "records", "candidates",
     "shuffle",
@@ -32,14 +33,15 @@ METHOD_KEYS: dict[str, set[str]] = {
     },
     "presence": {
         "algorithm", "cells", "public", "present", "mode", "noise_epsilon", "quantum", "suppression", "measure",
-        "weights",
+        "weights", "levels",
     },
 }  # fmt: skip
 ATTRIBUTE_KEYS = {
     "role", "domain", "bins", "hierarchy", "level", "missing", "randomise", "retention", "matrix", "ordered",
     "forbidden", "weight", "distribution",
 }  # fmt: skip
-OUTPUT_KEYS = {"format"}
+OUTPUT_KEYS = {"format", "url", "table", "schema"}
+_OF_DATABASES = ("url", "query", "table", "schema")
 MISSING_POLICIES = ("auto", "category", "never")
 
 
@@ -84,6 +86,7 @@ class Recipe:
     shuffle: bool = True
     options: Mapping[str, Any] = field(default_factory=dict)
     format: str = "parquet"
+    output: Mapping[str, str] = field(default_factory=dict)  # url, table, schema of a copy in a database
     folder: Path = Path()
 
     @classmethod
@@ -138,6 +141,7 @@ class Recipe:
             shuffle=_flag(release, "shuffle", True),
             options={key: value for key, value in release.items() if key in METHOD_KEYS[method]},
             format=_choice(output.get("format", "parquet"), ("parquet", "csv"), "output.format"),
+            output=output_table(output, folder),
             folder=folder,
         )
 
@@ -151,7 +155,9 @@ class Recipe:
 
     def with_source(self, path: str | Path) -> Recipe:
         """The same recipe for another file."""
-        source = {key: value for key, value in self.source.items() if key not in ("url", "query", "table")}
+        if not str(path):
+            raise RecipeError("A source must be a path", "an empty name")
+        source = {key: value for key, value in self.source.items() if key not in _OF_DATABASES}
         return replace(self, source={**source, "path": Path(path)})
 
 
@@ -237,7 +243,10 @@ def _source(body: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     found = dict(body)
     if "path" in found:
         found["path"] = _path(found["path"], folder, "source.path")
-    for key in ("url", "query", "table", "format", "delimiter", "encoding", "dataset"):
+    check_database_source(found)
+    if "url" in found:
+        found["url"] = connection_url(found["url"], "source.url", folder)
+    for key in ("format", "delimiter", "encoding", "dataset"):
         if key in found and not isinstance(found[key], str):
             raise RecipeError(f"source.{key} must be text", repr(found[key]))
     missing = found.get("missing", [""])

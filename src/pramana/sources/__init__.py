@@ -1,8 +1,10 @@
-"""CSV, Parquet and data frames to small unsigned integer codes, and back."""
+"""CSV, Parquet, databases and data frames to small unsigned integer codes, and back."""
 
 from pramana.sources.arrays import flags_of, numbers, texts, values_of
 from pramana.sources.batches import expected_records, size_in_memory
 from pramana.sources.codes import Encoder, Numbering, decode, domain_from_data, encode, has_missing
+from pramana.sources.database import Database, TableName, open_database
+from pramana.sources.database_types import storable, stored
 from pramana.sources.pieces import Piece, pieces_of
 from pramana.sources.table import SUFFIXES, Source, Table, is_bytes
 from pramana.sources.write import (
@@ -17,11 +19,13 @@ from pramana.sources.write import (
 __all__ = [
     "FILE_NAMES",
     "SUFFIXES",
+    "Database",
     "Encoder",
     "Numbering",
     "Piece",
     "Source",
     "Table",
+    "TableName",
     "TableWriter",
     "decode",
     "digest_of_written",
@@ -32,10 +36,13 @@ __all__ = [
     "has_missing",
     "is_bytes",
     "numbers",
+    "open_database",
     "pieces_of",
     "raw_column",
     "read_published",
     "size_in_memory",
+    "storable",
+    "stored",
     "texts",
     "values_of",
     "write_table",

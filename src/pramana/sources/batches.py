@@ -40,6 +40,13 @@ def batches(source: Source, wanted: Sequence[str], rows: int) -> Iterator[pa.Rec
 
 
 def _read(source: Source, wanted: Sequence[str], rows: int) -> Iterator[pa.RecordBatch]:
+    if source.kind == "database":
+        from pramana.sources import database
+
+        yield from database.batches(
+            source.url or "", wanted, query=source.query, table=source.table, schema=source.schema, rows=rows
+        )
+        return
     if source.path is None:
         columns = from_frame(source.frame, wanted).columns
         yield from pa.table(dict(columns)).to_batches(rows)
@@ -84,7 +91,7 @@ def expected_records(source: Source) -> int | None:
         return None
     try:
         return sum(int(pq.read_metadata(file).num_rows) for file in files_of(source.path, "parquet"))
-    except (OSError, pa.ArrowException):
+    except (OSError, ValueError):  # Arrow's errors are among them
         return None
 
 
@@ -97,5 +104,5 @@ def size_in_memory(source: Source) -> int:
         if source.kind == "parquet":
             return sum(int(m.num_rows * m.num_columns) for m in map(pq.read_metadata, files)) * _BYTES_A_CELL
         return sum(file.stat().st_size for file in files)
-    except (OSError, pa.ArrowException):
+    except (OSError, ValueError):  # Arrow's errors are among them
         return 0

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import csv
 import io
+import os
 import re
 import stat
 from collections.abc import Iterator, Mapping, Sequence
@@ -46,7 +47,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Source:
-    """A table that can be read: a file or a data frame, and how to read it."""
+    """A table that can be read: a file, a data frame or what a database holds, and how to read it."""
 
     path: Path | None = None
     frame: Any = None
@@ -54,15 +55,23 @@ class Source:
     delimiter: str | None = None
     encoding: str = "utf-8"
     missing: tuple[str, ...] = field(default=("",))
+    url: str | None = field(default=None, repr=False)  # of a database; it may hold a password
+    query: str | None = field(default=None, repr=False)  # or:
+    table: str | None = None
+    schema: str | None = None
 
     @classmethod
     def from_options(cls, options: Mapping[str, Any]) -> Source:
         """What the [source] section of a recipe says."""
+        if "url" in options:
+            if "path" in options:
+                raise SourceError("A recipe must name a file or a database", "both")
+            return cls(**{key: options[key] for key in ("url", "query", "table", "schema") if key in options})
         if "path" not in options:
             raise SourceError(
                 "A recipe must say where its table is",
                 "no path in [source]",
-                'Write path = "people.csv", or pass a data frame to pramana.release.',
+                'Write path = "people.csv" or a url, or pass a data frame to pramana.release.',
             )
         known = {key: options[key] for key in ("format", "delimiter", "encoding") if key in options}
         return cls(path=Path(options["path"]), missing=tuple(options.get("missing", ("",))), **known)
@@ -70,12 +79,12 @@ class Source:
     @property
     def kind(self) -> str:
         if self.path is None:
-            return "frame"
+            return "frame" if self.url is None else "database"
         if self.format is not None:
             if self.format not in ("csv", "parquet"):
                 raise SourceError("The format of a source must be csv or parquet", repr(self.format))
             return self.format
-        if self.path.suffix.lower() not in SUFFIXES and self.path.is_dir():
+        if self.path.suffix.lower() not in SUFFIXES and os.path.isdir(self.path):  # noqa: PTH112
             return "parquet" if files_of(self.path, "parquet") else "csv"
         return SUFFIXES.get(self.path.suffix.lower(), "csv")
 
@@ -88,7 +97,8 @@ class Source:
 
     def read(self, wanted: Sequence[str] | None = None) -> Table:
         """Read the wanted columns (all, if None); a missing one is an error that names a near miss."""
-        _ = self.kind
+        if self.kind == "database":
+            return _read_database(self, wanted)
         if self.path is None:
             return from_frame(self.frame, wanted)
         with self.faults():
@@ -112,7 +122,9 @@ class Source:
             raise SourceError(f"The source {self.path} must fit in memory", "a larger one") from None
 
     def to_json(self) -> dict[str, Any]:
-        """How to read the source again; not where it lies."""
+        """How to read the source again; not where it lies, nor a query, which may hold values."""
+        if self.kind == "database":
+            return {"format": "database"}
         found: dict[str, Any] = {"format": self.kind, "missing": list(self.missing)}
         if self.kind == "csv":
             found |= {"delimiter": self.delimiter, "encoding": self.encoding}
@@ -125,6 +137,8 @@ def check_kind(path: Path, kind: str) -> None:
         str(path).encode()  # Arrow takes names in UTF-8 only
         mode = path.stat().st_mode
     except (FileNotFoundError, ValueError):
+        if re.match(r"[a-z][a-z0-9+]*:", str(path)):  # it may hold a password, which must not be shown
+            raise SourceError("A source must be a file", "a URL", "Databases are named in a recipe.") from None
         raise SourceError(f"The source {path} must exist", "no such file") from None
     if stat.S_ISDIR(mode):
         if not files_of(path, kind):
@@ -134,11 +148,15 @@ def check_kind(path: Path, kind: str) -> None:
 
 
 def files_of(path: Path, kind: str) -> list[Path]:
-    """The files of a source in the order of their names; of a folder those of its kind, hidden ones left out."""
-    if not path.is_dir():
+    """The files of a source in the order of their names; of a folder those of its kind, hidden ones left out.
+
+    Folders of Parquet may have folders inside, as engines write them.
+    """
+    if not os.path.isdir(path):  # noqa: PTH112 - false, and no error, for what can be no name
         return [path]
     names = [suffix for suffix, of in SUFFIXES.items() if of == kind]
-    found = (p for p in path.rglob("*") if p.suffix.lower() in names and p.is_file())
+    inside = path.rglob("*") if kind == "parquet" else path.glob("*")
+    found = (p for p in inside if p.suffix.lower() in names and p.is_file())
     return sorted(p for p in found if not any(part[0] in "._" for part in p.relative_to(path).parts))
 
 
@@ -155,6 +173,14 @@ def select(present: Sequence[str], wanted: Sequence[str] | None, where: str) -> 
             hint = near(name, present) or f"Its header must name its columns, {len(present)} in all."
             raise SourceError(f"{where} must have the column {name!r}", "no such column", hint)
     return list(present if wanted is None else wanted)
+
+
+def _read_database(source: Source, wanted: Sequence[str] | None) -> Table:
+    from pramana.sources.database import batches
+
+    found = batches(source.url or "", wanted, query=source.query, table=source.table, schema=source.schema)
+    table = pa.Table.from_batches(found)
+    return checked(table, table.column_names)
 
 
 # ---------------------------------------------------------------- CSV
@@ -315,13 +341,19 @@ def checked(table: pa.Table, names: list[str]) -> Table:
     columns = {}
     for name in names:
         column = table.column(name)
-        kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
-        if pa.types.is_nested(kind):
-            raise SourceError(f"The column {name!r} must hold single values", "nested ones")
-        if not any(is_kind(kind) for is_kind in _KINDS):
-            raise SourceError(f"The column {name!r} must hold texts, numbers, dates or truth values", "others")
+        check_type(name, column.type)
         columns[name] = column.cast(pa.large_string()) if pa.types.is_string_view(column.type) else column
     return Table(columns, table.num_rows)
+
+
+def check_type(name: str, kind: pa.DataType) -> None:
+    """Whether a column's values can be written one way, and so be coded."""
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
+    if pa.types.is_nested(kind):
+        raise SourceError(f"The column {name!r} must hold single values", "nested ones")
+    if not any(is_kind(kind) for is_kind in _KINDS):
+        raise SourceError(f"The column {name!r} must hold texts, numbers, dates or truth values", "others")
 
 
 def is_bytes(kind: pa.DataType) -> bool:

@@ -1,0 +1,84 @@
+"""Connection strings in recipes. A recipe is kept, shown and handed on: no secret belongs into one.
+
+`url = "env:NAME"` names the environment variable that holds the connection string; it is looked up when the
+connection is made, so that nothing that describes a recipe ever holds it. No message here quotes a URL.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qsl
+
+from pramana.errors import RecipeError
+
+ENVIRONMENT = "env:"
+_FILES = ("sqlite:///", "duckdb:///")
+_FOR_FILES = ("format", "delimiter", "encoding", "missing")
+_HINT = 'Write url = "env:NAME" and put the connection string into the environment variable NAME.'
+
+
+def connection_url(value: object, what: str, folder: Path) -> str:
+    """A URL as a recipe may hold it; a database file is looked for beside the recipe, like every other file."""
+    if not isinstance(value, str) or "\0" in value:
+        raise RecipeError(f"{what} must be text", type(value).__name__, _HINT)
+    if value.startswith(ENVIRONMENT):
+        if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", value.removeprefix(ENVIRONMENT)):
+            raise RecipeError(f"{what} must name an environment variable after env:", "something else")
+        return value
+    for start in _FILES:
+        if value.startswith(start):
+            return f"{start}{folder / value.removeprefix(start)}"
+    if not re.match(r"[a-z][a-z0-9+]*://", value):
+        raise RecipeError(f"{what} must be a URL such as postgresql://host/database", "something else", _HINT)
+    if _has_password(value):
+        raise RecipeError(
+            f"{what} must hold no password", "one", f"{_HINT} PostgreSQL's own PGPASSWORD and ~/.pgpass serve too."
+        )
+    return value
+
+
+def _has_password(url: str) -> bool:
+    """Rather one too many: a password may itself hold the signs that part a URL."""
+    options = parse_qsl(url.partition("?")[2], keep_blank_values=True)
+    return bool(re.search(r"://[^@/]*:.*@", url, re.DOTALL)) or any(
+        word in key.lower() for key, _ in options for word in ("password", "secret")
+    )
+
+
+def check_database_source(body: Mapping[str, Any]) -> None:
+    """[source] names a file, or a database with a query or a table."""
+    _texts(body, ("query", "table", "schema"), "source")
+    if "url" not in body:
+        if given := [key for key in ("query", "table", "schema") if key in body]:
+            raise RecipeError(f"source.{given[0]} must have a database to read from", "no url", _HINT)
+        return
+    if given := [key for key in ("path", *_FOR_FILES) if key in body]:
+        raise RecipeError("[source] must name a file or a database", f"url and {given[0]}")
+    if ("query" in body) == ("table" in body):
+        raise RecipeError(
+            "[source] with a url must have a query or a table", "both" if "query" in body else "neither"
+        )
+    if "query" in body and "schema" in body:
+        raise RecipeError("source.schema must go with a table", "a query")
+
+
+def output_table(body: Mapping[str, Any], folder: Path) -> dict[str, str]:
+    """The table that [output] asks for beside the bundle; empty where it asks for none."""
+    _texts(body, ("table", "schema"), "output")
+    found = {key: body[key] for key in ("table", "schema") if key in body}
+    if "url" in body:
+        found["url"] = connection_url(body["url"], "output.url", folder)
+    if found and not {"url", "table"} <= set(found):
+        raise RecipeError("[output] must have a url and a table, or neither", " and ".join(found))
+    return found
+
+
+def _texts(body: Mapping[str, Any], keys: Collection[str], section: str) -> None:
+    for key in keys:
+        value = body.get(key, "given")
+        if not isinstance(value, str) or not value.strip() or "\0" in value:
+            got = "an empty one" if isinstance(value, str) else type(value).__name__
+            raise RecipeError(f"{section}.{key} must be text", got)

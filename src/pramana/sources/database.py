@@ -1,0 +1,133 @@
+"""Databases by URL: rows are read as a stream of Arrow batches, and a new table is written in one transaction.
+
+Connection strings hold passwords and hosts, queries hold values, and drivers quote all of them and rows besides:
+no message of a driver is passed on, only the kind of failure it stands for.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import pyarrow as pa
+
+from pramana.errors import SourceError
+
+ROWS = 1 << 16  # of a batch, at most
+_ENVIRONMENT = "env:"
+_CLASS_OF = {  # scheme -> module of this room and class in it
+    "postgresql": ("postgresql", "PostgreSQL"),
+    "postgres": ("postgresql", "PostgreSQL"),
+    "sqlite": ("sqlite", "SQLite"),
+    "duckdb": ("duckdb_file", "DuckDB"),
+}
+CAN_READ = "postgresql://host/database, sqlite:///file and duckdb:///file can be opened."
+
+
+@dataclass(frozen=True)
+class TableName:
+    """A table by its exact name, in a schema or where the connection looks first."""
+
+    name: str
+    schema: str | None = None
+
+    def __post_init__(self) -> None:
+        for part in (self.name, self.schema):
+            if part is not None and (not part.strip() or "\0" in part):
+                raise SourceError("The name of a table must be text", "one that is none")
+
+    @property
+    def quoted(self) -> str:
+        return ".".join(quoted(part) for part in (self.schema, self.name) if part is not None)
+
+
+def quoted(name: str) -> str:
+    """A name as SQL's delimited identifier: taken as it is, letter case and all."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+class Database(Protocol):
+    """A connection. What was created and not committed when it is closed was never there."""
+
+    def batches(self, what: str | TableName, wanted: Sequence[str] | None, rows: int) -> Iterator[pa.RecordBatch]:
+        """The rows in batches, the last of which is empty: there is a schema also where there are no rows."""
+
+    def create(self, table: TableName, schema: pa.Schema, batches: Iterator[pa.RecordBatch]) -> None:
+        """A new table with these rows, seen by nobody before `commit`; one that exists is an error."""
+
+    def commit(self) -> None: ...
+
+    def drop(self, table: TableName) -> None: ...
+
+    def close(self) -> None: ...
+
+
+def open_database(url: str, section: str = "source", writing: bool = False) -> Database:
+    """Connect. `section` is the part of a recipe that messages speak of."""
+    text = _resolved(url, section)
+    scheme, separator, _ = text.partition("://")
+    if not separator or scheme not in _CLASS_OF:
+        raise SourceError(f"The URL of [{section}] must be one of a known database", "another", CAN_READ)
+    module, made = _CLASS_OF[scheme]
+    opened: Database = getattr(importlib.import_module(f"pramana.sources.{module}"), made)(text, section, writing)
+    return opened
+
+
+def _resolved(url: str, section: str) -> str:
+    if not url.startswith(_ENVIRONMENT):
+        return url
+    name = url.removeprefix(_ENVIRONMENT)
+    found = os.environ.get(name, "").strip()
+    if not found:
+        raise SourceError(
+            f"The environment variable {name} must hold the connection string of [{section}]", "none", CAN_READ
+        )
+    return found
+
+
+def batches(
+    url: str,
+    wanted: Sequence[str] | None = None,
+    *,
+    query: str | None = None,
+    table: str | None = None,
+    schema: str | None = None,
+    rows: int = ROWS,
+) -> Iterator[pa.RecordBatch]:
+    """The wanted columns (all, if None) of a query's or a table's rows, at most `rows` at a time.
+
+    All batches have one schema, and there is at least one batch, which is empty where there are no rows.
+    """
+    if (query is None) == (table is None):
+        raise SourceError(
+            "A database must be asked by a query or for a table", "both" if query is not None else "neither"
+        )
+    # Drivers set a query in brackets; a comment at its end must not swallow the closing one.
+    what = f"{query.strip().rstrip(';')}\n" if query is not None else TableName(table or "", schema)
+    return _stream(url, what, wanted, rows)
+
+
+def _stream(url: str, what: str | TableName, wanted: Sequence[str] | None, rows: int) -> Iterator[pa.RecordBatch]:
+    with contextlib.closing(open_database(url)) as database:
+        any_rows = False
+        for batch in database.batches(what, wanted, rows):
+            for start in range(0, batch.num_rows, rows):
+                any_rows = True
+                yield batch.slice(start, rows)
+        if not any_rows:
+            yield batch
+
+
+def name_of(what: str | TableName) -> str:
+    """What messages call the rows that were asked for."""
+    return "the query" if isinstance(what, str) else f"the table {what.name!r}"
+
+
+def exists(table: TableName) -> SourceError:
+    return SourceError(
+        f"The table {table.name!r} must not exist yet", "an existing one", "Choose another name, or drop it."
+    )

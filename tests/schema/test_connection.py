@@ -1,0 +1,115 @@
+"""What a recipe may say of databases; and that no refusal repeats a connection string."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pramana import Recipe
+from pramana.errors import RecipeError
+
+COLUMNS = {"sex": {"role": "quasi-identifying", "domain": ["F", "M"]}}
+
+
+def parsed(source: dict[str, Any] | None = None, output: dict[str, Any] | None = None) -> Recipe:
+    return Recipe.parse(
+        {"source": source or {}, "attributes": COLUMNS, "output": output or {}}, Path("/where/the/recipe/is")
+    )
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql://reader:s3cr3t@host/people",
+        "postgresql://reader:@host/people",
+        "postgresql://:s3cr3t@host/people",
+        "postgresql://reader:s3/cr3t@host/people",
+        "postgresql://reader:s3@cr3t@host/people",
+        "postgresql://reader:s3?cr3t@host/people",
+        "postgresql://reader:s3#cr3t@host/people",
+        "postgresql://reader:s3\ncr3t@host/people",
+        "postgresql://host/people?user=reader&password=s3cr3t",
+        "postgresql://host/people?sslmode=require&sslpassword=s3cr3t",
+        "postgresql://host/people?PASSWORD=s3cr3t",
+        "mysql://reader:s3cr3t@host/people",
+    ],
+)
+def test_a_recipe_holds_no_password(url: str) -> None:
+    for sections in (({"url": url, "table": "people"}, {}), ({}, {"url": url, "table": "people"})):
+        with pytest.raises(RecipeError, match="must hold no password") as refused:
+            parsed(*sections)
+        assert "cr3t" not in str(refused.value) and "host" not in str(refused.value)
+        assert "env:NAME" in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql://host/people",
+        "postgresql://reader@host:5432/people?sslmode=verify-full",
+        "postgresql://reader@[::1]:5432/people",
+        "postgresql:///people?host=/run/postgresql",
+        "env:PEOPLE_DATABASE",
+    ],
+)
+def test_a_url_without_a_password_is_kept_as_it_is(url: str) -> None:
+    assert parsed({"url": url, "table": "people"}).source["url"] == url
+    assert parsed({}, {"url": url, "table": "people"}).output["url"] == url
+
+
+def test_a_database_file_lies_beside_the_recipe() -> None:
+    assert parsed({"url": "sqlite:///a.db", "table": "t"}).source["url"] == "sqlite:////where/the/recipe/is/a.db"
+    assert parsed({"url": "duckdb:////b.db", "table": "t"}).source["url"] == "duckdb:////b.db"
+
+
+def test_nothing_is_looked_up_in_the_environment_before_it_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PEOPLE_DATABASE", "postgresql://reader:s3cr3t@host/people")
+    found = parsed(
+        {"url": "env:PEOPLE_DATABASE", "query": "select 1"}, {"url": "env:PEOPLE_DATABASE", "table": "t"}
+    )
+    assert "s3cr3t" not in repr(found) and "host" not in repr(found)
+
+
+@pytest.mark.parametrize(
+    "source, output, message",
+    [
+        ({"url": "env:A"}, {}, "a query or a table, got neither"),
+        ({"url": "env:A", "query": "select 1", "table": "t"}, {}, "a query or a table, got both"),
+        ({"url": "env:A", "table": "t", "path": "a.csv"}, {}, "a file or a database, got url and path"),
+        ({"url": "env:A", "table": "t", "encoding": "latin-1"}, {}, "a file or a database, got url and encoding"),
+        ({"url": "env:A", "query": "select 1", "schema": "s"}, {}, "must go with a table"),
+        ({"path": "a.csv", "query": "select 1"}, {}, "source.query must have a database"),
+        ({"table": "t"}, {}, "source.table must have a database"),
+        ({"url": "env:A", "table": " "}, {}, "source.table must be text, got an empty one"),
+        ({"url": "env:A", "table": 5}, {}, "source.table must be text, got int"),
+        ({"url": ["postgresql://reader:s3cr3t@host"], "table": "t"}, {}, "source.url must be text, got list"),
+        ({"url": "env:reader:s3cr3t@host", "table": "t"}, {}, "must name an environment variable"),
+        ({"url": "host=h password=s3cr3t", "table": "t"}, {}, "must be a URL such as"),
+        ({}, {"url": "env:A"}, "a url and a table, or neither, got url"),
+        ({}, {"table": "t"}, "a url and a table, or neither, got table"),
+        ({}, {"url": "env:A", "schema": "s"}, "a url and a table, or neither"),
+        ({}, {"url": "env:A", "table": ""}, "output.table must be text, got an empty one"),
+    ],
+)
+def test_what_does_not_go_together_is_refused(source: Any, output: Any, message: str) -> None:
+    with pytest.raises(RecipeError, match=message) as refused:
+        parsed(source, output)
+    assert "s3cr3t" not in str(refused.value)
+
+
+@given(st.text(max_size=40), st.sampled_from(["", "env:", "postgresql://", "sqlite:///", "postgresql://u:"]))
+def test_any_text_is_taken_or_refused(text: str, start: str) -> None:
+    try:
+        found = parsed({"url": start + text, "table": "t"})
+    except RecipeError:
+        return
+    assert found.source["url"].startswith(("env:", "sqlite:///", "duckdb:///")) or "://" in found.source["url"]
+
+
+def test_another_file_takes_the_place_of_a_database() -> None:
+    found = parsed({"url": "env:A", "table": "t", "schema": "s", "dataset": "d"}).with_source("b.csv")
+    assert found.source == {"dataset": "d", "path": Path("b.csv")}
