@@ -71,8 +71,12 @@ class SparkEngine:
     def open(self, source: Source, columns: Sequence[str]) -> Iterator[SparkTable]:
         """A table that lies where the executors can read it, or a Spark DataFrame."""
         if source.path is None and not is_frame(source.frame):
+            got = "a database" if source.kind == "database" else type(source.frame).__name__
+            hint = "Let Spark read it (spark.read.jdbc), and write it to files first."
             raise SourceError(
-                "A table for the Spark engine must be a path or a Spark DataFrame", type(source.frame).__name__
+                "A table for the Spark engine must be a path or a Spark DataFrame",
+                got,
+                hint if source.kind == "database" else None,
             )
         pieces = None if source.path is None else pieces_of(source, columns)  # faults show before Spark starts
         with session(self.master, dict(self.options), source.frame) as spark:
