@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from cryptography.exceptions import InvalidTag
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pramana.engines import LocalEngine, blocks, commitment_to, steps
@@ -111,6 +111,7 @@ def locally(table: pa.Table, mechanism: Any, shuffled: bool) -> dict[str, Any]:
 
 @pytest.mark.parametrize("shuffled", [True, False])
 @pytest.mark.parametrize("mechanism", [MECHANISM, RecordRetention.at(Fraction(1, 2), SIZES)])
+@settings(max_examples=20)
 @given(cuts=st.lists(st.integers(0, RECORDS), max_size=4), bits=st.integers(0, 4))
 def test_runs_publish_what_the_local_engine_publishes(
     shuffled: bool, mechanism: Any, cuts: list[int], bits: int
@@ -124,6 +125,7 @@ def test_runs_publish_what_the_local_engine_publishes(
     assert found["note"].to_pylist() == expected["note"].to_pylist()
 
 
+@settings(max_examples=30)
 @given(cuts=st.lists(st.integers(0, RECORDS), max_size=5))
 def test_edges_and_leaves_make_the_digests_of_the_whole(cuts: list[int]) -> None:
     table, attributes = table_of(), (*ATTRIBUTES, RAW)
