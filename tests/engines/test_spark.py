@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from pramana import Key, Recipe, SparkEngine, release, verify
+from pramana import Key, Recipe, SparkEngine, crosstab, open_study, release, verify
 from pramana.engines import combinations, spark_session
 from pramana.engines import spark as engines_spark
 from pramana.engines.spark_jobs import hashed, labels_for
@@ -381,6 +381,15 @@ def test_counts_and_levels_are_those_of_the_local_engine(desk: Path, engine: Spa
         mine = search(base, KAnonymous(k), measure_of("loss", base, None), 0)
         theirs = search(alone, KAnonymous(k), measure_of("loss", alone, None), 0)
         assert (mine.levels, mine.cost) == (theirs.levels, theirs.cost)
+
+
+def test_tables_are_those_counted_locally(desk: Path, engine: SparkEngine) -> None:
+    release(desk / "recipe.toml", desk / "out", seed=1)
+    asked = {"by": ["sex", "age"], "where": "job in ('nurse', 'miner')", "method": "inverse"}
+    here = crosstab(desk / "out", **asked).cells()
+    assert crosstab(desk / "out", **asked, engine=engine).cells() == here
+    with_note = open_study(desk / "out", engine=engine).total("note = 'note-5'")  # no domain: counted here
+    assert with_note == open_study(desk / "out").total("note = 'note-5'")
 
 
 # ---------------------------------------------------------------- secrets
