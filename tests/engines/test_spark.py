@@ -482,10 +482,14 @@ def test_faults_are_told_as_by_the_local_engine(desk: Path, engine: SparkEngine)
 
 
 def test_sessions_and_tables_that_cannot_be_used(
-    desk: Path, engine: SparkEngine, monkeypatch: pytest.MonkeyPatch
+    desk: Path, spark: Any, engine: SparkEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with pytest.raises(SourceError, match="must be a path or a Spark DataFrame, got Table"):
         release(desk / "recipe.toml", desk / "out", data=people(100), engine=engine)
+    frame = spark.createDataFrame([("F", [1])], "sex string, ages array<int>")
+    for column, hint in [("sexe", "must have the column 'sexe'"), ("ages", "must hold single values")]:
+        with pytest.raises(SourceError, match=hint), engine.open(Source(frame=frame), [column]):
+            pass
     with pytest.raises(RecipeError, match="The engine must be local or spark"):
         release(desk / "recipe.toml", desk / "out", engine="flint")
     for method, told in [

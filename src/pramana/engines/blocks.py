@@ -232,7 +232,8 @@ def unpacked(content: bytes, attributes: Sequence[Attribute], first: int = 0) ->
     for a in attributes:
         if not a.raw:
             kind = np.dtype(code_dtype(a.coded.size))
-            codes[a.name] = np.frombuffer(content, kind, rows, place)
+            column = np.frombuffer(content, kind, rows, place)
+            codes[a.name] = column if column.flags.aligned else column.copy()
             place += rows * kind.itemsize
     raw = {}
     if any(a.raw for a in attributes):

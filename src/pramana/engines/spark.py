@@ -22,7 +22,7 @@ from pramana.engines.blocks import Block, Digests, Strata, refuse, unpacked
 from pramana.engines.digest import Column, commitment_secret
 from pramana.engines.local import Progress, no_progress
 from pramana.engines.spark_jobs import Job, Work
-from pramana.engines.spark_session import is_frame, session
+from pramana.engines.spark_session import check_frame, session
 from pramana.engines.steps import (
     REPORT,
     Buckets,
@@ -70,15 +70,17 @@ class SparkEngine:
     @contextlib.contextmanager
     def open(self, source: Source, columns: Sequence[str]) -> Iterator[SparkTable]:
         """A table that lies where the executors can read it, or a Spark DataFrame."""
-        if source.path is None and not is_frame(source.frame):
-            got = "a database" if source.kind == "database" else type(source.frame).__name__
-            hint = "Let Spark read it (spark.read.jdbc), and write it to files first."
+        if source.kind == "database":
             raise SourceError(
                 "A table for the Spark engine must be a path or a Spark DataFrame",
-                got,
-                hint if source.kind == "database" else None,
+                "a database",
+                "Let Spark read it (spark.read.jdbc), and write it to files first.",
             )
-        pieces = None if source.path is None else pieces_of(source, columns)  # faults show before Spark starts
+        if source.path is None:
+            check_frame(source.frame, columns)
+        elif not source.path.is_dir():
+            pieces_of(source, columns)  # faults show before Spark starts
+        pieces = None
         with session(self.master, dict(self.options), source.frame) as spark:
             if source.path is not None:
                 wanted = self.pieces or 2 * spark.sparkContext.defaultParallelism

@@ -11,11 +11,12 @@ import os
 import shutil
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from pramana.errors import EngineError, MissingExtraError
+from pramana.errors import EngineError, MissingExtraError, SourceError
+from pramana.schema import near
 
 _QUIET = Path(__file__).with_name("spark-log4j2.properties")
 _ENCRYPTED = "spark.io.encryption.enabled"
@@ -26,14 +27,29 @@ def quiet() -> Iterator[None]:
     """Spark warns of any pandas it does not know; nothing here goes through pandas."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
-        warnings.filterwarnings("ignore", category=ResourceWarning)
-        warnings.filterwarnings("ignore", category=DeprecationWarning)
         yield
 
 
 def is_frame(value: Any) -> bool:
     """Whether something is a Spark DataFrame; asked without loading Spark."""
     return type(value).__module__.startswith("pyspark.sql") and type(value).__name__ == "DataFrame"
+
+
+def check_frame(frame: Any, columns: Sequence[str]) -> None:
+    """What can be told of a DataFrame without reading it: that it has the columns, and they hold single values."""
+    if not is_frame(frame):
+        raise SourceError("A table for the Spark engine must be a path or a Spark DataFrame", type(frame).__name__)
+    kinds: dict[str, str] = {}
+    for field in frame.schema.fields:
+        if field.name in kinds:
+            raise SourceError("The columns of the data frame must have distinct names", "a name that occurs twice")
+        kinds[field.name] = field.dataType.typeName()
+    for name in columns:
+        if name not in kinds:
+            hint = near(name, list(kinds))
+            raise SourceError(f"The data frame must have the column {name!r}", "no such column", hint)
+        if kinds[name] in ("array", "map", "struct", "variant"):
+            raise SourceError(f"The column {name!r} must hold single values", "nested ones")
 
 
 @contextlib.contextmanager
