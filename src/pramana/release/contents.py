@@ -68,6 +68,7 @@ class Materials:
     crosstabs: Sequence[Crosstab] = ()
     true: Mapping[str, Counts] = field(default_factory=dict)
     pictures: bool = False  # draw the attributes and tables as pictures too
+    choice: Sequence[Section] | None = None  # the section on privacy and usefulness, if it is made already
 
 
 def law_of_plan(plan: Any) -> Product | RecordRetention | Exchange | None:
@@ -82,7 +83,7 @@ def page_of(materials: Materials) -> Page:
     certificate = materials.certificate
     sections = [
         Section("Parameters", _parameters(materials)),
-        *_choice(materials),
+        *(choice_of(materials) if materials.choice is None else materials.choice),
         *_presence(certificate),
         *_attributes(materials),
         *_crosstabs(materials),
@@ -192,7 +193,8 @@ def _diagonal(law: Any, attribute: Attribute) -> float | None:
     return kept + (1 - kept) / attribute.coded.size
 
 
-def _choice(materials: Materials) -> list[Section]:
+def choice_of(materials: Materials) -> list[Section]:
+    """Privacy and usefulness of laws like this one: all that can be drawn before the data is published."""
     law = materials.mechanism
     if not isinstance(law, Product | RecordRetention):
         return []

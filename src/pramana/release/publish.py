@@ -7,7 +7,7 @@ import hashlib
 import importlib
 import os
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,12 +18,12 @@ from pramana.engines import LEAST_MEMORY, BatchEngine, LocalEngine, Progress, no
 from pramana.errors import RecipeError, RefusedError
 from pramana.randomness import Key
 from pramana.release.certificate import Certificate, read_signing_key
-from pramana.release.contents import Materials, law_of_plan, page_of
+from pramana.release.contents import Materials, choice_of, law_of_plan, page_of
 from pramana.release.folder import check_new, sweep, whole_folder
 from pramana.release.method import Method, Plan, Published
 from pramana.release.streamed import Streamed, Streaming, coders_for, read_streamed
 from pramana.release.table_copy import check_target, table_copy
-from pramana.report import html_of, load_in_background
+from pramana.report import Section, drawn, html_of, load_in_background
 from pramana.schema import Recipe
 from pramana.sources import FILE_NAMES, Source, size_in_memory, write_table
 
@@ -223,16 +223,26 @@ def _key_for(out: Path, key: Key | str | Path | None, seed: int | None) -> tuple
 def _write(
     folder: Path, recipe: Recipe, source: Source, plan: Plan, published: Published | Streamed, key: Key
 ) -> Certificate:
+    """The file is written while the promises are derived and the report is drawn."""
+    law = law_of_plan(plan)
+
+    def prepared() -> tuple[Certificate, list[Section]]:
+        early = Published(None, "", published.commitment) if isinstance(published, Streamed) else published
+        certificate = _certificate(recipe, source, plan, early, key)
+        return certificate, drawn(choice_of(Materials(certificate, law, {}, recipe.tables)))
+
     with ThreadPoolExecutor(1) as pool:
         if isinstance(published, Streamed):
-            published = published.written(folder / FILE_NAMES[recipe.format], recipe.format)
-            writing = None
-        else:  # the file is written while the promises are derived and the report is drawn
+            preparing = pool.submit(prepared)
+            done = published.written(folder / FILE_NAMES[recipe.format], recipe.format)
+            certificate, choice = preparing.result()
+            certificate = replace(certificate, content=done.content)
+        else:
             writing = pool.submit(_write_data, folder, recipe.format, published)
-        certificate = _certificate(recipe, source, plan, published, key)
-        page = page_of(Materials(certificate, law_of_plan(plan), published.marginals, recipe.tables))
+            (certificate, choice), done = prepared(), published
+        page = page_of(Materials(certificate, law, done.marginals, recipe.tables, choice=choice))
         (folder / "report.html").write_text(html_of(page), "utf-8")
-        if writing is not None:
+        if not isinstance(published, Streamed):
             writing.result()
     files = {path.name: file_entry(path) for path in sorted(folder.iterdir())}
     return Certificate.from_json({**certificate.to_json(), "files": files})
