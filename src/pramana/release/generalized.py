@@ -74,6 +74,11 @@ class GeneralizedPlan:
         """Whether the cells stand in a companion table."""
         return self.measured.by_class
 
+    @property
+    def context(self) -> str:
+        """What the order of the records is bound to."""
+        return f"{self.dataset}\ngeneralize"
+
     def statement(self) -> dict[str, Any]:
         return {
             "setting": self.setting.to_json(),
@@ -107,10 +112,10 @@ class GeneralizedPlan:
             made = _solve(self.setting, self.quasi, codes, self.sensitive, secret, self.levels)
         order = np.arange(table.records)
         if self.shuffled:
-            order = engine.order(key, f"{self.dataset}\ngeneralize", table.records).astype(np.int64)
+            order = engine.order(key, self.context, table.records).astype(np.int64)
         order = order[made.class_of[order] >= 0]
         class_of = made.class_of[order]
-        cells, extra = _columns(self, made)
+        cells, extra = columns_by_class(self, made)
         places = numbers(order)
         columns: dict[str, Any] = {}
         content: dict[str, Any] = {}
@@ -187,7 +192,7 @@ def _solve(
     )
 
 
-def _columns(plan: GeneralizedPlan, made: Generalised) -> tuple[dict[str, Any], dict[str, Any]]:
+def columns_by_class(plan: GeneralizedPlan, made: Generalised) -> tuple[dict[str, Any], dict[str, Any]]:
     """The published cells by class, and the companion where there is one."""
     kind, text = plan.setting.cells, plan.output == "csv"
     cells = made.cells(kind, plan.setting.intermediate)
@@ -242,48 +247,9 @@ class GeneralizeMethod:
         return [a.name for a in published(recipe)]
 
     def plan(self, recipe: Recipe, table: Table) -> GeneralizedPlan:
-        setting = read_setting(recipe)
-        saved = _saved(recipe, setting)
-        known = {} if saved is None else {q.name: q for q in saved.quasi}
-        quasi, sensitive, attributes = [], [], []
-        for a in published(recipe):
-            if a.role is Role.QUASI_IDENTIFYING:
-                quasi.append(known.get(a.name) or quasi_of(a, table, setting.algorithm))
-                attributes.append(quasi[-1].attribute)
-            else:
-                if a.role is Role.SENSITIVE:
-                    sensitive.append(sensitive_of(a, table, setting))
-                attributes.append(Attribute(a.name, a.role, None))
-        if not quasi:
-            raise RecipeError("A recipe must have at least one quasi-identifying column", "none")
-        codes = _codes(quasi, table)
-        secret = _sensitive_codes(sensitive, table)
-        levels = None if saved is None else _levels_of(saved, quasi)
-        made = _solve(setting, quasi, codes, sensitive, secret, levels)
-        if made.suppressed > int(setting.suppression * table.records):
-            raise UnreachableError(
-                f"The saved levels must suppress at most {int(setting.suppression * table.records)} of these rows",
-                f"{made.suppressed} in classes that fail the conditions",
-                "Allow more suppression, add rows, or search anew by leaving solution out.",
-            )
-        by_class = _goes_by_class(setting, made, recipe.format)
-        if by_class and any(a.name == CLASS for a in attributes):
-            raise RecipeError(f"No column may be called {CLASS!r} where cells go by class", "one that is")
-        population = _population(recipe, quasi, made)
-        return GeneralizedPlan(
-            tuple(attributes),
-            dropped(recipe),
-            setting,
-            tuple(quasi),
-            tuple(sensitive),
-            table.records,
-            recipe.format,
-            made.levels,
-            measured(made, setting, sensitive, secret, by_class, population),
-            recipe.source.get("dataset", ""),
-            recipe.shuffle,
-            made,
-        )
+        chosen = choose(recipe, table)
+        codes, secret = _codes(chosen.quasi, table), _sensitive_codes(chosen.sensitive, table)
+        return plan_of(recipe, chosen, table.records, codes, secret)
 
     def plan_from(self, certificate: Certificate) -> GeneralizedPlan:
         statement = certificate.mechanism
@@ -306,6 +272,68 @@ class GeneralizeMethod:
             )
         except (KeyError, TypeError, ValueError, IndexError):
             raise BundleError("The certificate must state its generalisation", "something else") from None
+
+
+@dataclass(frozen=True, eq=False)
+class Chosen:
+    """What a recipe says of its columns, with the domains of those whose values had to be looked at."""
+
+    setting: Setting
+    quasi: tuple[Quasi, ...]
+    sensitive: tuple[Sensitive, ...]
+    attributes: tuple[Attribute, ...]
+    levels: tuple[int, ...] | None  # of a saved solution
+
+
+def choose(recipe: Recipe, table: Table) -> Chosen:
+    """`table` need only hold the values that occur, once each."""
+    setting = read_setting(recipe)
+    saved = _saved(recipe, setting)
+    known = {} if saved is None else {q.name: q for q in saved.quasi}
+    quasi, sensitive, attributes = [], [], []
+    for a in published(recipe):
+        if a.role is Role.QUASI_IDENTIFYING:
+            quasi.append(known.get(a.name) or quasi_of(a, table, setting.algorithm))
+            attributes.append(quasi[-1].attribute)
+        else:
+            if a.role is Role.SENSITIVE:
+                sensitive.append(sensitive_of(a, table, setting))
+            attributes.append(Attribute(a.name, a.role, None))
+    if not quasi:
+        raise RecipeError("A recipe must have at least one quasi-identifying column", "none")
+    levels = None if saved is None else _levels_of(saved, quasi)
+    return Chosen(setting, tuple(quasi), tuple(sensitive), tuple(attributes), levels)
+
+
+def plan_of(
+    recipe: Recipe, chosen: Chosen, records: int, codes: Mapping[str, Codes], secret: Sequence[Codes]
+) -> GeneralizedPlan:
+    """The best classes of rows with these codes, in whatever order."""
+    setting, quasi = chosen.setting, chosen.quasi
+    made = _solve(setting, quasi, codes, chosen.sensitive, secret, chosen.levels)
+    if made.suppressed > int(setting.suppression * records):
+        raise UnreachableError(
+            f"The saved levels must suppress at most {int(setting.suppression * records)} of these rows",
+            f"{made.suppressed} in classes that fail the conditions",
+            "Allow more suppression, add rows, or search anew by leaving solution out.",
+        )
+    by_class = _goes_by_class(setting, made, recipe.format)
+    if by_class and any(a.name == CLASS for a in chosen.attributes):
+        raise RecipeError(f"No column may be called {CLASS!r} where cells go by class", "one that is")
+    return GeneralizedPlan(
+        chosen.attributes,
+        dropped(recipe),
+        setting,
+        quasi,
+        chosen.sensitive,
+        records,
+        recipe.format,
+        made.levels,
+        measured(made, setting, chosen.sensitive, secret, by_class, _population(recipe, quasi, made)),
+        recipe.source.get("dataset", ""),
+        recipe.shuffle,
+        made,
+    )
 
 
 def _saved(recipe: Recipe, setting: Setting) -> GeneralizedPlan | None:

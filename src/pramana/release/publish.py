@@ -9,7 +9,7 @@ import os
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
@@ -26,6 +26,9 @@ from pramana.release.table_copy import check_target, table_copy
 from pramana.report import Section, drawn, html_of, load_in_background
 from pramana.schema import Recipe
 from pramana.sources import FILE_NAMES, Source, size_in_memory, write_table
+
+if TYPE_CHECKING:
+    from pramana.engines import SparkEngine
 
 _CLASS_OF = {  # value of release.method -> module of this room and class in it
     "retention": ("randomised", "RetentionMethod"),
@@ -74,6 +77,7 @@ def release(
     sign: str | Path | None = None,
     threads: int = 0,
     memory: int | None = None,
+    engine: str | SparkEngine = "local",
     progress: Progress = no_progress,
     show_values: bool = False,
 ) -> Released:
@@ -83,6 +87,8 @@ def release(
     the bundle as OUT.key, readable by its owner alone: whoever has it can undo the release. `seed` makes a
     reproducible release that is marked as not private. With `memory`, in bytes, the table streams through within
     that bound; so it does without, where it looks larger than this machine's memory. The bytes are the same.
+    `engine` is "local", or "spark" for the active Spark session (or a new one), or a SparkEngine that names
+    another; `data` may then be a Spark DataFrame. Those bytes are the same, too.
     """
     if not isinstance(recipe, Recipe):
         recipe = Recipe.read(recipe)
@@ -92,21 +98,21 @@ def release(
     check_target(recipe)
     secret, key_file = _key_for(out, key, seed)
     signing = None if sign is None else read_signing_key(sign)
-    method = method_of(recipe.method)
+    method: Any = method_of(recipe.method)
     options = getattr(method, "source_options", lambda r: r.source)(recipe)
     source = Source.from_options(options) if data is None else Source(frame=data)
     progress("reading", 0, 1)
     if recipe.method in _WITH_CURVES:
         load_in_background()
-    bound = memory_bound(source, method, memory)
-    if bound is not None and isinstance(method, Streaming):
-        engine = BatchEngine(bound, threads, out.absolute().parent)
-        coders = coders_for(recipe, method, show_values)
-        names = method.columns(recipe)
-        with contextlib.closing(read_streamed(source, names, coders, engine, progress)) as rows:
+    beyond: Any = spark_engine(engine, memory)
+    if beyond is None and (bound := memory_bound(source, method, memory)) is not None:
+        beyond = BatchEngine(bound, threads, out.absolute().parent)
+    if beyond is not None:
+        method = _streaming(recipe, method)
+        with _reading(recipe, method, source, secret, beyond, progress, show_values) as rows:
             plan = method.plan_streamed(recipe, rows)
             rows.settle(plan.attributes)
-            streamed = plan.stream(rows.rows, secret, engine, progress)
+            streamed = plan.stream(rows.rows, secret, beyond, progress)
             certificate = write_bundle(out, recipe, source, plan, streamed, secret, signing, key_file)
         return Released(out, certificate, key_file)
     table = source.read(method.columns(recipe))
@@ -115,6 +121,46 @@ def release(
     progress("writing", 0, 1)
     certificate = write_bundle(out, recipe, source, plan, published, secret, signing, key_file)
     return Released(out, certificate, key_file)
+
+
+def _streaming(recipe: Recipe, method: Any) -> Any:
+    """The method as it works on tables that lie elsewhere."""
+    if recipe.method != "generalize":
+        return method
+    from pramana.release.spread_generalized import SpreadGeneralizeMethod
+
+    return SpreadGeneralizeMethod()
+
+
+def _reading(
+    recipe: Recipe,
+    method: Any,
+    source: Source,
+    key: Key,
+    engine: BatchEngine | SparkEngine,
+    progress: Progress,
+    show: bool,
+) -> contextlib.AbstractContextManager[Any]:
+    """A table that need not fit in memory, and is let go of at the end."""
+    if isinstance(engine, BatchEngine):
+        coders = coders_for(recipe, method, show)
+        return contextlib.closing(read_streamed(source, method.columns(recipe), coders, engine, progress))
+    from pramana.release.spread import read_spread
+
+    return read_spread(recipe, method, source, key, engine, progress, show)
+
+
+def spark_engine(engine: str | SparkEngine, memory: int | None) -> SparkEngine | None:
+    """The Spark engine that is asked for, if one is."""
+    if engine == "local":
+        return None
+    if isinstance(engine, str) and engine != "spark":
+        raise RecipeError("The engine must be local or spark", repr(engine))
+    if memory is not None:
+        raise RecipeError("A bound on memory must be one for the local engine", "the Spark engine")
+    from pramana.engines import SparkEngine
+
+    return SparkEngine() if isinstance(engine, str) else engine
 
 
 def memory_bound(source: Source, method: Any, memory: int | None) -> int | None:
