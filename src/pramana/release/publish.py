@@ -98,7 +98,7 @@ def release(
     progress("reading", 0, 1)
     if recipe.method in _WITH_CURVES:
         load_in_background()
-    bound = memory_bound(source, method, memory)
+    bound = memory_bound(source, method, memory, getattr(method, "refusal", lambda _: None)(recipe))
     if bound is not None and isinstance(method, Streaming):
         engine = BatchEngine(bound, threads, out.absolute().parent)
         coders = coders_for(recipe, method, show_values)
@@ -117,10 +117,17 @@ def release(
     return Released(out, certificate, key_file)
 
 
-def memory_bound(source: Source, method: Any, memory: int | None) -> int | None:
-    """The bytes within which a table streams through, or None where it is read into memory."""
-    streams = isinstance(method, Streaming)
+def memory_bound(
+    source: Source, method: Any, memory: int | None, refusal: RecipeError | None = None
+) -> int | None:
+    """The bytes within which a table streams through, or None where it is read into memory.
+
+    `refusal` says why a method that streams does not do so with this setting.
+    """
+    streams = isinstance(method, Streaming) and refusal is None
     if memory is not None:
+        if refusal is not None:
+            raise refusal
         if not streams:
             raise RecipeError("A release within a bound on memory must have a method that streams", "another")
         return memory
@@ -180,6 +187,7 @@ def _write(
     with ThreadPoolExecutor(1) as pool:
         if isinstance(published, Streamed):
             published = published.written(folder / FILE_NAMES[recipe.format], recipe.format)
+            _write_extra(folder, published)
             writing = None
         else:  # the file is written while the promises are derived and the report is drawn
             writing = pool.submit(_write_data, folder, recipe.format, published)
@@ -194,6 +202,10 @@ def _write(
 
 def _write_data(folder: Path, format: str, published: Published) -> None:  # noqa: A002 - the recipe's word
     write_table(published.table, folder / FILE_NAMES[format], format)
+    _write_extra(folder, published)
+
+
+def _write_extra(folder: Path, published: Published) -> None:
     for extra, write in published.extra.items():
         write(folder / extra)
 
