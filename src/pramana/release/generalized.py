@@ -29,7 +29,7 @@ from pramana.generalize import (
 from pramana.randomness import Codes, Key
 from pramana.release.bundle import Bundle
 from pramana.release.certificate import Certificate
-from pramana.release.generalized_columns import Quasi, Sensitive, quasi_of, sensitive_of
+from pramana.release.generalized_columns import Quasi, Sensitive, check_hierarchy, quasi_of, sensitive_of
 from pramana.release.generalized_measured import InClasses, Measured, examined, measured
 from pramana.release.generalized_search import goes_by_class, population_of, solve
 from pramana.release.generalized_setting import Setting, read_setting
@@ -214,9 +214,14 @@ class GeneralizeMethod:
         return attribute.role is Role.QUASI_IDENTIFYING
 
     def known(self, recipe: Recipe) -> dict[str, Attribute]:
-        """The columns whose domains a saved solution has."""
-        saved = _saved(recipe, read_setting(recipe))
-        return {} if saved is None else {q.name: q.attribute for q in saved.quasi}
+        """The columns whose domains a saved solution has; the others must have hierarchies."""
+        setting = read_setting(recipe)
+        saved = _saved(recipe, setting)
+        found = {} if saved is None else {q.name: q.attribute for q in saved.quasi}
+        for a in published(recipe):
+            if a.role is Role.QUASI_IDENTIFYING and a.name not in found:
+                check_hierarchy(a, setting.algorithm)
+        return found
 
     def refusal(self, recipe: Recipe) -> RecipeError | None:
         return _refusal(read_setting(recipe))
