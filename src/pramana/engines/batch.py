@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -50,13 +50,18 @@ class BatchEngine:
     def workers(self) -> int:
         return self.threads or len(os.sched_getaffinity(0))
 
+    @property
+    def room(self) -> int:
+        """Bytes for what is worked on, once the program itself is loaded."""
+        return self.memory - _PROGRAM
+
     def batch_rows(self, columns: int) -> int:
         """Rows of a batch: a dozen of them, some 32 bytes a cell, are in the making at one time."""
-        return max(1 << 12, min(_ROWS, (self.memory - _PROGRAM) // (12 * 32 * max(1, columns))))
+        return max(1 << 12, min(_ROWS, self.room // (12 * 32 * max(1, columns))))
 
     def bucket_bits(self, records: int, width: int) -> int:
         """So many buckets that those in the making at one time take half of the memory that is ours."""
-        room = (self.memory - _PROGRAM) // (2 * (self.workers + 2))
+        room = self.room // (2 * (self.workers + 2))
         each = 48 + 4 * width  # bytes a row takes while its bucket is put in order, decoded and written
         return min(MOST_BUCKET_BITS, max(0, (records * each // room).bit_length()))
 
@@ -68,14 +73,19 @@ class BatchEngine:
         context: str,
         shuffled: bool = True,
         progress: Progress = no_progress,
+        names: Sequence[str] | None = None,
     ) -> Iterator[dict[str, Column]]:
-        """The published table piece by piece, in published order: codes, and the columns that pass unchanged."""
+        """The published table piece by piece, in published order: codes, and the columns that pass unchanged.
+
+        `names` are the columns to publish, stored or derived; without them those that were stored.
+        """
         local = LocalEngine(1)
+        shown = rows.names if names is None else names
 
         def drawn(block: Block) -> tuple[Block, dict[str, Column]]:
-            columns = rows.read(block, dict.fromkeys([*rows.names, *mechanism.sizes]))
+            columns = rows.read(block, dict.fromkeys([*shown, *mechanism.sizes]))
             made = local.publish(mechanism, key, context, columns, block.first)
-            return block, {name: made.get(name, columns[name]) for name in rows.names}
+            return block, {name: made.get(name, columns[name]) for name in shown}
 
         if not shuffled:
             for block, columns in _ahead(drawn, rows.blocks, self.workers):
@@ -177,6 +187,13 @@ class Spool:
                 codes = stored.view(kind)
                 found[name] = codes if lookup is None else lookup[codes]
         return found
+
+    def mapped(
+        self, work: Callable[[dict[str, Column]], B], names: Iterable[str], workers: int = 1
+    ) -> Iterator[B]:
+        """What `work` makes of some columns, block after block."""
+        wanted = tuple(names)
+        return _ahead(lambda block: work(self.read(block, wanted)), self.blocks, workers)
 
     @property
     def width(self) -> int:

@@ -55,10 +55,11 @@ class ContentDigest:
             for digest, part in zip(self.parts[name], found, strict=True):
                 digest.update(part)
 
-    def hexdigest(self) -> str:
+    def hexdigest(self, order: Iterable[str] | None = None) -> str:
+        """`order` is that of the columns, where they do not come in it."""
         total = hashlib.sha256()
-        for name, digests in self.parts.items():
-            total.update(_framed(name.encode()) + b"".join(digest.digest() for digest in digests))
+        for name in self.parts if order is None else order:
+            total.update(_framed(name.encode()) + b"".join(digest.digest() for digest in self.parts[name]))
         return total.hexdigest()
 
 

@@ -108,31 +108,34 @@ class Combinations:
         """The codes of a column as often as they occur: the table's rows, in an order of their own."""
         return np.repeat(self.codes[name].astype(code_dtype(size)), self.counts)
 
+    def once(self, class_of: NDArray[np.int32]) -> NDArray[np.int32]:
+        """Of each combination what `class_of` says of its repeated rows, which must be one and the same."""
+        mine: NDArray[np.int32] = class_of[np.cumsum(self.counts) - self.counts]
+        if not (np.repeat(mine, self.counts) == class_of).all():
+            raise RecipeError("On Spark, rows with the same values must be in the same class", "others")
+        return mine
+
+    def summed(self, sizes: Mapping[str, int]) -> tuple[tuple[Codes, ...], NDArray[np.uint32]]:
+        """The combinations of some of the columns, and how often each occurs."""
+        if self.records > _MOST:
+            raise SourceError(f"A table to be generalised must have at most {_MOST} rows", str(self.records))
+        layout = Layout(tuple(Ladder(name, (np.arange(size),)) for name, size in sizes.items()))
+        base, index = grouped(layout, [self.codes[name] for name in sizes])
+        columns = tuple(base.codes(a).astype(code_dtype(size)) for a, size in enumerate(sizes.values()))
+        times = np.bincount(index, self.counts, len(base))  # sums of integers below 2^53: exact
+        return columns, times.astype(np.uint32)
+
     def classifier(self, attributes: Sequence[Attribute], class_of: NDArray[np.int32]) -> Classify:
-        """Who tells the class of any row from its combination of columns; `class_of` is of the repeated rows."""
-        firsts = np.cumsum(self.counts) - self.counts
-        mine = class_of[firsts]
+        """Who tells the class of any row from its combination of columns; `class_of` is of each combination."""
         layout = Layout(tuple(Ladder(a.name, (np.arange(a.coded.size),)) for a in attributes))
         base, index = grouped(layout, [self.codes[a.name] for a in attributes])
         numbers = np.empty(len(base), np.int32)
-        numbers[index] = mine
-        if not (np.repeat(mine, self.counts) == class_of).all() or not (numbers[index] == mine).all():
+        numbers[index] = class_of
+        if not (numbers[index] == class_of).all():
             raise RecipeError("On Spark, rows with the same values must be in the same class", "others")
         labels = tuple(str(i) for i in range(int(class_of.max(initial=0)) + 1))
         shown = Attribute("(class)", Role.INSENSITIVE, Domain(labels))
         return Classify(tuple(a.name for a in attributes), layout, base.keys, numbers, shown)
-
-    def classes(self, layout: Layout, sensitive: Sequence[tuple[str, int]] = ()) -> Classes:
-        """The classes at level 0, with the counts of sensitive values behind the size: what `search` takes."""
-        if self.records > _MOST:
-            raise SourceError(f"A table to be generalised must have at most {_MOST} rows", str(self.records))
-        base, index = grouped(layout, [self.codes[ladder.name] for ladder in layout.ladders])
-        columns = [np.bincount(index, self.counts, len(base))[:, None]]
-        for name, size in sensitive:
-            place = index.astype(np.int64) * size + self.codes[name]
-            columns.append(np.bincount(place, self.counts, len(base) * size).reshape(-1, size))
-        counts = np.concatenate(columns, axis=1)  # sums of integers below 2^53: exact
-        return Classes(layout, base.levels, base.keys, np.ascontiguousarray(counts.astype(np.uint32)))
 
 
 def combinations(table: SparkTable, attributes: Sequence[Attribute]) -> Combinations:

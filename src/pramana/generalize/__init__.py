@@ -25,7 +25,7 @@ from pramana.generalize.cells import (
     reconstructed,
     set_cells,
 )
-from pramana.generalize.classes import Classes, Ladder, Layout, grouped, with_counts_of
+from pramana.generalize.classes import Classes, ClassFinder, Counts, Ladder, Layout, grouped, with_counts_of
 from pramana.generalize.conditions import (
     All,
     Close,
@@ -43,6 +43,7 @@ from pramana.generalize.generalised import (
     full_domain,
     grouped_for,
     multidimensional,
+    with_sensitive,
 )
 from pramana.generalize.lattice import Solution, search
 from pramana.generalize.measures import MEASURES, Measure, measure_of
@@ -89,10 +90,12 @@ __all__ = [
     "PRESENCE_MODES",
     "All",
     "Cells",
+    "ClassFinder",
     "Classes",
     "Close",
     "Combinations",
     "Condition",
+    "Counts",
     "DistinctDiverse",
     "EntropyDiverse",
     "Generalised",
@@ -153,4 +156,5 @@ __all__ = [
     "spalm",
     "t_closeness",
     "with_counts_of",
+    "with_sensitive",
 ]

@@ -14,19 +14,19 @@ from numpy.typing import NDArray
 
 from pramana.errors import SourceError
 from pramana.generalize import _classes
-from pramana.generalize.classes import Classes, grouped, packed
+from pramana.generalize.classes import Classes, Counts, grouped, packed
 from pramana.generalize.conditions import distances
 from pramana.randomness import Codes
 
 _CHUNK = 1 << 22  # cells of a dense table of classes by sensitive values that are looked at together
 
 
-def _class_of_rows(columns: Sequence[Codes]) -> tuple[Classes, NDArray[np.uint32]]:
+def _class_of_rows(columns: Sequence[Codes], times: Counts | None = None) -> tuple[Classes, NDArray[np.uint32]]:
     if not columns or not len(columns[0]):
         raise SourceError("A table must have rows and at least one quasi-identifying column")
     sizes = [int(column.max()) + 1 for column in columns]
     layout, _ = packed([column[:0] for column in columns], sizes)
-    return grouped(layout, columns)
+    return grouped(layout, columns, times)
 
 
 def k_anonymity(columns: Sequence[Codes]) -> int:
@@ -45,20 +45,29 @@ class SensitiveCounts:
     values: int
 
     @classmethod
-    def of(cls, columns: Sequence[Codes], sensitive: Codes) -> SensitiveCounts:
-        classes, index = _class_of_rows(columns)
+    def of(
+        cls, columns: Sequence[Codes], sensitive: Codes, times: Counts | None = None, values: int | None = None
+    ) -> SensitiveCounts:
+        """Of rows, or of lines that stand for so many rows each; `values` is how many there can be.
+
+        The pairs of a class are in the order of their values, so that sums of floats do not know the rows' order.
+        """
+        classes, index = _class_of_rows(columns, times)
         if len(sensitive) != len(index):
             raise SourceError("The sensitive column must be as long as the others")
-        values = int(sensitive.max()) + 1
+        values = int(sensitive.max()) + 1 if values is None else values
         pairs = index.astype(np.uint64) << np.uint64(32) | sensitive.astype(np.uint64)
         keys, counts = np.empty_like(pairs), np.empty(len(pairs), np.uint32)
         everything = np.array([2**64 - 1], np.uint64)
         none = np.zeros((0, 4), np.int64)
-        n = _classes.roll(pairs, None, 1, everything, none, np.zeros(1, np.uint64), keys, counts, None)
+        given = None if times is None else np.ascontiguousarray(times, np.uint32)
+        n = _classes.roll(pairs, given, 1, everything, none, np.zeros(1, np.uint64), keys, counts, None)
+        order = np.argsort(keys[:n])
+        keys = keys[order]
         return cls(
-            (keys[:n] >> np.uint64(32)).astype(np.int64),
-            (keys[:n] & np.uint64(2**32 - 1)).astype(np.int64),
-            counts[:n].astype(np.float64),
+            (keys >> np.uint64(32)).astype(np.int64),
+            (keys & np.uint64(2**32 - 1)).astype(np.int64),
+            counts[order].astype(np.float64),
             classes.sizes.astype(np.float64),
             values,
         )
@@ -104,6 +113,26 @@ class SensitiveCounts:
         entropies = np.log(self.sizes) - self.sums(self.count * np.log(self.count)) / self.sizes
         return math.exp(max(float(entropies.min()), 0.0))
 
+    def recursive_c(self, l: int) -> float:  # noqa: E741
+        """The c above which the table is recursively (c, l)-diverse; infinite where a class has fewer values."""
+        order = np.lexsort((-self.count, self.class_of))
+        classes, counts = self.class_of[order], self.count[order]
+        first = np.searchsorted(classes, np.arange(len(self.sizes)))
+        rank = np.arange(len(classes)) - first[classes]
+        tail = np.bincount(classes, weights=np.where(rank >= l - 1, counts, 0.0), minlength=len(self.sizes))
+        most = counts[first]
+        return float(np.divide(most, tail, out=np.full(len(tail), np.inf), where=tail > 0).max())
+
+    @property
+    def single_valued(self) -> int:
+        """Classes in which every record has the same sensitive value."""
+        return int((np.bincount(self.class_of, minlength=len(self.sizes)) == 1).sum())
+
+    @property
+    def largest_share(self) -> float:
+        """How sure someone who knows a person's class can be of that person's value, at most."""
+        return float((self.count / self.sizes[self.class_of]).max())
+
     def t(self, distance: str = "equal", parents: tuple[NDArray[np.int64], ...] = ()) -> float:
         whole = self.whole
         if distance == "equal":
@@ -129,7 +158,14 @@ class Combinations:
         self.parts: list[Classes] = []
 
     def update(self, columns: Sequence[Codes]) -> None:
-        self.parts.append(grouped(self.layout, columns)[0])
+        self.join(self.of(columns))
+
+    def of(self, columns: Sequence[Codes]) -> Classes:
+        """The combinations of one piece, to be joined to the others."""
+        return grouped(self.layout, columns)[0]
+
+    def join(self, part: Classes) -> None:
+        self.parts.append(part)
         if sum(map(len, self.parts[1:])) > len(self.parts[0]):  # seldom enough that merging costs little
             self.parts = [self.merged()]
 
@@ -153,14 +189,7 @@ def entropy_l_diversity(columns: Sequence[Codes], sensitive: Codes) -> float:
 
 def recursive_c(columns: Sequence[Codes], sensitive: Codes, l: int) -> float:  # noqa: E741
     """The c above which the table is recursively (c, l)-diverse; infinite where a class has fewer values."""
-    found = SensitiveCounts.of(columns, sensitive)
-    order = np.lexsort((-found.count, found.class_of))
-    classes, counts = found.class_of[order], found.count[order]
-    first = np.searchsorted(classes, np.arange(len(found.sizes)))
-    rank = np.arange(len(classes)) - first[classes]
-    tail = np.bincount(classes, weights=np.where(rank >= l - 1, counts, 0.0), minlength=len(found.sizes))
-    most = counts[first]
-    return float(np.divide(most, tail, out=np.full(len(tail), np.inf), where=tail > 0).max())
+    return SensitiveCounts.of(columns, sensitive).recursive_c(l)
 
 
 def t_closeness(

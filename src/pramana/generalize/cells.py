@@ -85,15 +85,25 @@ def _from_pairs(leaves: int, classes: int, class_of: Ints, values: Ints, weights
     return Cells(leaves, first, values[order], weights[order])
 
 
-def pdf_cells(ladder: Ladder, codes: Codes, class_of: NDArray[np.integer], classes: int) -> Cells:
-    """The utility-optimal distribution: each value's count in the class (paper 4, Eq. 2)."""
+def pdf_cells(
+    ladder: Ladder,
+    codes: Codes,
+    class_of: NDArray[np.integer],
+    classes: int,
+    times: NDArray[np.uint32] | None = None,
+) -> Cells:
+    """The utility-optimal distribution: each value's count in the class (paper 4, Eq. 2).
+
+    `times`: how many rows each code stands for, where that is not one.
+    """
     place = class_of.astype(np.int64) * ladder.leaves + codes
     if classes * ladder.leaves <= max(1 << 22, 4 * len(codes)):
-        table = np.bincount(place, minlength=classes * ladder.leaves)
+        table = np.bincount(place, times, classes * ladder.leaves)
         kept = np.flatnonzero(table)
         counts = table[kept]
     else:
-        kept, counts = np.unique(place, return_counts=True)
+        kept, index = np.unique(place, return_inverse=True)
+        counts = np.bincount(index, times)
     first = np.searchsorted(kept, np.arange(classes + 1) * ladder.leaves)
     return Cells(ladder.leaves, first.astype(np.int64), kept % ladder.leaves, counts.astype(np.int64))
 

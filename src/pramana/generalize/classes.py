@@ -185,6 +185,47 @@ class Classes:
         return Classes(self.layout, levels, keys[:n].copy(), counts[:n].copy())
 
 
+class ClassFinder:
+    """Tells from rows' codes which of some classes, given by their keys at some levels, each row is in.
+
+    A key's words are looked up one after the other: the place of each among those that occur, together with the
+    place of what came before, is again a number that is looked up.
+    """
+
+    def __init__(self, layout: Layout, levels: Levels, keys: Keys) -> None:
+        self.layout, self.levels, self.classes = layout, levels, len(keys)
+        self.steps: list[tuple[Keys, Keys]] = []
+        place = np.zeros(len(keys), np.uint64)
+        for word in keys.T:
+            values = np.unique(word)
+            joint = place * np.uint64(len(values)) + np.searchsorted(values, word).astype(np.uint64)
+            known = np.unique(joint)
+            place = np.searchsorted(known, joint).astype(np.uint64)
+            self.steps.append((values, known))
+        self.number = np.empty(len(keys) + 1, code_dtype(len(keys) + 1))
+        self.number[place] = np.arange(len(keys))
+        self.number[-1] = len(keys)
+
+    def find(self, columns: Sequence[Codes]) -> Codes:
+        """The class of every row; as many as there are classes stands for none of them."""
+        rows, index = grouped(self.layout, columns)
+        rolled, into = rows.rolled_with_index(self.levels)
+        return np.asarray(self._numbers(rolled.keys)[into][index])
+
+    def _numbers(self, keys: Keys) -> Codes:
+        place, there = np.zeros(len(keys), np.uint64), np.ones(len(keys), np.bool_)
+        for word, (values, known) in zip(keys.T, self.steps, strict=True):
+            at, found = _at(values, word)
+            place, same = _at(known, place * np.uint64(len(values)) + at)
+            there &= found & same
+        return np.asarray(self.number[np.where(there, place, self.classes).astype(np.int64)])
+
+
+def _at(known: Keys, wanted: Keys) -> tuple[Keys, NDArray[np.bool_]]:
+    place = np.minimum(np.searchsorted(known, wanted), len(known) - 1)
+    return place.astype(np.uint64), np.asarray(known[place] == wanted)
+
+
 def packed(columns: Sequence[Codes], sizes: Sequence[int]) -> tuple[Layout, Keys]:
     """Columns of codes as keys, for attributes that are not generalised."""
     layout = Layout(tuple(Ladder(str(a), (np.arange(size),)) for a, size in enumerate(sizes)))
@@ -206,13 +247,19 @@ def _packed(layout: Layout, columns: Sequence[Codes]) -> Keys:
     return keys
 
 
-def grouped(layout: Layout, columns: Sequence[Codes]) -> tuple[Classes, NDArray[np.uint32]]:
-    """The distinct rows at level 0 with their counts, and for every row the class it is in."""
+def grouped(
+    layout: Layout, columns: Sequence[Codes], times: Counts | None = None
+) -> tuple[Classes, NDArray[np.uint32]]:
+    """The distinct rows at level 0 with their counts, and for every row the class it is in.
+
+    `times`: how many rows each line of the columns stands for, where that is not one.
+    """
     keys = _packed(layout, columns)
     keep, ops, tables = layout.change(layout.bottom, layout.bottom)
     out, counts = np.empty_like(keys), np.empty((len(keys), 1), np.uint32)
     index = np.empty(len(keys), np.uint32)
-    n = _classes.roll(keys, None, 1, keep, ops, tables, out, counts, index)
+    given = None if times is None else np.ascontiguousarray(times, np.uint32)
+    n = _classes.roll(keys, given, 1, keep, ops, tables, out, counts, index)
     return Classes(layout, layout.bottom, out[:n].copy(), counts[:n].copy()), index
 
 

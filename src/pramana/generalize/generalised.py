@@ -19,7 +19,7 @@ from pramana.generalize.cells import (
     pdf_cells,
     set_cells,
 )
-from pramana.generalize.classes import Classes, Ladder, Layout, Levels, grouped
+from pramana.generalize.classes import Classes, ClassFinder, Counts, Keys, Ladder, Layout, Levels, grouped
 from pramana.generalize.conditions import Condition
 from pramana.generalize.lattice import search
 from pramana.generalize.measures import measure_of
@@ -31,7 +31,11 @@ ALGORITHMS = {"incognito": None, "mondrian": "strict", "mondrian-relaxed": "rela
 
 @dataclass(frozen=True, eq=False)
 class Generalised:
-    """`class_of` is -1 where a row is suppressed; `levels` is None unless every attribute is at one level."""
+    """`class_of` is -1 where a row is suppressed; `levels` is None unless every attribute is at one level.
+
+    `columns` and `class_of` have a line for each row, or for each combination of codes that occurs; `times` then
+    tells how many rows have it. `keys` are those of a full-domain generalisation's classes, at its levels.
+    """
 
     ladders: tuple[Ladder, ...]
     columns: tuple[Codes, ...]
@@ -41,14 +45,26 @@ class Generalised:
     cost: float | None = None
     nodes: int | None = None
     checked: int | None = None
+    times: Counts | None = None
+    keys: Keys | None = None
 
     @property
     def suppressed(self) -> int:
-        return int((self.class_of < 0).sum())
+        gone = self.class_of < 0
+        return int(gone.sum() if self.times is None else self.times[gone].sum(dtype=np.int64))
 
     @cached_property
     def sizes(self) -> NDArray[np.int64]:
-        return np.bincount(self.class_of[self.class_of >= 0], minlength=self.classes)
+        kept = self.class_of >= 0
+        times = None if self.times is None else self.times[kept]
+        return np.bincount(self.class_of[kept], times, self.classes).astype(np.int64)
+
+    @property
+    def finder(self) -> ClassFinder:
+        """Tells which class any row is in. Only the classes of a full-domain generalisation can be told so."""
+        if self.keys is None or self.levels is None:
+            raise RecipeError("The classes of rows must be those of a full-domain generalisation", "others")
+        return ClassFinder(Layout(self.ladders), self.levels, self.keys)
 
     @cached_property
     def pdf(self) -> tuple[Cells, ...]:
@@ -56,8 +72,9 @@ class Generalised:
         kept = self.class_of >= 0
         whole = bool(kept.all())
         class_of = self.class_of if whole else self.class_of[kept]
+        times = self.times if whole or self.times is None else self.times[kept]
         return tuple(
-            pdf_cells(ladder, column if whole else column[kept], class_of, self.classes)
+            pdf_cells(ladder, column if whole else column[kept], class_of, self.classes, times)
             for ladder, column in zip(self.ladders, self.columns, strict=True)
         )
 
@@ -92,6 +109,7 @@ def full_domain(
     measure: str = "loss",
     limit: int = 0,
     weights: Mapping[str, float] | None = None,
+    times: Counts | None = None,
 ) -> Generalised:
     """The optimal node of the lattice. `base` and `index` are those of `grouped`, with any further counts."""
     found = search(base, condition, measure_of(measure, base, weights), limit)
@@ -105,6 +123,7 @@ def full_domain(
         cost=found.cost,
         nodes=found.nodes,
         checked=found.checked,
+        times=times,
     )
 
 
@@ -119,6 +138,7 @@ def at_levels(
     cost: float | None = None,
     nodes: int | None = None,
     checked: int | None = None,
+    times: Counts | None = None,
 ) -> Generalised:
     """A given node: classes that fail the condition are suppressed, the others numbered by what they show."""
     classes, into = base.rolled_with_index(levels)
@@ -131,7 +151,16 @@ def at_levels(
     number[order] = np.arange(len(order), dtype=np.int32)
     class_of = number[into][index]
     return Generalised(
-        layout.ladders, tuple(columns), class_of, len(order), levels, cost=cost, nodes=nodes, checked=checked
+        layout.ladders,
+        tuple(columns),
+        class_of,
+        len(order),
+        levels,
+        cost=cost,
+        nodes=nodes,
+        checked=checked,
+        times=times,
+        keys=classes.keys[order],
     )
 
 
@@ -157,14 +186,32 @@ def multidimensional(
 
 
 def grouped_for(
-    layout: Layout, columns: Sequence[Codes], sensitive: Sequence[tuple[Codes, int]] = ()
+    layout: Layout,
+    columns: Sequence[Codes],
+    sensitive: Sequence[tuple[Codes, int]] = (),
+    times: Counts | None = None,
 ) -> tuple[Classes, NDArray[np.uint32]]:
-    """Distinct rows, with the counts of every sensitive attribute's values side by side behind the size."""
-    base, index = grouped(layout, columns)
+    """Distinct rows, with the counts of every sensitive attribute's values side by side behind the size.
+
+    They are in the order of their keys, so that what is made of them, sums of floats included, is the same for
+    the same rows in any order. `times`: how many rows each line stands for, where that is not one.
+    """
+    found, places = grouped(layout, columns, times)
+    order = np.lexsort(found.keys.T)
+    rank = np.empty(len(order), np.uint32)
+    rank[order] = np.arange(len(order), dtype=np.uint32)
+    base, index = Classes(layout, found.levels, found.keys[order], found.counts[order]), rank[places]
+    return with_sensitive(base, [(index, codes, size, times) for codes, size in sensitive]), index
+
+
+def with_sensitive(
+    base: Classes, sensitive: Sequence[tuple[NDArray[np.uint32], Codes, int, Counts | None]]
+) -> Classes:
+    """The same classes with further counts: by attribute the lines' classes, codes, number of values and times."""
+    if not sensitive:
+        return base
     counts = [base.counts]
-    for codes, size in sensitive:
+    for index, codes, size, times in sensitive:
         place = index.astype(np.int64) * size + codes
-        counts.append(np.bincount(place, minlength=len(base) * size).reshape(-1, size).astype(np.uint32))
-    if len(counts) > 1:
-        base = Classes(layout, base.levels, base.keys, np.ascontiguousarray(np.concatenate(counts, axis=1)))
-    return base, index
+        counts.append(np.bincount(place, times, len(base) * size).reshape(-1, size).astype(np.uint32))
+    return Classes(base.layout, base.levels, base.keys, np.ascontiguousarray(np.concatenate(counts, axis=1)))

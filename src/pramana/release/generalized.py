@@ -6,46 +6,47 @@ is deterministic. No coin is thrown: the key only decides the order in which rec
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
-from pramana.engines import LocalEngine, Progress, commitment_to, digest_of_columns
+from pramana.engines import BatchEngine, LocalEngine, Progress, Spool, commitment_to
 from pramana.errors import BundleError, RecipeError, UnreachableError
 from pramana.generalize import (
     CLASS,
     COMPANION,
     Generalised,
-    Layout,
-    at_levels,
     common_levels,
     companion,
-    full_domain,
-    grouped_for,
     interval_column,
     label_column,
     labels_of,
     list_column,
-    multidimensional,
 )
 from pramana.randomness import Codes, Key
 from pramana.release.bundle import Bundle
 from pramana.release.certificate import Certificate
-from pramana.release.generalized_columns import Quasi, Sensitive, quasi_of, sensitive_of
-from pramana.release.generalized_measured import Measured, content_by_class, examined, measured
+from pramana.release.generalized_columns import Quasi, Sensitive, check_hierarchy, quasi_of, sensitive_of
+from pramana.release.generalized_measured import InClasses, Measured, examined, measured
+from pramana.release.generalized_search import goes_by_class, population_of, solve
 from pramana.release.generalized_setting import Setting, read_setting
+from pramana.release.generalized_streamed import (
+    CellTable,
+    SpooledRows,
+    StreamedCells,
+    held_in,
+    solve_counted,
+    stream_cells,
+)
 from pramana.release.method import Published
 from pramana.release.resolve import dropped, published
-from pramana.schema import Attribute, Recipe, Role
-from pramana.sources import Source, Table, encode, numbers, raw_column, write_table
+from pramana.release.streamed import StreamedTable
+from pramana.schema import Attribute, AttributeRecipe, Recipe, Role
+from pramana.sources import Table, encode, numbers, raw_column, write_table
 from pramana.theory import Guarantee
-
-MOST_ENTRIES = 20_000_000  # entries of lists in one Parquet file; beyond, cells go to the companion
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,7 +110,7 @@ class GeneralizedPlan:
         if made is None:
             progress("generalising", 0, 1)
             secret = _sensitive_codes(self.sensitive, table)
-            made = _solve(self.setting, self.quasi, codes, self.sensitive, secret, self.levels)
+            made = solve(self.setting, self.quasi, codes, self.sensitive, secret, self.levels)
         order = np.arange(table.records)
         if self.shuffled:
             order = engine.order(key, self.context, table.records).astype(np.int64)
@@ -117,22 +118,34 @@ class GeneralizedPlan:
         class_of = made.class_of[order]
         cells, extra = columns_by_class(self, made)
         places = numbers(order)
-        columns: dict[str, Any] = {}
-        content: dict[str, Any] = {}
-        for name in [CLASS] if self.by_class else [a.name for a in self.attributes]:
-            if name in cells:
-                content |= content_by_class(name, cells[name], class_of)
-                columns[name] = cells[name].take(numbers(class_of))
-            else:
-                columns[name] = raw_column(table.column(name), places)
-        for a in self.attributes if self.by_class else ():
-            if a.raw:
-                columns[a.name] = raw_column(table.column(a.name), places)
-        if self.output == "parquet":
-            content |= {a.name: columns[a.name] for a in self.attributes if a.raw}
-        digest = digest_of_columns({name: content[name] for name in sorted(content)})
-        found = pa.table(columns)
-        return Published(found, digest, commitment, {}, extra)
+        shown = CellTable(self.attributes, cells, self.by_class, self.output)
+        found = shown.made(class_of, {name: column.take(places) for name, column in raw.items()})
+        return Published(found, shown.content(), commitment, {}, extra)
+
+    @property
+    def refusal(self) -> RecipeError | None:
+        """Why a table cannot stream through with this setting."""
+        return _refusal(self.setting)
+
+    def stream(self, rows: Spool, key: Key, engine: BatchEngine, progress: Progress) -> StreamedCells:
+        """The same bytes as `run`, of a table that need not fit in memory."""
+        counted = SpooledRows(rows, engine, progress)
+        made = self.made
+        if made is None:
+            progress("generalising", 0, 1)
+            made = solve_counted(counted, self.setting, self.quasi, self.sensitive, self.levels)
+        cells, extra = columns_by_class(self, made)
+        shown = CellTable(self.attributes, cells, self.by_class, self.output)
+        return stream_cells(counted, self.quasi, made, shown, extra, key, (self.context, self.shuffled))
+
+
+def _refusal(setting: Setting) -> RecipeError | None:
+    if setting.algorithm == "incognito":
+        return None
+    return RecipeError(
+        'Within a bound on memory the algorithm must be "incognito", which streams',
+        f'"{setting.algorithm}", which needs all rows at once',
+    )
 
 
 def _codes(quasi: Sequence[Quasi], table: Table, show: bool = False) -> dict[str, Codes]:
@@ -141,55 +154,6 @@ def _codes(quasi: Sequence[Quasi], table: Table, show: bool = False) -> dict[str
 
 def _sensitive_codes(sensitive: Sequence[Sensitive], table: Table) -> list[Codes]:
     return [s.codes_of(table.column(s.name)) for s in sensitive]
-
-
-def _solve(
-    setting: Setting,
-    quasi: Sequence[Quasi],
-    codes: Mapping[str, Codes],
-    sensitive: Sequence[Sensitive],
-    sensitive_codes: Sequence[Codes],
-    levels: tuple[int, ...] | None,
-) -> Generalised:
-    """The classes; with `levels` those of a known full-domain solution."""
-    columns = [codes[q.name] for q in quasi]
-    ladders = tuple(q.ladder for q in quasi)
-    rows = len(columns[0])
-    if setting.k > rows:
-        raise UnreachableError(f"k must be at most the number of rows, {rows}", str(setting.k))
-    looked = [(code, s.size, s.parents) for code, s in zip(sensitive_codes, sensitive, strict=True)]
-    condition = setting.condition(looked if setting.looks_at_sensitive else [])
-    if setting.algorithm != "incognito":
-        if setting.looks_at_sensitive and len(looked) > 1:
-            raise RecipeError(
-                f"The algorithm {setting.algorithm} takes l and t of one sensitive column", f"{len(looked)}"
-            )
-        return multidimensional(
-            ladders,
-            columns,
-            setting.k,
-            setting.algorithm,
-            ordered=[q.ordered for q in quasi],
-            weights=setting.weights,
-            condition=condition if setting.looks_at_sensitive else None,
-            sensitive=(looked[0][0], looked[0][1]) if setting.looks_at_sensitive else None,
-        )
-    layout = Layout(ladders)
-    pairs = [(code, size) for code, size, _ in looked] if setting.looks_at_sensitive else []
-    base, index = grouped_for(layout, columns, pairs)
-    if levels is not None:
-        return at_levels(layout, columns, base, index, condition, levels)
-    limit = int(setting.suppression * rows)
-    return full_domain(
-        layout,
-        columns,
-        base,
-        index,
-        condition,
-        measure=setting.measure,
-        limit=limit,
-        weights=setting.weights or None,
-    )
 
 
 def columns_by_class(plan: GeneralizedPlan, made: Generalised) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -245,6 +209,32 @@ class GeneralizeMethod:
 
     def columns(self, recipe: Recipe) -> list[str]:
         return [a.name for a in published(recipe)]
+
+    def randomised(self, attribute: AttributeRecipe) -> bool:
+        return attribute.role is Role.QUASI_IDENTIFYING
+
+    def known(self, recipe: Recipe) -> dict[str, Attribute]:
+        """The columns whose domains a saved solution has; the others must have hierarchies."""
+        setting = read_setting(recipe)
+        saved = _saved(recipe, setting)
+        found = {} if saved is None else {q.name: q.attribute for q in saved.quasi}
+        for a in published(recipe):
+            if a.role is Role.QUASI_IDENTIFYING and a.name not in found:
+                check_hierarchy(a, setting.algorithm)
+        return found
+
+    def refusal(self, recipe: Recipe) -> RecipeError | None:
+        return _refusal(read_setting(recipe))
+
+    def plan_streamed(self, recipe: Recipe, table: StreamedTable) -> GeneralizedPlan:
+        rows = SpooledRows(table.rows, table.engine)
+        sensitive = [a.name for a in published(recipe) if a.role is Role.SENSITIVE]
+        chosen = choose(recipe, Table({**table.seen.columns, **rows.values(sensitive)}, table.records))
+        table.settle(chosen.attributes)
+        made = solve_counted(rows, chosen.setting, chosen.quasi, chosen.sensitive, chosen.levels)
+        return plan_made(
+            recipe, chosen, table.records, made, lambda: held_in(rows, chosen.quasi, chosen.sensitive, made)
+        )
 
     def plan(self, recipe: Recipe, table: Table) -> GeneralizedPlan:
         chosen = choose(recipe, table)
@@ -309,17 +299,25 @@ def plan_of(
     recipe: Recipe, chosen: Chosen, records: int, codes: Mapping[str, Codes], secret: Sequence[Codes]
 ) -> GeneralizedPlan:
     """The best classes of rows with these codes, in whatever order."""
+    made = solve(chosen.setting, chosen.quasi, codes, chosen.sensitive, secret, chosen.levels)
+    return plan_made(recipe, chosen, records, made, lambda: [InClasses(made.class_of, code) for code in secret])
+
+
+def plan_made(
+    recipe: Recipe, chosen: Chosen, records: int, made: Generalised, held: Callable[[], Sequence[InClasses]]
+) -> GeneralizedPlan:
+    """The plan of classes that are known; `held` tells what is in them, once they are found to do."""
     setting, quasi = chosen.setting, chosen.quasi
-    made = _solve(setting, quasi, codes, chosen.sensitive, secret, chosen.levels)
     if made.suppressed > int(setting.suppression * records):
         raise UnreachableError(
             f"The saved levels must suppress at most {int(setting.suppression * records)} of these rows",
             f"{made.suppressed} in classes that fail the conditions",
             "Allow more suppression, add rows, or search anew by leaving solution out.",
         )
-    by_class = _goes_by_class(setting, made, recipe.format)
+    by_class = goes_by_class(setting, made, recipe.format)
     if by_class and any(a.name == CLASS for a in chosen.attributes):
         raise RecipeError(f"No column may be called {CLASS!r} where cells go by class", "one that is")
+    population = population_of(recipe, quasi, made)
     return GeneralizedPlan(
         chosen.attributes,
         dropped(recipe),
@@ -329,7 +327,7 @@ def plan_of(
         records,
         recipe.format,
         made.levels,
-        measured(made, setting, chosen.sensitive, secret, by_class, _population(recipe, quasi, made)),
+        measured(made, setting, chosen.sensitive, held(), by_class, population),
         recipe.source.get("dataset", ""),
         recipe.shuffle,
         made,
@@ -358,33 +356,3 @@ def _levels_of(saved: GeneralizedPlan, quasi: Sequence[Quasi]) -> tuple[int, ...
     if sorted(by_name) != sorted(q.name for q in quasi):
         raise RecipeError("The solution must be of the same quasi-identifying columns", "others")
     return tuple(by_name[q.name] for q in quasi)
-
-
-def _goes_by_class(setting: Setting, made: Generalised, output: str) -> bool:
-    if setting.cells not in ("set", "pdf"):
-        return False
-    entries = sum(int((cells.sizes * made.sizes).sum()) for cells in made.pdf)
-    return output == "csv" or entries > MOST_ENTRIES
-
-
-def _population(recipe: Recipe, quasi: Sequence[Quasi], made: Generalised) -> NDArray[np.int64] | None:
-    """Class sizes in the table of everyone the records could be, for the journalist's risk."""
-    place = recipe.options.get("population")
-    if place is None:
-        return None
-    if not isinstance(place, str) or made.levels is None:
-        raise RecipeError('population must be a file, with algorithm = "incognito"', repr(place))
-    everyone = Source(path=Path(recipe.folder / place)).read([q.name for q in quasi])
-    codes = _codes(quasi, everyone)
-    keys = np.zeros(everyone.records, np.int64)
-    mine = np.zeros(made.classes, np.int64)
-    for q, level, cells in zip(quasi, made.levels, made.pdf, strict=True):
-        labels, size = q.ladder.maps[level], q.ladder.sizes[level]
-        keys = keys * size + labels[codes[q.name]]
-        mine = mine * size + labels[cells.values[cells.first[:-1]]]
-    found, counts = np.unique(keys, return_counts=True)
-    at = np.minimum(np.searchsorted(found, mine), len(found) - 1)
-    sizes = np.where(found[at] == mine, counts[at], 0)
-    if bool((sizes < made.sizes).any()):
-        raise RecipeError("The population must contain every record of the table", "a class with fewer people")
-    return np.asarray(sizes, np.int64)

@@ -63,13 +63,17 @@ class Quasi:
         return cls(attribute, ladder, labels, bool(statement["ordered"]))
 
 
-def quasi_of(recipe: AttributeRecipe, table: Table, algorithm: str) -> Quasi:
+def check_hierarchy(recipe: AttributeRecipe, algorithm: str) -> None:
     if recipe.hierarchy is None and algorithm == "incognito":
         raise RecipeError(
             f"The quasi-identifying column {recipe.name!r} must have a hierarchy",
             "none",
             'Write hierarchy = "file.csv" (ARX format), or use algorithm = "mondrian", which needs none.',
         )
+
+
+def quasi_of(recipe: AttributeRecipe, table: Table, algorithm: str) -> Quasi:
+    check_hierarchy(recipe, algorithm)
     attribute = resolve(recipe, table)
     leaves = [*attribute.coded.labels, *([MISSING_LABEL] if attribute.coded.missing else [])]
     maps: list[NDArray[np.int64]] = [np.arange(len(leaves))]

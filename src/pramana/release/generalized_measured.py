@@ -15,16 +15,14 @@ from pramana.engines import digest_of_columns
 from pramana.errors import PramanaError
 from pramana.generalize import (
     CLASS,
+    Counts,
     Generalised,
     Risks,
-    by_appearance,
+    SensitiveCounts,
     cell_codes,
-    entropy_l_diversity,
     k_anonymity,
     kl_cost,
     l_diversity,
-    recursive_c,
-    t_closeness,
 )
 from pramana.randomness import Codes
 from pramana.release.bundle import Bundle
@@ -95,35 +93,47 @@ class Measured:
         return tuple(found)
 
 
+@dataclass(frozen=True, eq=False)
+class InClasses:
+    """A sensitive column's codes and the classes they are in, -1 for none; `times` as in `Generalised`."""
+
+    class_of: NDArray[np.integer]
+    codes: Codes
+    times: Counts | None = None
+
+    def counts(self, alike: NDArray[np.int64], values: int) -> SensitiveCounts:
+        """Of the classes as they are shown: those with the same number in `alike` are one."""
+        kept = self.class_of >= 0
+        shown = alike[self.class_of[kept]].astype(np.uint32)
+        times = None if self.times is None else self.times[kept]
+        return SensitiveCounts.of([shown], self.codes[kept], times, values)
+
+
 def measured(
     made: Generalised,
     setting: Setting,
     sensitive: Sequence[Sensitive],
-    codes: Sequence[Codes],
+    held: Sequence[InClasses],
     by_class: bool,
     population: NDArray[np.int64] | None,
 ) -> Measured:
-    kept = made.class_of >= 0
     # a class number in the file tells classes apart even where their cells are the same
     alike = np.arange(made.classes) if by_class else _alike(made, setting)
-    shown = [alike[made.class_of[kept]].astype(np.uint32)]
-    secret = [code[kept] for code in codes]
-    ls, ts, single = _sensitive_measures(shown, sensitive, secret, setting)
-    inferred = {s.name: _largest_share(shown[0], code) for s, code in zip(sensitive, secret, strict=True)}
-    sizes = np.bincount(shown[0]).astype(np.uint32)
+    counts = {s.name: h.counts(alike, s.size) for s, h in zip(sensitive, held, strict=True)}
+    sizes = np.bincount(alike, made.sizes).astype(np.uint32)
     if population is None:
         risks = Risks.of(sizes)
     else:
         risks = Risks.of(made.sizes.astype(np.uint32), population.astype(np.uint32))
     published = made.cells(setting.cells, setting.intermediate)
     return Measured(
-        records=int(kept.sum()),
+        records=int(made.sizes.sum()),
         classes=len(sizes),
-        k=k_anonymity(shown),
-        l=ls,
-        t=ts,
-        single_valued=single,
-        inferred=inferred,
+        k=int(sizes.min()),
+        l={} if setting.l is None else {name: _diversity(found, setting) for name, found in counts.items()},
+        t={} if setting.t is None else {s.name: _distance(counts[s.name], s, setting) for s in sensitive},
+        single_valued=sum(found.single_valued for found in counts.values()),
+        inferred={name: _rounded_up(found.largest_share) for name, found in counts.items()},
         kl_cost=float(sum(kl_cost(o, p) for o, p in zip(made.pdf, published, strict=True))),
         cost=made.cost,
         nodes=made.nodes,
@@ -148,43 +158,21 @@ def _alike(made: Generalised, setting: Setting) -> NDArray[np.int64]:
     return found
 
 
-def _sensitive_measures(
-    shown: Sequence[Codes], sensitive: Sequence[Sensitive], codes: Sequence[Codes], setting: Setting
-) -> tuple[dict[str, dict[str, Any]], dict[str, float], int]:
-    ls: dict[str, dict[str, Any]] = {}
-    ts: dict[str, float] = {}
-    single = 0
-    for column, code in zip(sensitive, codes, strict=True):
-        single += _single_valued(shown, code)
-        if setting.l is not None:
-            ls[column.name] = _diversity(shown, code, setting)
-        if setting.t is not None:
-            tree = () if column.parents is None else column.parents
-            reached = t_closeness(shown, code, setting.t_distance, tree)
-            ts[column.name] = min(math.ceil(reached * _DIGITS) / _DIGITS, 1.0)
-    return ls, ts, single
-
-
-def _diversity(shown: Sequence[Codes], code: Codes, setting: Setting) -> dict[str, Any]:
+def _diversity(found: SensitiveCounts, setting: Setting) -> dict[str, Any]:
     if setting.l_kind == "distinct":
-        return {"kind": "distinct", "l": l_diversity(shown, code)}
+        return {"kind": "distinct", "l": found.distinct_l}
     if setting.l_kind == "entropy":
         # e^H of l equally frequent values is l up to rounding: shave only beyond the ninth place
-        return {"kind": "entropy", "l": math.floor(entropy_l_diversity(shown, code) * _DIGITS + 0.5) / _DIGITS}
-    least = recursive_c(shown, code, int(setting.l or 1))
+        return {"kind": "entropy", "l": math.floor(found.entropy_l * _DIGITS + 0.5) / _DIGITS}
+    least = found.recursive_c(int(setting.l or 1))
     return {"kind": "recursive", "l": int(setting.l or 1), "c": math.ceil(least * _DIGITS) / _DIGITS}
 
 
-def _single_valued(shown: Sequence[Codes], code: Codes) -> int:
-    """Classes in which every record has the same sensitive value."""
-    pairs = np.unique(shown[0].astype(np.int64) << 32 | code.astype(np.int64))
-    return int((np.bincount(pairs >> 32) == 1).sum())
+def _distance(found: SensitiveCounts, column: Sensitive, setting: Setting) -> float:
+    return _rounded_up(found.t(setting.t_distance, () if column.parents is None else column.parents))
 
 
-def _largest_share(shown: Codes, code: Codes) -> float:
-    """How sure someone who knows a person's class can be of that person's value, at most; rounded up."""
-    pairs, counts = np.unique(shown.astype(np.int64) << 32 | code.astype(np.int64), return_counts=True)
-    share = float((counts / np.bincount(shown)[pairs >> 32]).max())
+def _rounded_up(share: float) -> float:
     return min(math.ceil(share * _DIGITS) / _DIGITS, 1.0)
 
 
@@ -202,22 +190,45 @@ def content_of(table: Any, quasi: Sequence[str], output: str) -> dict[str, Any]:
         if name in quasi or name == CLASS:
             plain = joined_column(column)
             codes, rows = cell_codes(plain)
-            found |= _cell_content(name, codes, plain.take(numbers(rows)))
+            found |= {name: codes} | _told(name, plain.take(numbers(rows)))
         elif output == "parquet":
             found[name] = raw_column(column, None)
     return found
 
 
+class CellContent:
+    """A column's cells as the content digest sees them, row by row in pieces: no row's cell is looked at.
+
+    Cells are numbered as they first appear, and told in that order at the end.
+    """
+
+    def __init__(self, name: str, cells: Any) -> None:
+        self.name, self.cells = name, cells
+        self.alike, _ = cell_codes(cells)
+        self.number = np.zeros(int(self.alike.max()) + 1, np.uint32)  # from 1 on; 0 where a cell has not appeared
+        self.shown: list[int] = []  # a class of each cell that has
+
+    def codes(self, class_of: NDArray[np.integer]) -> NDArray[np.uint32]:
+        mine = self.alike[class_of]
+        new = np.flatnonzero(self.number[mine] == 0)
+        for row in np.sort(np.unique(mine[new], return_index=True)[1]).tolist():
+            self.shown.append(int(class_of[new[row]]))
+            self.number[mine[new[row]]] = len(self.shown)
+        return np.asarray(self.number[mine] - np.uint32(1))
+
+    def told(self) -> dict[str, Any]:
+        return _told(self.name, self.cells.take(numbers(np.array(self.shown, np.int64))))
+
+
 def content_by_class(name: str, cells: Any, class_of: NDArray[np.int32]) -> dict[str, Any]:
-    """The same of one column, from its cells by class: no row's cell need be looked at."""
-    alike, _ = cell_codes(cells)
-    codes, rows = by_appearance(alike[class_of])
-    return _cell_content(name, codes, cells.take(numbers(class_of[rows])))
+    """A column's content from its cells by class, all rows at once."""
+    content = CellContent(name, cells)
+    return {name: content.codes(class_of)} | content.told()
 
 
-def _cell_content(name: str, codes: NDArray[np.uint32], cells: Any) -> dict[str, Any]:
+def _told(name: str, cells: Any) -> dict[str, Any]:
     text = json.dumps(cells.to_pylist(), ensure_ascii=True)
-    return {name: codes, f"{name} cells": np.frombuffer(text.encode(), np.uint8)}
+    return {f"{name} cells": np.frombuffer(text.encode(), np.uint8)}
 
 
 def joined_column(column: Any) -> Any:

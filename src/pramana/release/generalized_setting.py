@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pramana.errors import BundleError, RecipeError
 from pramana.generalize import (
@@ -85,19 +86,18 @@ class Setting:
             return RecursiveDiverse(self.c or 0.0, int(self.l))
         return DistinctDiverse(int(self.l))
 
-    def condition(self, sensitive: list[tuple[Any, int, tuple[Any, ...] | None]]) -> Condition:
-        """`sensitive`: codes, number of values and, for the hierarchical distance, the tree of each attribute."""
+    def condition(self, sensitive: list[tuple[NDArray[np.int64], tuple[Any, ...] | None]]) -> Condition:
+        """`sensitive`: how often each value occurs and, for the hierarchical distance, its tree."""
         found: list[Condition] = [KAnonymous(self.k)]
         start = 1
-        for codes, size, parents in sensitive:
-            here = range(start, start + size)
-            start += size
+        for totals, parents in sensitive:
+            here = range(start, start + len(totals))
+            start += len(totals)
             diverse = self._diverse()
             if diverse is not None:
                 found.append(On(diverse, here))
             if self.t is not None:
-                whole = np.bincount(codes, minlength=size) / len(codes)
-                found.append(On(Close(self.t, whole, parents), here))
+                found.append(On(Close(self.t, totals / totals.sum(), parents), here))
         return found[0] if len(found) == 1 else All(tuple(found))
 
     def to_json(self) -> dict[str, Any]:

@@ -105,10 +105,11 @@ def release(
     if recipe.method in _WITH_CURVES:
         load_in_background()
     beyond: Any = spark_engine(engine, memory)
-    if beyond is None and (bound := memory_bound(source, method, memory)) is not None:
+    refusal = getattr(method, "refusal", lambda _: None)(recipe)
+    if beyond is None and (bound := memory_bound(source, method, memory, refusal)) is not None:
         beyond = BatchEngine(bound, threads, out.absolute().parent)
     if beyond is not None:
-        method = _streaming(recipe, method)
+        method = _streaming(method, beyond)
         with _reading(recipe, method, source, secret, beyond, progress, show_values) as rows:
             plan = method.plan_streamed(recipe, rows)
             rows.settle(plan.attributes)
@@ -123,9 +124,9 @@ def release(
     return Released(out, certificate, key_file)
 
 
-def _streaming(recipe: Recipe, method: Any) -> Any:
+def _streaming(method: Any, engine: Any) -> Any:
     """The method as it works on tables that lie elsewhere."""
-    if recipe.method != "generalize":
+    if isinstance(engine, BatchEngine) or not isinstance(method, method_of("generalize").__class__):
         return method
     from pramana.release.spread_generalized import SpreadGeneralizeMethod
 
@@ -163,10 +164,17 @@ def spark_engine(engine: str | SparkEngine, memory: int | None) -> SparkEngine |
     return SparkEngine() if isinstance(engine, str) else engine
 
 
-def memory_bound(source: Source, method: Any, memory: int | None) -> int | None:
-    """The bytes within which a table streams through, or None where it is read into memory."""
-    streams = isinstance(method, Streaming)
+def memory_bound(
+    source: Source, method: Any, memory: int | None, refusal: RecipeError | None = None
+) -> int | None:
+    """The bytes within which a table streams through, or None where it is read into memory.
+
+    `refusal` says why a method that streams does not do so with this setting.
+    """
+    streams = isinstance(method, Streaming) and refusal is None
     if memory is not None:
+        if refusal is not None:
+            raise refusal
         if not streams:
             raise RecipeError("A release within a bound on memory must have a method that streams", "another")
         return memory
@@ -235,6 +243,7 @@ def _write(
         if isinstance(published, Streamed):
             preparing = pool.submit(prepared)
             done = published.written(folder / FILE_NAMES[recipe.format], recipe.format)
+            _write_extra(folder, done)
             certificate, choice = preparing.result()
             certificate = replace(certificate, content=done.content)
         else:
@@ -250,6 +259,10 @@ def _write(
 
 def _write_data(folder: Path, format: str, published: Published) -> None:  # noqa: A002 - the recipe's word
     write_table(published.table, folder / FILE_NAMES[format], format)
+    _write_extra(folder, published)
+
+
+def _write_extra(folder: Path, published: Published) -> None:
     for extra, write in published.extra.items():
         write(folder / extra)
 

@@ -105,6 +105,7 @@ class StreamedTable:
     seen: Table
     coders: Mapping[str, _Known | _Discovered]
     scratch: Scratch = field(repr=False)
+    engine: BatchEngine
 
     @property
     def records(self) -> int:
@@ -132,10 +133,13 @@ class StreamedTable:
 
 def coders_for(recipe: Recipe, method: Streaming, show: bool = False) -> dict[str, _Known | _Discovered]:
     coders: dict[str, _Known | _Discovered] = {}
+    known: Mapping[str, Attribute] = getattr(method, "known", lambda _: {})(recipe)  # from elsewhere
     for attribute in published(recipe):
         if not method.randomised(attribute):
             continue
-        if attribute.from_data:
+        if attribute.name in known:
+            coders[attribute.name] = _Known(attribute.name, known[attribute.name].coded, False, show)
+        elif attribute.from_data:
             coders[attribute.name] = _Discovered(attribute.name)
         else:
             domain = resolve(attribute, None, True).coded
@@ -173,7 +177,7 @@ def read_streamed(
                 rows.append(dict(zip(names, pool.map(coded, names), strict=True)))
                 progress("reading", rows.records, max(expected, rows.records if expected else 0))
         seen = {name: coder.seen() for name, coder in coders.items()}
-        return StreamedTable(rows, Table(seen, rows.records), coders, scratch)
+        return StreamedTable(rows, Table(seen, rows.records), coders, scratch, engine)
     except BaseException:
         scratch.close()
         raise
