@@ -28,7 +28,7 @@ lint: $(STAMP)
 	$(BIN)/mypy
 
 test: lint
-	$(BIN)/python -m pytest -n auto
+	$(BIN)/python -m pytest -n auto --dist loadgroup
 
 # Peers from PyPI get environments of their own under .venv-bench; tables go to benchmarks/results.
 bench: $(STAMP)

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from pramana.calibrate import Wanted as Wanted
     from pramana.calibrate import calibrate as calibrate
     from pramana.engines import LocalEngine as LocalEngine
+    from pramana.engines import SparkEngine as SparkEngine
     from pramana.errors import PramanaError as PramanaError
     from pramana.ledger import Ledger as Ledger
     from pramana.mechanisms import Circumstances as Circumstances
@@ -58,6 +59,7 @@ _ROOM_OF = {
     "Recipe": "schema",
     "RecordRetention": "mechanisms",
     "Retention": "mechanisms",
+    "SparkEngine": "engines",
     "Wanted": "calibrate",
     "calibrate": "calibrate",
     "collude": "audit",

@@ -11,6 +11,7 @@
     │   ├── BundleError             a bundle that cannot be read or must not be overwritten
     │   ├── LedgerError             a ledger that cannot be read or written
     │   ├── RefusedError            a release that would break what was promised
+    │   ├── EngineError             an engine that cannot be started, or work on it that failed
     │   └── MissingExtraError       an optional dependency that is not installed
     └── CheckError              exit 1: everything could be read, and a check said no
 
@@ -80,6 +81,10 @@ class LedgerError(InputError):
 
 class RefusedError(InputError):
     """A release would break what was promised, and the ledger refuses it."""
+
+
+class EngineError(InputError):
+    """An engine cannot be started, or what it was given to do failed."""
 
 
 class MissingExtraError(InputError):

@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pramana.app.main import run
+from pramana.audit import reversal
 from pramana.errors import PramanaError
 from pramana.release import PublishedCells, release, verify
 from pramana.theory import presence
@@ -129,6 +130,97 @@ def test_modes_are_named_and_their_reversal_told(tmp_path: Path) -> None:
     assert 0 < spent["noise_epsilon"] <= 0.2 * (1 + 1e-9)
 
 
+def test_distributions_searched_by_spalm(tmp_path: Path) -> None:
+    """Levels at which the distributions themselves hold; the certificate says so, and verify makes them again."""
+    world(tmp_path)
+    for mode in ("public", "quantised"):
+        out = tmp_path / mode
+        lines = f'delta = [0.1, 0.6]\nalgorithm = "spalm"\ncells = "pdf"\nmode = "{mode}"'
+        done = release(recipe(tmp_path, lines), out)
+        assert done.certificate.mechanism["setting"]["start"] == "pdf"
+        assert verify(out, source=tmp_path / "everyone.csv", key=done.key_file).valid
+        low, high = independent(tmp_path, out)
+        assert 0.1 <= low <= high <= 0.6
+        assert low < high
+        assert mode != "public" or reversal(out, tmp_path / "everyone.csv").ok
+    assert done.guarantees[0]["value"]["mode"] == "quantised"
+
+
+def test_levels_that_were_given_are_not_searched_and_told_so(tmp_path: Path) -> None:
+    world(tmp_path)
+    said = {}
+    for given_, lines in ((False, ""), (True, "\nlevels = { age = 2, sex = 0 }")):
+        out = tmp_path / f"out{given_}"
+        done = release(recipe(tmp_path, f"delta = [0.1, 0.6]{lines}"), out)
+        said[given_] = " ".join(done.guarantees[0]["assumptions"])
+        assert done.certificate.mechanism["levels_given"] is given_
+        assert verify(out, source=tmp_path / "everyone.csv", key=done.key_file).valid
+        assert reversal(out, tmp_path / "everyone.csv").ok
+    assert done.certificate.mechanism["levels"] == [2, 0]
+    assert "cheaper ones fail" in said[False] and "cheaper ones fail" not in said[True]
+    assert "levels were given" in said[True]
+
+
+def test_given_levels_publish_what_the_counts_of_classes_and_public_table_say(tmp_path: Path) -> None:
+    """Other people present, as many in each class: the same cells, so that nothing else can be read from them."""
+    world(tmp_path)
+    place = recipe(tmp_path, "delta = [0.1, 0.6]\nlevels = { age = 1, sex = 1 }")
+    found = []
+    for turn in range(2):
+        if turn:
+            with (tmp_path / "everyone.csv").open(newline="") as file:
+                rows = list(csv.DictReader(file))
+            for young in (True, False):
+                here = [r for r in rows if (r["age"] in ("20", "30")) is young]
+                marks = [r["ill"] for r in here]
+                assert marks != marks[::-1]
+                for r, mark in zip(here, marks[::-1], strict=True):
+                    r["ill"] = mark
+            with (tmp_path / "everyone.csv").open("w", newline="") as file:
+                out = csv.DictWriter(file, ["age", "sex", "ill", "stage"])
+                out.writeheader()
+                out.writerows(rows)
+        release(place, tmp_path / f"out{turn}", seed=3)
+        table = pq.read_table(tmp_path / f"out{turn}" / "data.parquet").select(["age", "sex"])
+        found.append(sorted(map(str, table.to_pylist())))
+    assert found[0] == found[1]
+
+
+def test_certificate_and_report_say_what_is_gained(tmp_path: Path) -> None:
+    world(tmp_path)
+    gains = {}
+    for algorithm in ("spalm", "wpalm", "ppalm", "optimal"):
+        place = recipe(tmp_path, f'delta = [0.1, 0.6]\nalgorithm = "{algorithm}"')
+        done = release(place, tmp_path / algorithm, seed=1)
+        gains[algorithm] = done.certificate.mechanism["reached"]["expected_gains"]
+        page = (tmp_path / algorithm / "report.html").read_text()
+        assert "KL cost saved" in page
+        assert f"{100 * gains[algorithm][algorithm]:.1f}%" in page
+    assert all(g == gains["spalm"] for g in gains.values())  # each says all four
+    assert gains["spalm"]["spalm"] == 0 < gains["spalm"]["ppalm"] <= gains["spalm"]["wpalm"]
+    assert gains["spalm"]["wpalm"] <= gains["spalm"]["optimal"]
+    place = recipe(tmp_path, 'delta = [0.1, 0.6]\nalgorithm = "wpalm"\nmode = "private"')
+    done = release(place, tmp_path / "private", seed=1)
+    # other algorithms' cells would tell more of the private counts
+    assert list(done.certificate.mechanism["reached"]["expected_gains"]) == ["wpalm"]
+
+
+def test_private_cells_may_exclude_a_value(tmp_path: Path) -> None:
+    """Nobody of 30 is present: private counts give it no weight, and an expected cost would be infinite."""
+    world(tmp_path)
+    people = ["20,F,1,0", "20,F,1,1", "20,F,0,0", "30,F,0,0", "40,M,1,0", "40,M,0,1"]
+    (tmp_path / "everyone.csv").write_text("\n".join(["age,sex,ill,stage", *people, ""]))
+    for extra in ('algorithm = "wpalm"', 'algorithm = "spalm"\ncells = "pdf"'):
+        out = tmp_path / extra[13:16]
+        lines = f'delta = [0.0, 0.99]\nmode = "private"\nlevels = {{ age = 2, sex = 1 }}\n{extra}'
+        done = release(recipe(tmp_path, lines), out)
+        certificate = json.loads((out / "certificate.json").read_text())
+        assert certificate["mechanism"]["reached"]["expected_cost"] is None
+        assert done.guarantees[0]["value"]["lowest"] == 0.0
+        assert verify(out, source=tmp_path / "everyone.csv", key=done.key_file).valid
+        assert "unbounded loss" in (out / "report.html").read_text()
+
+
 def test_a_forged_range_is_found(tmp_path: Path) -> None:
     world(tmp_path)
     release(recipe(tmp_path, "delta = [0.1, 0.6]"), tmp_path / "out", seed=1)
@@ -160,7 +252,13 @@ def test_public_table_gone_is_said(tmp_path: Path) -> None:
         ("delta = [0.1, 0.6]\nsuppression = 0.1", "nothing may be suppressed"),
         ("delta = [0.1, 0.6]\nk = 5", "delta alone"),
         ('delta = [0.1, 0.6]\nmeasure = "kl"', "measure must be one of"),
-        ('delta = [0.1, 0.6]\ncells = "pdf"', "cells must be one of"),
+        ('delta = [0.1, 0.6]\ncells = "interval"', "cells must be one of"),
+        ('delta = [0.1, 0.6]\ncells = "pdf"', 'must go with algorithm = "spalm"'),
+        ('delta = [0.32, 0.321]\ncells = "pdf"\nalgorithm = "spalm"', "with distributions as its cells"),
+        ("delta = [0.1, 0.6]\nlevels = 1", "every quasi-identifying column"),
+        ("delta = [0.1, 0.6]\nlevels = { age = 1 }", "every quasi-identifying column"),
+        ("delta = [0.1, 0.6]\nlevels = { age = 3, sex = 0 }", "from 0 to 2"),
+        ("delta = [0.25, 0.4]\nlevels = { age = 0, sex = 0 }", "classes that have not, with shares"),
     ],
 )
 def test_bad_recipes_are_one_line_and_write_nothing(
@@ -222,6 +320,7 @@ KEYS = [
     "present",
     "public",
     "weights",
+    "levels",
 ]
 
 

@@ -6,7 +6,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from pramana.report import Panel, Picture, Series, svg_of, write_figure, write_table
+from pramana.report import Panel, Picture, Series, write_figure, write_table
 
 
 @pytest.fixture
@@ -38,7 +38,7 @@ def test_a_figure_is_written_twice_and_always_with_the_same_bytes(picture: Pictu
 
 
 def test_an_inline_picture_fetches_nothing(picture: Picture) -> None:
-    text = svg_of(picture)
+    text = picture.svg
     root = ElementTree.fromstring(text)
     assert root.tag.endswith("svg")
     links = [v for e in root.iter() for k, v in e.attrib.items() if k.endswith("href")]

@@ -12,7 +12,7 @@ import scipy.optimize
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pramana.theory import presence
+from pramana.theory import presence, presence_rows
 
 EXAMPLE = [3, 9, 9, 3, 1]  # sixteenths: paper 4, the class of Table III under the cells of Table V
 
@@ -67,9 +67,9 @@ def test_exact_equals_enumeration(w: list[float], n: int) -> None:
     wanted = enumerated([x / max([*w, 1.0]) for x in w], n)
     assert presence.existence(w, n) == pytest.approx(wanted, abs=1e-12)
     assert presence.extremes(w, n) == pytest.approx((min(wanted), max(wanted)), abs=1e-12)
-    assert [float(x) for x in presence.exact_existence([Fraction(x) for x in w], n)] == pytest.approx(
-        wanted, abs=1e-12
-    )
+    exact = presence.exact_existence([Fraction(x) for x in w], n)
+    assert [float(x) for x in exact] == pytest.approx(wanted, abs=1e-12)
+    assert presence.exact_extremes([Fraction(x) for x in w], n) == (min(exact), max(exact))
 
 
 @settings(max_examples=200, deadline=None)
@@ -169,6 +169,79 @@ def solved(tables: list[np.ndarray], ratio: float) -> float:
     weights = np.concatenate(tables)
     done = scipy.optimize.minimize(lambda x: -weights @ x, start, jac=lambda _: -weights, constraints=limits)
     return float(done.fun) if done.success else math.inf
+
+
+def people_of(rng: np.random.Generator) -> tuple[list[np.ndarray], list[np.ndarray]]:
+    """Rows that use every value but not every combination, and counts of a private table."""
+    sizes = rng.integers(2, 5, int(rng.integers(2, 4)))
+    rows = int(rng.integers(max(sizes), 12))
+    places = [rng.permutation(np.concatenate([np.arange(s), rng.integers(0, s, rows - s)])) for s in sizes]
+    counts = [rng.multinomial(20, rng.dirichlet(np.full(s, 0.5))).astype(float) for s in sizes]
+    return counts, places
+
+
+def test_best_for_rows_is_what_a_general_solver_finds() -> None:
+    """The convex problem of the sheet, whose ratio is that of the rows people have, by scipy's SLSQP."""
+    rng = np.random.default_rng(0)
+    compared = better = 0
+    for _ in range(60):
+        counts, places = people_of(rng)
+        width = float(rng.uniform(0.1, 3.0))
+        found = presence_rows.best_for_rows(counts, places, width)
+        assert found is not None
+        assert all(f.sum() == pytest.approx(1) for f in found)
+        logs = sum(np.log(f[p]) for f, p in zip(found, places, strict=True))
+        assert np.ptp(logs) <= width + 1e-9
+        mine = -sum(float(c @ np.log(f)) for c, f in zip(counts, found, strict=True))
+        product = presence.best_product(counts, math.exp(width))
+        # every combination bounded is more than the rows bounded
+        assert mine <= -sum(float(c @ np.log(f)) for c, f in zip(counts, product, strict=True)) + 1e-7
+        better += mine < -sum(float(c @ np.log(f)) for c, f in zip(counts, product, strict=True)) - 1e-3
+        theirs = solved_for_rows(counts, places, width)
+        if theirs is not None:
+            compared += 1
+            assert mine == pytest.approx(theirs, abs=1e-5)
+    assert compared > 40
+    assert better > 10
+
+
+def solved_for_rows(counts: list[np.ndarray], places: list[np.ndarray], width: float) -> float | None:
+    edges = np.cumsum([0, *map(len, counts)])
+    which = np.zeros((len(places[0]), edges[-1] + 1))
+    for start, place in zip(edges[:-1], places, strict=True):
+        which[np.arange(len(place)), start + place] = 1
+    which[:, -1] = -1  # less the bottom of the range, the last variable
+    weights = np.concatenate([*counts, [0.0]])
+    start_at = np.concatenate([np.full(len(c), -math.log(len(c))) for c in counts])
+    start_at = np.append(start_at, -sum(math.log(len(c)) for c in counts) - width / 2)
+    limits = [
+        {
+            "type": "ineq",
+            "fun": lambda x: np.array([1 - np.exp(x[a:b]).sum() for a, b in itertools.pairwise(edges)]),
+        },
+        {"type": "ineq", "fun": lambda x: which @ x},
+        {"type": "ineq", "fun": lambda x: width - which @ x},
+    ]
+    done = scipy.optimize.minimize(
+        lambda x: -weights @ x, start_at, jac=lambda _: -weights, constraints=limits, options={"ftol": 1e-12}
+    )
+    return float(done.fun) if done.success else None
+
+
+def test_best_for_rows_equals_the_closed_form_of_a_full_product() -> None:
+    rng = np.random.default_rng(2)
+    for _ in range(20):
+        sizes = rng.integers(2, 5, 2)
+        places = [p.ravel() for p in np.meshgrid(*map(np.arange, sizes), indexing="ij")]
+        counts = [rng.multinomial(30, rng.dirichlet(np.ones(s))).astype(float) for s in sizes]
+        found = presence_rows.best_for_rows(counts, places, 1.2)
+        assert found is not None
+        for mine, closed in zip(found, presence.best_product(counts, math.exp(1.2)), strict=True):
+            assert mine == pytest.approx(closed, abs=1e-5)
+
+
+def test_best_for_rows_without_room_says_so() -> None:
+    assert presence_rows.best_for_rows([np.array([1.0, 2.0])], [np.array([0, 1])], 0.0) is None
 
 
 def test_bad_classes_are_refused() -> None:

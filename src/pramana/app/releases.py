@@ -19,26 +19,33 @@ from pramana.errors import RecipeError
 @click.option("--seed", type=int, default=None, help="A reproducible release that is marked as not private.")
 @click.option("--sign", default=None, help="An Ed25519 private key (PEM) to sign the certificate with.")
 @click.option("--source", default=None, help="Read this file instead of the recipe's.")
-@click.option("--engine", type=click.Choice(["local"]), default="local", show_default=True)
+@click.option("--engine", type=click.Choice(["local", "spark"]), default="local", show_default=True)
+@click.option("--master", default=None, help="Where Spark runs, e.g. local[4] or spark://host:7077.")
 @click.option("--threads", type=click.IntRange(0, 1024), default=0, help="0: as many as there are cores.")
 @click.option("--memory", default=None, help="Stream the table through within so much memory, e.g. 2GiB.")
 @click.option("--show-values", is_flag=True, help="Show values outside their domain on this screen.")
 @json_option
 def release_command(
     recipe: str, out: str, key: str | None, seed: int | None, sign: str | None, source: str | None, engine: str,
-    threads: int, memory: str | None, show_values: bool, as_json: bool,
+    master: str | None, threads: int, memory: str | None, show_values: bool, as_json: bool,
 ) -> None:  # fmt: skip
     """Publish the table of RECIPE (a TOML file) as a bundle: data, certificate and report."""
     from pramana import Recipe, release
 
-    assert engine == "local"
+    if master is not None and engine != "spark":
+        raise RecipeError("--master must come with --engine spark", f"--engine {engine}")
+    chosen: Any = engine
+    if engine == "spark":
+        from pramana import SparkEngine
+
+        chosen = SparkEngine(master)
     read = Recipe.read(recipe)
     if source is not None:
         read = read.with_source(source)
     progress = ProgressLine()
     done = release(
-        read, out, key=key, seed=seed, sign=sign, threads=threads, memory=bytes_of(memory), progress=progress,
-        show_values=show_values,
+        read, out, key=key, seed=seed, sign=sign, threads=threads, memory=bytes_of(memory),
+        engine=chosen, progress=progress, show_values=show_values,
     )  # fmt: skip
     progress.close()
     certificate = done.certificate

@@ -98,6 +98,7 @@ class Study:
     records: int
     weights: str | None = None
     pieces: Callable[[list[str]], Iterable[Codes]] | None = None  # for tables larger than memory
+    counted: Callable[[list[str]], NDArray[np.int64] | None] | None = None  # another engine's counts, if it can
 
     @classmethod
     def of_codes(cls, axes: Sequence[Axis], mechanism: Mechanism, codes: Codes) -> Study:
@@ -117,6 +118,10 @@ class Study:
         wanted = [*dict.fromkeys(names)] or [next(iter(self.axes))]
         if len(wanted) < len(names):
             raise InputError("A table must name each attribute once", ", ".join(names))
+        if names and self.counted is not None and self.weights is None:
+            counts = self.counted(wanted)
+            if counts is not None:
+                return PublishedTable.of_counts(axes, counts, self.mechanism)
         return tabulate_pieces(self._weighted(wanted), axes, self.mechanism)
 
     def _weighted(self, names: list[str]) -> Iterator[tuple[Codes, Array | None]]:

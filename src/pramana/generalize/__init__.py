@@ -1,5 +1,6 @@
 """Generalisation: classes of rows, searches for the best of them, and the distributions in their cells."""
 
+from pramana.generalize.algorithms import ALGORITHMS as PRESENCE_ALGORITHMS
 from pramana.generalize.anonymity import (
     Combinations,
     Risks,
@@ -48,18 +49,19 @@ from pramana.generalize.lattice import Solution, search
 from pramana.generalize.measures import MEASURES, Measure, measure_of
 from pramana.generalize.partition import MODES, Partition, partition
 from pramana.generalize.presence import MEASURES as PRESENCE_MEASURES
-from pramana.generalize.presence import MODES as PRESENCE_MODES
-from pramana.generalize.presence import STARTS as PRESENCE_CELLS
 from pramana.generalize.presence import (
     Pair,
     PresentClasses,
     Presented,
     at_presence_levels,
+    compared,
     matched,
     presented,
     spalm,
 )
-from pramana.generalize.presence import Setting as PresenceSetting
+from pramana.generalize.presence_modes import MODES as PRESENCE_MODES
+from pramana.generalize.presence_modes import STARTS as PRESENCE_CELLS
+from pramana.generalize.presence_modes import Setting as PresenceSetting
 from pramana.generalize.published import (
     CLASS,
     COMPANION,
@@ -73,7 +75,6 @@ from pramana.generalize.published import (
     list_column,
 )
 from pramana.generalize.reversal import Reversal, Seen, reversed_of
-from pramana.generalize.shaping import ALGORITHMS as PRESENCE_ALGORITHMS
 from pramana.generalize.shaping import People, Presence, reached_range
 
 __all__ = [
@@ -124,6 +125,7 @@ __all__ = [
     "cells_from_column",
     "common_levels",
     "companion",
+    "compared",
     "entropy_l_diversity",
     "expected_counts",
     "full_domain",

@@ -9,6 +9,9 @@ searched as by Flash). What is learnt spreads at once over whole sub-lattices:
   * a node that holds settles the question for all its generalisations, which then only need their cost;
   * the classes of a node bound the cost of what lies above it, its suppressed rows the cost of what lies below.
 
+A second condition that is not monotone is asked only of nodes that hold, the cheapest first, so that the first to
+pass is the best; it settles no other node.
+
 Classes are rolled up from the smallest table at hand that is finer, not from the rows. Before a large table is
 rolled up, its rare rows are: all rows with the rarest labels of one attribute, which no class of a node leaves as
 long as the attribute is not at its top. Where too many of them fail, the node fails.
@@ -16,6 +19,7 @@ long as the attribute is not at its top. Where too many of them fail, the node f
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -54,8 +58,20 @@ class Solution:
         return int(self.classes.sizes[~self.held].sum(dtype=np.int64))
 
 
-def search(base: Classes, condition: Condition, measure: Measure, limit: int = 0) -> Solution:
-    """The cheapest node at which at most `limit` rows lie in classes that fail the condition."""
+def search(
+    base: Classes,
+    condition: Condition,
+    measure: Measure,
+    limit: int = 0,
+    also: Callable[[Levels], bool] | None = None,
+) -> Solution:
+    """The cheapest node at which at most `limit` rows lie in classes that fail the condition.
+
+    `also` is asked of nodes that satisfy the condition, cheapest first, and need not be monotone: its answer tells
+    nothing of other nodes. Nothing may be suppressed with it.
+    """
+    if also is not None and limit:
+        raise ValueError("a search with a second condition suppresses nothing")
     layout = base.layout
     nodes = int(np.prod(np.array(layout.heights, dtype=object)))
     if nodes > MOST_NODES:
@@ -64,7 +80,7 @@ def search(base: Classes, condition: Condition, measure: Measure, limit: int = 0
             f"{nodes}",
             'Use fewer levels or attributes, or algorithm = "mondrian".',
         )
-    return _Search(base, condition, measure, limit).run()
+    return _Search(base, condition, measure, limit, also).run()
 
 
 def down(levels: Levels) -> tuple[slice, ...]:
@@ -78,8 +94,16 @@ def up(levels: Levels) -> tuple[slice, ...]:
 
 
 class _Search:
-    def __init__(self, base: Classes, condition: Condition, measure: Measure, limit: int) -> None:
+    def __init__(
+        self,
+        base: Classes,
+        condition: Condition,
+        measure: Measure,
+        limit: int,
+        also: Callable[[Levels], bool] | None,
+    ) -> None:
         self.layout: Layout = base.layout
+        self.also = also
         self.condition, self.measure, self.limit = condition, measure, limit
         self.anchor = condition.anchor
         # without suppression, and for conditions that survive any merging, failing spreads down and holding up
@@ -98,7 +122,9 @@ class _Search:
             if not self.bounds.flat[place] < self.best:
                 break
             node = self._levels(place)
-            if not self.monotone or self.holding[node]:
+            if self.also is not None and self.holding[node]:
+                self._ask(node, self.also)
+            elif not self.monotone or self.holding[node]:
                 self._check(node)
             else:
                 self._halve(self._chain(node))
@@ -151,6 +177,9 @@ class _Search:
         if not self.measure.known:
             above = self.bounds[up(node)]
             np.maximum(above, self.measure.above(classes), out=above)
+        if self.also is not None:  # the node stays open until it is the cheapest and asked
+            self.holding[up(node)] = True
+            return True
         cost = self.measure.cost(classes, held)
         if cost < self.best:
             self.best, self.found = cost, (classes, held)
@@ -159,6 +188,16 @@ class _Search:
             self.holding[up(node)] = True
             self._raise_below(node, classes, held)
         return True
+
+    def _ask(self, node: Levels, also: Callable[[Levels], bool]) -> None:
+        self.checked += 1
+        self.bounds[node] = np.inf
+        if also(node):
+            classes = self.tables.at(node)
+            held = np.ones(len(classes), np.bool_)
+            cost = self.measure.cost(classes, held)
+            if cost < self.best:
+                self.best, self.found = cost, (classes, held)
 
     def _raise_below(self, node: Levels, classes: Classes, held: NDArray[np.bool_]) -> None:
         raised = self.measure.below(classes, held)

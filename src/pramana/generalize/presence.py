@@ -1,37 +1,32 @@
 """delta-presence of a private table among the people of a public one (paper 4, section V), through one interface.
 
-SPALM finds the best full-domain generalisation at which every class has a share of present people within delta.
-WPALM, PPALM and the optimal algorithm then give its classes distributions. Where these come from is the mode:
-
-  public      the public table's own counts: they tell nothing that is not public
-  noised      the private counts with two-sided geometric noise, which costs an epsilon
-  quantised   the private counts rounded to some levels
-  private     the private counts, as in the paper: they can often be reversed
+SPALM finds the best full-domain generalisation at which every class has a share of present people within delta,
+or at which distributions in its cells keep everyone's exact probability within delta. WPALM, PPALM and the optimal
+algorithm give SPALM's classes distributions. Where these come from is the mode (presence_modes).
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pramana.errors import RecipeError, SourceError, UnreachableError
+from pramana.generalize.algorithms import ALGORITHMS, shaped
 from pramana.generalize.cells import Cells, hierarchy_cells, pdf_cells, set_cells
 from pramana.generalize.classes import Classes, Layout, Levels, grouped, with_counts_of
 from pramana.generalize.lattice import search
 from pramana.generalize.measures import separable
-from pramana.generalize.shaping import STEPS, Ints, People, Presence, Task, cost_by_class, reached_range, shaped
-from pramana.randomness import ONE, Codes, Key
+from pramana.generalize.presence_modes import Setting, in_levels, start_cells, target_cells
+from pramana.generalize.shaping import Ints, People, Presence, Task, cost_by_class, holding, reached_range
+from pramana.randomness import Codes, Key
 
-MODES = ("public", "noised", "quantised", "private")
-STARTS = ("hierarchy", "set")
 MEASURES = ("loss", "entropy", "precision")
-QUANTUM = 8
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,9 +128,7 @@ class PresentClasses:
         )
 
     def uniform(self, start: str) -> tuple[Cells, ...]:
-        """`hierarchy`: all leaves under the label; `set`: the values that people of the public class have."""
-        if start not in STARTS:
-            raise RecipeError(f"The cells must be one of {', '.join(STARTS)}", repr(start))
+        """With `set` the values that people of the public class have, else all leaves under the label."""
         if start == "set":
             return tuple(set_cells(cells) for cells in self.public)
         return tuple(
@@ -145,18 +138,30 @@ class PresentClasses:
 
 
 def spalm(
-    pair: Pair, wanted: Presence, measure: str = "loss", weights: Mapping[str, float] | None = None
+    pair: Pair,
+    wanted: Presence,
+    measure: str = "loss",
+    weights: Mapping[str, float] | None = None,
+    setting: Setting | None = None,
 ) -> PresentClasses:
-    """The full-domain generalisation of least cost to the private rows that has (dmin, dmax)-presence."""
+    """The full-domain generalisation of least cost to the private rows that has (dmin, dmax)-presence.
+
+    With uniform cells people of a class are equally likely, and what holds does so in every generalisation. A
+    setting with `pdf` cells has its own distributions checked, by exact probabilities; these are not monotone, but
+    their mean in a class is its share of people present, so that only nodes with uniform presence may pass.
+    """
     if measure not in MEASURES:
         raise RecipeError(f"With method presence the measure must be one of {', '.join(MEASURES)}", repr(measure))
     _check_share(pair, wanted)
     base = pair.base
     private = Classes(base.layout, base.levels, base.keys, np.ascontiguousarray(base.counts[:, 1:]))
+    also = None
+    if setting is not None and setting.start == "pdf":
+        also = partial(target_holds, pair, wanted, setting)
     try:
-        found = search(base, wanted, separable(measure, private, weights))
+        found = search(base, wanted, separable(measure, private, weights), also=also)
     except UnreachableError:
-        raise _nothing(pair, wanted) from None
+        raise _nothing(pair, wanted, also is not None) from None
     return at_presence_levels(pair, wanted, found.levels, found.cost, found.nodes, found.checked)
 
 
@@ -166,8 +171,13 @@ def at_presence_levels(
     """A given node, whose classes must hold."""
     base = pair.base
     classes, into = base.rolled_with_index(levels)
-    if not bool(wanted.held(classes.counts).all()):
-        raise UnreachableError("Every class at these levels must have delta-presence", "one that has not")
+    held = wanted.held(classes.counts)
+    if not bool(held.all()):
+        raise UnreachableError(
+            f"Every class at the levels given must have {_named(wanted)}",
+            f"{int((~held).sum())} of {len(held)} classes that have not, with {_shares(classes)}",
+            "Give higher levels, widen delta, or let the levels be searched.",
+        )
     order = np.lexsort(classes.keys.T)  # an order that tells nothing of the rows' order
     order = order[classes.counts[order, 1] > 0]
     number = np.full(len(classes), -1, np.int32)
@@ -199,110 +209,64 @@ def _check_share(pair: Pair, wanted: Presence) -> None:
         )
 
 
-def _nothing(pair: Pair, wanted: Presence) -> UnreachableError:
+def _nothing(pair: Pair, wanted: Presence, shaped_cells: bool) -> UnreachableError:
     top = pair.base.rolled(pair.layout.top)
-    shares = top.counts[:, 1] / top.counts[:, 0]
+    if shaped_cells and bool(wanted.held(top.counts).all()):
+        return UnreachableError(
+            f"Some generalisation must have {_named(wanted)} with distributions as its cells",
+            f"none; with uniform cells the top of the hierarchies has it, with {_shares(top)}",
+            'Use algorithm = "optimal", which shapes distributions until they hold, or widen delta.',
+        )
     return UnreachableError(
-        f"Some generalisation must have ({float(wanted.lowest):g}, {float(wanted.highest):g})-presence",
-        f"none: the top of the hierarchies has {len(top)} classes with shares of people present from "
-        f"{float(shares.min()):.6g} to {float(shares.max()):.6g}",
+        f"Some generalisation must have {_named(wanted)}",
+        f"none: the top of the hierarchies has {len(top)} classes with {_shares(top)}",
         "Widen delta, or let the hierarchies end in one label.",
     )
 
 
-# ------------------------------------------------------------------ where distributions come from
+def _named(wanted: Presence) -> str:
+    return f"({float(wanted.lowest):g}, {float(wanted.highest):g})-presence"
 
 
-@dataclass(frozen=True)
-class Setting:
-    """Algorithm, mode and their numbers."""
-
-    algorithm: str = "optimal"
-    mode: str = "public"
-    start: str = "hierarchy"
-    steps: int = STEPS
-    quantum: int = QUANTUM
-    epsilon: float | None = None  # wanted of the noise
-
-    def __post_init__(self) -> None:
-        if self.mode not in MODES:
-            raise RecipeError(f"The mode must be one of {', '.join(MODES)}", repr(self.mode))
-        if not 2 <= self.quantum <= 1 << 20:
-            raise RecipeError("quantum must be from 2 to 1048576 levels", str(self.quantum))
-        if (self.mode == "noised") != (self.epsilon is not None):
-            raise RecipeError('noise_epsilon must go with mode = "noised"', f"mode = {self.mode!r}")
-        if self.epsilon is not None and not 1e-6 <= self.epsilon <= 100:
-            raise RecipeError("noise_epsilon must be from 0.000001 to 100", str(self.epsilon))
-
-    def coin(self, attributes: int) -> int:
-        """The chance, out of ONE, that noise goes one further: ONE e^(-epsilon/(2A)), rounded up."""
-        return min(ONE - 1, math.ceil(ONE * math.exp(-(self.epsilon or 0.0) / (2 * attributes))))
-
-    def spent(self, attributes: int) -> float | None:
-        """The epsilon of what the integers really do: 2A steps of ln(ONE/coin), rounded up.
-
-        One present person in place of another of the class moves two counts of each attribute by one.
-        """
-        if self.mode != "noised":
-            return None
-        return 2 * attributes * -math.log(self.coin(attributes) / ONE) * (1 + 1e-12)
+def _shares(classes: Classes) -> str:
+    shares = classes.counts[:, 1] / classes.counts[:, 0]
+    return f"shares of people present from {float(shares.min()):.6g} to {float(shares.max()):.6g}"
 
 
-def target_cells(
-    setting: Setting,
-    public: Sequence[Cells],
-    private: Sequence[Cells],
-    names: Sequence[str],
-    key: Key | None = None,
-    context: str = "",
-) -> tuple[Cells, ...]:
-    """The distributions that classes are moved towards. Only `private` may exclude a value of a public person."""
-    if setting.mode == "public":
-        return tuple(public)
-    if setting.mode == "private":
-        return tuple(private)
-    aligned = [_aligned(p, q) for p, q in zip(public, private, strict=True)]
-    if setting.mode == "quantised":
-        return tuple(
-            _quantised(cells, counts, setting.quantum) for cells, counts in zip(public, aligned, strict=True)
-        )
-    if key is None:
-        raise RecipeError("Noise must have a key to be drawn from")
-    coin = setting.coin(len(public))
-    found = []
-    for cells, counts, name in zip(public, aligned, names, strict=True):
-        noisy = counts + _geometric(key, context, name, coin, 0, len(counts))
-        noisy -= _geometric(key, context, name, coin, 1, len(counts))
-        found.append(Cells(cells.leaves, cells.first, cells.values, np.maximum(noisy, 1)))
-    return tuple(found)
+# ------------------------------------------------------------------ distributions
 
 
-def _aligned(public: Cells, private: Cells) -> Ints:
-    """Private counts of every value of the public class."""
-    counts = np.zeros(len(public.values), np.int64)
-    place = np.searchsorted(
-        public.class_of * public.leaves + public.values, private.class_of * private.leaves + private.values
-    )
-    counts[place] = private.weights
-    return counts
+def target_holds(pair: Pair, wanted: Presence, setting: Setting, levels: Levels) -> bool:
+    """Whether the target itself, as the cells of every class at these levels, has presence: exact probabilities.
 
+    Only proportions within a class matter, so weights stand for shares, and rows of the base for people.
+    """
+    base = pair.base
+    classes, into = base.rolled_with_index(levels)
+    into = into.astype(np.int64)
+    present = classes.counts[:, 1].astype(np.int64)
+    column = 0 if setting.mode == "public" else 1
+    logs, weights = np.zeros(len(into)), []
+    for a, ladder in enumerate(pair.layout.ladders):
+        key = into * ladder.leaves + base.codes(a)
+        counts = np.bincount(key, base.counts[:, column], len(classes) * ladder.leaves).astype(np.int64)[key]
+        if setting.mode == "quantised":
+            counts = in_levels(counts, np.maximum(present[into], 1), setting.quantum)
+        with np.errstate(divide="ignore"):
+            logs += np.log(counts)
+        weights.append(counts)
+    order = np.argsort(into, kind="stable")
+    order = order[present[into[order]] > 0]
+    kept = np.flatnonzero(present > 0)
+    first = np.searchsorted(into[order], np.append(kept, len(classes))).astype(np.int64)
+    sizes = base.sizes[order].astype(np.int64)
 
-def _quantised(public: Cells, counts: Ints, quantum: int) -> Cells:
-    """Shares to the nearest of `quantum` levels, none below half a level, so that no value is excluded."""
-    total = np.add.reduceat(counts, public.first[:-1])[public.class_of]
-    levels = (2 * counts * quantum + total) // (2 * total)
-    return Cells(public.leaves, public.first, public.values, np.maximum(2 * levels, 1))
+    def rational(c: int) -> list[Fraction]:
+        rows = order[first[c] : first[c + 1]]
+        return [Fraction(math.prod(int(w[i]) for w in weights)) for i in rows]
 
-
-def _geometric(key: Key, context: str, name: str, coin: int, which: int, length: int) -> Ints:
-    """Heads before the first tail, for every entry: a coin of `coin` out of ONE, one word for each toss."""
-    found, going, draw = np.zeros(length, np.int64), np.arange(length), which
-    while len(going):
-        words = key.stream("presence noise", context, name, draw).words(0, length)[going]
-        going = going[(words >> np.uint64(2)) < np.uint64(coin)]
-        found[going] += 1
-        draw += 2
-    return found
+    everyone = np.arange(len(kept))
+    return bool(holding(logs[order], sizes, first, everyone, present[kept], wanted, True, rational).all())
 
 
 # ------------------------------------------------------------------ all together
@@ -351,12 +315,40 @@ class Presented:
         mine = cost_by_class(self.classes.public, self.cells)
         return float(share @ mine), float(share @ cost_by_class(self.classes.public, uniform))
 
+    @property
+    def expected_gain(self) -> float:
+        mine, uniform = self.expected_costs
+        return 1 - mine / uniform if uniform else 0.0
+
 
 def presented(classes: PresentClasses, setting: Setting, key: Key | None = None, context: str = "") -> Presented:
     """The cells of SPALM's classes by one of the four algorithms, in one of the modes."""
     names = [ladder.name for ladder in classes.pair.layout.ladders]
     target = target_cells(setting, classes.public, classes.private, names, key, context)
-    uniform = classes.uniform(setting.start)
-    task = Task(classes.people, classes.present, uniform, target, classes.wanted, setting.steps)
+    if setting.start == "pdf" and not target_holds(classes.pair, classes.wanted, setting, classes.levels):
+        raise UnreachableError(
+            f"The distributions at these levels must have {_named(classes.wanted)}",
+            "a class whose distribution has not",
+            'Let the levels be searched, or use algorithm = "optimal".',
+        )
+    return _with_target(classes, setting, target)
+
+
+def _with_target(classes: PresentClasses, setting: Setting, target: tuple[Cells, ...]) -> Presented:
+    start = start_cells(setting, classes.uniform(setting.start), target)
+    task = Task(classes.people, classes.present, start, target, classes.wanted, setting.steps)
     made = shaped(task, setting.algorithm)
     return Presented(classes, setting, made.cells, target, made.reached)
+
+
+def compared(made: Presented) -> dict[str, Presented]:
+    """All four algorithms on the same classes, in the same mode and with the same counts: what each gains."""
+    found = {}
+    for algorithm in ALGORITHMS:
+        if algorithm == made.setting.algorithm:
+            found[algorithm] = made
+            continue
+        start = "hierarchy" if made.setting.start == "pdf" else made.setting.start
+        setting = replace(made.setting, algorithm=algorithm, start=start)
+        found[algorithm] = _with_target(made.classes, setting, made.target)
+    return found

@@ -19,13 +19,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pramana.generalize.algorithms import shaped
 from pramana.generalize.cells import Cells
-from pramana.generalize.presence import Presented, Setting, target_cells
-from pramana.generalize.shaping import Floats, Ints, People, Presence, Task, shaped
+from pramana.generalize.presence import Presented
+from pramana.generalize.presence_modes import Setting, start_cells, target_cells
+from pramana.generalize.shaping import Floats, Ints, People, Presence, Task
 
 # Ways to choose the present of a class, people with equal rows counted together; in all so many times that. Each
 # is published anew, which the best distributions make dear.
-MOST_WORLDS = {"wpalm": 2_000, "ppalm": 2_000, "optimal": 200}
+MOST_WORLDS = {"spalm": 2_000, "wpalm": 2_000, "ppalm": 2_000, "optimal": 200}
 MOST_IN_ALL = 5
 
 
@@ -83,7 +85,8 @@ class Seen:
 def reversed_of(seen: Seen) -> Reversal:
     """Run the attack that fits what is seen."""
     # private counts may by chance be in proportion to the public ones, and then tell more than these
-    harmless = seen.setting.mode == "public" or seen.setting.algorithm == "spalm"
+    uniform = seen.setting.algorithm == "spalm" and seen.setting.start != "pdf"
+    harmless = seen.setting.mode == "public" or uniform
     if harmless and _from_public(seen):
         return _by_share(
             seen, 0.0, "the cells are what the public table and the published counts of classes alone lead to"
@@ -98,7 +101,8 @@ def reversed_of(seen: Seen) -> Reversal:
 
 def _from_public(seen: Seen) -> bool:
     """Whether the cells can be made from what is public: then they add nothing to it."""
-    task = Task(seen.people, seen.present, seen.uniform, seen.public, seen.wanted, seen.setting.steps)
+    start = start_cells(seen.setting, seen.uniform, seen.public)
+    task = Task(seen.people, seen.present, start, seen.public, seen.wanted, seen.setting.steps)
     made = shaped(task, seen.setting.algorithm).cells
     return all(_same(a, b) for a, b in zip(made, seen.cells, strict=True))
 
@@ -225,9 +229,9 @@ def _fitting(seen: Seen, c: int, chosen: Ints, counts: Ints, codes: Sequence[Int
     again = np.full(worlds, c)
     public = [p.select(again) for p in seen.public]
     target = target_cells(seen.setting, public, private, seen.names)
-    uniform = tuple(u.select(again) for u in seen.uniform)
+    start_at = start_cells(seen.setting, tuple(u.select(again) for u in seen.uniform), target)
     present = np.full(worlds, int(seen.present[c]))
-    task = Task(people, present, uniform, target, seen.wanted, seen.setting.steps)
+    task = Task(people, present, start_at, target, seen.wanted, seen.setting.steps)
     made = shaped(task, seen.setting.algorithm).cells
     same = np.ones(worlds, np.bool_)
     for mine, published in zip(made, seen.cells, strict=True):
@@ -268,7 +272,9 @@ def _solved(seen: Seen, c: int) -> tuple[float, float, int] | None:
     """
     if seen.setting.mode != "private" or seen.setting.algorithm == "optimal":
         return None
-    solutions = [s for j in range(1, seen.setting.steps + 1) if (s := _at_step(seen, c, j)) is not None]
+    steps = seen.setting.steps
+    first = steps if seen.setting.start == "pdf" else 1
+    solutions = [s for j in range(first, steps + 1) if (s := _at_step(seen, c, j)) is not None]
     if not solutions:
         return None
     # with several solutions the intruder is only sure of what all of them say

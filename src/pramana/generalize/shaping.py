@@ -7,10 +7,10 @@ its people as distinct rows, how many are present, the uniform cells it starts f
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,12 +23,10 @@ from pramana.theory import presence
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
-ALGORITHMS = ("spalm", "wpalm", "ppalm", "optimal")
 STEPS = 10  # the paper's mxs
 _FINEST = 10**9  # denominators of delta: with 2^32 people the products still fit 64 bits
+_FEW = 256  # people of a class in which a tie is decided in rationals
 _ROOM = 1e-9  # relative; what floats are given when they are compared with the wanted range
-_WEIGHT = float(1 << 40)
-_STRETCH = (64.0, 16.0, 6.0, 3.0, 1.8, 1.3)  # beyond R*, which only the bounds need
 
 
 @dataclass(frozen=True)
@@ -71,6 +69,10 @@ class Presence:
         """Of existence probabilities in floats: rounded against ourselves, except where nothing was rounded."""
         low = least >= float(self.lowest) * (1 + _ROOM) or self.lowest == 0
         return low and (most <= float(self.highest) * (1 - _ROOM) or self.highest == 1)
+
+    def nearly(self, least: float, most: float) -> bool:
+        """Whether floats might be within the range but for their rounding."""
+        return least >= float(self.lowest) * (1 - _ROOM) and most <= float(self.highest) * (1 + _ROOM)
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,20 +127,10 @@ class Shaped:
     reached: Ints
 
 
-def shaped(task: Task, algorithm: str) -> Shaped:
-    """All four algorithms. `spalm` leaves the cells uniform; `ppalm` trusts bounds only; `wpalm` is exact."""
-    if algorithm not in ALGORITHMS:
-        raise RecipeError(f"The algorithm must be one of {', '.join(ALGORITHMS)}", repr(algorithm))
-    if algorithm == "spalm":
-        return Shaped(task.uniform, np.zeros(len(task), np.int64))
-    walked = _walked(task, exact=algorithm != "ppalm")
-    return _clipped(task, walked) if algorithm == "optimal" else walked
-
-
 # ------------------------------------------------------------------ along the line (Eq. 3)
 
 
-def _walked(task: Task, exact: bool) -> Shaped:
+def walked(task: Task, exact: bool) -> Shaped:
     """The last step at which each class holds: feasibility is not monotone, so none is skipped on the way down."""
     people, steps = task.people, task.steps
     ends = [
@@ -148,18 +140,43 @@ def _walked(task: Task, exact: bool) -> Shaped:
     reached = np.zeros(len(task), np.int64)
     left = np.arange(len(task))
     for step in range(steps, 0, -1):
-        part = _part(people.first, left)
+        part = part_of(people.first, left)
         share = step / steps
         with np.errstate(divide="ignore"):
             logs = sum(np.log((1 - share) * u[part] + share * t[part]) for u, t in ends)
         held = holding(
-            np.asarray(logs), people.counts[part], people.first, left, task.present[left], task.wanted, exact
+            np.asarray(logs),
+            people.counts[part],
+            people.first,
+            left,
+            task.present[left],
+            task.wanted,
+            exact,
+            partial(_between, task, left, step),
         )
         reached[left[held]] = step
         left = left[~held]
         if not len(left):
             break
     return Shaped(_cells_at(task, reached), reached)
+
+
+def _between(task: Task, left: Ints, step: int, place: int) -> list[Fraction]:
+    """The likelihood of each distinct row of a class at a step, in rationals."""
+    c, share = int(left[place]), Fraction(step, task.steps)
+    here = slice(int(task.people.first[c]), int(task.people.first[c + 1]))
+    found = [Fraction(1)] * (here.stop - here.start)
+    for codes, uniform, target in zip(task.people.codes, task.uniform, task.target, strict=True):
+        u, t = exact_shares(uniform, c), exact_shares(target, c)
+        mixed = {v: (1 - share) * u.get(v, 0) + share * t.get(v, 0) for v in {*u, *t}}
+        found = [w * mixed.get(v, 0) for w, v in zip(found, codes[here].tolist(), strict=True)]
+    return found
+
+
+def exact_shares(cells: Cells, c: int) -> dict[int, Fraction]:
+    here = slice(int(cells.first[c]), int(cells.first[c + 1]))
+    total = int(cells.totals[c])
+    return {int(v): Fraction(int(w), total) for v, w in zip(cells.values[here], cells.weights[here], strict=True)}
 
 
 def _cells_at(task: Task, reached: Ints) -> tuple[Cells, ...]:
@@ -187,7 +204,7 @@ def _offsets(variants: Sequence[Cells]) -> list[int]:
     return [0, *np.cumsum([len(v.values) for v in variants])[:-1].tolist()]
 
 
-def _part(first: Ints, chosen: Ints) -> Ints:
+def part_of(first: Ints, chosen: Ints) -> Ints:
     """The entries of some classes."""
     sizes = np.diff(first)[chosen]
     start = np.concatenate([[0], np.cumsum(sizes)])
@@ -198,25 +215,43 @@ def _part(first: Ints, chosen: Ints) -> Ints:
 
 
 def holding(
-    logs: Floats, counts: Ints, first: Ints, chosen: Ints, present: Ints, wanted: Presence, exact: bool
+    logs: Floats,
+    counts: Ints,
+    first: Ints,
+    chosen: Ints,
+    present: Ints,
+    wanted: Presence,
+    exact: bool,
+    rational: Callable[[int], list[Fraction]] | None = None,
 ) -> Flags:
     """Which of the chosen classes keep to the wanted range. `logs` and `counts` are the entries of these alone.
 
     Theorem 5 first; where that does not hold and the answer must be exact, the bounds from the mode; and only
-    where these do not decide either, the law itself.
+    where these do not decide either, the law itself. The range is closed: what floats cannot tell from its ends is
+    decided by the `rational` likelihoods of a small class's entries, and refused without them.
     """
     start = np.concatenate([[0], np.cumsum(np.diff(first)[chosen])])
     size = np.add.reduceat(counts, start[:-1])
-    limit = np.array([_log_ratio(int(n), int(p), wanted) for n, p in zip(size, present, strict=True)])
+    limit = np.array([log_ratio(int(n), int(p), wanted) for n, p in zip(size, present, strict=True)])
     least, most = np.minimum.reduceat(logs, start[:-1]), np.maximum.reduceat(logs, start[:-1])
     held = np.asarray((most - least <= limit - _ROOM) | (np.isposinf(limit)) | ((most == least) & (limit >= 0)))
+    near = np.abs(most - least - limit) <= 2 * _ROOM if rational else np.zeros(len(held), np.bool_)
+    for c in np.flatnonzero(near & ~held & (limit >= 0)):
+        star = presence.ratio_bound(int(size[c]), int(present[c]), wanted.lowest, wanted.highest)
+        w = rational(int(c)) if rational else []
+        held[c] = star is not None and max(w) <= star * min(w)
     if not exact or bool(held.all()):
         return held
     sure, refused = _decided(logs, counts.astype(np.float64), start, present, wanted, least, most)
     held |= sure & (limit >= 0)
     for c in np.flatnonzero(~held & ~refused & (limit >= 0)):
         here = slice(int(start[c]), int(start[c + 1]))
-        held[c] = wanted.holds(*exact_extremes(logs[here], counts[here], int(present[c])))
+        low, high = exact_extremes(logs[here], counts[here], int(present[c]))
+        held[c] = wanted.holds(low, high)
+        if not held[c] and rational is not None and size[c] <= _FEW and wanted.nearly(low, high):
+            each = np.repeat(np.array(rational(int(c)), object), counts[here]).tolist()
+            low_exact, high_exact = presence.exact_extremes(each, int(present[c]))
+            held[c] = wanted.lowest <= low_exact and high_exact <= wanted.highest
     return held
 
 
@@ -238,7 +273,7 @@ def _decided(
     return sure, refused
 
 
-def _log_ratio(people: int, present: int, wanted: Presence) -> float:
+def log_ratio(people: int, present: int, wanted: Presence) -> float:
     star = presence.ratio_bound(people, present, wanted.lowest, wanted.highest)
     if star is None:
         return math.inf
@@ -253,12 +288,16 @@ def probability_bounds(
     logs: Floats, counts: Ints, first: Ints, present: Ints, asked: Ints
 ) -> tuple[tuple[Floats, Floats], tuple[Floats, Floats]]:
     """For the smallest and for the largest existence probability of the asked classes: from below, from above."""
-    part = _part(first, asked)
+    if not len(asked):
+        return (np.zeros(0), np.zeros(0)), (np.zeros(0), np.zeros(0))
+    part = part_of(first, asked)
     possible = ~np.isneginf(logs[part])
-    sizes = np.add.reduceat(possible.astype(np.int64), _start(first, asked)[:-1]) if len(asked) else np.zeros(0)
+    sizes = np.add.reduceat(possible.astype(np.int64), start_of(first, asked)[:-1])
     start = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
     here, people = logs[part][possible], counts[part][possible].astype(np.float64)
-    none = np.add.reduceat((~possible).astype(np.int64), _start(first, asked)[:-1]) > 0 if len(asked) else possible
+    none = (
+        np.add.reduceat((~possible).astype(np.int64), start_of(first, asked)[:-1]) > 0 if len(asked) else possible
+    )
     if not len(asked):
         return (np.zeros(0), np.zeros(0)), (np.zeros(0), np.zeros(0))
     n = present[asked].astype(np.float64)
@@ -268,7 +307,7 @@ def probability_bounds(
     return (np.where(none, 0.0, least[0]), np.where(none, 0.0, least[1])), most
 
 
-def _start(first: Ints, chosen: Ints) -> Ints:
+def start_of(first: Ints, chosen: Ints) -> Ints:
     return np.concatenate([[0], np.cumsum(np.diff(first)[chosen])])
 
 
@@ -304,82 +343,7 @@ def _exact(people: People, logs: Floats, present: Ints, c: int) -> tuple[float, 
     return exact_extremes(logs[here], people.counts[here], int(present[c]))
 
 
-# ------------------------------------------------------------------ the best distribution
-
-
-def _clipped(task: Task, walked: Shaped) -> Shaped:
-    """The convex problem of each class at R*, as wide as the exact check allows; or the line, if better."""
-    best, cost = walked, cost_by_class(task.target, walked.cells)
-    sizes = task.people.sizes
-    limits = [_log_ratio(int(n), int(p), task.wanted) for n, p in zip(sizes, task.present, strict=True)]
-    short = np.flatnonzero(walked.reached < task.steps)
-    for stretch in (*_STRETCH, 1.0):
-        if not len(short):
-            break
-        tried = _tried(task, short, [limits[int(c)] + math.log(stretch) - 2 * _ROOM for c in short])
-        part = _part(task.people.first, short)
-        sub = People(
-            _start(task.people.first, short), task.people.counts[part], tuple(c[part] for c in task.people.codes)
-        )
-        held = holding(
-            sub.logs(tried),
-            sub.counts,
-            sub.first,
-            np.arange(len(short)),
-            task.present[short],
-            task.wanted,
-            exact=True,
-        )
-        mine = cost_by_class([t.select(short) for t in task.target], tried)
-        good = np.flatnonzero(held & (mine < cost[short]))
-        if len(good):
-            which = np.zeros(len(task), np.int64)
-            place = np.arange(len(task))
-            which[short[good]] = 1
-            place[short[good]] = good
-            best = _replaced(best, tried, which, place)
-            cost[short[good]] = mine[good]
-        short = short[~held]
-    return best
-
-
-def _replaced(best: Shaped, tried: Sequence[Cells], which: Ints, place: Ints) -> Shaped:
-    cells = []
-    for old, new in zip(best.cells, tried, strict=True):
-        both = Cells(
-            old.leaves,
-            np.concatenate([old.first, new.first[1:] + old.first[-1]]),
-            np.concatenate([old.values, new.values]),
-            np.concatenate([old.weights, new.weights]),
-        )
-        cells.append(both.select(which * len(old) + place))
-    return Shaped(tuple(cells), np.where(which == 1, -1, best.reached))
-
-
-def _tried(task: Task, chosen: Ints, widths: Sequence[float]) -> tuple[Cells, ...]:
-    """Clipped distributions of some classes over the values that the target may take or people have."""
-    supports = [_support(task, a) for a in range(len(task.target))]
-    weights: list[list[Floats]] = [[] for _ in supports]
-    for c, width in zip(chosen, widths, strict=True):
-        counts = [s.weights[s.first[c] : s.first[c + 1]].astype(np.float64) - 1 for s in supports]
-        best = presence.best_product(counts, math.exp(min(max(width, 0.0), 700.0)))
-        for a, f in enumerate(best):
-            weights[a].append(np.maximum(np.round(f * _WEIGHT), 1.0))
-    found = []
-    for support, parts in zip(supports, weights, strict=True):
-        some = support.select(chosen)
-        found.append(Cells(some.leaves, some.first, some.values, np.concatenate(parts).astype(np.int64)))
-    return tuple(found)
-
-
-def _support(task: Task, attribute: int) -> Cells:
-    """The values people of each class have, with the target's counts plus one as weights (never 0)."""
-    people, target = task.people, task.target[attribute]
-    key = np.unique(people.class_of * target.leaves + people.codes[attribute])
-    first = np.searchsorted(key, np.arange(len(task) + 1) * target.leaves)
-    weights = np.ones(len(key), np.int64)
-    weights[np.searchsorted(key, target.class_of * target.leaves + target.values)] += target.weights
-    return Cells(target.leaves, first.astype(np.int64), key % target.leaves, weights)
+# ------------------------------------------------------------------ cost
 
 
 def cost_by_class(counts: Sequence[Cells], published: Sequence[Cells]) -> Floats:

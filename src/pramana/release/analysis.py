@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -18,17 +18,28 @@ from pramana.mechanisms import Mechanism
 from pramana.randomness import code_dtype
 from pramana.release.bundle import Bundle
 from pramana.release.contents import law_of_plan
-from pramana.release.publish import method_of
+from pramana.release.publish import method_of, spark_engine
 from pramana.release.verification import verify
-from pramana.schema import label_of
+from pramana.schema import Attribute, label_of
+from pramana.sources import Source
+
+if TYPE_CHECKING:
+    from pramana.engines import SparkEngine
 
 Codes = NDArray[np.unsignedinteger]
 
 
-def open_study(bundle: str | Path, *, unverified: bool = False, weights: str | None = None) -> Study:
+def open_study(
+    bundle: str | Path,
+    *,
+    unverified: bool = False,
+    weights: str | None = None,
+    engine: str | SparkEngine = "local",
+) -> Study:
     """The bundle, ready for questions. A bundle that fails verification is refused unless told otherwise.
 
-    `weights` names a column of survey weights that was released unchanged.
+    `weights` names a column of survey weights that was released unchanged. With `engine` "spark" or a SparkEngine
+    the combinations of randomised columns are counted on Spark.
     """
     opened = Bundle.open(bundle)
     if not unverified:
@@ -40,7 +51,15 @@ def open_study(bundle: str | Path, *, unverified: bool = False, weights: str | N
                 "Ask its holder for a good copy; --unverified goes on regardless.",
             )
     axes = _Axes(opened)
-    study = Study(axes, _mechanism(opened), axes.codes, opened.certificate.records, pieces=axes.pieces)
+    spark = spark_engine(engine, None)
+    study = Study(
+        axes,
+        _mechanism(opened),
+        axes.codes,
+        opened.certificate.records,
+        pieces=axes.pieces,
+        counted=None if spark is None else lambda names: counted_on(spark, opened, names),
+    )
     if weights is not None:
         study.axis(weights)
         if not opened.certificate.attribute(weights).raw:
@@ -59,10 +78,22 @@ def crosstab(
     profile: bool = False,
     weights: str | None = None,
     unverified: bool = False,
+    engine: str | SparkEngine = "local",
 ) -> Crosstab:
     """Cross-tabulate a bundle: estimated counts of the private table by the values of `by`, with intervals."""
-    study = open_study(bundle, unverified=unverified, weights=weights)
+    study = open_study(bundle, unverified=unverified, weights=weights, engine=engine)
     return study.crosstab(by, where, method=method, confidence=confidence, shares=shares, profile=profile)
+
+
+def counted_on(engine: SparkEngine, bundle: Bundle, names: list[str]) -> NDArray[np.int64] | None:
+    """How often each combination of published values occurs; None where a column has no public domain."""
+    named = [bundle.certificate.attribute(name) for name in names]
+    if any(a.raw for a in named):
+        return None
+    source = Source(path=bundle.data_path, format=bundle.certificate.output)
+    with engine.open(source, names) as rows:
+        rows.attributes = tuple(Attribute(a.name, a.role, a.coded.as_published()) for a in named)
+        return rows.counts(tuple(names), tuple(a.coded.size for a in named))
 
 
 def _mechanism(bundle: Bundle) -> Mechanism:

@@ -68,6 +68,7 @@ class Materials:
     crosstabs: Sequence[Crosstab] = ()
     true: Mapping[str, Counts] = field(default_factory=dict)
     pictures: bool = False  # draw the attributes and tables as pictures too
+    choice: Sequence[Section] | None = None  # the section on privacy and usefulness, if it is made already
 
 
 def law_of_plan(plan: Any) -> Product | RecordRetention | Exchange | None:
@@ -82,7 +83,8 @@ def page_of(materials: Materials) -> Page:
     certificate = materials.certificate
     sections = [
         Section("Parameters", _parameters(materials)),
-        *_choice(materials),
+        *(choice_of(materials) if materials.choice is None else materials.choice),
+        *_presence(certificate),
         *_attributes(materials),
         *_crosstabs(materials),
         Section("How to use this release", [Text(words) for words in _use(materials)]),
@@ -191,7 +193,8 @@ def _diagonal(law: Any, attribute: Attribute) -> float | None:
     return kept + (1 - kept) / attribute.coded.size
 
 
-def _choice(materials: Materials) -> list[Section]:
+def choice_of(materials: Materials) -> list[Section]:
+    """Privacy and usefulness of laws like this one: all that can be drawn before the data is published."""
     law = materials.mechanism
     if not isinstance(law, Product | RecordRetention):
         return []
@@ -206,6 +209,42 @@ def _choice(materials: Materials) -> list[Section]:
         "likelihood does better."
     )
     return [Section("Privacy and usefulness", [Drawn(picture, words)])]
+
+
+def _presence(certificate: Certificate) -> list[Section]:
+    """How a presence release was made, whether it was undone, and what its distributions are worth."""
+    if certificate.method != "presence":
+        return []
+    made = certificate.mechanism
+    setting, reached = made["setting"], made["reached"]
+    levels = ", ".join(f"{q['name']} {level}" for q, level in zip(made["quasi"], made["levels"], strict=True))
+    how = "given in the recipe" if made["levels_given"] else "the best that hold"
+    reversal = reached["reversal"]
+    rows = [
+        {
+            "algorithm": name + (" (published)" if name == setting["algorithm"] else ""),
+            "KL cost saved": "unbounded loss" if gain is None else f"{100 * gain:.1f}%",
+        }
+        for name, gain in reached["expected_gains"].items()
+    ]
+    return [
+        Section(
+            "Classes and distributions",
+            [
+                Text(
+                    f"Classes: {reached['classes']:,}, at levels {levels}, {how}. "
+                    f"Algorithm {setting['algorithm']}, cells {setting['start']}, mode {setting['mode']}. "
+                    f"Reversal: {reversal['verdict']}; {reversal['reason']}."
+                ),
+                Grid(rows),
+                Text(
+                    "Savings are expected shares of what uniform cells cost (spalm), if the people present in a "
+                    "class were any of it. Other algorithms' are shown where they tell nothing private.",
+                    quiet=True,
+                ),
+            ],
+        )
+    ]
 
 
 # ---------------------------------------------------------------- the columns

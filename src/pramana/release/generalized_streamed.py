@@ -30,7 +30,7 @@ from pramana.release.streamed import Streamed
 from pramana.schema import Attribute
 from pramana.sources import TableWriter, numbers
 
-_CLASS = "\0class"  # names that no column of a source has
+CLASS_NUMBER = "\0class"  # names that no column of a source has
 _COPIES = 6  # of the combinations that a search has in memory at one time, at most
 
 
@@ -142,7 +142,7 @@ def held_in(
     """Which values of the sensitive columns are in which class."""
     _derive_codes(rows, sensitive)
     derive_classes(rows, quasi, made)
-    groups = [{_CLASS: made.classes + 1, _coded(s): s.size} for s in sensitive]
+    groups = [{CLASS_NUMBER: made.classes + 1, _coded(s): s.size} for s in sensitive]
     found = []
     for lines in rows.counted(groups) if groups else ():
         number, codes = lines.columns
@@ -166,7 +166,7 @@ def _derive_codes(rows: CountedRows, sensitive: Sequence[Sensitive]) -> None:
 
 def derive_classes(rows: CountedRows, quasi: Sequence[Quasi], made: Generalised) -> None:
     finder, names = made.finder, tuple(q.name for q in quasi)
-    rows.derive(_CLASS, names, lambda columns: finder.find([columns[name] for name in names]))
+    rows.derive(CLASS_NUMBER, names, lambda columns: finder.find([columns[name] for name in names]))
 
 
 # ---------------------------------------------------------------- writing
@@ -214,7 +214,7 @@ class StreamedCells(Streamed):
     def written(self, path: Path | BinaryIO, format: str) -> Published:  # noqa: A002 - the recipe's word
         writer: TableWriter | None = None
         for columns in self.pieces:
-            number = columns[_CLASS]
+            number = columns[CLASS_NUMBER]
             kept = np.flatnonzero(number < self.classes)  # the others are suppressed
             places = numbers(kept)
             raw = {a.name: columns[a.name].take(places) for a in self.attributes if a.raw}
@@ -239,6 +239,6 @@ def stream_cells(
     commitment = rows.commitment(key, [q.name for q in quasi])
     derive_classes(rows, quasi, made)
     attributes = tuple(cells.attributes)
-    names = [_CLASS, *(a.name for a in attributes if a.raw)]
+    names = [CLASS_NUMBER, *(a.name for a in attributes if a.raw)]
     pieces = rows.published(names, key, *order)
     return StreamedCells(attributes, pieces, commitment, cells=cells, classes=made.classes, extra=extra)

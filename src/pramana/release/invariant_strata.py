@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 import pyarrow as pa
 
@@ -11,11 +13,18 @@ from pramana.release.invariant_law import joined_strata, stratum_domain, stratum
 from pramana.release.invariant_setting import InvariantSetting
 from pramana.sources import encode
 
+if TYPE_CHECKING:
+    from pramana.engines import SparkTable
 
-def strata_of_spool(rows: Spool, setting: InvariantSetting) -> int | None:
+
+def strata_of_spool(rows: Spool | SparkTable, setting: InvariantSetting) -> int | None:
     """How many strata there are, after making their codes a column of the spool; None where none are asked."""
     if not setting.strata:
         return None
+    if not isinstance(rows, Spool):
+        from pramana.release.spread import strata_of_spread
+
+        return strata_of_spread(rows, setting)
     seen: dict[str, list[pa.Array]] = {name: [] for name in setting.strata}
     for block in rows.blocks:
         for name, column in rows.read(block, setting.strata).items():

@@ -7,7 +7,7 @@ whose rows are found in the table `public` by all quasi-identifying columns. Pub
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -29,6 +29,7 @@ from pramana.generalize import (
     Seen,
     at_presence_levels,
     companion,
+    compared,
     label_column,
     labels_of,
     list_column,
@@ -44,7 +45,7 @@ from pramana.release.generalized_columns import Quasi, quasi_of
 from pramana.release.generalized_measured import content_by_class
 from pramana.release.method import Published
 from pramana.release.presence_check import examined_presence
-from pramana.release.presence_setting import read_presence, setting_from_json, setting_to_json
+from pramana.release.presence_setting import read_levels, read_presence, setting_from_json, setting_to_json
 from pramana.release.presence_words import Reached, presence_guarantees, presence_warnings
 from pramana.release.resolve import dropped, published
 from pramana.schema import Attribute, Recipe, Role
@@ -71,6 +72,7 @@ class PresencePlan:
     public_name: str | None
     dataset: str = ""
     shuffled: bool = True
+    given: bool = False  # the levels stood in the recipe and were not searched
     public: Table | None = field(default=None, repr=False)  # with two files, at the holder's only
     reached: list[Reached] = field(default_factory=list)  # filled by `run`: noise is drawn there
 
@@ -95,6 +97,7 @@ class PresencePlan:
         return {
             "setting": setting_to_json(self.wanted, self.setting),
             "levels": list(self.levels),
+            "levels_given": self.given,
             "quasi": [q.to_json() for q in self.quasi],
             "people": self.people,
             "flag": self.flag,
@@ -110,7 +113,9 @@ class PresencePlan:
 
     def guarantees(self, seeded: bool) -> tuple[Guarantee, ...]:
         raw = [a.name for a in self.attributes if a.raw]
-        return presence_guarantees(self.wanted, self.setting, self._reached, len(self.quasi), raw, seeded)
+        return presence_guarantees(
+            self.wanted, self.setting, self._reached, len(self.quasi), raw, seeded, self.given
+        )
 
     def warnings(self, seeded: bool) -> tuple[str, ...]:
         return presence_warnings(self.setting, self._reached, self.shuffled, seeded)
@@ -160,16 +165,31 @@ class PresencePlan:
 
 def _reached(made: Presented) -> Reached:
     low, high = made.existence
+    wanted = made.classes.wanted
     mine, uniform = made.expected_costs
+    # what other algorithms would have gained comes from the same counts, and may be told only of public ones
+    shown = compared(made) if made.setting.mode == "public" else {made.setting.algorithm: made}
+    gains = {name: _finite(one.expected_gain) for name, one in shown.items()}
     return Reached(
-        lowest=max(math.floor(low * _DIGITS) / _DIGITS, 0.0),
-        highest=min(math.ceil(high * _DIGITS) / _DIGITS, 1.0),
+        lowest=_outward(low, math.floor, float(wanted.lowest)),
+        highest=_outward(high, math.ceil, float(wanted.highest)),
         classes=made.classes.classes,
         alone=made.classes.alone,
-        expected_cost=mine,
+        expected_cost=_finite(mine),
         expected_cost_uniform=uniform,
+        expected_gains=gains,
         reversal=reversed_of(Seen.of(made)).to_json(),
     )
+
+
+def _finite(value: float) -> float | None:
+    """Private cells may exclude values that someone of the class has: their expected cost has no bound."""
+    return value if math.isfinite(value) else None
+
+
+def _outward(chance: float, rounded: Callable[[float], int], end: float) -> float:
+    """Rounded outwards at the ninth place, except that an end of the range that is reached is not passed."""
+    return end if abs(chance - end) < 1 / _DIGITS else rounded(chance * _DIGITS) / _DIGITS
 
 
 def _columns(plan: PresencePlan, made: Presented) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -250,7 +270,12 @@ class PresenceMethod:
             else:
                 attributes.append(Attribute(a.name, a.role, None))
         pair, row_of = _pair(quasi, table, public, flag)
-        found = spalm(pair, wanted, measure, _weights(recipe))
+        given = read_levels(recipe, {q.name: q.ladder.height for q in quasi})
+        if given is None:
+            levels = spalm(pair, wanted, measure, _weights(recipe), setting).levels
+        else:
+            levels = given
+            _check_given(pair, wanted, setting, levels)
         if recipe.format == "csv" and any(a.name == CLASS for a in attributes):
             raise RecipeError(f"No column may be called {CLASS!r} where cells go by class", "one that is")
         return PresencePlan(
@@ -259,7 +284,7 @@ class PresenceMethod:
             wanted,
             setting,
             tuple(quasi),
-            tuple(found.levels),
+            tuple(levels),
             len(row_of),
             len(pair.present),
             recipe.format,
@@ -267,6 +292,7 @@ class PresenceMethod:
             None if public is None or place is None else place.name,
             recipe.source.get("dataset", ""),
             recipe.shuffle,
+            given is not None,
             public,
         )
 
@@ -291,10 +317,18 @@ class PresenceMethod:
                 None if name is None else Path(str(name)).name,
                 certificate.dataset,
                 certificate.shuffled,
+                bool(statement["levels_given"]),
                 reached=[Reached.from_json(statement["reached"])],
             )
         except (KeyError, TypeError, ValueError, IndexError, RecipeError):
             raise BundleError("The certificate must state how presence was reached", "something else") from None
+
+
+def _check_given(pair: Pair, wanted: Presence, setting: PresenceSetting, levels: tuple[int, ...]) -> None:
+    """What does not hold at levels that were not searched is said before anything is made."""
+    classes = at_presence_levels(pair, wanted, levels)
+    if setting.start == "pdf":
+        presented(classes, setting)
 
 
 def _flag(recipe: Recipe) -> str | None:

@@ -35,6 +35,23 @@ def read_presence(recipe: Recipe) -> tuple[Presence, PresenceSetting, str]:
     return _delta(recipe.delta), setting, measure
 
 
+def read_levels(recipe: Recipe, heights: Mapping[str, int]) -> tuple[int, ...] | None:
+    """`levels`: a level for each quasi-identifying column, so that no search looks at who is present."""
+    given = recipe.options.get("levels")
+    if given is None:
+        return None
+    if not isinstance(given, dict) or set(given) != set(heights):
+        raise RecipeError(
+            "levels must give a level for every quasi-identifying column, such as levels = { age = 1, sex = 0 }",
+            repr(given)[:80],
+        )
+    for name, height in heights.items():
+        level = given[name]
+        if isinstance(level, bool) or not isinstance(level, int) or not 0 <= level < height:
+            raise RecipeError(f"The level of {name!r} must be from 0 to {height - 1}", repr(level)[:80])
+    return tuple(given[name] for name in heights)
+
+
 def _delta(value: Any) -> Presence:
     good = isinstance(value, list) and len(value) == 2
     if not good or not all(isinstance(d, int | float) and not isinstance(d, bool) for d in value):

@@ -15,6 +15,9 @@ WITHSTANDS = {
     "quantised": "knows the public table and takes the distributions at their word",
     "private": "knows the public table and takes the distributions at their word",
 }
+# what the levels themselves may tell
+SEARCHED = "nothing is inferred from the choice of levels, which says that cheaper ones fail"
+GIVEN = "the levels were given without looking at who is present"
 
 
 @dataclass(frozen=True)
@@ -22,15 +25,17 @@ class Reached:
     """Numbers of this pair of tables, none of which is computed from private counts below the classes'.
 
     The costs are what the cells are expected to cost if the present people of a class were any of its people:
-    the true KL cost is a number about private rows and is not published.
+    the true KL cost is a number about private rows and is not published. Gains are shares of SPALM's cost with
+    uniform cells; those of other algorithms are told in mode public only. None where cells exclude a value.
     """
 
     lowest: float
     highest: float
     classes: int
     alone: int
-    expected_cost: float
+    expected_cost: float | None
     expected_cost_uniform: float
+    expected_gains: Mapping[str, float | None]
     reversal: Mapping[str, Any]
 
     def to_json(self) -> dict[str, Any]:
@@ -40,6 +45,8 @@ class Reached:
     def from_json(cls, statement: Mapping[str, Any]) -> Reached:
         found = cls(**statement)
         _ = found.reversal["verdict"], found.reversal["reason"]
+        if not all(gain is None or isinstance(gain, float | int) for gain in found.expected_gains.values()):
+            raise TypeError("gains must be numbers")
         return found
 
 
@@ -50,12 +57,13 @@ def presence_guarantees(
     attributes: int,
     raw: Sequence[str],
     seeded: bool,
+    given: bool,
 ) -> tuple[Guarantee, ...]:
     assumptions = [
         f"the intruder {WITHSTANDS[setting.mode]}",
         "beforehand every person of a class is as likely to be present as any other of it",
         "the quasi-identifying columns are all an intruder can know of a person",
-        "nothing is inferred from the choice of levels, which says that cheaper ones fail",
+        GIVEN if given else SEARCHED,
         "this is the only release about these people",
     ]
     if raw:

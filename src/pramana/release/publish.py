@@ -7,9 +7,9 @@ import hashlib
 import importlib
 import os
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
@@ -18,14 +18,17 @@ from pramana.engines import LEAST_MEMORY, BatchEngine, LocalEngine, Progress, no
 from pramana.errors import RecipeError, RefusedError
 from pramana.randomness import Key
 from pramana.release.certificate import Certificate, read_signing_key
-from pramana.release.contents import Materials, law_of_plan, page_of
+from pramana.release.contents import Materials, choice_of, law_of_plan, page_of
 from pramana.release.folder import check_new, sweep, whole_folder
 from pramana.release.method import Method, Plan, Published
 from pramana.release.streamed import Streamed, Streaming, coders_for, read_streamed
 from pramana.release.table_copy import check_target, table_copy
-from pramana.report import html_of, load_in_background
+from pramana.report import Section, drawn, html_of, load_in_background
 from pramana.schema import Recipe
 from pramana.sources import FILE_NAMES, Source, size_in_memory, write_table
+
+if TYPE_CHECKING:
+    from pramana.engines import SparkEngine
 
 _CLASS_OF = {  # value of release.method -> module of this room and class in it
     "retention": ("randomised", "RetentionMethod"),
@@ -74,6 +77,7 @@ def release(
     sign: str | Path | None = None,
     threads: int = 0,
     memory: int | None = None,
+    engine: str | SparkEngine = "local",
     progress: Progress = no_progress,
     show_values: bool = False,
 ) -> Released:
@@ -83,6 +87,8 @@ def release(
     the bundle as OUT.key, readable by its owner alone: whoever has it can undo the release. `seed` makes a
     reproducible release that is marked as not private. With `memory`, in bytes, the table streams through within
     that bound; so it does without, where it looks larger than this machine's memory. The bytes are the same.
+    `engine` is "local", or "spark" for the active Spark session (or a new one), or a SparkEngine that names
+    another; `data` may then be a Spark DataFrame. Those bytes are the same, too.
     """
     if not isinstance(recipe, Recipe):
         recipe = Recipe.read(recipe)
@@ -92,21 +98,22 @@ def release(
     check_target(recipe)
     secret, key_file = _key_for(out, key, seed)
     signing = None if sign is None else read_signing_key(sign)
-    method = method_of(recipe.method)
+    method: Any = method_of(recipe.method)
     options = getattr(method, "source_options", lambda r: r.source)(recipe)
     source = Source.from_options(options) if data is None else Source(frame=data)
     progress("reading", 0, 1)
     if recipe.method in _WITH_CURVES:
         load_in_background()
-    bound = memory_bound(source, method, memory, getattr(method, "refusal", lambda _: None)(recipe))
-    if bound is not None and isinstance(method, Streaming):
-        engine = BatchEngine(bound, threads, out.absolute().parent)
-        coders = coders_for(recipe, method, show_values)
-        names = method.columns(recipe)
-        with contextlib.closing(read_streamed(source, names, coders, engine, progress)) as rows:
+    beyond: Any = spark_engine(engine, memory)
+    refusal = getattr(method, "refusal", lambda _: None)(recipe)
+    if beyond is None and (bound := memory_bound(source, method, memory, refusal)) is not None:
+        beyond = BatchEngine(bound, threads, out.absolute().parent)
+    if beyond is not None:
+        method = _streaming(method, beyond)
+        with _reading(recipe, method, source, secret, beyond, progress, show_values) as rows:
             plan = method.plan_streamed(recipe, rows)
             rows.settle(plan.attributes)
-            streamed = plan.stream(rows.rows, secret, engine, progress)
+            streamed = plan.stream(rows.rows, secret, beyond, progress)
             certificate = write_bundle(out, recipe, source, plan, streamed, secret, signing, key_file)
         return Released(out, certificate, key_file)
     table = source.read(method.columns(recipe))
@@ -115,6 +122,46 @@ def release(
     progress("writing", 0, 1)
     certificate = write_bundle(out, recipe, source, plan, published, secret, signing, key_file)
     return Released(out, certificate, key_file)
+
+
+def _streaming(method: Any, engine: Any) -> Any:
+    """The method as it works on tables that lie elsewhere."""
+    if isinstance(engine, BatchEngine) or not isinstance(method, method_of("generalize").__class__):
+        return method
+    from pramana.release.spread_generalized import SpreadGeneralizeMethod
+
+    return SpreadGeneralizeMethod()
+
+
+def _reading(
+    recipe: Recipe,
+    method: Any,
+    source: Source,
+    key: Key,
+    engine: BatchEngine | SparkEngine,
+    progress: Progress,
+    show: bool,
+) -> contextlib.AbstractContextManager[Any]:
+    """A table that need not fit in memory, and is let go of at the end."""
+    if isinstance(engine, BatchEngine):
+        coders = coders_for(recipe, method, show)
+        return contextlib.closing(read_streamed(source, method.columns(recipe), coders, engine, progress))
+    from pramana.release.spread import read_spread
+
+    return read_spread(recipe, method, source, key, engine, progress, show)
+
+
+def spark_engine(engine: str | SparkEngine, memory: int | None) -> SparkEngine | None:
+    """The Spark engine that is asked for, if one is."""
+    if engine == "local":
+        return None
+    if isinstance(engine, str) and engine != "spark":
+        raise RecipeError("The engine must be local or spark", repr(engine))
+    if memory is not None:
+        raise RecipeError("A bound on memory must be one for the local engine", "the Spark engine")
+    from pramana.engines import SparkEngine
+
+    return SparkEngine() if isinstance(engine, str) else engine
 
 
 def memory_bound(
@@ -184,17 +231,27 @@ def _key_for(out: Path, key: Key | str | Path | None, seed: int | None) -> tuple
 def _write(
     folder: Path, recipe: Recipe, source: Source, plan: Plan, published: Published | Streamed, key: Key
 ) -> Certificate:
+    """The file is written while the promises are derived and the report is drawn."""
+    law = law_of_plan(plan)
+
+    def prepared() -> tuple[Certificate, list[Section]]:
+        early = Published(None, "", published.commitment) if isinstance(published, Streamed) else published
+        certificate = _certificate(recipe, source, plan, early, key)
+        return certificate, drawn(choice_of(Materials(certificate, law, {}, recipe.tables)))
+
     with ThreadPoolExecutor(1) as pool:
         if isinstance(published, Streamed):
-            published = published.written(folder / FILE_NAMES[recipe.format], recipe.format)
-            _write_extra(folder, published)
-            writing = None
-        else:  # the file is written while the promises are derived and the report is drawn
+            preparing = pool.submit(prepared)
+            done = published.written(folder / FILE_NAMES[recipe.format], recipe.format)
+            _write_extra(folder, done)
+            certificate, choice = preparing.result()
+            certificate = replace(certificate, content=done.content)
+        else:
             writing = pool.submit(_write_data, folder, recipe.format, published)
-        certificate = _certificate(recipe, source, plan, published, key)
-        page = page_of(Materials(certificate, law_of_plan(plan), published.marginals, recipe.tables))
+            (certificate, choice), done = prepared(), published
+        page = page_of(Materials(certificate, law, done.marginals, recipe.tables, choice=choice))
         (folder / "report.html").write_text(html_of(page), "utf-8")
-        if writing is not None:
+        if not isinstance(published, Streamed):
             writing.result()
     files = {path.name: file_entry(path) for path in sorted(folder.iterdir())}
     return Certificate.from_json({**certificate.to_json(), "files": files})

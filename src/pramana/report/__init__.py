@@ -7,7 +7,6 @@ from pramana.report.figures import (
     Series,
     load_in_background,
     markdown_of,
-    svg_of,
     write_figure,
     write_table,
 )
@@ -22,6 +21,7 @@ from pramana.report.page import (
     Promise,
     Section,
     Text,
+    drawn,
     html_of,
 )
 
@@ -40,10 +40,10 @@ __all__ = [
     "Series",
     "Text",
     "coalition_picture",
+    "drawn",
     "html_of",
     "load_in_background",
     "markdown_of",
-    "svg_of",
     "write_figure",
     "write_table",
 ]

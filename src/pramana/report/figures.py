@@ -13,6 +13,7 @@ import io
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -95,6 +96,17 @@ class Picture:
     width: float = 7.2  # inches; a printed page's text width
     height: float = 2.7  # inches of each row
     tidy: bool = True  # let the library place the panels around their words, which triples the work
+
+    @cached_property
+    def svg(self) -> str:
+        """The picture as an `<svg>` element that a page can hold inline: no network, no fonts to fetch."""
+        from matplotlib import rc_context
+
+        text = io.StringIO()
+        with rc_context(STYLE):
+            draw(self).savefig(text, format="svg", metadata={"Date": None, "Creator": None})
+        whole = text.getvalue()
+        return whole[whole.index("<svg") :]
 
 
 def load_in_background() -> None:
@@ -252,17 +264,6 @@ def _whiskers(series: Series) -> tuple[list[float], list[float]]:
     high = series.high if series.high is not None else series.y
     down = [max(0.0, y - a) for y, a in zip(series.y, low, strict=True)]
     return down, [max(0.0, b - y) for y, b in zip(series.y, high, strict=True)]
-
-
-def svg_of(picture: Picture) -> str:
-    """The picture as an `<svg>` element that a page can hold inline: no network, no fonts to fetch."""
-    from matplotlib import rc_context
-
-    text = io.StringIO()
-    with rc_context(STYLE):
-        draw(picture).savefig(text, format="svg", metadata={"Date": None, "Creator": None})
-    whole = text.getvalue()
-    return whole[whole.index("<svg") :]
 
 
 def write_figure(picture: Picture, stem: str | Path) -> list[Path]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from html import escape
 from typing import Any
 
-from pramana.report.figures import COLOURS, Picture, in_words, svg_of
+from pramana.report.figures import COLOURS, Picture, in_words
 
 GENERATOR = "Pramana"
 _CODE = re.compile(r"`([^`]+)`")
@@ -105,6 +105,15 @@ class Section:
     part: bool = False  # a part of the section before it
 
 
+def drawn(sections: list[Section]) -> list[Section]:
+    """The same sections, their pictures drawn: the work can be done before the rest of a page is known."""
+    for section in sections:
+        for block in section.blocks:
+            if isinstance(block, Drawn):
+                _ = block.picture.svg
+    return sections
+
+
 @dataclass(frozen=True)
 class Page:
     """Everything a report shows, prepared."""
@@ -165,7 +174,7 @@ def _block(block: Block) -> str:
         return _grid(block)
     if isinstance(block, Bars):
         return _bars(block)
-    return f"<figure>{svg_of(block.picture)}<figcaption>{escape(block.caption)}</figcaption></figure>"
+    return f"<figure>{block.picture.svg}<figcaption>{escape(block.caption)}</figcaption></figure>"
 
 
 def _grid(grid: Grid) -> str:

@@ -33,7 +33,7 @@ METHOD_KEYS: dict[str, set[str]] = {
     },
     "presence": {
         "algorithm", "cells", "public", "present", "mode", "noise_epsilon", "quantum", "suppression", "measure",
-        "weights",
+        "weights", "levels",
     },
 }  # fmt: skip
 ATTRIBUTE_KEYS = {

@@ -5,6 +5,7 @@ from pramana.sources.batches import expected_records, size_in_memory
 from pramana.sources.codes import Encoder, Numbering, decode, domain_from_data, encode, has_missing
 from pramana.sources.database import Database, TableName, open_database
 from pramana.sources.database_types import storable, stored
+from pramana.sources.pieces import Piece, pieces_of
 from pramana.sources.table import SUFFIXES, Source, Table, is_bytes
 from pramana.sources.write import (
     FILE_NAMES,
@@ -21,6 +22,7 @@ __all__ = [
     "Database",
     "Encoder",
     "Numbering",
+    "Piece",
     "Source",
     "Table",
     "TableName",
@@ -35,6 +37,7 @@ __all__ = [
     "is_bytes",
     "numbers",
     "open_database",
+    "pieces_of",
     "raw_column",
     "read_published",
     "size_in_memory",

@@ -92,7 +92,7 @@ class Source:
         """The wanted columns batch by batch, in order, with flat memory; `rows` is about how many at a time."""
         from pramana.sources.batches import batches
 
-        with self._faults():
+        with self.faults():
             yield from batches(self, wanted, rows)
 
     def read(self, wanted: Sequence[str] | None = None) -> Table:
@@ -101,14 +101,15 @@ class Source:
             return _read_database(self, wanted)
         if self.path is None:
             return from_frame(self.frame, wanted)
-        with self._faults():
+        with self.faults():
             check_kind(self.path, self.kind)
             if self.kind == "parquet":
                 return _read_parquet(self.path, wanted)
             return _read_csv(self, self.path, wanted)
 
     @contextlib.contextmanager
-    def _faults(self) -> Iterator[None]:
+    def faults(self) -> Iterator[None]:
+        """What a file system says while the source is read, in one line."""
         try:
             yield
         except OSError as error:

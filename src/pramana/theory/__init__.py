@@ -1,6 +1,16 @@
 """Pure functions on numbers: one module per paper, with its symbols, statements and corrections beside it."""
 
-from pramana.theory import every_count, identification, levels, outcome_search, pk, presence, rounding, shuffling
+from pramana.theory import (
+    every_count,
+    identification,
+    levels,
+    outcome_search,
+    pk,
+    presence,
+    presence_rows,
+    rounding,
+    shuffling,
+)
 from pramana.theory.guarantee import (
     ANY_TABLE,
     THIS_TABLE,
@@ -48,6 +58,7 @@ __all__ = [
     "outcome_search",
     "pk",
     "presence",
+    "presence_rows",
     "rounding",
     "shuffling",
 ]

@@ -154,6 +154,22 @@ def exact_existence(likelihoods: Sequence[Fraction | int], present: int) -> list
     return [known[x] for x in w]
 
 
+def exact_extremes(likelihoods: Sequence[Fraction], present: int) -> tuple[Fraction, Fraction]:
+    """The smallest and the largest existence probability in rationals (Theorem 4)."""
+    scale = math.lcm(*(x.denominator for x in likelihoods))
+    w = sorted(Fraction(x.numerator * (scale // x.denominator)) for x in likelihoods)
+    _class_of([1.0] * len(w), None)
+    if present == 0:
+        return Fraction(0), Fraction(0)
+    whole = _symmetric(w, present)
+    if not whole:
+        raise ValueError(f"present must be at most the {sum(1 for x in w if x)} who may be, got {present}")
+    return (
+        w[0] * _symmetric(w[1:], present - 1) / whole,
+        w[-1] * _symmetric(w[:-1], present - 1) / whole,
+    )
+
+
 def _symmetric(w: Sequence[Fraction], degree: int) -> Fraction:
     e = [Fraction(1)] + [Fraction(0)] * degree
     for x in w:

@@ -127,10 +127,24 @@ PAPER_4_PRESENCE = (
     ),
     Statement(
         4,
+        "Best distributions for the rows people have (ours)",
+        "least -sum c ln f with w_max <= R w_min over the people of a class: convex in ln f",
+        "theory:presence_rows.best_for_rows",
+        _PRESENCE + "test_best_for_rows_is_what_a_general_solver_finds",
+    ),
+    Statement(
+        4,
         "Definition 3, SPALM",
         "the cheapest full-domain generalisation whose classes have shares within [dmin, dmax]",
         "generalize:spalm",
         _PRESENT + "test_spalm_takes_the_cheapest_of_all_nodes_that_hold",
+    ),
+    Statement(
+        4,
+        "SPALM on distributions (ours)",
+        "the cheapest node whose own distributions have exact presence; only uniform presence prunes",
+        "generalize:spalm",
+        "tests/generalize/test_presence_search.py::test_the_node_found_is_the_best_of_the_whole_lattice",
     ),
     Statement(
         4,

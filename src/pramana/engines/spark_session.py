@@ -1,0 +1,116 @@
+"""A Spark session to work in: the one that is active, or one that is started and stopped here.
+
+Spark spills what does not fit in memory to the executors' disks, task binaries (and with them subkeys) among it,
+so a session must encrypt its temporary files. One that does not is refused.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import sys
+import warnings
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from pramana.errors import EngineError, MissingExtraError, SourceError
+from pramana.schema import near
+
+_QUIET = Path(__file__).with_name("spark-log4j2.properties")
+_ENCRYPTED = "spark.io.encryption.enabled"
+
+
+@contextlib.contextmanager
+def quiet() -> Iterator[None]:
+    """Spark warns of any pandas it does not know; nothing here goes through pandas."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
+        yield
+
+
+def is_frame(value: Any) -> bool:
+    """Whether something is a Spark DataFrame; asked without loading Spark."""
+    return type(value).__module__.startswith("pyspark.sql") and type(value).__name__ == "DataFrame"
+
+
+def check_frame(frame: Any, columns: Sequence[str]) -> None:
+    """What can be told of a DataFrame without reading it: that it has the columns, and they hold single values."""
+    if not is_frame(frame):
+        raise SourceError("A table for the Spark engine must be a path or a Spark DataFrame", type(frame).__name__)
+    kinds: dict[str, str] = {}
+    for field in frame.schema.fields:
+        if field.name in kinds:
+            raise SourceError("The columns of the data frame must have distinct names", "a name that occurs twice")
+        kinds[field.name] = field.dataType.typeName()
+    for name in columns:
+        if name not in kinds:
+            hint = near(name, list(kinds))
+            raise SourceError(f"The data frame must have the column {name!r}", "no such column", hint)
+        if kinds[name] in ("array", "map", "struct", "variant"):
+            raise SourceError(f"The column {name!r} must hold single values", "nested ones")
+
+
+@contextlib.contextmanager
+def session(master: str | None, options: dict[str, str], frame: Any = None) -> Iterator[Any]:
+    """The session of a frame, or the active one; if there is none, a new one, which is stopped at the end."""
+    with quiet():
+        try:
+            from pyspark.sql import SparkSession
+        except ImportError:
+            raise MissingExtraError(
+                "The Spark engine must have PySpark", "none", 'Install it: pip install "pramana[spark]".'
+            ) from None
+        active = SparkSession.getActiveSession() if frame is None else frame.sparkSession
+        if active is not None:
+            _check(active, master)
+            yield active
+            return
+        started = _started(SparkSession, master or "local[*]", options)
+        try:
+            yield started
+        finally:
+            started.stop()
+
+
+def _check(active: Any, master: str | None) -> None:
+    if not hasattr(type(active), "sparkContext") or "connect" in type(active).__module__:
+        raise EngineError(
+            "The Spark engine must have a session of its own kind", "Spark Connect", "Run on the driver itself."
+        )
+    if master is not None and active.sparkContext.master != master:
+        raise EngineError(
+            f"The Spark session in use must be at {master}",
+            str(active.sparkContext.master),
+            "Stop it, or leave the master out to use it.",
+        )
+    if active.sparkContext.getConf().get(_ENCRYPTED, "false") != "true":
+        raise EngineError(
+            "A Spark session must encrypt its temporary files",
+            "one that does not",
+            f"Start it with {_ENCRYPTED} = true.",
+        )
+
+
+def _started(builder_of: Any, master: str, options: dict[str, str]) -> Any:
+    if shutil.which("java") is None and not os.environ.get("JAVA_HOME"):
+        raise EngineError("The Spark engine must have Java 17 or newer", "none", "Install it, or set JAVA_HOME.")
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # else workers take whatever python3 is
+    settings = {
+        _ENCRYPTED: "true",
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.log.level": "ERROR",
+        "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={_QUIET.as_uri()}",
+        **options,
+    }
+    builder = builder_of.builder.master(master).appName("pramana")
+    for name, value in settings.items():
+        builder = builder.config(name, value)
+    try:
+        return builder.getOrCreate()
+    except Exception as error:  # whatever the JVM says is long and not about the user's data
+        raise EngineError(
+            f"A Spark session must start at {master}", type(error).__name__, "Is Java 17 or newer installed?"
+        ) from None

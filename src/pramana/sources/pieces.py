@@ -1,0 +1,126 @@
+"""Pieces of a table: runs of consecutive rows that can be read apart from each other, on any machine.
+
+A piece is some row groups of a Parquet file, or a CSV file (its quoted values may hold line ends, so that it
+cannot be cut without reading it). Pieces are read by the readers of whole tables: there is one idea of what a
+value is, and of the order of the rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from pramana.errors import SourceError
+from pramana.sources.batches import batches
+from pramana.sources.table import (
+    CsvReading,
+    Source,
+    check_kind,
+    checked,
+    files_of,
+    parquet_columns,
+    parquet_faults,
+)
+
+_ROWS = 1 << 16  # of a batch
+
+
+@dataclass(frozen=True)
+class Piece:
+    """`rows` is None until someone has counted them. `part` tells which of a Parquet source's row groups."""
+
+    source: Source
+    rows: int | None = None
+    part: Any = None  # numbers of row groups of a file, or a fragment of a folder
+    schema: pa.Schema | None = None  # of the folder
+
+    def read(self, columns: Sequence[str]) -> Iterator[pa.Table]:
+        """The wanted columns, some rows at a time."""
+        if self.part is None:
+            yield from (pa.Table.from_batches([batch]) for batch in batches(self.source, columns, _ROWS))
+            return
+        path = self.source.path
+        assert path is not None
+        with self.source.faults(), parquet_faults(path):
+            for batch in self._batches(list(columns)):
+                if batch.num_rows:
+                    table = checked(pa.Table.from_batches([batch]), list(columns))
+                    yield pa.table(dict(table.columns))
+
+    def _batches(self, columns: list[str]) -> Iterator[pa.RecordBatch]:
+        if self.schema is not None:
+            yield from self.part.to_batches(
+                schema=self.schema, columns=columns, batch_size=_ROWS, use_threads=False, batch_readahead=1
+            )
+            return
+        path = self.source.path
+        assert path is not None
+        names, text = parquet_columns(path, pq.read_schema(path), columns)
+        with pq.ParquetFile(path, read_dictionary=text, pre_buffer=False) as file:
+            yield from file.iter_batches(_ROWS, list(self.part), names, use_threads=False)
+
+
+def pieces_of(source: Source, columns: Sequence[str], wanted: int = 1) -> tuple[Piece, ...]:
+    """A source in source order: about `wanted` pieces, more where it has more files, fewer where it is small.
+
+    Checks what can be told without reading rows: that the files are there and have the columns.
+    """
+    path, kind = source.path, source.kind
+    if path is None:
+        raise SourceError("A table that is read in pieces must be a file or a folder", "a data frame")
+    with source.faults():
+        check_kind(path, kind)
+        path = path.absolute()  # who reads a piece may be at home in another folder
+        source = replace(source, path=path)
+        if kind == "csv":
+            files = [replace(source, path=file, format=kind) for file in files_of(path, kind)]
+            for file in files:
+                CsvReading.of(file, file.path or path, columns)
+            return tuple(Piece(file) for file in files)
+        with parquet_faults(path):
+            if path.is_file():
+                return tuple(_of_file(source, columns, wanted))
+            return tuple(_of_folder(source, columns, wanted))
+
+
+def _of_file(source: Source, columns: Sequence[str], wanted: int) -> Iterator[Piece]:
+    path = source.path
+    assert path is not None
+    parquet_columns(path, pq.read_schema(path), columns)
+    metadata = pq.read_metadata(path)
+    rows = [metadata.row_group(g).num_rows for g in range(metadata.num_row_groups)]
+    for part in _together(rows, -(-sum(rows) // max(1, wanted))):
+        yield Piece(source, sum(rows[g] for g in part), tuple(part))
+
+
+def _of_folder(source: Source, columns: Sequence[str], wanted: int) -> Iterator[Piece]:
+    import pyarrow.dataset as ds
+
+    path = source.path
+    assert path is not None
+    _, text = parquet_columns(path, pq.ParquetDataset(path).schema, columns)
+    form = ds.ParquetFileFormat(dictionary_columns=set(text), pre_buffer=False)
+    whole = ds.dataset(path, format=form, partitioning="hive")
+    fragments = list(whole.get_fragments())
+    groups = [[g.num_rows for g in fragment.row_groups] for fragment in fragments]
+    most = -(-sum(map(sum, groups)) // max(1, wanted))
+    for fragment, rows in zip(fragments, groups, strict=True):
+        for part in _together(rows, most):
+            own = fragment.subset(row_group_ids=part)
+            yield Piece(source, sum(rows[g] for g in part), own, whole.schema)
+
+
+def _together(rows: Sequence[int], most: int) -> Iterator[list[int]]:
+    """Row groups side by side, as long as they have no more than so many rows together."""
+    held: list[int] = []
+    for group in range(len(rows)):
+        if held and sum(rows[g] for g in held) + rows[group] > most:
+            yield held
+            held = []
+        held.append(group)
+    if held:
+        yield held

@@ -1,0 +1,151 @@
+"""The best distributions of a class under a ratio of its people's likelihoods. Symbols and proof: presence.md.
+
+`presence.best_product` bounds the likelihoods of every combination of values; the people of a class have only some
+of them. Here the rows that people have are bounded, and nothing else: the convex problem itself, by Newton steps
+on its conditions of Karush, Kuhn and Tucker (a primal-dual interior point method).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+_ENOUGH = 1e-11  # gap and residual, relative to the number of records
+_NEAR = 1e-8
+_MOST_STEPS = 100
+_AHEAD = 10.0  # how far each step aims to reduce the gap
+
+
+def best_for_rows(counts: Sequence[Floats], rows: Sequence[Integers], log_ratio: float) -> list[Floats] | None:
+    """The distributions f_a of least -sum c ln f with w_max <= e^log_ratio w_min, w_k = prod_a f_a(rows[a][k]).
+
+    `rows[a][k]` is the place in `counts[a]` of row k's value; every place must occur. None where the steps do not
+    settle, or where the ratio leaves no room.
+    """
+    if not log_ratio > 1e-7:
+        return None
+    problem = _Problem(counts, rows, log_ratio)
+    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):  # a step that leaves the floats is refused
+        found = _solved(problem)
+    return None if found is None else np.split(problem.shares(found), problem.edges[1:-1])
+
+
+class _Problem:
+    """minimise sum_a n_a ln sum_v e^(g_a v) - c g over 0 <= s_k <= width, s_k the sum of row k's g.
+
+    Scaling an attribute's e^g changes nothing but the position of all s, so the position is fixed: all but the
+    first attribute have g = 0 at their last value. Everything is divided by the number of records.
+    """
+
+    def __init__(self, counts: Sequence[Floats], rows: Sequence[Integers], width: float) -> None:
+        sizes = np.array([len(c) for c in counts])
+        total = float(sum(c.sum() for c in counts))
+        self.width = width
+        self.edges = np.concatenate([[0], np.cumsum(sizes)])
+        self.size = int(self.edges[-1])
+        attribute = np.repeat(np.arange(len(sizes)), sizes)
+        self.attribute = attribute
+        self.same = attribute[:, None] == attribute
+        self.counts = np.concatenate(counts) / total
+        self.mass = np.array([c.sum() for c in counts])[attribute] / total
+        self.places = np.stack([np.asarray(r) + start for r, start in zip(rows, self.edges[:-1], strict=True)])
+        self.free = np.ones(self.size, np.bool_)
+        self.free[self.edges[2:] - 1] = False
+        self.inner = np.ix_(self.free, self.free)
+
+    def shares(self, g: Floats) -> Floats:
+        top = np.maximum.reduceat(g, self.edges[:-1])[self.attribute]
+        e = np.exp(g - top)
+        return np.asarray(e / np.add.reduceat(e, self.edges[:-1])[self.attribute])
+
+    def sums(self, g: Floats) -> Floats:
+        return np.asarray(g[self.places].sum(axis=0))
+
+    def back(self, weights: Floats) -> Floats:
+        """For every value the weights of its rows."""
+        many = np.broadcast_to(weights, self.places.shape).ravel()
+        return np.asarray(np.bincount(self.places.ravel(), many, self.size), np.float64)
+
+    def curvature(self, shares: Floats, weights: Floats) -> Floats:
+        """The second derivatives, with those of the bounds on rows weighted as given."""
+        many = np.broadcast_to(weights, self.places.shape).ravel()
+        found = np.empty((self.size, self.size))
+        for mine, low, high in zip(self.places, self.edges[:-1], self.edges[1:], strict=True):
+            key = (mine - low) * self.size + self.places  # every value of a row beside this attribute's
+            found[low:high] = np.bincount(key.ravel(), many, (high - low) * self.size).reshape(-1, self.size)
+        spread = self.mass * shares
+        found -= np.where(self.same, spread[:, None] * shares, 0.0)
+        found[np.diag_indices(self.size)] += spread
+        return found
+
+
+class _State:
+    """g with its multipliers, and how far they are from the conditions: all that is known of one place."""
+
+    def __init__(self, problem: _Problem, g: Floats, low: Floats, high: Floats) -> None:
+        self.g, self.low, self.high = g, low, high
+        self.shares = problem.shares(g)
+        self.s = problem.sums(g)
+        self.room = problem.width - self.s
+        self.gradient = problem.mass * self.shares - problem.counts
+        self.residual = (self.gradient - problem.back(low - high))[problem.free]
+        self.gap = float(low @ self.s + high @ self.room)
+
+    @property
+    def error(self) -> float:
+        return max(self.gap, float(np.abs(self.residual).max(initial=0.0)))
+
+    def distance(self, aim: float) -> float:
+        """From the conditions with multiplier times slack = aim for every bound."""
+        below, above = self.low * self.s - aim, self.high * self.room - aim
+        return float(np.sqrt(self.residual @ self.residual + below @ below + above @ above))
+
+
+def _solved(problem: _Problem) -> Floats | None:
+    g = np.zeros(problem.size)
+    g[: problem.edges[1]] = problem.width / 2  # everyone in the middle of the range
+    rows = problem.places.shape[1]
+    state = _State(problem, g, np.full(rows, 1.0 / rows), np.full(rows, 1.0 / rows))
+    for _ in range(_MOST_STEPS):
+        if state.error < _ENOUGH:
+            return state.g
+        after = _step(problem, state, aim=state.gap / (2 * rows * _AHEAD))
+        if after is None:  # no step is better: floats end here, or something is wrong
+            return state.g if state.error < _NEAR else None
+        state = after
+    return None
+
+
+def _step(problem: _Problem, at: _State, aim: float) -> _State | None:
+    """One Newton step towards multiplier times slack = aim for every bound, shortened to stay inside."""
+    pull_low, pull_high = at.low / at.s, at.high / at.room
+    matrix = problem.curvature(at.shares, pull_low + pull_high)[problem.inner]
+    wanted = -(at.gradient + problem.back(aim / at.room - aim / at.s))[problem.free]
+    d = np.zeros(problem.size)
+    try:
+        d[problem.free] = np.linalg.solve(matrix, wanted)
+    except np.linalg.LinAlgError:
+        return None
+    ds = problem.sums(d)
+    d_low = -at.low + aim / at.s - pull_low * ds
+    d_high = -at.high + aim / at.room + pull_high * ds
+    pairs = ((at.low, d_low), (at.high, d_high), (at.s, ds), (at.room, -ds))
+    length = min(1.0, *(0.99 * _reach(x, dx) for x, dx in pairs))
+    before = at.distance(aim)
+    for _ in range(40):
+        after = _State(problem, at.g + length * d, at.low + length * d_low, at.high + length * d_high)
+        if after.distance(aim) <= (1 - 0.01 * length) * before:
+            return after
+        length /= 2
+    return None
+
+
+def _reach(x: Floats, dx: Floats) -> float:
+    """How far x may go along dx before an entry is 0."""
+    down = dx < 0
+    return float(np.min(-x[down] / dx[down], initial=np.inf))

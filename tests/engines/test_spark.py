@@ -1,0 +1,518 @@
+"""The Spark engine on local[2]: bundles byte for byte those of the local engine, whatever happens to tasks."""
+
+from __future__ import annotations
+
+import base64
+import os
+import shutil
+import sys
+import types
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from pramana import Key, Recipe, SparkEngine, crosstab, open_study, release, verify
+from pramana.engines import combinations, spark_session
+from pramana.engines import spark as engines_spark
+from pramana.engines.spark_jobs import hashed, labels_for
+from pramana.errors import EngineError, MissingExtraError, RecipeError, SourceError
+from pramana.generalize import KAnonymous, Ladder, Layout, grouped_for, measure_of, search
+from pramana.schema import Attribute, Domain, Role
+from pramana.sources import Source, encode
+
+pyspark = pytest.importorskip("pyspark", reason="PySpark is not installed: the Spark engine is not tested")
+if shutil.which("java") is None and not os.environ.get("JAVA_HOME"):
+    pytest.skip("Java is not installed: the Spark engine is not tested", allow_module_level=True)
+
+pytestmark = pytest.mark.xdist_group("spark")  # one session for all
+RECORDS = 40_000  # two leaves and a part of a third
+RECIPE = """\
+[source]
+path = "people.parquet"
+dataset = "people"
+[release]
+epsilon = 3
+[attributes.sex]
+role = "quasi-identifying"
+domain = ["F", "M"]
+[attributes.town]
+role = "quasi-identifying"
+domain = "from-data"
+[attributes.age]
+role = "quasi-identifying"
+bins = [0, 20, 40, 60, 80, 120]
+[attributes.job]
+role = "quasi-identifying"
+domain = ["clerk", "nurse", "miner", "baker"]
+[attributes.note]
+role = "insensitive"
+[attributes.name]
+role = "identifying"
+"""
+
+
+def people(records: int = RECORDS) -> pa.Table:
+    generator = np.random.default_rng(8)
+    towns = np.array([f"town {i}" for i in range(300)])
+    jobs = np.array(["clerk", "nurse", "miner", "baker"])[generator.integers(0, 4, records)]
+    return pa.table(
+        {
+            "name": [f"Person {i}" for i in range(records)],
+            "sex": np.array(["F", "M"])[generator.integers(0, 2, records)],
+            "town": towns[generator.integers(0, len(towns), records)],
+            "age": generator.integers(0, 120, records),
+            "job": pa.array(jobs, mask=generator.random(records) < 0.01),
+            "note": [None if i % 11 == 0 else f"note-{i}" for i in range(records)],
+        }
+    )
+
+
+@pytest.fixture(scope="module")
+def places(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    folder = tmp_path_factory.mktemp("spark")
+    found = {name: folder / name for name in ("events", "local")}
+    for place in found.values():
+        place.mkdir()
+    return found
+
+
+@pytest.fixture(scope="module")
+def spark(places: dict[str, Path]) -> Iterator[Any]:
+    """One session whose temporary files are NOT encrypted, so that it can be seen what would be in them."""
+    options = {
+        "spark.io.encryption.enabled": "false",
+        "spark.eventLog.enabled": "true",
+        "spark.eventLog.compress": "false",
+        "spark.shuffle.compress": "false",
+        "spark.broadcast.compress": "false",
+        "spark.eventLog.dir": places["events"].as_uri(),
+        "spark.local.dir": str(places["local"]),
+        "spark.sql.shuffle.partitions": "2",
+        "spark.driver.memory": "1g",
+    }
+    with spark_session.session("local[2,4]", options) as made:
+        yield made
+
+
+@pytest.fixture
+def engine(spark: Any, monkeypatch: pytest.MonkeyPatch) -> SparkEngine:
+    assert spark.sparkContext.master == "local[2,4]"
+    monkeypatch.setattr(spark_session, "_check", lambda *_: None)
+    monkeypatch.setattr(engines_spark, "_BUCKET", 1 << 18)  # several buckets
+    return SparkEngine()
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Path:
+    (tmp_path / "recipe.toml").write_text(RECIPE)
+    pq.write_table(people(), tmp_path / "people.parquet", row_group_size=9_000)
+    return tmp_path
+
+
+def same(one: Path, other: Path) -> None:
+    """Two bundles, byte for byte, report and certificate included."""
+    names = sorted(p.name for p in one.iterdir())
+    assert names == sorted(p.name for p in other.iterdir())
+    for name in names:
+        assert (one / name).read_bytes() == (other / name).read_bytes(), name
+
+
+def both(recipe: Path | Recipe, folder: Path, engine: SparkEngine, **options: Any) -> tuple[Path, Path]:
+    key = Key(bytes(range(32)))
+    here, there = folder / "here", folder / "there"
+    release(recipe, here, key=key, **options)
+    release(recipe, there, key=key, engine=engine, **options)
+    return here, there
+
+
+def variant(recipe: Path, *changes: tuple[str, str]) -> Path:
+    text = recipe.read_text()
+    for old, new in changes:
+        assert old in text
+        text = text.replace(old, new)
+    recipe.write_text(text)
+    return recipe
+
+
+# ---------------------------------------------------------------- the same bytes
+
+
+@pytest.mark.usefixtures("engine")
+def test_a_parquet_file(desk: Path) -> None:
+    here, there = both(desk / "recipe.toml", desk, SparkEngine(pieces=8))
+    same(here, there)
+    key = desk / "key"
+    Key(bytes(range(32))).write(key)
+    assert verify(there, source=desk / "people.parquet", key=key).valid
+
+
+@pytest.mark.usefixtures("engine")
+def test_a_folder_of_parquet_files_with_columns_in_its_names(desk: Path) -> None:
+    table = people(20_000)
+    for number, sex in enumerate(["F", "M"]):
+        for part in range(2):
+            place = desk / "people" / f"sex={sex}"
+            place.mkdir(parents=True, exist_ok=True)
+            rows = table.slice(5_000 * (2 * number + part), 5_000).drop(["sex"])
+            pq.write_table(rows, place / f"part-{part}.parquet", row_group_size=2_000)
+    (desk / "people" / "_SUCCESS").write_text("")
+    recipe = variant(
+        desk / "recipe.toml", ("people.parquet", "people"), ('dataset = "people"', 'format = "parquet"')
+    )
+    same(*both(recipe, desk, SparkEngine(pieces=6)))
+
+
+def large_law(folder: Path) -> Recipe:
+    """A matrix of 300 values: too large to travel within a function."""
+    matrix = np.full((300, 300), 0.5 / 299)
+    np.fill_diagonal(matrix, 0.5)
+    town = {"role": "quasi-identifying", "domain": [f"town {i}" for i in range(300)], "matrix": matrix.tolist()}
+    document = {
+        "source": {"path": str(folder / "people.parquet")},
+        "release": {"method": "matrix"},
+        "attributes": {"town": town, "note": {"role": "insensitive"}},
+    }
+    return Recipe.parse(document, folder)
+
+
+def test_a_law_too_large_for_a_function(desk: Path, engine: SparkEngine, monkeypatch: pytest.MonkeyPatch) -> None:
+    from pramana.engines import spark_jobs
+
+    sent: list[int] = []
+    sealed = spark_jobs._sealed
+    monkeypatch.setattr(spark_jobs, "_sealed", lambda s, plain: sent.append(len(plain)) or sealed(s, plain))
+    same(*both(large_law(desk), desk, engine))
+    assert sent
+
+
+STRATA = """\
+[source]
+path = "people.parquet"
+[release]
+method = "invariant"
+xi = 0.1
+unreached = "publish"
+matrix = "published"
+strata = ["job"]
+together = [["age", "sex"]]
+[attributes.job]
+role = "insensitive"
+[attributes.age]
+role = "quasi-identifying"
+bins = [0, 20, 40, 60, 80, 120]
+[attributes.sex]
+role = "quasi-identifying"
+domain = "from-data"
+"""
+
+
+@pytest.mark.parametrize("together", [True, False])
+def test_invariant_matrices(desk: Path, engine: SparkEngine, together: bool) -> None:
+    recipe = desk / "recipe.toml"
+    recipe.write_text(STRATA)
+    if not together:
+        apart = ('strata = ["job"]\ntogether = [["age", "sex"]]\n', "")
+        variant(recipe, apart, ('"published"', '"withheld"'))
+    same(*both(recipe, desk, engine))
+
+
+GENERALIZE = """\
+[source]
+path = "people.parquet"
+[release]
+method = "generalize"
+k = 20
+suppression = 0.01
+[attributes.sex]
+role = "quasi-identifying"
+hierarchy = "sex.csv"
+[attributes.town]
+role = "quasi-identifying"
+hierarchy = "town.csv"
+[attributes.job]
+role = "sensitive"
+[attributes.note]
+role = "insensitive"
+"""
+
+
+@pytest.mark.parametrize("kind", ["full-domain", "mondrian"])
+def test_generalisation(desk: Path, engine: SparkEngine, kind: str) -> None:
+    (desk / "sex.csv").write_text("F;*\nM;*\n")
+    towns = (f"town {i};county {i // 10};country {i // 100};*\n" for i in range(300))
+    (desk / "town.csv").write_text("".join(towns))
+    recipe = desk / "recipe.toml"
+    recipe.write_text(GENERALIZE)
+    if kind == "mondrian":
+        changes = 'algorithm = "mondrian"\nl = 2\ncells = "pdf"\n[output]\nformat = "csv"\n'
+        variant(recipe, ("suppression = 0.01\n", changes))
+    here, there = both(recipe, desk, engine)
+    same(here, there)
+    assert verify(there).valid
+
+
+CSV = """[source]
+path = "people"
+format = "csv"
+missing = ["?"]
+[release]
+method = "levels"
+retention = 0.5
+shuffle = false
+[output]
+format = "csv"
+[attributes.town]
+role = "sensitive"
+domain = "from-data"
+[attributes.age]
+role = "sensitive"
+bins = [0, 40, 120]
+[attributes."a note"]
+role = "insensitive"
+"""
+
+
+def test_a_folder_of_csv_files_with_all_that_csv_allows(tmp_path: Path, engine: SparkEngine) -> None:
+    """Quotes, line ends in values, empty and missing fields, marks of byte order: the files are read alike."""
+    folder = tmp_path / "people"
+    folder.mkdir()
+    first = "town,age,a note\r\n" + "".join(f"Ulm,{i % 100},plain\r\n" for i in range(17_000))
+    (folder / "1.csv").write_bytes(b"\xef\xbb\xbf" + first.encode())
+    second = 'a note,town,age\n"two\nlines","Bad ""Ems""",3\n"",?,\n" spaced ","Köln, Rhein",99.5\n\n,Ulm,"7"\n'
+    (folder / "2.csv").write_text(second, "utf-8")
+    (folder / "3.csv").write_text("town;age;a note\n" + "Köln;12;x,y\n" * 40, "utf-8")
+    (tmp_path / "recipe.toml").write_text(CSV)
+    here, there = both(tmp_path / "recipe.toml", tmp_path, engine)
+    same(here, there)
+    assert b'"two\nlines"' in (there / "data.csv").read_bytes()
+
+
+LAW = """[source]
+path = "people.parquet"
+[release]
+retention = 0.4
+coin = "record"
+shuffle = false
+[attributes.sex]
+role = "quasi-identifying"
+domain = ["F", "M"]
+[attributes.job]
+role = "quasi-identifying"
+domain = ["clerk", "nurse", "miner", "baker"]
+"""
+
+
+@pytest.mark.usefixtures("engine")
+def test_a_task_that_is_run_again_changes_nothing(desk: Path) -> None:
+    """Every task that reads rows fails the first time it is tried, in the midst of its work."""
+    (desk / "recipe.toml").write_text(LAW)
+    module = types.ModuleType("failing")
+    code = """
+def fail_once(tables):
+    from pyspark import TaskContext
+    context = TaskContext.get()
+    if context.attemptNumber() == 0:
+        raise RuntimeError("lost on purpose")
+"""
+    exec(code, module.__dict__)
+    sys.modules["failing"] = module
+    from pyspark import cloudpickle
+
+    cloudpickle.register_pickle_by_value(module)
+    try:
+        same(*both(desk / "recipe.toml", desk, SparkEngine(pieces=3, watch=module.fail_once)))
+    finally:
+        cloudpickle.unregister_pickle_by_value(module)
+        del sys.modules["failing"]
+
+
+@pytest.mark.parametrize(("rows", "partitions"), [(777, "250k"), (10_000, "100m")])
+def test_a_spark_frame(desk: Path, engine: SparkEngine, spark: Any, rows: int, partitions: str) -> None:
+    names = ["spark.sql.execution.arrow.maxRecordsPerBatch", "spark.sql.files.maxPartitionBytes"]
+    before = {name: spark.conf.get(name) for name in names}
+    try:
+        for name, value in zip(names, [str(rows), partitions], strict=True):
+            spark.conf.set(name, value)
+        frame = spark.read.parquet(str(desk / "people.parquet"))
+        key = Key(bytes(range(32)))
+        release(desk / "recipe.toml", desk / "here", data=people(), key=key)
+        release(desk / "recipe.toml", desk / "there", data=frame, key=key, engine=engine)
+    finally:
+        for name, value in before.items():
+            spark.conf.set(name, value)
+    same(desk / "here", desk / "there")
+
+
+# ---------------------------------------------------------------- counts
+
+
+def test_counts_and_levels_are_those_of_the_local_engine(desk: Path, engine: SparkEngine) -> None:
+    table = people()
+    domains = {
+        "sex": Domain.declared(["F", "M"]),
+        "age": Domain.from_bins(range(0, 121, 10)),
+        "town": Domain.declared([f"town {i}" for i in range(300)]),
+    }
+    attributes = [Attribute(name, Role.QUASI_IDENTIFYING, domain) for name, domain in domains.items()]
+    codes = {name: encode(table.column(name), domain, name) for name, domain in domains.items()}
+    with engine.open(Source(path=desk / "people.parquet"), list(domains)) as rows:
+        rows.attributes = tuple(attributes)
+        counts = rows.counts(("age", "sex"), (12, 2))
+        found = combinations(rows, attributes)
+    assert counts.tolist() == [
+        [int(((codes["age"] == a) & (codes["sex"] == s)).sum()) for s in range(2)] for a in range(12)
+    ]
+    assert found.records == RECORDS
+    towns = Ladder("town", (np.arange(300), np.arange(300) // 30, np.zeros(300, np.int64)))
+    ages = Ladder("age", (np.arange(12), np.arange(12) // 3, np.zeros(12, np.int64)))
+    layout = Layout((towns, ages))
+    columns, times = found.summed({"town": 300, "age": 12})
+    assert int(times.sum()) == RECORDS
+    alone, _ = grouped_for(layout, [codes["town"], codes["age"]])
+    both, _ = grouped_for(layout, [np.repeat(column, times) for column in columns])
+    for k in (2, 5, 50, 500, 12_000):
+        mine = search(both, KAnonymous(k), measure_of("loss", both, None), 0)
+        theirs = search(alone, KAnonymous(k), measure_of("loss", alone, None), 0)
+        assert (mine.levels, mine.cost) == (theirs.levels, theirs.cost)
+
+
+def test_tables_are_those_counted_locally(desk: Path, engine: SparkEngine) -> None:
+    release(desk / "recipe.toml", desk / "out", seed=1)
+    asked = {"by": ["sex", "age"], "where": "job in ('nurse', 'miner')", "method": "inverse"}
+    here = crosstab(desk / "out", **asked).cells()
+    assert crosstab(desk / "out", **asked, engine=engine).cells() == here
+    with_note = open_study(desk / "out", engine=engine).total("note = 'note-5'")  # no domain: counted here
+    assert with_note == open_study(desk / "out").total("note = 'note-5'")
+
+
+# ---------------------------------------------------------------- secrets
+
+
+def written_by_spark(places: dict[str, Path]) -> bytes:
+    return b"\n".join(p.read_bytes() for place in places.values() for p in place.rglob("*") if p.is_file())
+
+
+@pytest.mark.usefixtures("engine")
+def test_no_key_in_event_logs_temporary_files_plans_or_output(
+    desk: Path, spark: Any, places: dict[str, Path], capfd: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    derived: list[bytes] = []
+    derive = Key.derive
+
+    def noted(self: Key, *name: str | int) -> bytes:
+        derived.append(derive(self, *name))
+        return derived[-1]
+
+    monkeypatch.setattr(Key, "derive", noted)
+    sealing: list[bytes] = []
+    urandom = os.urandom
+    monkeypatch.setattr(os, "urandom", lambda n: sealing.append(urandom(n)) or sealing[-1])
+    key = Key(bytes(range(7, 39)))
+    release(desk / "recipe.toml", desk / "there", key=key, engine=SparkEngine(pieces=4))
+    from pramana.engines.spark_jobs import Job
+
+    plans = []
+    original = Job._mapped
+    monkeypatch.setattr(
+        Job, "_mapped", lambda self, labels: plans.append(original(self, labels)) or original(self, labels)
+    )
+    release(large_law(desk), desk / "again", key=key, engine=SparkEngine(pieces=4))
+    for plan in plans:
+        plan.explain(True)
+    shown = capfd.readouterr()
+    written = written_by_spark(places)
+    assert b"mapInArrow" in written or b"MapInArrow" in written  # the event log is there
+    assert any(places["local"].rglob("shuffle_*")), "the temporary files are there"
+    assert len(plans) >= 2
+    assert "task" in shown.out
+    everything = written + (shown.out + shown.err).encode()
+    secrets = [key.secret, *derived, *(s for s in sealing if len(s) == 32)]
+    assert len(secrets) > 8
+    public = bytes.fromhex(key.commitment())
+    for secret in secrets:
+        if secret == public:
+            continue
+        for form in (secret, secret.hex().encode(), base64.b64encode(secret), repr(secret)[2:-1].encode()):
+            assert form not in everything
+    # nor the rows: what is on its way is sealed even where Spark encrypts nothing
+    assert b"note-12345" not in written
+    spark.read.parquet(str(desk / "people.parquet")).repartition(2).write.format("noop").mode("overwrite").save()
+    assert b"note-12345" in written_by_spark(places)  # where it would be seen
+
+
+# ---------------------------------------------------------------- refusals
+
+
+SEX = '[attributes.sex]\nrole = "quasi-identifying"\ndomain = ["F", "M"]\n'
+
+
+def test_a_source_that_changes_while_it_is_read_is_refused(desk: Path, engine: SparkEngine) -> None:
+    table = people()
+
+    def meddling(stage: str, *_: int) -> None:
+        if stage == "randomising":
+            jobs = table.column("job").to_pylist()
+            jobs[34_000] = "miner" if jobs[34_000] != "miner" else "baker"
+            changed = table.set_column(table.column_names.index("job"), "job", pa.array(jobs))
+            pq.write_table(changed, desk / "people.parquet", row_group_size=9_000)
+
+    with pytest.raises(SourceError, match="A source must stay as it is while it is read"):
+        release(desk / "recipe.toml", desk / "there", engine=engine, progress=meddling)
+    assert sorted(p.name for p in desk.iterdir()) == ["people.parquet", "recipe.toml"]
+
+
+def test_faults_are_told_as_by_the_local_engine(desk: Path, engine: SparkEngine) -> None:
+    recipe = variant(desk / "recipe.toml", ('"miner", ', ""))
+    for show in (False, True):
+        told = []
+        for chosen in ("local", engine):
+            with pytest.raises(SourceError) as caught:
+                release(recipe, desk / "out", engine=chosen, show_values=show)
+            told.append(str(caught.value))
+        assert told[0] == told[1]
+        assert ("'miner'" in told[0]) == show
+
+
+def test_sessions_and_tables_that_cannot_be_used(
+    desk: Path, spark: Any, engine: SparkEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(SourceError, match="must be a path or a Spark DataFrame, got Table"):
+        release(desk / "recipe.toml", desk / "out", data=people(100), engine=engine)
+    frame = spark.createDataFrame([("F", [1])], "sex string, ages array<int>")
+    for column, hint in [("sexe", "must have the column 'sexe'"), ("ages", "must hold single values")]:
+        with pytest.raises(SourceError, match=hint), engine.open(Source(frame=frame), [column]):
+            pass
+    with pytest.raises(RecipeError, match="The engine must be local or spark"):
+        release(desk / "recipe.toml", desk / "out", engine="flint")
+    for method, told in [
+        ('generalize"\nk = 5\nalgorithm = "kl', "the algorithm must be incognito or mondrian, got kl"),
+        ("presence", "must have a method that Spark can run, got presence"),
+    ]:
+        other = desk / "other.toml"
+        other.write_text(f'[source]\npath = "people.parquet"\n[release]\nmethod = "{method}"\n{SEX}')
+        with pytest.raises(RecipeError, match=told):
+            release(other, desk / "out", engine=engine)
+    with pytest.raises(RecipeError, match="A bound on memory"):
+        release(desk / "recipe.toml", desk / "out", engine=engine, memory=1 << 30)
+    monkeypatch.undo()
+    with pytest.raises(EngineError, match="must encrypt its temporary files"):
+        release(desk / "recipe.toml", desk / "out", engine="spark")
+    with pytest.raises(EngineError, match=r"must be at spark://nowhere:7077, got local\[2,4\]"):
+        release(desk / "recipe.toml", desk / "out", engine=SparkEngine("spark://nowhere:7077"))
+    monkeypatch.setitem(sys.modules, "pyspark.sql", None)
+    with pytest.raises(MissingExtraError, match="must have PySpark"):
+        release(desk / "recipe.toml", desk / "out", engine="spark")
+
+
+def test_labels_go_where_spark_sends_them(spark: Any) -> None:
+    numbers = [0, 1, 7, 12345, 2**31 - 1]
+    told = spark.createDataFrame([(n,) for n in numbers], "n int").selectExpr("hash(n) as h").collect()
+    assert [row.h for row in told] == [hashed(n) for n in numbers]
+    for partitions in (1, 2, 5, 129):
+        assert [hashed(label) % partitions for label in labels_for(partitions)] == list(range(partitions))

@@ -1,0 +1,215 @@
+"""Steps on runs of rows: however a table is cut, what comes out is what the local engine publishes."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterator
+from fractions import Fraction
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from cryptography.exceptions import InvalidTag
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pramana.engines import LocalEngine, blocks, commitment_to, steps
+from pramana.engines.blocks import Digests, refuse
+from pramana.engines.digest import commitment_secret
+from pramana.engines.steps import REPORT, Buckets, Count, Draw, Order, Randomise, Seal, Seen, performed
+from pramana.errors import SourceError
+from pramana.mechanisms import Product, RecordRetention, Retention
+from pramana.randomness import Key, tag_stream
+from pramana.schema import Attribute, Domain, Role
+from pramana.sources import encode
+
+KEY = Key.from_seed(8)
+SEAL = Seal(bytes(32))
+RECORDS = 3000
+SIZES = {"sex": 2, "town": 300, "job": 11}
+ATTRIBUTES = tuple(
+    Attribute(name, Role.QUASI_IDENTIFYING, Domain.declared([f"{name} {i}" for i in range(size)]))
+    for name, size in SIZES.items()
+)
+RAW = Attribute("note", Role.INSENSITIVE, None)
+MECHANISM = Product({name: Retention.at(Fraction(1, 3), size) for name, size in SIZES.items()})
+
+
+def table_of(records: int = RECORDS) -> pa.Table:
+    generator = np.random.default_rng(5)
+    columns: dict[str, Any] = {
+        a.name: np.array(a.coded.labels)[generator.integers(0, a.coded.size, records)] for a in ATTRIBUTES
+    }
+    columns["note"] = [None if i % 7 == 0 else f"note {i}" for i in range(records)]
+    return pa.table(columns)
+
+
+@pytest.fixture(autouse=True)
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leaves and blocks so small that a short table has many of them."""
+    from pramana.engines import digest
+
+    monkeypatch.setattr(digest, "LEAF", 64)
+    monkeypatch.setattr(blocks, "LEAF", 64)
+    monkeypatch.setattr(blocks, "BLOCK", 256)
+
+
+def runs_of(table: pa.Table, cuts: list[int]) -> Iterator[tuple[int, int, list[pa.Table]]]:
+    """A table in runs, each of them in batches of 100 rows."""
+    for run, (first, stop) in enumerate(pairwise([0, *sorted(cuts), table.num_rows])):
+        part = table.slice(first, stop - first)
+        yield run, first, [part.slice(i, 100) for i in range(0, part.num_rows, 100)]
+
+
+def seen_of(step: Any, table: pa.Table, cuts: list[int]) -> tuple[dict[int, Seen], list[steps.Sent]]:
+    reports, sent = {}, []
+    for run, first, tables in runs_of(table, cuts):
+        for place, number, content in performed(step, run, first, tables):
+            if place == REPORT:
+                reports[number] = pickle.loads(SEAL.opened(place, number, content))
+            else:
+                sent.append((place, number, content))
+    return reports, sent
+
+
+def roots(reports: dict[int, Seen], attributes: tuple[Attribute, ...], records: int) -> tuple[str, str]:
+    secret, whole = commitment_secret(KEY), Digests()
+    for seen in reports.values():
+        whole.codes |= seen.digests.codes
+        whole.everything |= seen.digests.everything
+    whole.close(secret, (edge for seen in reports.values() for edge in seen.edges), attributes)
+    return whole.roots(secret, records)
+
+
+def published(table: pa.Table, attributes: tuple[Attribute, ...], mechanism: Any, bits: int, shuffled: bool,
+              cuts: list[int]) -> dict[str, Any]:  # fmt: skip
+    streams = {("value", name): KEY.stream("value", "here", name) for name in mechanism.sizes}
+    streams["coin", ""] = KEY.stream("coin", "here")
+    tags = tag_stream(KEY, "here") if shuffled else None
+    buckets = Buckets(bits, tags, -(-table.num_rows >> bits))
+    maker = Randomise(attributes, mechanism, streams)
+    step = Draw(attributes, maker, buckets, SEAL, commitment_secret(KEY))
+    _, sent = seen_of(step, table, cuts)
+    order = Order(attributes, buckets, SEAL)
+    found = []
+    for place in range(1, (1 << bits) + 1):
+        contents = [(number, content) for p, number, content in reversed(sent) if p == place]
+        found += [blocks.unpacked(content, attributes) for _, _, content in order.ordered(place, contents)]
+    return dict(blocks.joined(found).columns)
+
+
+def locally(table: pa.Table, mechanism: Any, shuffled: bool) -> dict[str, Any]:
+    engine = LocalEngine(1)
+    codes = {a.name: encode(table.column(a.name), a.coded, a.name) for a in ATTRIBUTES}
+    drawn = engine.publish(mechanism, KEY, "here", codes)
+    order = engine.order(KEY, "here", table.num_rows) if shuffled else np.arange(table.num_rows, dtype=np.uint32)
+    found: dict[str, Any] = engine.reorder(drawn, order)
+    return {**found, "note": table.column("note").take(pa.array(order))}
+
+
+@pytest.mark.parametrize("shuffled", [True, False])
+@pytest.mark.parametrize("mechanism", [MECHANISM, RecordRetention.at(Fraction(1, 2), SIZES)])
+@settings(max_examples=20)
+@given(cuts=st.lists(st.integers(0, RECORDS), max_size=4), bits=st.integers(0, 4))
+def test_runs_publish_what_the_local_engine_publishes(
+    shuffled: bool, mechanism: Any, cuts: list[int], bits: int
+) -> None:
+    table = table_of()
+    found = published(table, (*ATTRIBUTES, RAW), mechanism, bits, shuffled, cuts)
+    expected = locally(table, mechanism, shuffled)
+    for name in SIZES:
+        assert found[name].dtype == expected[name].dtype
+        assert (found[name] == expected[name]).all()
+    assert found["note"].to_pylist() == expected["note"].to_pylist()
+
+
+@settings(max_examples=30)
+@given(cuts=st.lists(st.integers(0, RECORDS), max_size=5))
+def test_edges_and_leaves_make_the_digests_of_the_whole(cuts: list[int]) -> None:
+    table, attributes = table_of(), (*ATTRIBUTES, RAW)
+    step = Count(attributes, SEAL, commitment_secret(KEY), (("sex",), ("job", "sex")))
+    reports, sent = seen_of(step, table, cuts)
+    assert not sent
+    codes: dict[str, Any] = {a.name: encode(table.column(a.name), a.coded, a.name) for a in ATTRIBUTES}
+    everything = commitment_to({**codes, "note": table.column("note")}, KEY)
+    assert roots(reports, attributes, table.num_rows) == (commitment_to(codes, KEY), everything)
+    joint = sum(seen.counts[1] for seen in reports.values())
+    assert joint.tolist() == [
+        [int(((codes["job"] == j) & (codes["sex"] == s)).sum()) for s in range(2)] for j in range(11)
+    ]
+
+
+def test_a_changed_value_changes_the_digest() -> None:
+    step = Count(ATTRIBUTES, SEAL, commitment_secret(KEY))
+    table = table_of().drop(["note"])
+    reports, _ = seen_of(step, table, [1000])
+    values = table.column("sex").to_pylist()
+    values[1001] = "sex 0" if values[1001] == "sex 1" else "sex 1"
+    changed, _ = seen_of(step, table.set_column(0, "sex", pa.array(values)), [1000])
+    assert roots(reports, ATTRIBUTES, RECORDS) != roots(changed, ATTRIBUTES, RECORDS)
+
+
+def test_missing_rows_are_noticed() -> None:
+    step = Count(ATTRIBUTES, SEAL, commitment_secret(KEY))
+    reports, _ = seen_of(step, table_of(), [640])
+    del reports[0]
+    with pytest.raises(SourceError, match="Every row of a source must be read once"):
+        roots(reports, ATTRIBUTES, RECORDS)
+
+
+def test_faults_of_all_runs_are_told_as_one() -> None:
+    table = table_of()
+    values = table.column("job").to_pylist()
+    values[3] = values[2900] = "astronaut"
+    values[1500] = "pilot"
+    step = Count(ATTRIBUTES, SEAL, commitment_secret(KEY), show=True)
+    reports, _ = seen_of(step, table.set_column(2, "job", pa.array(values)), [1000, 2000])
+    faults = [seen.faults for seen in reports.values()]
+    with pytest.raises(SourceError, match=r"got 3 rows outside it\. Run with --show-values"):
+        refuse(faults, ATTRIBUTES, show=False)
+    with pytest.raises(SourceError, match="got 3 rows outside it: 'astronaut', 'pilot'"):
+        refuse(faults, ATTRIBUTES, show=True)
+
+
+def test_what_fails_in_a_task_quotes_no_value() -> None:
+    class Failing(Count):
+        def work(self, rows: Any) -> Iterator[Any]:
+            for _, table in rows:
+                raise ValueError(f"cannot take {table.column('note')[1].as_py()}")
+            yield None
+
+    step = Failing(ATTRIBUTES, SEAL, commitment_secret(KEY))
+    with pytest.raises(RuntimeError) as caught:
+        list(performed(step, 0, 0, [table_of()]))
+    assert "note 1" not in str(caught.value)
+    assert caught.value.__suppress_context__
+    assert "ValueError" in str(caught.value)
+
+
+def test_contents_are_sealed() -> None:
+    """Neither a row's number nor its value can be read from what engines may write to disk."""
+    table = table_of()
+    attributes = (*ATTRIBUTES, RAW)
+    streams = {("value", name): KEY.stream("value", "here", name) for name in SIZES}
+    maker = Randomise(attributes, MECHANISM, streams)
+    step = Draw(attributes, maker, Buckets(1, tag_stream(KEY, "here")), SEAL, commitment_secret(KEY))
+    _, sent = seen_of(step, table, [])
+    assert sent
+    for place, number, content in sent:
+        assert b"note" in SEAL.opened(place, number, content)
+        assert b"note" not in content
+        with pytest.raises(InvalidTag):
+            SEAL.opened(place, number + 1, content)
+    assert len({(place, number) for place, number, _ in sent}) == len(sent)  # no nonce twice
+
+
+def test_no_subkey_in_a_representation() -> None:
+    streams = {("value", name): KEY.stream("value", "here", name) for name in SIZES}
+    maker = Randomise(ATTRIBUTES, MECHANISM, streams)
+    step = Draw(ATTRIBUTES, maker, Buckets(1, tag_stream(KEY, "here")), SEAL, commitment_secret(KEY))
+    text = repr(step)
+    for secret in [SEAL.key, commitment_secret(KEY), *(s.subkey for s in streams.values())]:
+        assert repr(secret)[2:-1] not in text
+        assert secret.hex() not in text

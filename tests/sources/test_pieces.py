@@ -1,0 +1,95 @@
+"""Pieces of a table, one after the other, are the table that is read at once."""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pramana.errors import SourceError
+from pramana.sources import Source, pieces_of
+from pramana.sources.pieces import _together
+
+
+def read(source: Source, columns: list[str], wanted: int) -> list[dict[str, object]]:
+    """All pieces as another machine would read them."""
+    found = []
+    for piece in pieces_of(source, columns, wanted):
+        rows = [row for table in pickle.loads(pickle.dumps(piece)).read(columns) for row in table.to_pylist()]
+        assert piece.rows is None or piece.rows == len(rows)
+        found += rows
+    return found
+
+
+def at_once(source: Source, columns: list[str]) -> list[dict[str, object]]:
+    table = source.read(columns)
+    return pa.table({name: table.column(name) for name in columns}).to_pylist()
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Parquet files in folders whose names are a column, and CSV files with columns in different orders."""
+    for year, first in ((2020, 0), (2019, 1000)):
+        for part in range(2):
+            rows = range(first + 400 * part, first + 400 * part + 350)
+            table = pa.table({"id": list(rows), "name": [None if i % 9 == 0 else f"n{i % 5}" for i in rows]})
+            place = tmp_path / "parquet" / f"year={year}"
+            place.mkdir(parents=True, exist_ok=True)
+            pq.write_table(table, place / f"{part}.parquet", row_group_size=100)
+    (tmp_path / "parquet" / "_SUCCESS").write_text("")
+    (tmp_path / "csv").mkdir()
+    (tmp_path / "csv" / "b.csv").write_text('name,id\n"x\ny",1\n"",2\n')
+    (tmp_path / "csv" / "a.csv").write_bytes(b"\xef\xbb\xbfid;name\r\n3;z\r\n")
+    return tmp_path
+
+
+@pytest.mark.parametrize("wanted", [1, 3, 100])
+@pytest.mark.parametrize("place", ["parquet", "parquet/year=2019/0.parquet", "csv", "csv/b.csv"])
+def test_pieces_are_the_table(folder: Path, place: str, wanted: int) -> None:
+    source = Source(path=folder / place)
+    columns = ["name", "id"] + (["year"] if place == "parquet" else [])
+    assert read(source, columns, wanted) == at_once(source, columns)
+
+
+def test_as_many_as_wanted(folder: Path) -> None:
+    assert len(pieces_of(Source(path=folder / "parquet" / "year=2019" / "0.parquet"), ["id"], 4)) == 4
+    assert len(pieces_of(Source(path=folder / "parquet"), ["id"], 1)) == 4  # one for each file
+    assert len(pieces_of(Source(path=folder / "csv"), ["id"], 1)) == 2
+
+
+@given(rows=st.lists(st.integers(0, 50), min_size=1, max_size=20), most=st.integers(1, 120))
+def test_row_groups_are_joined_in_order_and_not_beyond_the_bound(rows: list[int], most: int) -> None:
+    parts = list(_together(rows, most))
+    assert [group for part in parts for group in part] == list(range(len(rows)))
+    assert all(len(part) == 1 or sum(rows[g] for g in part) <= most for part in parts)
+
+
+def test_faults_show_before_rows_are_read(folder: Path) -> None:
+    for place, columns, told in [
+        ("parquet", ["nane"], "must have the column 'nane'"),
+        ("csv", ["nane"], "must have the column 'nane'"),
+        ("nothing.csv", ["id"], "must exist"),
+    ]:
+        with pytest.raises(SourceError, match=told):
+            pieces_of(Source(path=folder / place), columns)
+    (folder / "damaged.parquet").write_bytes(b"PAR1 and no more")
+    with pytest.raises(SourceError, match="must be a Parquet file"):
+        pieces_of(Source(path=folder / "damaged.parquet"), ["id"])
+    with pytest.raises(SourceError, match="must be a file or a folder"):
+        pieces_of(Source(frame=pa.table({"id": [1]})), ["id"])
+
+
+def test_a_file_damaged_later_is_a_fault_that_quotes_nothing(folder: Path) -> None:
+    path = folder / "parquet" / "year=2019" / "0.parquet"
+    pieces = pieces_of(Source(path=path), ["name", "id"], 4)
+    content = path.read_bytes()
+    path.write_bytes(content[:40] + bytes(200) + content[240:])
+    with pytest.raises(SourceError) as caught:
+        for piece in pieces:
+            list(piece.read(["name", "id"]))
+    assert caught.value.got in ("something else or damaged data", "damaged data")
