@@ -14,7 +14,7 @@ import pytest
 from pramana import Recipe, release, verify
 from pramana.engines import BatchEngine
 from pramana.errors import PramanaError, RecipeError, SourceError
-from pramana.release import generalized_search
+from pramana.release import Bundle, bundle, generalized_search
 from pramana.schema import hierarchy_of_groups, hierarchy_of_intervals, hierarchy_of_tree
 from pramana.sources import write
 
@@ -211,6 +211,36 @@ def test_verify_makes_it_again_within_a_bound(options: dict[str, Any], world: Pa
         pq.write_table(changed, tmp_path / "changed.parquet")
         found = verify(tmp_path / "out", source=tmp_path / "changed.parquet", seed=1, memory=SMALL)
         assert "source" in [c.name for c in found.checks if not c.ok]
+
+
+@pytest.mark.parametrize("output", ["parquet", "csv"])
+@pytest.mark.parametrize("cells", ["pdf", "interval", "hierarchy"])
+def test_verify_counts_again_in_pieces(
+    cells: str, output: str, world: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Texts with line breaks, numbers as texts with zeros in front, and a column called class among them."""
+    table = pq.read_table(world / "people.parquet")
+    codes = pa.array([f"{i:03d}" for i in np.random.default_rng(3).integers(0, 12, ROWS)])
+    pq.write_table(table.append_column("code", codes), tmp_path / "source.parquet")
+    by_class = output == "csv" and cells == "pdf"
+    stated = recipe(
+        world,
+        output,
+        str(tmp_path / "source.parquet"),
+        without=("income", "class") if by_class else ("income",),
+        attributes={"code": {"role": "sensitive"}},
+        cells=cells,
+        suppression=0.05,
+        l=3,
+    )
+    release(stated, tmp_path / "out", seed=1)
+    monkeypatch.setattr(bundle, "_ROWS", 700)
+    monkeypatch.setattr(bundle, "_BYTES", 1 << 14)
+    found = {c.name: c for c in verify(tmp_path / "out").checks}
+    assert all(c.ok for c in found.values()), [c for c in found.values() if not c.ok]
+    k = next(g["value"] for g in Bundle.open(tmp_path / "out").certificate.guarantees if "k" in g["notion"])
+    assert found["k counted again"].detail == f"{k} records in the smallest class"
+    assert "l of code counted again" in found
 
 
 # ---------------------------------------------------------------- what is refused

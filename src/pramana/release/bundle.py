@@ -18,6 +18,7 @@ from pramana.sources import FILE_NAMES, Encoder, Source, Table, encode, raw_colu
 
 CELL_METHODS = ("generalize", "presence")  # whose cells are no codes: they examine their own columns
 _ROWS = 1 << 18  # read at a time
+_BYTES = 1 << 22
 
 
 @dataclass(frozen=True)
@@ -53,6 +54,24 @@ class Bundle:
                 return pq.read_table(self.data_path)
             types = dict.fromkeys(text, pa.string())
             return pacsv.read_csv(self.data_path, convert_options=pacsv.ConvertOptions(column_types=types))
+        except (OSError, pa.ArrowException):
+            raise BundleError(f"{self.data_path} must be a readable {self.certificate.output} file") from None
+
+    def arrow_pieces(self) -> Iterator[pa.RecordBatch]:
+        """The same batch by batch; in a CSV every column but the numbers of classes is read as it is written."""
+        try:
+            if self.certificate.output == "parquet":
+                with pq.ParquetFile(self.data_path, pre_buffer=False) as file:
+                    yield from filter(len, file.iter_batches(_ROWS))
+                return
+            types = dict.fromkeys((a.name for a in self.certificate.attributes), pa.string())
+            with pacsv.open_csv(
+                self.data_path,
+                read_options=pacsv.ReadOptions(block_size=_BYTES),
+                parse_options=pacsv.ParseOptions(newlines_in_values=True),
+                convert_options=pacsv.ConvertOptions(column_types=types),
+            ) as reader:
+                yield from filter(len, reader)
         except (OSError, pa.ArrowException):
             raise BundleError(f"{self.data_path} must be a readable {self.certificate.output} file") from None
 

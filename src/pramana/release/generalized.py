@@ -30,7 +30,8 @@ from pramana.randomness import Codes, Key
 from pramana.release.bundle import Bundle
 from pramana.release.certificate import Certificate
 from pramana.release.generalized_columns import Quasi, Sensitive, check_hierarchy, quasi_of, sensitive_of
-from pramana.release.generalized_measured import InClasses, Measured, examined, measured
+from pramana.release.generalized_examined import examined
+from pramana.release.generalized_measured import InClasses, Measured, measured
 from pramana.release.generalized_search import goes_by_class, population_of, solve
 from pramana.release.generalized_setting import Setting, read_setting
 from pramana.release.generalized_streamed import (
@@ -190,7 +191,7 @@ def _warnings(plan: GeneralizedPlan, seeded: bool) -> list[str]:
         found.append(
             "k-anonymity alone does not keep sensitive values apart: a class may have one value only. See l and t."
         )
-    for name, share in plan.measured.inferred.items():
+    for name, share in sorted(plan.measured.inferred.items()):  # in the order a certificate has them
         found.append(
             f"Who knows a person's quasi-identifiers can infer their {name} with a confidence of up to {share:.4g}"
             + (f"; {plan.measured.single_valued} classes have one value only." if share == 1 else ".")

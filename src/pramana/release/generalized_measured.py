@@ -11,24 +11,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pramana.engines import digest_of_columns
-from pramana.errors import PramanaError
 from pramana.generalize import (
-    CLASS,
     Counts,
     Generalised,
     Risks,
     SensitiveCounts,
     cell_codes,
-    k_anonymity,
     kl_cost,
-    l_diversity,
 )
 from pramana.randomness import Codes
-from pramana.release.bundle import Bundle
-from pramana.release.generalized_columns import Quasi, Sensitive
+from pramana.release.generalized_columns import Sensitive
 from pramana.release.generalized_setting import Setting
-from pramana.sources import numbers, raw_column
+from pramana.sources import numbers
 from pramana.theory import THIS_TABLE, Guarantee, KAnonymity, LDiversity, TCloseness
 
 _DIGITS = 1e9  # l is rounded down and t up at the ninth place
@@ -179,23 +173,6 @@ def _rounded_up(share: float) -> float:
 # ------------------------------------------------------------------ in the published data
 
 
-def content_of(table: Any, quasi: Sequence[str], output: str) -> dict[str, Any]:
-    """A published table as its content digest sees it: cells by what they say, whatever file they are in.
-
-    Other columns of a CSV have no types of their own: they are covered by the digest of the file.
-    """
-    found: dict[str, Any] = {}
-    for name in table.column_names:
-        column = table.column(name)
-        if name in quasi or name == CLASS:
-            plain = joined_column(column)
-            codes, rows = cell_codes(plain)
-            found |= {name: codes} | _told(name, plain.take(numbers(rows)))
-        elif output == "parquet":
-            found[name] = raw_column(column, None)
-    return found
-
-
 class CellContent:
     """A column's cells as the content digest sees them, row by row in pieces: no row's cell is looked at.
 
@@ -217,51 +194,12 @@ class CellContent:
         return np.asarray(self.number[mine] - np.uint32(1))
 
     def told(self) -> dict[str, Any]:
-        return _told(self.name, self.cells.take(numbers(np.array(self.shown, np.int64))))
+        cells = self.cells.take(numbers(np.array(self.shown, np.int64)))
+        text = json.dumps(cells.to_pylist(), ensure_ascii=True)
+        return {f"{self.name} cells": np.frombuffer(text.encode(), np.uint8)}
 
 
 def content_by_class(name: str, cells: Any, class_of: NDArray[np.int32]) -> dict[str, Any]:
     """A column's content from its cells by class, all rows at once."""
     content = CellContent(name, cells)
     return {name: content.codes(class_of)} | content.told()
-
-
-def _told(name: str, cells: Any) -> dict[str, Any]:
-    text = json.dumps(cells.to_pylist(), ensure_ascii=True)
-    return {f"{name} cells": np.frombuffer(text.encode(), np.uint8)}
-
-
-def joined_column(column: Any) -> Any:
-    """One array of a chunked column."""
-    combined = column.combine_chunks()
-    return combined.chunk(0) if hasattr(combined, "num_chunks") else combined
-
-
-def examined(
-    bundle: Bundle, quasi: Sequence[Quasi], sensitive: Sequence[Sensitive], stated: Measured
-) -> list[tuple[str, bool, str]]:
-    """k and l counted again from the published file, and its content compared with the certificate."""
-    try:
-        names = [q.name for q in quasi]
-        table = bundle.arrow(text=names)
-        columns = [n for n in (CLASS, *names) if n in table.column_names]
-        shown = [cell_codes(joined_column(table.column(name)))[0] for name in columns]
-        k = k_anonymity(shown)
-        content = content_of(table, names, bundle.certificate.output)
-        digest = digest_of_columns({name: content[name] for name in sorted(content)})
-        same = digest == bundle.certificate.content
-        found = [
-            ("content", same, "as certified" if same else "other content"),
-            ("records", table.num_rows == stated.records, f"{table.num_rows} found"),
-        ]
-        found.append(("k counted again", k == stated.k, f"{k} records in the smallest class"))
-        for column in sensitive:
-            if stated.l.get(column.name, {}).get("kind") == "distinct":
-                values = l_diversity(shown, column.codes_of(table.column(column.name)))
-                right = values == stated.l[column.name]["l"]
-                found.append((f"l of {column.name} counted again", right, f"{values} values"))
-    except PramanaError as error:
-        return [("data", False, str(error))]
-    except (KeyError, ValueError, TypeError, AttributeError):
-        return [("data", False, "the columns are not those of a generalised table")]
-    return found
