@@ -14,11 +14,11 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from benchmarks import anonymity, peers, sampling, scale, tables, whole
+from benchmarks import anonymity, peers, sampling, scale, spark, tables, whole
 from benchmarks.harness import measure
 
 RESULTS = Path(__file__).resolve().parent / "results"
-PARTS = ("sampling", "release", "anonymity", "batch", "sizes", "start")
+PARTS = ("sampling", "release", "anonymity", "batch", "sizes", "spark", "start")
 
 
 def main() -> None:
@@ -62,6 +62,9 @@ def _measured(chosen: list[str], rows: int, rounds: int) -> tuple[list[dict[str,
             found += [measure(comparison, rounds, _say) for comparison in scale.batch(rows, Path(folder))]
         if "sizes" in chosen:
             found.append(measure(scale.sizes(10 * rows, Path(folder)), min(rounds, 2), _say))
+        if "spark" in chosen:
+            with spark.comparison(rows, Path(folder)) as comparison:
+                found.append(measure(comparison, min(rounds, 3), _say))
     if "start" in chosen:
         found.append(measure(whole.start_up(), max(rounds, 9), _say))
     return found, {name: number for name, number in versions.items() if number}
