@@ -202,7 +202,7 @@ def test_contents_are_sealed() -> None:
         assert b"note" not in content
         with pytest.raises(InvalidTag):
             SEAL.opened(place, number + 1, content)
-    assert len({(place, number) for place, number, _ in sent}) == len(sent)  # no nonce twice
+    assert len({content[:12] for _, _, content in sent}) == len(sent)  # no nonce twice
 
 
 def test_no_subkey_in_a_representation() -> None:

@@ -38,7 +38,7 @@ from pramana.engines.steps import (
     Surveyed,
     sizes_of,
 )
-from pramana.errors import SourceError
+from pramana.errors import EngineError, SourceError
 from pramana.mechanisms import Mechanism
 from pramana.randomness import Key, code_dtype, tag_stream
 from pramana.schema import Attribute
@@ -119,6 +119,7 @@ class Reading:
     """One reading of a whole table as coded by some attributes: digests, faults, and the columns with missing."""
 
     attributes: tuple[Attribute, ...]
+    key: str  # its commitment
     roots: tuple[str, str]
     missing: frozenset[str]
 
@@ -187,7 +188,7 @@ class SparkTable:
         self.raw_bytes = sum(seen.raw_bytes for seen in found.values())
         roots = _roots(found, commitment_secret(key), self.records, attributes)
         missing = frozenset().union(*(seen.missing for seen in found.values()))
-        self.last = Reading(tuple(attributes), roots, missing)
+        self.last = Reading(tuple(attributes), key.commitment(), roots, missing)
         return self.last
 
     def _count(
@@ -222,10 +223,10 @@ class SparkTable:
         del workers
         if list(bound) != [a.name for a in self.attributes if not a.raw]:
             raise ValueError("coins are bound to the coded columns")
-        if self.last is None or not _codes_alike(self.last.attributes, self.attributes):
-            self.read(self.attributes, key)
-        assert self.last is not None
-        return self.last.roots
+        last = self.last
+        if last is None or last.key != key.commitment() or not _codes_alike(last.attributes, self.attributes):
+            last = self.read(self.attributes, key)
+        return last.roots
 
     # ------------------------------------------------------------ publishing
 
@@ -259,7 +260,7 @@ class SparkTable:
             if last == (0, -1) and _roots(reports, secret, self.records, attributes) != expected:
                 raise _changed()
             if (place, number) <= last:
-                raise AssertionError("buckets must arrive in their order")
+                raise EngineError("Buckets must arrive in their order", "another one")
             last = (place, number)
             yield unpacked(content, shown)
         if last == (0, -1):

@@ -8,6 +8,7 @@ write to temporary files must not tell which row of the source a published recor
 from __future__ import annotations
 
 import contextlib
+import os
 import pickle
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -42,6 +43,7 @@ CHUNK = 1 << 16  # rows whose coins, codes and results stay in cache together
 _LOWER = np.uint64(2**32 - 1)
 LARGEST = 1 << 22  # rows of one content on its way back
 REPORT = 0
+_NONCE = 12  # bytes
 Sent = tuple[int, int, bytes]  # place, number, content
 Rows = Iterable[tuple[int, pa.Table]]
 
@@ -53,14 +55,17 @@ class Seal:
     key: bytes = field(repr=False)
 
     def closed(self, place: int, number: int, content: bytes) -> bytes:
-        return AESGCM(self.key).encrypt(_nonce(place, number), content, None)
+        nonce = os.urandom(
+            _NONCE
+        )  # not from the row's number: a source that changes may have two rows of one number
+        return nonce + AESGCM(self.key).encrypt(nonce, content, _name(place, number))
 
     def opened(self, place: int, number: int, content: bytes) -> bytes:
-        return AESGCM(self.key).decrypt(_nonce(place, number), content, None)
+        return AESGCM(self.key).decrypt(content[:_NONCE], content[_NONCE:], _name(place, number))
 
 
-def _nonce(place: int, number: int) -> bytes:
-    """Once per job for every content: a re-run task closes the same content under the same nonce."""
+def _name(place: int, number: int) -> bytes:
+    """A content is bound to where it belongs."""
     return number.to_bytes(8, "big") + place.to_bytes(4, "big")
 
 
