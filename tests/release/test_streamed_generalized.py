@@ -13,8 +13,9 @@ import pytest
 
 from pramana import Recipe, release, verify
 from pramana.engines import BatchEngine
-from pramana.errors import PramanaError, RecipeError, SourceError
-from pramana.release import Bundle, bundle, generalized_search
+from pramana.errors import PramanaError, RecipeError
+from pramana.release import Bundle, Certificate, bundle, generalized_search
+from pramana.release.publish import file_entry
 from pramana.schema import hierarchy_of_groups, hierarchy_of_intervals, hierarchy_of_tree
 from pramana.sources import write
 
@@ -213,6 +214,23 @@ def test_verify_makes_it_again_within_a_bound(options: dict[str, Any], world: Pa
         assert "source" in [c.name for c in found.checks if not c.ok]
 
 
+@pytest.mark.parametrize("memory", [None, SMALL])
+def test_verify_makes_the_companion_again(memory: int | None, world: Path, tmp_path: Path) -> None:
+    """Also where the certificate was changed with it."""
+    source, out = world / "people.parquet", tmp_path / "out"
+    release(recipe(world, "csv", suppression=0.03), out, seed=1, memory=memory)
+    found = {c.name: c.ok for c in verify(out, source=source, seed=1, memory=memory).checks}
+    assert found["made again cells.csv"]
+    head, first, *lines = (out / "cells.csv").read_text().splitlines(keepends=True)
+    (out / "cells.csv").write_text("".join([head, first[: first.rindex(",")] + ",77\n", *lines]))
+    stated = Bundle.open(out).certificate
+    files = {**stated.files, "cells.csv": file_entry(out / "cells.csv")}
+    changed = Certificate.from_json({**stated.to_json(), "files": files})
+    (out / "certificate.json").write_text(changed.text())
+    found = {c.name: c.ok for c in verify(out, source=source, seed=1, memory=memory).checks}
+    assert [name for name, ok in found.items() if not ok] == ["made again cells.csv"]
+
+
 @pytest.mark.parametrize("output", ["parquet", "csv"])
 @pytest.mark.parametrize("cells", ["pdf", "interval", "hierarchy"])
 def test_verify_counts_again_in_pieces(
@@ -293,6 +311,6 @@ def test_more_combinations_than_memory_holds_are_refused(
     world: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(BatchEngine, "room", property(lambda _: 1 << 14))
-    with pytest.raises(SourceError, match="must fit in memory"):
+    with pytest.raises(RecipeError, match="must fit in memory"):
         release(recipe(world), tmp_path / "out", seed=1, memory=SMALL)
     assert not list(tmp_path.iterdir())

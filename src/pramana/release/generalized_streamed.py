@@ -17,7 +17,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from pramana.engines import BatchEngine, Column, ContentDigest, Progress, Spool, no_progress
-from pramana.errors import SourceError
+from pramana.errors import RecipeError
 from pramana.generalize import CLASS, Classes, Combinations, Generalised
 from pramana.mechanisms import Product
 from pramana.randomness import Key, code_dtype
@@ -96,7 +96,7 @@ class SpooledRows:
 
     def check_room(self, taken: int) -> None:
         if _COPIES * taken > self.engine.room:
-            raise SourceError(
+            raise RecipeError(
                 "The combinations of quasi-identifying and sensitive values that occur must fit in memory",
                 f"more than {taken >> 20} MiB of them",
                 "Allow more memory, or begin with coarser values (level = 1 in a column's section).",
@@ -209,7 +209,7 @@ class StreamedCells(Streamed):
 
     cells: CellTable = field(kw_only=True)
     classes: int = field(kw_only=True)
-    extra: Mapping[str, Callable[[Path], None]] = field(kw_only=True)
+    extra: Mapping[str, Callable[[Path | BinaryIO], None]] = field(kw_only=True)
 
     def written(self, path: Path | BinaryIO, format: str) -> Published:  # noqa: A002 - the recipe's word
         writer: TableWriter | None = None
@@ -231,7 +231,7 @@ def stream_cells(
     quasi: Sequence[Quasi],
     made: Generalised,
     cells: CellTable,
-    extra: Mapping[str, Callable[[Path], None]],
+    extra: Mapping[str, Callable[[Path | BinaryIO], None]],
     key: Key,
     order: tuple[str, bool],
 ) -> StreamedCells:

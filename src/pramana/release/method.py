@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, BinaryIO, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -34,7 +34,7 @@ class Published:
     content: str
     commitment: str
     marginals: Mapping[str, np.ndarray[Any, np.dtype[np.int64]]] = field(default_factory=dict)
-    extra: Mapping[str, Callable[[Path], None]] = field(default_factory=dict)
+    extra: Mapping[str, Callable[[Path | BinaryIO], None]] = field(default_factory=dict)
     checks: tuple[tuple[str, bool, str], ...] = ()  # what only the source can tell of the plan: name, ok, detail
 
 

@@ -209,6 +209,9 @@ def _remade(
         same = published.content == certificate.content
         detail = "the same rows; the file was written by another version" if same else "other rows"
         checks.append(Check("made again", same, detail))
+    for name, write in published.extra.items():  # what stands beside the rows, such as the cells of classes
+        same = digest_of_written(write) == certificate.files.get(name, {}).get("sha256")
+        checks.append(Check(f"made again {name}", same, "byte for byte" if same else "other contents"))
     return checks
 
 
