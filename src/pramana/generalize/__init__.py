@@ -45,8 +45,8 @@ from pramana.generalize.generalised import (
     multidimensional,
     with_sensitive,
 )
-from pramana.generalize.lattice import Solution, search
-from pramana.generalize.measures import MEASURES, Measure, measure_of
+from pramana.generalize.lattice import TABLE_BYTES, Solution, search
+from pramana.generalize.measures import MEASURES, SEPARABLE, Measure, measure_of
 from pramana.generalize.partition import MODES, Partition, partition
 from pramana.generalize.presence import MEASURES as PRESENCE_MEASURES
 from pramana.generalize.presence import (
@@ -88,6 +88,8 @@ __all__ = [
     "PRESENCE_CELLS",
     "PRESENCE_MEASURES",
     "PRESENCE_MODES",
+    "SEPARABLE",
+    "TABLE_BYTES",
     "All",
     "Cells",
     "ClassFinder",

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from pramana.errors import RecipeError
 from pramana.generalize import _classes
-from pramana.generalize.classes import Classes, Ladder, Layout, Levels
+from pramana.generalize.classes import Classes, Ladder, Layout
 
 Floats = NDArray[np.float64]
 MEASURES = ("loss", "entropy", "precision", "discernibility", "class-size", "kl")
@@ -185,6 +185,7 @@ def _precision(ladder: Ladder, leaf_counts: Floats) -> list[Floats]:
 
 
 _PRICES = {"loss": _loss, "entropy": _entropy, "precision": _precision}
+SEPARABLE = tuple(_PRICES)
 
 
 # ------------------------------------------------------------------ measures of the classes
@@ -243,7 +244,7 @@ class KLCost(_OfClasses):
 
     base: Classes
     weights: Floats
-    _known: dict[Levels, Floats] = field(default_factory=dict)
+    _last: list[tuple[Classes, Floats]] = field(default_factory=list)  # a node is asked for bound and cost in turn
 
     @classmethod
     def of(cls, base: Classes, weights: Mapping[str, float] | None = None) -> KLCost:
@@ -260,10 +261,9 @@ class KLCost(_OfClasses):
         return float(by_class[held].sum()) + self._suppressed(classes, held)
 
     def _by_class(self, classes: Classes) -> Floats:
-        known = self._known.get(classes.levels)
-        if known is None:
-            known = self._known[classes.levels] = self._computed(classes)
-        return known
+        if not self._last or self._last[0][0] is not classes:
+            self._last[:] = [(classes, self._computed(classes))]
+        return self._last[0][1]
 
     def _computed(self, classes: Classes) -> Floats:
         sizes = classes.sizes.astype(np.float64)

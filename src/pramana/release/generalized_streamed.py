@@ -7,6 +7,7 @@ order. What is asked of a table stands in `CountedRows`, wherever its rows are.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,7 +19,7 @@ from numpy.typing import NDArray
 
 from pramana.engines import BatchEngine, Column, ContentDigest, Progress, Spool, no_progress
 from pramana.errors import RecipeError
-from pramana.generalize import CLASS, Classes, Combinations, Generalised
+from pramana.generalize import CLASS, SEPARABLE, TABLE_BYTES, Classes, Combinations, Generalised, Layout
 from pramana.mechanisms import Product
 from pramana.randomness import Key, code_dtype
 from pramana.release.generalized_columns import Quasi, Sensitive
@@ -31,7 +32,7 @@ from pramana.schema import Attribute
 from pramana.sources import TableWriter, numbers
 
 CLASS_NUMBER = "\0class"  # names that no column of a source has
-_COPIES = 6  # of the combinations that a search has in memory at one time, at most
+_COPIES = 8  # of the combinations that are in memory at one time, measured where they are most of it
 
 
 class CountedRows(Protocol):
@@ -46,8 +47,8 @@ class CountedRows(Protocol):
     def counted(self, groups: Sequence[Mapping[str, int]]) -> list[Lines]:
         """The combinations that occur, in any order, of some groups of columns: names and numbers of codes."""
 
-    def check_room(self, taken: int) -> None:
-        """Refuse a search of tables that take more bytes than there is room for."""
+    def check_room(self, needed: int) -> None:
+        """Refuse combinations that need more bytes than there is room for."""
 
     def commitment(self, key: Key, coded: Sequence[str]) -> str:
         """Of all columns, those with codes first."""
@@ -91,14 +92,14 @@ class SpooledRows:
         for parts in self.rows.mapped(count, names, self.workers):
             for combinations, part in zip(found, parts, strict=True):
                 combinations.join(part)
-            self.check_room(sum(sum(part.nbytes for part in c.parts) for c in found))
+            self.check_room(_COPIES * sum(sum(part.nbytes for part in c.parts) for c in found))
         return [_lines(c.merged(), list(group.values())) for c, group in zip(found, groups, strict=True)]
 
-    def check_room(self, taken: int) -> None:
-        if _COPIES * taken > self.engine.room:
+    def check_room(self, needed: int) -> None:
+        if needed > self.engine.room:
             raise RecipeError(
                 "The combinations of quasi-identifying and sensitive values that occur must fit in memory",
-                f"more than {taken >> 20} MiB of them",
+                f"{needed >> 20} MiB or more that they need",
                 "Allow more memory, or begin with coarser values (level = 1 in a column's section).",
             )
 
@@ -132,8 +133,17 @@ def solve_counted(
     looked = list(sensitive) if setting.looks_at_sensitive else []
     _derive_codes(rows, looked)
     lines, *others = rows.counted([own, *({**own, _coded(s): s.size} for s in looked)])
-    rows.check_room(lines.times.nbytes * sum(s.size for s in looked))
+    layout = Layout(tuple(q.ladder for q in quasi))
+    size = len(lines.times) * (8 * layout.words + 4 * (1 + sum(s.size for s in looked)))
+    rows.check_room(_COPIES * size + (0 if levels is not None else _kept(setting, layout, size)))
     return solve_lines(setting, quasi, lines, list(zip(looked, others, strict=True)), levels)
+
+
+def _kept(setting: Setting, layout: Layout, size: int) -> int:
+    """Bytes of tables that a search keeps to roll up from, about; with a separable measure they are few."""
+    if setting.measure in SEPARABLE:
+        return 0
+    return min(TABLE_BYTES, math.prod(layout.heights) * size // 8)
 
 
 def held_in(
