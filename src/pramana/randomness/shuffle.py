@@ -82,14 +82,13 @@ def bucketed(stream: Stream, first: int, rows: int, bits: int) -> tuple[NDArray[
 
     An entry holds the 32 bits of the tag that follow and, in its lower half, the row's number less `first`.
     """
+    tags = stream.words(2 * first, 2 * rows)
     counts = np.zeros(1 << bits, np.uint64)
-    for _, tags in _tags(stream, first, first + rows):
-        _order.count_tags(tags, counts)
+    _order.count_tags(tags, counts)
     starts = np.zeros((1 << bits) + 1, np.uint64)
     np.cumsum(counts, out=starts[1:])
-    entries, places = np.empty(rows, np.uint64), starts[:-1].copy()
-    for start, tags in _tags(stream, first, first + rows):
-        _order.place_tags(tags, start - first, places, entries)
+    entries = np.empty(rows, np.uint64)
+    _order.place_tags(tags, 0, starts[:-1].copy(), entries)
     return entries, starts
 
 

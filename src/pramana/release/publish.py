@@ -6,6 +6,7 @@ import contextlib
 import hashlib
 import importlib
 import os
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -102,8 +103,6 @@ def release(
     options = getattr(method, "source_options", lambda r: r.source)(recipe)
     source = Source.from_options(options) if data is None else Source(frame=data)
     progress("reading", 0, 1)
-    if recipe.method in _WITH_CURVES:
-        load_in_background()
     beyond: Any = spark_engine(engine, memory)
     refusal = getattr(method, "refusal", lambda _: None)(recipe)
     if beyond is None and (bound := memory_bound(source, method, memory, refusal)) is not None:
@@ -116,6 +115,8 @@ def release(
             streamed = plan.stream(rows.rows, secret, beyond, progress)
             certificate = write_bundle(out, recipe, source, plan, streamed, secret, signing, key_file)
         return Released(out, certificate, key_file)
+    if recipe.method in _WITH_CURVES:
+        load_in_background()
     table = source.read(method.columns(recipe))
     plan = method.plan(recipe, table)
     published = plan.run(table, secret, LocalEngine(threads), progress, show_values)
@@ -241,10 +242,12 @@ def _write(
 
     with ThreadPoolExecutor(1) as pool:
         if isinstance(published, Streamed):
-            preparing = pool.submit(prepared)
-            done = published.written(folder / FILE_NAMES[recipe.format], recipe.format)
+            # Not before the first piece is there: threads that take turns with the interpreter a thousand times a
+            # second, as those that randomise do, wait long for one that never rests.
+            pieces, preparing = _after_first(published.pieces, lambda: pool.submit(prepared))
+            done = replace(published, pieces=pieces).written(folder / FILE_NAMES[recipe.format], recipe.format)
             _write_extra(folder, done)
-            certificate, choice = preparing.result()
+            certificate, choice = preparing[0].result()
             certificate = replace(certificate, content=done.content)
         else:
             writing = pool.submit(_write_data, folder, recipe.format, published)
@@ -255,6 +258,19 @@ def _write(
             writing.result()
     files = {path.name: file_entry(path) for path in sorted(folder.iterdir())}
     return Certificate.from_json({**certificate.to_json(), "files": files})
+
+
+def _after_first(pieces: Iterator[Any], start: Callable[[], Any]) -> tuple[Iterator[Any], list[Any]]:
+    """The same pieces; when the first is there, what `start` returns is put into the list."""
+    begun: list[Any] = []
+
+    def passed() -> Iterator[Any]:
+        for piece in pieces:
+            if not begun:
+                begun.append(start())
+            yield piece
+
+    return passed(), begun
 
 
 def _write_data(folder: Path, format: str, published: Published) -> None:  # noqa: A002 - the recipe's word
