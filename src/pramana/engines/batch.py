@@ -31,7 +31,7 @@ A = TypeVar("A")
 B = TypeVar("B")
 LEAST_MEMORY = 512 << 20
 _PROGRAM = 288 << 20  # what the interpreter and its libraries take before a row is read
-_ROWS = 1 << 18  # rows that are read and published at a time, where memory allows
+_ROWS = 1 << 17  # rows that are read and published at a time, where memory allows
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,8 @@ class BatchEngine:
         """So many buckets that those in the making at one time take half of the memory that is ours."""
         room = self.room // (2 * (self.workers + 2))
         each = 48 + 4 * width  # bytes a row takes while its bucket is put in order, decoded and written
-        return min(MOST_BUCKET_BITS, max(0, (records * each // room).bit_length()))
+        few = 4 if records > _ROWS else 0  # enough that threads share the work, and write while they do
+        return min(MOST_BUCKET_BITS, max(few, (records * each // room).bit_length()))
 
     def publish(
         self,
