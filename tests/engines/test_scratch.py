@@ -30,6 +30,25 @@ def test_pieces_come_back_whole_and_in_part(tmp_path: Path) -> None:
         assert abs(np.frombuffer(hidden, np.uint8).mean() - 127.5) < 2
 
 
+@pytest.mark.parametrize("held", [0, 20_000, 1 << 20])
+def test_the_first_pieces_stay_in_memory_and_never_reach_the_disk(held: int, tmp_path: Path) -> None:
+    rng = np.random.default_rng(2)
+    pieces = [rng.integers(0, 256, size, dtype=np.uint8) for size in rng.integers(1, 9_000, 40)]
+    with Scratch(tmp_path, held) as room:
+        with ThreadPoolExecutor(4) as pool:
+            places = list(pool.map(room.append, pieces))
+            for place, piece in zip(places, pieces, strict=True):
+                found = list(pool.map(lambda start: room.read(start, 1)[0], range(place, place + len(piece), 7)))
+                assert found == piece[::7].tolist()
+                assert (room.read(place, len(piece)) == piece).all()
+        kept = [len(piece) for place, piece in zip(places, pieces, strict=True) if place in room.kept]
+        assert sum(kept) <= held
+        assert bool(kept) == (held > 0)
+        on_disk = os.fstat(room.file.fileno()).st_blocks * 512
+        assert on_disk == 0 if held == 1 << 20 else on_disk >= sum(map(len, pieces)) - sum(kept)
+    assert not room.kept
+
+
 def test_zeros_do_not_show(tmp_path: Path) -> None:
     with Scratch(tmp_path) as first, Scratch(tmp_path) as second:
         seen = []

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from pramana import Recipe, create_levels, crosstab, issue, release, verify
-from pramana.engines import BatchEngine
+from pramana.engines import BatchEngine, batch
 from pramana.errors import BundleError, RecipeError, SourceError
 from pramana.randomness import Key
 
@@ -89,7 +89,8 @@ def files(bundle: Path) -> dict[str, bytes]:
 
 @pytest.fixture
 def buckets(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Many buckets and small batches, as tables a thousand times as large would have."""
+    """Many buckets, small batches and most of it on disk, as tables a thousand times as large would have."""
+    monkeypatch.setattr(batch, "_HELD", 1 << 16)
     monkeypatch.setattr(BatchEngine, "bucket_bits", lambda *_: 5)
     monkeypatch.setattr(BatchEngine, "batch_rows", lambda *_: 9_000)
 
@@ -288,7 +289,7 @@ import sys
 from pathlib import Path
 sys.path.insert(0, {tests!r})
 from pramana import release
-from pramana.engines import BatchEngine
+from pramana.engines import BatchEngine, batch
 from tests.release.test_streamed import recipe
 import time
 stage = sys.argv[1]
@@ -296,6 +297,7 @@ def progress(now, done, of):
     if now == stage and done > 9_000:
         print("here", flush=True)
         time.sleep(60)
+batch._HELD = 1 << 16
 BatchEngine.bucket_bits = lambda *_: 5
 BatchEngine.batch_rows = lambda *_: 9_000
 release(recipe(Path({source!r})), {out!r}, key={key!r}, memory=1 << 29, progress=progress)
@@ -331,8 +333,9 @@ def test_scratch_room_shows_nothing_of_the_rows(
     people: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What reaches the disk is read back as it lies there: no label, no code column, no entry is in it."""
-    from pramana.engines import batch, scratch
+    from pramana.engines import scratch
 
+    monkeypatch.setattr(batch, "_HELD", 0)
     seen: list[bytes] = []
     plain: list[bytes] = []
     append, close = scratch.Scratch.append, scratch.Scratch.close

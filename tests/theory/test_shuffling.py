@@ -117,6 +117,23 @@ def test_the_expectation_is_the_exact_trinomial_sum(hidden: int) -> None:
     assert exact * (1 - 1e-9) <= ours <= exact * 1.01 + 1e-13
 
 
+def test_the_chance_of_a_thin_blanket_is_bounded_from_above_and_closely() -> None:
+    """Against the exact sum in rationals, and at sizes where a 32-bit count of trials would have wrapped."""
+    for trials in (1, 2, 9, 64, 700):
+        for chance in (Fraction(1, 100), Fraction(1, 3), Fraction(9, 10)):
+            p, below = Fraction(float(chance)), Fraction(0)
+            for count in range(trials + 1):
+                bound = shuffling.fewer_than(count, trials, float(chance))
+                assert below <= bound <= 1
+                assert bound <= max(1.04 * below, Fraction(1e-300)) or below > 1e-7, (trials, chance, count)
+                below += math.comb(trials, count) * p**count * (1 - p) ** (trials - count)
+            assert shuffling.fewer_than(trials + 1, trials, float(chance)) == 1.0
+    for trials in (10**10, 10**12):
+        away = 7 * math.sqrt(trials * 0.3 * 0.7)
+        found = shuffling.fewer_than(round(trials * 0.3 - away), trials, 0.3)
+        assert stats.norm.cdf(-7) < found < 1.05 * stats.norm.cdf(-7)
+
+
 def test_the_example_of_the_sheet() -> None:
     """R = 100,000, V = (2, 5, 10), k = 100, delta = 1e-6: local 3.459; what we can prove is .0374 and .0417."""
     rho = float(pk.retention_for_pk(100_000, [2, 5, 10], 100))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from pramana.engines.batch import LEAST_MEMORY, BatchEngine, Spool
+from pramana.engines.batch import LEAST_MEMORY, BatchEngine, Spool, ahead
 from pramana.engines.digest import Column, Commitment, ContentDigest, commitment_to, digest_of_columns
 from pramana.engines.local import LocalEngine, Progress, no_progress
 from pramana.engines.scratch import Scratch
@@ -42,6 +42,7 @@ __all__ = [
     "SparkEngine",
     "SparkTable",
     "Spool",
+    "ahead",
     "combinations",
     "commitment_to",
     "digest_of_columns",

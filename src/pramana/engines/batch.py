@@ -21,7 +21,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from pramana.engines.digest import Column, Commitment
-from pramana.engines.local import LocalEngine, Progress, no_progress
+from pramana.engines.local import LocalEngine, Progress, keep_freed_memory, no_progress
 from pramana.engines.scratch import Scratch
 from pramana.errors import RecipeError
 from pramana.mechanisms import Mechanism
@@ -31,7 +31,8 @@ A = TypeVar("A")
 B = TypeVar("B")
 LEAST_MEMORY = 512 << 20
 _PROGRAM = 288 << 20  # what the interpreter and its libraries take before a row is read
-_ROWS = 1 << 17  # rows that are read and published at a time, where memory allows
+_HELD = 32 << 20  # bytes of scratch room that stay in memory, where there is room for them
+_ROWS = 1 << 18  # rows that are read and published at a time, where memory allows
 
 
 @dataclass(frozen=True)
@@ -45,6 +46,7 @@ class BatchEngine:
     def __post_init__(self) -> None:
         if self.memory < LEAST_MEMORY:
             raise RecipeError(f"memory must be at least {LEAST_MEMORY:,} bytes", f"{self.memory:,}")
+        keep_freed_memory()
 
     @property
     def workers(self) -> int:
@@ -54,6 +56,9 @@ class BatchEngine:
     def room(self) -> int:
         """Bytes for what is worked on, once the program itself is loaded."""
         return self.memory - _PROGRAM
+
+    def scratch(self) -> Scratch:
+        return Scratch(self.folder, min(_HELD, self.room // 16))
 
     def batch_rows(self, columns: int) -> int:
         """Rows of a batch: a dozen of them, some 32 bytes a cell, are in the making at one time."""
@@ -89,41 +94,39 @@ class BatchEngine:
             return block, {name: made.get(name, columns[name]) for name in shown}
 
         if not shuffled:
-            for block, columns in _ahead(drawn, rows.blocks, self.workers):
+            for block, columns in ahead(drawn, rows.blocks, self.workers):
                 progress("randomising", block.first + block.rows, rows.records)
                 yield columns
             return
-        with Scratch(self.folder) as scratch:
+        with self.scratch() as scratch:
             tags = tag_stream(key, context)
             bits = self.bucket_bits(rows.records, rows.width)
             scattering = _Scattering(scratch, tags, bits)
-            for part in _ahead(lambda b: scattering.scatter(*drawn(b)), rows.blocks, self.workers):
+            for part in ahead(lambda b: scattering.scatter(*drawn(b)), rows.blocks, self.workers):
                 scattering.blocks.append(part)
                 progress("randomising", part.first + part.rows, rows.records)
             done = 0
-            for columns in _ahead(scattering.bucket, range(1 << bits), self.workers):
+            early = 1 + (_ROWS << bits) // rows.records  # small ones wait until there are enough to be written
+            for columns in ahead(scattering.bucket, range(1 << bits), self.workers, early):
                 if columns:
                     done += len(next(iter(columns.values())))
                     progress("writing in keyed order", done, rows.records)
                     yield columns
 
 
-def _ahead(work: Callable[[A], B], items: Iterable[A], workers: int) -> Iterator[B]:
-    """Results in order, with only so many items under way as there are workers, and one that waits."""
-    if workers == 1:
-        yield from map(work, items)
-        return
+def ahead(work: Callable[[A], B], items: Iterable[A], workers: int, waiting: int = 1) -> Iterator[B]:
+    """Results in order, with only so many items under way as there are workers, and some that wait."""
     with ThreadPoolExecutor(workers) as pool:
-        waiting: deque[Future[B]] = deque()
+        under_way: deque[Future[B]] = deque()
         try:
             for item in items:
-                waiting.append(pool.submit(work, item))
-                if len(waiting) > workers:
-                    yield waiting.popleft().result()
-            while waiting:
-                yield waiting.popleft().result()
+                under_way.append(pool.submit(work, item))
+                if len(under_way) >= workers + waiting:
+                    yield under_way.popleft().result()
+            while under_way:
+                yield under_way.popleft().result()
         finally:
-            for future in waiting:
+            for future in under_way:
                 future.cancel()
 
 
@@ -194,7 +197,7 @@ class Spool:
     ) -> Iterator[B]:
         """What `work` makes of some columns, block after block."""
         wanted = tuple(names)
-        return _ahead(lambda block: work(self.read(block, wanted)), self.blocks, workers)
+        return ahead(lambda block: work(self.read(block, wanted)), self.blocks, workers)
 
     @property
     def width(self) -> int:
@@ -211,7 +214,7 @@ class Spool:
             joint = np.ravel_multi_index([codes[name] for name in columns], shape)
             return np.bincount(joint, minlength=len(total))
 
-        for found in _ahead(count, self.blocks, workers):
+        for found in ahead(count, self.blocks, workers):
             total += found
         return total.reshape(shape)
 
@@ -222,7 +225,7 @@ class Spool:
         rest = [name for name in self.names if name not in names]
         alone = not rest
         with ThreadPoolExecutor(workers) as pool:
-            for columns in _ahead(self.read, self.blocks, workers):
+            for columns in ahead(self.read, self.blocks, workers):
                 coded = {name: columns[name] for name in names}
                 first.update(coded, pool.map)
                 if not alone:

@@ -10,6 +10,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cache
 from typing import TypeVar
 
 import numpy as np
@@ -23,6 +24,16 @@ CHUNK = 1 << 16
 _RUN = 8  # chunks a thread takes at a time: handing out work costs more than a chunk's share of it
 _GATHERED = 1 << 20
 Progress = Callable[[str, int, int], None]  # stage, done, of
+
+
+@cache
+def keep_freed_memory() -> None:
+    """Let freed arrays be used again, not go back to the system, whose fresh pages cost more than the work.
+
+    The C library keeps what is smaller than the largest block it has seen freed, up to 32 MiB. One such block is
+    asked for, never touched, and given back; where memory is managed otherwise this does nothing.
+    """
+    np.empty((32 << 20) - (1 << 13), np.uint8)
 
 
 def no_progress(stage: str, done: int, of: int) -> None:
@@ -39,6 +50,7 @@ class LocalEngine:
     def __post_init__(self) -> None:
         if self.threads < 0 or self.chunk < 1:
             raise ValueError("threads must not be negative and chunk must be at least 1")
+        keep_freed_memory()
 
     @property
     def workers(self) -> int:

@@ -1,6 +1,7 @@
 """Room on disk for what does not fit in memory: a file without a name, encrypted under a key that is kept nowhere.
 
-The system frees the file however the process ends, and what a disk may still hold of it no one can read.
+The system frees the file however the process ends, and what a disk may still hold of it no one can read. The first
+pieces, as many bytes of them as are allowed, stay in memory: a small table never touches the disk.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import os
 import secrets
 import tempfile
 import threading
+from bisect import bisect_right
 from pathlib import Path
 from typing import Any
 
@@ -24,15 +26,22 @@ _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 class Scratch:
-    """Append pieces, read them back by place. Threads may do both at once."""
+    """Append pieces, which must not change any more, read them back by place. Threads may do both at once.
 
-    def __init__(self, folder: Path) -> None:
+    The pieces within the first `held` bytes are kept in memory, as they are.
+    """
+
+    def __init__(self, folder: Path, held: int = 0) -> None:
         try:
             self.file = tempfile.TemporaryFile(dir=folder, buffering=0)  # noqa: SIM115 - closed by `close`
         except OSError as error:
             raise BundleError(f"{folder} must take temporary files", error.strerror) from None
         self.folder = folder
         self.key = secrets.token_bytes(32)
+        self.held = held
+        self.kept: dict[int, NDArray[np.uint8]] = {}  # what stays in memory, by place
+        self.starts: list[int] = []  # its places, ascending
+        self.border = 0  # where it ends
         self.end = 0
         self.lock = threading.Lock()
 
@@ -42,6 +51,11 @@ class Scratch:
         with self.lock:
             place = self.end
             self.end += -(-len(plain) // _BLOCK) * _BLOCK
+            if self.end <= self.held:
+                self.starts.append(place)
+                self.kept[place] = np.frombuffer(plain, np.uint8)
+                self.border = self.end
+                return place
         hidden = np.empty(len(plain), np.uint8)
         self._crypt(place, plain, hidden)
         rest = hidden.data
@@ -58,7 +72,10 @@ class Scratch:
         return place - len(plain)
 
     def read(self, place: int, length: int) -> NDArray[np.uint8]:
-        """`length` bytes from `place` on, which need not be where a piece starts."""
+        """`length` bytes of a piece from `place` on, which need not be where the piece starts."""
+        if place < self.border:
+            start = self.starts[bisect_right(self.starts, place) - 1]
+            return self.kept[start][place - start :][:length]
         found = np.empty(length, np.uint8)
         done = 0
         while done < length:
@@ -80,6 +97,7 @@ class Scratch:
 
     def close(self) -> None:
         self.file.close()
+        self.kept.clear()
 
     def __enter__(self) -> Scratch:
         return self

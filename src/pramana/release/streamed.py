@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol, runtime_checkable
@@ -12,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from pramana.engines import BatchEngine, Column, ContentDigest, Progress, Scratch, Spool
+from pramana.engines import BatchEngine, Column, ContentDigest, Progress, Scratch, Spool, ahead
 from pramana.errors import SourceError
 from pramana.randomness import Codes, Key, code_dtype, counted
 from pramana.release.method import Published
@@ -162,20 +161,16 @@ def read_streamed(
 ) -> StreamedTable:
     """Read the source once, batch by batch."""
     expected = expected_records(source) or 0
-    scratch = Scratch(engine.folder)
+    scratch = engine.scratch()
     rows = Spool(scratch)
+
+    def coded(batch: pa.RecordBatch) -> dict[str, Column]:
+        return {name: _coded(batch.column(name), coders.get(name)) for name in names}
+
     try:
-        with ThreadPoolExecutor(engine.workers) as pool, ThreadPoolExecutor(1) as reader:
-            for batch in _prefetched(source.batches(names, engine.batch_rows(len(names))), reader):
-
-                def coded(name: str, batch: pa.RecordBatch = batch) -> Column:
-                    column = batch.column(name)
-                    if name in coders:
-                        return coders[name].take(column)
-                    return raw_column(pa.chunked_array([column]), None).chunk(0)
-
-                rows.append(dict(zip(names, pool.map(coded, names), strict=True)))
-                progress("reading", rows.records, max(expected, rows.records if expected else 0))
+        for columns in ahead(coded, source.batches(names, engine.batch_rows(len(names))), engine.workers):
+            rows.append(columns)
+            progress("reading", rows.records, max(expected, rows.records if expected else 0))
         seen = {name: coder.seen() for name, coder in coders.items()}
         return StreamedTable(rows, Table(seen, rows.records), coders, scratch, engine)
     except BaseException:
@@ -183,12 +178,8 @@ def read_streamed(
         raise
 
 
-def _prefetched(batches: Iterator[pa.RecordBatch], reader: ThreadPoolExecutor) -> Iterator[pa.RecordBatch]:
-    """The next batch is read while the last one is worked on."""
-    waiting = reader.submit(next, batches, None)
-    while (batch := waiting.result()) is not None:
-        waiting = reader.submit(next, batches, None)
-        yield batch
+def _coded(column: pa.Array, coder: _Known | _Discovered | None) -> Column:
+    return raw_column(pa.chunked_array([column]), None).chunk(0) if coder is None else coder.take(column)
 
 
 # ---------------------------------------------------------------- writing
@@ -210,15 +201,16 @@ class Streamed:
         order = [a.name for a in sorted(self.attributes, key=lambda a: a.raw)]
         content = ContentDigest()
         writer: TableWriter | None = None
-        with ThreadPoolExecutor(1) as pool:
-            for columns in self.pieces:
-                digesting = pool.submit(content.update, {name: columns[name] for name in order})
-                for a in coded:
-                    marginals[a.name] += counted(columns[a.name], a.coded.size)
-                table = as_table(self.attributes, columns)
-                writer = TableWriter(path, format, table.schema) if writer is None else writer
-                writer.write(table)
-                digesting.result()
+
+        def ready(columns: dict[str, Column]) -> pa.Table:
+            content.update({name: columns[name] for name in order})
+            for a in coded:
+                marginals[a.name] += counted(columns[a.name], a.coded.size)
+            return as_table(self.attributes, columns)
+
+        for table in ahead(ready, self.pieces, 1):  # one thread: the digest takes the pieces in their order
+            writer = TableWriter(path, format, table.schema) if writer is None else writer
+            writer.write(table)
         if writer is not None:
             writer.close()
         return Published(None, content.hexdigest(), self.commitment, marginals, checks=self.checks)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import threading
 from collections.abc import Iterator
 from typing import Any
 
@@ -56,11 +57,15 @@ def _readable(name: str | None = None) -> Iterator[None]:
 
 
 class Encoder:
-    """Turns a column into the codes of its domain, chunk by chunk. Faults are counted; `finish` tells of them."""
+    """Turns a column into the codes of its domain, chunk by chunk. Faults are counted; `finish` tells of them.
+
+    Threads may encode chunks at once.
+    """
 
     def __init__(self, domain: Domain, name: str, show: bool = False) -> None:
         self.domain, self.name, self.show = domain, name, show
         self.outside, self.unexpected, self.seen = 0, 0, set[str]()
+        self.lock = threading.Lock()
 
     def encode(self, chunk: pa.Array, out: Codes | None = None) -> Codes:
         """The codes of a chunk; anything at all where it has faults."""
@@ -68,12 +73,16 @@ class Encoder:
         with _readable(self.name):
             faults = _encode_chunk(chunk, self.domain, out)
         if faults is not None:
-            self.unexpected += int((faults == _MISSING).sum())
-            wrong = faults == _OUTSIDE
-            self.outside += int(wrong.sum())
-            if self.show:
-                self.seen |= {label_of(v) for v in pc.unique(_plain(chunk).filter(pa.array(wrong))).to_pylist()}
+            with self.lock:
+                self._note(chunk, faults)
         return out
+
+    def _note(self, chunk: pa.Array, faults: NDArray[np.int8]) -> None:
+        self.unexpected += int((faults == _MISSING).sum())
+        wrong = faults == _OUTSIDE
+        self.outside += int(wrong.sum())
+        if self.show:
+            self.seen |= {label_of(v) for v in pc.unique(_plain(chunk).filter(pa.array(wrong))).to_pylist()}
 
     def finish(self) -> None:
         """Refuse a column with values outside its domain, or without values where it must have them."""
@@ -109,26 +118,35 @@ def _refuse_outside(name: str, outside: int, seen: set[str] | None) -> None:
 
 
 class Numbering:
-    """Numbers for the values of a column in the order they come: codes for a domain that is not known yet."""
+    """Numbers for the values of a column in the order they come: codes for a domain that is not known yet.
+
+    Threads may number chunks at once; which of them comes first tells in the numbers, and nowhere else.
+    """
 
     def __init__(self) -> None:
         self.labels: dict[str, int] = {}  # the empty one stands for missing values
         self.values: list[Any] = []
         self.type: pa.DataType = pa.string()
         self.missing = 0
+        self.lock = threading.Lock()
 
     def number(self, chunk: pa.Array) -> Codes:
         with _readable():
             coded = chunk if pa.types.is_dictionary(chunk.type) else chunk.dictionary_encode()
-            self.type = coded.type.value_type
-            places = [self._of(value) for value in coded.dictionary.to_pylist()]
+            values = coded.dictionary.to_pylist()
         indices = coded.indices
         if indices.null_count:
-            indices = indices.fill_null(len(places))
-            places.append(self._of(None))
+            indices = indices.fill_null(len(values))
+            values.append(None)
+        with self.lock, _readable():
+            self.type = coded.type.value_type
+            places = [self._of(value) for value in values]
+            empty = self.labels.get("")
         found: Codes = np.array(places or [0], np.uint32)[values_of(indices)]
-        if "" in self.labels:
-            self.missing += int((found == self.labels[""]).sum())
+        if empty is not None:
+            missing = int((found == empty).sum())
+            with self.lock:
+                self.missing += missing
         return found
 
     def _of(self, value: Any) -> int:
@@ -147,7 +165,8 @@ class Numbering:
 def decode(codes: Codes, domain: Domain) -> pa.DictionaryArray:
     """Codes as an Arrow dictionary that holds the whole domain in its public order, used or not."""
     valid = None if domain.missing_code is None else codes != domain.missing_code
-    indices = numbers(codes.astype(_index_dtype(domain.size), copy=False), valid)
+    kind = np.dtype(_index_dtype(domain.size))
+    indices = numbers(codes.view(kind) if codes.itemsize == kind.itemsize else codes.astype(kind), valid)
     return pa.DictionaryArray.from_arrays(indices, texts(domain.labels))
 
 

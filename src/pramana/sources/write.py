@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 from pramana.errors import SourceError
 from pramana.sources.table import Table
 
-ROW_GROUP = 1 << 18
+ROW_GROUP = 1 << 17
 FILE_NAMES = {"parquet": "data.parquet", "csv": "data.csv"}
 
 

@@ -19,7 +19,6 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
-import scipy  # its parts load when first used
 from numpy.typing import NDArray
 
 from pramana.theory.rounding import float_up, log_up
@@ -181,15 +180,48 @@ def _bracket(excess: Callable[[float], float], guess: float, local: float) -> tu
 
 
 def _blanket_records(records: int, weight: float, thin: float) -> tuple[int, float]:
-    """m0 and P(Binomial(records-1, weight) < m0) <= thin."""
+    """m0 and a bound on P(Binomial(records-1, weight) < m0) that is at most `thin`."""
     others = records - 1
     if thin <= 0 or others == 0 or weight <= 0:
         return 0, 0.0
     low, high = 0, others  # P(X < low) <= thin < P(X < high + 1), where X < 0 is impossible
     while low < high:
         middle = (low + high + 1) // 2
-        low, high = (middle, high) if scipy.special.bdtr(middle - 1, others, weight) <= thin else (low, middle - 1)
-    return low, float(scipy.special.bdtr(low - 1, others, weight)) * _ROOM if low else 0.0
+        low, high = (middle, high) if fewer_than(middle, others, weight) <= thin else (low, middle - 1)
+    return low, fewer_than(low, others, weight)
+
+
+def fewer_than(count: int, trials: int, chance: float) -> float:
+    """An upper bound on P(Binomial(trials, chance) < count), a few per cent above it where it is small.
+
+    The largest term by Stirling's formula with Robbins' error bounds, times a geometric series: going down, each
+    term is a smaller part of the one before. Differences from the mean are formed first, so that nothing cancels.
+    """
+    last = count - 1
+    if last < 0:
+        return 0.0
+    if last >= trials or chance <= 0:
+        return 1.0
+    if chance >= 1:
+        return 0.0
+    if last == 0:
+        return _up(math.exp(trials * math.log1p(-chance)))
+    fall = last * (1 - chance) / ((trials - last + 1) * chance)
+    if fall >= 1:
+        return 1.0
+    rest = trials - last
+    beyond = last - trials * chance
+    exponent = -last * math.log1p(beyond / (trials * chance)) - rest * math.log1p(
+        -beyond / (trials * (1 - chance))
+    )
+    exponent += 1 / (12 * trials) - 1 / (12 * last + 1) - 1 / (12 * rest + 1)
+    top = math.exp(exponent) / math.sqrt(2 * math.pi * last * (rest / trials))
+    return _up(top / (1 - fall))
+
+
+def _up(chance: float) -> float:
+    """Room for float rounding, and for what is too small for a float."""
+    return min(1.0, max(chance * _ROOM, 1e-300))
 
 
 def _mean_over_blanket(values: Floats, blanket: Blanket, records: int) -> float:
@@ -278,8 +310,8 @@ def _added(a: _Law, b: _Law, window: tuple[float, float]) -> _Law:
         coarse = max(a.step, b.step)
         a, b = _regridded(a, coarse), _regridded(b, coarse)
     length = len(a.mass) + len(b.mass) - 1
-    size = scipy.fft.next_fast_len(length, real=True)
-    mass = scipy.fft.irfft(scipy.fft.rfft(a.mass, size) * scipy.fft.rfft(b.mass, size), size)[:length]
+    size = 1 << (length - 1).bit_length()
+    mass = np.fft.irfft(np.fft.rfft(a.mass, size) * np.fft.rfft(b.mass, size), size)[:length]
     wide = _Law(a.start + b.start, a.step, np.maximum(mass, 0.0))
     return _on_grid(wide.values, wide.mass, *window)
 
