@@ -74,15 +74,30 @@ done:
     return result;
 }
 
-/* One bucket: a counting pass by the next `rest` bits leaves some ten per cell, insertion does the rest. */
-static void sort_bucket(uint64_t *entries, uint64_t m, int rest, uint64_t *inside, uint64_t *count) {
-    uint64_t cells = (uint64_t)1 << rest;
+/* The places of entries by some bits of theirs: those after `skip`, of which all are alike within `from`. */
+static void by_bits(const uint64_t *from, uint64_t m, int skip, int bits, uint64_t *count, uint64_t *to) {
+    uint64_t cells = (uint64_t)1 << bits;
     memset(count, 0, (cells + 1) * sizeof(uint64_t));
-    for (uint64_t i = 0; i < m; i++) count[TOP(entries[i], rest) + 1]++;
+    for (uint64_t i = 0; i < m; i++) count[TOP(from[i] << skip, bits) + 1]++;
     for (uint64_t c = 0; c < cells; c++) count[c + 1] += count[c];
-    for (uint64_t i = 0; i < m; i++) inside[count[TOP(entries[i], rest)]++] = entries[i];
-    for (uint64_t i = 0; i < m; i++) { /* cells stand in order, so insertion only moves within one */
-        uint64_t e = inside[i], j = i;
+    for (uint64_t i = 0; i < m; i++) to[count[TOP(from[i] << skip, bits)]++] = from[i];
+}
+
+/* One bucket: counting by the next `rest` bits leaves about one entry to a cell, insertion does the rest. A large
+ * bucket is first counted by half of the bits, so that each part fits a near cache. */
+static void sort_bucket(uint64_t *entries, uint64_t m, int rest, uint64_t *inside, uint64_t *count) {
+    int upper = rest > 13 ? rest / 2 : 0;
+    uint64_t parts = (uint64_t)1 << upper, *inner = count + parts + 1;
+    if (upper) {
+        by_bits(entries, m, 0, upper, count, inside); /* count[p] is now where part p ends */
+    } else {
+        memcpy(inside, entries, m * sizeof(uint64_t));
+        count[0] = m;
+    }
+    for (uint64_t p = 0, at = 0; p < parts; at = count[p++])
+        by_bits(inside + at, count[p] - at, upper, rest - upper, inner, entries + at);
+    for (uint64_t i = 1; i < m; i++) { /* cells stand in order, so insertion only moves within one */
+        uint64_t e = entries[i], j = i;
         while (j > 0 && entries[j - 1] > e) {
             entries[j] = entries[j - 1];
             j--;
@@ -116,7 +131,7 @@ static PyObject *sort_buckets(PyObject *self, PyObject *args) {
         goto done;
     }
     inside = malloc(largest * sizeof(uint64_t));
-    count = malloc((((size_t)1 << rest) + 1) * sizeof(uint64_t));
+    count = malloc((((size_t)1 << rest) + 4) * sizeof(uint64_t)); /* of both halves, with a border each */
     result = PyList_New(0);
     if (!inside || !count || !result) {
         if (result) PyErr_NoMemory();

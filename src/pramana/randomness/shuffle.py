@@ -49,7 +49,7 @@ def shuffled_order(key: Key, context: str, rows: int, threads: int = 1) -> NDArr
     if rows > MOST_ROWS:
         raise ValueError(f"rows must be at most {MOST_ROWS}, got {rows}")
     stream = tag_stream(key, context)
-    fine = max(0, (rows // 8).bit_length())  # bits that tell some eight rows from the others
+    fine = rows.bit_length()  # bits that tell most rows from the others
     coarse = max(min(fine, 11), fine - 13)
     parts = [(rows * t // threads, rows * (t + 1) // threads) for t in range(threads)]
     counts = np.zeros((threads, 1 << coarse), np.uint64)
@@ -97,7 +97,7 @@ def bucket_order(stream: Stream, entries: NDArray[np.uint64], rows: NDArray[np.u
     count = len(entries)
     places = (entries & ~_ROW) | np.arange(count, dtype=np.uint64)
     order = np.empty(count, np.uint32)
-    rest = min(MOST_BUCKET_BITS, max(0, (count // 8).bit_length()))
+    rest = min(MOST_BUCKET_BITS, count.bit_length())
     ties = _order.sort_buckets(places, np.array([0, count], np.uint64), 0, 1, rest, order)
     _settle(order, ties, stream, rows)
     return order
