@@ -17,6 +17,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -120,6 +121,7 @@ def shuffled_epsilon(records: int, ratio: Fraction | float, blanket: Blanket, de
         return local
     thin = delta * _CUT
 
+    @cache
     def excess(epsilon: float) -> float:
         return math.log(max(shuffled_delta(records, blanket, epsilon, thin), 1e-300) / delta)
 
@@ -131,17 +133,24 @@ def shuffled_epsilon(records: int, ratio: Fraction | float, blanket: Blanket, de
 
 
 def _crossing(excess: Callable[[float], float], low: float, high: float) -> float:
-    """About where `excess` turns negative, by false position with halved ends (Illinois)."""
+    """About where `excess` turns negative, by false position with halved ends (Illinois).
+
+    ln delta falls about as the square of epsilon, so the line is drawn over squares.
+    """
     left, right = excess(low), excess(high)
+    moved = ""
     while high - low > 1e-5 * high:
-        middle = min(max(high - right * (high - low) / (right - left), low), high)
+        square = high**2 - right * (high**2 - low**2) / (right - left)
+        middle = min(max(math.sqrt(max(square, 0.0)), low), high)
         value = excess(middle)
-        if value > 0:
-            low, left, right = middle, value, right / 2
-        else:
-            high, right, left = middle, value, left / 2
-        if value == 0 or abs(value) < 1e-4:
+        if abs(value) < 5e-4:  # a few hundredths of the fourth digit
             return middle
+        if value > 0:
+            low, left, right = middle, value, right / 2 if moved == "low" else right
+            moved = "low"
+        else:
+            high, right, left = middle, value, left / 2 if moved == "high" else left
+            moved = "high"
     return high
 
 
