@@ -61,7 +61,7 @@ def _measured(chosen: list[str], rows: int, rounds: int) -> tuple[list[dict[str,
         if "batch" in chosen:
             found += [measure(comparison, rounds, _say) for comparison in scale.batch(rows, Path(folder))]
         if "sizes" in chosen:
-            found.append(measure(scale.sizes(10 * rows, Path(folder)), min(rounds, 2), _say))
+            found.append(measure(scale.sizes(10 * rows, Path(folder)), rounds, _say))
         if "spark" in chosen:
             with spark.comparison(rows, Path(folder)) as comparison:
                 found.append(measure(comparison, min(rounds, 3), _say))

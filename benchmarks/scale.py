@@ -65,13 +65,17 @@ def batch(rows: int, folder: Path) -> list[Comparison]:
 
 
 def sizes(most: int, folder: Path) -> Comparison:
-    """The batch engine at a hundredth, a tenth and the whole of `most` rows."""
+    """The batch engine at a hundredth, a tenth and the whole of `most` rows.
+
+    A machine that others share is now quicker, now slower: a short run meets one of its moments, a long one all.
+    So the short ones are the median of several.
+    """
     cases, warm = [], _prepared(1_000, folder)
-    for rows in (most // 100, most // 10, most):
+    for rows, times in ((most // 100, 9), (most // 10, 3), (most, 1)):
         recipe = _prepared(rows, folder)
-        cases.append(_case(f"{rows:,} rows", ENGINE, rows, recipe, folder, MEMORY, warm))
+        cases.append(_case(f"{rows:,} rows", ENGINE, rows, recipe, folder, MEMORY, warm, times=times))
     first, last = cases[0].name, cases[-1].name
-    goals = tuple(Goal(a, b, 0.85) for a, b in ((last, first), (first, last)))
+    goals = tuple(Goal(a, b, 1 / 1.15) for a, b in ((last, first), (first, last)))
     return Comparison("Batch engine, time per row at three sizes", "rows", first, tuple(cases), goals)
 
 
@@ -104,15 +108,21 @@ def _repeated(table: Path, rows: int) -> None:
     few.unlink()
 
 
-def _case(name: str, script: str, rows: int, recipe: Path, folder: Path, memory: int, *more: Path) -> Case:
+def _case(
+    name: str, script: str, rows: int, recipe: Path, folder: Path, memory: int, *more: Path, times: int = 1
+) -> Case:
     out = folder / "bundle"
 
-    def run() -> Sample:
+    def once() -> Sample:
         shutil.rmtree(out, ignore_errors=True)
         warm = out.with_name("bundle.warm")
         shutil.rmtree(warm, ignore_errors=True)
         found = child([sys.executable, "-c", script, recipe, out, str(memory), *more], True)
         shutil.rmtree(out, ignore_errors=True)
         return found
+
+    def run() -> Sample:
+        found = sorted((once() for _ in range(times)), key=lambda sample: sample.seconds)
+        return found[times // 2]
 
     return Case(name, rows, run)
