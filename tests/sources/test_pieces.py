@@ -69,6 +69,28 @@ def test_row_groups_are_joined_in_order_and_not_beyond_the_bound(rows: list[int]
     assert all(len(part) == 1 or sum(rows[g] for g in part) <= most for part in parts)
 
 
+def test_a_file_of_a_folder_may_have_a_header_alone(folder: Path) -> None:
+    """As engines that write a file for each task leave them; it must have the columns all the same."""
+    before = Source(path=folder / "csv").read(["id"])
+    (folder / "csv" / "zz.csv").write_text((folder / "csv" / "a.csv").read_text().splitlines()[0] + "\n")
+    source = Source(path=folder / "csv")
+    assert source.read(["id"]).columns == before.columns
+    assert sum(batch.num_rows for batch in source.batches(["id"], 100)) == before.records
+    assert len(pieces_of(source, ["id"])) == 2
+    for file in (folder / "csv").iterdir():
+        file.write_text("id\n")
+    for read in (
+        source.read,
+        lambda names: next(source.batches(names, 100)),
+        lambda names: pieces_of(source, names),
+    ):
+        with pytest.raises(SourceError, match="at least one record"):
+            read(["id"])
+    (folder / "csv" / "zz.csv").write_text("other\n")
+    with pytest.raises(SourceError, match="'id'"):
+        source.read(["id"])
+
+
 def test_faults_show_before_rows_are_read(folder: Path) -> None:
     for place, columns, told in [
         ("parquet", ["nane"], "must have the column 'nane'"),

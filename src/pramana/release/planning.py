@@ -65,6 +65,7 @@ class Outlook:
     tables: tuple[tuple[str, ...], ...]
     choices: tuple[Choice, ...]
     with_data: bool
+    unreachable: tuple[str, ...] = ()  # promises that no retention keeps in this table
 
     def rows(self) -> list[dict[str, Any]]:
         return [choice.row() for choice in self.choices]
@@ -75,6 +76,7 @@ class Outlook:
             "tables": [list(table) for table in self.tables],
             "with_data": self.with_data,
             "choices": [choice.to_json() for choice in self.choices],
+            "unreachable": list(self.unreachable),
         }
 
     def write(self, folder: str | Path) -> list[str]:
@@ -132,16 +134,13 @@ def plan(
     sizes = {a.name: a.coded.size for a in attributes}
     tables = tuple(tuple(t) for t in tables_that_matter(recipe.tables, sizes))
     true = _true_tables(table, attributes, tables) if with_data and table is not None else None
-    choices = [
-        choice
-        for promise, values in (("k", ks), ("epsilon", epsilons))
-        for value in values
-        for coin in COINS
-        if (choice := _choice(promise, value, coin, sizes, count, tables, true)) is not None
-    ]
+    asked = [(promise, value) for promise, values in (("k", ks), ("epsilon", epsilons)) for value in values]
+    found = {one: [_choice(*one, coin, sizes, count, tables, true) for coin in COINS] for one in asked}
+    choices = tuple(choice for both in found.values() for choice in both if choice is not None)
     if not choices:
         raise UnreachableError("A plan must ask for promises that can be reached", f"none with {count} records")
-    return Outlook(count, tables, tuple(choices), with_data)
+    unreachable = tuple(f"{name} = {value:g}" for (name, value), both in found.items() if None in both)
+    return Outlook(count, tables, choices, with_data, unreachable)
 
 
 def _or_none(value: float) -> float | None:

@@ -55,15 +55,10 @@ def _read(source: Source, wanted: Sequence[str], rows: int) -> Iterator[pa.Recor
     if source.kind == "parquet":
         yield from _parquet(source.path, wanted, rows)
         return
-    for file in files_of(source.path, "csv"):
-        yield from _csv(source, file, wanted)
-
-
-def _csv(source: Source, path: Path, wanted: Sequence[str]) -> Iterator[pa.RecordBatch]:
-    reading = CsvReading.of(source, path, wanted)
-    with reading.faults(source, path), pacsv.open_csv(path, **reading.options) as reader:
-        for batch in reader:
-            yield batch.select(reading.names)
+    for reading in CsvReading.of_files(source, source.path, wanted):
+        with reading.faults(source), pacsv.open_csv(reading.path, **reading.options) as reader:
+            for batch in reader:
+                yield batch.select(reading.names)
 
 
 def _parquet(path: Path, wanted: Sequence[str], rows: int) -> Iterator[pa.RecordBatch]:

@@ -21,7 +21,6 @@ from pramana.sources.table import (
     Source,
     check_kind,
     checked,
-    files_of,
     parquet_columns,
     parquet_faults,
 )
@@ -77,10 +76,8 @@ def pieces_of(source: Source, columns: Sequence[str], wanted: int = 1) -> tuple[
         path = path.absolute()  # who reads a piece may be at home in another folder
         source = replace(source, path=path)
         if kind == "csv":
-            files = [replace(source, path=file, format=kind) for file in files_of(path, kind)]
-            for file in files:
-                CsvReading.of(file, file.path or path, columns)
-            return tuple(Piece(file) for file in files)
+            files = [reading.path for reading in CsvReading.of_files(source, path, columns)]
+            return tuple(Piece(replace(source, path=file, format=kind)) for file in files)
         with parquet_faults(path):
             if path.is_file():
                 return tuple(_of_file(source, columns, wanted))

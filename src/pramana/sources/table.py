@@ -190,12 +190,27 @@ def _read_database(source: Source, wanted: Sequence[str] | None) -> Table:
 class CsvReading:
     """How one CSV file is to be read: its header looked at, nothing of its rows."""
 
+    path: Path
     names: list[str]
     options: dict[str, Any]
 
     @classmethod
-    def of(cls, source: Source, path: Path, wanted: Sequence[str] | None) -> CsvReading:
-        header, delimiter = _header(source, path)
+    def of_files(cls, source: Source, path: Path, wanted: Sequence[str] | None) -> list[CsvReading]:
+        """A file, or those of a folder that have records; each must have the columns of the first."""
+        found = []
+        for file in files_of(path, "csv"):
+            reading, records = cls._of(source, file, wanted)
+            wanted = reading.names
+            if records:
+                found.append(reading)
+        if not found:
+            raise SourceError(f"The source {path} must have at least one record", "none")
+        return found
+
+    @classmethod
+    def _of(cls, source: Source, path: Path, wanted: Sequence[str] | None) -> tuple[CsvReading, bool]:
+        """How to read it, and whether there is anything after its header."""
+        header, delimiter, records = _header(source, path)
         names = select(header, wanted, str(path))
         options = {
             "read_options": pacsv.ReadOptions(
@@ -212,10 +227,10 @@ class CsvReading:
                 quoted_strings_can_be_null=True,
             ),
         }
-        return cls(names, options)
+        return cls(path, names, options), records
 
     @contextlib.contextmanager
-    def faults(self, source: Source, path: Path) -> Iterator[None]:
+    def faults(self, source: Source) -> Iterator[None]:
         """Of the reader's message only two numbers are used; the row that it quotes is left where it is.
 
         (A handler of invalid rows could count them, but where a row is no text either it is not called, and the
@@ -228,12 +243,12 @@ class CsvReading:
             if ragged is not None:
                 fields = len(self.options["read_options"].column_names)
                 raise SourceError(
-                    f"Every row of {path} must have {fields} fields like its header",
+                    f"Every row of {self.path} must have {fields} fields like its header",
                     f"one of {ragged[1]}",
                     "Check the delimiter and the quoting.",
                 ) from None
             raise SourceError(
-                f"The source {path} must be a CSV file in {source.encoding}",
+                f"The source {self.path} must be a CSV file in {source.encoding}",
                 "bytes that are not",
                 "Set encoding (for example latin-1) or delimiter in [source], and check the quoting.",
             ) from None
@@ -241,17 +256,15 @@ class CsvReading:
 
 def _read_csv(source: Source, path: Path, wanted: Sequence[str] | None) -> Table:
     tables = []
-    for file in files_of(path, "csv"):
-        reading = CsvReading.of(source, file, wanted)
-        with reading.faults(source, file):
-            tables.append(pacsv.read_csv(file, **reading.options).select(reading.names))
-        wanted = reading.names  # every file of a folder must have the columns of the first
+    for reading in CsvReading.of_files(source, path, wanted):
+        with reading.faults(source):
+            tables.append(pacsv.read_csv(reading.path, **reading.options).select(reading.names))
     table = pa.concat_tables(tables) if len(tables) > 1 else tables[0]
-    return Table({name: table.column(name) for name in wanted or ()}, table.num_rows)
+    return Table({name: table.column(name) for name in table.column_names}, table.num_rows)
 
 
-def _header(source: Source, path: Path) -> tuple[list[str], str]:
-    """The column names and the delimiter, which is the likeliest of the usual ones unless it is given."""
+def _header(source: Source, path: Path) -> tuple[list[str], str, bool]:
+    """The column names; the delimiter, the likeliest of the usual ones unless given; whether there is more."""
     with path.open("rb") as file:
         head = file.read(_HEAD)
     if not head.strip():
@@ -280,9 +293,7 @@ def _header(source: Source, path: Path) -> tuple[list[str], str]:
         ) from None
     if not any(names):
         raise SourceError(f"The first line of {path} must name the columns", "an empty line")
-    if alone:
-        raise SourceError(f"The source {path} must have at least one record", "none")
-    return names, delimiter
+    return names, delimiter, not alone
 
 
 # ---------------------------------------------------------------- Parquet
