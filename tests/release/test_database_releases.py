@@ -63,6 +63,10 @@ def test_from_table_to_table(office: Place, desk: Path) -> None:
     assert {row[-1] for row in stored(office)} == {None, 'a "b"', "é,;", "x"}
     assert len(stored(office)) == 40 and office.tables() == ["people", "the release"]
     assert verify(desk / "out", source=desk / "people.csv", key=desk / "out.key").valid
+    assert run(["verify", "out", "--source", "recipe.toml", "--key", "out.key"]) == 0
+    assert run(["verify", "out", "--source", "recipe.toml", "--key", "out.key", "--memory", "1GiB"]) == 0
+    office.run("DELETE FROM people WHERE age >= 50")
+    assert run(["verify", "out", "--source", "recipe.toml", "--key", "out.key"]) == 1, "the table has changed"
 
     (desk / "plain.toml").write_text(recipe('[source]\npath = "people.csv"\n', ""))
     assert run(["release", "plain.toml", "--out", "plain", "--key", "out.key"]) == 0

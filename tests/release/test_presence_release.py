@@ -94,6 +94,7 @@ def test_bundles_verify_and_pass_an_independent_check(
     source = tmp_path / ("private.csv" if two else "everyone.csv")
     found = verify(tmp_path / "out", source=source, key=done.key_file)
     assert found.valid, found.to_json()
+    assert verify(tmp_path / "out", source=place, key=done.key_file) == found  # the recipe tells where it is
     names = {check.name for check in found.checks}
     assert {"made again", "content", "guarantee delta-presence"} <= names
     with (tmp_path / "private.csv").open(newline="") as file:

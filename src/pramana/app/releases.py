@@ -74,7 +74,7 @@ def _words(content: dict[str, Any]) -> str:
 
 @click.command("verify")
 @click.argument("bundle")
-@click.option("--source", default=None, help="The original table, to make the data again (with --key or --seed).")
+@click.option("--source", default=None, help="The original table or its recipe, to make the data again.")
 @click.option("--key", default=None, help="The release's key.")
 @click.option("--seed", type=int, default=None, help="The seed of a release that is marked as not private.")
 @click.option("--public-key", default=None, help="The holder's public key, to compare the signature with.")

@@ -68,6 +68,12 @@ def method_of(name: str) -> Method:
     return method
 
 
+def source_of(recipe: Recipe) -> Source:
+    """The table that a recipe names."""
+    options = getattr(method_of(recipe.method), "source_options", lambda r: r.source)(recipe)
+    return Source.from_options(options)
+
+
 def release(
     recipe: Recipe | str | Path,
     out: str | Path,
@@ -100,8 +106,7 @@ def release(
     secret, key_file = _key_for(out, key, seed)
     signing = None if sign is None else read_signing_key(sign)
     method: Any = method_of(recipe.method)
-    options = getattr(method, "source_options", lambda r: r.source)(recipe)
-    source = Source.from_options(options) if data is None else Source(frame=data)
+    source = source_of(recipe) if data is None else Source(frame=data)
     progress("reading", 0, 1)
     beyond: Any = spark_engine(engine, memory)
     refusal = getattr(method, "refusal", lambda _: None)(recipe)

@@ -14,8 +14,9 @@ from pramana.randomness import Key
 from pramana.release.bundle import CELL_METHODS, Bundle
 from pramana.release.certificate import read_public_key
 from pramana.release.method import Plan, Published
-from pramana.release.publish import file_entry, memory_bound, method_of
+from pramana.release.publish import file_entry, memory_bound, method_of, source_of
 from pramana.release.streamed import StreamedTable, coders_of, read_streamed
+from pramana.schema import Recipe
 from pramana.sources import FILE_NAMES, SUFFIXES, Source, Table, digest_of_written, write_table
 
 
@@ -61,7 +62,10 @@ def verify(
     memory: int | None = None,
     progress: Progress = no_progress,
 ) -> Verification:
-    """Check a bundle. With `source` (a path or a data frame) and `key` the data is made again, byte for byte."""
+    """Check a bundle. With `source` and `key` the data is made again, byte for byte.
+
+    `source` is a path, a data frame, or the recipe, where the table is in a database.
+    """
     if (source is None) != (key is None and seed is None):
         raise BundleError("To make the data again both the source and the key must be given", "one of them")
     found = Bundle.open(bundle)
@@ -179,17 +183,17 @@ def _remade(
     bundle: Bundle, plan: Plan, source: Any, key: Key, threads: int, memory: int | None, progress: Progress
 ) -> list[Check]:
     certificate = bundle.certificate
+    opened = _source(source, certificate.source)
     if key.commitment() != certificate.key.get("commitment"):
         return [Check("key", False, "not the key of this release")]
     checks = [Check("key", True, "the key of this release")]
     if (beside := getattr(plan, "beside", None)) is not None:  # a second table that lies beside the source
         try:
-            plan = beside(source)
+            plan = beside(opened.path)
         except SourceError as error:
             return [*checks, Check("public table", False, str(error))]
     columns = getattr(plan, "source_columns", None) or [a.name for a in plan.attributes]
     expected = getattr(plan, "source_records", certificate.records)  # some may have been suppressed
-    opened = _source(source, certificate.source)
     refusal = getattr(plan, "refusal", None)
     bound = memory_bound(opened, method_of(certificate.method), memory, refusal)
     batch = None if bound is None else BatchEngine(bound, threads, bundle.path.absolute().parent)
@@ -249,9 +253,11 @@ def _made_again(
 
 
 def _source(source: Any, options: Mapping[str, Any]) -> Source:
-    """The source as the certificate says it was read, but where it lies now."""
+    """The source as the certificate says it was read, but where it lies now; of a recipe, the one it names."""
     if not isinstance(source, str | Path):
         return Source(frame=source)
+    if Path(source).suffix == ".toml":
+        return source_of(Recipe.read(source))
     known = {k: options[k] for k in ("delimiter", "encoding") if isinstance(options.get(k), str)}
     place, missing = Path(source), options.get("missing")
     format_ = options.get("format") if place.suffix.lower() not in SUFFIXES else None
