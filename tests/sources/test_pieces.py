@@ -91,6 +91,40 @@ def test_a_file_of_a_folder_may_have_a_header_alone(folder: Path) -> None:
         source.read(["id"])
 
 
+def test_every_file_of_a_folder_must_have_the_columns(folder: Path) -> None:
+    """The reader would take what a file lacks for missing values, and they would be published as such."""
+    place = folder / "parquet" / "year=2020" / "1.parquet"
+    pq.write_table(pq.read_table(place, partitioning=None).rename_columns(["id", "Name"]), place)
+    source = Source(path=folder / "parquet")
+    for read in (source.read, lambda n: next(source.batches(n, 100)), lambda n: pieces_of(source, n)):
+        assert read(["id", "year"]) is not None
+        with pytest.raises(SourceError, match=r"year=2020/1.parquet must have the column 'name'"):
+            read(["id", "name"])
+    place.write_bytes(b"PAR1 and no more")
+    (folder / "parquet" / "year=2019" / "README.txt").write_text("not a table")
+    for expected in ("1.parquet", "README.txt"):
+        for read in (source.read, lambda n: next(source.batches(n, 100)), lambda n: pieces_of(source, n)):
+            with pytest.raises(SourceError, match=f"{expected} must be a Parquet file"):
+                read(["id"])
+        place.unlink(missing_ok=True)
+
+
+@pytest.mark.parametrize(
+    ("text", "got"),
+    [
+        ("a,b\n1,2\n3\n", "got 1 in line 3"),
+        ('a,b\n"1\n1",2\n3,4\n5,6,7\n8\n', "got 3 in line 5"),
+        ('a,b\r\n1,2\r\n\r\n"3,4\r\n5,6\r\n', "got 1 in line 4"),
+    ],
+)
+def test_a_row_of_another_length_is_found(text: str, got: str, tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_bytes(text.encode())
+    source = Source(path=tmp_path / "t.csv")
+    for read in (source.read, lambda n: list(source.batches(n, 100))):
+        with pytest.raises(SourceError, match=got):
+            read(["a"])
+
+
 def test_faults_show_before_rows_are_read(folder: Path) -> None:
     for place, columns, told in [
         ("parquet", ["nane"], "must have the column 'nane'"),

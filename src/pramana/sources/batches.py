@@ -19,6 +19,7 @@ from pramana.sources.table import (
     from_frame,
     parquet_columns,
     parquet_faults,
+    parquet_folder,
 )
 
 if TYPE_CHECKING:
@@ -68,11 +69,7 @@ def _parquet(path: Path, wanted: Sequence[str], rows: int) -> Iterator[pa.Record
             file = pq.ParquetFile(path, read_dictionary=text, pre_buffer=False, buffer_size=_READ_AHEAD)
             found = file.iter_batches(rows, columns=names)
         else:
-            import pyarrow.dataset as ds
-
-            names, text = parquet_columns(path, pq.ParquetDataset(path).schema, wanted)
-            form = ds.ParquetFileFormat(dictionary_columns=set(text), pre_buffer=False)
-            whole = ds.dataset(path, format=form, partitioning="hive")
+            whole, names = parquet_folder(path, wanted)
             found = whole.to_batches(columns=names, batch_size=rows, batch_readahead=2, fragment_readahead=1)
         for batch in found:
             if batch.num_rows:

@@ -23,6 +23,7 @@ from pramana.sources.table import (
     checked,
     parquet_columns,
     parquet_faults,
+    parquet_folder,
 )
 
 _ROWS = 1 << 16  # of a batch
@@ -95,13 +96,9 @@ def _of_file(source: Source, columns: Sequence[str], wanted: int) -> Iterator[Pi
 
 
 def _of_folder(source: Source, columns: Sequence[str], wanted: int) -> Iterator[Piece]:
-    import pyarrow.dataset as ds
-
     path = source.path
     assert path is not None
-    _, text = parquet_columns(path, pq.ParquetDataset(path).schema, columns)
-    form = ds.ParquetFileFormat(dictionary_columns=set(text), pre_buffer=False)
-    whole = ds.dataset(path, format=form, partitioning="hive")
+    whole, _ = parquet_folder(path, columns)
     fragments = list(whole.get_fragments())
     groups = [[g.num_rows for g in fragment.row_groups] for fragment in fragments]
     most = -(-sum(map(sum, groups)) // max(1, wanted))

@@ -242,9 +242,10 @@ class CsvReading:
             ragged = re.match(r"CSV parse error: (?:Row #\d+: )?Expected \d+ columns, got (\d+)", str(error))
             if ragged is not None:
                 fields = len(self.options["read_options"].column_names)
+                found = self._first_of_other_length(fields)
                 raise SourceError(
                     f"Every row of {self.path} must have {fields} fields like its header",
-                    f"one of {ragged[1]}",
+                    f"one of {ragged[1]}" if found is None else f"{found[1]} in line {found[0]}",
                     "Check the delimiter and the quoting.",
                 ) from None
             raise SourceError(
@@ -252,6 +253,20 @@ class CsvReading:
                 "bytes that are not",
                 "Set encoding (for example latin-1) or delimiter in [source], and check the quoting.",
             ) from None
+
+    def _first_of_other_length(self, fields: int) -> tuple[int, int] | None:
+        """The line in which the first row with another number of fields starts, and that number."""
+        encoding, delimiter = self.options["read_options"].encoding, self.options["parse_options"].delimiter
+        try:
+            with self.path.open(encoding=encoding, errors="replace", newline="") as file:
+                rows, line = csv.reader(file, delimiter=delimiter), 1
+                for row in rows:
+                    if len(row) != fields and (row or fields == 1):
+                        return line, len(row)
+                    line = rows.line_num + 1
+        except (csv.Error, OSError, ValueError):
+            pass
+        return None
 
 
 def _read_csv(source: Source, path: Path, wanted: Sequence[str] | None) -> Table:
@@ -313,14 +328,35 @@ def parquet_columns(path: Path, schema: pa.Schema, wanted: Sequence[str] | None)
     return names, [name for name in names if pa.types.is_string(schema.field(name).type)]
 
 
+def parquet_folder(path: Path, wanted: Sequence[str] | None) -> tuple[Any, list[str]]:
+    """A folder of Parquet as a dataset, and the columns to read. Each file must have all of them.
+
+    Where the reader meets a file without a column it takes its values for missing ones, which would be published.
+    """
+    import pyarrow.dataset as ds
+
+    for file in files_of(path, "parquet"):
+        with parquet_faults(file):
+            pq.read_schema(file)
+    names, text = parquet_columns(path, pq.ParquetDataset(path).schema, wanted)
+    form = ds.ParquetFileFormat(dictionary_columns=set(text), pre_buffer=False)
+    whole = ds.dataset(path, format=form, partitioning="hive")
+    for fragment in whole.get_fragments():
+        with parquet_faults(Path(fragment.path)):
+            present = list(fragment.physical_schema.names)
+        in_its_name = ds.get_partition_keys(fragment.partition_expression)  # folders called column=value
+        select([*present, *(name for name in in_its_name if name not in present)], names, fragment.path)
+    return whole, names
+
+
 def _read_parquet(path: Path, wanted: Sequence[str] | None) -> Table:
     with parquet_faults(path):
         if path.is_file():  # the reader of single files; that of folders takes longer to load than to read
             names, text = parquet_columns(path, pq.read_schema(path), wanted)
             table = pq.ParquetFile(path, read_dictionary=text).read(names)
         else:
-            names, text = parquet_columns(path, pq.ParquetDataset(path).schema, wanted)
-            table = pq.read_table(path, columns=names, read_dictionary=text)
+            whole, names = parquet_folder(path, wanted)
+            table = whole.to_table(columns=names)
     return checked(table, names)
 
 
