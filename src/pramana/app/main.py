@@ -95,7 +95,8 @@ def run(arguments: list[str]) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except OSError as error:
-        return _fail(f"every file must be usable, got {error.strerror or type(error).__name__}", 2)
+        which = error.filename if isinstance(error.filename, str) else "every file"
+        return _fail(f"{which} must be usable, got {error.strerror or type(error).__name__}", 2)
     except MemoryError:
         return _fail("this needs more memory than there is", 2)
     except Exception as error:

@@ -40,7 +40,7 @@ def plan_command(
     words = _words(found.rows())
     if found.unreachable:
         words += f"\nOut of reach with {found.records:,} records: {', '.join(found.unreachable)}."
-    show(as_json, content, words)
+    show(as_json, content, "\n".join([words, *found.notes]))
 
 
 def _words(rows: list[dict[str, Any]]) -> str:

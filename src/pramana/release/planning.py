@@ -22,6 +22,7 @@ from pramana.release.resolve import published, resolve
 from pramana.report import Panel, Picture, Series, write_figure, write_table
 from pramana.schema import Attribute, Recipe
 from pramana.sources import Source, Table, encode
+from pramana.theory import pk
 
 DEFAULT_KS = (2.0, 5.0, 10.0, 50.0, 100.0, 1000.0)
 DEFAULT_EPSILONS = (0.5, 1.0, 2.0, 3.0, 4.0, 6.0, 8.0)
@@ -66,6 +67,7 @@ class Outlook:
     choices: tuple[Choice, ...]
     with_data: bool
     unreachable: tuple[str, ...] = ()  # promises that no retention keeps in this table
+    notes: tuple[str, ...] = ()
 
     def rows(self) -> list[dict[str, Any]]:
         return [choice.row() for choice in self.choices]
@@ -77,10 +79,13 @@ class Outlook:
             "with_data": self.with_data,
             "choices": [choice.to_json() for choice in self.choices],
             "unreachable": list(self.unreachable),
+            "notes": list(self.notes),
         }
 
     def write(self, folder: str | Path) -> list[str]:
         """The table as CSV and Markdown and the picture as SVG and PNG; returns their paths."""
+        if (Path(folder) / "certificate.json").exists():
+            raise RecipeError(f"{folder} must be a folder for the plan", "a bundle, which holds what it certifies")
         paths = [
             *write_table(self.rows(), Path(folder) / "plan"),
             *write_figure(self.picture(), Path(folder) / "plan"),
@@ -108,20 +113,29 @@ def plan(
     recipe: Recipe | str | Path,
     *,
     records: int | None = None,
-    ks: Sequence[float] = DEFAULT_KS,
-    epsilons: Sequence[float] = DEFAULT_EPSILONS,
+    ks: Sequence[float] | None = None,
+    epsilons: Sequence[float] | None = None,
     with_data: bool = False,
     data: Any = None,
 ) -> Outlook:
     """What the recipe's tables would cost, for each k and epsilon and both kinds of coin.
 
     The number of records is given, or stated in the recipe, or counted in its source. `with_data` lets the holder
-    take the true table's shape into account; without it all cells are taken alike.
+    take the true table's shape into account; without it all cells are taken alike. Where no `ks` or no `epsilons`
+    are given, usual ones and the recipe's own are shown.
     """
     if not isinstance(recipe, Recipe):
         recipe = Recipe.read(recipe)
     if recipe.method not in ("retention", "matrix"):
         raise RecipeError("A plan must be for the method retention", repr(recipe.method))
+    if with_data and records is not None:
+        raise RecipeError("A plan must be for the data or for a number of records", "both")
+    ks, epsilons = _asked(ks, DEFAULT_KS, recipe.k), _asked(epsilons, DEFAULT_EPSILONS, recipe.epsilon)
+    for k in ks:
+        if not 1 <= k < math.inf:
+            raise RecipeError("k must be a number of at least 1", f"{k:g}")
+    for epsilon in epsilons:
+        pk.check_epsilon(epsilon)
     known = records if records is not None else recipe.records
     needs_rows = with_data or known is None or any(a.from_data for a in published(recipe))
     table = _read(recipe, data) if needs_rows else None
@@ -140,7 +154,16 @@ def plan(
     if not choices:
         raise UnreachableError("A plan must ask for promises that can be reached", f"none with {count} records")
     unreachable = tuple(f"{name} = {value:g}" for (name, value), both in found.items() if None in both)
-    return Outlook(count, tables, choices, with_data, unreachable)
+    unseen = [a.name for a in published(recipe) if table is None and a.missing == "auto" and a.name in sizes]
+    note = (
+        f"Missing values would cost a little more; whether there are any was not looked at: {', '.join(unseen)}."
+    )
+    return Outlook(count, tables, choices, with_data, unreachable, (note,) if unseen else ())
+
+
+def _asked(given: Sequence[float] | None, usual: Sequence[float], own: float | None) -> list[float]:
+    """What was asked for, or the usual values and the recipe's own."""
+    return list(given) if given is not None else sorted({*usual, *([] if own is None else [float(own)])})
 
 
 def _or_none(value: float) -> float | None:
