@@ -26,13 +26,13 @@ from pramana.engines.scratch import Scratch
 from pramana.errors import RecipeError
 from pramana.mechanisms import Mechanism
 from pramana.randomness import MOST_BUCKET_BITS, Key, Stream, bucket_order, bucketed, gather, tag_stream
+from pramana.sources import ROW_GROUP
 
 A = TypeVar("A")
 B = TypeVar("B")
 LEAST_MEMORY = 512 << 20
 _PROGRAM = 288 << 20  # what the interpreter and its libraries take before a row is read
 _HELD = 32 << 20  # bytes of scratch room that stay in memory, where there is room for them
-_GROUP = 1 << 17  # rows that are written at a time
 _ROWS = 1 << 18  # rows that are read and published at a time, where memory allows
 
 
@@ -69,9 +69,7 @@ class BatchEngine:
         """So many buckets that those in the making at one time take half of the memory that is ours."""
         room = self.room // (2 * (self.workers + 2))
         each = 48 + 4 * width  # bytes a row takes while its bucket is put in order, decoded and written
-        few = min(
-            4, (records // _GROUP).bit_length()
-        )  # enough that threads share the work, and write while they do
+        few = min(4, (records // ROW_GROUP).bit_length())  # threads share the work, and write while they do
         return min(MOST_BUCKET_BITS, max(few, (records * each // room).bit_length()))
 
     def publish(
@@ -109,7 +107,7 @@ class BatchEngine:
                 scattering.blocks.append(part)
                 progress("randomising", part.first + part.rows, rows.records)
             done = 0
-            early = 1 + (_GROUP << bits) // rows.records  # small ones wait until there are enough to be written
+            early = 1 + (ROW_GROUP << bits) // rows.records  # small ones wait until there are enough to be written
             for columns in ahead(scattering.bucket, range(1 << bits), self.workers, early):
                 if columns:
                     done += len(next(iter(columns.values())))

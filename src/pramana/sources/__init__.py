@@ -9,6 +9,7 @@ from pramana.sources.pieces import Piece, pieces_of
 from pramana.sources.table import SUFFIXES, Source, Table, is_bytes
 from pramana.sources.write import (
     FILE_NAMES,
+    ROW_GROUP,
     TableWriter,
     digest_of_written,
     raw_column,
@@ -18,6 +19,7 @@ from pramana.sources.write import (
 
 __all__ = [
     "FILE_NAMES",
+    "ROW_GROUP",
     "SUFFIXES",
     "Database",
     "Encoder",
