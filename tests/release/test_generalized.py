@@ -252,3 +252,15 @@ def test_whatever_the_options_there_is_a_release_or_one_error(
         assert not (folder / "out").exists()
     else:
         assert min(Counter(shown(folder / "out")).values()) == done.guarantees[0]["value"]
+
+
+def test_domains_read_from_the_data_are_flagged(tmp_path: Path) -> None:
+    world(tmp_path)
+    nation = 'role = "quasi-identifying"\ndomain = "from-data"'
+    done = release(recipe(tmp_path, 'k = 6\nalgorithm = "mondrian"', nation=nation), tmp_path / "out")
+    words = "Domains read from the data, which tells which values occur in it: nation."
+    assert words in done.certificate.warnings
+    assert words in (tmp_path / "out" / "report.html").read_text()
+    assert verify(tmp_path / "out").valid
+    done = release(recipe(tmp_path, 'k = 6\nalgorithm = "mondrian"'), tmp_path / "hierarchies")
+    assert not any("Domains read" in w for w in done.certificate.warnings)

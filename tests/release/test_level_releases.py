@@ -429,3 +429,10 @@ def test_any_request_ends_in_a_bundle_or_one_line(
     assert code in (0, 2) and out.exists() == (code == 0)
     if code == 2:
         assert len(told_.err.strip().splitlines()) == 1 and len(Ledger.open(ledger).entries()) == before
+
+
+def test_domains_read_from_the_data_are_flagged(folder: Path) -> None:
+    place = recipe(folder, "retention = 0.3")
+    place.write_text(place.read_text().replace('domain = ["low", "mid", "high"]', 'domain = "from-data"'))
+    done = release(place, folder / "out")
+    assert "Domains read from the data, which tells which values occur in it: income." in done.certificate.warnings

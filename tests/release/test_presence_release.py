@@ -349,3 +349,13 @@ def test_columns_without_a_hierarchy_and_a_recipe_without_a_source(tmp_path: Pat
     place.write_text(text)
     done = release(place, tmp_path / "out")
     assert verify(tmp_path / "out", source=tmp_path / "everyone.csv", key=done.key_file).valid
+
+
+def test_domains_read_from_the_public_table_are_flagged(tmp_path: Path) -> None:
+    world(tmp_path)
+    place = recipe(tmp_path, "delta = [0.05, 0.6]")
+    place.write_text(place.read_text().replace('hierarchy = "sex.csv"', 'domain = "from-data"'))
+    done = release(place, tmp_path / "out")
+    words = "Domains read from the public table, which tells which values occur in it: sex."
+    assert words in done.certificate.warnings
+    assert verify(tmp_path / "out").valid

@@ -43,7 +43,7 @@ from pramana.release.generalized_streamed import (
     stream_cells,
 )
 from pramana.release.method import Published
-from pramana.release.resolve import dropped, published
+from pramana.release.resolve import dropped, published, read_from_data
 from pramana.release.streamed import StreamedTable
 from pramana.schema import Attribute, AttributeRecipe, Recipe, Role
 from pramana.sources import Table, encode, numbers, raw_column, write_table
@@ -201,6 +201,7 @@ def _warnings(plan: GeneralizedPlan, seeded: bool) -> list[str]:
             "The cells tell how often each value occurs in a class. That is no secret under k-anonymity when it "
             "is known who is in the table; where being in it is the secret, use method presence."
         )
+    found += read_from_data(plan.attributes)
     return found
 
 

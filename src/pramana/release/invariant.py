@@ -29,7 +29,7 @@ from pramana.release.invariant_law import (
 from pramana.release.invariant_setting import InvariantSetting, read_setting
 from pramana.release.invariant_strata import strata_of_spool
 from pramana.release.method import Published
-from pramana.release.resolve import dropped, is_randomised, published, resolve
+from pramana.release.resolve import dropped, is_randomised, published, read_from_data, resolve
 from pramana.release.streamed import Streamed, StreamedTable, as_table, stream_plan
 from pramana.schema import Attribute, AttributeRecipe, Recipe
 from pramana.sources import Table, numbers, raw_column
@@ -175,6 +175,7 @@ class InvariantPlan:
             found.append(
                 f"Released unchanged: {', '.join(raw)}. Who knows a person's values there can link their record."
             )
+        found += read_from_data(self.attributes)
         return tuple(found)
 
     def run(

@@ -47,7 +47,7 @@ from pramana.release.method import Published
 from pramana.release.presence_check import examined_presence
 from pramana.release.presence_setting import read_levels, read_presence, setting_from_json, setting_to_json
 from pramana.release.presence_words import Reached, presence_guarantees, presence_warnings
-from pramana.release.resolve import dropped, published
+from pramana.release.resolve import dropped, published, read_from_data
 from pramana.schema import Attribute, Recipe, Role
 from pramana.sources import Source, Table, domain_from_data, encode, numbers, raw_column, write_table
 from pramana.theory import Guarantee
@@ -118,7 +118,8 @@ class PresencePlan:
         )
 
     def warnings(self, seeded: bool) -> tuple[str, ...]:
-        return presence_warnings(self.setting, self._reached, self.shuffled, seeded)
+        found = presence_warnings(self.setting, self._reached, self.shuffled, seeded)
+        return (*found, *read_from_data(self.attributes, "the public table"))
 
     def examine(self, bundle: Bundle) -> list[tuple[str, bool, str]]:
         return examined_presence(bundle, self.quasi, self.records, self._reached)
