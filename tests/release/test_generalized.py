@@ -264,3 +264,24 @@ def test_domains_read_from_the_data_are_flagged(tmp_path: Path) -> None:
     assert verify(tmp_path / "out").valid
     done = release(recipe(tmp_path, 'k = 6\nalgorithm = "mondrian"'), tmp_path / "hierarchies")
     assert not any("Domains read" in w for w in done.certificate.warnings)
+
+
+@pytest.mark.parametrize("output", ["parquet", "csv"])
+def test_that_a_missing_sensitive_value_counts_as_a_value_is_assumed(tmp_path: Path, output: str) -> None:
+    """Classes of flu and gaps are 2-diverse only because of that; without gaps nothing is assumed of them."""
+    world(tmp_path)
+    with (tmp_path / "people.csv").open(newline="") as file:
+        head, *rows = csv.reader(file)
+    for i, row in enumerate(rows):
+        row[3] = "" if i % 3 == 0 else "flu"
+    words = "a missing value of illness counts as a value of its own"
+    lines = "k = 4\nl = 2\nt = 0.5"
+    done = release(recipe(tmp_path, lines, output), tmp_path / "whole", seed=1)
+    assert not any(words in g["assumptions"] for g in done.guarantees)
+    with (tmp_path / "people.csv").open("w", newline="") as file:
+        csv.writer(file).writerows([head, *rows])
+    done = release(recipe(tmp_path, lines, output), tmp_path / "gaps", seed=1)
+    said = {g["notion"]: words in g["assumptions"] for g in done.guarantees}
+    assert said == {"k-anonymity": False, "l-diversity": True, "t-closeness": True}
+    assert next(g["value"]["l"] for g in done.guarantees if g["notion"] == "l-diversity") == 2
+    assert verify(tmp_path / "gaps").valid

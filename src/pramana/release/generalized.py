@@ -92,7 +92,9 @@ class GeneralizedPlan:
         }
 
     def guarantees(self, seeded: bool) -> tuple[Guarantee, ...]:
-        return self.measured.guarantees(self.setting, [a.name for a in self.attributes if a.raw], seeded)
+        raw = [a.name for a in self.attributes if a.raw]
+        gaps = [s.name for s in self.sensitive if s.missing]
+        return self.measured.guarantees(self.setting, raw, seeded, gaps)
 
     def warnings(self, seeded: bool) -> tuple[str, ...]:
         return tuple(_warnings(self, seeded))
