@@ -436,3 +436,17 @@ def test_domains_read_from_the_data_are_flagged(folder: Path) -> None:
     place.write_text(place.read_text().replace('domain = ["low", "mid", "high"]', 'domain = "from-data"'))
     done = release(place, folder / "out")
     assert "Domains read from the data, which tells which values occur in it: income." in done.certificate.warnings
+
+
+def test_a_listed_epsilon_is_rounded_up_like_the_one_that_was_issued(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Three values at level 1/2: epsilon = ln 4 = 1.386294..., which must not be shown as 1.38629."""
+    ledger = str(folder / "ledger.db")
+    create_levels(ledger, folder / "recipe.toml")
+    asked = ["--recipient", "anna", "--retention", "0.5", "--out", str(folder / "anna")]
+    assert run(["levels", "issue", ledger, *asked]) == 0
+    assert "at most e^1.3863 times" in capsys.readouterr().out
+    assert run(["levels", "list", ledger]) == 0
+    (line,) = [line for line in capsys.readouterr().out.splitlines() if "anna" in line]
+    assert line.split()[3] == "1.3863"
