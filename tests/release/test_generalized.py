@@ -16,8 +16,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pramana import release, verify
-from pramana.errors import PramanaError, RecipeError, SchemaError, SourceError, UnreachableError
+from pramana import crosstab, release, verify
+from pramana.errors import BundleError, PramanaError, RecipeError, SchemaError, SourceError, UnreachableError
 from pramana.randomness import Key
 from pramana.release import Certificate, PublishedCells
 from pramana.schema import Recipe, hierarchy_of_intervals, hierarchy_of_tree
@@ -285,3 +285,18 @@ def test_that_a_missing_sensitive_value_counts_as_a_value_is_assumed(tmp_path: P
     assert said == {"k-anonymity": False, "l-diversity": True, "t-closeness": True}
     assert next(g["value"]["l"] for g in done.guarantees if g["notion"] == "l-diversity") == 2
     assert verify(tmp_path / "gaps").valid
+
+
+@pytest.mark.parametrize(
+    ("cells", "advice"), [("pdf", "expected"), ("set", "expected"), ("hierarchy", "as they are")]
+)
+def test_who_asks_for_a_reconstruction_is_told_how_to_count_cells(tmp_path: Path, cells: str, advice: str) -> None:
+    world(tmp_path)
+    release(recipe(tmp_path, f'k = 6\ncells = "{cells}"'), tmp_path / "out", seed=1)
+    with pytest.raises(BundleError) as caught:
+        crosstab(tmp_path / "out", ["nation"])
+    hint = str(caught.value.hint)
+    assert advice in hint
+    assert ("PublishedCells" in hint) == ("as they are" not in hint)
+    assert "PublishedCells.open(BUNDLE).expected" in (tmp_path / "out" / "report.html").read_text()
+    assert PublishedCells.open(tmp_path / "out").expected(["nation"]).sum() == pytest.approx(400)

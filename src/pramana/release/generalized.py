@@ -77,6 +77,11 @@ class GeneralizedPlan:
         return self.measured.by_class
 
     @property
+    def single_values(self) -> bool:
+        """Whether a cell is one label, and not a set, an interval or a distribution."""
+        return self.setting.cells == "hierarchy"
+
+    @property
     def context(self) -> str:
         """What the order of the records is bound to."""
         return f"{self.dataset}\ngeneralize"

@@ -77,6 +77,11 @@ class PresencePlan:
     reached: list[Reached] = field(default_factory=list)  # filled by `run`: noise is drawn there
 
     @property
+    def single_values(self) -> bool:
+        """Whether a cell is one label, and not a distribution."""
+        return self.setting.algorithm == "spalm" and self.setting.start == "hierarchy"
+
+    @property
     def source_records(self) -> int:
         return self.people if self.flag else self.records
 
@@ -195,8 +200,7 @@ def _outward(chance: float, rounded: Callable[[float], int], end: float) -> floa
 
 def _columns(plan: PresencePlan, made: Presented) -> tuple[dict[str, Any], dict[str, Any]]:
     """The published cells by class, and the companion of a CSV."""
-    uniform = plan.setting.algorithm == "spalm" and plan.setting.start == "hierarchy"
-    if uniform:
+    if plan.single_values:
         parts = zip(plan.quasi, made.classes.public, made.levels, strict=True)
         return {q.name: label_column(labels_of(q.ladder, q.labels, c, level)) for q, c, level in parts}, {}
     if plan.output == "csv":
