@@ -318,6 +318,7 @@ def _check_total(state: State, dataset: Dataset, wanted: Release) -> None:
         raise RefusedError(
             f"The total epsilon of all datasets about {dataset.people!r} must stay within {float(limit):g}",
             reached,
+            "Ask for a lower level, or set another limit with `pramana levels limit`.",
         )
 
 
