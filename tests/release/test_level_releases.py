@@ -450,3 +450,10 @@ def test_a_listed_epsilon_is_rounded_up_like_the_one_that_was_issued(
     assert run(["levels", "list", ledger]) == 0
     (line,) = [line for line in capsys.readouterr().out.splitlines() if "anna" in line]
     assert line.split()[3] == "1.3863"
+
+
+def test_a_recipe_without_a_level_is_for_a_ledger(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["release", str(folder / "recipe.toml"), "--out", str(folder / "out")]) == 2
+    said = capsys.readouterr().err
+    assert "`pramana levels create`" in said and "`pramana levels issue`" in said
+    assert not (folder / "out").exists()
