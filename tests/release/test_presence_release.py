@@ -369,3 +369,12 @@ def test_who_asks_for_a_reconstruction_is_told_how_to_count_cells(
     release(recipe(tmp_path, f'delta = [0.05, 0.6]\nalgorithm = "{algorithm}"'), tmp_path / "out", seed=1)
     assert run(["crosstab", str(tmp_path / "out"), "--by", "age"]) == 2
     assert advice in capsys.readouterr().err
+
+
+def test_a_bound_on_memory_names_the_method_that_does_not_stream(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    world(tmp_path)
+    place = recipe(tmp_path, "delta = [0.05, 0.6]")
+    assert run(["release", str(place), "--out", str(tmp_path / "out"), "--memory", "1GiB"]) == 2
+    assert "must have a method that streams, got method 'presence'" in capsys.readouterr().err
