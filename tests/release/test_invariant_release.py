@@ -331,13 +331,14 @@ def test_domains_and_missing_categories_read_from_the_data_are_flagged(tmp_path:
 
 def test_a_stronger_intruders_larger_chance_is_warned_of(tmp_path: Path) -> None:
     """Blocks of three and more: xi holds for who sees one count, and not for who sees them all."""
-    done = release(recipe(rule="paper", together=[["job", "sex"]]), tmp_path / "out", data=people())
+    done = release(recipe(rule="paper"), tmp_path / "out", data=people())
     every = next(g["value"] for g in done.guarantees if g["notion"] == "identification-bound-every-count")
     assert done.guarantees[0]["value"] <= 0.1 < every
     (words,) = [w for w in done.certificate.warnings if "every category's published count" in w]
     assert words.startswith("xi = 0.1 is asked for against who sees how many records show the person's own")
     shown = float(words.split("chance of up to ")[1].split(",")[0].rstrip("."))
     assert every <= shown < every + 1e-5  # rounded against ourselves
+    assert f"at most {shown}" in done.guarantees[1]["words"]  # the same number in the promise itself
     assert verify(tmp_path / "out").valid
     pairs = release(recipe(), tmp_path / "two", data=people())  # blocks of two: the same chance for both
     assert not any("every category's published count" in w for w in pairs.certificate.warnings)
