@@ -65,3 +65,9 @@ def test_bad_input_is_one_line(arguments: list[str], capsys: pytest.CaptureFixtu
 def test_no_text_makes_a_traceback(likelihoods: str, delta: str, present: int) -> None:
     given_ = [f"--likelihoods={likelihoods}", f"--delta={delta}", f"--present={present}"]
     assert run(["presence", *given_]) in (0, 2)
+
+
+@pytest.mark.parametrize(("given_", "got"), [("3,9,x", "got 'x'"), ("3,-1,9", "got '-1'"), ("3,,9", "got ''")])
+def test_a_wrong_likelihood_is_named(given_: str, got: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["presence", "--likelihoods", given_, "--present", "1"]) == 2
+    assert got in capsys.readouterr().err

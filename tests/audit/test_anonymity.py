@@ -73,3 +73,11 @@ def test_the_command_measures_a_table(tmp_path: Path, capsys: pytest.CaptureFixt
     assert not run(["anonymity", str(tmp_path / "t.csv"), "--quasi", "a,b", "--sensitive", "s", "--json"])
     found = json.loads(capsys.readouterr().out)
     assert found == {"records": 5, "classes": 2, "k": 2, "l": 1, "entropy_l": 1.0, "t": pytest.approx(0.3)}
+
+
+def test_a_column_named_twice_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "t.csv").write_text("sex,age\nF,1\nM,2\n")
+    assert run(["anonymity", str(tmp_path / "t.csv"), "--quasi", "sex,age, sex"]) == 2
+    told = capsys.readouterr()
+    assert told.out == "" and told.err.count("\n") == 1
+    assert "must be named once, got 'sex' twice" in told.err

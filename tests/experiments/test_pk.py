@@ -5,8 +5,10 @@ import json
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
-from pramana.app.main import run
+from pramana.app.main import cli, run
+from pramana.experiments import EXPERIMENTS
 
 PUBLISHED = Path(__file__).parents[2] / "docs" / "experiments"
 
@@ -43,3 +45,9 @@ def test_the_published_figure_2_has_em_below_the_papers_method_in_every_row() ->
 def test_an_unknown_experiment_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["experiment", "nothing", "--out", str(tmp_path)]) == 2
     assert "The experiment must be one of" in capsys.readouterr().err
+
+
+def test_help_lists_the_experiments() -> None:
+    done = CliRunner().invoke(cli, ["experiment", "--help"])
+    assert done.exit_code == 0
+    assert all(name in done.output for name in EXPERIMENTS)

@@ -16,8 +16,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pramana import release, verify
-from pramana.errors import PramanaError, RecipeError, SchemaError, SourceError, UnreachableError
+from pramana import crosstab, release, verify
+from pramana.errors import BundleError, PramanaError, RecipeError, SchemaError, SourceError, UnreachableError
 from pramana.randomness import Key
 from pramana.release import Certificate, PublishedCells
 from pramana.schema import Recipe, hierarchy_of_intervals, hierarchy_of_tree
@@ -210,7 +210,12 @@ def test_the_certificate_claims_no_epsilon(tmp_path: Path) -> None:
         ('k = 5\nalgorithm = "best"', {}, RecipeError, "incognito"),
         ('k = 5\ncells = "colour"', {}, RecipeError, "pdf"),
         ("k = 5\nsuppression = 1.5", {}, RecipeError, "share of the rows"),
-        ('k = 5\nsuppression = 0.1\nalgorithm = "mondrian"', {}, RecipeError, "suppresses nothing"),
+        (
+            'k = 5\nsuppression = 0.1\nalgorithm = "mondrian"',
+            {},
+            RecipeError,
+            "suppresses nothing.*Remove suppression",
+        ),
         ('k = 5\nl = 2\nl_kind = "recursive"', {}, RecipeError, "must state c"),
         ("k = 5\nl = 2", {"illness": 'role = "insensitive"'}, RecipeError, "sensitive column"),
         ("k = 5\nintermediate = [4, 3]", {}, RecipeError, "intermediate"),
@@ -252,3 +257,51 @@ def test_whatever_the_options_there_is_a_release_or_one_error(
         assert not (folder / "out").exists()
     else:
         assert min(Counter(shown(folder / "out")).values()) == done.guarantees[0]["value"]
+
+
+def test_domains_read_from_the_data_are_flagged(tmp_path: Path) -> None:
+    world(tmp_path)
+    nation = 'role = "quasi-identifying"\ndomain = "from-data"'
+    done = release(recipe(tmp_path, 'k = 6\nalgorithm = "mondrian"', nation=nation), tmp_path / "out")
+    words = "Domains read from the data, which tells which values occur in it: nation."
+    assert words in done.certificate.warnings
+    assert words in (tmp_path / "out" / "report.html").read_text()
+    assert verify(tmp_path / "out").valid
+    done = release(recipe(tmp_path, 'k = 6\nalgorithm = "mondrian"'), tmp_path / "hierarchies")
+    assert not any("Domains read" in w for w in done.certificate.warnings)
+
+
+@pytest.mark.parametrize("output", ["parquet", "csv"])
+def test_that_a_missing_sensitive_value_counts_as_a_value_is_assumed(tmp_path: Path, output: str) -> None:
+    """Classes of flu and gaps are 2-diverse only because of that; without gaps nothing is assumed of them."""
+    world(tmp_path)
+    with (tmp_path / "people.csv").open(newline="") as file:
+        head, *rows = csv.reader(file)
+    for i, row in enumerate(rows):
+        row[3] = "" if i % 3 == 0 else "flu"
+    words = "a missing value of illness counts as a value of its own"
+    lines = "k = 4\nl = 2\nt = 0.5"
+    done = release(recipe(tmp_path, lines, output), tmp_path / "whole", seed=1)
+    assert not any(words in g["assumptions"] for g in done.guarantees)
+    with (tmp_path / "people.csv").open("w", newline="") as file:
+        csv.writer(file).writerows([head, *rows])
+    done = release(recipe(tmp_path, lines, output), tmp_path / "gaps", seed=1)
+    said = {g["notion"]: words in g["assumptions"] for g in done.guarantees}
+    assert said == {"k-anonymity": False, "l-diversity": True, "t-closeness": True}
+    assert next(g["value"]["l"] for g in done.guarantees if g["notion"] == "l-diversity") == 2
+    assert verify(tmp_path / "gaps").valid
+
+
+@pytest.mark.parametrize(
+    ("cells", "advice"), [("pdf", "expected"), ("set", "expected"), ("hierarchy", "as they are")]
+)
+def test_who_asks_for_a_reconstruction_is_told_how_to_count_cells(tmp_path: Path, cells: str, advice: str) -> None:
+    world(tmp_path)
+    release(recipe(tmp_path, f'k = 6\ncells = "{cells}"'), tmp_path / "out", seed=1)
+    with pytest.raises(BundleError) as caught:
+        crosstab(tmp_path / "out", ["nation"])
+    hint = str(caught.value.hint)
+    assert advice in hint
+    assert ("PublishedCells" in hint) == ("as they are" not in hint)
+    assert "PublishedCells.open(BUNDLE).expected" in (tmp_path / "out" / "report.html").read_text()
+    assert PublishedCells.open(tmp_path / "out").expected(["nation"]).sum() == pytest.approx(400)

@@ -304,3 +304,41 @@ def test_verification_passes_on_that_a_seeded_release_is_not_private(tmp_path: P
     release(recipe(), tmp_path / "out", data=people(), seed=1)
     found = verify(tmp_path / "out")
     assert found.valid and any("not private" in w for w in found.to_json()["warnings"])
+
+
+def test_domains_and_missing_categories_read_from_the_data_are_flagged(tmp_path: Path) -> None:
+    content: dict[str, Any] = {
+        "release": {"method": "invariant", "xi": 0.1},
+        "attributes": {
+            "job": {"role": "quasi-identifying", "domain": "from-data"},
+            "sex": {"role": "quasi-identifying", "domain": ["F", "M"]},
+        },
+    }
+    table = people().select(["job", "sex"])
+    done = release(Recipe.parse(content), tmp_path / "out", data=table)
+    words = "Domains read from the data, which tells which values occur in it: job."
+    assert words in done.certificate.warnings
+    assert words in (tmp_path / "out" / "report.html").read_text()
+    assert verify(tmp_path / "out").valid
+    assert not any(
+        "read from the data" in w
+        for w in release(recipe(), tmp_path / "declared", data=people()).certificate.warnings
+    )
+    gaps = pa.table({"job": table["job"], "sex": [None, *table["sex"].to_pylist()[1:]]})
+    done = release(Recipe.parse(content), tmp_path / "gaps", data=gaps)
+    assert any("missing category" in w and "has: sex" in w for w in done.certificate.warnings)
+
+
+def test_a_stronger_intruders_larger_chance_is_warned_of(tmp_path: Path) -> None:
+    """Blocks of three and more: xi holds for who sees one count, and not for who sees them all."""
+    done = release(recipe(rule="paper"), tmp_path / "out", data=people())
+    every = next(g["value"] for g in done.guarantees if g["notion"] == "identification-bound-every-count")
+    assert done.guarantees[0]["value"] <= 0.1 < every
+    (words,) = [w for w in done.certificate.warnings if "every category's published count" in w]
+    assert words.startswith("xi = 0.1 is asked for against who sees how many records show the person's own")
+    shown = float(words.split("chance of up to ")[1].split(",")[0].rstrip("."))
+    assert every <= shown < every + 1e-5  # rounded against ourselves
+    assert f"at most {shown}" in done.guarantees[1]["words"]  # the same number in the promise itself
+    assert verify(tmp_path / "out").valid
+    pairs = release(recipe(), tmp_path / "two", data=people())  # blocks of two: the same chance for both
+    assert not any("every category's published count" in w for w in pairs.certificate.warnings)

@@ -214,7 +214,7 @@ def test_requests_that_break_the_promise_are_refused(folder: Path) -> None:
     issue(ledger, "anna", "0.3", folder / "anna")
     with pytest.raises(RefusedError, match="allowance"):
         issue(ledger, "bert", "0.3", folder / "bert")
-    with pytest.raises(RefusedError, match="total epsilon"):
+    with pytest.raises(RefusedError, match=r"total epsilon.*`pramana levels limit`"):
         issue(ledger, "anna", "0.6", folder / "more")
     with pytest.raises(RefusedError, match="one key"):
         create_levels(ledger, recipe(folder), name="again")
@@ -429,3 +429,31 @@ def test_any_request_ends_in_a_bundle_or_one_line(
     assert code in (0, 2) and out.exists() == (code == 0)
     if code == 2:
         assert len(told_.err.strip().splitlines()) == 1 and len(Ledger.open(ledger).entries()) == before
+
+
+def test_domains_read_from_the_data_are_flagged(folder: Path) -> None:
+    place = recipe(folder, "retention = 0.3")
+    place.write_text(place.read_text().replace('domain = ["low", "mid", "high"]', 'domain = "from-data"'))
+    done = release(place, folder / "out")
+    assert "Domains read from the data, which tells which values occur in it: income." in done.certificate.warnings
+
+
+def test_a_listed_epsilon_is_rounded_up_like_the_one_that_was_issued(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Three values at level 1/2: epsilon = ln 4 = 1.386294..., which must not be shown as 1.38629."""
+    ledger = str(folder / "ledger.db")
+    create_levels(ledger, folder / "recipe.toml")
+    asked = ["--recipient", "anna", "--retention", "0.5", "--out", str(folder / "anna")]
+    assert run(["levels", "issue", ledger, *asked]) == 0
+    assert "at most e^1.3863 times" in capsys.readouterr().out
+    assert run(["levels", "list", ledger]) == 0
+    (line,) = [line for line in capsys.readouterr().out.splitlines() if "anna" in line]
+    assert line.split()[3] == "1.3863"
+
+
+def test_a_recipe_without_a_level_is_for_a_ledger(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["release", str(folder / "recipe.toml"), "--out", str(folder / "out")]) == 2
+    said = capsys.readouterr().err
+    assert "`pramana levels create`" in said and "`pramana levels issue`" in said
+    assert not (folder / "out").exists()

@@ -349,3 +349,32 @@ def test_columns_without_a_hierarchy_and_a_recipe_without_a_source(tmp_path: Pat
     place.write_text(text)
     done = release(place, tmp_path / "out")
     assert verify(tmp_path / "out", source=tmp_path / "everyone.csv", key=done.key_file).valid
+
+
+def test_domains_read_from_the_public_table_are_flagged(tmp_path: Path) -> None:
+    world(tmp_path)
+    place = recipe(tmp_path, "delta = [0.05, 0.6]")
+    place.write_text(place.read_text().replace('hierarchy = "sex.csv"', 'domain = "from-data"'))
+    done = release(place, tmp_path / "out")
+    words = "Domains read from the public table, which tells which values occur in it: sex."
+    assert words in done.certificate.warnings
+    assert verify(tmp_path / "out").valid
+
+
+@pytest.mark.parametrize(("algorithm", "advice"), [("spalm", "as they are"), ("optimal", "PublishedCells")])
+def test_who_asks_for_a_reconstruction_is_told_how_to_count_cells(
+    tmp_path: Path, algorithm: str, advice: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    world(tmp_path)
+    release(recipe(tmp_path, f'delta = [0.05, 0.6]\nalgorithm = "{algorithm}"'), tmp_path / "out", seed=1)
+    assert run(["crosstab", str(tmp_path / "out"), "--by", "age"]) == 2
+    assert advice in capsys.readouterr().err
+
+
+def test_a_bound_on_memory_names_the_method_that_does_not_stream(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    world(tmp_path)
+    place = recipe(tmp_path, "delta = [0.05, 0.6]")
+    assert run(["release", str(place), "--out", str(tmp_path / "out"), "--memory", "1GiB"]) == 2
+    assert "must have a method that streams, got method 'presence'" in capsys.readouterr().err

@@ -112,6 +112,7 @@ def issue_version(
 def list_releases(ledger: str, dataset: str | None, as_json: bool) -> None:
     """List who received what, at which level."""
     from pramana import Ledger
+    from pramana.theory import rounding
 
     known = Ledger.open(ledger)
     if dataset is not None:
@@ -124,7 +125,7 @@ def list_releases(ledger: str, dataset: str | None, as_json: bool) -> None:
     }
     lines = [f"{'dataset':<16} {'recipient':<20} {'level':<16} {'epsilon':>10}  status     committed"]
     for r in releases:
-        epsilon = "infinite" if r["epsilon"] is None else f"{r['epsilon']:.6g}"
+        epsilon = "infinite" if r["epsilon"] is None else rounding.shown_up(r["epsilon"])
         when = r["committed_at"] or ""
         lines.append(
             f"{r['dataset']:<16} {r['recipient']:<20} {r['retention']:<16} {epsilon:>10}  {r['status']:<10} {when}"

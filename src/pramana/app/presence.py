@@ -56,12 +56,18 @@ def presence_command(likelihoods: str, present: int, delta: str | None, as_json:
 
 
 def _numbers(text: str) -> list[Fraction]:
-    try:
-        found = [_fraction(part) for part in text.split(",")]
-    except (ValueError, ZeroDivisionError):
-        found = []
-    if not found or min(found) < 0 or len(found) > _MOST:
-        raise RecipeError(f"--likelihoods must be 1 to {_MOST} numbers of at least 0, such as 3,9,9,3,1")
+    must = f"--likelihoods must be 1 to {_MOST} numbers of at least 0, such as 3,9,9,3,1"
+    parts = text.split(",")
+    if len(parts) > _MOST:
+        raise RecipeError(must, f"{len(parts)} of them")
+    found = []
+    for part in parts:
+        try:
+            found.append(_fraction(part))
+        except (ValueError, ZeroDivisionError):
+            raise RecipeError(must, repr(part[:80])) from None
+        if found[-1] < 0:
+            raise RecipeError(must, repr(part[:80]))
     return found
 
 

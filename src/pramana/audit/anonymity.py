@@ -36,7 +36,9 @@ def anonymity_of_table(data: Any, columns: Sequence[str], sensitive: str | None 
     """
     if not columns:
         raise InputError("At least one quasi-identifying column must be named", "none")
-    names = [*dict.fromkeys(columns), *([] if sensitive is None else [sensitive])]
+    if twice := [name for i, name in enumerate(columns) if name in columns[:i]]:
+        raise InputError("Every quasi-identifying column must be named once", f"{twice[0]!r} twice")
+    names = [*columns, *([] if sensitive is None else [sensitive])]
     if sensitive in columns:
         raise InputError("The sensitive column must not be among the quasi-identifying ones", repr(sensitive))
     source = Source(path=Path(data)) if isinstance(data, str | Path) else Source(frame=data)

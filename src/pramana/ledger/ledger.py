@@ -314,10 +314,11 @@ def _check_total(state: State, dataset: Dataset, wanted: Release) -> None:
         return
     total = state.total_ratio(dataset.people, wanted)
     if total is None or total > rounding.exp_down(limit):
-        reached = "infinity" if total is None else f"{rounding.log_up(total):.6g}"
+        reached = "infinity" if total is None else rounding.shown_up(rounding.log_up(total))
         raise RefusedError(
             f"The total epsilon of all datasets about {dataset.people!r} must stay within {float(limit):g}",
             reached,
+            "Ask for a lower level, or set another limit with `pramana levels limit`.",
         )
 
 

@@ -97,12 +97,17 @@ def counted_on(engine: SparkEngine, bundle: Bundle, names: list[str]) -> NDArray
 
 
 def _mechanism(bundle: Bundle) -> Mechanism:
-    law = law_of_plan(method_of(bundle.certificate.method).plan_from(bundle.certificate))
+    plan = method_of(bundle.certificate.method).plan_from(bundle.certificate)
+    law = law_of_plan(plan)
     if law is None:
+        hint = "Its published values are to be counted as they are."
+        if not getattr(plan, "single_values", True):
+            hint = (
+                "A cell of it stands for several values: PublishedCells.open(bundle).expected(names) of "
+                "pramana.release gives expected counts."
+            )
         raise BundleError(
-            "Tables can be reconstructed from randomised releases",
-            f"method {bundle.certificate.method!r}",
-            "Its published values are to be counted as they are.",
+            "Tables can be reconstructed from randomised releases", f"method {bundle.certificate.method!r}", hint
         )
     return law
 

@@ -110,7 +110,8 @@ def _use(materials: Materials) -> tuple[str, ...]:
 
 _COARSER = (
     "The published values are true but coarser than the source's: intervals, groups or distributions stand for "
-    "the values of several people. They can be counted as they are."
+    "the values of several people. Labels can be counted as they are; of cells that stand for several values "
+    "`PublishedCells.open(BUNDLE).expected(NAMES)` of `pramana.release` gives expected counts."
 )
 
 

@@ -43,7 +43,7 @@ from pramana.release.generalized_streamed import (
     stream_cells,
 )
 from pramana.release.method import Published
-from pramana.release.resolve import dropped, published
+from pramana.release.resolve import dropped, published, read_from_data
 from pramana.release.streamed import StreamedTable
 from pramana.schema import Attribute, AttributeRecipe, Recipe, Role
 from pramana.sources import Table, encode, numbers, raw_column, write_table
@@ -77,6 +77,11 @@ class GeneralizedPlan:
         return self.measured.by_class
 
     @property
+    def single_values(self) -> bool:
+        """Whether a cell is one label, and not a set, an interval or a distribution."""
+        return self.setting.cells == "hierarchy"
+
+    @property
     def context(self) -> str:
         """What the order of the records is bound to."""
         return f"{self.dataset}\ngeneralize"
@@ -92,7 +97,9 @@ class GeneralizedPlan:
         }
 
     def guarantees(self, seeded: bool) -> tuple[Guarantee, ...]:
-        return self.measured.guarantees(self.setting, [a.name for a in self.attributes if a.raw], seeded)
+        raw = [a.name for a in self.attributes if a.raw]
+        gaps = [s.name for s in self.sensitive if s.missing]
+        return self.measured.guarantees(self.setting, raw, seeded, gaps)
 
     def warnings(self, seeded: bool) -> tuple[str, ...]:
         return tuple(_warnings(self, seeded))
@@ -201,6 +208,7 @@ def _warnings(plan: GeneralizedPlan, seeded: bool) -> list[str]:
             "The cells tell how often each value occurs in a class. That is no secret under k-anonymity when it "
             "is known who is in the table; where being in it is the secret, use method presence."
         )
+    found += read_from_data(plan.attributes)
     return found
 
 

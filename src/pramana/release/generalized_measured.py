@@ -55,7 +55,10 @@ class Measured:
     def from_json(cls, statement: Mapping[str, Any]) -> Measured:
         return cls(**statement)
 
-    def guarantees(self, setting: Setting, raw: Sequence[str], seeded: bool) -> tuple[Guarantee, ...]:
+    def guarantees(
+        self, setting: Setting, raw: Sequence[str], seeded: bool, gaps: Sequence[str] = ()
+    ) -> tuple[Guarantee, ...]:
+        """`raw`: the columns released unchanged; `gaps`: the sensitive ones that have missing values."""
         common = [
             "the quasi-identifying columns are all an intruder can know of a person",
             "this is the only release about these people; another one of the same people may tell classes apart",
@@ -70,7 +73,15 @@ class Measured:
             statement = "Machanavajjhala et al. 2006, counted in the published classes"
             kind, c = str(value["kind"]), value.get("c")
             found.append(
-                LDiversity(THIS_TABLE, statement, attribute=name, kind=kind, l=value["l"], c=c, assumptions=words)
+                LDiversity(
+                    THIS_TABLE,
+                    statement,
+                    attribute=name,
+                    kind=kind,
+                    l=value["l"],
+                    c=c,
+                    assumptions=(*words, *_of_gaps(name, gaps)),
+                )
             )
         for name, distance in self.t.items():
             statement = "Li, Li and Venkatasubramanian 2007, counted in the published classes"
@@ -81,10 +92,14 @@ class Measured:
                     attribute=name,
                     distance=setting.t_distance,
                     t=distance,
-                    assumptions=words,
+                    assumptions=(*words, *_of_gaps(name, gaps)),
                 )
             )
         return tuple(found)
+
+
+def _of_gaps(name: str, gaps: Sequence[str]) -> tuple[str, ...]:
+    return (f"a missing value of {name} counts as a value of its own",) if name in gaps else ()
 
 
 @dataclass(frozen=True, eq=False)

@@ -61,7 +61,9 @@ class Setting:
             raise RecipeError("suppression must be a share of the rows from 0 to below 1", str(self.suppression))
         if self.suppression and self.algorithm != "incognito":
             raise RecipeError(
-                f"The algorithm {self.algorithm} suppresses nothing", f"suppression = {self.suppression}"
+                f"The algorithm {self.algorithm} suppresses nothing",
+                f"suppression = {self.suppression}",
+                'Remove suppression, or use algorithm = "incognito".',
             )
         if self.l is not None and self.l_kind == "recursive" and self.c is None:
             raise RecipeError("Recursive l-diversity must state c", "none")

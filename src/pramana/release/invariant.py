@@ -29,7 +29,7 @@ from pramana.release.invariant_law import (
 from pramana.release.invariant_setting import InvariantSetting, read_setting
 from pramana.release.invariant_strata import strata_of_spool
 from pramana.release.method import Published
-from pramana.release.resolve import dropped, is_randomised, published, resolve
+from pramana.release.resolve import dropped, is_randomised, published, read_from_data, resolve
 from pramana.release.streamed import Streamed, StreamedTable, as_table, stream_plan
 from pramana.schema import Attribute, AttributeRecipe, Recipe
 from pramana.sources import Table, numbers, raw_column
@@ -66,6 +66,16 @@ class InvariantPlan:
         return max(float(s["xi"]) for s in self.summaries.values())
 
     @property
+    def xi_all_counts(self) -> float:
+        """For the stronger intruder, whom the wanted xi is not about: one who sees every published count."""
+        return max(float(s["xi_all_counts"]) for s in self.summaries.values())
+
+    @property
+    def left_out(self) -> float:
+        """The probability of the outcomes that `xi_all_counts` does not cover."""
+        return max(float(s["risk_all_counts_left_out"]) for s in self.summaries.values())
+
+    @property
     def mechanism(self) -> Exchange | None:
         """The law, where recipients may see it; tables are then reconstructed like those of other releases.
 
@@ -97,8 +107,6 @@ class InvariantPlan:
 
     def guarantees(self, seeded: bool) -> tuple[Guarantee, ...]:
         common = self._assumptions(seeded)
-        every = max(float(s["xi_all_counts"]) for s in self.summaries.values())
-        left = max(float(s["risk_all_counts_left_out"]) for s in self.summaries.values())
         known = (
             "the intruder knows a person's true values of "
             + "; or of ".join(" and ".join(group) for group in self.setting.groups)
@@ -115,8 +123,8 @@ class InvariantPlan:
             EveryCountBound(
                 THIS_TABLE,
                 "paper 1, Theorem 3, for the counts of this table",
-                xi=every,
-                left_out=left,
+                xi=self.xi_all_counts,
+                left_out=self.left_out,
                 assumptions=(known, *common),
             ),
         ]
@@ -147,6 +155,13 @@ class InvariantPlan:
             found.append("The key was made from a seed that anyone can guess: reproducible, not private.")
         if not self.reached:
             found.append(f"xi = {float(self.setting.xi or 1):g} was asked for and {self.xi:.6g} was reached.")
+        if self.setting.xi is not None and self.xi_all_counts > rounding.float_up(self.setting.xi):
+            usual = f", but for outcomes of a total probability of {self.left_out:g}" if self.left_out else ""
+            found.append(
+                f"xi = {float(self.setting.xi):g} is asked for against who sees how many records show the "
+                "person's own category. Who sees every category's published count finds them with a chance "
+                f"of up to {rounding.shown_up(self.xi_all_counts)}{usual}."
+            )
         if self.setting.published:
             found.append("The matrices are published, and with them the true frequencies they were made from.")
         else:
@@ -175,6 +190,7 @@ class InvariantPlan:
             found.append(
                 f"Released unchanged: {', '.join(raw)}. Who knows a person's values there can link their record."
             )
+        found += read_from_data(self.attributes)
         return tuple(found)
 
     def run(

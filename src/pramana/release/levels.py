@@ -180,7 +180,12 @@ def _level(recipe: Recipe, design: LevelDesign, circumstances: Circumstances) ->
             )
         return level
     if wanted is None:
-        raise RecipeError("A release at a level must state its retention, k or epsilon", "none of them")
+        raise RecipeError(
+            "A release at a level must state its retention, k or epsilon",
+            "none of them",
+            "Write one of them in [release]; or register the recipe with `pramana levels create`, and state a "
+            "level for each recipient with `pramana levels issue`.",
+        )
     low, high = -1, GRID  # kept at low, not at high
     if wanted.is_kept_by(AtLevel(design, Level(GRID))):
         return Level(GRID)

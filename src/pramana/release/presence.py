@@ -47,7 +47,7 @@ from pramana.release.method import Published
 from pramana.release.presence_check import examined_presence
 from pramana.release.presence_setting import read_levels, read_presence, setting_from_json, setting_to_json
 from pramana.release.presence_words import Reached, presence_guarantees, presence_warnings
-from pramana.release.resolve import dropped, published
+from pramana.release.resolve import dropped, published, read_from_data
 from pramana.schema import Attribute, Recipe, Role
 from pramana.sources import Source, Table, domain_from_data, encode, numbers, raw_column, write_table
 from pramana.theory import Guarantee
@@ -75,6 +75,11 @@ class PresencePlan:
     given: bool = False  # the levels stood in the recipe and were not searched
     public: Table | None = field(default=None, repr=False)  # with two files, at the holder's only
     reached: list[Reached] = field(default_factory=list)  # filled by `run`: noise is drawn there
+
+    @property
+    def single_values(self) -> bool:
+        """Whether a cell is one label, and not a distribution."""
+        return self.setting.algorithm == "spalm" and self.setting.start == "hierarchy"
 
     @property
     def source_records(self) -> int:
@@ -118,7 +123,8 @@ class PresencePlan:
         )
 
     def warnings(self, seeded: bool) -> tuple[str, ...]:
-        return presence_warnings(self.setting, self._reached, self.shuffled, seeded)
+        found = presence_warnings(self.setting, self._reached, self.shuffled, seeded)
+        return (*found, *read_from_data(self.attributes, "the public table"))
 
     def examine(self, bundle: Bundle) -> list[tuple[str, bool, str]]:
         return examined_presence(bundle, self.quasi, self.records, self._reached)
@@ -194,8 +200,7 @@ def _outward(chance: float, rounded: Callable[[float], int], end: float) -> floa
 
 def _columns(plan: PresencePlan, made: Presented) -> tuple[dict[str, Any], dict[str, Any]]:
     """The published cells by class, and the companion of a CSV."""
-    uniform = plan.setting.algorithm == "spalm" and plan.setting.start == "hierarchy"
-    if uniform:
+    if plan.single_values:
         parts = zip(plan.quasi, made.classes.public, made.levels, strict=True)
         return {q.name: label_column(labels_of(q.ladder, q.labels, c, level)) for q, c, level in parts}, {}
     if plan.output == "csv":

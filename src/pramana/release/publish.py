@@ -110,7 +110,7 @@ def release(
     progress("reading", 0, 1)
     beyond: Any = spark_engine(engine, memory)
     refusal = getattr(method, "refusal", lambda _: None)(recipe)
-    if beyond is None and (bound := memory_bound(source, method, memory, refusal)) is not None:
+    if beyond is None and (bound := memory_bound(source, recipe.method, memory, refusal)) is not None:
         beyond = BatchEngine(bound, threads, out.absolute().parent)
     if beyond is not None:
         method = _streaming(method, beyond)
@@ -171,18 +171,22 @@ def spark_engine(engine: str | SparkEngine, memory: int | None) -> SparkEngine |
 
 
 def memory_bound(
-    source: Source, method: Any, memory: int | None, refusal: RecipeError | None = None
+    source: Source, method: str, memory: int | None, refusal: RecipeError | None = None
 ) -> int | None:
     """The bytes within which a table streams through, or None where it is read into memory.
 
     `refusal` says why a method that streams does not do so with this setting.
     """
-    streams = isinstance(method, Streaming) and refusal is None
+    streams = isinstance(method_of(method), Streaming) and refusal is None
     if memory is not None:
         if refusal is not None:
             raise refusal
         if not streams:
-            raise RecipeError("A release within a bound on memory must have a method that streams", "another")
+            raise RecipeError(
+                "A release within a bound on memory must have a method that streams",
+                f"method {method!r}",
+                "Leave the bound out: the table is then read into memory.",
+            )
         return memory
     own = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     if streams and size_in_memory(source) > own // 2:

@@ -28,7 +28,7 @@ from pramana.randomness import Codes, Key, counted
 from pramana.release.certificate import Certificate
 from pramana.release.matrix_file import read_matrix
 from pramana.release.method import Published
-from pramana.release.resolve import dropped, is_randomised, published, resolve
+from pramana.release.resolve import dropped, is_randomised, published, read_from_data, resolve
 from pramana.release.streamed import Streamed, StreamedTable, as_table, stream_plan
 from pramana.schema import Attribute, AttributeRecipe, Recipe
 from pramana.sources import Table, encode, numbers, raw_column
@@ -118,16 +118,7 @@ def _warnings(plan: RandomisedPlan, seeded: bool) -> list[str]:
             f"Released unchanged, outside every epsilon: {', '.join(circumstances.raw_columns)}. Who knows a "
             "person's values there can link their record; and there is no central guarantee."
         )
-    if circumstances.domains_from_data:
-        found.append(
-            f"Domains read from the data, which tells which values occur in it: "
-            f"{', '.join(circumstances.domains_from_data)}."
-        )
-    if circumstances.missing_from_data:
-        found.append(
-            f"A missing category was added because the data has missing values there, which tells that it has: "
-            f'{", ".join(circumstances.missing_from_data)}. State missing = "category" to settle it beforehand.'
-        )
+    found += read_from_data(plan.attributes)
     if not circumstances.shuffled:
         found.append("Published in source order: no Pk-anonymity and no central guarantee is claimed.")
     if plan.mechanism.likelihood_ratio is None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from pramana.errors import RecipeError, SchemaError
 from pramana.schema import Attribute, AttributeRecipe, Domain, Hierarchy, Recipe, Role
 from pramana.sources import Table, domain_from_data, has_missing
@@ -56,6 +58,20 @@ def resolve(attribute: AttributeRecipe, table: Table | None, randomised: bool | 
             'Drop the column, or give it the role "insensitive": a constant has nothing to hide.',
         )
     return Attribute(attribute.name, attribute.role, domain)
+
+
+def read_from_data(attributes: Sequence[Attribute], data: str = "the data") -> list[str]:
+    """What a certificate warns of where its domains tell something of the rows."""
+    coded = [a for a in attributes if a.domain is not None]
+    found = []
+    if domains := [a.name for a in coded if a.coded.origin == "from-data"]:
+        found.append(f"Domains read from {data}, which tells which values occur in it: {', '.join(domains)}.")
+    if missing := [a.name for a in coded if a.coded.missing_from_data]:
+        found.append(
+            f"A missing category was added because {data} has missing values there, which tells that it has: "
+            f'{", ".join(missing)}. State missing = "category" to settle it beforehand.'
+        )
+    return found
 
 
 def _stated_domain(attribute: AttributeRecipe, table: Table | None) -> Domain:

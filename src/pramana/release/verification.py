@@ -195,7 +195,7 @@ def _remade(
     columns = getattr(plan, "source_columns", None) or [a.name for a in plan.attributes]
     expected = getattr(plan, "source_records", certificate.records)  # some may have been suppressed
     refusal = getattr(plan, "refusal", None)
-    bound = memory_bound(opened, method_of(certificate.method), memory, refusal)
+    bound = memory_bound(opened, certificate.method, memory, refusal)
     batch = None if bound is None else BatchEngine(bound, threads, bundle.path.absolute().parent)
     with _read(opened, columns, plan, batch, progress) as table:
         if table.records != expected:

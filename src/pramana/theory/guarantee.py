@@ -117,7 +117,8 @@ class IdentificationBound(Guarantee):
     def in_words(self) -> str:
         return (
             f"Whoever knows a person's true category and picks one of the records published in it finds that "
-            f"person's record with a chance of at most {self.xi:.6g}, however many records the category shows."
+            f"person's record with a chance of at most {shown_up(self.xi)}, however many records the category "
+            "shows."
         )
 
 
@@ -137,7 +138,7 @@ class EveryCountBound(Guarantee):
         usual = f", but for outcomes of a total probability of {self.left_out:g}" if self.left_out else ""
         return (
             f"Whoever knows a person's true category, sees every published count and guesses as well as can be "
-            f"finds that person's record with a chance of at most {self.xi:.6g}{usual}."
+            f"finds that person's record with a chance of at most {shown_up(self.xi)}{usual}."
         )
 
 
