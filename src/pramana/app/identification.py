@@ -66,6 +66,7 @@ def identification_command(
     target's category, and one who sees every count."""
     from pramana.calibrate import plan_blocks
     from pramana.mechanisms import match_risk
+    from pramana.theory import rounding
 
     counts = _whole(frequencies, "frequencies")
     pairs = [_pair(text) for text in forbid]
@@ -84,7 +85,8 @@ def identification_command(
     }
     show(as_json, content, _words(content, counts))
     if not plan.holds and not go_on:
-        click.echo(f"pramana: xi = {float(plan.wanted):g} is not reached, {plan.xi_reached:.6g} is", err=True)
+        reached = rounding.shown_up(plan.xi_reached)
+        click.echo(f"pramana: xi = {float(plan.wanted):g} is not reached, {reached} is", err=True)
         return 1
     return 0
 
@@ -107,7 +109,9 @@ def _pair(text: str) -> tuple[int, int]:
 
 
 def _words(content: dict[str, Any], counts: list[int]) -> str:
-    lines = [f"xi reached {content['xi_reached']:.6g} of {content['xi']:g} wanted"]
+    from pramana.theory import rounding
+
+    lines = [f"xi reached {rounding.shown_up(content['xi_reached'])} of {content['xi']:g} wanted"]
     for block, theta in zip(content["blocks"], content["thetas"], strict=True):
         lines.append(f"block {block}: the first gives {theta:.6g} records on average")
     lines += ["", "category  records      risk  all counts  match      error"]

@@ -154,7 +154,9 @@ class InvariantPlan:
         if seeded:
             found.append("The key was made from a seed that anyone can guess: reproducible, not private.")
         if not self.reached:
-            found.append(f"xi = {float(self.setting.xi or 1):g} was asked for and {self.xi:.6g} was reached.")
+            found.append(
+                f"xi = {float(self.setting.xi or 1):g} was asked for and {rounding.shown_up(self.xi)} was reached."
+            )
         if self.setting.xi is not None and self.xi_all_counts > rounding.float_up(self.setting.xi):
             usual = f", but for outcomes of a total probability of {self.left_out:g}" if self.left_out else ""
             found.append(
@@ -283,7 +285,7 @@ class InvariantMethod:
         if not plan.reached and not setting.go_on:
             raise CheckError(
                 f"xi = {float(setting.xi or 1):g} must be reached on this table",
-                f"{plan.xi:.6g} at best",
+                f"{rounding.shown_up(plan.xi)} at best",
                 'Allow more transitions, merge rare values, or write unreached = "publish" to go on with that.',
             )
         return plan

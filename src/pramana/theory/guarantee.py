@@ -230,9 +230,9 @@ class DeltaPresence(Guarantee):
             "broken": "Whoever undoes the distributions learns more than that.",
         }.get(self.reversal, "It was not shown that undoing the distributions tells no more than that.")
         return (
-            f"Anyone of the public table is in the private one with a probability from {self.reached_lowest:.6g} "
-            f"to {self.reached_highest:.6g}, within the wanted {self.lowest:g} to {self.highest:g}, for these two "
-            f"tables. {after}"
+            "Anyone of the public table is in the private one with a probability from "
+            f"{shown_down(self.reached_lowest)} to {shown_up(self.reached_highest)}, within the wanted "
+            f"{self.lowest:g} to {self.highest:g}, for these two tables. {after}"
         )
 
 
@@ -248,7 +248,7 @@ class PosteriorBound(Guarantee):
         return [{"rho1": prior, "rho2": posterior} for prior, posterior in self.pairs]
 
     def in_words(self) -> str:
-        said = ", ".join(f"below {prior:g} stays below {posterior:.6g}" for prior, posterior in self.pairs)
+        said = ", ".join(f"below {prior:g} stays below {shown_up(posterior)}" for prior, posterior in self.pairs)
         return f"A belief about a person's perturbed values that was {said}, whatever is published of them."
 
 
@@ -264,9 +264,7 @@ class GrowthBound(Guarantee):
         return self.delta
 
     def in_words(self) -> str:
-        return (
-            f"No belief about a person's perturbed values grows by more than {self.delta:.6g} through the release."
-        )
+        return f"No belief about a person's perturbed values grows by more than {shown_up(self.delta)} through the release."
 
 
 @dataclass(frozen=True)
