@@ -264,7 +264,8 @@ class GrowthBound(Guarantee):
         return self.delta
 
     def in_words(self) -> str:
-        return f"No belief about a person's perturbed values grows by more than {shown_up(self.delta)} through the release."
+        grows = f"grows by more than {shown_up(self.delta)}"
+        return f"No belief about a person's perturbed values {grows} through the release."
 
 
 @dataclass(frozen=True)
