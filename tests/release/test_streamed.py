@@ -319,6 +319,8 @@ def test_killed_anywhere_it_leaves_nothing_and_is_redone_to_the_same_bytes(
     assert run.stdout.readline().strip() == "here"
     run.kill()
     run.wait()
+    left = [p for p in tmp_path.rglob("*") if p.name.startswith(".out") or ".out" in str(p.parent)]
+    assert not [p for p in left if p.is_file()], "no row, published or not, is left behind"
     run.stdout.close()
     assert not out.exists()
     assert not [p for p in tmp_path.iterdir() if "scratch" in p.name or "tmp" in p.name]

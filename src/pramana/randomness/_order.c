@@ -74,7 +74,7 @@ done:
     return result;
 }
 
-/* The places of entries by some bits of theirs: those after `skip`, of which all are alike within `from`. */
+/* Entries by some bits of theirs: those that follow the first `skip`, in which all of them are alike. */
 static void by_bits(const uint64_t *from, uint64_t m, int skip, int bits, uint64_t *count, uint64_t *to) {
     uint64_t cells = (uint64_t)1 << bits;
     memset(count, 0, (cells + 1) * sizeof(uint64_t));

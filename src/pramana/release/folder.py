@@ -96,6 +96,27 @@ def whole_folder(
             os.close(lock)
 
 
+@contextlib.contextmanager
+def named_when_whole(path: Path) -> Iterator[Path]:
+    """A place to write a file that takes its name when the block ends: who is killed before leaves nothing of it.
+
+    File systems without files that have no name get it at once.
+    """
+    try:
+        file = os.open(path.parent, os.O_TMPFILE | os.O_WRONLY, 0o666)
+    except (AttributeError, OSError):
+        yield path
+        return
+    place = Path(f"/proc/self/fd/{file}")
+    root = os.open("/", os.O_RDONLY)  # a link is followed only by the call that is told where to start from
+    try:
+        yield place
+        os.link(place, path, src_dir_fd=root, follow_symlinks=True)
+    finally:
+        os.close(root)
+        os.close(file)
+
+
 def sweep(out: Path) -> None:
     """Remove what runs that were killed left behind: hidden folders, and a key that no bundle was made with."""
     out = out.absolute()

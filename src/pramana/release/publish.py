@@ -20,7 +20,7 @@ from pramana.errors import RecipeError, RefusedError
 from pramana.randomness import Key
 from pramana.release.certificate import Certificate, read_signing_key
 from pramana.release.contents import Materials, choice_of, law_of_plan, page_of
-from pramana.release.folder import check_new, sweep, whole_folder
+from pramana.release.folder import check_new, named_when_whole, sweep, whole_folder
 from pramana.release.method import Method, Plan, Published
 from pramana.release.streamed import Streamed, Streaming, coders_for, read_streamed
 from pramana.release.table_copy import check_target, table_copy
@@ -254,7 +254,8 @@ def _write(
             # Not before the first piece is there: threads that take turns with the interpreter a thousand times a
             # second, as those that randomise do, wait long for one that never rests.
             pieces, preparing = _after_first(published.pieces, lambda: pool.submit(prepared))
-            done = replace(published, pieces=pieces).written(folder / FILE_NAMES[recipe.format], recipe.format)
+            with named_when_whole(folder / FILE_NAMES[recipe.format]) as place:
+                done = replace(published, pieces=pieces).written(place, recipe.format)
             _write_extra(folder, done)
             certificate, choice = preparing[0].result()
             certificate = replace(certificate, content=done.content)
@@ -283,7 +284,8 @@ def _after_first(pieces: Iterator[Any], start: Callable[[], Any]) -> tuple[Itera
 
 
 def _write_data(folder: Path, format: str, published: Published) -> None:  # noqa: A002 - the recipe's word
-    write_table(published.table, folder / FILE_NAMES[format], format)
+    with named_when_whole(folder / FILE_NAMES[format]) as place:
+        write_table(published.table, place, format)
     _write_extra(folder, published)
 
 
