@@ -10,7 +10,7 @@ import time
 
 import numpy as np
 
-from pramana.calibrate import Wanted, calibrate
+from pramana.calibration import Wanted, calibrate
 from pramana.datasets import census
 from pramana.estimate import Axis, fit, invert, invert_counts, tabulate
 from pramana.mechanisms import Circumstances, Product, Retention

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from pramana.calibrate import plan_blocks
+from pramana.calibration import plan_blocks
 from pramana.mechanisms import Channel, match_risk, two_stage
 from pramana.randomness import Key, code_dtype
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from benchmarks.harness import Case, Comparison, Goal, Sample
 from benchmarks.peers import Worker
-from pramana.engines import LocalEngine
+from pramana.rows import LocalEngine
 from pramana.mechanisms import Channel, Dense, Product, Retention
 from pramana.randomness import ONE, Key, code_dtype
 

@@ -26,7 +26,7 @@ ENGINE = """
 import contextlib, sys, time
 from pathlib import Path
 from pramana import Recipe
-from pramana.engines import BatchEngine, no_progress
+from pramana.rows import BatchEngine, no_progress
 from pramana.randomness import Key
 from pramana.release.publish import method_of
 from pramana.release.streamed import coders_for, read_streamed

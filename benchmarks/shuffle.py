@@ -29,7 +29,7 @@ OURS = """
 import sys, time
 from pathlib import Path
 import pyarrow as pa, pyarrow.parquet as pq
-from pramana.engines import BatchEngine, Scratch, Spool
+from pramana.rows import BatchEngine, Scratch, Spool
 from pramana.mechanisms import Product
 from pramana.randomness import Key
 from pramana.sources import TableWriter, numbers, values_of

@@ -16,7 +16,7 @@ from typing import Any
 from benchmarks.harness import Case, Comparison, Goal, Sample
 from pramana import Key, Recipe, SparkEngine, release
 from pramana.datasets import census
-from pramana.engines.spark_session import quiet, session
+from pramana.rows.spark_session import quiet, session
 
 MASTER = "local[2]"
 

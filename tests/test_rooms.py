@@ -16,12 +16,12 @@ ROOMS = [  # each may import those above it
     "sources",
     "mechanisms",
     "datasets",
-    "calibrate",
+    "calibration",
     "generalize",
     "ledger",
-    "engines",
+    "rows",
     "estimate",
-    "report",
+    "pages",
     "release",
     "audit",
     "experiments",
@@ -56,4 +56,4 @@ def test_imports_go_down_and_through_public_names(path: Path) -> None:
 
 def test_only_the_spark_engine_knows_spark() -> None:
     users = [p for p in SOURCE.rglob("*.py") if "pyspark" in p.read_text()]
-    assert users == [p for p in users if p.parent.name == "engines"]
+    assert users == [p for p in users if p.parent.name == "rows"]

@@ -17,10 +17,8 @@ if TYPE_CHECKING:
     from pramana.audit import anonymity_of_table as anonymity_of_table
     from pramana.audit import collude as collude
     from pramana.audit import k_of_table as k_of_table
-    from pramana.calibrate import Wanted as Wanted
-    from pramana.calibrate import calibrate as calibrate
-    from pramana.engines import LocalEngine as LocalEngine
-    from pramana.engines import SparkEngine as SparkEngine
+    from pramana.calibration import Wanted as Wanted
+    from pramana.calibration import calibrate as calibrate
     from pramana.errors import PramanaError as PramanaError
     from pramana.ledger import Ledger as Ledger
     from pramana.mechanisms import Circumstances as Circumstances
@@ -43,6 +41,8 @@ if TYPE_CHECKING:
     from pramana.release import release as release
     from pramana.release import report as report
     from pramana.release import verify as verify
+    from pramana.rows import LocalEngine as LocalEngine
+    from pramana.rows import SparkEngine as SparkEngine
     from pramana.schema import Hierarchy as Hierarchy
     from pramana.schema import Recipe as Recipe
 
@@ -53,15 +53,15 @@ _ROOM_OF = {
     "Hierarchy": "schema",
     "Key": "randomness",
     "Ledger": "ledger",
-    "LocalEngine": "engines",
+    "LocalEngine": "rows",
     "PramanaError": "errors",
     "Product": "mechanisms",
     "Recipe": "schema",
     "RecordRetention": "mechanisms",
     "Retention": "mechanisms",
-    "SparkEngine": "engines",
-    "Wanted": "calibrate",
-    "calibrate": "calibrate",
+    "SparkEngine": "rows",
+    "Wanted": "calibration",
+    "calibrate": "calibration",
     "collude": "audit",
     "create_levels": "release",
     "crosstab": "release",

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pramana.engines import LocalEngine
 from pramana.randomness import Key, _order, counted, gathered, shuffle, shuffled_order, tag_stream
+from pramana.rows import LocalEngine
 
 KEY = Key.from_seed(7)
 

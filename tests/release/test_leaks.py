@@ -14,9 +14,9 @@ from tests.conftest import RECIPE
 
 import pramana
 from pramana import LocalEngine, Recipe, release
-from pramana.engines import commitment_to, no_progress
 from pramana.randomness import Key, shuffled_order
 from pramana.release import RandomisedPlan, method_of
+from pramana.rows import commitment_to, no_progress
 from pramana.sources import Source, encode
 
 ROWS = 5_000

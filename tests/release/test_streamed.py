@@ -15,9 +15,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from pramana import Recipe, create_levels, crosstab, issue, release, verify
-from pramana.engines import BatchEngine, batch
 from pramana.errors import BundleError, RecipeError, SourceError
 from pramana.randomness import Key
+from pramana.rows import BatchEngine, batch
 
 ROWS = 70_001
 SMALL = 512 << 20
@@ -289,7 +289,7 @@ import sys
 from pathlib import Path
 sys.path.insert(0, {tests!r})
 from pramana import release
-from pramana.engines import BatchEngine, batch
+from pramana.rows import BatchEngine, batch
 from tests.release.test_streamed import recipe
 import time
 stage = sys.argv[1]
@@ -335,7 +335,7 @@ def test_scratch_room_shows_nothing_of_the_rows(
     people: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What reaches the disk is read back as it lies there: no label, no code column, no entry is in it."""
-    from pramana.engines import scratch
+    from pramana.rows import scratch
 
     monkeypatch.setattr(batch, "_HELD", 0)
     seen: list[bytes] = []

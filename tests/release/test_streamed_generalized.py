@@ -12,10 +12,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from pramana import Recipe, release, verify
-from pramana.engines import BatchEngine
 from pramana.errors import PramanaError, RecipeError
 from pramana.release import Bundle, Certificate, bundle, generalized_search
 from pramana.release.publish import file_entry
+from pramana.rows import BatchEngine
 from pramana.schema import hierarchy_of_groups, hierarchy_of_intervals, hierarchy_of_tree
 from pramana.sources import write
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from pramana.calibrate import plan_blocks
+from pramana.calibration import plan_blocks
 from pramana.mechanisms import BlockInvariant, inverse_frequency
 from pramana.randomness import ONE, Key
 from pramana.theory import identification

@@ -12,9 +12,9 @@ from scipy import stats
 from tests.statistical.thresholds import ACCEPT, KEY, REJECT, ROWS, SHIFT
 
 from pramana.datasets import census
-from pramana.engines import LocalEngine
 from pramana.mechanisms import Dense, Mechanism, Product, RecordRetention, Retention
 from pramana.randomness import Codes, Key, gathered, shuffled_order
+from pramana.rows import LocalEngine
 
 POPULATION = census(ROWS, seed=3)
 CODES = {name: POPULATION.column(name) for name in POPULATION.names}

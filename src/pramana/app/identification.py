@@ -24,7 +24,7 @@ _xi = click.option(
 @json_option
 def block_command(frequency: int, xi: str, as_json: bool) -> None:
     """Say how many records a rare category must exchange (theta), and in a block of what size."""
-    from pramana.calibrate import checked_xi
+    from pramana.calibration import checked_xi
     from pramana.theory import identification
 
     level = checked_xi(xi)
@@ -64,7 +64,7 @@ def identification_command(
 ) -> int:
     """Choose blocks for a whole attribute, and say how far two intruders get: one who sees the count of the
     target's category, and one who sees every count."""
-    from pramana.calibrate import plan_blocks
+    from pramana.calibration import plan_blocks
     from pramana.mechanisms import match_risk
     from pramana.theory import rounding
 

@@ -167,7 +167,7 @@ def collude_recipients(
 
 
 def _draw(found: Any, stem: str) -> list[Any]:
-    from pramana.report import coalition_picture, write_figure
+    from pramana.pages import coalition_picture, write_figure
 
     return list(write_figure(coalition_picture(found.by_size), stem))
 

@@ -15,12 +15,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pramana.calibrate import plan_blocks, plan_combinations
+from pramana.calibration import plan_blocks, plan_combinations
 from pramana.datasets import Population, adult, salaries
 from pramana.experiments.outputs import Outputs
 from pramana.mechanisms import Channel, drawn_diagonals, match_risk, two_stage
+from pramana.pages import Panel, Picture, Series
 from pramana.randomness import ONE, Key
-from pramana.report import Panel, Picture, Series
 from pramana.theory import identification
 
 Counts = NDArray[np.int64]

@@ -22,8 +22,8 @@ from pramana.datasets import salaries
 from pramana.experiments.level_simulation import Trial, simulate
 from pramana.experiments.outputs import Outputs
 from pramana.mechanisms import History, KeyedLevels, LevelDesign, RecordedLevels, Uniform
+from pramana.pages import Panel, Picture, Series, coalition_picture
 from pramana.randomness import Codes, Key
-from pramana.report import Panel, Picture, Series, coalition_picture
 from pramana.theory import Level, levels
 
 SEED = 1

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from pramana.report import Picture, write_figure, write_table
+from pramana.pages import Picture, write_figure, write_table
 
 
 @dataclass

@@ -23,7 +23,7 @@ from pramana.generalize import (
     kl_cost,
     multidimensional,
 )
-from pramana.report import Panel, Picture, Series
+from pramana.pages import Panel, Picture, Series
 
 KS = (5, 10, 25, 50, 75, 100)
 DRAWS = 5

@@ -27,8 +27,8 @@ from numpy.typing import NDArray
 from pramana.experiments.adult_trees import AGE_WIDTH, AdultTable, hierarchies
 from pramana.experiments.mining import Miner
 from pramana.generalize import Layout, Pair, Presence, PresenceSetting, PresentClasses, presented, spalm
+from pramana.pages import Panel, Picture, Series
 from pramana.randomness import Key
-from pramana.report import Panel, Picture, Series
 
 PATIENTS = 1957
 # percent, men and women (Table 8)

@@ -14,13 +14,13 @@ from typing import Any
 
 import numpy as np
 
-from pramana.calibrate import Wanted, calibrate
+from pramana.calibration import Wanted, calibrate
 from pramana.datasets import Population, census
 from pramana.estimate import Axis, fit, invert_counts, tabulate
 from pramana.experiments.outputs import Outputs
 from pramana.mechanisms import Circumstances, Mechanism
+from pramana.pages import Panel, Picture, Series
 from pramana.randomness import Codes, Key
-from pramana.report import Panel, Picture, Series
 from pramana.theory import pk
 
 # Table 1, in its order; Figure 2 and 4 use the first four.

@@ -24,7 +24,7 @@ from pramana.schema import Attribute, label_of
 from pramana.sources import Source
 
 if TYPE_CHECKING:
-    from pramana.engines import SparkEngine
+    from pramana.rows import SparkEngine
 
 Codes = NDArray[np.unsignedinteger]
 

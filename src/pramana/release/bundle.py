@@ -11,9 +11,9 @@ import pyarrow as pa
 import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 
-from pramana.engines import Column
 from pramana.errors import BundleError
 from pramana.release.certificate import Certificate
+from pramana.rows import Column
 from pramana.sources import FILE_NAMES, Encoder, Source, Table, encode, raw_column, read_published
 
 CELL_METHODS = ("generalize", "presence")  # whose cells are no codes: they examine their own columns

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pramana.calibrate import tables_that_matter
+from pramana.calibration import tables_that_matter
 from pramana.errors import InputError
 from pramana.mechanisms import AtLevel, Exchange, Product, RecordRetention, Retention
+from pramana.pages import Bar, Bars, Block, Drawn, Grid, Page, Panel, Picture, Promise, Section, Series, Text
 from pramana.release.certificate import Certificate
 from pramana.release.curves import choice_picture
-from pramana.report import Bar, Bars, Block, Drawn, Grid, Page, Panel, Picture, Promise, Section, Series, Text
 from pramana.schema import Attribute
 
 if TYPE_CHECKING:  # estimation loads when a report has something to estimate

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from pramana.calibrate import expected_error
+from pramana.calibration import expected_error
 from pramana.mechanisms import Circumstances, Product, RecordRetention, Retention, k_of
-from pramana.report import Panel, Picture, Series
+from pramana.pages import Panel, Picture, Series
 from pramana.theory import rounding
 
 GRID = (*(i / 100 for i in range(2, 10, 2)), *(i / 20 for i in range(2, 20)), 0.97, 0.99)

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from pramana.engines import BatchEngine, LocalEngine, Progress, Spool, commitment_to
 from pramana.errors import BundleError, RecipeError, UnreachableError
 from pramana.generalize import (
     CLASS,
@@ -45,6 +44,7 @@ from pramana.release.generalized_streamed import (
 from pramana.release.method import Published
 from pramana.release.resolve import dropped, published, read_from_data
 from pramana.release.streamed import StreamedTable
+from pramana.rows import BatchEngine, LocalEngine, Progress, Spool, commitment_to
 from pramana.schema import Attribute, AttributeRecipe, Recipe, Role
 from pramana.sources import Table, encode, numbers, raw_column, write_table
 from pramana.theory import Guarantee

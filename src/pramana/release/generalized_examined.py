@@ -10,12 +10,12 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from pramana.engines import ContentDigest
 from pramana.errors import PramanaError
 from pramana.generalize import CLASS, by_appearance, cell_codes
 from pramana.release.bundle import Bundle
 from pramana.release.generalized_columns import Quasi, Sensitive
 from pramana.release.generalized_measured import Measured
+from pramana.rows import ContentDigest
 from pramana.sources import Numbering, numbers, raw_column
 
 

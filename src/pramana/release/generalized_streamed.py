@@ -17,7 +17,6 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from pramana.engines import BatchEngine, Column, ContentDigest, Progress, Spool, no_progress
 from pramana.errors import RecipeError
 from pramana.generalize import CLASS, SEPARABLE, TABLE_BYTES, Classes, Combinations, Generalised, Layout
 from pramana.mechanisms import Product
@@ -28,6 +27,7 @@ from pramana.release.generalized_search import Lines, solve_lines
 from pramana.release.generalized_setting import Setting
 from pramana.release.method import Published
 from pramana.release.streamed import Streamed
+from pramana.rows import BatchEngine, Column, ContentDigest, Progress, Spool, no_progress
 from pramana.schema import Attribute
 from pramana.sources import TableWriter, numbers
 

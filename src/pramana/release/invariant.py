@@ -11,7 +11,6 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from pramana.engines import BatchEngine, LocalEngine, Progress, Spool, commitment_to, digest_of_columns
 from pramana.errors import BundleError, CheckError, MatrixError
 from pramana.mechanisms import Exchange, digest_of, mechanism_from_json
 from pramana.randomness import Key, counted
@@ -31,6 +30,7 @@ from pramana.release.invariant_strata import strata_of_spool
 from pramana.release.method import Published
 from pramana.release.resolve import dropped, is_randomised, published, read_from_data, resolve
 from pramana.release.streamed import Streamed, StreamedTable, as_table, stream_plan
+from pramana.rows import BatchEngine, LocalEngine, Progress, Spool, commitment_to, digest_of_columns
 from pramana.schema import Attribute, AttributeRecipe, Recipe
 from pramana.sources import Table, numbers, raw_column
 from pramana.theory import (

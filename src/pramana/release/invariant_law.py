@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from pramana.calibrate import plan_blocks, plan_combinations, plan_strata
+from pramana.calibration import plan_blocks, plan_combinations, plan_strata
 from pramana.errors import UnreachableError
 from pramana.mechanisms import Channel, Exchange, Group, MatchRisk, match_risk, sinkhorn, two_stage
 from pramana.randomness import Codes, code_dtype

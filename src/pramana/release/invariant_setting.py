@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from pramana.calibrate import checked_xi
+from pramana.calibration import checked_xi
 from pramana.errors import BundleError, RecipeError
 from pramana.schema import Attribute, AttributeRecipe, Recipe, near
 

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from pramana.engines import Column, Spool
 from pramana.randomness import code_dtype
 from pramana.release.invariant_law import joined_strata, stratum_domain, stratum_of
 from pramana.release.invariant_setting import InvariantSetting
+from pramana.rows import Column, Spool
 from pramana.sources import encode
 
 if TYPE_CHECKING:
-    from pramana.engines import SparkTable
+    from pramana.rows import SparkTable
 
 
 def strata_of_spool(rows: Spool | SparkTable, setting: InvariantSetting) -> int | None:

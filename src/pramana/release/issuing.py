@@ -15,7 +15,6 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 
-from pramana.engines import BatchEngine, LocalEngine, Progress, commitment_to, digest_of_columns, no_progress
 from pramana.errors import BundleError, LedgerError, PramanaError, RecipeError, RefusedError
 from pramana.ledger import Dataset, Ledger, Release, Request, whoami
 from pramana.mechanisms import AtLevel, LevelDesign, RecordedLevels
@@ -29,6 +28,7 @@ from pramana.release.publish import write_bundle
 from pramana.release.resolve import dropped
 from pramana.release.streamed import Streamed, StreamedTable, coders_for, read_streamed
 from pramana.release.version_store import VersionStore
+from pramana.rows import BatchEngine, LocalEngine, Progress, commitment_to, digest_of_columns, no_progress
 from pramana.schema import Attribute, Recipe
 from pramana.sources import Source, Table, digest_of_written, encode, raw_column
 from pramana.theory import Level

@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from pramana.calibrate import Wanted
-from pramana.engines import BatchEngine, LocalEngine, Progress, Spool
+from pramana.calibration import Wanted
 from pramana.errors import BundleError, InputError, MatrixError, RecipeError, UnreachableError
 from pramana.mechanisms import (
     DEFAULT_DELTA,
@@ -25,6 +24,7 @@ from pramana.release.certificate import Certificate
 from pramana.release.randomised import RandomisedPlan, conditions
 from pramana.release.resolve import dropped, published, resolve
 from pramana.release.streamed import Streamed, StreamedTable
+from pramana.rows import BatchEngine, LocalEngine, Progress, Spool
 from pramana.schema import Attribute, AttributeRecipe, Recipe, Role
 from pramana.sources import Table
 from pramana.theory import GRID, Guarantee, Level

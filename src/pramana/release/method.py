@@ -14,9 +14,9 @@ from typing import Any, BinaryIO, Protocol
 import numpy as np
 import pyarrow as pa
 
-from pramana.engines import LocalEngine, Progress
 from pramana.randomness import Key
 from pramana.release.certificate import Certificate
+from pramana.rows import LocalEngine, Progress
 from pramana.schema import Attribute, Recipe
 from pramana.sources import Table
 from pramana.theory import Guarantee

@@ -13,13 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from pramana.calibrate import Wanted, calibrate, expected_error, tables_that_matter
+from pramana.calibration import Wanted, calibrate, expected_error, tables_that_matter
 from pramana.errors import RecipeError, UnreachableError
 from pramana.estimate import Axis, expected_l1, law_of, tabulate
 from pramana.mechanisms import Circumstances, Mechanism, Product, k_of
+from pramana.pages import Panel, Picture, Series, write_figure, write_table
 from pramana.release.curves import epsilon_of
 from pramana.release.resolve import published, resolve
-from pramana.report import Panel, Picture, Series, write_figure, write_table
 from pramana.schema import Attribute, Recipe
 from pramana.sources import Source, Table, encode
 from pramana.theory import pk

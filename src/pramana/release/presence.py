@@ -16,7 +16,6 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from pramana.engines import LocalEngine, Progress, commitment_to, digest_of_columns
 from pramana.errors import BundleError, RecipeError, SourceError
 from pramana.generalize import (
     CLASS,
@@ -48,6 +47,7 @@ from pramana.release.presence_check import examined_presence
 from pramana.release.presence_setting import read_levels, read_presence, setting_from_json, setting_to_json
 from pramana.release.presence_words import Reached, presence_guarantees, presence_warnings
 from pramana.release.resolve import dropped, published, read_from_data
+from pramana.rows import LocalEngine, Progress, commitment_to, digest_of_columns
 from pramana.schema import Attribute, Recipe, Role
 from pramana.sources import Source, Table, domain_from_data, encode, numbers, raw_column, write_table
 from pramana.theory import Guarantee

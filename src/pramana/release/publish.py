@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from pramana import __version__
-from pramana.engines import LEAST_MEMORY, BatchEngine, LocalEngine, Progress, no_progress
 from pramana.errors import RecipeError, RefusedError
+from pramana.pages import Section, drawn, html_of, load_in_background
 from pramana.randomness import Key
 from pramana.release.certificate import Certificate, read_signing_key
 from pramana.release.contents import Materials, choice_of, law_of_plan, page_of
@@ -24,12 +24,12 @@ from pramana.release.folder import check_new, named_when_whole, sweep, whole_fol
 from pramana.release.method import Method, Plan, Published
 from pramana.release.streamed import Streamed, Streaming, coders_for, read_streamed
 from pramana.release.table_copy import check_target, table_copy
-from pramana.report import Section, drawn, html_of, load_in_background
+from pramana.rows import LEAST_MEMORY, BatchEngine, LocalEngine, Progress, no_progress
 from pramana.schema import Recipe
 from pramana.sources import FILE_NAMES, Source, size_in_memory, write_table
 
 if TYPE_CHECKING:
-    from pramana.engines import SparkEngine
+    from pramana.rows import SparkEngine
 
 _CLASS_OF = {  # value of release.method -> module of this room and class in it
     "retention": ("randomised", "RetentionMethod"),
@@ -165,7 +165,7 @@ def spark_engine(engine: str | SparkEngine, memory: int | None) -> SparkEngine |
         raise RecipeError("The engine must be local or spark", repr(engine))
     if memory is not None:
         raise RecipeError("A bound on memory must be one for the local engine", "the Spark engine")
-    from pramana.engines import SparkEngine
+    from pramana.rows import SparkEngine
 
     return SparkEngine() if isinstance(engine, str) else engine
 

@@ -8,8 +8,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-from pramana.calibrate import Wanted, calibrate
-from pramana.engines import BatchEngine, LocalEngine, Progress, Spool, commitment_to, digest_of_columns
+from pramana.calibration import Wanted, calibrate
 from pramana.errors import BundleError, MatrixError, RecipeError, UnreachableError
 from pramana.mechanisms import (
     DEFAULT_DELTA,
@@ -30,6 +29,7 @@ from pramana.release.matrix_file import read_matrix
 from pramana.release.method import Published
 from pramana.release.resolve import dropped, is_randomised, published, read_from_data, resolve
 from pramana.release.streamed import Streamed, StreamedTable, as_table, stream_plan
+from pramana.rows import BatchEngine, LocalEngine, Progress, Spool, commitment_to, digest_of_columns
 from pramana.schema import Attribute, AttributeRecipe, Recipe
 from pramana.sources import Table, encode, numbers, raw_column
 from pramana.theory import Guarantee, rounding

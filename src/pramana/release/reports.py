@@ -10,12 +10,12 @@ import numpy as np
 
 from pramana.errors import BundleError, InputError
 from pramana.estimate import Crosstab, Study
+from pramana.pages import GENERATOR, html_of
 from pramana.randomness import counted
 from pramana.release.analysis import open_study
 from pramana.release.bundle import Bundle
 from pramana.release.contents import Materials, law_of_plan, page_of
 from pramana.release.publish import method_of
-from pramana.report import GENERATOR, html_of
 from pramana.sources import Encoder, Source
 
 MOST_CELLS = 240  # of a table that is printed in full

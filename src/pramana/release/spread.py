@@ -8,13 +8,13 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from pramana.engines import Progress, SparkEngine, SparkTable, stratify
 from pramana.errors import RecipeError
 from pramana.randomness import Key
 from pramana.release.invariant_law import stratum_domain, stratum_of
 from pramana.release.invariant_setting import InvariantSetting
 from pramana.release.resolve import published, resolve
 from pramana.release.streamed import Streaming
+from pramana.rows import Progress, SparkEngine, SparkTable, stratify
 from pramana.schema import Attribute, AttributeRecipe, Recipe
 from pramana.sources import Source, Table, texts
 

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pramana.engines import Combinations, Progress, combinations
 from pramana.errors import RecipeError
 from pramana.randomness import Key, code_dtype
 from pramana.release.generalized import (
@@ -30,6 +29,7 @@ from pramana.release.generalized_search import Lines, solve_lines
 from pramana.release.generalized_setting import read_setting
 from pramana.release.generalized_streamed import CLASS_NUMBER, CellTable, StreamedCells
 from pramana.release.resolve import published
+from pramana.rows import Combinations, Progress, combinations
 from pramana.schema import Attribute, Domain, Recipe, Role
 from pramana.sources import Table
 

@@ -11,11 +11,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from pramana.engines import BatchEngine, Column, ContentDigest, Progress, Scratch, Spool, ahead
 from pramana.errors import SourceError
 from pramana.randomness import Codes, Key, code_dtype, counted
 from pramana.release.method import Published
 from pramana.release.resolve import published, resolve
+from pramana.rows import BatchEngine, Column, ContentDigest, Progress, Scratch, Spool, ahead
 from pramana.schema import Attribute, AttributeRecipe, Domain, Recipe
 from pramana.sources import (
     Encoder,

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pramana.engines import BatchEngine, ContentDigest, LocalEngine, Progress, no_progress
 from pramana.errors import BundleError, InputError, PramanaError, SourceError
 from pramana.randomness import Key
 from pramana.release.bundle import CELL_METHODS, Bundle
@@ -16,6 +15,7 @@ from pramana.release.certificate import read_public_key
 from pramana.release.method import Plan, Published
 from pramana.release.publish import file_entry, memory_bound, method_of, source_of
 from pramana.release.streamed import StreamedTable, coders_of, read_streamed
+from pramana.rows import BatchEngine, ContentDigest, LocalEngine, Progress, no_progress
 from pramana.schema import Recipe
 from pramana.sources import FILE_NAMES, SUFFIXES, Source, Table, digest_of_written, write_table
 

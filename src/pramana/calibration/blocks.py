@@ -14,8 +14,8 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pramana.calibrate.partners import Distance, Exchange, Places, anywhere, exchanges
-from pramana.calibrate.pools import Pool, pools
+from pramana.calibration.partners import Distance, Exchange, Places, anywhere, exchanges
+from pramana.calibration.pools import Pool, pools
 from pramana.errors import InputError, SchemaError, UnreachableError
 from pramana.mechanisms import Block, BlockInvariant, exchanged, inverse_frequency, largest_risk
 from pramana.randomness import ONE

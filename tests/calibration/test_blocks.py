@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pramana.calibrate import checked_xi, plan_blocks, plan_combinations, plan_strata
+from pramana.calibration import checked_xi, plan_blocks, plan_combinations, plan_strata
 from pramana.errors import InputError
 from pramana.mechanisms import drift_of, largest_risks, match_risk
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pramana.report.figures import Panel, Picture, Series
+from pramana.pages.figures import Panel, Picture, Series
 
 
 def coalition_picture(by_size: Sequence[tuple[int, float, float]]) -> Picture:

@@ -5,7 +5,7 @@ from html.parser import HTMLParser
 
 import pytest
 
-from pramana.report import Bar, Bars, Drawn, Grid, Page, Panel, Picture, Promise, Section, Series, Text, html_of
+from pramana.pages import Bar, Bars, Drawn, Grid, Page, Panel, Picture, Promise, Section, Series, Text, html_of
 
 VOID = {"meta", "br", "img", "hr", "link", "input"}
 

@@ -17,11 +17,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from pramana import Key, Recipe, SparkEngine, crosstab, open_study, release, verify
-from pramana.engines import combinations, spark_session
-from pramana.engines import spark as engines_spark
-from pramana.engines.spark_jobs import hashed, labels_for
 from pramana.errors import EngineError, MissingExtraError, RecipeError, SourceError
 from pramana.generalize import KAnonymous, Ladder, Layout, grouped_for, measure_of, search
+from pramana.rows import combinations, spark_session
+from pramana.rows import spark as engines_spark
+from pramana.rows.spark_jobs import hashed, labels_for
 from pramana.schema import Attribute, Domain, Role
 from pramana.sources import Source, encode
 
@@ -181,7 +181,7 @@ def large_law(folder: Path) -> Recipe:
 
 
 def test_a_law_too_large_for_a_function(desk: Path, engine: SparkEngine, monkeypatch: pytest.MonkeyPatch) -> None:
-    from pramana.engines import spark_jobs
+    from pramana.rows import spark_jobs
 
     sent: list[int] = []
     sealed = spark_jobs._sealed
@@ -415,7 +415,7 @@ def test_no_key_in_event_logs_temporary_files_plans_or_output(
     monkeypatch.setattr(os, "urandom", lambda n: sealing.append(urandom(n)) or sealing[-1])
     key = Key(bytes(range(7, 39)))
     release(desk / "recipe.toml", desk / "there", key=key, engine=SparkEngine(pieces=4))
-    from pramana.engines.spark_jobs import Job
+    from pramana.rows.spark_jobs import Job
 
     plans = []
     original = Job._mapped

@@ -18,12 +18,15 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from pramana.engines.blocks import Block, Digests, Strata, refuse, unpacked
-from pramana.engines.digest import Column, commitment_secret
-from pramana.engines.local import Progress, no_progress
-from pramana.engines.spark_jobs import Job, Work
-from pramana.engines.spark_session import check_frame, session
-from pramana.engines.steps import (
+from pramana.errors import EngineError, SourceError
+from pramana.mechanisms import Mechanism
+from pramana.randomness import Key, code_dtype, tag_stream
+from pramana.rows.blocks import Block, Digests, Strata, refuse, unpacked
+from pramana.rows.digest import Column, commitment_secret
+from pramana.rows.local import Progress, no_progress
+from pramana.rows.spark_jobs import Job, Work
+from pramana.rows.spark_session import check_frame, session
+from pramana.rows.steps import (
     REPORT,
     Buckets,
     Count,
@@ -38,9 +41,6 @@ from pramana.engines.steps import (
     Surveyed,
     sizes_of,
 )
-from pramana.errors import EngineError, SourceError
-from pramana.mechanisms import Mechanism
-from pramana.randomness import Key, code_dtype, tag_stream
 from pramana.schema import Attribute
 from pramana.sources import Piece, Source, pieces_of
 

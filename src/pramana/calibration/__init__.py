@@ -1,6 +1,6 @@
 """From a wanted guarantee to the mechanism that reaches it; what is returned has been re-checked."""
 
-from pramana.calibrate.blocks import (
+from pramana.calibration.blocks import (
     BlockPlan,
     checked_counts,
     checked_xi,
@@ -8,8 +8,8 @@ from pramana.calibrate.blocks import (
     plan_combinations,
     plan_strata,
 )
-from pramana.calibrate.error import expected_error, tables_that_matter, variance_inflation
-from pramana.calibrate.retention import Wanted, calibrate
+from pramana.calibration.error import expected_error, tables_that_matter, variance_inflation
+from pramana.calibration.retention import Wanted, calibrate
 
 __all__ = [
     "BlockPlan",

@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pramana.engines import BatchEngine, Scratch
 from pramana.errors import BundleError, RecipeError
+from pramana.rows import BatchEngine, Scratch
 
 
 def test_pieces_come_back_whole_and_in_part(tmp_path: Path) -> None:

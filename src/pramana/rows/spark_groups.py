@@ -15,15 +15,15 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from pramana.engines.blocks import Block, Encoding, Strata
-from pramana.engines.steps import Rows, Seal
 from pramana.errors import RecipeError, SourceError
 from pramana.generalize import Classes, Ladder, Layout, grouped
 from pramana.randomness import Codes, code_dtype
+from pramana.rows.blocks import Block, Encoding, Strata
+from pramana.rows.steps import Rows, Seal
 from pramana.schema import Attribute, Domain, Role
 
 if TYPE_CHECKING:
-    from pramana.engines.spark import SparkTable
+    from pramana.rows.spark import SparkTable
 
 _MOST = 2**32 - 1
 

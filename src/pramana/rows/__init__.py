@@ -5,14 +5,14 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from pramana.engines.batch import LEAST_MEMORY, BatchEngine, Spool, ahead
-from pramana.engines.digest import Column, Commitment, ContentDigest, commitment_to, digest_of_columns
-from pramana.engines.local import LocalEngine, Progress, no_progress
-from pramana.engines.scratch import Scratch
+from pramana.rows.batch import LEAST_MEMORY, BatchEngine, Spool, ahead
+from pramana.rows.digest import Column, Commitment, ContentDigest, commitment_to, digest_of_columns
+from pramana.rows.local import LocalEngine, Progress, no_progress
+from pramana.rows.scratch import Scratch
 
 if TYPE_CHECKING:
-    from pramana.engines.spark import SparkEngine, SparkTable
-    from pramana.engines.spark_groups import Combinations, combinations, stratify
+    from pramana.rows.spark import SparkEngine, SparkTable
+    from pramana.rows.spark_groups import Combinations, combinations, stratify
 
 _MODULE_OF = {  # what only some releases need loads on first use
     "Combinations": "spark_groups",
@@ -25,8 +25,8 @@ _MODULE_OF = {  # what only some releases need loads on first use
 
 def __getattr__(name: str) -> Any:
     if name not in _MODULE_OF:
-        raise AttributeError(f"module 'pramana.engines' has no attribute {name!r}")
-    return getattr(importlib.import_module(f"pramana.engines.{_MODULE_OF[name]}"), name)
+        raise AttributeError(f"module 'pramana.rows' has no attribute {name!r}")
+    return getattr(importlib.import_module(f"pramana.rows.{_MODULE_OF[name]}"), name)
 
 
 __all__ = [

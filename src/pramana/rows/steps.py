@@ -21,7 +21,10 @@ import pyarrow.compute as pc
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from numpy.typing import NDArray
 
-from pramana.engines.blocks import (
+from pramana.errors import PramanaError
+from pramana.mechanisms import Mechanism
+from pramana.randomness import Stream, bucket_order, bucketed, gathered
+from pramana.rows.blocks import (
     Block,
     Digests,
     Edge,
@@ -33,9 +36,6 @@ from pramana.engines.blocks import (
     packed,
     unpacked,
 )
-from pramana.errors import PramanaError
-from pramana.mechanisms import Mechanism
-from pramana.randomness import Stream, bucket_order, bucketed, gathered
 from pramana.schema import Attribute
 from pramana.sources import has_missing
 

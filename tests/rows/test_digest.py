@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pramana.engines import Commitment, ContentDigest, commitment_to, digest_of_columns
-from pramana.engines.digest import LEAF
 from pramana.randomness import Key
+from pramana.rows import Commitment, ContentDigest, commitment_to, digest_of_columns
+from pramana.rows.digest import LEAF
 
 KEY = Key.from_seed(8)
 ROWS = 3 * LEAF + 77

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pramana.calibrate import Wanted, calibrate, expected_error
+from pramana.calibration import Wanted, calibrate, expected_error
 from pramana.errors import UnreachableError
 from pramana.mechanisms import Circumstances, Product, RecordRetention, Retention, guarantees_of, k_of
 from pramana.theory import rounding
@@ -84,7 +84,7 @@ def test_best_coin_is_the_one_with_the_smaller_error() -> None:
 
 def test_the_sheets_variances() -> None:
     """Totals of n*(h-1): joint 16.9 against 521.9, two-way 15-17 against 52-87, one-way 8.5-15 against 4.9-8.9."""
-    from pramana.calibrate import variance_inflation
+    from pramana.calibration import variance_inflation
 
     each, one = calibrate(SIZES, wanted(k=100)), calibrate(SIZES, wanted(k=100), "record")
     names = list(SIZES)

@@ -1,7 +1,7 @@
 """Pictures and the one-file HTML; computes nothing."""
 
-from pramana.report.coalition import coalition_picture
-from pramana.report.figures import (
+from pramana.pages.coalition import coalition_picture
+from pramana.pages.figures import (
     Panel,
     Picture,
     Series,
@@ -10,7 +10,7 @@ from pramana.report.figures import (
     write_figure,
     write_table,
 )
-from pramana.report.page import (
+from pramana.pages.page import (
     GENERATOR,
     Bar,
     Bars,

@@ -20,12 +20,12 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from pramana.engines.digest import Column, Commitment
-from pramana.engines.local import LocalEngine, Progress, keep_freed_memory, no_progress
-from pramana.engines.scratch import Scratch
 from pramana.errors import RecipeError
 from pramana.mechanisms import Mechanism
 from pramana.randomness import MOST_BUCKET_BITS, Key, Stream, bucket_order, bucketed, gather, tag_stream
+from pramana.rows.digest import Column, Commitment
+from pramana.rows.local import LocalEngine, Progress, keep_freed_memory, no_progress
+from pramana.rows.scratch import Scratch
 from pramana.sources import ROW_GROUP
 
 A = TypeVar("A")

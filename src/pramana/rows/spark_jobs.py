@@ -15,10 +15,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from pramana.engines.blocks import blocks_from
-from pramana.engines.spark_session import quiet
-from pramana.engines.steps import REPORT, Order, Seal, Sent, Step, performed, unquoted
 from pramana.errors import EngineError, PramanaError
+from pramana.rows.blocks import blocks_from
+from pramana.rows.spark_session import quiet
+from pramana.rows.steps import REPORT, Order, Seal, Sent, Step, performed, unquoted
 from pramana.sources import Piece
 
 _SCHEMA = "place int, number long, content binary"

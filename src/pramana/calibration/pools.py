@@ -14,7 +14,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from pramana.calibrate.partners import Distance, Exchange
+from pramana.calibration.partners import Distance, Exchange
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from html import escape
 from typing import Any
 
-from pramana.report.figures import COLOURS, Picture, in_words
+from pramana.pages.figures import COLOURS, Picture, in_words
 
 GENERATOR = "Pramana"
 _CODE = re.compile(r"`([^`]+)`")

@@ -15,9 +15,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from pramana.engines.digest import LEAF, Column, leaf_of, root_of
 from pramana.errors import SourceError
 from pramana.randomness import Codes, code_dtype
+from pramana.rows.digest import LEAF, Column, leaf_of, root_of
 from pramana.schema import Attribute, Domain
 from pramana.sources import Encoder, encode, raw_column
 

@@ -15,13 +15,13 @@ from cryptography.exceptions import InvalidTag
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pramana.engines import LocalEngine, blocks, commitment_to, steps
-from pramana.engines.blocks import Digests, refuse
-from pramana.engines.digest import commitment_secret
-from pramana.engines.steps import REPORT, Buckets, Count, Draw, Order, Randomise, Seal, Seen, performed
 from pramana.errors import SourceError
 from pramana.mechanisms import Product, RecordRetention, Retention
 from pramana.randomness import Key, tag_stream
+from pramana.rows import LocalEngine, blocks, commitment_to, steps
+from pramana.rows.blocks import Digests, refuse
+from pramana.rows.digest import commitment_secret
+from pramana.rows.steps import REPORT, Buckets, Count, Draw, Order, Randomise, Seal, Seen, performed
 from pramana.schema import Attribute, Domain, Role
 from pramana.sources import encode
 
@@ -49,7 +49,7 @@ def table_of(records: int = RECORDS) -> pa.Table:
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Leaves and blocks so small that a short table has many of them."""
-    from pramana.engines import digest
+    from pramana.rows import digest
 
     monkeypatch.setattr(digest, "LEAF", 64)
     monkeypatch.setattr(blocks, "LEAF", 64)

@@ -14,7 +14,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from pramana.calibrate.error import expected_error, tables_that_matter
+from pramana.calibration.error import expected_error, tables_that_matter
 from pramana.errors import UnreachableError
 from pramana.mechanisms import Circumstances, Mechanism, Product, RecordRetention, Retention, k_of
 from pramana.theory import pk, rounding
