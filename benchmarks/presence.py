@@ -19,7 +19,7 @@ import numpy as np
 
 from pramana.experiments.adult_trees import read_adult
 from pramana.experiments.pdf_presence import patients
-from pramana.generalize import Ladder, Layout, Pair, Presence, PresenceSetting, presented, spalm
+from pramana.generalize import Ladder, Layout, Pair, Presence, PresenceDesign, presented, spalm
 from pramana.schema import Hierarchy
 from pramana.theory import presence
 
@@ -74,7 +74,7 @@ def algorithms(adult: Path) -> None:
 
         def whole(algorithm: str, wanted: Presence = wanted) -> Any:
             classes = spalm(Pair(Layout(table.ladders), table.columns, present), wanted)
-            return presented(classes, PresenceSetting(algorithm, "private"))
+            return presented(classes, PresenceDesign(algorithm, "private"))
 
         alone = 0.0
         for algorithm in ("spalm", "ppalm", "wpalm", "optimal"):

@@ -20,7 +20,7 @@ from pramana.generalize import (
     Layout,
     Pair,
     Presence,
-    PresenceSetting,
+    PresenceDesign,
     Presented,
     Seen,
     at_presence_levels,
@@ -97,8 +97,8 @@ def inclusion(w: list[Fraction], n: int) -> list[Fraction]:
     return [x * symmetric(w[:k] + w[k + 1 :], n - 1) / whole for k, x in enumerate(w)]
 
 
-def setting(algorithm: str, mode: str, start: str = "hierarchy") -> PresenceSetting:
-    return PresenceSetting(algorithm, mode, start, epsilon=2.0 if mode == "noised" else None)
+def setting(algorithm: str, mode: str, start: str = "hierarchy") -> PresenceDesign:
+    return PresenceDesign(algorithm, mode, start, epsilon=2.0 if mode == "noised" else None)
 
 
 def test_spalm_takes_the_cheapest_of_all_nodes_that_hold() -> None:
@@ -128,7 +128,7 @@ def test_every_table_passes_an_independent_check(mode: str, algorithm: str, star
     moved = 0
     for seed, (low, high) in enumerate([(0.1, 0.8), (0.0, 0.75), (0.3, 0.6), (0.2, 1.0)]):
         classes = spalm(world(seed), Presence.of(low, high))
-        made = presented(classes, setting(algorithm, mode, start), Key.from_seed(seed))
+        made = presented(classes, setting(algorithm, mode, start), Key.from_seed(seed).stream)
         least, most = checked(made)
         assert low <= least + 1e-12
         assert most - 1e-12 <= high
@@ -261,7 +261,7 @@ def test_random_tables_pass(seed: int, mode: str) -> None:
     pair = world(seed, 25)
     share = float(pair.present.mean())
     classes = spalm(pair, Presence.of(round(share / 3, 3), round(min(1.0, share * 2), 3)))
-    made = presented(classes, setting("optimal", mode), Key.from_seed(seed))
+    made = presented(classes, setting("optimal", mode), Key.from_seed(seed).stream)
     low, high = checked(made)
     assert float(classes.wanted.lowest) <= low + 1e-12
     assert high <= float(classes.wanted.highest) + 1e-12
@@ -302,7 +302,7 @@ def test_errors_say_the_numbers() -> None:
     with pytest.raises(SourceError, match="nobody"):
         Pair(Layout((open_top,)), (np.array([0], np.uint8),), np.array([False]))
     with pytest.raises(RecipeError, match="noise_epsilon"):
-        PresenceSetting("optimal", "noised")
+        PresenceDesign("optimal", "noised")
 
 
 # ------------------------------------------------------------------ noise
@@ -323,7 +323,7 @@ def test_noise_follows_its_law_and_spends_what_it_says() -> None:
     assert abs(share[-1] - 1 / 6) < 4 * sigma
     for other in (0.45, 0.55):
         assert abs(share[0] - (1 - other) / (1 + other)) > 4 * sigma
-    setting_ = PresenceSetting("wpalm", "noised", epsilon=1.0)
+    setting_ = PresenceDesign("wpalm", "noised", epsilon=1.0)
     spent = setting_.spent(3)
     assert spent is not None
     exact = 6 * math.log(Fraction(ONE, setting_.coin(3)))
@@ -346,7 +346,7 @@ def test_the_papers_own_example_is_flagged() -> None:
 
 
 def test_the_default_mode_withstands_on_the_papers_example_and_elsewhere() -> None:
-    default = PresenceSetting()
+    default = PresenceDesign()
     assert (default.mode, default.algorithm) == ("public", "optimal")
     for pair, delta in [(the_papers_men(), (0.4, 0.95)), *((world(s), (0.1, 0.8)) for s in range(6))]:
         made = presented(spalm(pair, Presence.of(*delta)), default)
@@ -403,7 +403,7 @@ def test_noise_withstands_when_its_epsilon_does() -> None:
     for epsilon, verdict in ((0.05, "withstood"), (30.0, "unproven")):
         made = presented(
             spalm(pair, Presence.of(0.05, 0.9)),
-            PresenceSetting("wpalm", "noised", epsilon=epsilon),
+            PresenceDesign("wpalm", "noised", epsilon=epsilon),
             Key.from_seed(1),
         )
         assert reversed_of(Seen.of(made)).verdict == verdict
@@ -415,7 +415,7 @@ def test_worlds_are_those_of_a_blind_enumeration() -> None:
     columns = (rng.integers(0, 2, 8).astype(np.uint8), rng.integers(0, 3, 8).astype(np.uint8))
     present = np.array([1, 1, 0, 1, 0, 1, 0, 0], bool)
     layout = Layout((flat("a", 2), flat("b", 3)))
-    wanted, how = Presence.of(0.05, 0.95), PresenceSetting("wpalm", "quantised", quantum=4)
+    wanted, how = Presence.of(0.05, 0.95), PresenceDesign("wpalm", "quantised", quantum=4)
     made = presented(at_presence_levels(Pair(layout, columns, present), wanted, (1, 1)), how)
     fitting = []
     for chosen in itertools.combinations(range(8), 4):

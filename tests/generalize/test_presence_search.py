@@ -15,7 +15,7 @@ from pramana.generalize import (
     Layout,
     Pair,
     Presence,
-    PresenceSetting,
+    PresenceDesign,
     Seen,
     at_presence_levels,
     presented,
@@ -96,7 +96,7 @@ def inclusion(w: list[Fraction], n: int) -> list[Fraction]:
 
 @pytest.mark.parametrize("mode", ["public", "private", "quantised"])
 def test_the_node_found_is_the_best_of_the_whole_lattice(mode: str) -> None:
-    how = PresenceSetting("spalm", mode, "pdf")
+    how = PresenceDesign("spalm", mode, "pdf")
     lower = found_at = nothing = 0
     for seed, (low, high) in itertools.product(range(5), [("0", "0.8"), ("0.02", "0.9"), ("0.1", "0.75")]):
         pair, wanted = world(seed), Presence.of(low, high)
@@ -152,11 +152,11 @@ def test_presence_of_distributions_is_not_monotone_but_needs_uniform_presence() 
 def test_public_distributions_withstand_and_private_ones_are_attacked() -> None:
     pair, wanted = world(1), Presence.of("0", "0.8")
     for mode in ("public", "private"):
-        how = PresenceSetting("spalm", mode, "pdf")
+        how = PresenceDesign("spalm", mode, "pdf")
         found = reversed_of(Seen.of(presented(spalm(pair, wanted, setting=how), how)))
         assert (found.verdict == "withstood") is (mode == "public"), found
     lying = Seen.of(presented(spalm(pair, wanted, setting=how), how))
-    other = Seen(**{**lying.__dict__, "setting": PresenceSetting("spalm", "public", "pdf")})
+    other = Seen(**{**lying.__dict__, "setting": PresenceDesign("spalm", "public", "pdf")})
     assert reversed_of(other).verdict == "broken"
 
 
@@ -165,13 +165,13 @@ def test_one_exact_world_is_found_behind_private_distributions() -> None:
     flat = [Ladder(name, (np.arange(2), np.zeros(2, np.int64))) for name in ("job", "nation")]
     columns = (np.array([1, 1, 1, 0, 0], np.uint8), np.array([0, 1, 1, 1, 0], np.uint8))
     pair = Pair(Layout(tuple(flat)), columns, np.array([True, True, True, True, False]))
-    how = PresenceSetting("spalm", "private", "pdf")
+    how = PresenceDesign("spalm", "private", "pdf")
     made = presented(spalm(pair, Presence.of("0.4", "0.95"), setting=how), how)
     assert made.levels == (1, 1)
     assert made.existence == pytest.approx((8 / 17, 16 / 17))
     found = reversed_of(Seen.of(made))
     assert (found.verdict, found.fewest_worlds, found.lowest, found.highest) == ("broken", 1, 0.0, 1.0)
-    public = PresenceSetting("spalm", "public", "pdf")
+    public = PresenceDesign("spalm", "public", "pdf")
     assert reversed_of(Seen.of(presented(spalm(pair, Presence.of("0.4", "0.95"), setting=public), public))).ok
 
 
@@ -182,12 +182,12 @@ def test_distributions_that_do_not_hold_are_not_published() -> None:
     assert low < wanted.lowest or high > wanted.highest
     classes = at_presence_levels(pair, wanted, (2, 2, 1))
     with pytest.raises(UnreachableError, match="distributions at these levels"):
-        presented(classes, PresenceSetting("spalm", "private", "pdf"))
+        presented(classes, PresenceDesign("spalm", "private", "pdf"))
 
 
 def test_only_spalm_publishes_the_target_itself() -> None:
     for algorithm, mode, epsilon in (("optimal", "public", None), ("spalm", "noised", 1.0)):
         with pytest.raises(RecipeError, match="must go with"):
-            PresenceSetting(algorithm, mode, "pdf", epsilon=epsilon)
+            PresenceDesign(algorithm, mode, "pdf", epsilon=epsilon)
     with pytest.raises(RecipeError, match="cells must be one of"):
-        PresenceSetting("spalm", "public", "label")
+        PresenceDesign("spalm", "public", "label")

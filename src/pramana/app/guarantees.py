@@ -121,7 +121,8 @@ def guarantee_command(
     population: int | None, as_json: bool,
 ) -> None:  # fmt: skip
     """Say what a retention or transition matrices guarantee for a table of R records."""
-    from pramana import Product, read_matrix
+    from pramana import read_matrix
+    from pramana.mechanisms import Product
 
     if matrices:
         if domains or retention:
@@ -138,7 +139,7 @@ def guarantee_command(
 
 
 def _retention_law(sizes: list[int], retentions: list[Fraction], coin: str) -> Any:
-    from pramana import Product, RecordRetention, Retention
+    from pramana.mechanisms import Product, RecordRetention, Retention
 
     if coin == "record":
         if len(retentions) != 1:

@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pramana.mechanisms import KeyedLevels, LevelDesign
+from pramana.pipeline import issued_versions
 from pramana.randomness import Codes, Key
-from pramana.release import issued_versions
 from pramana.theory import Level
 
 Floats = NDArray[np.float64]

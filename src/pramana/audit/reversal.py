@@ -12,13 +12,14 @@ from typing import Any
 
 import numpy as np
 
+from pramana.bundle import Bundle
 from pramana.errors import BundleError, CheckError
 from pramana.generalize import (
     Cells,
     Layout,
     People,
     Presence,
-    PresenceSetting,
+    PresenceDesign,
     Reversal,
     Seen,
     grouped,
@@ -28,7 +29,8 @@ from pramana.generalize import (
     reversed_of,
     set_cells,
 )
-from pramana.release import Bundle, PresencePlan, PublishedCells, method_of
+from pramana.methods import PublishedCells
+from pramana.methods.presence import PresencePlan
 from pramana.sources import Source, encode
 
 
@@ -63,7 +65,7 @@ def reversal(bundle: str | Path, public: Any) -> ReversalAudit:
     opened = Bundle.open(bundle)
     if opened.certificate.method != "presence":
         raise BundleError("Reversal must be tried on a bundle of method presence", opened.certificate.method)
-    plan = method_of("presence").plan_from(opened.certificate)
+    plan = restore(opened.certificate)
     if not isinstance(plan, PresencePlan):
         raise BundleError("The certificate must state how presence was reached")
     seen = seen_by_intruder(plan, PublishedCells.open(bundle), public)
@@ -120,7 +122,7 @@ def _seen(
         pdf_cells(ladder, column[kept], class_of[kept], classes)
         for ladder, column in zip(layout.ladders, columns, strict=True)
     )
-    setting: PresenceSetting = plan.setting
+    setting: PresenceDesign = plan.design
     wanted: Presence = plan.wanted
     uniform = tuple(
         set_cells(c) if setting.start == "set" else hierarchy_cells(ladder, c, level)

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from pramana.experiments.adult_trees import AGE_WIDTH, AdultTable, hierarchies
 from pramana.experiments.mining import Miner
-from pramana.generalize import Layout, Pair, Presence, PresenceSetting, PresentClasses, presented, spalm
+from pramana.generalize import Layout, Pair, Presence, PresenceDesign, PresentClasses, presented, spalm
 from pramana.pages import Panel, Picture, Series
 from pramana.randomness import Key
 
@@ -46,11 +46,11 @@ DELTAS = (
 )
 QUICK = (DELTAS[2],)
 METHODS = {
-    "SPALM": PresenceSetting("spalm"),
-    "WPALM": PresenceSetting("wpalm", "private"),
-    "PPALM": PresenceSetting("ppalm", "private"),
-    "optimal": PresenceSetting("optimal", "private"),
-    "optimal, public (default)": PresenceSetting("optimal", "public"),
+    "SPALM": PresenceDesign("spalm"),
+    "WPALM": PresenceDesign("wpalm", "private"),
+    "PPALM": PresenceDesign("ppalm", "private"),
+    "optimal": PresenceDesign("optimal", "private"),
+    "optimal, public (default)": PresenceDesign("optimal", "public"),
 }
 PAPERS_LIMIT = 5_000_000  # combinations beyond which the paper's WPALM leaves a class out
 SEED = 1
@@ -127,7 +127,7 @@ def table_8(table: AdultTable, deltas: Sequence[tuple[str, str]], wanted: int = 
     return rows
 
 
-def _moved(classes: PresentClasses, setting: PresenceSetting) -> int:
+def _moved(classes: PresentClasses, setting: PresenceDesign) -> int:
     """People of classes whose cells are not the uniform ones any more."""
     return int(classes.people.sizes[presented(classes, setting).reached != 0].sum())
 

@@ -61,7 +61,7 @@ from pramana.generalize.presence import (
 )
 from pramana.generalize.presence_modes import MODES as PRESENCE_MODES
 from pramana.generalize.presence_modes import STARTS as PRESENCE_CELLS
-from pramana.generalize.presence_modes import Setting as PresenceSetting
+from pramana.generalize.presence_modes import PresenceDesign
 from pramana.generalize.published import (
     CLASS,
     COMPANION,
@@ -110,7 +110,7 @@ __all__ = [
     "Partition",
     "People",
     "Presence",
-    "PresenceSetting",
+    "PresenceDesign",
     "PresentClasses",
     "Presented",
     "RecursiveDiverse",

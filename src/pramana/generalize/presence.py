@@ -22,9 +22,9 @@ from pramana.generalize.cells import Cells, hierarchy_cells, pdf_cells, set_cell
 from pramana.generalize.classes import Classes, Layout, Levels, grouped, with_counts_of
 from pramana.generalize.lattice import search
 from pramana.generalize.measures import separable
-from pramana.generalize.presence_modes import Setting, in_levels, start_cells, target_cells
+from pramana.generalize.presence_modes import PresenceDesign, StreamOf, in_levels, start_cells, target_cells
 from pramana.generalize.shaping import Ints, People, Presence, Task, cost_by_class, holding, reached_range
-from pramana.randomness import Codes, Key
+from pramana.randomness import Codes
 
 MEASURES = ("loss", "entropy", "precision")
 
@@ -142,7 +142,7 @@ def spalm(
     wanted: Presence,
     measure: str = "loss",
     weights: Mapping[str, float] | None = None,
-    setting: Setting | None = None,
+    setting: PresenceDesign | None = None,
 ) -> PresentClasses:
     """The full-domain generalisation of least cost to the private rows that has (dmin, dmax)-presence.
 
@@ -236,7 +236,7 @@ def _shares(classes: Classes) -> str:
 # ------------------------------------------------------------------ distributions
 
 
-def target_holds(pair: Pair, wanted: Presence, setting: Setting, levels: Levels) -> bool:
+def target_holds(pair: Pair, wanted: Presence, setting: PresenceDesign, levels: Levels) -> bool:
     """Whether the target itself, as the cells of every class at these levels, has presence: exact probabilities.
 
     Only proportions within a class matter, so weights stand for shares, and rows of the base for people.
@@ -277,7 +277,7 @@ class Presented:
     """Classes with their cells, what was reached, and what it costs."""
 
     classes: PresentClasses
-    setting: Setting
+    setting: PresenceDesign
     cells: tuple[Cells, ...]
     target: tuple[Cells, ...]
     reached: Ints
@@ -321,10 +321,12 @@ class Presented:
         return 1 - mine / uniform if uniform else 0.0
 
 
-def presented(classes: PresentClasses, setting: Setting, key: Key | None = None, context: str = "") -> Presented:
+def presented(
+    classes: PresentClasses, setting: PresenceDesign, streams: StreamOf | None = None, context: str = ""
+) -> Presented:
     """The cells of SPALM's classes by one of the four algorithms, in one of the modes."""
     names = [ladder.name for ladder in classes.pair.layout.ladders]
-    target = target_cells(setting, classes.public, classes.private, names, key, context)
+    target = target_cells(setting, classes.public, classes.private, names, streams, context)
     if setting.start == "pdf" and not target_holds(classes.pair, classes.wanted, setting, classes.levels):
         raise UnreachableError(
             f"The distributions at these levels must have {_named(classes.wanted)}",
@@ -334,7 +336,7 @@ def presented(classes: PresentClasses, setting: Setting, key: Key | None = None,
     return _with_target(classes, setting, target)
 
 
-def _with_target(classes: PresentClasses, setting: Setting, target: tuple[Cells, ...]) -> Presented:
+def _with_target(classes: PresentClasses, setting: PresenceDesign, target: tuple[Cells, ...]) -> Presented:
     start = start_cells(setting, classes.uniform(setting.start), target)
     task = Task(classes.people, classes.present, start, target, classes.wanted, setting.steps)
     made = shaped(task, setting.algorithm)

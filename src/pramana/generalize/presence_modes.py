@@ -9,7 +9,7 @@ private     the private counts, as in the paper: they can often be reversed
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,8 +17,9 @@ import numpy as np
 from pramana.errors import RecipeError
 from pramana.generalize.cells import Cells
 from pramana.generalize.shaping import STEPS, Ints
-from pramana.randomness import ONE, Key
+from pramana.randomness import ONE, Stream
 
+StreamOf = Callable[[str, str, str, int], Stream]  # by purpose, context, column and draw
 MODES = ("public", "noised", "quantised", "private")
 # what SPALM publishes: uniform over a label or a set, or the target itself; the others start from uniform cells
 STARTS = ("hierarchy", "set", "pdf")
@@ -26,7 +27,7 @@ QUANTUM = 8
 
 
 @dataclass(frozen=True)
-class Setting:
+class PresenceDesign:
     """Algorithm, mode and their numbers."""
 
     algorithm: str = "optimal"
@@ -70,11 +71,11 @@ class Setting:
 
 
 def target_cells(
-    setting: Setting,
+    setting: PresenceDesign,
     public: Sequence[Cells],
     private: Sequence[Cells],
     names: Sequence[str],
-    key: Key | None = None,
+    streams: StreamOf | None = None,
     context: str = "",
 ) -> tuple[Cells, ...]:
     """The distributions that classes are moved towards. Only `private` may exclude a value of a public person."""
@@ -87,13 +88,13 @@ def target_cells(
         return tuple(
             _quantised(cells, counts, setting.quantum) for cells, counts in zip(public, aligned, strict=True)
         )
-    if key is None:
+    if streams is None:
         raise RecipeError("Noise must have a key to be drawn from")
     coin = setting.coin(len(public))
     found = []
     for cells, counts, name in zip(public, aligned, names, strict=True):
-        noisy = counts + _geometric(key, context, name, coin, 0, len(counts))
-        noisy -= _geometric(key, context, name, coin, 1, len(counts))
+        noisy = counts + _geometric(streams, context, name, coin, 0, len(counts))
+        noisy -= _geometric(streams, context, name, coin, 1, len(counts))
         found.append(Cells(cells.leaves, cells.first, cells.values, np.maximum(noisy, 1)))
     return tuple(found)
 
@@ -119,17 +120,19 @@ def in_levels(counts: Ints, total: Ints, quantum: int) -> Ints:
     return np.asarray(np.maximum(2 * levels, 1))
 
 
-def _geometric(key: Key, context: str, name: str, coin: int, which: int, length: int) -> Ints:
+def _geometric(streams: StreamOf, context: str, name: str, coin: int, which: int, length: int) -> Ints:
     """Heads before the first tail, for every entry: a coin of `coin` out of ONE, one word for each toss."""
     found, going, draw = np.zeros(length, np.int64), np.arange(length), which
     while len(going):
-        words = key.stream("presence noise", context, name, draw).words(0, length)[going]
+        words = streams("presence noise", context, name, draw).words(0, length)[going]
         going = going[(words >> np.uint64(2)) < np.uint64(coin)]
         found[going] += 1
         draw += 2
     return found
 
 
-def start_cells(setting: Setting, uniform: tuple[Cells, ...], target: tuple[Cells, ...]) -> tuple[Cells, ...]:
+def start_cells(
+    setting: PresenceDesign, uniform: tuple[Cells, ...], target: tuple[Cells, ...]
+) -> tuple[Cells, ...]:
     """What SPALM publishes, and the others start from."""
     return target if setting.start == "pdf" else uniform

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from pramana.generalize.algorithms import shaped
 from pramana.generalize.cells import Cells
 from pramana.generalize.presence import Presented
-from pramana.generalize.presence_modes import Setting, start_cells, target_cells
+from pramana.generalize.presence_modes import PresenceDesign, start_cells, target_cells
 from pramana.generalize.shaping import Floats, Ints, People, Presence, Task
 
 # Ways to choose the present of a class, people with equal rows counted together; in all so many times that. Each
@@ -62,7 +62,7 @@ class Seen:
     public: tuple[Cells, ...]
     cells: tuple[Cells, ...]
     wanted: Presence
-    setting: Setting
+    setting: PresenceDesign
     names: tuple[str, ...]
     alone: int  # people of classes that publish nothing
 

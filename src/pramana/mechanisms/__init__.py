@@ -1,7 +1,7 @@
 """Channels, mechanisms for whole records, and the guarantees proved of them."""
 
 from pramana.mechanisms.channel import Channel, Dense, Retention, channel_from_json, integers_of
-from pramana.mechanisms.exchange import Exchange, Group
+from pramana.mechanisms.exchange import ChannelGroup, Exchange
 from pramana.mechanisms.guarantees import DEFAULT_DELTA, Circumstances, guarantees_of, k_of
 from pramana.mechanisms.history import History, RecordedLevels
 from pramana.mechanisms.invariant import (
@@ -34,10 +34,10 @@ __all__ = [
     "Block",
     "BlockInvariant",
     "Channel",
+    "ChannelGroup",
     "Circumstances",
     "Dense",
     "Exchange",
-    "Group",
     "History",
     "KeyedLevels",
     "Ladder",

@@ -19,7 +19,7 @@ from pramana.theory import shuffling
 
 
 @dataclass(frozen=True)
-class Group:
+class ChannelGroup:
     """Columns whose combination, in C order of their codes, goes through one channel."""
 
     columns: tuple[str, ...]
@@ -31,7 +31,7 @@ class Exchange:
     """Each group of columns through its own channel with its own coin."""
 
     domains: Mapping[str, int]
-    groups: tuple[Group, ...]
+    groups: tuple[ChannelGroup, ...]
 
     def __post_init__(self) -> None:
         named = [name for group in self.groups for name in group.columns]
@@ -84,7 +84,7 @@ class Exchange:
                 rest, part = np.divmod(rest, np.uint32(self.domains[name]))
                 out[name][:] = part
 
-    def joined(self, group: Group, codes: Columns) -> NDArray[np.uint32]:
+    def joined(self, group: ChannelGroup, codes: Columns) -> NDArray[np.uint32]:
         """The codes of the combinations."""
         joint = codes[group.columns[0]].astype(np.uint32)
         for name in group.columns[1:]:
@@ -98,7 +98,7 @@ class Exchange:
     @classmethod
     def from_json(cls, statement: Mapping[str, Any]) -> Exchange:
         groups = tuple(
-            Group(tuple(str(c) for c in group["columns"]), channel_from_json(group["channel"]))
+            ChannelGroup(tuple(str(c) for c in group["columns"]), channel_from_json(group["channel"]))
             for group in statement["groups"]
         )
         return cls({str(n): int(v) for n, v in statement["sizes"].items()}, groups)

@@ -1,51 +1,62 @@
-"""Where data meets a mechanism, under a key."""
+"""Where data meets a mechanism, under a key: `Rows`, and their homes in memory, spooled and on Spark."""
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from pramana.rows.batch import LEAST_MEMORY, BatchEngine, Spool, ahead
-from pramana.rows.digest import Column, Commitment, ContentDigest, commitment_to, digest_of_columns
-from pramana.rows.local import LocalEngine, Progress, no_progress
-from pramana.rows.scratch import Scratch
+from pramana.rows.ahead import ahead
+from pramana.rows.batch import LEAST_MEMORY, BatchEngine
+from pramana.rows.digest import Column, ContentDigest, commitment_to, digest_of_columns
+from pramana.rows.local import LocalEngine, available_cores
+from pramana.rows.memory import MemoryRows
+from pramana.rows.protocol import (
+    ColumnReading,
+    Columns,
+    Commitments,
+    Lines,
+    Progress,
+    Rows,
+    WholeRows,
+    Work,
+    chunks_of,
+    no_progress,
+)
+from pramana.rows.spooled import SpooledRows
 
 if TYPE_CHECKING:
-    from pramana.rows.spark import SparkEngine, SparkTable
-    from pramana.rows.spark_groups import Combinations, combinations, stratify
-
-_MODULE_OF = {  # what only some releases need loads on first use
-    "Combinations": "spark_groups",
-    "SparkEngine": "spark",
-    "SparkTable": "spark",
-    "combinations": "spark_groups",
-    "stratify": "spark_groups",
-}
+    from pramana.rows.spark import SparkEngine, SparkRows
 
 
-def __getattr__(name: str) -> Any:
-    if name not in _MODULE_OF:
-        raise AttributeError(f"module 'pramana.rows' has no attribute {name!r}")
-    return getattr(importlib.import_module(f"pramana.rows.{_MODULE_OF[name]}"), name)
+def __getattr__(name: str) -> object:  # Spark loads for those who use it
+    if name in ("SparkEngine", "SparkRows"):
+        from pramana.rows import spark
+
+        return {"SparkEngine": spark.SparkEngine, "SparkRows": spark.SparkRows}[name]
+    raise AttributeError(f"module 'pramana.rows' has no attribute {name!r}")
 
 
 __all__ = [
     "LEAST_MEMORY",
     "BatchEngine",
     "Column",
-    "Combinations",
-    "Commitment",
+    "ColumnReading",
+    "Columns",
+    "Commitments",
     "ContentDigest",
+    "Lines",
     "LocalEngine",
+    "MemoryRows",
     "Progress",
-    "Scratch",
+    "Rows",
     "SparkEngine",
-    "SparkTable",
-    "Spool",
+    "SparkRows",
+    "SpooledRows",
+    "WholeRows",
+    "Work",
     "ahead",
-    "combinations",
+    "available_cores",
+    "chunks_of",
     "commitment_to",
     "digest_of_columns",
     "no_progress",
-    "stratify",
 ]

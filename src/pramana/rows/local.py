@@ -18,12 +18,12 @@ from numpy.typing import NDArray
 
 from pramana.mechanisms import Mechanism
 from pramana.randomness import Codes, Key, Stream, gather, shuffled_order
+from pramana.rows.protocol import Progress, no_progress
 
 T = TypeVar("T")
 CHUNK = 1 << 16
 _RUN = 8  # chunks a thread takes at a time: handing out work costs more than a chunk's share of it
 _GATHERED = 1 << 20
-Progress = Callable[[str, int, int], None]  # stage, done, of
 
 
 @cache
@@ -36,8 +36,12 @@ def keep_freed_memory() -> None:
     np.empty((32 << 20) - (1 << 13), np.uint8)
 
 
-def no_progress(stage: str, done: int, of: int) -> None:
-    """For callers who show nothing."""
+def available_cores() -> int:
+    """The cores this process may use; all of the machine's where the system does not tell."""
+    try:
+        return len(os.sched_getaffinity(0))
+    except AttributeError:  # macOS
+        return os.cpu_count() or 1
 
 
 @dataclass(frozen=True)
@@ -54,7 +58,7 @@ class LocalEngine:
 
     @property
     def workers(self) -> int:
-        return self.threads or len(os.sched_getaffinity(0))
+        return self.threads or available_cores()
 
     def _each(self, work: Callable[[T], None], items: Iterable[T]) -> Iterable[None]:
         if self.workers == 1:

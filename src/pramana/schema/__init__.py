@@ -1,6 +1,7 @@
 """Roles, domains, attributes, hierarchies; reading recipes and ARX hierarchy files."""
 
 from pramana.schema.attribute import Attribute, Role
+from pramana.schema.connection import check_database_source, connection_url, output_table
 from pramana.schema.domain import Domain, label_of
 from pramana.schema.hierarchy import TOP, Hierarchy
 from pramana.schema.hierarchy_builders import (
@@ -11,22 +12,65 @@ from pramana.schema.hierarchy_builders import (
     hierarchy_of_tree,
 )
 from pramana.schema.number import exact_number
-from pramana.schema.recipe import AttributeRecipe, Recipe, near
+from pramana.schema.sections import (
+    ColumnSection,
+    OutputSection,
+    RandomisedColumn,
+    Setting,
+    SourceSection,
+    Weights,
+)
+from pramana.schema.typed import (
+    AtLeastOne,
+    Count,
+    FilePath,
+    Flag,
+    Inside,
+    Ordinal,
+    PlainText,
+    Positive,
+    Share,
+    Text,
+    check_keys,
+    keys_of,
+    near,
+    read_section,
+)
 
 __all__ = [
     "TOP",
+    "AtLeastOne",
     "Attribute",
-    "AttributeRecipe",
+    "ColumnSection",
+    "Count",
     "Domain",
+    "FilePath",
+    "Flag",
     "Hierarchy",
-    "Recipe",
+    "Inside",
+    "Ordinal",
+    "OutputSection",
+    "PlainText",
+    "Positive",
+    "RandomisedColumn",
     "Role",
+    "Setting",
+    "Share",
+    "SourceSection",
+    "Text",
+    "Weights",
+    "check_database_source",
+    "check_keys",
+    "connection_url",
     "exact_number",
     "hierarchy_by_masking",
     "hierarchy_of_dates",
     "hierarchy_of_groups",
     "hierarchy_of_intervals",
     "hierarchy_of_tree",
+    "keys_of",
     "label_of",
     "near",
+    "output_table",
+    "read_section",
 ]

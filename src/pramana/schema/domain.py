@@ -74,9 +74,9 @@ class Domain:
     def missing_code(self) -> int | None:
         return len(self.labels) if self.missing else None
 
-    def with_missing(self) -> Domain:
-        """This domain with a missing category, added because the data needs one."""
-        return Domain(self.labels, self.origin, True, True, self.edges, self.members)
+    def with_missing(self, from_data: bool = True) -> Domain:
+        """This domain with a missing category, added because the data needs one or because the recipe says so."""
+        return Domain(self.labels, self.origin, True, from_data, self.edges, self.members)
 
     def as_published(self) -> Domain:
         """The domain of the published labels themselves: bins and members have become plain values."""

@@ -1,0 +1,26 @@
+"""Bundles: the certificate and its form, the folder that appears whole, the one reader of published files."""
+
+from pramana.bundle.bundle import Bundle, published_batches
+from pramana.bundle.certificate import Certificate, JsonObject, canonical
+from pramana.bundle.check import Check
+from pramana.bundle.folder import check_new, named_when_whole, sweep, whole_folder
+from pramana.bundle.form import CertificateForm, Form
+from pramana.bundle.signing import make_signing_key, read_public_key, read_signing_key
+
+__all__ = [
+    "Bundle",
+    "Certificate",
+    "CertificateForm",
+    "Check",
+    "Form",
+    "JsonObject",
+    "canonical",
+    "check_new",
+    "make_signing_key",
+    "named_when_whole",
+    "published_batches",
+    "read_public_key",
+    "read_signing_key",
+    "sweep",
+    "whole_folder",
+]

@@ -1,0 +1,112 @@
+"""A bundle as its recipient has it: certificate, data, report. The one reader of published files is here."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.csv as pacsv
+import pyarrow.parquet as pq
+
+from pramana.bundle.certificate import Certificate
+from pramana.errors import BundleError
+from pramana.randomness import Codes
+from pramana.rows import Columns
+from pramana.sources import FILE_NAMES, Encoder, raw_column
+
+_ROWS = 1 << 18  # read at a time
+_BYTES = 1 << 22
+_TEXT = pa.dictionary(pa.int32(), pa.string())
+
+
+@dataclass(frozen=True)
+class Bundle:
+    """An opened folder; nothing of it has been verified yet."""
+
+    path: Path
+    certificate: Certificate
+
+    @classmethod
+    def open(cls, path: str | Path) -> Bundle:
+        path = Path(path)
+        if not path.is_dir():
+            raise BundleError(f"The bundle {path} must be a folder", "a file" if path.exists() else "none there")
+        if not (path / "certificate.json").is_file():
+            raise BundleError(f"The bundle {path} must hold certificate.json", "none")
+        return cls(path, Certificate.read(path / "certificate.json"))
+
+    @property
+    def data_path(self) -> Path:
+        return self.path / FILE_NAMES[self.certificate.output]
+
+    def batches(self, names: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
+        """The published columns batch by batch, as they are written: a CSV has texts, and empty is missing."""
+        return published_batches(self.data_path, names)
+
+    def column(self, name: str) -> pa.ChunkedArray:
+        return pa.chunked_array([batch.column(name) for batch in self.batches([name])])
+
+    def pieces(self, names: Sequence[str] | None = None) -> Iterator[Columns]:
+        """Columns as the content digest sees them, batch by batch: codes where there is a domain, else values.
+
+        A value outside its domain shows after the last piece.
+        """
+        named = [a for a in self.certificate.attributes if names is None or a.name in names]
+        attributes = sorted(named, key=lambda a: a.raw)
+        encoders = {a.name: Encoder(a.coded.as_published(), a.name) for a in attributes if not a.raw}
+        for batch in self.batches([a.name for a in attributes]):
+            yield {
+                a.name: raw_column(pa.chunked_array([batch.column(a.name)]), None)
+                if a.raw
+                else encoders[a.name].encode(batch.column(a.name))
+                for a in attributes
+            }
+        for encoder in encoders.values():
+            encoder.finish()
+
+    def codes(self, names: Sequence[str]) -> dict[str, Codes]:
+        """The published codes of attributes that have a domain, all rows at once."""
+        import numpy as np
+
+        parts = list(self.pieces(names))
+        return {name: np.concatenate([part[name] for part in parts]) for name in names}
+
+
+def published_batches(path: Path, names: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
+    """The rows of a data file that Pramana wrote."""
+    try:
+        if path.suffix == ".parquet":
+            with pq.ParquetFile(path, pre_buffer=False) as file:
+                wanted = file.schema_arrow.names if names is None else list(names)
+                _check_columns(path, file.schema_arrow.names, wanted)
+                for batch in file.iter_batches(_ROWS, columns=wanted):
+                    if len(batch):
+                        yield batch.select(wanted)
+            return
+        with path.open(encoding="utf-8", newline="") as lines:
+            header = next(csv.reader(lines), [])
+        wanted = header if names is None else list(names)
+        _check_columns(path, header, wanted)
+        with pacsv.open_csv(
+            path,
+            read_options=pacsv.ReadOptions(column_names=header, skip_rows_after_names=1, block_size=_BYTES),
+            parse_options=pacsv.ParseOptions(newlines_in_values=True, ignore_empty_lines=len(header) > 1),
+            convert_options=pacsv.ConvertOptions(
+                column_types=dict.fromkeys(wanted, _TEXT),
+                include_columns=wanted,
+                null_values=[""],
+                strings_can_be_null=True,
+                quoted_strings_can_be_null=True,
+            ),
+        ) as reader:
+            yield from filter(len, reader)
+    except (OSError, ValueError, csv.Error, pa.ArrowException):
+        raise BundleError(f"{path} must be a readable {path.suffix[1:]} file", "damaged data") from None
+
+
+def _check_columns(path: Path, present: Sequence[str], wanted: Sequence[str]) -> None:
+    if missing := [name for name in wanted if name not in present]:
+        raise BundleError(f"{path} must have the column {missing[0]!r}", "no such column")

@@ -1,0 +1,174 @@
+"""The certificate: what a recipient needs to analyse the data and an auditor to re-derive the guarantees.
+
+It is JSON. A signature covers its canonical form (RFC 8785), and so does a digest of itself, so that damage shows
+where there is no signature. It holds no path, no time, no digest of the source (that would let anyone test a guess
+of the whole table), and of the key only a commitment. `docs/certificate.md` specifies it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import rfc8785
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+
+from pramana.bundle.form import FORMAT, VERSION, CertificateForm
+from pramana.errors import BundleError, SchemaError
+from pramana.schema import Attribute, read_section
+
+_MOST_BYTES = 1 << 30  # of a certificate that is read
+JsonObject = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """Everything a release says of itself."""
+
+    pramana: str
+    method: str
+    records: int
+    attributes: tuple[Attribute, ...]
+    dropped: tuple[str, ...]
+    mechanism: JsonObject
+    source: JsonObject
+    output: str
+    shuffled: bool
+    guarantees: tuple[JsonObject, ...]
+    warnings: tuple[str, ...]
+    key: JsonObject
+    files: Mapping[str, JsonObject]
+    content: str
+    dataset: str = ""
+    signature: Mapping[str, str] | None = field(default=None)
+
+    def __post_init__(self) -> None:
+        names = [a.name for a in self.attributes]
+        if not names or len(set(names)) != len(names):
+            raise BundleError("A certificate must name its columns, each once", f"{len(names)} names")
+        if self.records < 1:
+            raise BundleError("A certificate must be of at least one record", str(self.records))
+
+    def attribute(self, name: str) -> Attribute:
+        for attribute in self.attributes:
+            if attribute.name == name:
+                return attribute
+        raise KeyError(name)
+
+    def to_json(self) -> dict[str, Any]:
+        statement: dict[str, Any] = {
+            "format": FORMAT,
+            "version": VERSION,
+            "pramana": self.pramana,
+            "method": self.method,
+            "dataset": self.dataset,
+            "records": self.records,
+            "attributes": [a.to_json() for a in self.attributes],
+            "dropped": list(self.dropped),
+            "mechanism": dict(self.mechanism),
+            "source": dict(self.source),
+            "output": self.output,
+            "shuffled": self.shuffled,
+            "guarantees": [dict(g) for g in self.guarantees],
+            "warnings": list(self.warnings),
+            "key": dict(self.key),
+            "files": {name: dict(entry) for name, entry in self.files.items()},
+            "content": self.content,
+        }
+        if self.signature is not None:
+            statement["signature"] = dict(self.signature)
+        return statement
+
+    @classmethod
+    def from_json(cls, statement: object) -> Certificate:
+        if isinstance(statement, Mapping) and statement.get("format") == FORMAT:
+            version = statement.get("version")
+            if version != VERSION:
+                made_by = str(statement.get("pramana"))[:20]
+                hint = f"It was made by Pramana {made_by}; use that version, or have the release made again."
+                raise BundleError(f"The certificate must be of format version {VERSION}", str(version)[:20], hint)
+        form = read_section(CertificateForm, statement, "certificate.json", BundleError)
+        try:
+            attributes = tuple(Attribute.from_json(a) for a in form.attributes)
+        except SchemaError as error:
+            raise BundleError("The columns of a certificate must be stated in full", str(error)) from None
+        plain = msgspec.to_builtins(form)
+        return cls(
+            pramana=form.pramana,
+            method=form.method,
+            records=form.records,
+            attributes=attributes,
+            dropped=tuple(form.dropped),
+            mechanism=form.mechanism,
+            source=plain["source"],
+            output=form.output,
+            shuffled=form.shuffled,
+            guarantees=tuple(plain["guarantees"]),
+            warnings=tuple(form.warnings),
+            key=plain["key"],
+            files=plain["files"],
+            content=form.content,
+            dataset=form.dataset,
+            signature=plain["signature"],
+        )
+
+    @classmethod
+    def read(cls, path: Path) -> Certificate:
+        try:
+            if path.stat().st_size > _MOST_BYTES:
+                raise BundleError(f"{path} must have at most {_MOST_BYTES:,} bytes", "more")
+            return cls.from_json(json.loads(path.read_bytes(), object_pairs_hook=_without_repetition))
+        except (ValueError, RecursionError):
+            raise BundleError(f"{path} must be JSON", "something else") from None
+        except OSError as error:
+            raise BundleError(f"{path} must be readable", error.strerror) from None
+
+    def _signed_bytes(self) -> bytes:
+        """What a signature covers: everything but the signature itself, the signer's public key included."""
+        assert self.signature is not None
+        signer = {name: value for name, value in self.signature.items() if name != "signature"}
+        return canonical({**self.to_json(), "signature": signer})
+
+    def text(self) -> str:
+        """The file: what the certificate states, and a digest of it."""
+        statement = self.to_json()
+        statement["digest"] = hashlib.sha256(canonical(statement)).hexdigest()
+        return json.dumps(statement, indent=2, sort_keys=True, allow_nan=False) + "\n"
+
+    def signed(self, key: Ed25519PrivateKey) -> Certificate:
+        signer = {"algorithm": "Ed25519", "public_key": key.public_key().public_bytes_raw().hex()}
+        named = replace(self, signature=signer)
+        return replace(self, signature={**signer, "signature": key.sign(named._signed_bytes()).hex()})
+
+    def signature_holds(self, public_key: bytes | None = None) -> bool:
+        """Whether the signature is good; with `public_key`, also whether it is that holder's."""
+        if self.signature is None or self.signature.get("algorithm") != "Ed25519":
+            return False
+        try:
+            stated = bytes.fromhex(self.signature["public_key"])
+            if public_key is not None and stated != public_key:
+                return False
+            signature = bytes.fromhex(self.signature["signature"])
+            Ed25519PublicKey.from_public_bytes(stated).verify(signature, self._signed_bytes())
+        except (InvalidSignature, KeyError, TypeError, ValueError):
+            return False
+        return True
+
+
+def canonical(statement: JsonObject) -> bytes:
+    """The one form of a JSON object (RFC 8785): sorted keys, no blanks, numbers as ECMAScript writes them."""
+    return rfc8785.dumps(dict(statement))
+
+
+def _without_repetition(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """A key that occurs twice would be read one way by us and another way by others."""
+    content = dict(pairs)
+    if len(content) != len(pairs):
+        raise ValueError("a key that occurs twice")
+    return content

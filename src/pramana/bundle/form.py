@@ -1,0 +1,86 @@
+"""The form of certificate.json as types: what is not so is refused before anything is made of it."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta
+
+FORMAT = "pramana-certificate"
+VERSION = 2
+Digest = Annotated[str, Meta(pattern="^[0-9a-f]{64}$", extra={"must": "64 hexadecimal digits"})]
+Whole = Annotated[int, Meta(ge=0, le=(1 << 53) - 1)]
+Label = Annotated[str, Meta(max_length=1 << 16)]
+Json = Any  # a method's own statement, which the method checks against its own type
+
+
+class Form(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A part of a certificate: all of it is stated, and nothing else."""
+
+
+class FileForm(Form, frozen=True, kw_only=True):
+    """A file of the bundle."""
+
+    sha256: Digest
+    bytes: Whole
+
+
+class KeyForm(Form, frozen=True, kw_only=True):
+    """A commitment to the release's key, and whether the key was made from a seed that anyone can guess."""
+
+    commitment: Digest
+    seeded: bool
+
+
+class SourceForm(Form, frozen=True, kw_only=True, omit_defaults=True):
+    """How the source was read, and a keyed digest of it."""
+
+    format: Literal["csv", "parquet", "frame", "database"]
+    commitment: Digest
+    missing: list[Label] | msgspec.UnsetType = msgspec.UNSET
+    delimiter: Label | msgspec.UnsetType | None = msgspec.UNSET
+    encoding: Label | msgspec.UnsetType = msgspec.UNSET
+
+
+class GuaranteeForm(Form, frozen=True, kw_only=True, omit_defaults=True):
+    """One promise: what it is called, its number, what it holds for, what it rests on and needs, in words too."""
+
+    notion: Label
+    value: Json
+    scope: Label
+    statement: str
+    words: str
+    assumptions: list[str]
+
+
+class SignatureForm(Form, frozen=True, kw_only=True):
+    """By whom the certificate is signed."""
+
+    algorithm: Literal["Ed25519"]
+    public_key: Digest
+    signature: Annotated[str, Meta(pattern="^[0-9a-f]{128}$")]
+
+
+class CertificateForm(Form, frozen=True, kw_only=True):
+    """certificate.json"""
+
+    format: Literal["pramana-certificate"]
+    version: Literal[2]
+    pramana: Label
+    method: Label
+    dataset: Label
+    records: Annotated[int, Meta(ge=1, le=(1 << 53) - 1)]
+    attributes: Annotated[list[dict[str, Json]], Meta(min_length=1)]
+    dropped: list[Label]
+    mechanism: dict[str, Json]
+    source: SourceForm
+    output: Literal["parquet", "csv"]
+    shuffled: bool
+    guarantees: list[GuaranteeForm]
+    warnings: list[str]
+    key: KeyForm
+    files: dict[Label, FileForm]
+    content: Digest
+    digest: Digest | None = None
+    signature: SignatureForm | None = None

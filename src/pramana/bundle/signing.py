@@ -1,0 +1,63 @@
+"""Key pairs of holders: who signed a certificate can be checked by anyone who knows the public half."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from cryptography.exceptions import UnsupportedAlgorithm
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+
+from pramana.errors import KeyFileError
+from pramana.randomness import write_new
+
+
+def make_signing_key(path: str | Path) -> str:
+    """Create a key pair: the private half at `path`, for its owner alone, the public half at `path`.pub."""
+    key = Ed25519PrivateKey.generate()
+    pem = key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
+    public = key.public_key().public_bytes(
+        serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo
+    )
+    write_new(Path(path), pem, 0o600)
+    try:
+        write_new(Path(f"{path}.pub"), public, 0o644)
+    except KeyFileError:
+        Path(path).unlink(missing_ok=True)  # half a pair is of no use
+        raise
+    return key.public_key().public_bytes_raw().hex()
+
+
+def read_signing_key(path: str | Path) -> Ed25519PrivateKey:
+    """An unencrypted PEM private key, as `pramana key sign FILE` or openssl write it."""
+    try:
+        key = serialization.load_pem_private_key(Path(path).read_bytes(), None)
+    except OSError as error:
+        raise KeyFileError(f"The signing key {path} must be readable", error.strerror) from None
+    except (ValueError, TypeError, UnsupportedAlgorithm):
+        raise KeyFileError(f"The signing key {path} must be an unencrypted Ed25519 key in PEM form") from None
+    if not isinstance(key, Ed25519PrivateKey):
+        raise KeyFileError(f"The signing key {path} must be an Ed25519 key", type(key).__name__.strip("_"))
+    return key
+
+
+def read_public_key(path: str | Path) -> bytes:
+    """The holder's public key, PEM or 64 hexadecimal digits, to compare a signature with."""
+    try:
+        content = Path(path).read_bytes()
+    except OSError as error:
+        raise KeyFileError(f"The public key {path} must be readable", error.strerror) from None
+    except ValueError:
+        raise KeyFileError("A public key must be a file", "a name that is none") from None
+    try:
+        if b"BEGIN" in content:
+            key = serialization.load_pem_public_key(content)
+            if isinstance(key, Ed25519PublicKey):
+                return key.public_bytes_raw()
+        elif len(raw := bytes.fromhex(content.decode().strip())) == 32:
+            return raw
+    except (ValueError, TypeError, UnsupportedAlgorithm):
+        pass
+    raise KeyFileError(f"The public key {path} must be an Ed25519 key, in PEM form or 64 hexadecimal digits")

@@ -1,0 +1,134 @@
+"""Published tables of classes: made from numbers of classes and cells, and read back by who checks them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from pramana.generalize import CLASS, by_appearance, cell_codes
+from pramana.methods.protocol import Counts
+from pramana.rows import Column, Columns, ContentDigest
+from pramana.schema import Attribute
+from pramana.sources import numbers, raw_column
+
+CLASS_NUMBER = "\0class"  # the column of rows' classes, under a name that no column of a source has
+
+
+class CellContent:
+    """A column's cells as the content digest sees them, row by row in pieces: no row's cell is looked at.
+
+    Cells are numbered as they first appear, and told in that order at the end.
+    """
+
+    def __init__(self, name: str, cells: Column) -> None:
+        self.name, self.cells = name, cells
+        self.alike, _ = cell_codes(cells)
+        self.number = np.zeros(int(self.alike.max()) + 1, np.uint32)  # from 1 on; 0 where a cell has not appeared
+        self.shown: list[int] = []  # a class of each cell that has
+
+    def codes(self, class_of: NDArray[np.integer]) -> NDArray[np.uint32]:
+        mine = self.alike[class_of]
+        new = np.flatnonzero(self.number[mine] == 0)
+        for row in np.sort(np.unique(mine[new], return_index=True)[1]).tolist():
+            self.shown.append(int(class_of[new[row]]))
+            self.number[mine[new[row]]] = len(self.shown)
+        return np.asarray(self.number[mine] - np.uint32(1))
+
+    def told(self) -> Columns:
+        cells = self.cells.take(numbers(np.array(self.shown, np.int64)))
+        text = json.dumps(cells.to_pylist(), ensure_ascii=True)
+        return {f"{self.name} cells": np.frombuffer(text.encode(), np.uint8)}
+
+
+class CellTable:
+    """Cells by class, beside the columns that pass unchanged; rows in no class are suppressed."""
+
+    def __init__(
+        self,
+        attributes: Sequence[Attribute],
+        cells: Mapping[str, Column],
+        classes: int,
+        *,
+        by_class: bool,
+        output: str,
+    ) -> None:
+        self._cells, self._classes, self._output = cells, classes, output
+        self._raw = [a.name for a in attributes if a.raw]
+        self._names = [CLASS, *self._raw] if by_class else [a.name for a in attributes]
+        self._contents = {name: CellContent(name, column) for name, column in cells.items()}
+        self._digest = ContentDigest()
+
+    def table(self, columns: Columns) -> pa.Table:
+        number = columns[CLASS_NUMBER]
+        kept = np.flatnonzero(number < self._classes)
+        class_of, places = number[kept], numbers(kept)
+        raw = {name: columns[name].take(places) for name in self._raw}
+        self._digest.update({name: content.codes(class_of) for name, content in self._contents.items()})
+        if self._output == "parquet":  # in a CSV they have no types of their own; the file's digest covers them
+            self._digest.update(raw)
+        at = numbers(class_of)
+        return pa.table({n: self._cells[n].take(at) if n in self._cells else raw[n] for n in self._names})
+
+    def content(self) -> str:
+        for content in self._contents.values():
+            self._digest.update(content.told())
+        return self._digest.hexdigest(sorted(self._digest.parts))
+
+    def counts(self) -> Mapping[str, Counts]:
+        return {}
+
+
+class ShownCells:
+    """The classes that a reader of the published file sees, and its content as the digest sees it.
+
+    Cells are compared by what they say, whatever file they are in. Other columns of a CSV have no types of their
+    own: they are covered by the digest of the file.
+    """
+
+    def __init__(self, quasi: Sequence[str], output: str) -> None:
+        self.quasi, self.output = quasi, output
+        self.digest = ContentDigest()
+        self.cells: dict[str, dict[str, int]] = {}  # by column: what a cell says, numbered as it appears
+        self.numbers: dict[tuple[int, ...], int] = {}  # classes
+        self.sizes = np.zeros(0, np.int64)
+
+    def take(self, piece: pa.RecordBatch) -> NDArray[np.int64]:
+        """The numbers of the rows' classes."""
+        names = [name for name in self.quasi if name in piece.schema.names] or [CLASS]
+        shown = np.stack([self._codes(name, piece.column(name)) for name in names])
+        if self.output == "parquet":
+            rest = [name for name in piece.schema.names if name not in names]
+            self.digest.update({n: raw_column(pa.chunked_array([piece.column(n)]), None) for n in rest})
+        keys = np.zeros(piece.num_rows, np.int64)
+        for codes in shown:
+            keys = by_appearance(keys * (int(codes.max()) + 1) + codes)[0].astype(np.int64)
+        found, rows = by_appearance(keys)
+        mine = [self.numbers.setdefault(tuple(line), len(self.numbers)) for line in shown[:, rows].T.tolist()]
+        class_of = np.array(mine, np.int64)[found]
+        sizes = np.bincount(class_of, minlength=len(self.numbers))
+        sizes[: len(self.sizes)] += self.sizes
+        self.sizes = sizes
+        return class_of
+
+    def _codes(self, name: str, column: Column) -> NDArray[np.uint32]:
+        codes, rows = cell_codes(column)
+        known = self.cells.setdefault(name, {})
+        cells = [json.dumps(cell, ensure_ascii=True) for cell in column.take(numbers(rows)).to_pylist()]
+        found = np.array([known.setdefault(cell, len(known)) for cell in cells], np.uint32)[codes]
+        self.digest.update({name: found})
+        return found
+
+    @property
+    def records(self) -> int:
+        return int(self.sizes.sum())
+
+    def content(self) -> str:
+        """As `CellTable` has it."""
+        for name, known in self.cells.items():
+            text = f"[{', '.join(known)}]"
+            self.digest.update({f"{name} cells": np.frombuffer(text.encode(), np.uint8)})
+        return self.digest.hexdigest(sorted(self.digest.parts))

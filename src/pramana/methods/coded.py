@@ -1,0 +1,74 @@
+"""Releases whose published values are codes of public domains: how they are drawn, told apart and examined."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from pramana.bundle import Bundle, Check
+from pramana.errors import PramanaError
+from pramana.mechanisms import Mechanism
+from pramana.methods.protocol import Counts, Plan, Publication
+from pramana.randomness import counted
+from pramana.rows import Columns, ContentDigest, Rows
+from pramana.schema import Attribute
+from pramana.sources import decode
+
+
+class CodedTable:
+    """Published codes as the labels of their domains, beside the columns that pass unchanged."""
+
+    def __init__(self, attributes: tuple[Attribute, ...]) -> None:
+        self._attributes = attributes
+        self._coded = [a for a in attributes if not a.raw]
+        self._order = [a.name for a in sorted(attributes, key=lambda a: a.raw)]
+        self._digest = ContentDigest()
+        self._counts = {a.name: np.zeros(a.coded.size, np.int64) for a in self._coded}
+
+    def table(self, columns: Columns) -> pa.Table:
+        """A column whose public domain has no missing value is written as one that has none, which is quicker."""
+        self._digest.update({name: columns[name] for name in self._order})
+        for a in self._coded:
+            self._counts[a.name] += counted(columns[a.name], a.coded.size)
+        shown = [columns[a.name] if a.raw else decode(columns[a.name], a.coded) for a in self._attributes]
+        fields = [
+            pa.field(a.name, column.type, nullable=a.raw or a.coded.missing_code is not None)
+            for a, column in zip(self._attributes, shown, strict=True)
+        ]
+        return pa.table(shown, schema=pa.schema(fields))
+
+    def content(self) -> str:
+        return self._digest.hexdigest()
+
+    def counts(self) -> Mapping[str, Counts]:
+        return self._counts
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class CodedPlan(Plan):
+    """A plan that draws codes from a mechanism."""
+
+    def publish_drawn(
+        self, rows: Rows, mechanism: Mechanism, context: str, checks: tuple[Check, ...] = ()
+    ) -> Publication:
+        """Rows through the mechanism, under coins bound to `context`."""
+        names = [a.name for a in sorted(self.attributes, key=lambda a: a.raw)]
+        pieces = rows.publish(mechanism, context, self.shuffled, names)
+        return Publication(self, pieces, CodedTable(self.attributes), rows.commitments().everything, checks=checks)
+
+    def examine(self, bundle: Bundle) -> list[Check]:
+        """The published values are in their domains, as many as certified, and have the certified content."""
+        content, records = ContentDigest(), 0
+        try:
+            for columns in bundle.pieces():
+                content.update(columns)
+                records += len(next(iter(columns.values())))
+        except PramanaError as error:
+            return [Check("data", False, str(error))]
+        if records != self.records:
+            return [Check("data", False, f"{self.records} records certified, {records} found")]
+        same = content.hexdigest() == bundle.certificate.content
+        return [Check("data", same, f"{self.records} records, all in their domains" if same else "other content")]

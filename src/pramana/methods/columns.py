@@ -1,0 +1,121 @@
+"""From a recipe's columns to attributes with domains, looking at the data only where the recipe says so."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Protocol
+
+import pyarrow as pa
+
+from pramana.errors import RecipeError, SchemaError
+from pramana.methods.recipe import Recipe
+from pramana.rows import ColumnReading
+from pramana.schema import Attribute, ColumnSection, Domain, Hierarchy, RandomisedColumn, Role, Setting
+from pramana.sources import domain_from_data
+
+
+class Values(Protocol):
+    """What `resolve` may ask of a table; `Rows` can answer it."""
+
+    def values(self, names: Sequence[str]) -> dict[str, pa.ChunkedArray]: ...
+
+    def has_missing(self, name: str) -> bool: ...
+
+
+def is_randomised(name: str, column: RandomisedColumn) -> bool:
+    """Quasi-identifying columns are randomised; sensitive and insensitive ones only when the recipe asks."""
+    if column.randomise is None:
+        return column.role is Role.QUASI_IDENTIFYING
+    if not column.randomise and column.role is Role.QUASI_IDENTIFYING:
+        raise RecipeError(
+            f"The quasi-identifying column {name!r} must be randomised",
+            "randomise = false",
+            'Give it the role "insensitive" if no intruder can know it.',
+        )
+    return column.randomise
+
+
+def reading_of(name: str, column: ColumnSection, folder: Path, coded: bool) -> ColumnReading:
+    """How a column is read, before anything of it is known."""
+    if not coded:
+        return ColumnReading(name)
+    if column.from_data:
+        return ColumnReading(name, discovered=True)
+    domain = resolve(name, column, folder, None).coded
+    return ColumnReading(name, domain, open_ended=column.missing == "auto" and not domain.missing)
+
+
+def randomised_readings(recipe: Recipe[Setting, RandomisedColumn]) -> tuple[ColumnReading, ...]:
+    columns = recipe.published.items()
+    return tuple(reading_of(name, column, recipe.folder, is_randomised(name, column)) for name, column in columns)
+
+
+def randomised_attributes(recipe: Recipe[Setting, RandomisedColumn], rows: Values | None) -> tuple[Attribute, ...]:
+    return tuple(
+        resolve(name, column, recipe.folder, rows)
+        if is_randomised(name, column)
+        else Attribute(name, column.role, None)
+        for name, column in recipe.published.items()
+    )
+
+
+def resolve(name: str, column: ColumnSection, folder: Path, rows: Values | None) -> Attribute:
+    """The attribute with its domain; `rows` is None where an individual randomises one record."""
+    domain = _stated_domain(name, column, folder, rows)
+    if column.missing == "category" and not domain.missing:
+        domain = domain.with_missing(from_data=False)
+    if column.missing == "auto" and not domain.missing and rows is not None and rows.has_missing(name):
+        domain = domain.with_missing()
+    if domain.size == 1 and domain.origin != "from-data":
+        raise SchemaError(
+            f"The domain of {name!r} must have at least two values",
+            "one",
+            'Drop the column, or give it the role "insensitive": a constant has nothing to hide.',
+        )
+    return Attribute(name, column.role, domain)
+
+
+def _stated_domain(name: str, column: ColumnSection, folder: Path, rows: Values | None) -> Domain:
+    try:
+        if column.values is not None:
+            return Domain.declared(column.values)
+        if column.bins is not None:
+            return Domain.from_bins(column.bins)
+        if column.hierarchy is not None:
+            return _cut(Hierarchy.read(folder / column.hierarchy), column.level)
+    except SchemaError as error:
+        raise SchemaError(f"{name}: {error.must}", error.got, error.hint) from None
+    if not column.from_data:
+        raise RecipeError(
+            f"The randomised column {name!r} must have a domain",
+            "none",
+            'Write domain = [...], bins = [...] or hierarchy = "file.csv"; domain = "from-data" reads it from the '
+            "rows and is flagged.",
+        )
+    if rows is None:
+        raise RecipeError(f"The domain of {name!r} must be declared to randomise a single record", '"from-data"')
+    return domain_from_data(rows.values([name])[name])
+
+
+def _cut(hierarchy: Hierarchy, level: int) -> Domain:
+    """The values of a hierarchy at one level; finer values are mapped to them."""
+    if level >= hierarchy.height:
+        raise SchemaError(f"level must be below the {hierarchy.height} levels of the hierarchy", str(level))
+    codes, labels = hierarchy.level_map(level)
+    members = {} if level == 0 else {leaf: labels[c] for leaf, c in zip(hierarchy.leaves, codes, strict=True)}
+    return Domain(tuple(labels), "hierarchy", members=members)
+
+
+def read_from_data(attributes: Sequence[Attribute], data: str = "the data") -> list[str]:
+    """What a certificate warns of where its domains tell something of the rows."""
+    coded = [a for a in attributes if a.domain is not None]
+    warnings = []
+    if domains := [a.name for a in coded if a.coded.origin == "from-data"]:
+        warnings.append(f"Domains read from {data}, which tells which values occur in it: {', '.join(domains)}.")
+    if missing := [a.name for a in coded if a.coded.missing_from_data]:
+        warnings.append(
+            f"A missing category was added because {data} has missing values there, which tells that it has: "
+            f'{", ".join(missing)}. State missing = "category" to settle it beforehand.'
+        )
+    return warnings

@@ -1,0 +1,200 @@
+"""What a generalised table came to: counted in the classes that are published."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Annotated
+
+import msgspec
+import numpy as np
+from msgspec import Meta
+from numpy.typing import NDArray
+
+from pramana.bundle import Form, JsonObject
+from pramana.generalize import Counts, Generalised, Risks, SensitiveCounts, kl_cost
+from pramana.methods.cell_table import CLASS_NUMBER
+from pramana.methods.generalize.sensitive import Sensitive, derive_codes
+from pramana.methods.generalize.setting import GeneralizeDesign
+from pramana.randomness import Codes
+from pramana.rows import Rows
+from pramana.theory import THIS_TABLE, Guarantee, KAnonymity, LDiversity, TCloseness
+
+_DIGITS = 1e9  # l is rounded down and t up at the ninth place
+
+
+Share = Annotated[float, Meta(ge=0, le=1)]
+Cost = Annotated[float, Meta(ge=0)]
+
+
+class Diversity(Form, frozen=True, kw_only=True, omit_defaults=True):
+    """How many values a class has at least, by one of three notions."""
+
+    kind: str
+    l: Annotated[float, Meta(ge=0)]  # noqa: E741 - the notion's own name
+    c: Cost | None = None
+
+
+class Measured(Form, frozen=True, kw_only=True):
+    """Numbers of this table. `l` and `t` are by sensitive column; `inferred` is the largest share of one value."""
+
+    records: Annotated[int, Meta(ge=1)]
+    classes: Annotated[int, Meta(ge=1)]
+    k: Annotated[int, Meta(ge=1)]
+    l: dict[str, Diversity]  # noqa: E741
+    t: dict[str, Share]
+    single_valued: dict[str, Annotated[int, Meta(ge=0)]]
+    inferred: dict[str, Share]
+    kl_cost: Cost
+    cost: float | None
+    nodes: Annotated[int, Meta(ge=0)] | None
+    checked: Annotated[int, Meta(ge=0)] | None
+    by_class: bool
+    prosecutor: Share
+    journalist: Share | None
+    marketer: Share
+
+    def to_json(self) -> JsonObject:
+        plain: JsonObject = msgspec.to_builtins(self)
+        return plain
+
+    def guarantees(
+        self, design: GeneralizeDesign, raw: Sequence[str], seeded: bool, gaps: Sequence[str] = ()
+    ) -> tuple[Guarantee, ...]:
+        """`raw`: the columns released unchanged; `gaps`: the sensitive ones that have missing values."""
+        common = [
+            "the quasi-identifying columns are all an intruder can know of a person",
+            "this is the only release about these people; another one of the same people may tell classes apart",
+        ]
+        if raw:
+            common.append(f"the intruder does not know the columns released unchanged: {', '.join(raw)}")
+        if seeded:
+            common.append("the order of the records comes from a seed and is no secret")
+        words = tuple(common)
+        found: list[Guarantee] = [KAnonymity(THIS_TABLE, "paper 4, Definition 1", k=self.k, assumptions=words)]
+        for name, value in self.l.items():
+            statement = "Machanavajjhala et al. 2006, counted in the published classes"
+            found.append(
+                LDiversity(
+                    THIS_TABLE,
+                    statement,
+                    attribute=name,
+                    kind=value.kind,
+                    l=value.l,
+                    c=value.c,
+                    assumptions=(*words, *_of_gaps(name, gaps)),
+                )
+            )
+        for name, distance in self.t.items():
+            statement = "Li, Li and Venkatasubramanian 2007, counted in the published classes"
+            found.append(
+                TCloseness(
+                    THIS_TABLE,
+                    statement,
+                    attribute=name,
+                    distance=design.t_distance,
+                    t=distance,
+                    assumptions=(*words, *_of_gaps(name, gaps)),
+                )
+            )
+        return tuple(found)
+
+
+def _of_gaps(name: str, gaps: Sequence[str]) -> tuple[str, ...]:
+    return (f"a missing value of {name} counts as a value of its own",) if name in gaps else ()
+
+
+@dataclass(frozen=True, eq=False)
+class InClasses:
+    """A sensitive column's codes and the classes they are in, -1 for none; `times` as in `Generalised`."""
+
+    class_of: NDArray[np.integer]
+    codes: Codes
+    times: Counts | None = None
+
+    def counts(self, alike: NDArray[np.int64], values: int) -> SensitiveCounts:
+        """Of the classes as they are shown: those with the same number in `alike` are one."""
+        kept = self.class_of >= 0
+        shown = alike[self.class_of[kept]].astype(np.uint32)
+        times = None if self.times is None else self.times[kept]
+        return SensitiveCounts.of([shown], self.codes[kept], times, values)
+
+
+def measure(
+    generalised: Generalised,
+    design: GeneralizeDesign,
+    sensitive: Sequence[Sensitive],
+    in_classes: Sequence[InClasses],
+    by_class: bool,
+    population: NDArray[np.int64] | None,
+) -> Measured:
+    # a class number in the file tells classes apart even where their cells are the same
+    alike = np.arange(generalised.classes) if by_class else _alike(generalised, design)
+    counts = {s.name: h.counts(alike, s.size) for s, h in zip(sensitive, in_classes, strict=True)}
+    sizes = np.bincount(alike, generalised.sizes).astype(np.uint32)
+    if population is None:
+        risks = Risks.of(sizes)
+    else:
+        risks = Risks.of(generalised.sizes.astype(np.uint32), population.astype(np.uint32))
+    published = generalised.cells(design.cells, design.intermediate)
+    return Measured(
+        records=int(generalised.sizes.sum()),
+        classes=len(sizes),
+        k=int(sizes.min()),
+        l={} if design.l is None else {name: _diversity(found, design) for name, found in counts.items()},
+        t={} if design.t is None else {s.name: _distance(counts[s.name], s, design) for s in sensitive},
+        single_valued={name: found.single_valued for name, found in counts.items()},
+        inferred={name: _rounded_up(found.largest_share) for name, found in counts.items()},
+        kl_cost=float(sum(kl_cost(o, p) for o, p in zip(generalised.pdf, published, strict=True))),
+        cost=generalised.cost,
+        nodes=generalised.nodes,
+        checked=generalised.checked,
+        by_class=by_class,
+        **asdict(risks),
+    )
+
+
+def _alike(generalised: Generalised, design: GeneralizeDesign) -> NDArray[np.int64]:
+    """For each class a number that classes with the same published cells share."""
+    published = generalised.cells(design.cells, design.intermediate)
+    known: dict[tuple[bytes, ...], int] = {}
+    found = np.empty(generalised.classes, np.int64)
+    bounds = [(c.first.tolist(), c.values, c.weights) for c in published]
+    for number in range(generalised.classes):
+        cell = []
+        for first, values, weights in bounds:
+            here = slice(first[number], first[number + 1])
+            cell.append(values[here].tobytes() + weights[here].tobytes())
+        found[number] = known.setdefault(tuple(cell), len(known))
+    return found
+
+
+def _diversity(found: SensitiveCounts, design: GeneralizeDesign) -> Diversity:
+    if design.l_kind == "distinct":
+        return Diversity(kind="distinct", l=found.distinct_l)
+    if design.l_kind == "entropy":
+        # e^H of l equally frequent values is l up to rounding: shave only beyond the ninth place
+        return Diversity(kind="entropy", l=math.floor(found.entropy_l * _DIGITS + 0.5) / _DIGITS)
+    least = found.recursive_c(int(design.l or 1))
+    return Diversity(kind="recursive", l=int(design.l or 1), c=math.ceil(least * _DIGITS) / _DIGITS)
+
+
+def _distance(found: SensitiveCounts, column: Sensitive, design: GeneralizeDesign) -> float:
+    return _rounded_up(found.t(design.t_distance, () if column.parents is None else column.parents))
+
+
+def _rounded_up(share: float) -> float:
+    return min(math.ceil(share * _DIGITS) / _DIGITS, 1.0)
+
+
+def sensitive_in_classes(rows: Rows, sensitive: Sequence[Sensitive], generalised: Generalised) -> list[InClasses]:
+    """Which values of the sensitive columns are in which class, of rows that have the number of their class."""
+    derive_codes(rows, sensitive)
+    groups = [{CLASS_NUMBER: generalised.classes + 1, s.coded: s.size} for s in sensitive]
+    in_classes = []
+    for lines in rows.combinations(groups) if groups else ():
+        number, codes = lines.columns
+        class_of = np.where(number == generalised.classes, -1, number.astype(np.int64))
+        in_classes.append(InClasses(class_of, codes, lines.times))
+    return in_classes

@@ -1,0 +1,132 @@
+"""Method `generalize`: from a recipe to the best classes of a table (paper 4)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from pramana.bundle import Bundle, Certificate
+from pramana.errors import RecipeError, UnreachableError
+from pramana.generalize import CLASS
+from pramana.methods.columns import reading_of
+from pramana.methods.generalize.measured import measure, sensitive_in_classes
+from pramana.methods.generalize.plan import GeneralizePlan, restore_generalisation
+from pramana.methods.generalize.search import goes_by_class, population_of, solve
+from pramana.methods.generalize.sensitive import Sensitive, sensitive_along_tree, sensitive_in
+from pramana.methods.generalize.setting import GeneralizeDesign, GeneralizeSetting, design_in, design_of
+from pramana.methods.protocol import Capabilities, Method
+from pramana.methods.quasi import ClassifiedColumn, Quasi, quasi_of, require_hierarchy
+from pramana.methods.recipe import Recipe
+from pramana.rows import ColumnReading, Rows
+from pramana.schema import Attribute, Role
+
+GeneralizeRecipe = Recipe[GeneralizeSetting, ClassifiedColumn]
+
+
+class GeneralizeMethod(Method[GeneralizeSetting, ClassifiedColumn]):
+    """`generalize`."""
+
+    name: ClassVar[str] = "generalize"
+    setting = GeneralizeSetting
+    column = ClassifiedColumn
+
+    def capabilities(self, setting: GeneralizeSetting) -> Capabilities:
+        return design_in(setting).capabilities
+
+    def readings(self, recipe: GeneralizeRecipe) -> tuple[ColumnReading, ...]:
+        saved = _saved(recipe)
+        known = {} if saved is None else {q.name: q for q in saved.quasi}
+        readings = []
+        for name, column in recipe.published.items():
+            is_quasi = column.role is Role.QUASI_IDENTIFYING
+            if name in known:
+                readings.append(ColumnReading.of(known[name].attribute))
+                continue
+            if is_quasi and recipe.release.algorithm == "incognito":
+                require_hierarchy(name, column)
+            readings.append(reading_of(name, column, recipe.folder, is_quasi))
+        return tuple(readings)
+
+    def plan(self, recipe: GeneralizeRecipe, rows: Rows) -> GeneralizePlan:
+        design, saved = design_of(recipe), _saved(recipe)
+        quasi = _quasi(recipe, rows, saved)
+        by_name = {q.name: q.attribute for q in quasi}
+        attributes = tuple(
+            by_name.get(name) or Attribute(name, column.role, None) for name, column in recipe.published.items()
+        )
+        rows.settle(attributes)
+        sensitive = _sensitive(recipe, rows, design)
+        levels = None if saved is None else _levels_of(saved, quasi)
+        generalised = solve(rows, design, quasi, sensitive, levels)
+        allowed = int(design.suppression * rows.records)
+        if generalised.suppressed > allowed:
+            raise UnreachableError(
+                f"The saved levels must suppress at most {allowed} of these rows",
+                f"{generalised.suppressed} in classes that fail the conditions",
+                "Allow more suppression, add rows, or search anew by leaving solution out.",
+            )
+        by_class = goes_by_class(design, generalised, recipe.output.format)
+        if by_class and any(a.name == CLASS for a in attributes):
+            raise RecipeError(f"No column may be called {CLASS!r} where cells go by class", "one that is")
+        place = recipe.release.population
+        population = population_of(None if place is None else recipe.folder / place, quasi, generalised)
+        in_classes = sensitive_in_classes(rows, sensitive, generalised)
+        return GeneralizePlan(
+            attributes=attributes,
+            dropped=recipe.dropped,
+            dataset=recipe.source.dataset,
+            shuffled=recipe.release.shuffle,
+            output=recipe.output.format,
+            design=design,
+            quasi=quasi,
+            sensitive=tuple(
+                s.published(h.codes[h.class_of >= 0]) for s, h in zip(sensitive, in_classes, strict=True)
+            ),
+            of_source=rows.records,
+            levels=generalised.levels,
+            measured=measure(generalised, design, sensitive, in_classes, by_class, population),
+            generalised=generalised,
+        )
+
+    def restore(self, certificate: Certificate) -> GeneralizePlan:
+        return restore_generalisation(certificate)
+
+
+def _quasi(recipe: GeneralizeRecipe, rows: Rows, saved: GeneralizePlan | None) -> tuple[Quasi, ...]:
+    known = {} if saved is None else {q.name: q for q in saved.quasi}
+    quasi = tuple(
+        known.get(name) or quasi_of(name, column, recipe.folder, rows)
+        for name, column in recipe.published.items()
+        if column.role is Role.QUASI_IDENTIFYING
+    )
+    if not quasi:
+        raise RecipeError("A recipe must have at least one quasi-identifying column", "none")
+    return quasi
+
+
+def _sensitive(recipe: GeneralizeRecipe, rows: Rows, design: GeneralizeDesign) -> tuple[Sensitive, ...]:
+    columns = {n: column for n, column in recipe.published.items() if column.role is Role.SENSITIVE}
+    if design.t is None or design.t_distance == "equal":
+        return tuple(sensitive_in(name, rows) for name in columns)
+    return tuple(sensitive_along_tree(name, column, recipe.folder, rows) for name, column in columns.items())
+
+
+def _saved(recipe: GeneralizeRecipe) -> GeneralizePlan | None:
+    """The full-domain solution of an earlier bundle, to be applied to these rows."""
+    if recipe.release.solution is None:
+        return None
+    certificate = Bundle.open(recipe.folder / recipe.release.solution).certificate
+    if certificate.method != GeneralizeMethod.name or recipe.release.algorithm != "incognito":
+        raise RecipeError(
+            'solution must be a bundle of method "generalize", with algorithm = "incognito"', certificate.method
+        )
+    return restore_generalisation(certificate)
+
+
+def _levels_of(saved: GeneralizePlan, quasi: Sequence[Quasi]) -> tuple[int, ...]:
+    if saved.levels is None:
+        raise RecipeError("The solution must have levels", "classes of a multidimensional partition")
+    by_name = dict(zip((q.name for q in saved.quasi), saved.levels, strict=True))
+    if sorted(by_name) != sorted(q.name for q in quasi):
+        raise RecipeError("The solution must be of the same quasi-identifying columns", "others")
+    return tuple(by_name[q.name] for q in quasi)

@@ -1,0 +1,226 @@
+"""A plan of generalisation: k-anonymity of this table, with what the classes look like inside (paper 4).
+
+The plan holds the levels of a full-domain solution; a multidimensional one is found again from its design, which
+is deterministic. No coin is thrown: the key only decides the order in which records are published.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+
+from pramana.bundle import Bundle, Certificate, Check, Form, JsonObject
+from pramana.errors import BundleError, SchemaError
+from pramana.generalize import (
+    CLASS,
+    COMPANION,
+    Generalised,
+    common_levels,
+    companion,
+    interval_column,
+    label_column,
+    labels_of,
+    list_column,
+)
+from pramana.mechanisms import Product
+from pramana.methods.cell_table import CLASS_NUMBER, CellTable
+from pramana.methods.columns import read_from_data
+from pramana.methods.generalize.examination import examine_classes
+from pramana.methods.generalize.measured import Measured
+from pramana.methods.generalize.search import solve
+from pramana.methods.generalize.sensitive import Sensitive, SensitiveForm
+from pramana.methods.generalize.setting import GeneralizeDesign
+from pramana.methods.protocol import Capabilities, Explanation, Plan, Publication, WriteFile
+from pramana.methods.quasi import Quasi, QuasiForm, restored_quasi
+from pramana.rows import Column, Rows
+from pramana.schema import Ordinal, read_section
+from pramana.sources import write_table
+from pramana.theory import Guarantee, rounding
+
+_USE = (
+    "The published values are true but coarser than the source's: intervals, groups or distributions stand for "
+    "the values of several people. Labels can be counted as they are; of cells that stand for several values "
+    "`pramana.PublishedCells.open(BUNDLE).expected(NAMES)` gives expected counts."
+)
+CELLS_COUNTING = (
+    "A cell of it stands for several values: pramana.PublishedCells.open(bundle).expected(names) gives expected "
+    "counts."
+)
+
+
+class GeneralizeStatement(Form, frozen=True, kw_only=True):
+    """The certificate's statement of a generalisation."""
+
+    setting: GeneralizeDesign
+    levels: list[Ordinal] | None
+    quasi: list[QuasiForm]
+    sensitive: list[SensitiveForm]
+    source_records: Ordinal
+    measured: Measured
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class GeneralizePlan(Plan):
+    """The design, the columns with their levels, and what they came to on the table."""
+
+    design: GeneralizeDesign
+    quasi: tuple[Quasi, ...]
+    sensitive: tuple[Sensitive, ...]
+    of_source: int  # records
+    levels: tuple[int, ...] | None
+    measured: Measured
+    generalised: Generalised | None = field(default=None, repr=False)  # at the holder's only
+
+    @property
+    def records(self) -> int:
+        return self.measured.records
+
+    @property
+    def source_records(self) -> int:
+        return self.of_source
+
+    @property
+    def by_class(self) -> bool:
+        """Whether the cells stand in a companion table."""
+        return self.measured.by_class
+
+    @property
+    def capabilities(self) -> Capabilities:
+        return self.design.capabilities
+
+    @property
+    def counting(self) -> str:
+        return super().counting if self.design.cells == "hierarchy" else CELLS_COUNTING
+
+    @property
+    def context(self) -> str:
+        """What the order of the records is bound to."""
+        return f"{self.dataset}\ngeneralize"
+
+    def statement(self) -> JsonObject:
+        return {
+            "setting": msgspec.to_builtins(self.design),
+            "levels": None if self.levels is None else list(self.levels),
+            "quasi": [q.to_json() for q in self.quasi],
+            "sensitive": [s.to_json() for s in self.sensitive],
+            "source_records": self.of_source,
+            "measured": self.measured.to_json(),
+        }
+
+    def guarantees(self, seeded: bool) -> tuple[Guarantee, ...]:
+        gaps = [s.name for s in self.sensitive if s.missing]
+        return self.measured.guarantees(self.design, self.raw_names(), seeded, gaps)
+
+    def warnings(self, seeded: bool) -> tuple[str, ...]:
+        return tuple(_warnings(self, seeded))
+
+    def examine(self, bundle: Bundle) -> list[Check]:
+        return examine_classes(bundle, self.quasi, self.sensitive, self.measured)
+
+    def publish(self, rows: Rows) -> Publication:
+        generalised = self.generalised
+        if generalised is None:
+            sensitive = [s.in_rows(rows) for s in self.sensitive]
+            generalised = solve(rows, self.design, self.quasi, sensitive, self.levels)
+        cells, extra = columns_by_class(self, generalised)
+        table = CellTable(self.attributes, cells, generalised.classes, by_class=self.by_class, output=self.output)
+        names = [CLASS_NUMBER, *self.raw_names()]
+        pieces = rows.publish(Product({}), self.context, self.shuffled, names, stage="generalising")
+        return Publication(self, pieces, table, rows.commitments().everything, extra)
+
+    def explain(self) -> Explanation:
+        treatments: dict[str, dict[str, object]] = {}
+        for a in self.attributes:
+            if a.raw:
+                treatments[a.name] = {"treatment": "released unchanged", "values": None, "level": None}
+        for place, q in enumerate(self.quasi):
+            level = None if self.levels is None else f"{self.levels[place]} of {q.ladder.height - 1}"
+            treatments[q.name] = {"treatment": "generalised", "values": q.ladder.leaves, "level": level}
+        return Explanation(treatments, use=_USE)
+
+
+def columns_by_class(
+    plan: GeneralizePlan, generalised: Generalised
+) -> tuple[dict[str, Column], dict[str, WriteFile]]:
+    """The published cells by class, and the companion where there is one."""
+    kind, text = plan.design.cells, plan.output == "csv"
+    cells = generalised.cells(kind, plan.design.intermediate)
+    if plan.by_class:
+        by_name = {q.name: c for q, c in zip(plan.quasi, cells, strict=True)}
+        table = companion(by_name, {q.name: q.leaf_labels for q in plan.quasi})
+        numbers = pa.array(np.arange(generalised.classes))
+        return {CLASS: numbers}, {COMPANION: lambda path: write_table(table, path, "csv")}
+    columns: dict[str, Column] = {}
+    for a, (q, c) in enumerate(zip(plan.quasi, cells, strict=True)):
+        if kind == "hierarchy":
+            level = (
+                generalised.levels[a]
+                if generalised.levels is not None
+                else common_levels(q.ladder, generalised.pdf[a])
+            )
+            columns[q.name] = label_column(labels_of(q.ladder, q.labels, generalised.pdf[a], level))
+        elif kind == "interval":
+            columns[q.name] = interval_column(c, q.leaf_labels, text)
+        else:
+            columns[q.name] = list_column(c, q.leaf_labels, kind == "pdf")
+    return columns, {}
+
+
+def _warnings(plan: GeneralizePlan, seeded: bool) -> list[str]:
+    warnings: list[str] = []
+    if seeded:
+        warnings.append(
+            "The key was made from a seed that anyone can guess: the order of the records is no secret."
+        )
+    if plan.source_records > plan.records:
+        warnings.append(f"{plan.source_records - plan.records} of {plan.source_records} records were suppressed.")
+    if not plan.shuffled:
+        warnings.append("Published in source order, which may tell which record is whose.")
+    if not plan.design.looks_at_sensitive and plan.sensitive:
+        warnings.append(
+            "k-anonymity alone does not keep sensitive values apart: a class may have one value only. See l and t."
+        )
+    for name, share in sorted(plan.measured.inferred.items()):  # in the order a certificate has them
+        alone = plan.measured.single_valued.get(name, 0)
+        warnings.append(
+            f"Anyone who knows a person's quasi-identifiers can infer their {name} with a confidence of up to "
+            f"{rounding.shown_up(share, 4)}" + (f"; {alone} classes have one value only." if share == 1 else ".")
+        )
+    if plan.design.cells == "pdf":
+        warnings.append(
+            "The cells tell how often each value occurs in a class. That is no secret under k-anonymity when it "
+            "is known who is in the table; where being in it is the secret, use method presence."
+        )
+    warnings += read_from_data(plan.attributes)
+    return warnings
+
+
+def restore_generalisation(certificate: Certificate) -> GeneralizePlan:
+    stated = read_section(
+        GeneralizeStatement, certificate.mechanism, "The mechanism of a certificate", BundleError
+    )
+    try:
+        quasi = restored_quasi(stated.quasi, certificate.attributes)
+    except (SchemaError, ValueError, IndexError) as error:
+        raise BundleError("The certificate must state its generalisation", type(error).__name__) from None
+    if stated.levels is not None and (
+        len(stated.levels) != len(quasi)
+        or any(level >= q.ladder.height for level, q in zip(stated.levels, quasi, strict=True))
+    ):
+        raise BundleError("The levels of a certificate must be levels of its columns", "others")
+    return GeneralizePlan(
+        attributes=certificate.attributes,
+        dropped=certificate.dropped,
+        dataset=certificate.dataset,
+        shuffled=certificate.shuffled,
+        output=certificate.output,
+        design=stated.setting,
+        quasi=quasi,
+        sensitive=tuple(Sensitive.of_form(s) for s in stated.sensitive),
+        of_source=stated.source_records,
+        levels=None if stated.levels is None else tuple(stated.levels),
+        measured=stated.measured,
+    )

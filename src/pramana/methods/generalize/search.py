@@ -1,0 +1,192 @@
+"""The classes of a generalised release, from the rows wherever they are."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pramana.errors import RecipeError, UnreachableError
+from pramana.generalize import (
+    SEPARABLE,
+    TABLE_BYTES,
+    Classes,
+    Condition,
+    Counts,
+    Generalised,
+    Layout,
+    at_levels,
+    full_domain,
+    grouped_for,
+    multidimensional,
+    with_sensitive,
+)
+from pramana.methods.cell_table import CLASS_NUMBER
+from pramana.methods.generalize.sensitive import Sensitive, derive_codes
+from pramana.methods.generalize.setting import GeneralizeDesign
+from pramana.methods.quasi import Quasi
+from pramana.randomness import Codes, code_dtype
+from pramana.rows import Columns, Lines, Rows
+from pramana.sources import Encoder, Source
+
+MOST_ENTRIES = 20_000_000  # entries of lists in one Parquet file; beyond, cells go to the companion
+_ROWS = 1 << 18  # of a population that are looked at together
+_COPIES = 8  # of the combinations that are in memory at one time, measured where they are most of it
+
+
+def solve(
+    rows: Rows,
+    design: GeneralizeDesign,
+    quasi: Sequence[Quasi],
+    sensitive: Sequence[Sensitive],
+    levels: tuple[int, ...] | None,
+) -> Generalised:
+    """The classes, and every row's number of its class as a column; with `levels` those of a known solution."""
+    if design.k > rows.records:
+        raise UnreachableError(f"k must be at most the number of rows, {rows.records}", str(design.k))
+    looked = tuple(sensitive) if design.looks_at_sensitive else ()
+    derive_codes(rows, looked)
+    solver = _by_counts if design.algorithm == "incognito" else _by_rows
+    return solver(rows, design, quasi, looked, levels)
+
+
+def _by_counts(
+    rows: Rows,
+    design: GeneralizeDesign,
+    quasi: Sequence[Quasi],
+    looked: Sequence[Sensitive],
+    levels: tuple[int, ...] | None,
+) -> Generalised:
+    """A full-domain generalisation rolls up the combinations that occur; no row is held."""
+    own = {q.name: q.attribute.coded.size for q in quasi}
+    lines, *others = rows.combinations([own, *({**own, s.coded: s.size} for s in looked)])
+    layout = Layout(tuple(q.ladder for q in quasi))
+    size = len(lines.times) * (8 * layout.words + 4 * (1 + sum(s.size for s in looked)))
+    rows.check_room(_COPIES * size + (0 if levels is not None else _kept(design, layout, size)))
+    generalised = solve_lines(design, quasi, lines, list(zip(looked, others, strict=True)), levels)
+    finder, names = generalised.finder, tuple(own)
+
+    def number(columns: Columns) -> Codes:
+        return finder.find([columns[name] for name in names])
+
+    rows.derive(CLASS_NUMBER, names, number)
+    return generalised
+
+
+def _kept(design: GeneralizeDesign, layout: Layout, size: int) -> int:
+    """Bytes of tables that a search keeps to roll up from, about; with a separable measure they are few."""
+    if design.measure in SEPARABLE:
+        return 0
+    return min(TABLE_BYTES, math.prod(layout.heights) * size // 8)
+
+
+def _by_rows(
+    rows: Rows,
+    design: GeneralizeDesign,
+    quasi: Sequence[Quasi],
+    looked: Sequence[Sensitive],
+    levels: tuple[int, ...] | None,
+) -> Generalised:
+    """A multidimensional partition cuts rows: the codes of all of them are held."""
+    del levels
+    if len(looked) > 1:
+        raise RecipeError(
+            f"The algorithm {design.algorithm} takes l and t of one sensitive column", f"{len(looked)}"
+        )
+    whole = rows.whole()
+    own = {q.name: q.attribute.coded.size for q in quasi}
+    codes = whole.codes({**own, **{s.coded: s.size for s in looked}})
+    totals = [(np.bincount(codes[s.coded], minlength=s.size), s.parents) for s in looked]
+    generalised = multidimensional(
+        tuple(q.ladder for q in quasi),
+        [codes[name] for name in own],
+        design.k,
+        design.algorithm,
+        ordered=[q.ordered for q in quasi],
+        weights=design.weights,
+        condition=design.condition(totals) if looked else None,
+        sensitive=(codes[looked[0].coded], looked[0].size) if looked else None,
+    )
+    number = np.where(generalised.class_of < 0, generalised.classes, generalised.class_of)
+    whole.attach(CLASS_NUMBER, tuple(own), number.astype(code_dtype(generalised.classes + 1)))
+    return generalised
+
+
+def solve_lines(
+    design: GeneralizeDesign,
+    quasi: Sequence[Quasi],
+    lines: Lines,
+    looked: Sequence[tuple[Sensitive, Lines]],
+    levels: tuple[int, ...] | None,
+) -> Generalised:
+    """The full-domain classes of the rows that `lines` stand for.
+
+    `looked`: for each sensitive column the conditions look at, the combinations with its codes as the last column.
+    """
+    layout = Layout(tuple(q.ladder for q in quasi))
+    totals = [np.bincount(found.columns[-1], found.times, s.size).astype(np.int64) for s, found in looked]
+    condition = design.condition([(total, s.parents) for total, (s, _) in zip(totals, looked, strict=True)])
+    base, index = grouped_for(layout, lines.columns, times=lines.times)
+    counted = []
+    for s, found in looked:  # the same classes in the same order, that of their keys
+        _, places = grouped_for(layout, found.columns[:-1], times=found.times)
+        counted.append((places, found.columns[-1], s.size, found.times))
+    base = with_sensitive(base, counted)
+    return _full_domain(design, lines.columns, base, index, condition, levels, lines.times)
+
+
+def _full_domain(
+    design: GeneralizeDesign,
+    columns: Sequence[Codes],
+    base: Classes,
+    index: NDArray[np.uint32],
+    condition: Condition,
+    levels: tuple[int, ...] | None,
+    times: Counts | None = None,
+) -> Generalised:
+    layout = base.layout
+    if levels is not None:
+        return at_levels(layout, columns, base, index, condition, levels, times=times)
+    return full_domain(
+        layout,
+        columns,
+        base,
+        index,
+        condition,
+        measure=design.measure,
+        limit=int(design.suppression * base.rows),
+        weights=design.weights or None,
+        times=times,
+    )
+
+
+def goes_by_class(design: GeneralizeDesign, generalised: Generalised, output: str) -> bool:
+    """Whether the cells go to a companion table."""
+    if design.cells not in ("set", "pdf"):
+        return False
+    entries = sum(int((cells.sizes * generalised.sizes).sum()) for cells in generalised.pdf)
+    return output == "csv" or entries > MOST_ENTRIES
+
+
+def population_of(
+    place: Path | None, quasi: Sequence[Quasi], generalised: Generalised
+) -> NDArray[np.int64] | None:
+    """Class sizes in the table of everyone the records could be, for the journalist's risk."""
+    if place is None:
+        return None
+    if generalised.levels is None:
+        raise RecipeError('population must be a file, with algorithm = "incognito"', str(place))
+    encoders = [Encoder(q.attribute.coded, q.name) for q in quasi]
+    finder, sizes = generalised.finder, np.zeros(generalised.classes + 1, np.int64)
+    for batch in Source(path=place).batches([q.name for q in quasi], _ROWS):
+        codes = [encoder.encode(batch.column(q.name)) for encoder, q in zip(encoders, quasi, strict=True)]
+        if not any(encoder.outside or encoder.unexpected for encoder in encoders):
+            sizes += np.bincount(finder.find(codes), minlength=generalised.classes + 1)
+    for encoder in encoders:
+        encoder.finish()
+    if bool((sizes[:-1] < generalised.sizes).any()):
+        raise RecipeError("The population must contain every record of the table", "a class with fewer people")
+    return sizes[:-1]

@@ -1,0 +1,160 @@
+"""The design of invariant matrices: what a recipe says of them for known columns, as the certificate states it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Annotated, Literal
+
+from msgspec import Meta
+
+from pramana.bundle import Form, JsonObject
+from pramana.calibration import checked_xi
+from pramana.errors import RecipeError
+from pramana.methods.invariant.setting import InvariantColumn, InvariantSetting
+from pramana.methods.recipe import Recipe
+from pramana.schema import Attribute, Share, label_of, near
+
+Ratio = Annotated[str, Meta(pattern="^[0-9]{1,40}(/[0-9]{1,40})?$")]
+Code = Annotated[int, Meta(ge=0)]
+
+
+class DesignForm(Form, frozen=True, kw_only=True):
+    """The design as a certificate states it; shares that must be exact are fractions as text."""
+
+    kind: Literal["blocks", "two-stage", "sinkhorn"]
+    groups: list[Annotated[list[str], Meta(min_length=1)]]
+    xi: Ratio | None
+    rule: Literal["best", "paper", "auto"]
+    strata: list[str]
+    ordered: list[str]
+    forbidden: list[tuple[str, list[tuple[Code, Code]]]]
+    retention: Ratio | None
+    diagonal: Share
+    alpha: Share
+    unreached: Literal["refuse", "publish"]
+
+
+@dataclass(frozen=True)
+class InvariantDesign:
+    """`groups`: columns protected together; `strata`: columns within whose values alone records move."""
+
+    kind: str
+    groups: tuple[tuple[str, ...], ...]
+    xi: Fraction | None = None
+    rule: str = "best"
+    strata: tuple[str, ...] = ()
+    ordered: tuple[str, ...] = ()
+    forbidden: tuple[tuple[str, tuple[tuple[int, int], ...]], ...] = ()
+    retention: Fraction | None = None
+    diagonal: float = 0.8
+    alpha: float = 0.5
+    published: bool = False  # whether the matrix is in the certificate
+    go_on: bool = False  # publish although xi is not reached
+
+    def barred(self, name: str) -> tuple[tuple[int, int], ...]:
+        return dict(self.forbidden).get(name, ())
+
+    def to_json(self) -> JsonObject:
+        return {
+            "kind": self.kind,
+            "groups": [list(group) for group in self.groups],
+            "xi": None if self.xi is None else str(self.xi),
+            "rule": self.rule,
+            "strata": list(self.strata),
+            "ordered": list(self.ordered),
+            "forbidden": [[name, [list(pair) for pair in pairs]] for name, pairs in self.forbidden],
+            "retention": None if self.retention is None else str(self.retention),
+            "diagonal": self.diagonal,
+            "alpha": self.alpha,
+            "unreached": "publish" if self.go_on else "refuse",
+        }
+
+    @classmethod
+    def of_form(cls, form: DesignForm, published: bool) -> InvariantDesign:
+        return cls(
+            kind=form.kind,
+            groups=tuple(tuple(group) for group in form.groups),
+            xi=None if form.xi is None else checked_xi(Fraction(form.xi)),
+            rule=form.rule,
+            strata=tuple(form.strata),
+            ordered=tuple(form.ordered),
+            forbidden=tuple((name, tuple(pairs)) for name, pairs in form.forbidden),
+            retention=None if form.retention is None else Fraction(form.retention),
+            diagonal=form.diagonal,
+            alpha=form.alpha,
+            published=published,
+            go_on=form.unreached == "publish",
+        )
+
+
+def design_of(
+    recipe: Recipe[InvariantSetting, InvariantColumn], attributes: Sequence[Attribute]
+) -> InvariantDesign:
+    """What the recipe says, for the columns as they are, before any value is looked at."""
+    setting = recipe.release
+    coded = {a.name: a for a in attributes if not a.raw}
+    if not coded:
+        raise RecipeError("A recipe must randomise at least one column", "none", "Make one quasi-identifying.")
+    columns = {name: recipe.attributes[name] for name in coded}
+    design = InvariantDesign(
+        kind=setting.kind,
+        groups=_groups(setting.together, list(coded)),
+        xi=None if setting.xi is None else checked_xi(str(setting.xi)),
+        rule=setting.rule,
+        strata=_strata(setting.strata, {a.name: a for a in attributes}),
+        ordered=tuple(name for name, column in columns.items() if column.ordered),
+        forbidden=tuple(
+            (name, _pairs(name, column.forbidden, coded[name]))
+            for name, column in columns.items()
+            if column.forbidden is not None
+        ),
+        retention=None if setting.retention is None else Fraction(str(setting.retention)),
+        diagonal=setting.diagonal,
+        alpha=setting.alpha,
+        published=setting.matrix == "published",
+        go_on=setting.unreached == "publish",
+    )
+    if setting.kind != "blocks" and (design.strata or design.forbidden):
+        raise RecipeError("Strata and forbidden transitions must be used with blocks", f"kind = {setting.kind!r}")
+    return design
+
+
+def _groups(stated: Sequence[Sequence[str]], coded: list[str]) -> tuple[tuple[str, ...], ...]:
+    """The groups the recipe names, then every other randomised column by itself."""
+    named = [name for group in stated for name in group]
+    for name in named:
+        if name not in coded:
+            raise RecipeError(
+                "Columns to protect together must be randomised columns", repr(name), near(name, coded)
+            )
+    if len(set(named)) != len(named):
+        raise RecipeError("A column must be protected in one group", "in several")
+    return (*(tuple(group) for group in stated), *((name,) for name in coded if name not in named))
+
+
+def _strata(stated: Sequence[str], columns: Mapping[str, Attribute]) -> tuple[str, ...]:
+    for name in stated:
+        if name not in columns:
+            raise RecipeError("Strata must be columns of the recipe", repr(name), near(name, list(columns)))
+        if not columns[name].raw:
+            raise RecipeError(
+                f"The stratum {name!r} must be a column released unchanged",
+                "a randomised one",
+                "Protect it together with the others instead: together = [[...]].",
+            )
+    return tuple(dict.fromkeys(stated))
+
+
+def _pairs(name: str, stated: Sequence[Sequence[object]], attribute: Attribute) -> tuple[tuple[int, int], ...]:
+    labels = {label: code for code, label in enumerate(attribute.coded.labels)}
+    pairs = []
+    for one, other in stated:
+        codes = labels.get(label_of(one)), labels.get(label_of(other))
+        if codes[0] is None or codes[1] is None:
+            raise RecipeError(
+                f"attributes.{name}.forbidden must be pairs of values of its domain", "a value outside the domain"
+            )
+        pairs.append((codes[0], codes[1]))
+    return tuple(pairs)

@@ -1,0 +1,63 @@
+"""Method `invariant`: frequencies kept in expectation, and no match more likely than xi (paper 2)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import ClassVar
+
+from pramana.bundle import Certificate
+from pramana.errors import CheckError
+from pramana.methods.columns import randomised_attributes, randomised_readings
+from pramana.methods.invariant.design import design_of
+from pramana.methods.invariant.plan import InvariantPlan, restore_invariant
+from pramana.methods.invariant.setting import InvariantColumn, InvariantSetting
+from pramana.methods.invariant.table_law import law_for
+from pramana.methods.protocol import Capabilities, Method
+from pramana.methods.recipe import Recipe
+from pramana.rows import ColumnReading, Rows
+from pramana.theory import rounding
+
+
+class InvariantMethod(Method[InvariantSetting, InvariantColumn]):
+    """`invariant`: xi for this table, by blocks; or sdcMicro's two stages, or Sinkhorn, with the same numbers."""
+
+    name: ClassVar[str] = "invariant"
+    setting = InvariantSetting
+    column = InvariantColumn
+
+    def capabilities(self, setting: InvariantSetting) -> Capabilities:
+        del setting
+        return Capabilities(streams=True, spark=True)
+
+    def readings(self, recipe: Recipe[InvariantSetting, InvariantColumn]) -> tuple[ColumnReading, ...]:
+        return randomised_readings(recipe)
+
+    def plan(self, recipe: Recipe[InvariantSetting, InvariantColumn], rows: Rows) -> InvariantPlan:
+        attributes = randomised_attributes(recipe, rows)
+        design = design_of(recipe, attributes)
+        rows.settle(attributes)
+        law = law_for(design, attributes, rows, recipe.release.k)
+        design = replace(design, retention=law.retention)
+        plan = InvariantPlan(
+            attributes=attributes,
+            dropped=recipe.dropped,
+            dataset=recipe.source.dataset,
+            output=recipe.output.format,
+            design=design,
+            total=rows.records,
+            summaries=law.summaries,
+            k=law.k(rows.records),
+            published_law=law.mechanism.to_json() if design.published else None,
+            frequencies=law.frequencies if design.published else None,
+            table_law=law,
+        )
+        if not plan.reached and not design.go_on:
+            raise CheckError(
+                f"xi = {float(design.xi or 1):g} must be reached on this table",
+                f"{rounding.shown_up(plan.xi)} at best",
+                'Allow more transitions, merge rare values, or write unreached = "publish" to go on with that.',
+            )
+        return plan
+
+    def restore(self, certificate: Certificate) -> InvariantPlan:
+        return restore_invariant(certificate)

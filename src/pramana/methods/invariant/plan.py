@@ -1,0 +1,289 @@
+"""A plan of invariant matrices: the design, what it came to on the table, and the law where it is published.
+
+The matrices are made from the table, so the guarantees speak of this table alone and no epsilon holds. By default
+they stay with the holder: the plan of a certificate then makes them again from the source.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Annotated, Any, Literal
+
+from msgspec import Meta
+
+from pramana.bundle import Certificate, Check, Form, JsonObject
+from pramana.errors import BundleError, MatrixError
+from pramana.mechanisms import Exchange, digest_of, mechanism_from_json
+from pramana.methods.coded import CodedPlan
+from pramana.methods.columns import read_from_data
+from pramana.methods.invariant.design import DesignForm, InvariantDesign
+from pramana.methods.invariant.table_law import TableLaw, alike, law_for, rounded_up, summaries_of
+from pramana.methods.protocol import Explanation, Law, Publication
+from pramana.rows import Rows
+from pramana.schema import read_section
+from pramana.theory import (
+    ANY_TABLE,
+    THIS_TABLE,
+    EveryCountBound,
+    Guarantee,
+    IdentificationBound,
+    PkAnonymity,
+    rounding,
+)
+
+Risk = Annotated[float, Meta(ge=0, le=1)]
+_USE = (
+    "Some published values are not the true ones: chance exchanged them. The matrices keep every frequency in "
+    "expectation, so counts are taken directly from the file: count them as they are. The certificate states "
+    "their expected squared error."
+)
+
+
+class RiskForm(Form, frozen=True, kw_only=True):
+    """What the matrices of one group of columns came to."""
+
+    xi: Risk
+    xi_all_counts: Risk
+    risk_all_counts_left_out: Risk
+    largest_match: Annotated[float, Meta(ge=0)]
+    total_expected_squared_error: Annotated[float, Meta(ge=0)]
+    largest_drift: str
+    risk: list[Risk | None] | None = None
+    risk_all_counts: list[Risk | None] | None = None
+    risk_all_counts_exact: list[bool] | None = None
+    risk_all_counts_found: list[Risk | None] | None = None
+    match: list[float | None] | None = None
+    match_all_counts: list[tuple[float, float] | None] | None = None
+    expected_squared_error: list[Annotated[float, Meta(ge=0)]] | None = None
+    drift: list[float] | None = None
+
+
+class InvariantStatement(Form, frozen=True, kw_only=True):
+    """`law` and `frequencies` are there where the matrices are published."""
+
+    setting: DesignForm
+    matrix: Literal["published", "withheld"]
+    out_of: Literal["2^62"]
+    risks: dict[str, dict[str, Any]]
+    k: Annotated[float, Meta(ge=1)]
+    law: dict[str, Any] | None = None
+    frequencies: dict[str, list[Annotated[int, Meta(ge=0)]]] | None = None
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class InvariantPlan(CodedPlan):
+    """The design, and what it came to on the table: risks by group, k, and the law where it is published."""
+
+    design: InvariantDesign
+    total: int  # records
+    summaries: Mapping[str, Mapping[str, Any]]
+    k: float
+    published_law: Mapping[str, Any] | None = None
+    frequencies: Mapping[str, list[int]] | None = None
+    table_law: TableLaw | None = field(default=None, repr=False)  # at the holder's only
+
+    @property
+    def records(self) -> int:
+        return self.total
+
+    @property
+    def xi(self) -> float:
+        return max(float(s["xi"]) for s in self.summaries.values())
+
+    @property
+    def xi_all_counts(self) -> float:
+        """For the stronger intruder, whom the wanted xi is not about: one who sees every published count."""
+        return max(float(s["xi_all_counts"]) for s in self.summaries.values())
+
+    @property
+    def left_out(self) -> float:
+        """The probability of the outcomes that `xi_all_counts` does not cover."""
+        return max(float(s["risk_all_counts_left_out"]) for s in self.summaries.values())
+
+    @property
+    def law(self) -> Law | None:
+        """The law, where recipients may see it; tables are then reconstructed like those of other releases.
+
+        Within strata the published counts are used as they are.
+        """
+        if self.published_law is None or self.design.strata:
+            return None
+        mechanism = mechanism_from_json(self.published_law)
+        return mechanism if isinstance(mechanism, Exchange) else None
+
+    @property
+    def withheld(self) -> bool:
+        return not self.design.published
+
+    @property
+    def reached(self) -> bool:
+        """Printed numbers are rounded up, so the wanted one is compared as it would be printed."""
+        return self.design.xi is None or self.xi <= rounding.float_up(self.design.xi)
+
+    def statement(self) -> JsonObject:
+        stated: dict[str, Any] = {
+            "setting": self.design.to_json(),
+            "matrix": "published" if self.design.published else "withheld",
+            "out_of": "2^62",
+            "risks": {name: dict(summary) for name, summary in self.summaries.items()},
+            "k": self.k,
+        }
+        if self.design.published:
+            stated["law"], stated["frequencies"] = self.published_law, self.frequencies
+        return stated
+
+    def guarantees(self, seeded: bool) -> tuple[Guarantee, ...]:
+        common = self._assumptions(seeded)
+        known = (
+            "the intruder knows a person's true values of "
+            + "; or of ".join(" and ".join(group) for group in self.design.groups)
+            + ("" if not self.design.strata else f", and of {', '.join(self.design.strata)}")
+            + ", and may know the true frequencies and the matrices, but not the key"
+        )
+        found: list[Guarantee] = [
+            IdentificationBound(
+                THIS_TABLE,
+                "paper 2, Eq. 10 and Theorem 3.1, from the integers that were sampled",
+                xi=self.xi,
+                assumptions=(known, "the intruder sees how many records show that value and picks one", *common),
+            ),
+            EveryCountBound(
+                THIS_TABLE,
+                "paper 1, Theorem 3, for the counts of this table",
+                xi=self.xi_all_counts,
+                left_out=self.left_out,
+                assumptions=(known, *common),
+            ),
+        ]
+        if self.k > 1:
+            words = "the intruder may know every true record, the method and all its parameters, but not the key"
+            found.append(PkAnonymity(ANY_TABLE, "paper 1, Theorem 3", k=self.k, assumptions=(words, *common)))
+        return tuple(found)
+
+    def _assumptions(self, seeded: bool) -> tuple[str, ...]:
+        found = [
+            f"the release has exactly {self.records} records, published in an order that only the key tells",
+            "this is the only release about these people",
+            "AES-256 in counter mode is indistinguishable from random bits to anyone without the key",
+        ]
+        if seeded:
+            found[-1] = "NONE OF THIS HOLDS IN EARNEST: the key was made from a seed; reproducible, not private"
+        raw = [a.name for a in self.attributes if a.raw and a.name not in self.design.strata]
+        if raw:
+            found.append(
+                "the intruder does not know the people's values of the columns released unchanged: "
+                + ", ".join(raw)
+            )
+        return tuple(found)
+
+    def warnings(self, seeded: bool) -> tuple[str, ...]:
+        found = []
+        if seeded:
+            found.append("The key was made from a seed that anyone can guess: reproducible, not private.")
+        if not self.reached:
+            found.append(
+                f"xi = {float(self.design.xi or 1):g} was asked for and {rounding.shown_up(self.xi)} was reached."
+            )
+        if self.design.xi is not None and self.xi_all_counts > rounding.float_up(self.design.xi):
+            usual = f", but for outcomes of a total probability of {self.left_out:g}" if self.left_out else ""
+            found.append(
+                f"xi = {float(self.design.xi):g} is asked for against who sees how many records show the "
+                "person's own category. Who sees every category's published count finds them with a chance "
+                f"of up to {rounding.shown_up(self.xi_all_counts)}{usual}."
+            )
+        if self.design.published:
+            found.append("The matrices are published, and with them the true frequencies they were made from.")
+        else:
+            found.append(
+                "The matrices are withheld, as paper 2 has it; the published counts are used as they are."
+            )
+        groups = [" and ".join(group) for group in self.design.groups]
+        same = [g for g in groups if self.summaries.get(g, {}).get("total_expected_squared_error") == 0]
+        if same:
+            found.append(
+                f"No value is rare enough to need a change: {'; '.join(same)} published as in the source."
+            )
+        if len(groups) > 1:
+            found.append(
+                f"xi is for who knows one of these: {'; '.join(groups)}. Who knows more of them may find a person "
+                "with a higher chance; together = [[...]] protects combinations."
+            )
+        if self.k <= 1:
+            found.append(
+                "k is 1: the matrices have blocks, so a published value rules out every value of other blocks, "
+                "and for some table a link would be certain (paper 1, Theorem 3). What is promised is xi."
+            )
+        found.append("The matrices were made from this table: no epsilon holds.")
+        raw = [a.name for a in self.attributes if a.raw]
+        if raw:
+            found.append(
+                f"Released unchanged: {', '.join(raw)}. Who knows a person's values there can link their record."
+            )
+        found += read_from_data(self.attributes)
+        return tuple(found)
+
+    def publish(self, rows: Rows) -> Publication:
+        law = self.table_law or law_for(self.design, self.attributes, rows)
+        context = f"{self.dataset}\n{digest_of(law.mechanism)}\n{rows.commitments().coded}"  # one table, one law
+        same = alike(law.summaries, self.summaries) and alike(law.k(self.records), self.k)
+        risks = Check("risks", same, "as derived from the source" if same else "differ from those of the source")
+        return self.publish_drawn(rows, law.mechanism, context, (risks,))
+
+    def explain(self) -> Explanation:
+        treatments = {
+            a.name: {
+                "treatment": "released unchanged" if a.raw else "exchanged within blocks",
+                "values": None if a.raw else a.coded.size,
+            }
+            for a in self.attributes
+        }
+        return Explanation(treatments, use=_USE)
+
+
+def restore_invariant(certificate: Certificate) -> InvariantPlan:
+    stated = read_section(InvariantStatement, certificate.mechanism, "The mechanism of a certificate", BundleError)
+    for summary in stated.risks.values():
+        read_section(RiskForm, summary, "The risks of a certificate", BundleError)
+    shown = stated.matrix == "published"
+    try:
+        plan = InvariantPlan(
+            attributes=certificate.attributes,
+            dropped=certificate.dropped,
+            dataset=certificate.dataset,
+            shuffled=certificate.shuffled,
+            output=certificate.output,
+            design=InvariantDesign.of_form(stated.setting, shown),
+            total=certificate.records,
+            summaries=stated.risks,
+            k=stated.k,
+            published_law=stated.law if shown else None,
+            frequencies=stated.frequencies if shown else None,
+        )
+        _check_stated(plan, shown)
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError, ZeroDivisionError, MatrixError):
+        raise BundleError("The certificate must state its invariant matrices and their risks") from None
+    return plan
+
+
+def _check_stated(plan: InvariantPlan, shown: bool) -> None:
+    """xi is the largest stated risk and, where the law is stated, every risk is derived from it again."""
+    if {" and ".join(group) for group in plan.design.groups} != set(plan.summaries):
+        raise BundleError("The certificate must state the risks of every group of columns", "others")
+    if shown != (plan.published_law is not None and plan.frequencies is not None):
+        raise BundleError("Published matrices must be stated with their frequencies", "one without the other")
+    for summary in plan.summaries.values():
+        stated = [float(r) for r in summary.get("risk", []) if r is not None]
+        xi = float(summary["xi"]) if plan.design.published else rounded_up(float(summary["xi"]), 3)
+        if stated and not alike(max(stated), xi):
+            raise BundleError("xi must be the largest of the stated risks", "another number")
+    if plan.published_law is None or plan.frequencies is None:
+        return
+    mechanism = mechanism_from_json(plan.published_law)
+    if not isinstance(mechanism, Exchange):
+        raise BundleError("The law of an invariant release must be an exchange", "another kind")
+    if not alike(summaries_of(mechanism, plan.frequencies, plan.design), plan.summaries):
+        raise BundleError("The stated risks must be those of the stated law", "others")
+    k = rounding.float_down(1 + (plan.records - 1) * mechanism.anonymity_ratio)
+    if not alike(k, plan.k):
+        raise BundleError("The stated k must be that of the stated law", "another")

@@ -1,0 +1,213 @@
+"""From a design and a table's rows to the law of an invariant release, and what it comes to."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from pramana.calibration import plan_blocks, plan_combinations, plan_strata
+from pramana.errors import UnreachableError
+from pramana.mechanisms import Channel, ChannelGroup, Exchange, MatchRisk, match_risk, sinkhorn, two_stage
+from pramana.methods.invariant.design import InvariantDesign
+from pramana.randomness import Codes, code_dtype
+from pramana.rows import Columns, Rows, Work, chunks_of
+from pramana.schema import Attribute, Domain
+from pramana.sources import domain_from_data, encode, has_missing
+from pramana.theory import pk, rounding
+
+Counts = NDArray[np.int64]
+
+_LARGEST = 1 << 20  # combinations of a group
+_LARGEST_MATRIX = 1 << 12
+_LISTED = 1 << 10  # groups of at most so many combinations list a risk for each
+
+
+@dataclass(frozen=True)
+class TableLaw:
+    """The mechanism made from a table, and the risks on it."""
+
+    mechanism: Exchange
+    frequencies: Mapping[str, list[int]]
+    summaries: Mapping[str, Mapping[str, Any]]
+    retention: Fraction | None
+
+    def k(self, records: int) -> float:
+        return rounding.float_down(pk.k_from_ratio(records, self.mechanism.anonymity_ratio))
+
+
+def stratum_of(group: tuple[str, ...]) -> str:
+    """The column whose codes are the strata, for one group: every group has its own, with the same codes."""
+    return f"stratum of {' and '.join(group)}"
+
+
+def law_for(
+    design: InvariantDesign, attributes: tuple[Attribute, ...], rows: Rows, k: float | None = None
+) -> TableLaw:
+    """The same for the same table and design, always: `verify` calls it again."""
+    sizes = {a.name: a.coded.size for a in attributes if not a.raw}
+    strata = derive_strata(design, rows)
+    columns: list[tuple[str, ...]] = []
+    for group in design.groups:
+        if strata is not None:
+            sizes[stratum_of(group)] = strata
+        columns.append((stratum_of(group), *group) if strata is not None else group)
+    counts = {c: _counted(c, rows, sizes) for c in columns}
+    retention = design.retention
+    if k is not None:
+        retention = _retention_for(k, rows.records, counts)
+    channels = [
+        _channel(design, group, counts[c], retention) for group, c in zip(design.groups, columns, strict=True)
+    ]
+    groups = tuple(ChannelGroup(c, channel) for c, channel in zip(columns, channels, strict=True))
+    mechanism = Exchange(sizes, groups)
+    frequencies = {
+        " and ".join(g): counts[c].reshape(-1).tolist() for g, c in zip(design.groups, columns, strict=True)
+    }
+    return TableLaw(mechanism, frequencies, summaries_of(mechanism, frequencies, design), retention)
+
+
+def derive_strata(design: InvariantDesign, rows: Rows) -> int | None:
+    """How many strata occur, after making their numbers a column of the rows; None where none are asked for."""
+    if not design.strata:
+        return None
+    seen = rows.values(design.strata)
+    domains = {name: _stratum_domain(seen[name]) for name in design.strata}
+    sizes = tuple(domain.size for domain in domains.values())
+    for name, domain in domains.items():
+        rows.derive(_coded(name), (name,), _encoding(name, domain))
+    (lines,) = rows.combinations([{_coded(name): domain.size for name, domain in domains.items()}])
+    occurring = np.sort(np.ravel_multi_index(lines.columns, sizes))
+    kind = code_dtype(len(occurring))
+    coded = tuple(_coded(name) for name in domains)
+
+    def number(columns: Columns) -> Codes:
+        joint = np.ravel_multi_index([columns[name] for name in coded], sizes)
+        return np.asarray(np.searchsorted(occurring, joint).astype(kind))
+
+    for group in design.groups:
+        rows.derive(stratum_of(group), coded, number)
+    return len(occurring)
+
+
+def _coded(name: str) -> str:
+    return f"\0{name}"  # a name that no column of a source has
+
+
+def _encoding(name: str, domain: Domain) -> Work:
+    return lambda columns: encode(chunks_of(columns[name]), domain, name)
+
+
+def _stratum_domain(column: pa.ChunkedArray) -> Domain:
+    domain = domain_from_data(column)
+    return domain.with_missing() if has_missing(column) else domain
+
+
+def _counted(columns: tuple[str, ...], rows: Rows, sizes: Mapping[str, int]) -> Counts:
+    shape = tuple(sizes[name] for name in columns)
+    total = math.prod(shape)
+    if total > _LARGEST:
+        raise UnreachableError(
+            f"Columns protected together must have at most {_LARGEST:,} combinations",
+            f"{total:,}",
+            "Use coarser bins or levels, or protect fewer together.",
+        )
+    return rows.counts(columns, shape)
+
+
+def _channel(
+    design: InvariantDesign, group: tuple[str, ...], counts: Counts, retention: Fraction | None
+) -> Channel:
+    if design.kind != "blocks":
+        if counts.size > _LARGEST_MATRIX:
+            raise UnreachableError(f"A matrix must have at most {_LARGEST_MATRIX} values", str(counts.size))
+        flat = counts.reshape(-1)
+        if design.kind == "two-stage":
+            return two_stage(flat, design.diagonal, design.alpha)
+        return sinkhorn(flat, float(retention or 0))
+    xi = design.xi or Fraction(1)
+    ordered = [name in design.ordered for name in group]
+    forbidden = [design.barred(name) for name in group]
+    if design.strata:
+        return plan_strata(counts, xi, rule=design.rule, ordered=ordered, forbidden=forbidden).channel
+    if len(group) > 1:
+        return plan_combinations(counts, xi, rule=design.rule, ordered=ordered, forbidden=forbidden).channel
+    return plan_blocks(counts, xi, rule=design.rule, ordered=ordered[0], forbidden=forbidden[0]).channel
+
+
+def _retention_for(k: float, records: int, counts: Mapping[Any, Counts]) -> Fraction:
+    """Retention that reaches k after the scaled matrices are rounded to integers."""
+    seen = [int((c > 0).sum()) for c in counts.values()]
+    retention = pk.retention_for_pk(records, seen, k)
+    for _ in range(20):
+        ratio = math.prod(
+            (sinkhorn(c.reshape(-1), float(retention)).anonymity_ratio for c in counts.values()), start=Fraction(1)
+        )
+        if pk.k_from_ratio(records, ratio) >= Fraction(str(k)):
+            return retention
+        retention = retention * (1 - Fraction(1, 10**9))
+    raise UnreachableError(f"k = {k} must be reachable with these matrices", "a rounding below it")
+
+
+def summaries_of(
+    mechanism: Exchange, frequencies: Mapping[str, list[int]], design: InvariantDesign
+) -> dict[str, dict[str, Any]]:
+    """By group: both intruders' largest risks, the error of the frequencies, and the drift of the integers."""
+    found = {}
+    for group, own in zip(mechanism.groups, design.groups, strict=True):
+        name = " and ".join(own)
+        risk = match_risk(group.channel, np.array(frequencies[name], np.int64))
+        found[name] = {**_listed(risk, design.published), **_summary(risk)}
+    return found
+
+
+def _listed(risk: MatchRisk, published: bool) -> dict[str, Any]:
+    """Numbers for every category. Where the matrix is withheld, so few digits that it cannot be worked out."""
+    if len(risk.risk) > _LISTED:
+        return {}
+    listed = risk.to_json()
+    if published:
+        return listed
+    return {
+        "risk": [None if r is None else rounded_up(r, 3) for r in listed["risk"]],
+        "risk_all_counts": [None if r is None else rounded_up(r, 3) for r in listed["risk_all_counts"]],
+        "expected_squared_error": [rounded_up(e, 2) for e in listed["expected_squared_error"]],
+    }
+
+
+def rounded_up(value: float, digits: int) -> float:
+    """The next number above with so many significant digits; a hair of rounding error does not count as above."""
+    if value <= 0:
+        return 0.0
+    step = Fraction(10) ** (math.floor(math.log10(value)) + 1 - digits)
+    return float(math.ceil(Fraction(value) / step - Fraction(1, 10**9)) * step)
+
+
+def _summary(risk: MatchRisk) -> dict[str, Any]:
+    drift = max((abs(d) for d in risk.drift), default=Fraction(0))
+    matches = [m for m in risk.match if m is not None]
+    return {
+        "xi": risk.xi,
+        "xi_all_counts": rounding.float_up(risk.largest_all_counts),
+        "risk_all_counts_left_out": risk.left_out,
+        "largest_match": max(matches, default=0.0),
+        "total_expected_squared_error": float(sum(risk.squared_error)),
+        "largest_drift": str(drift),
+    }
+
+
+def alike(mine: Any, stated: Any) -> bool:
+    """The same numbers, but for the last digits, which a sum of floats may have otherwise on another machine."""
+    if isinstance(mine, Mapping) and isinstance(stated, Mapping):
+        return mine.keys() == stated.keys() and all(alike(mine[key], stated[key]) for key in mine)
+    if isinstance(mine, list) and isinstance(stated, list):
+        return len(mine) == len(stated) and all(alike(a, b) for a, b in zip(mine, stated, strict=True))
+    if isinstance(mine, float) and isinstance(stated, float | int) and not isinstance(stated, bool):
+        return math.isclose(mine, stated, rel_tol=1e-9, abs_tol=1e-12)
+    return type(mine) is type(stated) and bool(mine == stated)

@@ -1,0 +1,150 @@
+"""Method `levels`: from a recipe to a design, and to a version at one level of it (paper 3)."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from pramana.bundle import Certificate
+from pramana.calibration import Wanted
+from pramana.errors import MatrixError, RecipeError, UnreachableError
+from pramana.mechanisms import (
+    DEFAULT_DELTA,
+    AtLevel,
+    Circumstances,
+    LevelDesign,
+    Replacement,
+    Uniform,
+    Weighted,
+)
+from pramana.methods.columns import Values, reading_of, resolve
+from pramana.methods.levels.plan import LevelPlan, restore_version
+from pramana.methods.levels.setting import LevelsColumn, LevelsSetting
+from pramana.methods.protocol import Capabilities, Method
+from pramana.methods.recipe import Recipe
+from pramana.methods.retention import circumstances_for
+from pramana.rows import ColumnReading, Rows
+from pramana.schema import Attribute, Role
+from pramana.theory import GRID, Level
+
+LevelsRecipe = Recipe[LevelsSetting, LevelsColumn]
+
+
+class LevelsMethod(Method[LevelsSetting, LevelsColumn]):
+    """`levels`: at the recipe's retention, or at the highest level that reaches its k and epsilon."""
+
+    name: ClassVar[str] = "levels"
+    setting = LevelsSetting
+    column = LevelsColumn
+
+    def capabilities(self, setting: LevelsSetting) -> Capabilities:
+        if setting.history:
+            return Capabilities(reason="which draws versions from a history")
+        return Capabilities(streams=True, spark=True)
+
+    def readings(self, recipe: LevelsRecipe) -> tuple[ColumnReading, ...]:
+        columns = recipe.published.items()
+        return tuple(reading_of(name, column, recipe.folder, _is_perturbed(column)) for name, column in columns)
+
+    def plan(self, recipe: LevelsRecipe, rows: Rows) -> LevelPlan:
+        if recipe.release.history:
+            raise RecipeError(
+                "Versions with a history must be issued from a ledger", "history = true", "Use `pramana levels`."
+            )
+        attributes = attributes_at_levels(recipe, rows)
+        design = design_of(recipe, attributes)
+        around = _circumstances(recipe.release, attributes, rows.records)
+        level = _level(recipe.release, design, around)
+        return version_at(recipe, attributes, design, level, rows.records, recipe.source.dataset)
+
+    def restore(self, certificate: Certificate) -> LevelPlan:
+        return restore_version(certificate)
+
+
+def version_at(
+    recipe: LevelsRecipe,
+    attributes: tuple[Attribute, ...],
+    design: LevelDesign,
+    level: Level,
+    records: int,
+    dataset: str,
+) -> LevelPlan:
+    """The plan of one version."""
+    return LevelPlan(
+        attributes=attributes,
+        dropped=recipe.dropped,
+        dataset=dataset,
+        shuffled=recipe.release.shuffle,
+        output=recipe.output.format,
+        mechanism=AtLevel(design, level),
+        circumstances=_circumstances(recipe.release, attributes, records),
+        tables=recipe.tables,
+        keyed=not recipe.release.history,
+    )
+
+
+def attributes_at_levels(recipe: LevelsRecipe, rows: Values) -> tuple[Attribute, ...]:
+    """Sensitive attributes are perturbed unless the recipe says otherwise; others only where it asks for it."""
+    return tuple(
+        resolve(name, column, recipe.folder, rows) if _is_perturbed(column) else Attribute(name, column.role, None)
+        for name, column in recipe.published.items()
+    )
+
+
+def _is_perturbed(column: LevelsColumn) -> bool:
+    return column.role is Role.SENSITIVE if column.randomise is None else column.randomise
+
+
+def design_of(recipe: LevelsRecipe, attributes: tuple[Attribute, ...]) -> LevelDesign:
+    laws = {a.name: _law(a.name, recipe.attributes[a.name], a.coded.size) for a in attributes if not a.raw}
+    try:
+        return LevelDesign(laws, recipe.release.together)
+    except MatrixError:
+        raise RecipeError(
+            "A recipe with levels must perturb at least one column", "none", 'Give one the role "sensitive".'
+        ) from None
+
+
+def _law(name: str, column: LevelsColumn, size: int) -> Replacement:
+    """Uniform, or the attribute's own `distribution`: one share per value of its domain, missing last."""
+    if column.distribution is None:
+        return Uniform(size)
+    if len(column.distribution) != size:
+        raise RecipeError(
+            f"The distribution of {name!r} must have one share for each of its {size} values",
+            str(len(column.distribution)),
+        )
+    return Weighted.of(column.distribution)
+
+
+def _circumstances(setting: LevelsSetting, attributes: tuple[Attribute, ...], records: int) -> Circumstances:
+    delta = DEFAULT_DELTA if setting.delta is None else setting.delta
+    return circumstances_for(attributes, records, setting.shuffle, delta, None)
+
+
+def _level(setting: LevelsSetting, design: LevelDesign, circumstances: Circumstances) -> Level:
+    wanted = None
+    if setting.k is not None or setting.epsilon is not None:
+        wanted = Wanted(circumstances, setting.k, setting.epsilon)
+    if setting.retention is not None:
+        level = Level.of(setting.retention)
+        if wanted is not None and not wanted.is_kept_by(AtLevel(design, level)):
+            raise UnreachableError(
+                f"The stated level must reach k = {setting.k}, epsilon = {setting.epsilon}", str(level)
+            )
+        return level
+    if wanted is None:
+        raise RecipeError(
+            "A release at a level must state its retention, k or epsilon",
+            "none of them",
+            "Write one of them in [release]; or register the recipe with `pramana levels create`, and state a "
+            "level for each recipient with `pramana levels issue`.",
+        )
+    low, high = -1, GRID  # kept at low, not at high
+    if wanted.is_kept_by(AtLevel(design, Level(GRID))):
+        return Level(GRID)
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if wanted.is_kept_by(AtLevel(design, Level(middle))) else (low, middle)
+    if low < 0:
+        raise UnreachableError(f"Some level must reach k = {setting.k}, epsilon = {setting.epsilon}", "none")
+    return Level(low)

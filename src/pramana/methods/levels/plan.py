@@ -1,0 +1,103 @@
+"""One version of many: the sensitive attributes at a level, the others as they are (paper 3)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Annotated, Any
+
+import numpy as np
+from msgspec import Meta
+
+from pramana.bundle import Certificate, Form, JsonObject
+from pramana.errors import BundleError, InputError
+from pramana.mechanisms import AtLevel, LevelSource, Product, RecordRetention, level_guarantees
+from pramana.methods.protocol import Capabilities, Law, Publication
+from pramana.methods.retention import RandomisedPlan, check_sizes, circumstances_for
+from pramana.randomness import Codes
+from pramana.rows import Rows
+from pramana.schema import Count, Role, read_section
+from pramana.theory import GRID, Guarantee
+
+
+class LevelsStatement(Form, frozen=True, kw_only=True):
+    """`law` is the design and the level, which `AtLevel.from_json` reads."""
+
+    law: dict[str, Any]
+    out_of: str
+    delta: Annotated[float, Meta(gt=0, lt=1)]
+    candidates: Count | None
+    tables: list[list[str]]
+    keyed: bool
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class LevelPlan(RandomisedPlan):
+    """One version. Its coins are bound to the dataset and the design and not to the level."""
+
+    mechanism: AtLevel
+    keyed: bool = True
+    recorded: LevelSource | None = None  # where versions come from if not from the key
+
+    @property
+    def law(self) -> Law | None:
+        single = self.mechanism.as_single()
+        return single if isinstance(single, Product | RecordRetention) else None
+
+    @property
+    def capabilities(self) -> Capabilities:
+        return Capabilities(streams=self.keyed, spark=self.keyed, reason="whose versions come from a history")
+
+    def context(self, commitment: str = "") -> str:
+        return f"{self.dataset}\n{self.mechanism.design.digest}\n{commitment}"
+
+    def statement(self) -> JsonObject:
+        return {**super().statement(), "out_of": str(GRID), "keyed": self.keyed}
+
+    def guarantees(self, seeded: bool) -> tuple[Guarantee, ...]:
+        linked = [a for a in self.attributes if a.role is Role.QUASI_IDENTIFYING]
+        linkable = bool(linked) and not any(a.raw for a in linked)
+        return level_guarantees(self.mechanism, replace(self.circumstances, seeded=seeded), linkable, self.keyed)
+
+    def version_in_order(self, rows: Rows) -> dict[str, Codes]:
+        """The published codes in the order of the source, for the holder's own checks."""
+        names = list(self.mechanism.sizes)
+        publication = replace(self, shuffled=False).publish(rows)
+        pieces = list(publication.pieces)
+        return {name: np.concatenate([piece[name] for piece in pieces]) for name in names}
+
+    def publish(self, rows: Rows) -> Publication:
+        if self.keyed:
+            return super().publish(rows)
+        if self.recorded is None:
+            raise BundleError(
+                "A version drawn from a history must be looked up in it", "a key", "Ask the ledger for it again."
+            )
+        whole = rows.whole()
+        version = self.recorded.version(self.mechanism.level, whole.codes(self.mechanism.sizes))
+        for name, codes in version.items():
+            whole.attach(name, (name,), codes)
+        return self.publish_drawn(rows, Product({}), self.context(rows.commitments().coded))
+
+
+def restore_version(certificate: Certificate) -> LevelPlan:
+    stated = read_section(LevelsStatement, certificate.mechanism, "The mechanism of a certificate", BundleError)
+    try:
+        version = AtLevel.from_json(stated.law)
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError, InputError):
+        raise BundleError("The certificate must state its level and design", "something else") from None
+    if stated.out_of != str(GRID):
+        raise BundleError(f"The level of a certificate must be out of {GRID}", stated.out_of)
+    check_sizes(version, certificate)
+    return LevelPlan(
+        attributes=certificate.attributes,
+        dropped=certificate.dropped,
+        dataset=certificate.dataset,
+        shuffled=certificate.shuffled,
+        output=certificate.output,
+        mechanism=version,
+        circumstances=circumstances_for(
+            certificate.attributes, certificate.records, certificate.shuffled, stated.delta, stated.candidates
+        ),
+        tables=tuple(tuple(table) for table in stated.tables),
+        keyed=stated.keyed,
+    )

@@ -1,0 +1,116 @@
+"""Method `presence`: from a recipe to levels at which nobody can say who is in the table (paper 4, section V)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import ClassVar
+
+import msgspec
+
+from pramana.bundle import Certificate
+from pramana.errors import RecipeError
+from pramana.generalize import CLASS, Pair, Presence, PresenceDesign, at_presence_levels, presented, spalm
+from pramana.methods.generalize import weights_of
+from pramana.methods.presence.pairing import pair_of, read_public
+from pramana.methods.presence.plan import PresencePlan, restore_presence
+from pramana.methods.presence.setting import PresenceSetting, levels_given
+from pramana.methods.protocol import Capabilities, Method
+from pramana.methods.quasi import ClassifiedColumn, quasi_of
+from pramana.methods.recipe import Recipe
+from pramana.rows import ColumnReading, Rows
+from pramana.schema import Attribute, Role, SourceSection
+
+PresenceRecipe = Recipe[PresenceSetting, ClassifiedColumn]
+
+
+class PresenceMethod(Method[PresenceSetting, ClassifiedColumn]):
+    """`presence`."""
+
+    name: ClassVar[str] = "presence"
+    setting = PresenceSetting
+    column = ClassifiedColumn
+
+    def capabilities(self, setting: PresenceSetting) -> Capabilities:
+        del setting
+        return Capabilities()
+
+    def source(self, recipe: PresenceRecipe) -> SourceSection:
+        """With a mark of presence the public table is the source."""
+        if recipe.release.present is None or recipe.release.public is None:
+            return recipe.source
+        return msgspec.structs.replace(recipe.source, path=str(recipe.folder / recipe.release.public))
+
+    def readings(self, recipe: PresenceRecipe) -> tuple[ColumnReading, ...]:
+        """As they are: what a column's domain is shows in the public table."""
+        flag, names = recipe.release.present, list(recipe.published)
+        if flag in names:
+            raise RecipeError(f"The column {flag!r} marks presence and must not be published", "an attribute")
+        return tuple(ColumnReading(name) for name in (*names, *([] if flag is None else [flag])))
+
+    def plan(self, recipe: PresenceRecipe, rows: Rows) -> PresencePlan:
+        setting = recipe.release
+        wanted, design, flag = setting.wanted, setting.design, setting.present
+        place = _public_path(recipe)
+        columns = {n: c for n, c in recipe.published.items() if c.role is Role.QUASI_IDENTIFYING}
+        if not columns:
+            raise RecipeError("A recipe must have at least one quasi-identifying column", "none")
+        public = None if place is None else read_public(place, list(columns))
+        quasi = tuple(
+            quasi_of(n, c, recipe.folder, rows if public is None else public) for n, c in columns.items()
+        )
+        by_name = {q.name: q.attribute for q in quasi}
+        attributes = tuple(
+            by_name.get(name) or Attribute(name, column.role, None) for name, column in recipe.published.items()
+        )
+        if public is not None:
+            public.settle([q.attribute for q in quasi])
+        rows.settle(attributes)
+        pair, row_of = pair_of(quasi, rows, public, flag)
+        levels = levels_given(setting, {q.name: q.ladder.height for q in quasi})
+        if levels is not None:
+            _check_given(pair, wanted, design, levels)
+        else:
+            weights = weights_of(setting.weights, recipe)
+            levels = spalm(pair, wanted, setting.measure, weights or None, design).levels
+        if recipe.output.format == "csv" and CLASS in recipe.published:
+            raise RecipeError(f"No column may be called {CLASS!r} where cells go by class", "one that is")
+        return PresencePlan(
+            attributes=attributes,
+            dropped=recipe.dropped,
+            dataset=recipe.source.dataset,
+            shuffled=setting.shuffle,
+            output=recipe.output.format,
+            wanted=wanted,
+            design=design,
+            quasi=quasi,
+            levels=tuple(levels),
+            present=len(row_of),
+            people=len(pair.present),
+            flag=flag,
+            public_name=None if place is None else place.name,
+            given=setting.levels is not None,
+            public=public,
+        )
+
+    def restore(self, certificate: Certificate) -> PresencePlan:
+        return restore_presence(certificate)
+
+
+def _public_path(recipe: PresenceRecipe) -> Path | None:
+    """The file of the public table, where it is not the source itself."""
+    if recipe.release.present is not None:
+        return None
+    if recipe.release.public is None:
+        raise RecipeError(
+            "Method presence must have a public table",
+            "none",
+            'Write public = "everyone.csv", or present = "column" for one that marks who is present.',
+        )
+    return recipe.folder / recipe.release.public
+
+
+def _check_given(pair: Pair, wanted: Presence, design: PresenceDesign, levels: tuple[int, ...]) -> None:
+    """What does not hold at levels that were not searched is said before anything is made."""
+    classes = at_presence_levels(pair, wanted, levels)
+    if design.start == "pdf":
+        presented(classes, design)

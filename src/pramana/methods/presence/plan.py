@@ -1,0 +1,284 @@
+"""A plan of presence: the range, the design, the columns with their levels, and what they came to (paper 4).
+
+Either one file, in which a column marks who of the public table is present, or two: the private table in [source],
+whose rows are found in the table `public` by all quasi-identifying columns. Published are the private rows.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from pramana.bundle import Bundle, Certificate, Check, Form, JsonObject
+from pramana.errors import BundleError, InputError, SourceError
+from pramana.generalize import (
+    CLASS,
+    COMPANION,
+    Pair,
+    Presence,
+    PresenceDesign,
+    Presented,
+    Seen,
+    at_presence_levels,
+    companion,
+    compared,
+    label_column,
+    labels_of,
+    list_column,
+    presented,
+    reversed_of,
+)
+from pramana.mechanisms import Product
+from pramana.methods.cell_table import CLASS_NUMBER, CellTable
+from pramana.methods.columns import read_from_data
+from pramana.methods.generalize import CELLS_COUNTING
+from pramana.methods.presence.examination import examine_presence
+from pramana.methods.presence.pairing import pair_of, public_table
+from pramana.methods.presence.setting import DesignForm
+from pramana.methods.presence.words import Reached, presence_guarantees, presence_warnings
+from pramana.methods.protocol import Capabilities, Explanation, Plan, Publication, WriteFile
+from pramana.methods.quasi import Quasi, QuasiForm, restored_quasi
+from pramana.pages import Grid, Section, Text
+from pramana.randomness import code_dtype
+from pramana.rows import Column, ColumnReading, MemoryRows, Rows
+from pramana.schema import Count, Ordinal, read_section
+from pramana.sources import write_table
+from pramana.theory import Guarantee
+
+_DIGITS = 1e9  # probabilities are rounded outwards at the ninth place
+_USE = (
+    "The published values are true but coarser than the source's: labels or distributions stand for the values of "
+    "several people. Labels can be counted as they are; of distributions "
+    "`pramana.PublishedCells.open(BUNDLE).expected(NAMES)` gives expected counts."
+)
+_GAINS = (
+    "Savings are expected shares of what uniform cells cost (spalm), if the people present in a class were any of "
+    "it. Other algorithms' are shown where they tell nothing private."
+)
+
+
+class PresenceStatement(Form, frozen=True, kw_only=True):
+    """The certificate's statement of a presence release."""
+
+    setting: DesignForm
+    levels: list[Ordinal]
+    levels_given: bool
+    quasi: list[QuasiForm]
+    people: Count
+    flag: str | None
+    public: str | None
+    reached: Reached
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class PresencePlan(Plan):
+    """What is wanted and, once it is published, what was reached."""
+
+    wanted: Presence
+    design: PresenceDesign
+    quasi: tuple[Quasi, ...]
+    levels: tuple[int, ...]
+    present: int
+    people: int
+    flag: str | None  # the column that marks who is present; None with two files
+    public_name: str | None
+    given: bool = False  # the levels stood in the recipe and were not searched
+    public: MemoryRows | None = field(default=None, repr=False)  # with two files, at the holder's only
+    measured: Reached | None = None  # known when the noise is drawn
+
+    @property
+    def records(self) -> int:
+        return self.present
+
+    @property
+    def single_values(self) -> bool:
+        """Whether a cell is one label, and not a distribution."""
+        return self.design.algorithm == "spalm" and self.design.start == "hierarchy"
+
+    @property
+    def capabilities(self) -> Capabilities:
+        return Capabilities()
+
+    @property
+    def counting(self) -> str:
+        return super().counting if self.single_values else CELLS_COUNTING
+
+    @property
+    def source_records(self) -> int:
+        return self.people if self.flag else self.present
+
+    def readings(self) -> tuple[ColumnReading, ...]:
+        marks = () if self.flag is None else (ColumnReading(self.flag),)
+        return (*super().readings(), *marks)
+
+    def beside(self, source: Path | None) -> PresencePlan:
+        """The plan with the public table, which lies beside the source under its name."""
+        if self.flag or self.public_name is None:
+            return self
+        if source is None:
+            raise SourceError(f"The public table {self.public_name} must lie beside the source", "no file")
+        return replace(self, public=public_table(source.parent / self.public_name, self.quasi))
+
+    @property
+    def reached(self) -> Reached:
+        if self.measured is None:
+            raise BundleError("A plan must be published before it is certified", "one that was not")
+        return self.measured
+
+    def statement(self) -> JsonObject:
+        delta = [str(self.wanted.lowest), str(self.wanted.highest)]
+        return {
+            "setting": {"delta": delta, **asdict(self.design)},
+            "levels": list(self.levels),
+            "levels_given": self.given,
+            "quasi": [q.to_json() for q in self.quasi],
+            "people": self.people,
+            "flag": self.flag,
+            "public": self.public_name,
+            "reached": self.reached.to_json(),
+        }
+
+    def guarantees(self, seeded: bool) -> tuple[Guarantee, ...]:
+        attributes, raw = len(self.quasi), self.raw_names()
+        return presence_guarantees(self.wanted, self.design, self.reached, attributes, raw, seeded, self.given)
+
+    def warnings(self, seeded: bool) -> tuple[str, ...]:
+        own = presence_warnings(self.design, self.reached, self.shuffled, seeded)
+        return (*own, *read_from_data(self.attributes, "the public table"))
+
+    def examine(self, bundle: Bundle) -> list[Check]:
+        return examine_presence(bundle, self.quasi, self.records, self.reached)
+
+    def pair(self, rows: Rows) -> tuple[Pair, NDArray[np.int64]]:
+        """Both tables as codes, and for each private row whose of the public table it is."""
+        return pair_of(self.quasi, rows, self.public, self.flag)
+
+    def publish(self, rows: Rows) -> Publication:
+        pair, row_of = self.pair(rows)
+        if len(row_of) != self.present or len(pair.present) != self.people:
+            raise SourceError(
+                f"The tables must have {self.present} present of {self.people} people",
+                f"{len(row_of)} of {len(pair.present)}",
+            )
+        private = rows.whole().only(pair.present) if self.flag else rows
+        classes = at_presence_levels(pair, self.wanted, self.levels)
+        shown = presented(classes, self.design, rows.stream, self.dataset)
+        number = classes.class_of[row_of].astype(code_dtype(classes.classes + 1))
+        private.whole().attach(CLASS_NUMBER, [q.name for q in self.quasi], number)
+        cells, extra = _columns(self, shown)
+        table = CellTable(self.attributes, cells, classes.classes, by_class=CLASS in cells, output=self.output)
+        pieces = private.publish(
+            Product({}),
+            f"{self.dataset}\npresence",
+            self.shuffled,
+            [CLASS_NUMBER, *self.raw_names()],
+            "generalising",
+        )
+        plan = replace(self, measured=_reached(shown))
+        return Publication(plan, pieces, table, private.commitments().everything, extra)
+
+    def explain(self) -> Explanation:
+        treatments = {
+            a.name: {
+                "treatment": "released unchanged" if a.raw else "generalised",
+                "values": None if a.raw else a.coded.size,
+            }
+            for a in self.attributes
+        }
+        return Explanation(treatments, sections=[self._section()], use=_USE)
+
+    def _section(self) -> Section:
+        """How the release was made, whether it was undone, and what its distributions are worth."""
+        reached = self.reached
+        levels = ", ".join(f"{q.name} {level}" for q, level in zip(self.quasi, self.levels, strict=True))
+        how = "given in the recipe" if self.given else "the best that hold"
+        rows = [
+            {
+                "algorithm": name + (" (published)" if name == self.design.algorithm else ""),
+                "KL cost saved": "unbounded loss" if gain is None else f"{100 * gain:.1f}%",
+            }
+            for name, gain in reached.expected_gains.items()
+        ]
+        words = (
+            f"Classes: {reached.classes:,}, at levels {levels}, {how}. Algorithm {self.design.algorithm}, cells "
+            f"{self.design.start}, mode {self.design.mode}. Reversal: {reached.verdict}; {reached.reason}."
+        )
+        return Section("Classes and distributions", [Text(words), Grid(rows), Text(_GAINS, quiet=True)])
+
+
+def _reached(made: Presented) -> Reached:
+    low, high = made.existence
+    wanted = made.classes.wanted
+    mine, uniform = made.expected_costs
+    # what other algorithms would have gained comes from the same counts, and may be told only of public ones
+    shown = compared(made) if made.setting.mode == "public" else {made.setting.algorithm: made}
+    gains = {name: _finite(one.expected_gain) for name, one in shown.items()}
+    return Reached(
+        lowest=_outward(low, math.floor, float(wanted.lowest)),
+        highest=_outward(high, math.ceil, float(wanted.highest)),
+        classes=made.classes.classes,
+        alone=made.classes.alone,
+        expected_cost=_finite(mine),
+        expected_cost_uniform=uniform,
+        expected_gains=gains,
+        reversal=reversed_of(Seen.of(made)).to_json(),
+    )
+
+
+def _finite(value: float) -> float | None:
+    """Private cells may exclude values that someone of the class has: their expected cost has no bound."""
+    return value if math.isfinite(value) else None
+
+
+def _outward(chance: float, rounded: Callable[[float], int], end: float) -> float:
+    """Rounded outwards at the ninth place, except that an end of the range that is reached is not passed."""
+    return end if abs(chance - end) < 1 / _DIGITS else rounded(chance * _DIGITS) / _DIGITS
+
+
+def _columns(plan: PresencePlan, made: Presented) -> tuple[dict[str, Column], dict[str, WriteFile]]:
+    """The published cells by class, and the companion of a CSV."""
+    if plan.single_values:
+        parts = zip(plan.quasi, made.classes.public, made.levels, strict=True)
+        return {q.name: label_column(labels_of(q.ladder, q.labels, c, level)) for q, c, level in parts}, {}
+    if plan.output == "csv":
+        by_name = {q.name: c for q, c in zip(plan.quasi, made.cells, strict=True)}
+        table = companion(by_name, {q.name: q.leaf_labels for q in plan.quasi})
+        numbers = pa.array(np.arange(made.classes.classes))
+        return {CLASS: numbers}, {COMPANION: lambda path: write_table(table, path, "csv")}
+    return {q.name: list_column(c, q.leaf_labels, True) for q, c in zip(plan.quasi, made.cells, strict=True)}, {}
+
+
+def restore_presence(certificate: Certificate) -> PresencePlan:
+    stated = read_section(PresenceStatement, certificate.mechanism, "The mechanism of a certificate", BundleError)
+    try:
+        quasi = restored_quasi(stated.quasi, certificate.attributes)
+        wanted, design = stated.setting.wanted, stated.setting.design
+    except (InputError, ValueError, IndexError) as error:
+        raise BundleError("The certificate must state how presence was reached", type(error).__name__) from None
+    if len(stated.levels) != len(quasi) or any(
+        level >= q.ladder.height for level, q in zip(stated.levels, quasi, strict=True)
+    ):
+        raise BundleError("The levels of a certificate must be levels of its columns", "others")
+    return PresencePlan(
+        attributes=certificate.attributes,
+        dropped=certificate.dropped,
+        dataset=certificate.dataset,
+        shuffled=certificate.shuffled,
+        output=certificate.output,
+        wanted=wanted,
+        design=design,
+        quasi=quasi,
+        levels=tuple(stated.levels),
+        present=certificate.records,
+        people=stated.people,
+        flag=stated.flag,
+        public_name=None if stated.public is None else Path(stated.public).name,
+        given=stated.levels_given,
+        measured=stated.reached,
+    )

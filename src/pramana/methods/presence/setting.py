@@ -1,0 +1,99 @@
+"""What a recipe with method `presence` asks for, read and checked before the data is touched."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Literal
+
+from msgspec import Meta
+
+from pramana.bundle import Form
+from pramana.errors import RecipeError
+from pramana.generalize import Presence, PresenceDesign
+from pramana.schema import Count, FilePath, Ordinal, PlainText, Positive, Setting, Weights
+
+Algorithm = Literal["spalm", "wpalm", "ppalm", "optimal"]
+Mode = Literal["public", "noised", "quantised", "private"]
+CellKind = Literal["hierarchy", "set", "pdf"]
+Range = Annotated[tuple[float, float], Meta(extra={"must": "two numbers, such as delta = [0.01, 0.5]"})]
+GivenLevels = Annotated[
+    dict[str, Ordinal],
+    Meta(extra={"must": "a level for every quasi-identifying column, such as levels = { age = 1, sex = 0 }"}),
+]
+
+
+class PresenceSetting(Setting, frozen=True, kw_only=True, tag="presence"):
+    """method = "presence": that someone is in the table stays uncertain, for these two tables."""
+
+    delta: Range
+    public: Annotated[FilePath | None, Meta(description="The table of everyone.")] = None
+    present: Annotated[PlainText | None, Meta(description="The column that marks who is present by 1 and 0.")] = (
+        None
+    )
+    algorithm: Algorithm = "optimal"
+    cells: CellKind = "hierarchy"
+    mode: Mode = "public"
+    noise_epsilon: Positive | None = None
+    quantum: Count | None = None
+    measure: Literal["loss", "entropy", "precision"] = "loss"
+    weights: Weights = {}
+    levels: GivenLevels | None = None
+    suppression: Annotated[float, Meta(ge=0)] = 0.0
+
+    def __post_init__(self) -> None:
+        if self.suppression != 0:
+            raise RecipeError(
+                "With method presence nothing may be suppressed: what is left out tells of its people as well",
+                f"suppression = {self.suppression!r}",
+            )
+        if self.quantum is not None and self.mode != "quantised":
+            raise RecipeError('quantum must go with mode = "quantised"', f"mode = {self.mode!r}")
+        if self.mode == "noised" and self.noise_epsilon is None:
+            raise RecipeError(
+                'With mode = "noised" a recipe must state noise_epsilon', "none", "Write noise_epsilon = 1.0."
+            )
+
+    @property
+    def wanted(self) -> Presence:
+        return Presence.of(*self.delta)
+
+    @property
+    def design(self) -> PresenceDesign:
+        quantum = PresenceDesign().quantum if self.quantum is None else self.quantum
+        return PresenceDesign(self.algorithm, self.mode, self.cells, quantum=quantum, epsilon=self.noise_epsilon)
+
+
+class DesignForm(Form, frozen=True, kw_only=True):
+    """The range and the design as a certificate states them."""
+
+    delta: tuple[str, str]
+    algorithm: Algorithm
+    mode: Mode
+    start: CellKind
+    steps: Count
+    quantum: Count
+    epsilon: Positive | None
+
+    @property
+    def wanted(self) -> Presence:
+        return Presence.of(*self.delta)
+
+    @property
+    def design(self) -> PresenceDesign:
+        return PresenceDesign(self.algorithm, self.mode, self.start, self.steps, self.quantum, self.epsilon)
+
+
+def levels_given(setting: PresenceSetting, heights: Mapping[str, int]) -> tuple[int, ...] | None:
+    """`levels`: a level for each quasi-identifying column, so that no search looks at who is present."""
+    given = setting.levels
+    if given is None:
+        return None
+    if set(given) != set(heights):
+        raise RecipeError(
+            "levels must give a level for every quasi-identifying column, such as levels = { age = 1, sex = 0 }",
+            repr(given)[:80],
+        )
+    for name, height in heights.items():
+        if given[name] >= height:
+            raise RecipeError(f"The level of {name!r} must be from 0 to {height - 1}", repr(given[name]))
+    return tuple(given[name] for name in heights)

@@ -1,0 +1,112 @@
+"""What a presence release reached, promises, and warns of."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+
+from pramana.bundle import Form, JsonObject
+from pramana.generalize import Presence, PresenceDesign
+from pramana.theory import THIS_TABLE, DeltaPresence, Guarantee
+
+WITHSTANDS = {
+    "public": "knows the public table, the method and this certificate, and undoes the distributions",
+    "noised": "knows the public table and the method, and undoes the distributions as far as the noise lets",
+    "quantised": "knows the public table and takes the distributions at their word",
+    "private": "knows the public table and takes the distributions at their word",
+}
+# what the levels themselves may tell
+SEARCHED = "nothing is inferred from the choice of levels, which says that cheaper ones fail"
+GIVEN = "the levels were given without looking at who is present"
+
+
+Chance = Annotated[float, Meta(ge=0, le=1)]
+
+
+class Reached(Form, frozen=True, kw_only=True):
+    """Numbers of this pair of tables, none of which is computed from private counts below the classes'.
+
+    The costs are what the cells are expected to cost if the present people of a class were any of its people:
+    the true KL cost is a number about private rows and is not published. Gains are shares of SPALM's cost with
+    uniform cells; those of other algorithms are told in mode public only. None where cells exclude a value.
+    """
+
+    lowest: Chance
+    highest: Chance
+    classes: Annotated[int, Meta(ge=1)]
+    alone: Annotated[int, Meta(ge=0)]
+    expected_cost: float | None
+    expected_cost_uniform: float
+    expected_gains: dict[str, float | None]
+    reversal: dict[str, str | float | int | bool | None]
+
+    def to_json(self) -> JsonObject:
+        plain: JsonObject = msgspec.to_builtins(self)
+        return plain
+
+    @property
+    def verdict(self) -> str:
+        return str(self.reversal.get("verdict"))
+
+    @property
+    def reason(self) -> str:
+        return str(self.reversal.get("reason"))
+
+
+def presence_guarantees(
+    wanted: Presence,
+    design: PresenceDesign,
+    reached: Reached,
+    attributes: int,
+    raw: Sequence[str],
+    seeded: bool,
+    given: bool,
+) -> tuple[Guarantee, ...]:
+    assumptions = [
+        f"the intruder {WITHSTANDS[design.mode]}",
+        "beforehand every person of a class is as likely to be present as any other of it",
+        "the quasi-identifying columns are all an intruder can know of a person",
+        GIVEN if given else SEARCHED,
+        "this is the only release about these people",
+    ]
+    if raw:
+        assumptions.append(f"the intruder does not know the columns released unchanged: {', '.join(raw)}")
+    if design.mode == "noised" and seeded:
+        assumptions.append("the noise comes from a seed and is no secret")
+    return (
+        DeltaPresence(
+            THIS_TABLE,
+            "paper 4, Definition 3 and Eq. 4; reversal as audited",
+            lowest=float(wanted.lowest),
+            highest=float(wanted.highest),
+            reached_lowest=reached.lowest,
+            reached_highest=reached.highest,
+            mode=design.mode,
+            reversal=reached.verdict,
+            epsilon=design.spent(attributes),
+            assumptions=tuple(assumptions),
+        ),
+    )
+
+
+def presence_warnings(design: PresenceDesign, reached: Reached, shuffled: bool, seeded: bool) -> tuple[str, ...]:
+    found = []
+    if seeded:
+        found.append("The key was made from a seed that anyone can guess: order and noise are no secret.")
+    if not shuffled:
+        found.append("Published in source order, which may tell which record is whose.")
+    if reached.alone:
+        found.append(f"{reached.alone} people of the public table are in classes in which nobody is present.")
+    verdict, reason = reached.verdict, reached.reason
+    if verdict == "broken":
+        found.append(f"Reversal breaks this release: {reason}. Use mode public.")
+    elif verdict == "unproven":
+        found.append(f"Not shown to withstand reversal: {reason}.")
+    if design.mode in ("private", "quantised") and design.algorithm != "spalm":
+        found.append(
+            "The distributions come from private counts: delta holds for an intruder who takes them at their word."
+        )
+    return tuple(found)

@@ -1,0 +1,185 @@
+"""What a method is. Everything that is its own stands in its folder; this is all the rest of the house knows.
+
+A method turns a recipe and a table's rows into a plan; a plan is public, and publishes rows under their key. It is
+all of a certificate that is known before the coins are thrown, so `verify` reads one back from a certificate, asks
+it again for its guarantees, and has it publish the source again.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import BinaryIO, ClassVar, Generic, Protocol, TypeVar
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from pramana.bundle import Bundle, Certificate, Check, JsonObject
+from pramana.mechanisms import Exchange, Product, RecordRetention
+from pramana.methods.recipe import Recipe
+from pramana.pages import Section
+from pramana.rows import ColumnReading, Columns, Rows
+from pramana.schema import Attribute, ColumnSection, Setting, SourceSection
+from pramana.theory import Guarantee
+
+S = TypeVar("S", bound=Setting)
+C = TypeVar("C", bound=ColumnSection)
+Law = Product | RecordRetention | Exchange  # by which recipients can estimate true counts
+Counts = NDArray[np.int64]
+WriteFile = Callable[[Path | BinaryIO], None]
+
+
+@dataclass(frozen=True)
+class Capabilities:
+    """What a method can do with a setting. `reason` says why it does not stream or run on Spark."""
+
+    streams: bool = False  # within a bound on memory
+    spark: bool = False
+    single_records: bool = False  # a person can randomise their own record by it
+    pictures: bool = False  # its report has pictures that take long to load
+    reason: str = "which needs all rows at once"
+
+
+class PublishedTable(Protocol):
+    """Makes the published columns from pieces of rows, in published order, and digests what they say."""
+
+    def table(self, columns: Columns) -> pa.Table:
+        """Some rows as they are published."""
+
+    def content(self) -> str:
+        """The digest of all that was published."""
+
+    def counts(self) -> Mapping[str, Counts]:
+        """How often each published code occurred, for the report."""
+
+
+@dataclass(frozen=True)
+class Publication:
+    """Rows on their way out: pieces in published order, to be written once.
+
+    `plan` is the plan with everything that was known only when the rows were published.
+    """
+
+    plan: Plan
+    pieces: Iterator[Columns]
+    table: PublishedTable
+    commitment: str
+    extra: Mapping[str, WriteFile] = field(default_factory=dict)  # further files of the bundle
+    checks: tuple[Check, ...] = ()  # what only the source can tell of the plan
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """What the report says of a release besides its promises."""
+
+    treatments: Mapping[str, Mapping[str, object]]  # by column, as the table of parameters shows it
+    notes: Sequence[str] = ()  # below that table
+    sections: Sequence[Section] = ()
+    use: str = ""  # what a recipient must know before counting anything
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Plan(ABC):
+    """A method with all its parameters, for one table."""
+
+    attributes: tuple[Attribute, ...]
+    dropped: tuple[str, ...] = ()
+    dataset: str = ""
+    shuffled: bool = True
+    output: str = "parquet"
+
+    @property
+    @abstractmethod
+    def records(self) -> int:
+        """As many as are published."""
+
+    @abstractmethod
+    def statement(self) -> JsonObject:
+        """The certificate's `mechanism`: every parameter, large integers as text."""
+
+    @abstractmethod
+    def guarantees(self, seeded: bool) -> tuple[Guarantee, ...]: ...
+
+    @abstractmethod
+    def warnings(self, seeded: bool) -> tuple[str, ...]: ...
+
+    @abstractmethod
+    def publish(self, rows: Rows) -> Publication: ...
+
+    @abstractmethod
+    def examine(self, bundle: Bundle) -> list[Check]:
+        """What is derived again from the published data alone."""
+
+    @abstractmethod
+    def explain(self) -> Explanation: ...
+
+    @property
+    def law(self) -> Law | None:
+        """The law by which recipients can estimate true counts, where there is one and they may see it."""
+        return None
+
+    @property
+    def withheld(self) -> bool:
+        """Whether the certificate keeps the law to itself, so that its numbers can be compared and not derived."""
+        return False
+
+    @property
+    def counting(self) -> str:
+        """How a recipient counts a release that has no law to estimate by."""
+        return "Its published values are to be counted as they are."
+
+    @property
+    def source_records(self) -> int:
+        """As many as the source has; some may have been left out."""
+        return self.records
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """Where rows may be for it."""
+        return Capabilities(streams=True, spark=True)
+
+    def readings(self) -> tuple[ColumnReading, ...]:
+        """How the source is read to be published again."""
+        return tuple(ColumnReading.of(a) for a in self.attributes)
+
+    def beside(self, source: Path | None) -> Plan:
+        """The plan with whatever else lies beside the source."""
+        del source
+        return self
+
+    def raw_names(self) -> list[str]:
+        """The columns released unchanged."""
+        return [a.name for a in self.attributes if a.raw]
+
+
+class Method(ABC, Generic[S, C]):
+    """A value of `release.method`."""
+
+    name: ClassVar[str]
+    setting: type[S]
+    column: type[C]
+
+    @abstractmethod
+    def capabilities(self, setting: S) -> Capabilities: ...
+
+    @abstractmethod
+    def readings(self, recipe: Recipe[S, C]) -> tuple[ColumnReading, ...]:
+        """The columns to read; nothing else of the source is touched."""
+
+    @abstractmethod
+    def plan(self, recipe: Recipe[S, C], rows: Rows) -> Plan: ...
+
+    @abstractmethod
+    def restore(self, certificate: Certificate) -> Plan:
+        """The plan a certificate states; raises InputError where it states none."""
+
+    def source(self, recipe: Recipe[S, C]) -> SourceSection:
+        """The table that is read."""
+        return recipe.source
+
+    def law_without_rows(self, recipe: Recipe[S, C]) -> Plan:
+        """The plan of a recipe for single records, where `capabilities` says that there is one."""
+        raise NotImplementedError

@@ -1,0 +1,199 @@
+"""Recipes: what a data holder writes. A recipe is read and checked before any data is touched."""
+
+from __future__ import annotations
+
+import math
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+import msgspec
+
+from pramana.errors import RecipeError
+from pramana.schema import (
+    ColumnSection,
+    OutputSection,
+    Role,
+    Setting,
+    SourceSection,
+    check_database_source,
+    check_keys,
+    connection_url,
+    keys_of,
+    near,
+    output_table,
+    read_section,
+)
+
+S = TypeVar("S", bound=Setting, covariant=True)
+C = TypeVar("C", bound=ColumnSection, covariant=True)
+SECTIONS = ("source", "release", "attributes", "output")
+
+
+@dataclass(frozen=True)
+class Recipe(Generic[S, C]):
+    """What to read, what to promise, what each column is, and how to write it."""
+
+    release: S
+    attributes: Mapping[str, C]
+    source: SourceSection = field(default_factory=SourceSection)
+    output: OutputSection = field(default_factory=OutputSection)
+    folder: Path = Path()
+
+    @property
+    def method(self) -> str:
+        return str(self.release.__struct_config__.tag)
+
+    @property
+    def tables(self) -> tuple[tuple[str, ...], ...]:
+        """The tables that recipients need most."""
+        return tuple(tuple(dict.fromkeys(table)) for table in self.release.tables)
+
+    @property
+    def published(self) -> dict[str, C]:
+        """The columns that reach the release; identifying ones are dropped before anything is read."""
+        kept = {name: column for name, column in self.attributes.items() if column.role is not Role.IDENTIFYING}
+        if not kept:
+            raise RecipeError("A recipe must publish at least one column", "only identifying ones")
+        return kept
+
+    @property
+    def dropped(self) -> tuple[str, ...]:
+        return tuple(name for name, column in self.attributes.items() if column.role is Role.IDENTIFYING)
+
+    @classmethod
+    def read(cls, recipe: str | Path | Mapping[str, Any]) -> Recipe[Setting, ColumnSection]:
+        """Read a recipe file, whose paths are relative to its folder; or what such a file would hold."""
+        if isinstance(recipe, Mapping):
+            return parse(recipe, Path())
+        path = Path(recipe)
+        return parse(_toml(path), path.parent)
+
+    @classmethod
+    def parse(cls, content: Mapping[str, Any], folder: Path = Path()) -> Recipe[Setting, ColumnSection]:
+        return parse(content, folder)
+
+    def with_source(self, path: str | Path) -> Recipe[S, C]:
+        """The same recipe for another file."""
+        if not str(path):
+            raise RecipeError("A source must be a path", "an empty name")
+        other = msgspec.structs.replace(
+            self.source, path=str(Path(path).absolute()), url=None, query=None, table=None, schema=None
+        )
+        return replace(self, source=other)
+
+
+def _toml(path: Path) -> dict[str, Any]:
+    try:
+        text = path.read_text("utf-8-sig")
+    except UnicodeDecodeError:
+        raise RecipeError(f"The recipe {path} must be UTF-8 text", "other bytes") from None
+    except OSError as error:
+        raise RecipeError(f"The recipe {path} must be readable", error.strerror) from None
+    except ValueError:
+        raise RecipeError("The recipe must be a file", "a name that is none") from None
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise RecipeError(f"The recipe {path} must be valid TOML", str(error), _quoting(text, error)) from None
+    except ValueError:  # Python's own limit on the digits of a number
+        raise RecipeError(f"The recipe {path} must be valid TOML", "a number of too many digits") from None
+    except RecursionError:
+        raise RecipeError(f"The recipe {path} must be valid TOML", "deep nesting") from None
+
+
+def _quoting(text: str, error: tomllib.TOMLDecodeError) -> str | None:
+    """Names with blanks or letters beyond ASCII must stand in quotes in TOML; few people know."""
+    words = str(error)
+    number = words.partition("at line ")[2].partition(",")[0]
+    line = text.splitlines()[int(number) - 1] if number.isdigit() and int(number) <= len(text.splitlines()) else ""
+    key = line.partition("=")[0].strip().strip("[]")
+    if key and '"' not in key and (not key.isascii() or " " in key):
+        return 'A name with blanks or letters beyond a-z must stand in quotes: [attributes."my column"].'
+    return None
+
+
+def parse(content: Mapping[str, Any], folder: Path) -> Recipe[Setting, ColumnSection]:
+    """The typed recipe: a union by method, whose keys and types its folder in `methods/` states."""
+    from pramana.methods.registry import keys_elsewhere, method_named, name_of_method
+
+    _check_numbers(content)
+    check_keys(content, SECTIONS, "a section of a recipe")
+    sections = {name: _section(content, name) for name in SECTIONS}
+    release = sections["release"]
+    method = method_named(name_of_method(release))
+    check_keys(sections["source"], keys_of(SourceSection), "a key of [source]")
+    check_keys(sections["output"], keys_of(OutputSection), "a key of [output]")
+    for key in release:
+        if key != "method" and key not in keys_of(method.setting):
+            raise _unknown_key(key, method.name, keys_of(method.setting), keys_elsewhere(key))
+    if not sections["attributes"]:
+        raise RecipeError("A recipe must describe at least one column", "no [attributes.NAME] section")
+    setting = read_section(method.setting, {"method": method.name, **release}, "[release]")
+    columns = {}
+    for name, body in sections["attributes"].items():
+        where = f"attributes.{name}"
+        if isinstance(body, Mapping):
+            check_keys(body, keys_of(method.column), f"a key of [{where}] with method {method.name!r}")
+        columns[name] = read_section(method.column, body, f"[{where}]", prefix=f"{where}.")
+    for table in setting.tables:
+        for name in table:
+            if name not in columns:
+                raise RecipeError(
+                    "Every table must name attributes of the recipe", repr(name), near(name, columns)
+                )
+    return Recipe(
+        setting, columns, _source(sections["source"], folder), _output(sections["output"], folder), folder
+    )
+
+
+def _unknown_key(key: str, method: str, known: tuple[str, ...], others: list[str]) -> RecipeError:
+    must = f"Every key must be a key of [release] with method {method!r}"
+    if others:
+        return RecipeError(
+            must,
+            repr(key),
+            f"It is one of the method{'s' if len(others) > 1 else ''} {', '.join(others)}; {method} makes no such "
+            "promise and has no such setting.",
+        )
+    return RecipeError(must, repr(key), near(key, known) or f"Known: {', '.join(sorted(known))}.")
+
+
+def _section(content: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    body = content.get(name, {})
+    if not isinstance(body, Mapping):
+        raise RecipeError(f"[{name}] must be a section of the recipe", type(body).__name__)
+    return body
+
+
+def _source(body: Mapping[str, Any], folder: Path) -> SourceSection:
+    section = read_section(SourceSection, body, "[source]", prefix="source.")
+    check_database_source(body)
+    changes: dict[str, str] = {}
+    if section.path is not None:
+        changes["path"] = str(folder / section.path)
+    if section.url is not None:
+        changes["url"] = connection_url(section.url, "source.url", folder)
+    return msgspec.structs.replace(section, **changes)
+
+
+def _output(body: Mapping[str, Any], folder: Path) -> OutputSection:
+    section = read_section(OutputSection, body, "[output]", prefix="output.")
+    return msgspec.structs.replace(section, **output_table(body, folder))
+
+
+def _check_numbers(content: Mapping[str, Any]) -> None:
+    """TOML's integers have 64 bits, and its floats know infinity: only edges of bins may be infinite."""
+    open_: list[tuple[str, Any]] = list(content.items())
+    while open_:
+        key, value = open_.pop()
+        if isinstance(value, Mapping):
+            open_ += value.items()
+        elif isinstance(value, list):
+            open_ += [(key, item) for item in value]
+        elif isinstance(value, int) and not -(1 << 63) <= value < 1 << 63:
+            raise RecipeError("Every whole number of a recipe must fit in 64 bits", "a larger one")
+        elif isinstance(value, float) and not math.isfinite(value) and key != "bins":
+            raise RecipeError(f"{key} must be a number", repr(value))

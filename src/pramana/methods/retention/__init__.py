@@ -1,0 +1,23 @@
+"""`retention` and `matrix`: each published value is drawn from a channel of the true one (paper 1)."""
+
+from pramana.methods.retention.curves import epsilon_of
+from pramana.methods.retention.matrix_file import read_matrix
+from pramana.methods.retention.method import MatrixMethod, RetentionMethod, check_promise
+from pramana.methods.retention.plan import RandomisedPlan, check_sizes, circumstances_for
+from pramana.methods.retention.setting import Delta, DrawnSetting, Epsilon, K
+
+METHODS = {method.name: method for method in (RetentionMethod(), MatrixMethod())}
+
+__all__ = [
+    "METHODS",
+    "Delta",
+    "DrawnSetting",
+    "Epsilon",
+    "K",
+    "RandomisedPlan",
+    "check_promise",
+    "check_sizes",
+    "circumstances_for",
+    "epsilon_of",
+    "read_matrix",
+]

@@ -1,0 +1,193 @@
+"""Methods `retention` and `matrix`: from a recipe to the law, calibrated or as the holder wrote it."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import ClassVar, NoReturn, TypeVar
+
+from pramana.bundle import Certificate
+from pramana.calibration import Wanted, calibrate
+from pramana.errors import MatrixError, RecipeError, UnreachableError
+from pramana.mechanisms import (
+    DEFAULT_DELTA,
+    Circumstances,
+    Dense,
+    Mechanism,
+    Product,
+    RecordRetention,
+    Retention,
+    guarantees_of,
+)
+from pramana.methods.columns import randomised_attributes, randomised_readings
+from pramana.methods.protocol import Capabilities, Method
+from pramana.methods.recipe import Recipe
+from pramana.methods.retention.matrix_file import read_matrix
+from pramana.methods.retention.plan import RandomisedPlan, circumstances_for, restore_drawn
+from pramana.methods.retention.setting import (
+    DrawnSetting,
+    MatrixColumn,
+    MatrixSetting,
+    RetentionColumn,
+    RetentionSetting,
+)
+from pramana.rows import ColumnReading, Rows
+from pramana.schema import Attribute, RandomisedColumn
+
+S = TypeVar("S", bound=DrawnSetting)
+C = TypeVar("C", bound=RandomisedColumn)
+
+
+class DrawnMethod(Method[S, C]):
+    """A method that draws every value from a public channel, by a law that no row decides."""
+
+    def capabilities(self, setting: S) -> Capabilities:
+        del setting
+        return Capabilities(streams=True, spark=True, single_records=True, pictures=True)
+
+    def readings(self, recipe: Recipe[S, C]) -> tuple[ColumnReading, ...]:
+        return randomised_readings(recipe)
+
+    def plan(self, recipe: Recipe[S, C], rows: Rows) -> RandomisedPlan:
+        return self._plan(recipe, randomised_attributes(recipe, rows), rows.records)
+
+    def law_without_rows(self, recipe: Recipe[S, C]) -> RandomisedPlan:
+        """For an individual's record; the recipe must plan the number of records where it promises k."""
+        return self._plan(recipe, randomised_attributes(recipe, None), recipe.release.records or 0)
+
+    def _plan(self, recipe: Recipe[S, C], attributes: tuple[Attribute, ...], records: int) -> RandomisedPlan:
+        circumstances = _circumstances(recipe.release, attributes, records)
+        sizes = {a.name: a.coded.size for a in attributes if not a.raw}
+        if not sizes:
+            raise RecipeError("A recipe must randomise at least one column", "none", "Make one quasi-identifying.")
+        return RandomisedPlan(
+            attributes=attributes,
+            dropped=recipe.dropped,
+            dataset=recipe.source.dataset,
+            shuffled=recipe.release.shuffle,
+            output=recipe.output.format,
+            mechanism=self._mechanism(recipe, sizes, circumstances),
+            circumstances=circumstances,
+            tables=recipe.tables,
+        )
+
+    @abstractmethod
+    def _mechanism(
+        self, recipe: Recipe[S, C], sizes: Mapping[str, int], circumstances: Circumstances
+    ) -> Mechanism: ...
+
+    def restore(self, certificate: Certificate) -> RandomisedPlan:
+        return restore_drawn(certificate)
+
+
+class RetentionMethod(DrawnMethod[RetentionSetting, RetentionColumn]):
+    """`retention`: calibrated to k and/or epsilon, or at a retention the holder states."""
+
+    name: ClassVar[str] = "retention"
+    setting = RetentionSetting
+    column = RetentionColumn
+
+    def _mechanism(
+        self,
+        recipe: Recipe[RetentionSetting, RetentionColumn],
+        sizes: Mapping[str, int],
+        circumstances: Circumstances,
+    ) -> Mechanism:
+        release = recipe.release
+        own = {name: c.retention for name, c in recipe.attributes.items() if c.retention is not None}
+        if release.retention is None and not own:
+            best = "best" in (release.coin, release.allocation)
+            if circumstances.records == 0 and (release.k is not None or best):
+                _needs_records()
+            wanted = Wanted(circumstances, release.k, release.epsilon)
+            return calibrate(sizes, wanted, release.coin, release.allocation, recipe.tables)
+        mechanism = _stated(release, own, sizes)
+        check_promise(release, mechanism, circumstances)
+        return mechanism
+
+
+class MatrixMethod(DrawnMethod[MatrixSetting, MatrixColumn]):
+    """`matrix`: a transition matrix per attribute, written by the holder."""
+
+    name: ClassVar[str] = "matrix"
+    setting = MatrixSetting
+    column = MatrixColumn
+
+    def _mechanism(
+        self, recipe: Recipe[MatrixSetting, MatrixColumn], sizes: Mapping[str, int], circumstances: Circumstances
+    ) -> Mechanism:
+        channels = {}
+        for name, size in sizes.items():
+            matrix = recipe.attributes[name].matrix
+            if matrix is None:
+                raise RecipeError(f'With method "matrix" the column {name!r} must have a matrix', "none")
+            channel = Dense.of(matrix) if isinstance(matrix, list) else read_matrix(recipe.folder / matrix)
+            if channel.size != size:
+                raise MatrixError(
+                    f"The matrix of {name!r} must have as many rows as its domain has values, {size}",
+                    str(channel.size),
+                    "A missing category counts as a value." if channel.size == size - 1 else None,
+                )
+            channels[name] = channel
+        mechanism = Product(channels)
+        check_promise(recipe.release, mechanism, circumstances)
+        return mechanism
+
+
+def _circumstances(setting: DrawnSetting, attributes: tuple[Attribute, ...], records: int) -> Circumstances:
+    if setting.k is not None and not setting.shuffle:
+        raise RecipeError(
+            "A promise of k must be kept by a shuffled release",
+            "shuffle = false",
+            "In source order every record is linked to its person by its place.",
+        )
+    if setting.candidates is not None and setting.candidates < records:
+        raise RecipeError(f"candidates must be at least the {records} records", str(setting.candidates))
+    delta = DEFAULT_DELTA if setting.delta is None else setting.delta
+    return circumstances_for(attributes, records, setting.shuffle, delta, setting.candidates)
+
+
+def _stated(setting: RetentionSetting, own: Mapping[str, float], sizes: Mapping[str, int]) -> Mechanism:
+    """The holder's own retentions."""
+    if setting.coin == "record":
+        if setting.retention is None or own:
+            raise RecipeError(
+                'With coin = "record" one retention must be stated for the release', "one per column"
+            )
+        return RecordRetention.at(_as_written(setting.retention), sizes)
+    channels = {}
+    for name, size in sizes.items():
+        chosen = own.get(name, setting.retention)
+        if chosen is None:
+            raise RecipeError(f"The column {name!r} must have a retention like the others", "none")
+        channels[name] = Retention.at(_as_written(chosen), size)
+    return Product(channels)
+
+
+def _as_written(retention: float) -> Fraction:
+    return Fraction(str(retention))  # 0.3 is three tenths
+
+
+def check_promise(setting: DrawnSetting, mechanism: Mechanism, circumstances: Circumstances) -> None:
+    """Where the holder states both a law and a promise, the promise must hold."""
+    if setting.k is None and setting.epsilon is None:
+        return
+    if circumstances.records == 0 and setting.k is not None:
+        _needs_records()
+    if Wanted(circumstances, setting.k, setting.epsilon).is_kept_by(mechanism):
+        return
+    reached = ", ".join(f"{g.notion} {g.value}" for g in guarantees_of(mechanism, circumstances)[:2])
+    raise UnreachableError(
+        f"The stated law must reach k = {setting.k}, epsilon = {setting.epsilon}",
+        reached,
+        "Leave the retention out to have it calculated.",
+    )
+
+
+def _needs_records() -> NoReturn:
+    raise RecipeError(
+        "A recipe that promises k to individuals must plan the number of records",
+        "none",
+        "Write records = ... in [release]; it holds only if who takes part stays secret.",
+    )

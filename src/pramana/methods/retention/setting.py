@@ -1,0 +1,51 @@
+"""What a recipe says of a release by retention, or by a matrix for each column."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from msgspec import Meta
+
+from pramana.schema import AtLeastOne, Count, FilePath, Inside, Positive, RandomisedColumn, Setting, Share
+
+K = Annotated[AtLeastOne | None, Meta(description="Nobody links a person to a record more surely than 1/k.")]
+Epsilon = Annotated[Positive | None, Meta(description="Local differential privacy of each record.")]
+Delta = Annotated[Inside | None, Meta(description="The delta at which the central guarantee is stated.")]
+
+
+class DrawnSetting(Setting, frozen=True, kw_only=True):
+    """What the methods share that draw every value from a public channel."""
+
+    k: K = None
+    epsilon: Epsilon = None
+    delta: Delta = None
+    records: Annotated[Count | None, Meta(description="How many are planned, for single records.")] = None
+    candidates: Annotated[Count | None, Meta(description="The people of whom the table is a secret sample.")] = (
+        None
+    )
+
+
+class RetentionSetting(DrawnSetting, frozen=True, kw_only=True, tag="retention"):
+    """method = "retention": calibrated to k and/or epsilon, or at a retention the holder states."""
+
+    coin: Literal["attribute", "record", "best"] = "attribute"
+    allocation: Literal["equal", "best"] = "equal"
+    retention: Share | None = None
+
+
+class MatrixSetting(DrawnSetting, frozen=True, kw_only=True, tag="matrix"):
+    """method = "matrix": a transition matrix per column, written by the holder."""
+
+
+class RetentionColumn(RandomisedColumn, frozen=True, kw_only=True):
+    """A column of a release by retention."""
+
+    retention: Share | None = None
+
+
+class MatrixColumn(RandomisedColumn, frozen=True, kw_only=True):
+    """A column of a release by matrices."""
+
+    matrix: Annotated[
+        FilePath | list[list[float]] | None, Meta(extra={"must": "a path or a list of rows of numbers"})
+    ] = None

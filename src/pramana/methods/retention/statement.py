@@ -1,0 +1,20 @@
+"""The certificate's statement of a law that is drawn from, as a type: what is not so is refused."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from msgspec import Meta
+
+from pramana.bundle import Form
+from pramana.schema import Count
+
+
+class DrawnStatement(Form, frozen=True, kw_only=True):
+    """`law` is the mechanism in integers, which `mechanism_from_json` reads."""
+
+    law: dict[str, Any]
+    out_of: Literal["2^62"]
+    delta: Annotated[float, Meta(gt=0, lt=1)]
+    candidates: Count | None
+    tables: list[list[str]]

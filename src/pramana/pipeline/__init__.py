@@ -1,0 +1,68 @@
+"""open -> plan -> publish -> write, once for every method: release, level versions and verify; what is built on it.
+
+What only some commands need loads on first use: a small release should not wait for the ledger.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pramana.pipeline.analysis import crosstab, open_study
+    from pramana.pipeline.issuing import Created, Issued, create_levels, issue, issued_versions
+    from pramana.pipeline.outlook import Outlook, plan
+    from pramana.pipeline.promises import PROMISES, check_promises
+    from pramana.pipeline.releasing import Released, release
+    from pramana.pipeline.reports import report
+    from pramana.pipeline.single_record import plan_for_records, randomise_record
+    from pramana.pipeline.verification import Verification, verify
+
+_MODULE_OF = {
+    "Created": "issuing",
+    "Issued": "issuing",
+    "Outlook": "outlook",
+    "PROMISES": "promises",
+    "Released": "releasing",
+    "Verification": "verification",
+    "check_promises": "promises",
+    "create_levels": "issuing",
+    "crosstab": "analysis",
+    "issue": "issuing",
+    "issued_versions": "issuing",
+    "open_study": "analysis",
+    "plan": "outlook",
+    "plan_for_records": "single_record",
+    "randomise_record": "single_record",
+    "release": "releasing",
+    "report": "reports",
+    "verify": "verification",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _MODULE_OF:
+        raise AttributeError(f"module 'pramana.pipeline' has no attribute {name!r}")
+    return vars(importlib.import_module(f"pramana.pipeline.{_MODULE_OF[name]}"))[name]
+
+
+__all__ = [
+    "PROMISES",
+    "Created",
+    "Issued",
+    "Outlook",
+    "Released",
+    "Verification",
+    "check_promises",
+    "create_levels",
+    "crosstab",
+    "issue",
+    "issued_versions",
+    "open_study",
+    "plan",
+    "plan_for_records",
+    "randomise_record",
+    "release",
+    "report",
+    "verify",
+]

@@ -1,0 +1,372 @@
+"""Versions for recipients: reserve in the ledger, make the bundle, commit.
+
+A run may be killed anywhere. What it leaves is a reservation that the same request takes up again, and then
+either no bundle or a whole one.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hmac
+import json
+import os
+import tomllib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from pathlib import Path
+from typing import cast
+
+from pramana.bundle import Certificate, check_new, read_signing_key, same_files, scratch_beside
+from pramana.errors import LedgerError, RecipeError, RefusedError
+from pramana.ledger import Dataset, Ledger, Release, Request, is_ledger_file, whoami
+from pramana.mechanisms import LevelDesign, RecordedLevels
+from pramana.methods import Recipe, method_named
+from pramana.methods.levels import (
+    LevelPlan,
+    LevelsRecipe,
+    LevelsSetting,
+    attributes_at_levels,
+    design_of,
+    version_at,
+)
+from pramana.pipeline.kept_key import DigestUnderKeys, KeptKey
+from pramana.pipeline.opening import AnyRecipe, Home, source_of
+from pramana.pipeline.version_store import VersionStore
+from pramana.pipeline.writing import Destination, write_bundle
+from pramana.randomness import Codes, Key, check_outside_bundles
+from pramana.rows import Progress, Rows, no_progress
+from pramana.schema import Attribute
+from pramana.sources import Source
+from pramana.theory import Level
+
+EVERYBODY = "*"  # in a recipe's allowances
+
+
+@dataclass(frozen=True)
+class Created:
+    """A dataset that was registered, and where its key lies."""
+
+    dataset: str
+    records: int
+    key_file: Path
+    warnings: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Issued:
+    """A version that was issued; `again` where the recipient had it before."""
+
+    bundle: Path
+    release: Release
+    certificate: Certificate
+    again: bool
+
+
+@dataclass(frozen=True)
+class _Opened:
+    """A table read as its recipe says, and everything about it that no level changes."""
+
+    recipe: LevelsRecipe
+    source: Source
+    rows: Rows
+    attributes: tuple[Attribute, ...]
+    design: LevelDesign
+
+    @classmethod
+    @contextlib.contextmanager
+    def read(cls, recipe: AnyRecipe, key: Key, home: Home) -> Iterator[_Opened]:
+        if not isinstance(recipe.release, LevelsSetting):
+            raise RecipeError('The recipe of a ledger must have method = "levels"', repr(recipe.method))
+        if recipe.output.url is not None:
+            raise RecipeError(
+                "The recipe of a ledger must name no table in [output]",
+                "one",
+                "Each recipient's version is a bundle of its own.",
+            )
+        own, method, source = cast(LevelsRecipe, recipe), method_named(recipe.method), source_of(recipe)
+        can = method.capabilities(recipe.release)
+        if home.memory is not None and recipe.release.history:
+            raise RecipeError("Versions with a history must be issued from a table in memory", "a bound on memory")
+        with home.open(source, method.readings(recipe), key, method.name, can) as rows:
+            attributes = attributes_at_levels(own, rows)
+            rows.settle(attributes)
+            yield cls(own, source, rows, attributes, design_of(own, attributes))
+
+    def codes(self) -> dict[str, Codes]:
+        return self.rows.whole().codes(self.design.sizes)
+
+    def digest(self, key: Key) -> str:
+        """Of the whole table, under a key: who has only the ledger can test no guess about it."""
+        return self.rows.commitments(key).everything
+
+    def fingerprint(self, key: Key) -> str:
+        """What must not change between versions: the attributes with their domains, and the design.
+
+        Under the key: a domain may have been read from the table.
+        """
+        stated = json.dumps([[a.to_json() for a in self.attributes], self.design.to_json()], sort_keys=True)
+        return _sealed(key, "design", stated)
+
+    def plan(self, dataset: str, level: Level) -> LevelPlan:
+        return version_at(self.recipe, self.attributes, self.design, level, self.rows.records, dataset)
+
+
+def _sealed(key: Key, what: str, text: str) -> str:
+    """A digest for the ledger that only the key's holder can compute."""
+    return hmac.digest(key.derive("ledger", what), text.encode(), "sha256").hex()
+
+
+# ---------------------------------------------------------------- create
+
+
+def create_levels(
+    ledger: str | Path,
+    recipe: str | Path,
+    *,
+    name: str | None = None,
+    key: str | Path | None = None,
+    who: str | None = None,
+    independent: bool = False,
+    memory: int | None = None,
+    progress: Progress = no_progress,
+) -> Created:
+    """Register a recipe's table under a new key, kept beside the ledger, and make the ledger if there is none.
+
+    With `memory`, in bytes, the table streams through within that bound.
+
+    >>> pramana.create_levels("releases.ledger", "recipe.toml").records  # doctest: +SKIP
+    5000
+    """
+    if key is None and not is_ledger_file(ledger):
+        raise LedgerError("With a ledger in PostgreSQL the key's place must be given", "none", "Say --key FILE.")
+    check_outside_bundles(Path(f"{ledger}.key") if key is None else Path(key))
+    read = Recipe.read(recipe)
+    home = Home(memory=memory, folder=Path(recipe).absolute().parent, progress=progress)
+    with _Opened.read(read, Key.create(), home) as opened:
+        setting = opened.recipe.release
+        title = name or read.source.dataset or Path(recipe).stem
+        limit, allowances = _limit(setting), _allowances(setting)
+        known = Ledger.create(ledger)  # everything that could be wrong with the recipe has been found by now
+        key_file = Path(key) if key is not None else _new_key_file(ledger, title, known)
+        kept = KeptKey.at(key_file)
+        wanted = Dataset(
+            title,
+            opened.digest(kept.key),
+            kept.key.commitment(),
+            opened.fingerprint(kept.key),
+            opened.rows.records,
+            setting.people,
+            not setting.history,
+            allowances,
+            limit,
+            {
+                "recipe": Path(recipe).read_text("utf-8"),
+                "folder": str(Path(recipe).absolute().parent),
+                "key_file": str(key_file.absolute()),
+                "versions": str(_beside(ledger, key_file).absolute()) if setting.history else None,
+            },
+        )
+        under = DigestUnderKeys(opened.digest)
+        for earlier in known.state().datasets.values():
+            if earlier.records == wanted.records:
+                under(earlier)  # before anyone has to wait for it
+        try:
+            warnings = known.add_dataset(wanted, who or whoami(), under, independent, kept.keep)
+        except BaseException:
+            kept.give_up(known)
+            raise
+    return Created(wanted.name, wanted.records, key_file, warnings)
+
+
+def _new_key_file(ledger: str | Path, dataset: str, known: Ledger) -> Path:
+    only = not known.state().datasets
+    if not only and not dataset.replace("-", "").replace("_", "").isalnum():
+        raise LedgerError(
+            "The name of a dataset must be letters, digits, - and _ to name its key file", repr(dataset)
+        )
+    return Path(f"{ledger}.key" if only else f"{ledger}.{dataset}.key")
+
+
+def _beside(ledger: str | Path, key_file: Path) -> Path:
+    return Path(f"{ledger}.versions") if is_ledger_file(ledger) else key_file.with_suffix(".versions")
+
+
+def _allowances(setting: LevelsSetting) -> dict[str, Level]:
+    return {"" if who == EVERYBODY else who: Level.of(level) for who, level in setting.allowances.items()}
+
+
+def _limit(setting: LevelsSetting) -> Fraction | None:
+    if setting.total_epsilon is None:
+        return None
+    if not setting.people:
+        raise RecipeError("total_epsilon must say about whom it is", "no people", 'Write people = "...".')
+    return Fraction(str(setting.total_epsilon))
+
+
+# ---------------------------------------------------------------- issue
+
+
+def issue(
+    ledger: str | Path,
+    recipient: str,
+    level: Level | str | float,
+    out: str | Path,
+    *,
+    dataset: str | None = None,
+    key: str | Path | None = None,
+    who: str | None = None,
+    sign: str | Path | None = None,
+    threads: int = 0,
+    memory: int | None = None,
+    progress: Progress = no_progress,
+) -> Issued:
+    """The recipient's version at a level, as a bundle in the new folder `out`. Asked again: the same data.
+
+    With `memory`, in bytes, the table streams through within that bound.
+
+    >>> pramana.issue("releases.ledger", "university", 0.3, "for-university").release.status  # doctest: +SKIP
+    'committed'
+    """
+    out, level, asking = Path(out), Level.of(level), who or whoami()
+    signing = None if sign is None else read_signing_key(sign)
+    known = Ledger.open(ledger)
+    registered = known.dataset(dataset)
+    registered.check_digests()
+    secret = Key.read(key or registered.details["key_file"])
+    home = Home(memory=memory, threads=threads, folder=out.absolute().parent, progress=progress)
+    with _Opened.read(recipe_of(registered), secret, home) as opened:
+        plan = opened.plan(registered.name, level)
+        request = Request(
+            registered.name,
+            recipient,
+            level,
+            opened.digest(secret),
+            secret.commitment(),
+            opened.fingerprint(secret),
+            plan.mechanism.likelihood_ratio,
+            asking,
+        )
+        begun = known.version_of(registered.name, recipient, level)
+        if begun is None or begun.status != "reserved":
+            check_new(out)  # before anything is reserved
+        release = known.reserve(request)
+        again = release.status == "committed"
+        if not registered.keyed:
+            plan = replace(plan, recorded=_recorded(known, registered, opened, release))
+
+        def is_wanted(content: str) -> bool:
+            return not again or _sealed(secret, "content", content) == release.content
+
+        def written(place: Path) -> Certificate:
+            to = Destination(place, secret, signing=signing, is_wanted=is_wanted)
+            return write_bundle(opened.recipe, opened.source, plan.publish(opened.rows), to)
+
+        certificate = None if again else _left_behind(out, written)
+        if certificate is None:
+            certificate = written(out)
+    content = _sealed(secret, "content", certificate.content)
+    with _said_of_the_bundle(out):
+        if again:
+            release = known.repeat(release.id, content, asking)
+        else:
+            release = known.commit(release.id, content, asking, {"bundle": str(out)})
+    if not registered.keyed:
+        _store(registered).keep_only({release.id, _latest(known, registered.name) or ""})
+    return Issued(out, release, certificate, again)
+
+
+def recipe_of(dataset: Dataset) -> AnyRecipe:
+    """The recipe as it was when the dataset was registered; editing the file changes nothing."""
+    return Recipe.parse(tomllib.loads(dataset.details["recipe"]), Path(dataset.details["folder"]))
+
+
+def _left_behind(out: Path, written: Callable[[Path], Certificate]) -> Certificate | None:
+    """The bundle of a run that was killed before it could commit.
+
+    Its word is not taken for it: the bundle is made again beside it, and one that differs in a byte is refused.
+    """
+    if not os.path.lexists(out):
+        return None
+    with scratch_beside(out) as scratch:
+        certificate = written(scratch / "bundle")
+        if same_files(out, scratch / "bundle"):
+            return certificate
+    check_new(out)
+    return None
+
+
+@contextlib.contextmanager
+def _said_of_the_bundle(out: Path) -> Iterator[None]:
+    """By now the bundle is there: who reads that the ledger failed must not take it for not made."""
+    try:
+        yield
+    except LedgerError as error:
+        raise LedgerError(
+            error.must,
+            error.got,
+            f"The bundle {out} is made, and the ledger does not have it as issued: give it to no one before the "
+            "same request, with the same --out, has been finished.",
+        ) from None
+
+
+def _store(dataset: Dataset) -> VersionStore:
+    return VersionStore(Path(dataset.details["versions"]), dataset.name)
+
+
+def _latest(known: Ledger, dataset: str) -> str | None:
+    """The last release that was committed: with a history they are made one after another."""
+    committed = [r.id for r in known.releases(dataset) if r.status == "committed"]
+    return committed[-1] if committed else None
+
+
+def _recorded(known: Ledger, dataset: Dataset, opened: _Opened, release: Release) -> RecordedLevels:
+    """multi-pert: a new version is drawn, and remembered on disk before any bundle shows it.
+
+    Two processes may be at it. The file that is there first stands, and both read it; where one of them has
+    committed meanwhile, what it committed is in the latest history.
+    """
+    store = _store(dataset)
+
+    def source(as_of: str | None) -> RecordedLevels:
+        return RecordedLevels(
+            opened.design, opened.rows.records, histories={} if as_of is None else store.read(as_of)
+        )
+
+    if release.status == "reserved" and not store.has(release.id):
+        drawn = source(_latest(known, dataset.name))
+        drawn.version(release.level, opened.codes())
+        store.write(release.id, drawn.histories)
+    now = known.version_of(dataset.name, release.recipient, release.level)
+    begun = now is not None and now.status == "reserved"
+    return source(release.id if begun else _latest(known, dataset.name))
+
+
+def issued_versions(
+    ledger: str | Path, recipients: list[str], dataset: str | None = None, key: str | Path | None = None
+) -> tuple[LevelDesign, dict[str, Codes], list[tuple[str, Level, dict[str, Codes]]]]:
+    """The true codes, and every version the recipients hold, made again and compared with what was committed."""
+    known = Ledger.open(ledger)
+    registered = known.dataset(dataset)
+    registered.check_digests()
+    secret = Key.read(key or registered.details["key_file"])
+    with _Opened.read(recipe_of(registered), secret, Home()) as opened:
+        if secret.commitment() != registered.key or opened.digest(secret) != registered.source:
+            raise RefusedError(
+                "The source and the key must be those the dataset was registered with", "changed ones"
+            )
+        codes, versions = opened.codes(), []
+        for name in recipients:
+            releases = [r for r in known.state().live(registered.name) if r.recipient == name]
+            if not releases:
+                raise LedgerError("Every recipient must have a release in the ledger", repr(name))
+            for release in releases:
+                if not (registered.keyed or release.status == "committed" or _store(registered).has(release.id)):
+                    continue  # reserved, and not drawn yet: no one can hold it
+                plan = opened.plan(registered.name, release.level)
+                if not registered.keyed:
+                    plan = replace(plan, recorded=_recorded(known, registered, opened, release))
+                versions.append((name, release.level, plan.version_in_order(opened.rows)))
+    if not versions:
+        raise LedgerError("The recipients must hold a version", "none")
+    return opened.design, codes, versions

@@ -1,0 +1,94 @@
+"""Promises are reconciled: what a recipe asks for is certified, or nothing is published.
+
+Every key of a setting that is a promise is looked for here, whatever the method: a method that forgets one is
+refused like one that fails to keep it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import msgspec
+
+from pramana.errors import UnreachableError
+from pramana.schema import Setting
+from pramana.theory import (
+    CentralPrivacy,
+    DeltaPresence,
+    Guarantee,
+    IdentificationBound,
+    KAnonymity,
+    LDiversity,
+    LocalPrivacy,
+    PkAnonymity,
+    TCloseness,
+)
+
+Kept = Callable[[Any, Sequence[Guarantee]], bool]
+
+
+def check_promises(setting: Setting, guarantees: Sequence[Guarantee], waived: Sequence[str] = ()) -> None:
+    """Refuse a release that does not certify everything its recipe promises, and name what is missing."""
+    stated = msgspec.structs.asdict(setting)
+    for key, kept in _PROMISES.items():
+        value = stated.get(key)
+        if value is None or key in waived:
+            continue
+        if not kept(value, guarantees):
+            certified = "; ".join(f"{g.notion} {_shown(g.value)}" for g in guarantees) or "nothing"
+            raise UnreachableError(
+                f"The promise {key} = {_shown(value)} of the recipe must be kept by the release",
+                f"these guarantees: {certified}",
+                "Nothing was published. Leave the promise out, or choose a method that makes it.",
+            )
+
+
+def _shown(value: object) -> str:
+    return f"{value:.10g}" if isinstance(value, float) else str(value)
+
+
+def _k(value: float, guarantees: Sequence[Guarantee]) -> bool:
+    return any(isinstance(g, PkAnonymity | KAnonymity) and g.k >= value for g in guarantees)
+
+
+def _epsilon(value: float, guarantees: Sequence[Guarantee]) -> bool:
+    """Decided in rationals before; the logarithm in the certificate was rounded up by a last digit."""
+    most = math.nextafter(math.nextafter(value, math.inf), math.inf)
+    return any(isinstance(g, LocalPrivacy) and g.epsilon is not None and g.epsilon <= most for g in guarantees)
+
+
+def _delta(value: Any, guarantees: Sequence[Guarantee]) -> bool:
+    """One number: of the central guarantee. Two: the range of delta-presence."""
+    if isinstance(value, tuple | list):
+        low, high = value
+        return any(
+            isinstance(g, DeltaPresence) and g.reached_lowest >= low and g.reached_highest <= high
+            for g in guarantees
+        )
+    return any(isinstance(g, CentralPrivacy) and g.delta <= value for g in guarantees)
+
+
+def _xi(value: float, guarantees: Sequence[Guarantee]) -> bool:
+    most = math.nextafter(value, math.inf)
+    return any(isinstance(g, IdentificationBound) and g.xi <= most for g in guarantees)
+
+
+def _l(value: float, guarantees: Sequence[Guarantee]) -> bool:
+    diverse = [g for g in guarantees if isinstance(g, LDiversity)]
+    return bool(diverse) and all(g.l >= value * (1 - 1e-9) for g in diverse)
+
+
+def _c(value: float, guarantees: Sequence[Guarantee]) -> bool:
+    recursive = [g for g in guarantees if isinstance(g, LDiversity) and g.c is not None]
+    return all(g.c is not None and g.c <= value for g in recursive)
+
+
+def _t(value: float, guarantees: Sequence[Guarantee]) -> bool:
+    close = [g for g in guarantees if isinstance(g, TCloseness)]
+    return bool(close) and all(g.t <= value for g in close)
+
+
+_PROMISES: dict[str, Kept] = {"k": _k, "epsilon": _epsilon, "delta": _delta, "xi": _xi, "l": _l, "c": _c, "t": _t}
+PROMISES = tuple(_PROMISES)

@@ -1,0 +1,102 @@
+"""open -> plan -> publish -> write. The order of steps is the privacy argument: nothing appears before all is known."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pramana.bundle import Certificate, JsonObject, check_new, read_signing_key, sweep
+from pramana.errors import RecipeError
+from pramana.methods import method_named
+from pramana.pages import load_in_background
+from pramana.pipeline.opening import Home, RecipeLike, read_recipe, source_of
+from pramana.pipeline.table_copy import check_target
+from pramana.pipeline.writing import Destination, write_bundle
+from pramana.randomness import Key
+from pramana.rows import Progress, no_progress
+from pramana.sources import Source
+
+if TYPE_CHECKING:
+    from pramana.rows import SparkEngine
+
+
+@dataclass(frozen=True)
+class Released:
+    """Where a bundle and its key lie, and what the bundle certifies."""
+
+    bundle: Path
+    certificate: Certificate
+    key_file: Path | None
+
+    @property
+    def records(self) -> int:
+        return self.certificate.records
+
+    @property
+    def guarantees(self) -> tuple[JsonObject, ...]:
+        return self.certificate.guarantees
+
+
+def release(
+    recipe: RecipeLike,
+    out: str | Path,
+    *,
+    data: Any = None,
+    key: Key | str | Path | None = None,
+    seed: int | None = None,
+    sign: str | Path | None = None,
+    threads: int = 0,
+    memory: int | None = None,
+    engine: str | SparkEngine = "local",
+    progress: Progress = no_progress,
+    show_values: bool = False,
+) -> Released:
+    """Publish the recipe's table as a bundle in the new folder `out`.
+
+    `data` is a data frame to use instead of the recipe's path. Without a `key` one is created and kept beside
+    the bundle as OUT.key, readable by its owner alone: whoever has it can undo the release. `seed` makes a
+    reproducible release that is marked as not private. With `memory`, in bytes, the table streams through within
+    that bound; so it does without, where it looks larger than this machine's memory. The bytes are the same.
+    `engine` is "local", or "spark" for the active Spark session (or a new one), or a SparkEngine that names
+    another; `data` may then be a Spark DataFrame. Those bytes are the same, too.
+
+    >>> pramana.release("recipe.toml", "published").guarantees[0]["notion"]  # doctest: +SKIP
+    'pk-anonymity'
+    """
+    read, out = read_recipe(recipe), Path(out)
+    sweep(out)
+    check_new(out)
+    check_target(read.output)
+    secret, key_file = _key_for(out, key, seed)
+    signing = None if sign is None else read_signing_key(sign)
+    method = method_named(read.method)
+    source = source_of(read) if data is None else Source(frame=data)
+    home = Home(engine, memory, threads, out.absolute().parent, progress, show_values)
+    can = method.capabilities(read.release)
+    if can.pictures and home.in_memory(source, method.name, can):
+        load_in_background()
+    with home.open(source, method.readings(read), secret, method.name, can) as rows:
+        plan = method.plan(read, rows)
+        rows.settle(plan.attributes)
+        publication = plan.publish(rows)
+        certificate = write_bundle(read, source, publication, Destination(out, secret, key_file, signing))
+    return Released(out, certificate, key_file)
+
+
+def _key_for(out: Path, key: Key | str | Path | None, seed: int | None) -> tuple[Key, Path | None]:
+    """The key, and where to keep it if it is new."""
+    if seed is not None:
+        if key is not None:
+            raise RecipeError("A release must have a key or a seed", "both")
+        return Key.from_seed(seed), None
+    if key is None:
+        place = out.absolute().with_name(out.name + ".key")
+        if place.exists() or place.is_symlink():
+            raise RecipeError(
+                f"The key file {place} must not exist yet",
+                "an existing one",
+                f"Pass --key {place.name} to re-make the release it belongs to, or move it away.",
+            )
+        return Key.create(), place
+    return (key if isinstance(key, Key) else Key.read(key)), None

@@ -1,0 +1,124 @@
+"""`pramana report`: the page a recipient makes from a bundle, and the holder's private one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pramana.bundle import Bundle
+from pramana.errors import BundleError, InputError
+from pramana.estimate import Crosstab, Study
+from pramana.methods import Counts, restore
+from pramana.pages import GENERATOR, html_of
+from pramana.pipeline.analysis import open_study, require_valid
+from pramana.pipeline.page import PageMaterial, page_of
+from pramana.randomness import counted
+from pramana.sources import Encoder, Source
+
+MOST_CELLS = 240  # of a table that is printed in full
+MOST_TABLES = 6
+
+
+def report(
+    bundle: str | Path,
+    out: str | Path | None = None,
+    *,
+    tables: Sequence[Sequence[str]] = (),
+    source: Any = None,
+    unverified: bool = False,
+) -> Path:
+    """Write the one-file HTML report of a bundle and return its path: BUNDLE.report.html unless `out` is given.
+
+    `tables` are reconstructed with intervals; without, each small pair of attributes is. With `source`, a path or
+    a data frame, the page is the holder's private one: it shows true counts and is marked as not for release.
+
+    >>> pramana.report("published")  # doctest: +SKIP
+    PosixPath('published.report.html')
+    """
+    opened = Bundle.open(bundle)
+    place = _place(opened, out, source is not None)
+    certificate = opened.certificate
+    if not unverified:
+        require_valid(bundle)
+    plan = restore(certificate)
+    marginals: dict[str, Counts] = {}
+    crosstabs: list[Crosstab] = []
+    if plan.law is not None:
+        study = open_study(bundle, unverified=True)  # verified above
+        coded = [a for a in certificate.attributes if not a.raw]
+        marginals = {a.name: np.zeros(a.coded.size, np.int64) for a in coded}
+        for codes in opened.pieces([a.name for a in coded]):
+            for a in coded:
+                marginals[a.name] += counted(codes[a.name], a.coded.size)
+        crosstabs = _crosstabs(study, tables) if tables else _small_tables(study, [a.name for a in coded])
+    elif tables:
+        raise BundleError("Tables can be reconstructed from randomised releases", f"method {certificate.method!r}")
+    true = {} if source is None else _true_counts(opened, source)
+    page = page_of(PageMaterial(certificate, plan, marginals, crosstabs, true, pictures=True))
+    place.write_text(html_of(page), "utf-8")
+    return place
+
+
+def _place(bundle: Bundle, out: str | Path | None, private: bool) -> Path:
+    inside = bundle.path.absolute()
+    ending = ".private-report.html" if private else ".report.html"
+    place = inside.with_name(inside.name + ending) if out is None else Path(out).absolute()
+    if place.is_relative_to(inside):
+        raise BundleError(
+            "A report must not be written into the bundle, whose files are certified",
+            str(out),
+            "Choose a place beside it.",
+        )
+    if place.exists() and (not place.is_file() or GENERATOR not in place.read_text("utf-8", "replace")[:400]):
+        raise BundleError(f"{place.name} must not exist, or be an earlier report", "something else")
+    if not place.parent.is_dir():
+        raise BundleError("A report must be written into a folder that exists", str(place.parent))
+    return place
+
+
+def _small_tables(study: Study, names: list[str]) -> list[Crosstab]:
+    """The first small pairs of attributes; none where the law tells nothing of them."""
+    pairs = [(a, b) for i, a in enumerate(names) for b in names[i + 1 :]]
+    small = [p for p in pairs if study.axes[p[0]].size * study.axes[p[1]].size <= MOST_CELLS]
+    try:
+        return _crosstabs(study, small[:MOST_TABLES])
+    except InputError:
+        return []
+
+
+def _crosstabs(study: Study, tables: Sequence[Sequence[str]]) -> list[Crosstab]:
+    found = []
+    for table in tables:
+        made = study.crosstab(list(table))
+        if made.estimate.size > MOST_CELLS:
+            raise BundleError(
+                f"A table in a report must have at most {MOST_CELLS} cells",
+                f"{made.estimate.size} for {', '.join(table)}",
+                "`pramana crosstab` has no such limit.",
+            )
+        found.append(made)
+    return found
+
+
+def _true_counts(bundle: Bundle, source: Any) -> dict[str, Counts]:
+    certificate = bundle.certificate
+    coded = [a for a in certificate.attributes if not a.raw]
+    opened = (
+        Source.from_options({"path": Path(source)}) if isinstance(source, str | Path) else Source(frame=source)
+    )
+    encoders = {a.name: Encoder(a.coded, a.name) for a in coded}
+    counts, records = {a.name: np.zeros(a.coded.size, np.int64) for a in coded}, 0
+    for batch in opened.batches(list(encoders), 1 << 18):
+        records += batch.num_rows
+        for name, encoder in encoders.items():
+            counts[name] += counted(encoder.encode(batch.column(name)), len(counts[name]))
+    if records != certificate.records:
+        raise BundleError(
+            f"The source must have the {certificate.records} records that were released", str(records)
+        )
+    for encoder in encoders.values():
+        encoder.finish()
+    return counts

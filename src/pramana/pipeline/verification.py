@@ -1,0 +1,198 @@
+"""Verification: guarantees derived again, digests taken again and, with source and key, the data made again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pramana.bundle import Bundle, Check, JsonObject, read_public_key
+from pramana.errors import BundleError, InputError, SourceError
+from pramana.methods import Plan, Recipe, restore
+from pramana.pipeline.opening import Home, source_of
+from pramana.pipeline.writing import file_entry, write_pieces
+from pramana.randomness import Key
+from pramana.rows import Progress, no_progress
+from pramana.sources import FILE_NAMES, SUFFIXES, Source, digest_of_written
+
+
+@dataclass(frozen=True)
+class Verification:
+    """All checks of a bundle; it is valid when every one holds.
+
+    Validity is not privacy: `warnings` is what the certificate itself warns of, such as a seed anyone can guess.
+    """
+
+    checks: tuple[Check, ...]
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def valid(self) -> bool:
+        return all(check.ok for check in self.checks)
+
+    def to_json(self) -> dict[str, Any]:
+        checks = [check.to_json() for check in self.checks]
+        return {"valid": self.valid, "checks": checks, "warnings": list(self.warnings)}
+
+
+def verify(
+    bundle: str | Path,
+    *,
+    source: Any = None,
+    key: Key | str | Path | None = None,
+    seed: int | None = None,
+    public_key: str | Path | None = None,
+    threads: int = 0,
+    memory: int | None = None,
+    progress: Progress = no_progress,
+) -> Verification:
+    """Check a bundle. With `source` and `key` the data is made again, byte for byte.
+
+    `source` is a path, a data frame, or the recipe, where the table is in a database.
+
+    >>> pramana.verify("published").valid  # doctest: +SKIP
+    True
+    """
+    if (source is None) != (key is None and seed is None):
+        raise BundleError("To make the data again both the source and the key must be given", "one of them")
+    opened = Bundle.open(bundle)
+    checks = [_certificate(opened), *_files(opened), _signature(opened, public_key)]
+    try:
+        plan = restore(opened.certificate)
+    except InputError as error:
+        return Verification((*checks, Check("law", False, str(error))))
+    checks.append(Check("law", True, _WITHHELD if plan.withheld else "as stated, and it fits the domains"))
+    whole = all(check.ok for check in checks)
+    checks += _guarantees(opened, plan)
+    checks += plan.examine(opened) if whole else [Check("data", False, "not read, because of what failed above")]
+    if seed is not None:
+        key = Key.from_seed(seed)
+    if key is not None and whole:
+        secret = key if isinstance(key, Key) else Key.read(key)
+        home = Home("local", memory, threads, opened.path.absolute().parent, progress)
+        checks += _remade(opened, plan, source, secret, home)
+    return Verification(tuple(checks), opened.certificate.warnings)
+
+
+_WITHHELD = "withheld by the holder, who alone can derive the promises again (--source and --key)"
+
+
+def _certificate(bundle: Bundle) -> Check:
+    """The certificate is, byte for byte, what it would be written as: its digest of itself included."""
+    try:
+        same = (bundle.path / "certificate.json").read_bytes() == bundle.certificate.text().encode()
+    except (OSError, ValueError, TypeError):
+        same = False
+    return Check("certificate", same, "as it was written" if same else "damaged or changed")
+
+
+def _files(bundle: Bundle) -> list[Check]:
+    stated, checks = bundle.certificate.files, []
+    present = {p.name for p in bundle.path.iterdir()} - {"certificate.json"}
+    for name, entry in sorted(stated.items()):
+        if name not in present:
+            checks.append(Check(f"digest {name}", False, "the file is missing"))
+        else:
+            same = (bundle.path / name).is_file() and file_entry(bundle.path / name) == entry
+            checks.append(
+                Check(f"digest {name}", same, "as certified" if same else "differs from the certificate")
+            )
+    if FILE_NAMES.get(bundle.certificate.output) not in stated:
+        checks.append(Check("files", False, "the certificate names no data file"))
+    if unknown := sorted(present - set(stated)):
+        checks.append(Check("files", False, f"not in the certificate: {', '.join(unknown)}"))
+    return checks
+
+
+def _signature(bundle: Bundle, public_key: str | Path | None) -> Check:
+    certificate = bundle.certificate
+    wanted = None if public_key is None else read_public_key(public_key)
+    if certificate.signature is None:
+        return Check("signature", wanted is None, "none; nothing shows whose certificate this is")
+    if certificate.signature_holds(wanted):
+        holder = certificate.signature["public_key"]
+        return Check("signature", True, f"good, by {holder}" + ("" if wanted else " (compare with the holder's)"))
+    return Check("signature", False, "wrong, or not by the given key")
+
+
+def _guarantees(bundle: Bundle, plan: Plan) -> list[Check]:
+    certificate = bundle.certificate
+    seeded = certificate.key.get("seeded") is not False
+    derived = [g.to_json() for g in plan.guarantees(seeded)]
+    stated = [dict(g) for g in certificate.guarantees]
+    checks = []
+    for mine in derived:
+        same = mine in stated
+        value = _in_words(mine["value"])
+        how = "as the stated risks have it" if plan.withheld else "derived again"
+        detail = f"{how}: {value}" if same else f"derived {value}, stated otherwise"
+        checks.append(Check(f"guarantee {mine['notion']}", same, detail))
+    if len(stated) != len(derived):
+        checks.append(Check("guarantees", False, f"{len(stated)} stated, {len(derived)} derived"))
+    same = certificate.warnings == plan.warnings(seeded)
+    checks.append(Check("warnings", same, "as derived" if same else "differ from what the law calls for"))
+    return checks
+
+
+def _in_words(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name} {_in_words(part)}" for name, part in value.items())
+    if isinstance(value, list | tuple):
+        return "; ".join(map(_in_words, value))
+    return str(value)
+
+
+def _remade(bundle: Bundle, plan: Plan, source: Any, key: Key, home: Home) -> list[Check]:
+    """The pipeline once more: the source opened, the stated plan published, and written nowhere."""
+    certificate = bundle.certificate
+    opened = _source(source, certificate.source)
+    if key.commitment() != certificate.key.get("commitment"):
+        return [Check("key", False, "not the key of this release")]
+    checks = [Check("key", True, "the key of this release")]
+    try:
+        plan = plan.beside(opened.path)
+    except SourceError as error:
+        return [*checks, Check("public table", False, str(error))]
+    with home.open(opened, plan.readings(), key, certificate.method, plan.capabilities) as rows:
+        if rows.records != plan.source_records:
+            return [
+                *checks,
+                Check("source", False, f"{rows.records} records, certified are {plan.source_records}"),
+            ]
+        try:
+            rows.settle(plan.attributes)
+            publication = plan.publish(rows)
+            digest = digest_of_written(lambda sink: write_pieces(publication, sink, certificate.output))
+        except SourceError as error:
+            return [*checks, Check("source", False, f"another table: {error}")]
+    same = publication.commitment == certificate.source.get("commitment")
+    checks.append(Check("source", same, "the table that was released" if same else "another table"))
+    checks += publication.checks
+    if digest == certificate.files[FILE_NAMES[certificate.output]]["sha256"]:
+        checks.append(Check("made again", True, "byte for byte"))
+    else:
+        same = publication.table.content() == certificate.content
+        detail = "the same rows; the file was written by another version" if same else "other rows"
+        checks.append(Check("made again", same, detail))
+    for name, write in publication.extra.items():  # what stands beside the rows, such as the cells of classes
+        same = digest_of_written(write) == certificate.files.get(name, {}).get("sha256")
+        checks.append(Check(f"made again {name}", same, "byte for byte" if same else "other contents"))
+    return checks
+
+
+def _source(source: Any, options: JsonObject) -> Source:
+    """The source as the certificate says it was read, but where it lies now; of a recipe, the one it names."""
+    if not isinstance(source, str | Path):
+        return Source(frame=source)
+    if Path(source).suffix == ".toml":
+        return source_of(Recipe.read(source))
+    known = {k: options[k] for k in ("delimiter", "encoding") if isinstance(options.get(k), str)}
+    place, missing = Path(source), options.get("missing")
+    format_ = options.get("format") if place.suffix.lower() not in SUFFIXES else None
+    return Source(
+        path=place,
+        format=format_ if format_ in FILE_NAMES else None,
+        missing=tuple(str(m) for m in missing) if isinstance(missing, list) else ("",),
+        **known,
+    )

@@ -1,0 +1,95 @@
+"""Columns that are read batch by batch: coded by a domain that is known, or numbered until it is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from pramana.errors import SourceError
+from pramana.randomness import Codes, code_dtype
+from pramana.rows.protocol import ColumnReading
+from pramana.schema import Domain
+from pramana.sources import Encoder, Numbering, texts
+
+
+class Coder(Protocol):
+    """Codes for the values of a column in the order they come; which of the domain's they are shows at the end."""
+
+    @property
+    def missing(self) -> bool: ...
+
+    def take(self, chunk: pa.Array) -> Codes: ...
+
+    def values(self) -> pa.ChunkedArray:
+        """The values that occurred, where they have to be known."""
+
+    def lookup(self, domain: Domain) -> NDArray[np.unsignedinteger] | None:
+        """From what `take` gave to the domain's codes, if they differ; values outside it are refused."""
+
+
+class KnownCoder:
+    """A column whose domain is stated; whether it has missing values shows at the end."""
+
+    def __init__(self, reading: ColumnReading, domain: Domain, show: bool = False) -> None:
+        self.encoder = Encoder(domain.with_missing() if reading.open_ended else domain, reading.name, show)
+        self.missing_code = self.encoder.domain.missing_code
+        self.missing = False
+
+    def take(self, chunk: pa.Array) -> Codes:
+        codes = self.encoder.encode(chunk)
+        if self.missing_code is not None and not self.missing:
+            self.missing = bool((codes == self.missing_code).any())
+        return codes
+
+    def values(self) -> pa.ChunkedArray:
+        return pa.chunked_array([texts([])])
+
+    def lookup(self, domain: Domain) -> NDArray[np.unsignedinteger] | None:
+        self.encoder.finish()
+        if code_dtype(domain.size) == code_dtype(self.encoder.domain.size):
+            return None
+        return np.arange(self.encoder.domain.size, dtype=code_dtype(domain.size))
+
+
+class DiscoveringCoder:
+    """A column whose domain is what occurs: values are numbered as they come, and sorted at the end."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.numbering = Numbering()
+
+    @property
+    def missing(self) -> bool:
+        return self.numbering.missing > 0
+
+    def take(self, chunk: pa.Array) -> Codes:
+        return self.numbering.number(chunk)
+
+    def values(self) -> pa.ChunkedArray:
+        return self.numbering.seen()
+
+    def lookup(self, domain: Domain) -> NDArray[np.unsignedinteger]:
+        if self.numbering.missing and domain.missing_code is None:
+            rows = "row" if self.numbering.missing == 1 else "rows"
+            raise SourceError(
+                f"The column {self.name!r} must have no missing values",
+                f"{self.numbering.missing} {rows} without one",
+                'Set missing = "category" to publish missing as a value of its own.',
+            )
+        labels = self.numbering.labels
+        codes = [domain.missing_code if label == "" else domain.code_of(label) for label in labels]
+        return np.array([code or 0 for code in codes], code_dtype(domain.size))
+
+
+def coders_for(readings: Sequence[ColumnReading], show: bool) -> dict[str, Coder]:
+    coders: dict[str, Coder] = {}
+    for reading in readings:
+        if reading.discovered:
+            coders[reading.name] = DiscoveringCoder(reading.name)
+        elif reading.domain is not None:
+            coders[reading.name] = KnownCoder(reading, reading.domain, show)
+    return coders

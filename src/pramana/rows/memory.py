@@ -1,0 +1,155 @@
+"""Rows in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from pramana.generalize import Combinations
+from pramana.mechanisms import Mechanism
+from pramana.randomness import Codes, Key, Stream, code_dtype
+from pramana.rows.digest import Column, commitment_to
+from pramana.rows.local import LocalEngine
+from pramana.rows.protocol import Columns, Commitments, Lines, Progress, Rows, Work, no_progress
+from pramana.schema import Attribute
+from pramana.sources import ROW_GROUP, Table, encode, has_missing, numbers, raw_column
+
+_PIECE = 8 * ROW_GROUP  # rows that are digested, decoded and written while the next ones are
+
+
+class MemoryRows:
+    """A table in memory, under a key."""
+
+    def __init__(
+        self,
+        table: Table,
+        key: Key,
+        engine: LocalEngine | None = None,
+        progress: Progress = no_progress,
+        show: bool = False,
+    ) -> None:
+        self._table, self._key, self._progress, self._show = table, key, progress, show
+        self._engine = LocalEngine() if engine is None else engine
+        self._attributes: tuple[Attribute, ...] = ()
+        self._columns: Columns = {}  # codes, and columns that pass unchanged
+        self._derived: dict[str, tuple[tuple[str, ...], Work]] = {}
+        self._attached: dict[str, Codes] = {}
+        self._digests: Commitments | None = None
+
+    @property
+    def records(self) -> int:
+        return self._table.records
+
+    def values(self, names: Sequence[str]) -> dict[str, pa.ChunkedArray]:
+        return {name: self._table.column(name) for name in names}
+
+    def has_missing(self, name: str) -> bool:
+        return has_missing(self._table.column(name))
+
+    def settle(self, attributes: Sequence[Attribute]) -> None:
+        if tuple(attributes) == self._attributes:
+            return
+
+        def coded(a: Attribute) -> Column:
+            column = self._table.column(a.name)
+            return raw_column(column, None) if a.raw else encode(column, a.coded, a.name, self._show)
+
+        with ThreadPoolExecutor(self._engine.workers) as pool:
+            self._columns = dict(zip((a.name for a in attributes), pool.map(coded, attributes), strict=True))
+        self._attributes, self._digests = tuple(attributes), None
+
+    def derive(self, name: str, of: Sequence[str], work: Work) -> None:
+        self._derived[name] = (tuple(of), work)
+        self._attached.pop(name, None)
+
+    def _column(self, name: str) -> Column:
+        if name in self._attached:
+            return self._attached[name]
+        if name in self._derived:
+            names, work = self._derived.pop(name)
+            self._attached[name] = work({n: self._column(n) for n in names})
+            return self._attached[name]
+        if name in self._columns:
+            return self._columns[name]
+        return raw_column(self._table.column(name), None)  # read for the method alone, and not published
+
+    def counts(self, names: Sequence[str], shape: Sequence[int]) -> NDArray[np.int64]:
+        joint = np.ravel_multi_index([self._column(name) for name in names], tuple(shape))
+        return np.bincount(joint, minlength=int(np.prod(shape))).astype(np.int64).reshape(shape)
+
+    def combinations(self, groups: Sequence[Mapping[str, int]]) -> list[Lines]:
+        lines = []
+        for group in groups:
+            counting = Combinations(list(group.values()))
+            counting.join(counting.of([self._column(name) for name in group]))
+            lines.append(lines_of(counting, list(group.values())))
+        return lines
+
+    def check_room(self, needed: int) -> None:
+        """What is in memory already is not bounded."""
+
+    def commitments(self, key: Key | None = None) -> Commitments:
+        if key is not None:
+            return self._digested(key)
+        if self._digests is None:
+            self._digests = self._digested(self._key)
+        return self._digests
+
+    def _digested(self, key: Key) -> Commitments:
+        coded = {a.name: self._columns[a.name] for a in self._attributes if not a.raw}
+        raw = {a.name: self._columns[a.name] for a in self._attributes if a.raw}
+        with ThreadPoolExecutor(self._engine.workers) as pool:
+            bound = commitment_to(coded, key, pool.map)
+            return Commitments(bound, commitment_to({**coded, **raw}, key, pool.map) if raw else bound)
+
+    def publish(
+        self, mechanism: Mechanism, context: str, shuffled: bool, names: Sequence[str], stage: str = "randomising"
+    ) -> Iterator[Columns]:
+        del stage
+        true = {name: self._column(name) for name in dict.fromkeys([*mechanism.sizes, *names])}
+        drawn = self._engine.publish(mechanism, self._key, context, true, progress=self._progress)
+        columns = {name: drawn.get(name, true[name]) for name in names}
+        if shuffled:
+            columns = self._ordered(columns, self._engine.order(self._key, context, self.records))
+        self._progress("writing", 0, 1)
+        for first in range(0, self.records, _PIECE):
+            yield {name: column[first : first + _PIECE] for name, column in columns.items()}
+
+    def _ordered(self, columns: Columns, order: NDArray[np.uint32]) -> Columns:
+        coded = {name: column for name, column in columns.items() if isinstance(column, np.ndarray)}
+        ordered: Columns = dict(self._engine.reorder(coded, order))
+        places = numbers(order) if len(coded) < len(columns) else None
+        return {
+            name: ordered[name] if name in ordered else column.take(places) for name, column in columns.items()
+        }
+
+    def stream(self, purpose: str, context: str, column: str, draw: int) -> Stream:
+        return self._key.stream(purpose, context, column, draw)
+
+    def whole(self) -> MemoryRows:
+        return self
+
+    def codes(self, sizes: Mapping[str, int]) -> dict[str, Codes]:
+        return {name: self._column(name) for name in sizes}
+
+    def attach(self, name: str, of: Sequence[str], codes: Codes) -> None:
+        del of
+        self._attached[name] = codes
+
+    def only(self, kept: NDArray[np.bool_]) -> Rows:
+        places = numbers(np.flatnonzero(kept))
+        columns = {name: column.take(places) for name, column in self._table.columns.items()}
+        table = Table(columns, int(kept.sum()))
+        rows = MemoryRows(table, self._key, self._engine, self._progress, self._show)
+        rows.settle(self._attributes)
+        return rows
+
+
+def lines_of(counting: Combinations, sizes: Sequence[int]) -> Lines:
+    classes = counting.merged()
+    columns = tuple(classes.codes(a).astype(code_dtype(size)) for a, size in enumerate(sizes))
+    return Lines(columns, np.ascontiguousarray(classes.sizes))

@@ -1,0 +1,132 @@
+"""What a method asks of a table, wherever its rows are: in memory, spooled within a bound, or on Spark.
+
+Rows are opened under a key, which no method sees: the keyed digests of the source and the coins come from here.
+Planning and publishing are written once against `Rows`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from pramana.mechanisms import Mechanism
+from pramana.randomness import Codes, Key, Stream
+from pramana.rows.digest import Column
+from pramana.schema import Attribute, Domain
+
+Columns = dict[str, Column]
+Work = Callable[[Columns], Codes]
+Progress = Callable[[str, int, int], None]  # stage, done, of
+
+
+def no_progress(stage: str, done: int, of: int) -> None:
+    """For callers who show nothing."""
+
+
+@dataclass(frozen=True)
+class ColumnReading:
+    """How a column is read: by a domain that is known, into one that shows only at the end, or as it is.
+
+    A missing category is added to a domain that is `open_ended` where the column has missing values.
+    """
+
+    name: str
+    domain: Domain | None = None
+    discovered: bool = False
+    open_ended: bool = False
+
+    @property
+    def raw(self) -> bool:
+        return self.domain is None and not self.discovered
+
+    @classmethod
+    def of(cls, attribute: Attribute) -> ColumnReading:
+        """As an attribute has it that is known in full."""
+        return cls(attribute.name, attribute.domain)
+
+
+@dataclass(frozen=True, eq=False)
+class Lines:
+    """Combinations of codes that occur, and how many rows have each."""
+
+    columns: tuple[Codes, ...]
+    times: NDArray[np.uint32]
+
+    @property
+    def rows(self) -> int:
+        return int(self.times.sum(dtype=np.int64))
+
+
+@dataclass(frozen=True)
+class Commitments:
+    """Keyed digests of the source: of the coded columns, and of every column that is published."""
+
+    coded: str
+    everything: str
+
+
+class WholeRows(Protocol):
+    """All rows at once, for methods that need them so. Their order may be one of their own."""
+
+    def codes(self, sizes: Mapping[str, int]) -> dict[str, Codes]:
+        """The codes of some columns, which are given with their numbers of codes."""
+
+    def attach(self, name: str, of: Sequence[str], codes: Codes) -> None:
+        """A further column, or one in another's place when rows are published, of the rows last asked for.
+
+        `of` are the columns that it follows from, where rows with the same values have the same code.
+        """
+
+    def only(self, kept: NDArray[np.bool_]) -> Rows:
+        """The table of the rows that are marked."""
+
+
+class Rows(Protocol):
+    """A table's rows."""
+
+    @property
+    def records(self) -> int: ...
+
+    def values(self, names: Sequence[str]) -> dict[str, pa.ChunkedArray]:
+        """The values that occur in some columns, each at least once."""
+
+    def has_missing(self, name: str) -> bool: ...
+
+    def settle(self, attributes: Sequence[Attribute]) -> None:
+        """Every domain is known now: refuse values outside them, and read the rows in their codes."""
+
+    def derive(self, name: str, of: Sequence[str], work: Work) -> None:
+        """A column of codes that is worked out from others, row by row."""
+
+    def counts(self, names: Sequence[str], shape: Sequence[int]) -> NDArray[np.int64]:
+        """How often each combination of codes occurs."""
+
+    def combinations(self, groups: Sequence[Mapping[str, int]]) -> list[Lines]:
+        """The combinations that occur, in any order, of groups of columns: names and numbers of codes."""
+
+    def check_room(self, needed: int) -> None:
+        """Refuse what needs more bytes than there is room for."""
+
+    def commitments(self, key: Key | None = None) -> Commitments:
+        """Keyed digests of the source; under another key than the rows', if one is given."""
+
+    def publish(
+        self, mechanism: Mechanism, context: str, shuffled: bool, names: Sequence[str], stage: str = "randomising"
+    ) -> Iterator[Columns]:
+        """Some columns through a mechanism, piece by piece in published order; `context` binds the coins."""
+
+    def stream(self, purpose: str, context: str, column: str, draw: int) -> Stream:
+        """Coins for what a method draws besides rows."""
+
+    def whole(self) -> WholeRows:
+        """All rows at once; refused where they do not fit."""
+
+
+def chunks_of(column: Column) -> pa.ChunkedArray:
+    """A column that passes unchanged, in the form in which columns are encoded."""
+    return column if isinstance(column, pa.ChunkedArray) else pa.chunked_array([column])

@@ -1,0 +1,247 @@
+"""A run of consecutive rows, worked on block by block: read, encoded, digested.
+
+Blocks begin at multiples of BLOCK rows of the whole table, so that whole leaves of the source's digest lie within
+a block. What is left of a leaf at either end of a run (an edge) is put together with its other rows by whoever
+collects the runs.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+
+from pramana.errors import SourceError
+from pramana.randomness import Codes, code_dtype
+from pramana.rows.digest import LEAF, Column, leaf_of, root_of
+from pramana.rows.protocol import Columns, Commitments, Work
+from pramana.schema import Attribute
+from pramana.sources import Encoder, raw_column
+
+BLOCK = 1 << 18  # rows; a multiple of LEAF
+assert BLOCK % LEAF == 0
+
+
+@dataclass(frozen=True)
+class RowBlock:
+    """Rows `first`, first+1, ... of a table: codes of the coded columns, the others as they are."""
+
+    first: int
+    rows: int
+    codes: Mapping[str, Codes]
+    raw: Mapping[str, pa.ChunkedArray]
+    derived: Mapping[str, Codes] = field(default_factory=dict)  # codes worked out from other columns
+
+    @property
+    def columns(self) -> dict[str, Column]:
+        return {**self.codes, **self.raw}
+
+
+def blocks_from(tables: Iterable[pa.Table], first: int) -> Iterator[tuple[int, pa.Table]]:
+    """The same rows, cut at multiples of BLOCK rows of the whole table: number of the first row, and the rows."""
+    held: list[pa.Table] = []
+    waiting = 0
+    for table in tables:
+        while table.num_rows:
+            room = BLOCK - (first + waiting) % BLOCK
+            held.append(table.slice(0, room))
+            waiting += held[-1].num_rows
+            table = table.slice(held[-1].num_rows)
+            if (first + waiting) % BLOCK == 0:
+                yield first, _stacked(held)
+                first, held, waiting = first + waiting, [], 0
+    if held:
+        yield first, _stacked(held)
+
+
+def _stacked(tables: list[pa.Table]) -> pa.Table:
+    try:
+        return pa.concat_tables(tables)
+    except pa.ArrowException:
+        raise SourceError("Every column must have values of one kind in all its parts", "several kinds") from None
+
+
+@dataclass(frozen=True)
+class Faults:
+    """What an encoder found in the rows of one run."""
+
+    outside: int = 0
+    unexpected: int = 0
+    seen: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class DerivedColumn:
+    """Codes that are worked out from other columns, row by row."""
+
+    name: str
+    of: tuple[str, ...]
+    work: Work
+
+
+class Encoding:
+    """Encodes block after block; faults are counted and told by `faults`."""
+
+    def __init__(
+        self, attributes: Sequence[Attribute], show: bool = False, derived: Sequence[DerivedColumn] = ()
+    ) -> None:
+        self.derived = derived
+        self.coded = {a.name: Encoder(a.coded, a.name, show) for a in attributes if not a.raw}
+        self.raw = [a.name for a in attributes if a.raw]
+
+    def block(self, first: int, table: pa.Table) -> RowBlock:
+        codes = {name: _encoded(encoder, table.column(name)) for name, encoder in self.coded.items()}
+        raw = {name: raw_column(table.column(name), None) for name in self.raw}
+        known: Columns = {**codes, **raw}
+        if not self.faults:  # codes of faulty rows mean nothing
+            for column in self.derived:
+                known[column.name] = column.work({name: known[name] for name in column.of})
+        derived = {column.name: known[column.name] for column in self.derived if column.name in known}
+        return RowBlock(first, table.num_rows, codes, raw, derived)
+
+    @property
+    def faults(self) -> dict[str, Faults]:
+        found = {n: Faults(e.outside, e.unexpected, tuple(sorted(e.seen))) for n, e in self.coded.items()}
+        return {name: faults for name, faults in found.items() if faults != Faults()}
+
+
+def _encoded(encoder: Encoder, column: pa.ChunkedArray) -> Codes:
+    out = np.empty(len(column), code_dtype(encoder.domain.size))
+    start = 0
+    for chunk in column.chunks:
+        encoder.encode(chunk, out[start : start + len(chunk)])
+        start += len(chunk)
+    return out
+
+
+def refuse(faults: Iterable[Mapping[str, Faults]], attributes: Sequence[Attribute], show: bool) -> None:
+    """Tell of the faults of all runs as if they had been found in one; columns in their order."""
+    all_faults = list(faults)
+    for a in attributes:
+        found = [f[a.name] for f in all_faults if a.name in f]
+        if found:
+            encoder = Encoder(a.coded, a.name, show)
+            encoder.outside = sum(f.outside for f in found)
+            encoder.unexpected = sum(f.unexpected for f in found)
+            encoder.seen = {label for f in found for label in f.seen}
+            encoder.finish()
+
+
+# ---------------------------------------------------------------- digests
+
+
+@dataclass(frozen=True)
+class Edge:
+    """Rows of a leaf that another run has other rows of."""
+
+    first: int
+    rows: int
+    content: bytes = field(repr=False)  # as `packed`
+
+
+@dataclass
+class Digests:
+    """Leaves of a table by number: of the codes alone, and of everything where some columns pass unchanged."""
+
+    codes: dict[int, bytes] = field(default_factory=dict)
+    everything: dict[int, bytes] = field(default_factory=dict)
+
+    def add(self, secret: bytes, block: RowBlock) -> list[Edge]:
+        """Digest the whole leaves of a block, and return the others."""
+        edges = []
+        start = 0
+        while start < block.rows:
+            stop = min(block.rows, start + LEAF - (block.first + start) % LEAF)
+            if stop - start == LEAF:
+                self._leaf(secret, (block.first + start) // LEAF, _cut(block, start, stop))
+            else:
+                edges.append(Edge(block.first + start, stop - start, packed(_cut(block, start, stop))))
+            start = stop
+        return edges
+
+    def _leaf(self, secret: bytes, number: int, block: RowBlock) -> None:
+        self.codes[number] = leaf_of(secret, block.codes)
+        if block.raw:
+            self.everything[number] = leaf_of(secret, block.columns)
+
+    def close(self, secret: bytes, edges: Iterable[Edge]) -> None:
+        """Put the edges together."""
+        by_leaf: dict[int, list[Edge]] = {}
+        for edge in sorted(edges, key=lambda e: e.first):
+            by_leaf.setdefault(edge.first // LEAF, []).append(edge)
+        for number, parts in by_leaf.items():
+            blocks = [unpacked(edge.content, edge.first) for edge in parts]
+            self._leaf(secret, number, joined(blocks))
+
+    def roots(self, secret: bytes, records: int) -> Commitments:
+        if sorted(self.codes) != list(range(-(-records // LEAF))):
+            raise SourceError("Every row of a source must be read once", "others", "Did it change meanwhile?")
+        bound = root_of(secret, records, (self.codes[i] for i in sorted(self.codes)))
+        if not self.everything:
+            return Commitments(bound, bound)
+        return Commitments(bound, root_of(secret, records, (self.everything[i] for i in sorted(self.everything))))
+
+
+def _cut(block: RowBlock, start: int, stop: int) -> RowBlock:
+    return RowBlock(
+        block.first + start,
+        stop - start,
+        {name: codes[start:stop] for name, codes in block.codes.items()},
+        {name: column.slice(start, stop - start) for name, column in block.raw.items()},
+    )
+
+
+def joined(blocks: Sequence[RowBlock]) -> RowBlock:
+    """Blocks one after the other."""
+    first = blocks[0]
+    return RowBlock(
+        first.first,
+        sum(block.rows for block in blocks),
+        {name: np.concatenate([block.codes[name] for block in blocks]) for name in first.codes},
+        {
+            name: pa.chunked_array([c for block in blocks for c in block.raw[name].chunks], column.type)
+            for name, column in first.raw.items()
+        },
+    )
+
+
+# ---------------------------------------------------------------- on the way from one machine to another
+
+
+def packed(block: RowBlock) -> bytes:
+    """A block as bytes: what it holds, the codes column by column, the other columns as an Arrow stream."""
+    kinds = [[name, codes.dtype.str] for name, codes in block.codes.items()]
+    head = json.dumps([block.rows, kinds]).encode()
+    parts = [len(head).to_bytes(8, "little"), head]
+    parts += (np.ascontiguousarray(codes).tobytes() for codes in block.codes.values())
+    if block.raw:
+        parts.append(_stream(pa.table(dict(block.raw))))
+    return b"".join(parts)
+
+
+def unpacked(content: bytes, first: int = 0) -> RowBlock:
+    """What `packed` was given."""
+    place = 8 + int.from_bytes(content[:8], "little")
+    rows, kinds = json.loads(content[8:place])
+    codes = {}
+    for name, dtype in kinds:
+        kind = np.dtype(dtype)
+        column = np.frombuffer(content, kind, rows, place)
+        codes[name] = column if column.flags.aligned else column.copy()
+        place += rows * kind.itemsize
+    raw = {}
+    if place < len(content):
+        table = pa.ipc.open_stream(pa.py_buffer(content)[place:]).read_all()
+        raw = {name: table.column(name) for name in table.column_names}
+    return RowBlock(first, rows, codes, raw)
+
+
+def _stream(table: pa.Table) -> bytes:
+    sink = io.BytesIO()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    return sink.getvalue()

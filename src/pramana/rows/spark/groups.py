@@ -1,0 +1,62 @@
+"""Distinct combinations of codes and how often each occurs, grouped by Spark: what generalisation rolls up from.
+
+Every run is grouped where it is read; Spark adds the counts of equal combinations; the driver gets one line for
+each combination, however many rows there are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from pramana.errors import SourceError
+from pramana.generalize import Classes, Ladder, Layout, grouped
+from pramana.rows.spark.blocks import DerivedColumn, Encoding
+from pramana.rows.spark.steps import Group, Seal, Tables
+from pramana.schema import Attribute
+
+
+@dataclass(frozen=True)
+class GroupRun:
+    """Group a run's rows by some columns, coded or derived."""
+
+    attributes: tuple[Attribute, ...]
+    group: Group
+    seal: Seal
+    derived: tuple[DerivedColumn, ...] = ()
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return tuple(a.name for a in self.attributes)
+
+    @property
+    def layout(self) -> Layout:
+        return Layout(tuple(Ladder(name, (np.arange(size),)) for name, size in self.group))
+
+    @property
+    def schema(self) -> pa.Schema:
+        words = [(f"word{i}", pa.int64()) for i in range(self.layout.words)]
+        return pa.schema([*words, ("number", pa.int64())])
+
+    def work(self, rows: Tables) -> Iterator[pa.RecordBatch]:
+        encoding, layout = Encoding(self.attributes, derived=self.derived), self.layout
+        combinations: Classes | None = None
+        for first, table in rows:
+            block = encoding.block(first, table)
+            if encoding.faults:  # refused before, when the source was digested
+                raise SourceError("A source must stay as it is while it is read", "values outside its domains")
+            codes = {**block.codes, **block.derived}
+            part, _ = grouped(layout, [codes[name] for name, _ in self.group])
+            combinations = part if combinations is None else _merged(combinations, part)
+        if combinations is not None:
+            words = np.ascontiguousarray(combinations.keys.T).view(np.int64)
+            counts = pa.array(combinations.sizes.astype(np.int64))
+            yield pa.record_batch([*map(pa.array, words), counts], self.schema)
+
+
+def _merged(one: Classes, other: Classes) -> Classes:
+    keys, counts = np.concatenate([one.keys, other.keys]), np.concatenate([one.counts, other.counts])
+    return Classes(one.layout, one.levels, keys, counts).rolled(one.levels)

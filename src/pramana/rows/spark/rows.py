@@ -1,0 +1,171 @@
+"""Rows on Spark: surveyed, digested and drawn where they lie, collected by the driver in published order."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from pramana.errors import RecipeError
+from pramana.generalize import ClassFinder, Ladder, Layout, grouped
+from pramana.mechanisms import Mechanism
+from pramana.randomness import Codes, Key, Stream
+from pramana.rows.protocol import ColumnReading, Columns, Commitments, Lines, Progress, Rows, WholeRows, Work
+from pramana.rows.spark.blocks import DerivedColumn
+from pramana.rows.spark.table import SparkEngine, SparkTable
+from pramana.schema import Attribute, Role
+from pramana.sources import Source, domain_from_data
+
+
+class SparkRows:
+    """A table in runs of rows on executors, under a key that stays with the driver."""
+
+    def __init__(
+        self,
+        table: SparkTable,
+        key: Key,
+        known: Mapping[str, pa.ChunkedArray],
+        missing: frozenset[str],
+        progress: Progress,
+        show: bool,
+    ) -> None:
+        self._table, self._key, self._known, self._missing = table, key, dict(known), missing
+        self._progress, self._show = progress, show
+
+    @classmethod
+    @contextlib.contextmanager
+    def open(
+        cls,
+        source: Source,
+        readings: Sequence[ColumnReading],
+        key: Key,
+        engine: SparkEngine,
+        progress: Progress,
+        show: bool = False,
+    ) -> Iterator[SparkRows]:
+        """Read the source where it lies: once, and before that once more where domains come from the data."""
+        with engine.open(source, [reading.name for reading in readings]) as table:
+            listed = [reading.name for reading in readings if reading.discovered]
+            known: dict[str, pa.ChunkedArray] = {}
+            if listed:
+                progress("reading domains", 0, 1)
+                known = dict(table.survey(listed, listed).values)
+            provisional = tuple(_provisional(reading, known) for reading in readings)
+            progress("reading", 0, 1)
+            seen = table.read(provisional, key, show)
+            table.attributes = provisional
+            yield cls(table, key, known, seen.missing, progress, show)
+
+    @property
+    def records(self) -> int:
+        return self._table.records
+
+    def values(self, names: Sequence[str]) -> dict[str, pa.ChunkedArray]:
+        asked = [name for name in names if name not in self._known]
+        if asked:
+            self._known |= self._table.survey(asked, asked).values
+        return {name: self._known[name] for name in names}
+
+    def has_missing(self, name: str) -> bool:
+        return name in self._missing
+
+    def settle(self, attributes: Sequence[Attribute]) -> None:
+        self._table.attributes = tuple(attributes)
+        if any(not a.raw and a.coded.missing_code is None and a.name in self._missing for a in attributes):
+            self._table.read(attributes, self._key, self._show)  # which refuses them, and counts
+
+    def derive(self, name: str, of: Sequence[str], work: Work) -> None:
+        self._table.derived[name] = DerivedColumn(name, tuple(of), work)
+
+    def counts(self, names: Sequence[str], shape: Sequence[int]) -> NDArray[np.int64]:
+        return self._table.counts(names, shape)
+
+    def combinations(self, groups: Sequence[Mapping[str, int]]) -> list[Lines]:
+        """One job for all groups: the driver sums the combinations of some columns from those of all."""
+        if not groups:
+            return []
+        sizes = {name: size for group in groups for name, size in group.items()}
+        lines = self._table.lines(sizes)
+        return [_summed(lines, sizes, group) for group in groups]
+
+    def check_room(self, needed: int) -> None:
+        """The driver holds the combinations that occur; how much it has is Spark's setting."""
+
+    def commitments(self, key: Key | None = None) -> Commitments:
+        return self._table.commitments(self._key if key is None else key)
+
+    def publish(
+        self, mechanism: Mechanism, context: str, shuffled: bool, names: Sequence[str], stage: str = "randomising"
+    ) -> Iterator[Columns]:
+        done = 0
+        self._progress(stage, 0, self.records)
+        for columns in self._table.publish(mechanism, self._key, context, shuffled, names):
+            done += len(next(iter(columns.values())))
+            self._progress("writing in keyed order" if shuffled else "writing", done, self.records)
+            yield columns
+
+    def stream(self, purpose: str, context: str, column: str, draw: int) -> Stream:
+        return self._key.stream(purpose, context, column, draw)
+
+    def whole(self) -> WholeRows:
+        return RepeatedRows(self._table)
+
+
+class RepeatedRows:
+    """All rows of some columns on the driver, as often as each combination occurs, in an order of their own."""
+
+    def __init__(self, table: SparkTable) -> None:
+        self._table = table
+        self._lines: Lines | None = None
+        self._sizes: dict[str, int] = {}
+
+    def codes(self, sizes: Mapping[str, int]) -> dict[str, Codes]:
+        self._sizes, self._lines = dict(sizes), self._table.lines(sizes)
+        times = self._lines.times
+        return {n: np.repeat(column, times) for n, column in zip(sizes, self._lines.columns, strict=True)}
+
+    def attach(self, name: str, of: Sequence[str], codes: Codes) -> None:
+        """Rows with the same values must have the same code: then it is derived from them where they lie."""
+        assert self._lines is not None, "codes are attached to rows that were asked for"
+        times = self._lines.times.astype(np.int64)
+        once = codes[np.cumsum(times) - times]
+        place = {column: i for i, column in enumerate(self._sizes)}
+        columns = [self._lines.columns[place[column]] for column in of]
+        layout = Layout(tuple(Ladder(column, (np.arange(self._sizes[column]),)) for column in of))
+        base, index = grouped(layout, columns)
+        by_combination = np.zeros(len(base) + 1, codes.dtype)
+        by_combination[index] = once
+        if not ((np.repeat(once, times) == codes).all() and (by_combination[index] == once).all()):
+            raise RecipeError("On Spark, rows with the same values must be in the same class", "others")
+        finder, names = ClassFinder(layout, layout.bottom, base.keys), tuple(of)
+
+        def work(own: Columns) -> Codes:
+            return np.asarray(by_combination[finder.find([own[column] for column in names])])
+
+        self._table.derived[name] = DerivedColumn(name, names, work)
+
+    def only(self, kept: NDArray[np.bool_]) -> Rows:
+        del kept
+        raise RecipeError("A method that leaves rows out must have them in memory", "the Spark engine")
+
+
+def _provisional(reading: ColumnReading, known: Mapping[str, pa.ChunkedArray]) -> Attribute:
+    """The attribute with room for missing values where it is open whether there are any."""
+    domain = domain_from_data(known[reading.name]) if reading.discovered else reading.domain
+    if domain is not None and (reading.open_ended or reading.discovered):
+        domain = domain.with_missing()
+    return Attribute(reading.name, Role.INSENSITIVE, domain)
+
+
+def _summed(lines: Lines, sizes: Mapping[str, int], group: Mapping[str, int]) -> Lines:
+    """The combinations of some of the columns."""
+    if list(group) == list(sizes):
+        return lines
+    place = {name: i for i, name in enumerate(sizes)}
+    layout = Layout(tuple(Ladder(name, (np.arange(size),)) for name, size in group.items()))
+    base, _ = grouped(layout, [lines.columns[place[name]] for name in group], lines.times)
+    columns = tuple(base.codes(a).astype(lines.columns[place[name]].dtype) for a, name in enumerate(group))
+    return Lines(columns, np.ascontiguousarray(base.sizes))

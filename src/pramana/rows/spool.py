@@ -1,0 +1,109 @@
+"""A table's rows in scratch room, block by block, to be gone over again and again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from pramana.randomness import Key
+from pramana.rows.ahead import ahead
+from pramana.rows.digest import Column, Commitment
+from pramana.rows.protocol import Columns, Commitments, Work
+from pramana.rows.scratch import Scratch
+
+
+@dataclass(frozen=True)
+class SpoolBlock:
+    """Consecutive rows in scratch room: for each column its place, its length there and the type of its codes."""
+
+    first: int
+    rows: int
+    places: Mapping[str, tuple[int, int, Any]]
+
+
+@dataclass
+class Spool:
+    """A table's codes and unchanged columns in scratch room, in source order.
+
+    `lookups` turn what was stored into codes, for columns whose domain was known only after the last row.
+    """
+
+    scratch: Scratch
+    blocks: list[SpoolBlock] = field(default_factory=list)
+    records: int = 0
+    lookups: dict[str, NDArray[np.unsignedinteger]] = field(default_factory=dict)
+    derived: dict[str, tuple[tuple[str, ...], Work]] = field(default_factory=dict)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The columns that were stored."""
+        return tuple(self.blocks[0].places)
+
+    @property
+    def width(self) -> int:
+        """Bytes of a row, as stored."""
+        block = self.blocks[0]
+        return -(-sum(length for _, length, _ in block.places.values()) // block.rows)
+
+    def append(self, columns: Mapping[str, Column]) -> None:
+        rows = len(next(iter(columns.values())))
+        places = {name: self._store(column) for name, column in columns.items()}
+        self.blocks.append(SpoolBlock(self.records, rows, places))
+        self.records += rows
+
+    def _store(self, column: Column) -> tuple[int, int, Any]:
+        if isinstance(column, np.ndarray):
+            return self.scratch.append(column), column.nbytes, column.dtype
+        packed = pack({"": column})
+        return self.scratch.append(packed), len(packed), None
+
+    def read(self, block: SpoolBlock, names: Iterable[str] | None = None) -> Columns:
+        columns: Columns = {}
+        for name in block.places if names is None else names:
+            if name in self.derived:
+                own, work = self.derived[name]
+                columns[name] = work(self.read(block, own))
+                continue
+            place, length, kind = block.places[name]
+            stored = self.scratch.read(place, length)
+            if kind is None:
+                columns[name] = unpack(stored)[""]
+            else:
+                lookup = self.lookups.get(name)
+                codes = stored.view(kind)
+                columns[name] = codes if lookup is None else lookup[codes]
+        return columns
+
+    def commitments(self, key: Key, coded: Iterable[str], workers: int) -> Commitments:
+        names = tuple(coded)
+        first, every = Commitment(key), Commitment(key)
+        rest = [name for name in self.names if name not in names]
+        with ThreadPoolExecutor(workers) as pool:
+            for columns in ahead(self.read, self.blocks, workers):
+                codes = {name: columns[name] for name in names}
+                first.update(codes, pool.map)
+                if rest:
+                    every.update({**codes, **{name: columns[name] for name in rest}}, pool.map)
+        digest = first.hexdigest()
+        return Commitments(digest, every.hexdigest() if rest else digest)
+
+
+def pack(columns: Mapping[str, pa.Array]) -> memoryview:
+    """Columns that pass unchanged as bytes, types included."""
+    sink = pa.BufferOutputStream()
+    batch = pa.RecordBatch.from_arrays(list(columns.values()), names=list(columns))
+    with pa.ipc.new_stream(sink, batch.schema) as writer:
+        writer.write_batch(batch)
+    return memoryview(sink.getvalue())
+
+
+def unpack(data: Any) -> dict[str, pa.Array]:
+    with pa.ipc.open_stream(pa.py_buffer(data)) as reader:
+        batch = reader.read_next_batch()
+    return dict(zip(batch.schema.names, batch.columns, strict=True))

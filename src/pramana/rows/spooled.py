@@ -1,0 +1,195 @@
+"""Rows within a bound on memory: read once into encrypted scratch room, published through buckets.
+
+Every row is published by itself, as always; two threads, two hundred buckets or one of each: the bytes are those
+of rows in memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TypeVar
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from pramana.errors import RecipeError
+from pramana.generalize import Classes, Combinations
+from pramana.mechanisms import Mechanism
+from pramana.randomness import Key, Stream, tag_stream
+from pramana.rows.ahead import ahead
+from pramana.rows.batch import BatchEngine
+from pramana.rows.buckets import Scattering
+from pramana.rows.coders import Coder, coders_for
+from pramana.rows.digest import Column
+from pramana.rows.local import LocalEngine
+from pramana.rows.memory import lines_of
+from pramana.rows.protocol import ColumnReading, Columns, Commitments, Lines, Progress, WholeRows, Work
+from pramana.rows.spool import Spool, SpoolBlock
+from pramana.schema import Attribute
+from pramana.sources import ROW_GROUP, Source, expected_records, raw_column
+
+B = TypeVar("B")
+_COPIES = 8  # of the combinations that are in memory at one time, measured where they are most of it
+
+
+class SpooledRows:
+    """A table in scratch room, under a key."""
+
+    def __init__(
+        self, spool: Spool, coders: Mapping[str, Coder], key: Key, engine: BatchEngine, progress: Progress
+    ) -> None:
+        self._spool, self._coders, self._key = spool, coders, key
+        self._engine, self._progress = engine, progress
+        self._attributes: tuple[Attribute, ...] = ()
+        self._digests: Commitments | None = None
+
+    @classmethod
+    def read(
+        cls,
+        source: Source,
+        readings: Sequence[ColumnReading],
+        key: Key,
+        engine: BatchEngine,
+        progress: Progress,
+        show: bool = False,
+    ) -> SpooledRows:
+        """Read the source once, batch by batch."""
+        coders, names = coders_for(readings, show), [reading.name for reading in readings]
+        expected = expected_records(source) or 0
+        spool = Spool(engine.scratch())
+
+        def coded(batch: pa.RecordBatch) -> Columns:
+            return {name: _coded(batch.column(name), coders.get(name)) for name in names}
+
+        try:
+            batches = source.batches(names, engine.batch_rows(len(names)))
+            for columns in ahead(coded, batches, engine.workers):
+                spool.append(columns)
+                progress("reading", spool.records, max(expected, spool.records if expected else 0))
+            return cls(spool, coders, key, engine, progress)
+        except BaseException:
+            spool.scratch.close()
+            raise
+
+    def close(self) -> None:
+        self._spool.scratch.close()
+
+    @property
+    def records(self) -> int:
+        return self._spool.records
+
+    def values(self, names: Sequence[str]) -> dict[str, pa.ChunkedArray]:
+        known = {name: self._coders[name].values() for name in names if name in self._coders}
+        unchanged = [name for name in names if name not in known]
+        seen: dict[str, list[pa.Array]] = {name: [] for name in unchanged}
+
+        def distinct(columns: Columns) -> dict[str, pa.Array]:
+            return {name: column.unique() for name, column in columns.items()}
+
+        for part in self._mapped(distinct, unchanged) if unchanged else ():
+            for name, column in part.items():
+                seen[name] = [pa.chunked_array([*seen[name], column]).unique()]
+        return known | {name: pa.chunked_array(columns) for name, columns in seen.items()}
+
+    def has_missing(self, name: str) -> bool:
+        return self._coders[name].missing
+
+    def settle(self, attributes: Sequence[Attribute]) -> None:
+        for attribute in attributes:
+            if not attribute.raw:
+                lookup = self._coders[attribute.name].lookup(attribute.coded)
+                if lookup is not None:
+                    self._spool.lookups[attribute.name] = lookup
+        self._attributes, self._digests = tuple(attributes), None
+
+    def derive(self, name: str, of: Sequence[str], work: Work) -> None:
+        self._spool.derived[name] = (tuple(of), work)
+
+    def _mapped(self, work: Callable[[Columns], B], names: Iterable[str]) -> Iterator[B]:
+        """What `work` makes of some columns, block after block."""
+        wanted = tuple(names)
+        return ahead(lambda block: work(self._spool.read(block, wanted)), self._spool.blocks, self._engine.workers)
+
+    def counts(self, names: Sequence[str], shape: Sequence[int]) -> NDArray[np.int64]:
+        total = np.zeros(int(np.prod(shape)), np.int64)
+
+        def count(codes: Columns) -> NDArray[np.int64]:
+            joint = np.ravel_multi_index([codes[name] for name in names], tuple(shape))
+            return np.bincount(joint, minlength=len(total))
+
+        for part in self._mapped(count, names):
+            total += part
+        return total.reshape(shape)
+
+    def combinations(self, groups: Sequence[Mapping[str, int]]) -> list[Lines]:
+        counting = [Combinations(list(group.values())) for group in groups]
+
+        def count(columns: Columns) -> list[Classes]:
+            return [c.of([columns[n] for n in group]) for c, group in zip(counting, groups, strict=True)]
+
+        names = dict.fromkeys(name for group in groups for name in group)
+        for parts in self._mapped(count, names) if groups else ():
+            for combinations, part in zip(counting, parts, strict=True):
+                combinations.join(part)
+            self.check_room(_COPIES * sum(sum(part.nbytes for part in c.parts) for c in counting))
+        return [lines_of(c, list(group.values())) for c, group in zip(counting, groups, strict=True)]
+
+    def check_room(self, needed: int) -> None:
+        if needed > self._engine.room:
+            raise RecipeError(
+                "The combinations of quasi-identifying and sensitive values that occur must fit in memory",
+                f"{needed >> 20} MiB or more that they need",
+                "Allow more memory, or begin with coarser values (level = 1 in a column's section).",
+            )
+
+    def commitments(self, key: Key | None = None) -> Commitments:
+        coded = [a.name for a in self._attributes if not a.raw]
+        if key is not None:
+            return self._spool.commitments(key, coded, self._engine.workers)
+        if self._digests is None:
+            self._digests = self._spool.commitments(self._key, coded, self._engine.workers)
+        return self._digests
+
+    def publish(
+        self, mechanism: Mechanism, context: str, shuffled: bool, names: Sequence[str], stage: str = "randomising"
+    ) -> Iterator[Columns]:
+        local, spool, progress = LocalEngine(1), self._spool, self._progress
+
+        def drawn(block: SpoolBlock) -> tuple[SpoolBlock, Columns]:
+            columns = spool.read(block, dict.fromkeys([*names, *mechanism.sizes]))
+            made = local.publish(mechanism, self._key, context, columns, block.first)
+            return block, {name: made.get(name, columns[name]) for name in names}
+
+        if not shuffled:
+            for block, columns in ahead(drawn, spool.blocks, self._engine.workers):
+                progress(stage, block.first + block.rows, spool.records)
+                yield columns
+            return
+        with self._engine.scratch() as scratch:
+            bits = self._engine.bucket_bits(spool.records, spool.width)
+            scattering = Scattering(scratch, tag_stream(self._key, context), bits)
+            for part in ahead(lambda b: scattering.scatter(*drawn(b)), spool.blocks, self._engine.workers):
+                scattering.blocks.append(part)
+                progress(stage, part.first + part.rows, spool.records)
+            done = 0
+            early = 1 + (ROW_GROUP << bits) // spool.records  # small ones wait until there is enough to write
+            for columns in ahead(scattering.bucket, range(1 << bits), self._engine.workers, early):
+                if columns:
+                    done += len(next(iter(columns.values())))
+                    progress("writing in keyed order", done, spool.records)
+                    yield columns
+
+    def stream(self, purpose: str, context: str, column: str, draw: int) -> Stream:
+        return self._key.stream(purpose, context, column, draw)
+
+    def whole(self) -> WholeRows:
+        raise RecipeError(
+            "A method that needs all rows at once must have them in memory",
+            "a bound on memory",
+            "Leave the bound out: the table is then read into memory.",
+        )
+
+
+def _coded(column: pa.Array, coder: Coder | None) -> Column:
+    return raw_column(pa.chunked_array([column]), None).chunk(0) if coder is None else coder.take(column)
