@@ -11,7 +11,14 @@ def kernel(module: str) -> Extension:
         [f"src/{module.replace('.', '/')}.c"],
         depends=[str(header) for header in Path("src").rglob("*.h")],
         # no fused products and sums: a float must be the same on every machine
-        extra_compile_args=["-O3", "-ffp-contract=off", "-std=gnu11", "-Wall", "-Wextra", "-Wno-cast-function-type"],
+        extra_compile_args=[
+            "-O3",
+            "-ffp-contract=off",
+            "-std=gnu11",
+            "-Wall",
+            "-Wextra",
+            "-Wno-cast-function-type",
+        ],
         define_macros=[("Py_LIMITED_API", "0x030B0000")],
         py_limited_api=True,
     )
