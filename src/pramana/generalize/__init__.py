@@ -47,6 +47,18 @@ from pramana.generalize.generalised import (
 )
 from pramana.generalize.lattice import TABLE_BYTES, Solution, search
 from pramana.generalize.measures import MEASURES, SEPARABLE, Measure, measure_of
+from pramana.generalize.microaggregation import (
+    ColumnLoss,
+    Microaggregation,
+    MicroaggregationLoss,
+    Numbers,
+    class_means,
+    class_medians,
+    class_modes,
+    information_loss,
+    mdav,
+    optimal_univariate,
+)
 from pramana.generalize.partition import MODES, Partition, partition
 from pramana.generalize.presence import MEASURES as PRESENCE_MEASURES
 from pramana.generalize.presence import (
@@ -95,6 +107,7 @@ __all__ = [
     "ClassFinder",
     "Classes",
     "Close",
+    "ColumnLoss",
     "Combinations",
     "Condition",
     "Counts",
@@ -105,6 +118,9 @@ __all__ = [
     "Ladder",
     "Layout",
     "Measure",
+    "Microaggregation",
+    "MicroaggregationLoss",
+    "Numbers",
     "On",
     "Pair",
     "Partition",
@@ -125,6 +141,9 @@ __all__ = [
     "cell_codes",
     "cells_between",
     "cells_from_column",
+    "class_means",
+    "class_medians",
+    "class_modes",
     "common_levels",
     "companion",
     "compared",
@@ -134,6 +153,7 @@ __all__ = [
     "grouped",
     "grouped_for",
     "hierarchy_cells",
+    "information_loss",
     "interval_cells",
     "interval_column",
     "k_anonymity",
@@ -144,8 +164,10 @@ __all__ = [
     "list_column",
     "log_matching_probability",
     "matched",
+    "mdav",
     "measure_of",
     "multidimensional",
+    "optimal_univariate",
     "partition",
     "pdf_cells",
     "presented",
