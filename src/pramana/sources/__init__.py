@@ -3,10 +3,12 @@
 from pramana.sources.arrays import flags_of, numbers, texts, values_of
 from pramana.sources.batches import expected_records, size_in_memory
 from pramana.sources.codes import Encoder, Numbering, decode, domain_from_data, encode, has_missing
+from pramana.sources.columns import is_bytes
 from pramana.sources.database import Database, TableName, open_database
 from pramana.sources.database_types import storable, stored
+from pramana.sources.files import SUFFIXES
 from pramana.sources.pieces import Piece, pieces_of
-from pramana.sources.table import SUFFIXES, Source, Table, is_bytes
+from pramana.sources.table import Source, Table
 from pramana.sources.write import (
     FILE_NAMES,
     ROW_GROUP,
