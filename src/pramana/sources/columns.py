@@ -2,27 +2,48 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Sequence
 
 import pyarrow as pa
 
 from pramana.errors import SourceError
-from pramana.schema import near
 
 
-def select(present: Sequence[str], wanted: Sequence[str] | None, where: str) -> list[str]:
-    """A file without a header has a record in its place: names that were not asked for stay unsaid."""
-    place: dict[str, int] = {}
+def select(present: Sequence[str], wanted: Sequence[str] | None, where: str, hint: str | None = None) -> list[str]:
+    """The wanted columns, which must be there. `hint`: what a reader knows better of one that is not."""
+    first_at: dict[str, int] = {}
     for number, name in enumerate(present, 1):
-        if (first := place.setdefault(name, number)) != number:
+        if (first := first_at.setdefault(name, number)) != number:
             raise SourceError(
                 f"The columns of {where} must have distinct names", f"one name for columns {first} and {number}"
             )
     for name in wanted or ():
-        if name not in place:
-            hint = near(name, present) or f"Its header must name its columns, {len(present)} in all."
-            raise SourceError(f"{where} must have the column {name!r}", "no such column", hint)
+        if name not in first_at:
+            told = hint or _near(name, present, wanted or ())
+            told = told or f"Its header must name its columns, {len(present)} in all."
+            raise SourceError(f"{where} must have the column {name!r}", "no such column", told)
     return list(present if wanted is None else wanted)
+
+
+def _near(name: str, present: Sequence[str], wanted: Sequence[str]) -> str | None:
+    """A hint at a near name: by its place, or by itself where it is a name for certain.
+
+    A file without a header has a record in its place. It is a header if two of the other wanted columns, and most
+    of them, are there by their exact names, of which a record knows nothing, and none of it is empty or a number.
+    """
+    close = difflib.get_close_matches(name, present, 1)
+    if not close:
+        return None
+    others = [other for other in wanted if other != name]
+    there = sum(other in present for other in others)
+    if there >= 2 and 2 * there > len(others) and all(_like_a_name(text) for text in present):
+        return f"Did you mean {close[0]!r}?"
+    return f"Did you mean its column {present.index(close[0]) + 1}?"
+
+
+def _like_a_name(text: str) -> bool:
+    return any(c.isalpha() for c in text) and not text[0].isdigit()
 
 
 def checked(table: pa.Table, names: Sequence[str]) -> pa.Table:

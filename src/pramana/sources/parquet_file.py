@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 
 from pramana.errors import SourceError
 from pramana.sources.columns import checked, select
+from pramana.sources.file_kinds import kind_of
 from pramana.sources.files import files_of
 
 
@@ -20,7 +21,12 @@ def parquet_faults(path: Path) -> Iterator[None]:
     try:
         yield
     except (pa.ArrowException, ValueError):
-        raise SourceError(f"The source {path} must be a Parquet file", "something else or damaged data") from None
+        kind = kind_of(path)
+        if kind is None or kind.name == "a Parquet file":
+            raise SourceError(
+                f"The source {path} must be a Parquet file", "something else or damaged data"
+            ) from None
+        raise SourceError(f"The source {path} must be a Parquet file", kind.name, kind.hint) from None
 
 
 def parquet_columns(path: Path, schema: pa.Schema, wanted: Sequence[str] | None) -> tuple[list[str], list[str]]:
