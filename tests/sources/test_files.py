@@ -137,3 +137,9 @@ def test_parquet_is_no_csv_and_csv_no_parquet(tmp_path: Path) -> None:
     (tmp_path / "a").write_text(TEXT)
     with pytest.raises(SourceError, match="something else or damaged data"):
         Source(path=tmp_path / "a", format="parquet").read(["sex"])
+
+
+@pytest.mark.parametrize("name", ["PAR1", "ARROW1", "FEA1", "BZh", "12345678DUCK", "PK"])
+def test_a_column_may_be_called_like_a_kind_of_file(name: str, tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text(f"{name},sex\n1,F\n")
+    assert Source(path=tmp_path / "t.csv").read([name]).column(name).to_pylist() == ["1"]

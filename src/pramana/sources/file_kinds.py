@@ -29,7 +29,7 @@ _MARKS: tuple[tuple[int, bytes, FileKind], ...] = (
     (0, b"PAR1", FileKind("a Parquet file", 'Set format = "parquet" in [source].')),
     (0, b"\x1f\x8b", FileKind("a gzip file", _UNPACK)),
     (0, b"\x28\xb5\x2f\xfd", FileKind("a zstd file", _UNPACK)),
-    (0, b"BZh", FileKind("a bzip2 file", _UNPACK)),
+    (4, b"1AY&SY", FileKind("a bzip2 file", _UNPACK)),
     (0, b"\xfd7zXZ\0", FileKind("an xz file", _UNPACK)),
     (0, b"7z\xbc\xaf\x27\x1c", FileKind("a 7-Zip file", _UNPACK)),
     (
@@ -52,7 +52,8 @@ _MARKS: tuple[tuple[int, bytes, FileKind], ...] = (
     (8, b"DUCK", FileKind("a DuckDB database", _DATABASE)),
     (0, b"%PDF-", FileKind("a PDF", "Save the table as CSV.")),
 )
-_LONGEST = max(offset + len(mark) for offset, mark, _ in _MARKS)
+_LETTERS = frozenset({b"PAR1", b"ARROW1", b"FEA1", b"DUCK"})  # a column may be called so
+_HEAD = 4096
 _STATA_BEFORE_13 = range(105, 116)  # its first byte; byte order, kind of file and a zero follow
 
 
@@ -60,13 +61,13 @@ def kind_of(path: Path) -> FileKind | None:
     """The kind of a file that is known by its first bytes; None for text, and for whatever else it is."""
     try:
         with path.open("rb") as file:
-            head = file.read(_LONGEST)
+            head = file.read(_HEAD)
     except OSError:
         return None
     if head.startswith(b"PK\x03\x04"):
         return _kind_of_zip(path)
     for offset, mark, kind in _MARKS:
-        if head[offset : offset + len(mark)] == mark:
+        if head[offset : offset + len(mark)] == mark and (mark not in _LETTERS or b"\0" in head):
             return kind
     if len(head) > 3 and head[0] in _STATA_BEFORE_13 and head[1] in (1, 2) and head[2:4] == b"\x01\0":
         return _STATA
