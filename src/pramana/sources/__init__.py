@@ -7,6 +7,7 @@ from pramana.sources.columns import is_bytes
 from pramana.sources.database import Database, TableName, open_database
 from pramana.sources.database_types import storable, stored
 from pramana.sources.files import SUFFIXES
+from pramana.sources.parquet_check import check_parquet
 from pramana.sources.pieces import Piece, pieces_of
 from pramana.sources.table import Source, Table
 from pramana.sources.write import (
@@ -31,6 +32,7 @@ __all__ = [
     "Table",
     "TableName",
     "TableWriter",
+    "check_parquet",
     "decode",
     "digest_of_written",
     "domain_from_data",
