@@ -107,7 +107,9 @@ FOREIGN: dict[str, tuple[Callable[[Path], Any], dict[str, pa.DataType | None], i
         lambda p: pq.write_table(SMALL, p, **OURS | {"compression": "zstd"}), TYPES, 100, "without compression",
     ),
     "another encoding": (
-        lambda p: pq.write_table(SMALL, p, **OURS, use_dictionary=False, column_encoding={"id": "BYTE_STREAM_SPLIT"}),
+        lambda p: pq.write_table(
+            SMALL, p, **OURS, use_dictionary=False, column_encoding={"id": "DELTA_BINARY_PACKED"}
+        ),
         TYPES, 100, "plain or dictionary pages",
     ),
     "statistics": (
