@@ -7,6 +7,7 @@ from pramana.sources.columns import is_bytes
 from pramana.sources.database import Database, TableName, open_database
 from pramana.sources.database_types import storable, stored
 from pramana.sources.files import SUFFIXES
+from pramana.sources.formulas import formula_columns, unescaped
 from pramana.sources.parquet_check import check_parquet
 from pramana.sources.pieces import Piece, pieces_of
 from pramana.sources.table import Source, Table
@@ -39,6 +40,7 @@ __all__ = [
     "encode",
     "expected_records",
     "flags_of",
+    "formula_columns",
     "has_missing",
     "is_bytes",
     "numbers",
@@ -50,6 +52,7 @@ __all__ = [
     "storable",
     "stored",
     "texts",
+    "unescaped",
     "values_of",
     "write_table",
 ]

@@ -16,6 +16,7 @@ from pramana.errors import SchemaError, SourceError
 from pramana.randomness import Codes, code_dtype, counted
 from pramana.schema import Domain, label_of
 from pramana.sources.arrays import flags_of, numbers, texts, values_of
+from pramana.sources.columns import is_text, plain_type
 
 _OUTSIDE, _MISSING, _PADDED = 1, 2, 3  # the last: outside its domain, inside without the blanks around it
 
@@ -58,14 +59,14 @@ def has_missing(column: pa.ChunkedArray) -> bool:
             return any(label_of(value) == "" for chunk in column.chunks for value in occurring(chunk)[1])
         if pa.types.is_floating(kind):
             return bool(pc.any(pc.is_nan(column)).as_py())
-        if _is_text(kind):
+        if is_text(kind):
             return bool(pc.any(pc.equal(column, "")).as_py())
     return False
 
 
 def domain_from_data(column: pa.ChunkedArray) -> Domain:
     """The values that occur, sorted so that their order tells nothing of the rows' order."""
-    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+    kind = plain_type(column.type)
     numbers = pa.types.is_integer(kind) or pa.types.is_floating(kind)
     with _readable():
         labels = {label_of(value): value for chunk in column.chunks for value in occurring(chunk)[1]}
@@ -167,7 +168,7 @@ class Numbering:
         with _readable():
             places, values = occurring(chunk)
         with self.lock, _readable():
-            self.type = chunk.type.value_type if pa.types.is_dictionary(chunk.type) else chunk.type
+            self.type = plain_type(chunk.type)
             assigned = np.array([self._of(value) for value in values] or [0], np.uint32)
             empty = self.labels.get("")
         codes: Codes = assigned[places]
@@ -205,10 +206,6 @@ def _index_dtype(size: int) -> type[np.signedinteger]:
 
 
 # ---------------------------------------------------------------- one chunk
-
-
-def _is_text(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
 
 
 def _encode_chunk(chunk: pa.Array, domain: Domain, out: Codes) -> NDArray[np.int8] | None:

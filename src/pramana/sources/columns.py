@@ -58,12 +58,20 @@ def checked(table: pa.Table, names: Sequence[str]) -> pa.Table:
 
 def check_type(name: str, kind: pa.DataType) -> None:
     """Whether a column's values can be written one way, and so be coded."""
-    if pa.types.is_dictionary(kind):
-        kind = kind.value_type
+    kind = plain_type(kind)
     if pa.types.is_nested(kind):
         raise SourceError(f"The column {name!r} must hold single values", "nested ones")
     if not any(is_kind(kind) for is_kind in _KINDS):
         raise SourceError(f"The column {name!r} must hold texts, numbers, dates or truth values", "others")
+
+
+def plain_type(kind: pa.DataType) -> pa.DataType:
+    """Of the values themselves, where a dictionary holds them."""
+    return kind.value_type if pa.types.is_dictionary(kind) else kind
+
+
+def is_text(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
 
 
 def is_bytes(kind: pa.DataType) -> bool:

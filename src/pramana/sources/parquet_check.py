@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pramana.errors import SourceError
-from pramana.sources.columns import check_type
+from pramana.sources.columns import check_type, plain_type
 from pramana.sources.parquet_file import parquet_faults
 from pramana.sources.write import ROW_GROUP
 
@@ -57,18 +57,16 @@ def _refuse(path: Path, must: str, got: str) -> NoReturn:
     raise SourceError(f"The file {path} must {must}", got, "It is not as it was published.")
 
 
-def _plain(kind: pa.DataType) -> pa.DataType:
-    return kind.value_type if pa.types.is_dictionary(kind) else kind
-
-
 def _check_schema(path: Path, schema: pa.Schema, columns: Mapping[str, pa.DataType | None]) -> None:
     if schema.names != list(columns):
         _refuse(path, f"have its {len(columns)} columns in their order", "others")
     for field, kind in zip(schema, columns.values(), strict=True):
         if kind is None:
             check_type(field.name, field.type)
-        elif _plain(field.type) != _plain(kind):
-            _refuse(path, f"have values of the type {_plain(kind)} in the column {field.name!r}", str(field.type))
+        elif plain_type(field.type) != plain_type(kind):
+            _refuse(
+                path, f"have values of the type {plain_type(kind)} in the column {field.name!r}", str(field.type)
+            )
 
 
 def _inner(kind: pa.DataType) -> list[pa.Field]:
