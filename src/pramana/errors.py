@@ -40,7 +40,8 @@ class PramanaError(Exception):
 
 def one_line(text: str) -> str:
     """Text for a screen: no line breaks, and nothing a terminal would obey."""
-    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in " ".join(text.split()))
+    line = " ".join(part.strip() for part in text.splitlines()).strip()  # blanks within are as they were
+    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in line)
 
 
 class InputError(PramanaError):

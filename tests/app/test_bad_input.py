@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import os
 import resource
 import subprocess
@@ -32,7 +33,9 @@ TABLES = {
     "column twice": ("sex,age,sex\nF,3,F\n", "columns 1 and 3"),
     "column twice but for a space": ("sex,age, sex\nF,3,F\n", "columns 1 and 3"),
     "latin-1": ("name,sex,age\nx,F\xe9,3\n".encode("latin-1"), "utf-8"),
-    "utf-16": (PEOPLE.encode("utf-16"), "binary data"),
+    "utf-16": (PEOPLE.encode("utf-16"), 'got text in UTF-16. Set encoding = "utf-16"'),
+    "utf-32": (PEOPLE.encode("utf-32"), 'got text in UTF-32. Set encoding = "utf-32"'),
+    "gzip": (gzip.compress(PEOPLE.encode()), "got a gzip file. Unpack it first."),
     "NUL": ("sex,age\nF\0,3\n", "binary data"),
     "outside a list": ("sex,age\nSecretX,3\nSecretX,4\nF,3\n", "'sex' must be in its domain, got 2 rows"),
     "outside bins": ("sex,age\nF,777777\n", "'age' must be in its domain, got 1 row outside"),
@@ -83,6 +86,9 @@ SOURCES = {
     'encoding = "hex"': "encoding",
     'encoding = "idna"': "encoding",
     'encoding = "undefined"': "encoding",
+    'encoding = "punycode"': "encoding",
+    'encoding = "rot13"': "encoding",
+    'encoding = "base64"': "encoding",
     'encoding = "a\\u0000b"': "encoding",
     "encoding = 5": "source.encoding must be text",
     'delimiter = ""': "delimiter",
@@ -231,10 +237,57 @@ def test_a_matrix_file_in_any_usual_form(desk: Path, content: str) -> None:
 
 def test_an_unknown_column_has_a_hint_and_a_file_without_header_stays_unsaid(desk: Path, refused: Refused) -> None:
     (desk / "recipe.toml").write_text(RECIPE.replace("attributes.sex", "attributes.sexx"))
+    assert "Did you mean its column 2?" in refused(*RELEASE)
+    more = "".join(f'[attributes.{name}]\nrole = "insensitive"\n' for name in ("town", "job"))
+    (desk / "recipe.toml").write_text(RECIPE.replace("attributes.sex", "attributes.sexx") + more)
+    (desk / "people.csv").write_text("sex,age,town,job\nF,3,x,y\n")  # enough of them are there: it is a header
     assert "Did you mean 'sex'?" in refused(*RELEASE)
     (desk / "people.csv").write_text(PEOPLE.partition("\n")[2])  # the first record in the header's place
     said = refused(*RELEASE)
     assert "Person" not in said and "3 in all" in said
+
+
+@pytest.mark.parametrize(
+    "record", ["x,sexy,ages", "sexy,Secret,age", "F,ages,agee", "age,sexy,31", "sexy,age,sex of Secret"]
+)
+def test_a_record_in_the_headers_place_is_never_shown(desk: Path, refused: Refused, record: str) -> None:
+    """Its values may be near a wanted name, and one of them may even be a wanted name."""
+    (desk / "people.csv").write_text(f"{record}\nx,F,3\nx,M,4\n")
+    said = refused(*RELEASE).partition("must have")[2]
+    assert not any(value in said for value in record.split(",") if value not in ("sex", "age", "F", "x"))
+    more = "".join(f'[attributes.{name}]\nrole = "insensitive"\n' for name in ("town", "job"))
+    (desk / "recipe.toml").write_text(RECIPE + more)
+    (desk / "people.csv").write_text(f"{record},town,job,77\nx,F,3,x,y,z\n")  # numbers are in no header
+    said = refused(*RELEASE).partition("must have")[2]
+    assert not any(value in said for value in record.split(",") if value not in ("sex", "age", "F", "x"))
+
+
+@pytest.mark.parametrize("stated, right", [(",", ";"), (";", ","), ("\\t", "|"), (",", "~"), (None, ":")])
+def test_a_wrong_delimiter_is_named(desk: Path, refused: Refused, stated: str | None, right: str) -> None:
+    (desk / "people.csv").write_text(PEOPLE.replace(",", right))
+    if stated is not None:
+        line = f'"people.csv"\ndelimiter = "{stated}"'
+        (desk / "recipe.toml").write_text(RECIPE.replace('"people.csv"', line))
+    said = refused(*RELEASE)
+    assert f"Is the delimiter {right!r}?" in said and "name" not in said
+
+
+def test_a_delimiter_that_nothing_suggests_is_asked_for(desk: Path, refused: Refused) -> None:
+    (desk / "people.csv").write_text("Secret%F%3\nSecret%M%4\n")
+    said = refused(*RELEASE)
+    assert "one column: set delimiter" in said and "Secret" not in said
+
+
+def test_blanks_around_values_are_counted_and_shown(desk: Path, refused: Refused) -> None:
+    (desk / "people.csv").write_text("sex,age\nF,3\n F,4\nM  ,5\nM  ,6\nQ,7\n")
+    said = refused(*RELEASE)
+    assert "got 4 rows outside it, 3 of them only by blanks around the value. Run" in said
+    shown = refused(*RELEASE, "--show-values")
+    assert "3 of them only by blanks around the value: ' F', 'M  ', 'Q'" in shown
+    (desk / "people.csv").write_text("sex,age\nF,3\n F,4\n")
+    assert "got 1 row outside it, all of them only by blanks" in refused(*RELEASE)
+    (desk / "people.csv").write_text("sex,age\nF,3\n ,4\nQ,4\n")  # a blank is no missing value of this domain
+    assert "got 2 rows outside it. Run" in refused(*RELEASE)
 
 
 def test_values_outside_are_shown_only_when_asked(desk: Path, refused: Refused) -> None:

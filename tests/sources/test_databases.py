@@ -77,10 +77,10 @@ def test_nulls_unicode_and_quotes_come_through(base: Place) -> None:
 def test_a_column_that_is_not_there_gets_a_hint(base: Place) -> None:
     base.run(*ROWS)
     for more in ({"table": "people"}, {"query": "SELECT * FROM people"}):
-        with pytest.raises(
-            SourceError, match=r"must have the column 'agee', got no such column. Did you mean 'age'"
-        ):
+        with pytest.raises(SourceError, match=r"'agee', got no such column. Did you mean its column 3\?"):
             read(base.url, ["agee"], **more)
+        with pytest.raises(SourceError, match=r"'agee', got no such column. Did you mean 'age'\?"):
+            read(base.url, ["name", "agee", "sex"], **more)
     with pytest.raises(SourceError, match="distinct names"):
         read(base.url, ["age"], query="SELECT age, sex, age FROM people")
 

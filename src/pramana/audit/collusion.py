@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from pramana.mechanisms import KeyedLevels, LevelDesign
 from pramana.pipeline import issued_versions
-from pramana.randomness import Codes, Key
+from pramana.randomness import Codes, Key, joint_codes
 from pramana.theory import Level
 
 Floats = NDArray[np.float64]
@@ -118,7 +118,7 @@ class Cells:
     sizes: tuple[int, ...]
     names: tuple[str, ...]
     true: NDArray[np.int64]
-    values: NDArray[np.uint64]
+    values: NDArray[np.int64]
     prior: Floats
     design: LevelDesign
 
@@ -136,11 +136,9 @@ class Cells:
 
     def replacement(self) -> Floats:
         """The chance of each occurring value as a replacement."""
-        chance, rest = np.ones(len(self.values)), self.values
-        for name, size in zip(reversed(self.names), reversed(self.sizes), strict=True):
-            rest, last = np.divmod(rest, np.uint64(size))
-            law = np.array([float(q) for q in self.design.laws[name].law])
-            chance *= law[last.astype(np.int64)]
+        chance = np.ones(len(self.values))
+        for name, codes in zip(self.names, split_codes(self.values, self.sizes), strict=True):
+            chance *= np.array([float(q) for q in self.design.laws[name].law])[codes]
         return chance
 
     def log_ratio(self, level: Level) -> Floats:
@@ -151,13 +149,10 @@ class Cells:
         return np.array([math.log1p(rho / ((1 - rho) * q)) if q > 0 else _CERTAIN * (rho > 0) for q in chance])
 
 
-def _encoded(columns: Mapping[str, Codes], group: tuple[str, ...], sizes: tuple[int, ...]) -> NDArray[np.uint64]:
+def _encoded(columns: Mapping[str, Codes], group: tuple[str, ...], sizes: tuple[int, ...]) -> NDArray[np.int64]:
     if math.prod(sizes) > 1 << 62:
         raise ValueError("a joint domain must have at most 2^62 values to be audited")
-    code = np.zeros(len(columns[group[0]]), np.uint64)
-    for name, size in zip(group, sizes, strict=True):
-        code = code * np.uint64(size) + columns[name]
-    return code
+    return joint_codes([columns[name] for name in group], sizes)
 
 
 # ---------------------------------------------------------------- posteriors

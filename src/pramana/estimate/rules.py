@@ -7,6 +7,7 @@ than a general frequent-itemset library by the factor that `benchmarks/generaliz
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -16,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pramana.errors import MissingExtraError, RecipeError
-from pramana.randomness import Codes
+from pramana.randomness import Codes, joint_codes
 
 MIN_CONFIDENCE = 0.8  # paper 4, section VI
 MOST_ATTRIBUTES = 24
@@ -76,8 +77,9 @@ def marginals(
         for attributes in combinations(range(len(columns)), size):
             if size > 1 and not all(s in found for s in combinations(attributes, size - 1)):
                 continue
-            code = codes[attributes[:-1]] * sizes[attributes[-1]] + columns[attributes[-1]]
-            cells, counts = _counted(code, int(np.prod([sizes[a] for a in attributes], dtype=object)))
+            before, last = math.prod(sizes[a] for a in attributes[:-1]), attributes[-1]
+            code = joint_codes([codes[attributes[:-1]], columns[last]], [before, sizes[last]])
+            cells, counts = _counted(code, before * sizes[last])
             kept = counts >= min_count
             if kept.any():
                 found[attributes] = cells[kept], counts[kept]
@@ -117,7 +119,7 @@ def association_rules(
         values = np.unravel_index(cells, [sizes[a] for a in every])
         for left in _antecedents(every, consequent):
             inner, totals = frequent[left]
-            key = np.ravel_multi_index([values[every.index(a)] for a in left], [sizes[a] for a in left])
+            key = joint_codes([values[every.index(a)] for a in left], [sizes[a] for a in left])
             confidence = counts / totals[np.searchsorted(inner, key)]
             kept = confidence >= min_confidence
             if kept.any():

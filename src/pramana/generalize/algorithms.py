@@ -144,8 +144,8 @@ def _weights(shares: Floats) -> Floats:
 
 def _support(people: People, target: Cells, attribute: int) -> Cells:
     """The values people of each class have, with the target's counts plus one as weights (never 0)."""
-    key = np.unique(people.class_of * target.leaves + people.codes[attribute])
+    key = np.unique(target.keyed(people.class_of, people.codes[attribute]))
     first = np.searchsorted(key, np.arange(len(target) + 1) * target.leaves)
     weights = np.ones(len(key), np.int64)
-    weights[np.searchsorted(key, target.class_of * target.leaves + target.values)] += target.weights
+    weights[np.searchsorted(key, target.keys)] += target.weights
     return Cells(target.leaves, first.astype(np.int64), key % target.leaves, weights)

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from pramana.errors import RecipeError, SchemaError
 from pramana.generalize import _classes
 from pramana.generalize.classes import Ladder
-from pramana.randomness import Codes, Key, code_dtype
+from pramana.randomness import Codes, Key, code_dtype, joint_codes
 
 KINDS = ("pdf", "set", "interval", "hierarchy")
 Ints = NDArray[np.int64]
@@ -50,6 +50,15 @@ class Cells:
     @cached_property
     def class_of(self) -> Ints:
         return np.repeat(np.arange(len(self)), np.diff(self.first))
+
+    @cached_property
+    def keys(self) -> Ints:
+        """Class and value of every entry as one number."""
+        return self.keyed(self.class_of, self.values)
+
+    def keyed(self, class_of: Ints, values: NDArray[np.integer]) -> Ints:
+        """Other classes and values as `keys` has them."""
+        return joint_codes([class_of, values], [len(self), self.leaves])
 
     @cached_property
     def totals(self) -> Ints:
@@ -170,8 +179,8 @@ def cells_between(uniform: Cells, optimal: Cells, step: int, steps: int) -> Cell
     # f = (1 - j/m)/|S| + (j/m) c/n: over the denominator m n |S| the numerators are (m - j) n + j |S| c
     size, total = uniform.sizes, optimal.totals
     weights = (steps - step) * total[uniform.class_of]
-    key = uniform.class_of * uniform.leaves + uniform.values
-    place = np.searchsorted(key, optimal.class_of * optimal.leaves + optimal.values)
+    key = uniform.keys
+    place = np.searchsorted(key, optimal.keys)
     if bool((place >= len(key)).any()) or not np.array_equal(key[place] % uniform.leaves, optimal.values):
         raise SchemaError("A uniform cell must contain every value of its class")
     weights[place] += step * size[optimal.class_of] * optimal.weights
@@ -238,13 +247,13 @@ def expected_counts(cells: Sequence[Cells], sizes: NDArray[np.integer]) -> NDArr
     class_of = np.arange(len(sizes))
     place = np.zeros(len(sizes), np.int64)
     weight = sizes.astype(np.float64)
-    shape = []
+    shape: list[int] = []
     for column in cells:
         repeat = column.sizes[class_of]
         start = np.repeat(column.first[:-1][class_of], repeat)
         inner = np.arange(int(repeat.sum())) - np.repeat(np.cumsum(repeat) - repeat, repeat)
         entry = start + inner
-        place = np.repeat(place, repeat) * column.leaves + column.values[entry]
+        place = joint_codes([np.repeat(place, repeat), column.values[entry]], [math.prod(shape), column.leaves])
         weight = np.repeat(weight, repeat) * column.shares[entry]
         class_of = np.repeat(class_of, repeat)
         shape.append(column.leaves)

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from pramana.errors import SchemaError
 from pramana.generalize import _classes
-from pramana.randomness import Codes, code_dtype
+from pramana.randomness import Codes, code_dtype, joint_codes
 from pramana.schema import Hierarchy
 
 Counts = NDArray[np.uint32]
@@ -265,7 +265,8 @@ def grouped(
 
 def with_counts_of(classes: Classes, index: NDArray[np.uint32], codes: Codes, size: int) -> Classes:
     """The same classes with a column of counts for each of `size` values of another attribute behind the size."""
-    place = index.astype(np.int64) * size + codes
-    table = np.bincount(place, minlength=len(classes) * size).reshape(-1, size)
+    table = np.bincount(joint_codes([index, codes], [len(classes), size]), minlength=len(classes) * size).reshape(
+        -1, size
+    )
     counts = np.concatenate([classes.counts[:, :1], table.astype(np.uint32)], axis=1)
     return Classes(classes.layout, classes.levels, classes.keys, np.ascontiguousarray(counts))

@@ -24,7 +24,7 @@ from pramana.generalize.conditions import Condition
 from pramana.generalize.lattice import search
 from pramana.generalize.measures import measure_of
 from pramana.generalize.partition import partition
-from pramana.randomness import Codes
+from pramana.randomness import Codes, joint_codes
 
 ALGORITHMS = {"incognito": None, "mondrian": "strict", "mondrian-relaxed": "relaxed", "kl": "kl"}
 
@@ -212,6 +212,6 @@ def with_sensitive(
         return base
     counts = [base.counts]
     for index, codes, size, times in sensitive:
-        place = index.astype(np.int64) * size + codes
+        place = joint_codes([index, codes], [len(base), size])
         counts.append(np.bincount(place, times, len(base) * size).reshape(-1, size).astype(np.uint32))
     return Classes(base.layout, base.levels, base.keys, np.ascontiguousarray(np.concatenate(counts, axis=1)))

@@ -30,6 +30,7 @@ from pramana.errors import RecipeError, UnreachableError
 from pramana.generalize.classes import Classes, Layout, Levels
 from pramana.generalize.conditions import Condition
 from pramana.generalize.measures import Measure
+from pramana.randomness import joint_codes
 
 MOST_NODES = 1 << 24
 SMALL_TABLE = 256  # rolling up this few classes costs less than looking for fewer
@@ -256,7 +257,7 @@ def _probes(base: Classes, limit: int) -> list[_Probe]:
     for attributes in [(a,) for a in usable] + list(combinations(usable, 2)):
         codes = labels[attributes[0]]
         if len(attributes) == 2:
-            codes = codes * int(labels[attributes[1]].max() + 1) + labels[attributes[1]]
+            codes = joint_codes(pair := [labels[a] for a in attributes], [int(c.max()) + 1 for c in pair])
         rare = _rare(codes, base.sizes, max(4 * limit, base.rows // 500))
         if rare is not None:
             found.append((int(rare.sum()), attributes, rare))

@@ -93,8 +93,7 @@ class People:
 
     def shares(self, cells: Cells, attribute: int) -> Floats:
         """f of each row's value in its class; 0 where the cell excludes it."""
-        key = cells.class_of * cells.leaves + cells.values
-        wanted = self.class_of * cells.leaves + self.codes[attribute]
+        key, wanted = cells.keys, cells.keyed(self.class_of, self.codes[attribute])
         place = np.minimum(np.searchsorted(key, wanted), len(key) - 1)
         return np.where(key[place] == wanted, cells.shares[place], 0.0)
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from pramana.errors import MatrixError
 from pramana.mechanisms.channel import Channel, channel_from_json
 from pramana.mechanisms.table import Columns, StreamOf
-from pramana.randomness import code_dtype
+from pramana.randomness import code_dtype, joint_codes, split_codes
 from pramana.theory import shuffling
 
 
@@ -79,17 +79,14 @@ class Exchange:
                 continue
             joint = self.joined(group, codes).astype(code_dtype(group.channel.size))
             group.channel.publish(words, joint, joint)
-            rest = joint.astype(np.uint32)
-            for name in reversed(group.columns):
-                rest, part = np.divmod(rest, np.uint32(self.domains[name]))
+            sizes = [self.domains[name] for name in group.columns]
+            for name, part in zip(group.columns, split_codes(joint.astype(np.uint32), sizes), strict=True):
                 out[name][:] = part
 
     def joined(self, group: ChannelGroup, codes: Columns) -> NDArray[np.uint32]:
         """The codes of the combinations."""
-        joint = codes[group.columns[0]].astype(np.uint32)
-        for name in group.columns[1:]:
-            joint = joint * np.uint32(self.domains[name]) + codes[name]
-        return joint
+        names = group.columns
+        return joint_codes([codes[name] for name in names], [self.domains[name] for name in names], np.uint32)
 
     def to_json(self) -> dict[str, Any]:
         groups = [{"columns": list(g.columns), "channel": g.channel.to_json()} for g in self.groups]

@@ -20,7 +20,7 @@ from pramana.mechanisms import _levels
 from pramana.mechanisms.levels import LevelDesign
 from pramana.mechanisms.replacement import Rows
 from pramana.mechanisms.table import Columns
-from pramana.randomness import Codes, code_dtype, fresh_words
+from pramana.randomness import Codes, code_dtype, fresh_words, joint_codes, split_codes
 from pramana.theory import GRID, Level
 
 Words = Callable[[int], NDArray[np.uint64]]  # how many -> that many uniform words never used before
@@ -242,7 +242,7 @@ class RecordedLevels:
                 raise MatrixError(f"The table must have the history's {self.rows} rows", str(len(true)))
             history = self.histories[group]
             self.histories[group], version = history.insert(level, true, self.words, self._marks(group, sizes))
-            for name, column in zip(group, _decoded(version, sizes), strict=True):
+            for name, column in zip(group, split_codes(version.astype(np.uint32), sizes), strict=True):
                 out[name] = column.astype(codes[name].dtype)
         return out
 
@@ -264,15 +264,4 @@ def _encoded(columns: Sequence[Codes], sizes: Sequence[int]) -> Codes:
     dtype = code_dtype(math.prod(sizes))
     if len(columns) == 1:
         return columns[0].astype(dtype, copy=False)
-    code = columns[0].astype(np.uint64)
-    for column, size in zip(columns[1:], sizes[1:], strict=True):
-        code = code * np.uint64(size) + column
-    return code.astype(dtype)
-
-
-def _decoded(codes: Codes, sizes: Sequence[int]) -> list[Codes]:
-    found: list[Codes] = []
-    for size in reversed(sizes[1:]):
-        codes, last = np.divmod(codes.astype(np.uint64), np.uint64(size))
-        found.append(last)
-    return [codes, *reversed(found)]
+    return np.asarray(joint_codes(columns, sizes, np.uint32).astype(dtype, copy=False))

@@ -1,5 +1,7 @@
 """Keyed streams, exact integer samplers, keyed shuffles."""
 
+from pramana.randomness.cores import available_cores
+from pramana.randomness.joint import joint_codes, split_codes
 from pramana.randomness.key import KEY_BYTES, Key, Stream, fresh_words, write_new
 from pramana.randomness.samplers import (
     ONE,
@@ -32,6 +34,7 @@ __all__ = [
     "Key",
     "Stream",
     "alias_table",
+    "available_cores",
     "brief_table",
     "bucket_order",
     "bucketed",
@@ -41,9 +44,11 @@ __all__ = [
     "fresh_words",
     "gather",
     "gathered",
+    "joint_codes",
     "retain",
     "retain_joint",
     "shuffled_order",
+    "split_codes",
     "tag_stream",
     "write_new",
 ]

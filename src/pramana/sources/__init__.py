@@ -3,10 +3,14 @@
 from pramana.sources.arrays import flags_of, numbers, texts, values_of
 from pramana.sources.batches import expected_records, size_in_memory
 from pramana.sources.codes import Encoder, Numbering, decode, domain_from_data, encode, has_missing
+from pramana.sources.columns import is_bytes
 from pramana.sources.database import Database, TableName, open_database
 from pramana.sources.database_types import storable, stored
+from pramana.sources.files import SUFFIXES
+from pramana.sources.formulas import formula_columns, unescaped
+from pramana.sources.parquet_check import check_parquet
 from pramana.sources.pieces import Piece, pieces_of
-from pramana.sources.table import SUFFIXES, Source, Table, is_bytes
+from pramana.sources.table import Source, Table
 from pramana.sources.write import (
     FILE_NAMES,
     ROW_GROUP,
@@ -29,12 +33,14 @@ __all__ = [
     "Table",
     "TableName",
     "TableWriter",
+    "check_parquet",
     "decode",
     "digest_of_written",
     "domain_from_data",
     "encode",
     "expected_records",
     "flags_of",
+    "formula_columns",
     "has_missing",
     "is_bytes",
     "numbers",
@@ -46,6 +52,7 @@ __all__ = [
     "storable",
     "stored",
     "texts",
+    "unescaped",
     "values_of",
     "write_table",
 ]

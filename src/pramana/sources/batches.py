@@ -11,16 +11,11 @@ import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 
 from pramana.errors import SourceError
-from pramana.sources.table import (
-    CsvReading,
-    check_kind,
-    checked,
-    files_of,
-    from_frame,
-    parquet_columns,
-    parquet_faults,
-    parquet_folder,
-)
+from pramana.sources.columns import checked
+from pramana.sources.csv_file import CsvReading
+from pramana.sources.files import check_kind, files_of
+from pramana.sources.frame import from_frame
+from pramana.sources.parquet_file import parquet_columns, parquet_faults, parquet_folder
 
 if TYPE_CHECKING:
     from pramana.sources.table import Source
@@ -49,8 +44,7 @@ def _read(source: Source, wanted: Sequence[str], rows: int) -> Iterator[pa.Recor
         )
         return
     if source.path is None:
-        columns = from_frame(source.frame, wanted).columns
-        yield from pa.table(dict(columns)).to_batches(rows)
+        yield from from_frame(source.frame, wanted).to_batches(rows)
         return
     check_kind(source.path, source.kind)
     if source.kind == "parquet":
@@ -73,8 +67,7 @@ def _parquet(path: Path, wanted: Sequence[str], rows: int) -> Iterator[pa.Record
             found = whole.to_batches(columns=names, batch_size=rows, batch_readahead=2, fragment_readahead=1)
         for batch in found:
             if batch.num_rows:
-                table = checked(pa.Table.from_batches([batch]), names)
-                yield from pa.table(dict(table.columns)).to_batches()
+                yield from checked(pa.Table.from_batches([batch]), names).to_batches()
 
 
 def expected_records(source: Source) -> int | None:

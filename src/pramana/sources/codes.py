@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import pyarrow as pa
@@ -13,33 +13,64 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from pramana.errors import SchemaError, SourceError
-from pramana.randomness import Codes, code_dtype
+from pramana.randomness import Codes, code_dtype, counted
 from pramana.schema import Domain, label_of
 from pramana.sources.arrays import flags_of, numbers, texts, values_of
+from pramana.sources.columns import is_text, plain_type
 
-_OUTSIDE, _MISSING = 1, 2
+_OUTSIDE, _MISSING, _PADDED = 1, 2, 3  # the last: outside its domain, inside without the blanks around it
+
+
+def occurring(chunk: pa.Array) -> tuple[Codes, list[Any]]:
+    """For every row the place of its value in a list, and that list, in which every value is some row's.
+
+    What a dictionary holds beside the values of its rows (a pandas category nobody has, what a filter left
+    behind) is nobody's: it must reach no domain, no certificate and no message. Nulls of either kind, of a row
+    and of a dictionary's entry, are None. An entry that a dictionary has twice is there twice.
+    """
+    coded = chunk if pa.types.is_dictionary(chunk.type) else chunk.dictionary_encode()
+    places, entries = _places(coded), coded.dictionary
+    used = counted(places, len(entries) + 1) > 0
+    if bool(used[:-1].all()):
+        return places, [*entries.to_pylist(), *([None] if used[-1] else [])]
+    kept = np.flatnonzero(used)
+    values = entries.take(numbers(kept[kept < len(entries)])).to_pylist()
+    renumbered = np.zeros(len(used), places.dtype)
+    renumbered[kept] = np.arange(len(kept))
+    return renumbered[places], [*values, *([None] if used[-1] else [])]
+
+
+def _places(coded: pa.DictionaryArray) -> Codes:
+    """Where in the dictionary each row's value is; one past its end stands for null."""
+    indices, size = coded.indices, len(coded.dictionary)
+    places, kind = values_of(indices), code_dtype(size + 1)
+    if indices.null_count:
+        return np.where(flags_of(indices.is_valid()), places.astype(kind), kind(size))
+    return np.asarray(places.view(f"u{places.itemsize}") if places.itemsize <= 4 else places.astype(np.uint32))
 
 
 def has_missing(column: pa.ChunkedArray) -> bool:
-    """Whether a column has a null, a NaN or an empty text."""
+    """Whether a row has a null, a NaN or an empty text."""
+    kind = column.type
     if column.null_count:
         return True
-    kind = column.type
-    if pa.types.is_floating(kind):
-        return bool(pc.any(pc.is_nan(column)).as_py())
-    if pa.types.is_dictionary(kind) and _is_text(kind.value_type):
-        return any("" in chunk.dictionary.to_pylist() for chunk in column.chunks)
-    if _is_text(kind):
-        return bool(pc.any(pc.equal(column, "")).as_py())
+    with _readable():
+        if pa.types.is_dictionary(kind):
+            return any(label_of(value) == "" for chunk in column.chunks for value in occurring(chunk)[1])
+        if pa.types.is_floating(kind):
+            return bool(pc.any(pc.is_nan(column)).as_py())
+        if is_text(kind):
+            return bool(pc.any(pc.equal(column, "")).as_py())
     return False
 
 
 def domain_from_data(column: pa.ChunkedArray) -> Domain:
     """The values that occur, sorted so that their order tells nothing of the rows' order."""
-    numbers = pa.types.is_integer(column.type) or pa.types.is_floating(column.type)
+    kind = plain_type(column.type)
+    numbers = pa.types.is_integer(kind) or pa.types.is_floating(kind)
     with _readable():
-        values = pc.unique(_plain(column)).to_pylist()
-    labels = {label_of(v): v for v in values if label_of(v) != ""}
+        labels = {label_of(value): value for chunk in column.chunks for value in occurring(chunk)[1]}
+    labels.pop("", None)
     if not labels:
         raise SchemaError("A column whose domain is read from the data must have values", "only missing ones")
     ordered = sorted(labels, key=lambda label: labels[label]) if numbers else sorted(labels)
@@ -64,7 +95,7 @@ class Encoder:
 
     def __init__(self, domain: Domain, name: str, show: bool = False) -> None:
         self.domain, self.name, self.show = domain, name, show
-        self.outside, self.unexpected, self.seen = 0, 0, set[str]()
+        self.outside, self.padded, self.unexpected, self.seen = 0, 0, 0, set[str]()
         self.lock = threading.Lock()
 
     def encode(self, chunk: pa.Array, out: Codes | None = None) -> Codes:
@@ -79,21 +110,33 @@ class Encoder:
 
     def _note(self, chunk: pa.Array, faults: NDArray[np.int8]) -> None:
         self.unexpected += int((faults == _MISSING).sum())
-        wrong = faults == _OUTSIDE
+        padded = faults == _PADDED
+        wrong = padded | (faults == _OUTSIDE)
         self.outside += int(wrong.sum())
+        self.padded += int(padded.sum())
         if self.show:
-            self.seen |= {label_of(v) for v in pc.unique(_plain(chunk).filter(pa.array(wrong))).to_pylist()}
+            self.seen |= {label_of(value) for value in occurring(chunk.filter(pa.array(wrong)))[1]}
 
     def finish(self) -> None:
         """Refuse a column with values outside its domain, or without values where it must have them."""
         if self.outside:
-            _refuse_outside(self.name, self.outside, self.seen if self.show else None)
+            self._refuse_outside()
         if self.unexpected:
             raise SourceError(
                 f"The column {self.name!r} must have no missing values",
                 f"{self.unexpected} {'row' if self.unexpected == 1 else 'rows'} without one",
                 'Set missing = "category" to publish missing as a value of its own.',
             )
+
+    def _refuse_outside(self) -> NoReturn:
+        got = f"{self.outside} {'row' if self.outside == 1 else 'rows'} outside it"
+        if self.padded:
+            number = "all" if self.padded == self.outside else str(self.padded)
+            got += f", {number} of them only by blanks around the value"
+        if self.show:
+            got += f": {', '.join(map(repr, sorted(self.seen)[:20]))}"
+        hint = None if self.show else "Run with --show-values to see them on this screen."
+        raise SourceError(f"Every value of the column {self.name!r} must be in its domain", got, hint)
 
 
 def encode(column: pa.ChunkedArray, domain: Domain, name: str, show: bool = False) -> Codes:
@@ -106,15 +149,6 @@ def encode(column: pa.ChunkedArray, domain: Domain, name: str, show: bool = Fals
         start += len(chunk)
     encoder.finish()
     return out
-
-
-def _refuse_outside(name: str, outside: int, seen: set[str] | None) -> None:
-    raise SourceError(
-        f"Every value of the column {name!r} must be in its domain",
-        f"{outside} {'row' if outside == 1 else 'rows'} outside it"
-        + ("" if seen is None else f": {', '.join(map(repr, sorted(seen)[:20]))}"),
-        None if seen is not None else "Run with --show-values to see them on this screen.",
-    )
 
 
 class Numbering:
@@ -132,22 +166,17 @@ class Numbering:
 
     def number(self, chunk: pa.Array) -> Codes:
         with _readable():
-            coded = chunk if pa.types.is_dictionary(chunk.type) else chunk.dictionary_encode()
-            values = coded.dictionary.to_pylist()
-        indices = coded.indices
-        if indices.null_count:
-            indices = indices.fill_null(len(values))
-            values.append(None)
+            places, values = occurring(chunk)
         with self.lock, _readable():
-            self.type = coded.type.value_type
-            places = [self._of(value) for value in values]
+            self.type = plain_type(chunk.type)
+            assigned = np.array([self._of(value) for value in values] or [0], np.uint32)
             empty = self.labels.get("")
-        found: Codes = np.array(places or [0], np.uint32)[values_of(indices)]
+        codes: Codes = assigned[places]
         if empty is not None:
-            missing = int((found == empty).sum())
+            missing = int((codes == empty).sum())
             with self.lock:
                 self.missing += missing
-        return found
+        return codes
 
     def _of(self, value: Any) -> int:
         label = label_of(value)
@@ -179,22 +208,28 @@ def _index_dtype(size: int) -> type[np.signedinteger]:
 # ---------------------------------------------------------------- one chunk
 
 
-def _is_text(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
-
-
-def _plain(column: Any) -> Any:
-    return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
-
-
 def _encode_chunk(chunk: pa.Array, domain: Domain, out: Codes) -> NDArray[np.int8] | None:
-    """Write a chunk's codes; None, or per row which fault it has (_OUTSIDE, _MISSING) where any has one."""
+    """Write a chunk's codes; None, or per row its fault (_OUTSIDE, _MISSING, _PADDED) where any has one."""
     numeric = pa.types.is_integer(chunk.type) or pa.types.is_floating(chunk.type)
     if numeric and domain.edges:
         return _encode_numbers(chunk, domain, out)
-    if not pa.types.is_dictionary(chunk.type):
-        chunk = chunk.dictionary_encode()
-    return _encode_dictionary(chunk, domain, out)
+    places, values = occurring(chunk)
+    labels = [label_of(value) for value in values]
+    codes = [domain.missing_code if label == "" else domain.code_of(label) for label in labels]
+    np.take(np.array([code or 0 for code in codes] or [0], out.dtype), places, out=out, mode="clip")
+    if None not in codes:
+        return None
+    faults = [_fault(label, domain) if code is None else 0 for label, code in zip(labels, codes, strict=True)]
+    return np.array(faults, np.int8)[places]
+
+
+def _fault(label: str, domain: Domain) -> int:
+    """Of a value that has no code."""
+    if label == "":
+        return _MISSING
+    trimmed = label.strip()
+    known = domain.missing_code if trimmed == "" else domain.code_of(trimmed)
+    return _OUTSIDE if known is None else _PADDED
 
 
 def _encode_numbers(chunk: pa.Array, domain: Domain, out: Codes) -> NDArray[np.int8] | None:
@@ -204,26 +239,6 @@ def _encode_numbers(chunk: pa.Array, domain: Domain, out: Codes) -> NDArray[np.i
     outside = ((place < 0) | (place >= len(domain.labels))) & ~missing
     place[outside | missing] = 0
     out[:] = place
-    return _faults(outside, missing, domain, out)
-
-
-def _encode_dictionary(chunk: pa.DictionaryArray, domain: Domain, out: Codes) -> NDArray[np.int8] | None:
-    labels = [label_of(value) for value in chunk.dictionary.to_pylist()]
-    codes = [domain.code_of(label) if label != "" else 0 for label in labels]
-    places = values_of(chunk.indices)
-    if chunk.indices.null_count:  # one slot past the end serves the nulls
-        places = np.where(flags_of(chunk.indices.is_valid()), places.astype(np.int64), len(labels))
-    np.take(np.array([code or 0 for code in codes] + [0], out.dtype), places, out=out, mode="clip")
-    unknown = np.array([code is None for code in codes] + [False])
-    empty = np.array([label == "" for label in labels] + [True])
-    if not unknown.any() and not empty[:-1].any() and not chunk.indices.null_count:
-        return None
-    return _faults(unknown[places], empty[places], domain, out)
-
-
-def _faults(
-    outside: NDArray[np.bool_], missing: NDArray[np.bool_], domain: Domain, out: Codes
-) -> NDArray[np.int8] | None:
     if domain.missing_code is not None:
         out[missing] = domain.missing_code
         missing = np.zeros_like(missing)

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pyarrow as pa
 
 from pramana.errors import SourceError
-from pramana.sources.table import is_bytes
+from pramana.sources.columns import is_bytes
 
 _DIGITS = 38  # of a decimal that Arrow and databases hold in 128 bits
 

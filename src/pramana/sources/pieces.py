@@ -16,15 +16,11 @@ import pyarrow.parquet as pq
 
 from pramana.errors import SourceError
 from pramana.sources.batches import batches
-from pramana.sources.table import (
-    CsvReading,
-    Source,
-    check_kind,
-    checked,
-    parquet_columns,
-    parquet_faults,
-    parquet_folder,
-)
+from pramana.sources.columns import checked
+from pramana.sources.csv_file import CsvReading
+from pramana.sources.files import check_kind
+from pramana.sources.parquet_file import parquet_columns, parquet_faults, parquet_folder
+from pramana.sources.table import Source
 
 _ROWS = 1 << 16  # of a batch
 
@@ -48,8 +44,7 @@ class Piece:
         with self.source.faults(), parquet_faults(path):
             for batch in self._batches(list(columns)):
                 if batch.num_rows:
-                    table = checked(pa.Table.from_batches([batch]), list(columns))
-                    yield pa.table(dict(table.columns))
+                    yield checked(pa.Table.from_batches([batch]), columns)
 
     def _batches(self, columns: list[str]) -> Iterator[pa.RecordBatch]:
         if self.schema is not None:

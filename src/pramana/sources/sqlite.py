@@ -16,8 +16,8 @@ import pyarrow as pa
 
 from pramana.errors import SourceError
 from pramana.schema import label_of
+from pramana.sources.columns import select
 from pramana.sources.database import TableName, exists, name_of, quoted
-from pramana.sources.table import select
 
 _PATIENCE = 60  # seconds to wait for another writer
 _MOST_ROWS = 1 << 14  # of Python objects at a time

@@ -19,6 +19,8 @@ import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 
 from pramana.errors import SourceError
+from pramana.sources.columns import plain_type
+from pramana.sources.formulas import escaped
 from pramana.sources.table import Table
 
 ROW_GROUP = 1 << 17
@@ -27,7 +29,7 @@ FILE_NAMES = {"parquet": "data.parquet", "csv": "data.csv"}
 
 def raw_column(column: pa.ChunkedArray, order: pa.Array | None) -> pa.ChunkedArray:
     """A column that passes unchanged, in published order and free of the source's dictionary."""
-    plain = column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
+    plain = column.cast(plain_type(column.type))
     try:
         plain.validate(full=True)
     except pa.ArrowException:
@@ -35,9 +37,19 @@ def raw_column(column: pa.ChunkedArray, order: pa.Array | None) -> pa.ChunkedArr
     return plain if order is None else plain.take(order)
 
 
-def write_table(table: pa.Table, path: Path | BinaryIO, format: str) -> None:  # noqa: A002 - the recipe's word
+def write_table(
+    table: pa.Table,
+    path: Path | BinaryIO,
+    format: str,  # noqa: A002 - the recipe's word
+    escape_formulas: bool = False,
+) -> None:
+    """Write the file. `escape_formulas` puts an apostrophe before texts of CSV that a spreadsheet would run."""
+    clean = table.replace_schema_metadata(None)
     try:
-        _write(table.replace_schema_metadata(None), path, format)
+        if format == "csv":
+            pacsv.write_csv(_as_text(escaped(clean) if escape_formulas else clean), path, _CSV)
+        else:
+            pq.write_table(clean, path, row_group_size=ROW_GROUP, **_PARQUET)
     except pa.ArrowException:
         _refuse(format)
 
@@ -58,18 +70,17 @@ _PARQUET: dict[str, Any] = {
 _CSV = pacsv.WriteOptions(quoting_style="needed")
 
 
-def _write(clean: pa.Table, path: Path | BinaryIO, format: str) -> None:  # noqa: A002
-    if format == "csv":
-        pacsv.write_csv(_as_text(clean), path, _CSV)
-    else:
-        pq.write_table(clean, path, row_group_size=ROW_GROUP, **_PARQUET)
-
-
 class TableWriter:
     """Writes a table that comes in pieces of any size; the file is the one `write_table` writes of the whole."""
 
-    def __init__(self, path: Path | BinaryIO, format: str, schema: pa.Schema) -> None:  # noqa: A002
-        self.format = format
+    def __init__(
+        self,
+        path: Path | BinaryIO,
+        format: str,  # noqa: A002
+        schema: pa.Schema,
+        escape_formulas: bool = False,
+    ) -> None:
+        self.format, self.escape_formulas = format, escape_formulas
         self.schema = schema if format == "parquet" else _text_schema(schema)
         self.waiting: list[pa.Table] = []
         self.rows = 0
@@ -90,7 +101,7 @@ class TableWriter:
         """Row groups have a fixed size, whatever the pieces: their bounds tell nothing of how a file was made."""
         if self.format == "csv":
             with self._faults():
-                self.writer.write_table(_as_text(piece))
+                self.writer.write_table(_as_text(escaped(piece) if self.escape_formulas else piece))
             return
         self.waiting.append(piece)
         self.rows += piece.num_rows
@@ -125,8 +136,7 @@ def _single(table: pa.Table) -> pa.Table:
 
 
 def _text_schema(schema: pa.Schema) -> pa.Schema:
-    kinds = (f.type.value_type if pa.types.is_dictionary(f.type) else f.type for f in schema)
-    return pa.schema([pa.field(f.name, kind) for f, kind in zip(schema, kinds, strict=True)])
+    return pa.schema([pa.field(f.name, plain_type(f.type)) for f in schema])
 
 
 class _Digest(io.RawIOBase):
@@ -151,11 +161,7 @@ def digest_of_written(write: Callable[[BinaryIO], object]) -> str:
 
 
 def _as_text(table: pa.Table) -> pa.Table:
-    columns = [
-        column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
-        for column in table.columns
-    ]
-    return pa.table(columns, names=table.column_names)
+    return pa.table([column.cast(plain_type(column.type)) for column in table.columns], names=table.column_names)
 
 
 def read_published(path: Path, format: str, columns: list[str] | None = None) -> Table:  # noqa: A002

@@ -1,0 +1,87 @@
+"""Files that are no tables of ours, told by their first bytes, so that a refusal can say what they are."""
+
+from __future__ import annotations
+
+import zipfile
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class FileKind:
+    """What a file is, and what its owner can do today."""
+
+    name: str
+    hint: str
+
+
+_UNPACK = "Unpack it first."
+_FRAME = "Read it with {} and pass the data frame to pramana.release, or save it as CSV or Parquet."
+_EXCEL = FileKind("an Excel workbook", _FRAME.format("pandas.read_excel"))
+_DATABASE = "Name it by its url in [source]."
+_ENCODED = 'Set encoding = "{}" in [source].'
+_SAS = FileKind("a SAS file", _FRAME.format("pandas.read_sas"))
+_STATA = FileKind("a Stata file", _FRAME.format("pandas.read_stata"))
+_ARROW = FileKind("an Arrow file", _FRAME.format("pandas.read_feather"))
+
+# offset and bytes; the marks of UTF-32 before those of UTF-16, with which they begin
+_MARKS: tuple[tuple[int, bytes, FileKind], ...] = (
+    (0, b"PAR1", FileKind("a Parquet file", 'Set format = "parquet" in [source].')),
+    (0, b"\x1f\x8b", FileKind("a gzip file", _UNPACK)),
+    (0, b"\x28\xb5\x2f\xfd", FileKind("a zstd file", _UNPACK)),
+    (4, b"1AY&SY", FileKind("a bzip2 file", _UNPACK)),
+    (0, b"\xfd7zXZ\0", FileKind("an xz file", _UNPACK)),
+    (0, b"7z\xbc\xaf\x27\x1c", FileKind("a 7-Zip file", _UNPACK)),
+    (
+        0,
+        b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1",
+        FileKind("an old Excel workbook", _FRAME.format("pandas.read_excel")),
+    ),
+    (0, b"\xff\xfe\0\0", FileKind("text in UTF-32", _ENCODED.format("utf-32"))),
+    (0, b"\0\0\xfe\xff", FileKind("text in UTF-32", _ENCODED.format("utf-32"))),
+    (0, b"\xff\xfe", FileKind("text in UTF-16", _ENCODED.format("utf-16"))),
+    (0, b"\xfe\xff", FileKind("text in UTF-16", _ENCODED.format("utf-16"))),
+    (0, b"$FL2@(#)", FileKind("an SPSS file", _FRAME.format("pandas.read_spss"))),
+    (0, b"$FL3@(#)", FileKind("a compressed SPSS file", _FRAME.format("pandas.read_spss"))),
+    (0, b"<stata_dta>", _STATA),
+    (0, b"HEADER RECORD*******LIB", _SAS),  # the transport format
+    (12, bytes.fromhex("c2ea8160b31411cfbd92080009c7318c181f1011"), _SAS),  # sas7bdat, after twelve zeros
+    (0, b"ARROW1", _ARROW),
+    (0, b"FEA1", _ARROW),
+    (0, b"SQLite format 3\0", FileKind("an SQLite database", _DATABASE)),
+    (8, b"DUCK", FileKind("a DuckDB database", _DATABASE)),
+    (0, b"%PDF-", FileKind("a PDF", "Save the table as CSV.")),
+)
+_LETTERS = frozenset({b"PAR1", b"ARROW1", b"FEA1", b"DUCK"})  # a column may be called so
+_HEAD = 4096
+_STATA_BEFORE_13 = range(105, 116)  # its first byte; byte order, kind of file and a zero follow
+
+
+def kind_of(path: Path) -> FileKind | None:
+    """The kind of a file that is known by its first bytes; None for text, and for whatever else it is."""
+    try:
+        with path.open("rb") as file:
+            head = file.read(_HEAD)
+    except OSError:
+        return None
+    if head.startswith(b"PK\x03\x04"):
+        return _kind_of_zip(path)
+    for offset, mark, kind in _MARKS:
+        if head[offset : offset + len(mark)] == mark and (mark not in _LETTERS or b"\0" in head):
+            return kind
+    if len(head) > 3 and head[0] in _STATA_BEFORE_13 and head[1] in (1, 2) and head[2:4] == b"\x01\0":
+        return _STATA
+    return None
+
+
+def _kind_of_zip(path: Path) -> FileKind:
+    try:
+        with zipfile.ZipFile(path) as file:
+            names = file.namelist()
+    except (zipfile.BadZipFile, OSError, ValueError):
+        names = []
+    if any(name.startswith("xl/") for name in names):
+        return _EXCEL
+    if "content.xml" in names:
+        return FileKind("an OpenDocument file", _FRAME.format("pandas.read_excel"))
+    return FileKind("a zip file", _UNPACK)

@@ -1,0 +1,41 @@
+"""Which files a source is, and that they are files."""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from pathlib import Path
+
+from pramana.errors import SourceError
+
+SUFFIXES = {".csv": "csv", ".tsv": "csv", ".txt": "csv", ".parquet": "parquet", ".pq": "parquet"}
+
+
+def check_kind(path: Path, kind: str) -> None:
+    """A pipe or a device can be read once, or for ever: a table is read from a file or a folder of files."""
+    try:
+        str(path).encode()  # Arrow takes names in UTF-8 only
+        mode = path.stat().st_mode
+    except (FileNotFoundError, ValueError):
+        if re.match(r"[a-z][a-z0-9+]*:", str(path)):  # it may hold a password, which must not be shown
+            raise SourceError("A source must be a file", "a URL", "Databases are named in a recipe.") from None
+        raise SourceError(f"The source {path} must exist", "no such file") from None
+    if stat.S_ISDIR(mode):
+        if not files_of(path, kind):
+            raise SourceError(f"The folder {path} must hold {kind} files", "none")
+    elif not stat.S_ISREG(mode):
+        raise SourceError(f"The source {path} must be a file", "a device")
+
+
+def files_of(path: Path, kind: str) -> list[Path]:
+    """The files of a source in the order of their names; of a folder those of its kind, hidden ones left out.
+
+    Folders of Parquet may have folders inside, as engines write them.
+    """
+    if not os.path.isdir(path):  # noqa: PTH112 - false, and no error, for what can be no name
+        return [path]
+    names = [suffix for suffix, of in SUFFIXES.items() if of == kind]
+    inside = path.rglob("*") if kind == "parquet" else path.glob("*")
+    found = (p for p in inside if p.suffix.lower() in names and p.is_file())
+    return sorted(p for p in found if not any(part[0] in "._" for part in p.relative_to(path).parts))
