@@ -1,7 +1,7 @@
-"""Roles, domains, attributes, hierarchies; reading recipes and ARX hierarchy files."""
+"""Roles, kinds, domains, attributes, hierarchies; reading recipes and ARX hierarchy files."""
 
 from pramana.schema.attribute import Attribute, Role
-from pramana.schema.domain import Domain, label_of
+from pramana.schema.domain import Domain
 from pramana.schema.hierarchy import TOP, Hierarchy
 from pramana.schema.hierarchy_builders import (
     hierarchy_by_masking,
@@ -10,7 +10,8 @@ from pramana.schema.hierarchy_builders import (
     hierarchy_of_intervals,
     hierarchy_of_tree,
 )
-from pramana.schema.number import exact_number
+from pramana.schema.kind import Kind, label_of
+from pramana.schema.number import decimal_number, exact_number
 from pramana.schema.recipe import AttributeRecipe, Recipe, near
 
 __all__ = [
@@ -19,8 +20,10 @@ __all__ = [
     "AttributeRecipe",
     "Domain",
     "Hierarchy",
+    "Kind",
     "Recipe",
     "Role",
+    "decimal_number",
     "exact_number",
     "hierarchy_by_masking",
     "hierarchy_of_dates",

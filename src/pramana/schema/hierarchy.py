@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pramana.errors import SchemaError
+from pramana.schema.kind import check_lengths
 
 TOP = "*"
 MOST_LEAVES = 1 << 24
@@ -35,6 +36,8 @@ class Hierarchy:
             raise SchemaError("A hierarchy must have at least one leaf")
         if len(self.leaves) > MOST_LEAVES:
             raise SchemaError(f"A hierarchy must have at most {MOST_LEAVES} leaves", f"{len(self.leaves)}")
+        for labels in self.levels:
+            check_lengths(labels, "a hierarchy")
         _check_rectangle(self.levels)
         _check_leaves(self.leaves)
         for level in range(1, len(self.levels)):

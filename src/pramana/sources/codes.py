@@ -14,36 +14,49 @@ from numpy.typing import NDArray
 
 from pramana.errors import SchemaError, SourceError
 from pramana.randomness import Codes, code_dtype
-from pramana.schema import Domain, label_of
+from pramana.schema import Domain, Kind, label_of
 from pramana.sources.arrays import flags_of, numbers, texts, values_of
 
 _OUTSIDE, _MISSING = 1, 2
 
 
 def has_missing(column: pa.ChunkedArray) -> bool:
-    """Whether a column has a null, a NaN or an empty text."""
+    """Whether a column has a null, a NaN or an empty text; of a dictionary, among the values that occur."""
     if column.null_count:
         return True
-    kind = column.type
-    if pa.types.is_floating(kind):
+    if pa.types.is_dictionary(column.type):
+        return any(has_missing(_occurring(chunk)) for chunk in column.chunks)
+    if pa.types.is_floating(column.type):
         return bool(pc.any(pc.is_nan(column)).as_py())
-    if pa.types.is_dictionary(kind) and _is_text(kind.value_type):
-        return any("" in chunk.dictionary.to_pylist() for chunk in column.chunks)
-    if _is_text(kind):
+    if _is_text(column.type):
         return bool(pc.any(pc.equal(column, "")).as_py())
     return False
 
 
+def _occurring(chunk: pa.DictionaryArray) -> pa.ChunkedArray:
+    return pa.chunked_array([chunk.dictionary.take(chunk.indices.unique())])
+
+
 def domain_from_data(column: pa.ChunkedArray) -> Domain:
-    """The values that occur, sorted so that their order tells nothing of the rows' order."""
-    numbers = pa.types.is_integer(column.type) or pa.types.is_floating(column.type)
+    """The values that occur, in the order of values, not of texts, which tells nothing of the rows' order."""
+    plain = _plain(column)
     with _readable():
-        values = pc.unique(_plain(column)).to_pylist()
-    labels = {label_of(v): v for v in values if label_of(v) != ""}
-    if not labels:
+        by_label = {label_of(value): value for value in pc.unique(plain).to_pylist()}
+    by_label.pop("", None)
+    if not by_label:
         raise SchemaError("A column whose domain is read from the data must have values", "only missing ones")
-    ordered = sorted(labels, key=lambda label: labels[label]) if numbers else sorted(labels)
-    return Domain(tuple(ordered), "from-data")
+    kind = Kind.of_labels(by_label)
+    if not _has_values_in_order(plain.type):
+        return Domain(tuple(kind.in_order(by_label)), "from-data", kind=kind)
+    labels = tuple(sorted(by_label, key=lambda label: by_label[label]))
+    return Domain(labels, "from-data", kind=kind if kind.has_order else Kind.ORDERED)
+
+
+def _has_values_in_order(kind: pa.DataType) -> bool:
+    types = pa.types
+    return bool(
+        types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind) or types.is_temporal(kind)
+    )
 
 
 @contextlib.contextmanager
