@@ -16,7 +16,7 @@ YEARS = Axis.of_labels("years", ["0", "1", "2.5", "20-24", "85+"])
 
 
 def held(text: str, *axes: Axis) -> list[float]:
-    return Filter.parse(text).over(axes).ravel().tolist()
+    return Filter.parse(text).select(axes).ravel().tolist()
 
 
 def test_comparisons_of_numbers_go_by_bins() -> None:
@@ -34,13 +34,13 @@ def test_comparisons_of_numbers_go_by_bins() -> None:
 @pytest.mark.parametrize("text", ["age >= 64", "age > 65", "age <= 0", "years < 22", "years > 90"])
 def test_a_cut_bin_is_refused(text: str) -> None:
     with pytest.raises(InputError, match="must not cut"):
-        Filter.parse(text).over([AGE if text.startswith("age") else YEARS])
+        Filter.parse(text).select([AGE if text.startswith("age") else YEARS])
 
 
 def test_and_binds_closer_than_or_and_names_may_be_quoted() -> None:
     found = Filter.parse("sex = F and age >= 65 or 'home region' in (north, 'and')")
     assert found.names == ("sex", "age", "home region")
-    grid = found.over([SEX, AGE, REGION])
+    grid = found.select([SEX, AGE, REGION])
     want = np.zeros((2, 5, 3))
     want[0, 3, :] = 1
     want[:, :, [0, 2]] = 1
@@ -102,7 +102,7 @@ trees = st.recursive(
 @given(trees)
 @settings(max_examples=150, deadline=None)
 def test_filters_agree_with_plain_logic(text: str) -> None:
-    grid = Filter.parse(text).over([SEX, AGE])
+    grid = Filter.parse(text).select([SEX, AGE])
     for s, sex in enumerate("FM"):
         for a, low in enumerate([0, 5, 10, 65, None]):
             truth = {

@@ -10,7 +10,7 @@ import numpy as np
 
 from pramana.errors import InputError
 from pramana.estimate.inversion import DEFAULT_CONFIDENCE, quantile, to_simplex
-from pramana.estimate.law import Array, Law
+from pramana.estimate.law import Array, TableLaw
 from pramana.estimate.table import PublishedTable
 
 MOST_ROUNDS = 6000
@@ -106,7 +106,7 @@ def _climb(table: PublishedTable, x: Array, held: _Held | None, gap: float, most
     return Fit(x, level, max(left(pull), 0.0), rounds, converged=left(pull) <= gap)
 
 
-def _stepper(law: Law, counts: Array) -> Step:
+def _stepper(law: TableLaw, counts: Array) -> Step:
     seen = counts > 0
 
     def step(x: Array) -> tuple[float, Array]:

@@ -21,7 +21,7 @@ from pramana.randomness import Codes
 MIN_CONFIDENCE = 0.8  # paper 4, section VI
 MOST_ATTRIBUTES = 24
 Attributes = tuple[int, ...]
-Cells = NDArray[np.int64]
+CellNumbers = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -43,36 +43,44 @@ class RuleSet:
 
     sizes: tuple[int, ...]
     min_confidence: float
-    rules: Mapping[tuple[Attributes, Attributes], tuple[Cells, NDArray[np.float64], NDArray[np.float64]]]
+    rules: Mapping[tuple[Attributes, Attributes], tuple[CellNumbers, NDArray[np.float64], NDArray[np.float64]]]
 
     def __len__(self) -> int:
         return sum(len(cells) for cells, _, _ in self.rules.values())
 
     def named(self, names: Sequence[str], labels: Sequence[Sequence[str]]) -> Iterator[Rule]:
-        """The rules in words, best first."""
-        found = []
+        """The rules in words, best first; equally good ones in the order of attributes and of their values."""
+        ranked = []
         for (left, every), (cells, confidences, supports) in self.rules.items():
             values = np.unravel_index(cells, [self.sizes[a] for a in every])
             for i in range(len(cells)):
-                items = {a: (names[a], labels[a][int(v[i])]) for a, v in zip(every, values, strict=True)}
-                rest = tuple(items[a] for a in every if a not in left)
-                found.append(Rule(tuple(items[a] for a in left), rest, float(confidences[i]), float(supports[i])))
-        return iter(sorted(found, key=lambda r: (-r.confidence, -r.support, r.antecedent, r.consequent)))
+                codes = {a: int(v[i]) for a, v in zip(every, values, strict=True)}
+                items = {a: (names[a], labels[a][code]) for a, code in codes.items()}
+                rest = tuple(a for a in every if a not in left)
+                rule = Rule(
+                    tuple(items[a] for a in left),
+                    tuple(items[a] for a in rest),
+                    float(confidences[i]),
+                    float(supports[i]),
+                )
+                place = tuple((a, codes[a]) for a in left), tuple((a, codes[a]) for a in rest)
+                ranked.append((-rule.confidence, -rule.support, place, rule))
+        return (rule for *_, rule in sorted(ranked, key=lambda entry: entry[:3]))
 
 
 def marginals(
     columns: Sequence[Codes], sizes: Sequence[int], min_count: int, most_items: int | None = None
-) -> dict[Attributes, tuple[Cells, NDArray[np.int64]]]:
+) -> dict[Attributes, tuple[CellNumbers, NDArray[np.int64]]]:
     """The frequent itemsets: for every set of attributes its cells with at least `min_count` rows, and counts.
 
     A set of attributes is counted only where all its subsets have frequent cells (the apriori property).
     """
     if len(columns) > MOST_ATTRIBUTES:
         raise RecipeError(f"Rules must be of at most {MOST_ATTRIBUTES} attributes", str(len(columns)))
-    found: dict[Attributes, tuple[Cells, NDArray[np.int64]]] = {}
-    codes: dict[Attributes, Cells] = {(): np.zeros(len(columns[0]), np.int64)}
+    found: dict[Attributes, tuple[CellNumbers, NDArray[np.int64]]] = {}
+    codes: dict[Attributes, CellNumbers] = {(): np.zeros(len(columns[0]), np.int64)}
     for size in range(1, min(most_items or len(columns), len(columns)) + 1):
-        level: dict[Attributes, Cells] = {}
+        level: dict[Attributes, CellNumbers] = {}
         for attributes in combinations(range(len(columns)), size):
             if size > 1 and not all(s in found for s in combinations(attributes, size - 1)):
                 continue
@@ -86,7 +94,7 @@ def marginals(
     return found
 
 
-def _counted(code: Cells, space: int) -> tuple[Cells, NDArray[np.int64]]:
+def _counted(code: CellNumbers, space: int) -> tuple[CellNumbers, NDArray[np.int64]]:
     if space <= 4 * len(code) + 4096:
         counts = np.bincount(code, minlength=space)
         cells = np.flatnonzero(counts)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from pramana.errors import InputError
 from pramana.estimate.axis import Axis
-from pramana.estimate.law import Array, Law, law_of
+from pramana.estimate.law import Array, TableLaw, law_of
 from pramana.mechanisms import Mechanism
 
 Piece = tuple[Mapping[str, NDArray[np.unsignedinteger]], Array | None]
@@ -25,7 +25,7 @@ class PublishedTable:
 
     axes: tuple[Axis, ...]
     counts: Array
-    law: Law
+    law: TableLaw
     squares: Array
 
     def __post_init__(self) -> None:

@@ -44,4 +44,4 @@ def decimal_number(text: str) -> Decimal | None:
 
 def short_number(number: float) -> str:
     """The one way a number is written: 1.0 as 1."""
-    return str(int(number)) if math.isfinite(number) and number == int(number) else repr(number)
+    return str(int(number)) if math.isfinite(number) and number == int(number) else repr(float(number))
