@@ -28,7 +28,7 @@ Ends = tuple[Decimal, Decimal]
 _ENDLESS = Decimal("Infinity")
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _CODE = re.compile(r"[+-]?0[0-9]")
-_HALF_OPEN = re.compile(r"\[([^,]++),([^,]++)\)")
+_HALF_OPEN = re.compile(r"\[([^,]++),([^,)]++)\)")
 _FIRST_TO_LAST = re.compile(r"(-?[0-9]++)[ \t]*+-[ \t]*+(-?[0-9]++)")
 _AT_LEAST = re.compile(r"(-?[0-9]++)[ \t]*+\+")
 
