@@ -89,7 +89,9 @@ def test_numbers_among_names_come_first_by_value_and_codes_stay_texts() -> None:
     assert Kind.NUMBER.in_order(["5-9", "10-14", "0-4"]) == ["0-4", "5-9", "10-14"]
 
 
-@pytest.mark.parametrize("text", ["١٢", "1_000", "nan", "infinity", "inf", "-inf", "1e400", "0x10", "1 2", "", "٣.5"])
+@pytest.mark.parametrize(
+    "text", ["١٢", "1_000", "nan", "infinity", "inf", "-inf", "1e400", "0x10", "1 2", "", "٣.5"]
+)
 def test_bins_take_ascii_decimals_only(text: str) -> None:
     """Python's float takes most of these: a record with such a text fell into some bin."""
     assert decimal_number(text) is None
@@ -218,27 +220,19 @@ def parts_of(statement: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]
     return [path]
 
 
-ALL_PARTS = [(i, path) for i, attribute in enumerate(KEPT) for path in parts_of(attribute.to_json()) if path]
-
-
-@pytest.mark.parametrize("wrong", [None, 1, 0, 0.5, "", "yes", [], {}, [1], {"a": 1}, float("nan")], ids=repr)
-def test_a_wrong_part_is_refused_and_never_turned_into_a_right_one(wrong: Any) -> None:
-    """Every part of every statement is replaced by something of another shape: that is an error, and no other one."""
-    for i, path in ALL_PARTS:
-        statement = copy.deepcopy(KEPT[i].to_json())
+@pytest.mark.parametrize("wrong", [None, 5, 0.5, True, "text", ["text"], {"text": "text"}], ids=repr)
+@pytest.mark.parametrize("attribute", KEPT, ids=lambda a: f"{a.name} {a.kind}")
+def test_a_part_of_another_shape_is_refused(attribute: Attribute, wrong: Any) -> None:
+    """Each part in turn; the old code took any label, flag or edge for what it should have been."""
+    for path in parts_of(attribute.to_json())[1:]:
+        statement = copy.deepcopy(attribute.to_json())
         holder = statement
         for key in path[:-1]:
             holder = holder[key]
-        if type(holder[path[-1]]) is type(wrong) and wrong not in ("yes", ""):
-            continue  # the same shape: whether its content is right, other tests ask
-        if path in (("name",), ("domain", "members")) or "labels" in path or "members" in path:
-            if isinstance(wrong, str) and (wrong or path != ("name",)):
-                continue  # any text is a name
-        holder[path[-1]] = wrong
-        if path == ("domain",) and wrong is None:
-            statement["raw"] = False
-        with pytest.raises(SchemaError):
-            Attribute.from_json(statement)
+        if type(holder[path[-1]]) is not type(wrong):
+            holder[path[-1]] = wrong
+            with pytest.raises(SchemaError):
+                Attribute.from_json(statement)
 
 
 @pytest.mark.parametrize("key", ["name", "role", "kind", "raw", "domain"])
@@ -259,7 +253,9 @@ def test_a_statement_must_have_all_its_keys_and_no_others(key: str) -> None:
             Attribute.from_json(statement)
 
 
-@pytest.mark.parametrize("edges", [["0", "x"], ["0", "nan"], ["5", "1"], ["0", "١"], [0, 1], ["0", "1", "2"], "01"])
+@pytest.mark.parametrize(
+    "edges", [["0", "x"], ["0", "nan"], ["5", "1"], ["0", "١"], [0, 1], ["0", "1", "2"], "01"]
+)
 def test_edges_that_are_none_are_refused(edges: Any) -> None:
     statement = {**Domain.from_bins([0, 1]).to_json(), "edges": edges}
     with pytest.raises(SchemaError):

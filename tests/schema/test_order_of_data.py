@@ -41,7 +41,11 @@ def test_dates_are_in_order_of_the_calendar(dates: list[datetime.date], as_text:
 @pytest.mark.parametrize(
     ("values", "labels", "kind"),
     [
-        ([datetime.timedelta(days=10), datetime.timedelta(days=9)], ("9 days, 0:00:00", "10 days, 0:00:00"), "ordered"),
+        (
+            [datetime.timedelta(days=10), datetime.timedelta(days=9)],
+            ("9 days, 0:00:00", "10 days, 0:00:00"),
+            "ordered",
+        ),
         ([Decimal("10.5"), Decimal("9.25"), None], ("9.25", "10.50"), "number"),
         ([float("inf"), 10.0, 9.5, float("nan")], ("9.5", "10", "inf"), "ordered"),
         ([True, False], ("false", "true"), "nominal"),
