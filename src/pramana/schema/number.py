@@ -39,7 +39,7 @@ def decimal_number(text: str) -> Decimal | None:
     if len(digits) > LONGEST_LABEL or _DECIMAL.fullmatch(digits) is None:
         return None
     number = Decimal(digits)
-    return number if math.isfinite(float(number)) else None
+    return number if number.adjusted() < 308 or math.isfinite(float(number)) else None
 
 
 def short_number(number: float) -> str:

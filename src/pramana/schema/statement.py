@@ -49,4 +49,5 @@ def pairs_in(statement: Mapping[str, Any], key: str, what: str) -> dict[str, str
 
 
 def _refusal(what: str, key: str, wanted: str, value: object) -> SchemaError:
-    return SchemaError(f"{what}'s {key} must be {wanted}", type(value).__name__)
+    inside = " with something else in it" if isinstance(value, list | tuple | Mapping) else ""
+    return SchemaError(f"{what}'s {key} must be {wanted}", f"{type(value).__name__}{inside}")
