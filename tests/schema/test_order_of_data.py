@@ -61,7 +61,8 @@ def test_other_values(values: list[Any], labels: tuple[str, ...], kind: str) -> 
 def test_missing_values_are_seen_in_dictionaries() -> None:
     """A NaN or a null among a dictionary's values went unseen; a value that no row has was taken for one."""
     indices = pa.array([0, 1, 0], pa.int8())
-    for values in (pa.array([1.0, float("nan")]), pa.array(["a", ""]), pa.array(["a", None])):
+    empty = [pa.array(["a", ""], kind) for kind in (pa.string(), pa.large_string(), pa.string_view())]
+    for values in (pa.array([1.0, float("nan")]), pa.array([True, None]), pa.array(["a", None]), *empty):
         assert has_missing(pa.chunked_array([pa.DictionaryArray.from_arrays(indices, values)]))
     unused = pa.DictionaryArray.from_arrays(pa.array([0, 0], pa.int8()), pa.array(["a", ""]))
     assert not has_missing(pa.chunked_array([unused]))

@@ -25,7 +25,7 @@ def has_missing(column: pa.ChunkedArray) -> bool:
     if column.null_count:
         return True
     if pa.types.is_dictionary(column.type):
-        return any(has_missing(_occurring(chunk)) for chunk in column.chunks)
+        return any(_refers_to_missing(chunk) for chunk in column.chunks)
     if pa.types.is_floating(column.type):
         return bool(pc.any(pc.is_nan(column)).as_py())
     if _is_text(column.type):
@@ -33,8 +33,10 @@ def has_missing(column: pa.ChunkedArray) -> bool:
     return False
 
 
-def _occurring(chunk: pa.DictionaryArray) -> pa.ChunkedArray:
-    return pa.chunked_array([chunk.dictionary.take(chunk.indices.unique())])
+def _refers_to_missing(chunk: pa.DictionaryArray) -> bool:
+    with _readable():
+        missing = [i for i, value in enumerate(chunk.dictionary.to_pylist()) if label_of(value) == ""]
+    return bool(missing) and bool(np.isin(values_of(chunk.indices), missing).any())
 
 
 def domain_from_data(column: pa.ChunkedArray) -> Domain:
