@@ -201,10 +201,10 @@ def _ordered_codes(axis: Axis, sign: str, value: str) -> Truth:
         low = high = np.where(codes == axis.size - 1, np.nan, codes) if axis.missing else codes
         point = float(np.flatnonzero(_equal_codes(axis, value))[0])
     else:
-        place = axis.kind.point_of(value)
-        if axis.intervals is None or place is None:
+        stated = axis.kind.point_of(value)
+        if axis.intervals is None or stated is None:
             raise _incomparable(axis, sign, value)
-        (low, high), point = axis.intervals, float(place)
+        (low, high), point = axis.intervals, float(stated)
     one = low == high
     if sign in ("<", ">="):  # every value of [low, high) is below `point`, or none is
         below, above = np.where(one, low < point, high <= point), low >= point

@@ -49,8 +49,8 @@ def invert(
 ) -> Estimate:
     """Estimate every cell; with `where`, the cells of the first axes among records for which it holds."""
     z = quantile(confidence)
-    values = selected(table.law.inverse(table.counts), where)
-    own = values if table.squares is table.counts else selected(table.law.inverse(table.squares), where)
+    values = sum_selected(table.law.inverse(table.counts), where)
+    own = values if table.squares is table.counts else sum_selected(table.law.inverse(table.squares), where)
     variances = _spread(table.law, table.squares, where, 2) - own
     low, high = score_interval(values, variances, _slopes(table, where), z)
     return Estimate(values, variances, low, high)
@@ -72,7 +72,7 @@ def score_interval(values: Array, variances: Array, slope: Array, z: float) -> t
     return values + shift - half, values + shift + half
 
 
-def selected(table: Array, where: Selection | None) -> Array:
+def sum_selected(table: Array, where: Selection | None) -> Array:
     if where is None:
         return table
     last = tuple(range(table.ndim - where.axes, table.ndim))
@@ -129,7 +129,7 @@ def _slopes(table: PublishedTable, where: Selection | None) -> Array:
     law = table.law
     likely = to_simplex(law.inverse(table.squares), float(table.squares.sum()))
     expected = law.forward(likely)
-    own = selected(likely, where)
+    own = sum_selected(likely, where)
     second = _spread(law, expected, where, 2)
     covariance = _spread(law, expected, where, 3) - second - (_own_moment(law, where) - 1) * own
     mean_weight = float(table.squares.sum() / table.counts.sum()) if table.counts.any() else 1.0
@@ -183,7 +183,7 @@ def covariance_with_total(table: PublishedTable, holds: Array, where: Selection)
     sum_z y_z G_total(z) G_v(z) is itself an inversion, of the table y*G_total, so no pair of cells is formed.
     """
     reach = table.law.inverse_adjoint(holds)
-    return selected(table.law.inverse(table.squares * reach) - table.law.inverse(table.squares) * holds, where)
+    return sum_selected(table.law.inverse(table.squares * reach) - table.law.inverse(table.squares) * holds, where)
 
 
 def expected_l1(law: TableLaw, true: Array) -> float:

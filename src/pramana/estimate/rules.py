@@ -63,8 +63,8 @@ class RuleSet:
                     float(confidences[i]),
                     float(supports[i]),
                 )
-                place = tuple((a, codes[a]) for a in left), tuple((a, codes[a]) for a in rest)
-                ranked.append((-rule.confidence, -rule.support, place, rule))
+                values_in_order = tuple((a, codes[a]) for a in left), tuple((a, codes[a]) for a in rest)
+                ranked.append((-rule.confidence, -rule.support, values_in_order, rule))
         return (rule for *_, rule in sorted(ranked, key=lambda entry: entry[:3]))
 
 
@@ -77,21 +77,21 @@ def marginals(
     """
     if len(columns) > MOST_ATTRIBUTES:
         raise RecipeError(f"Rules must be of at most {MOST_ATTRIBUTES} attributes", str(len(columns)))
-    found: dict[Attributes, tuple[CellNumbers, NDArray[np.int64]]] = {}
+    frequent: dict[Attributes, tuple[CellNumbers, NDArray[np.int64]]] = {}
     codes: dict[Attributes, CellNumbers] = {(): np.zeros(len(columns[0]), np.int64)}
     for size in range(1, min(most_items or len(columns), len(columns)) + 1):
         level: dict[Attributes, CellNumbers] = {}
         for attributes in combinations(range(len(columns)), size):
-            if size > 1 and not all(s in found for s in combinations(attributes, size - 1)):
+            if size > 1 and not all(s in frequent for s in combinations(attributes, size - 1)):
                 continue
             code = codes[attributes[:-1]] * sizes[attributes[-1]] + columns[attributes[-1]]
             cells, counts = _counted(code, int(np.prod([sizes[a] for a in attributes], dtype=object)))
             kept = counts >= min_count
             if kept.any():
-                found[attributes] = cells[kept], counts[kept]
+                frequent[attributes] = cells[kept], counts[kept]
                 level[attributes] = code
         codes = level
-    return found
+    return frequent
 
 
 def _counted(code: CellNumbers, space: int) -> tuple[CellNumbers, NDArray[np.int64]]:
@@ -171,11 +171,11 @@ def rule_distance(a: RuleSet, b: RuleSet) -> float:
     empty = (np.zeros(0, np.int64), np.zeros(0), np.zeros(0))
     total = 0.0
     for key in {**a.rules, **b.rules}:
-        cells_a, mine, _ = a.rules.get(key, empty)
+        cells_a, ours, _ = a.rules.get(key, empty)
         cells_b, theirs, _ = b.rules.get(key, empty)
         union = np.union1d(cells_a, cells_b)
         gap = np.full(len(union), a.min_confidence) - a.min_confidence
-        gap[np.searchsorted(union, cells_a)] += mine - a.min_confidence
+        gap[np.searchsorted(union, cells_a)] += ours - a.min_confidence
         gap[np.searchsorted(union, cells_b)] -= theirs - a.min_confidence
         total += float(np.abs(gap).sum())
     return total

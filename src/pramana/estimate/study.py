@@ -122,7 +122,7 @@ class Study:
         """The rows in pieces, with their survey weights if they have any."""
         read = [*dict.fromkeys([*names, self.weights or names[0]])]
         for codes in [self.columns(read)] if self.pieces is None else self.pieces(read):
-            weights = None if self.weights is None else _weights(self.axis(self.weights), codes[self.weights])
+            weights = None if self.weights is None else _weights_of(self.axis(self.weights), codes[self.weights])
             yield codes, weights
 
     def crosstab(
@@ -144,10 +144,10 @@ class Study:
             raise InputError("The method must be em or inverse", repr(method))
         condition = as_filter(where)
         table, holds = self._selection(by, condition)
-        values, variances, low, high = _cells(table, holds, len(by), confidence)
+        values, variances, low, high = _estimated_cells(table, holds, len(by), confidence)
         converged = True
         if shares:
-            values, low, high = _shares(table, holds, len(by), values, variances, confidence)
+            values, low, high = _estimated_shares(table, holds, len(by), values, variances, confidence)
         if method == "em":
             fitted = fit(table)
             converged = fitted.converged
@@ -156,9 +156,9 @@ class Study:
             unbiased = values
             values = chosen / max(float(chosen.sum()), 1e-300) if shares else chosen
             if profile:
-                low, high = _profiles(table, condition, shares, confidence)
+                low, high = _profile_intervals(table, condition, shares, confidence)
             else:
-                low, high = _possible(unbiased, low, high, most)
+                low, high = _possible_intervals(unbiased, low, high, most)
             low, high = np.minimum(low, values), np.maximum(high, values)
         elif profile:
             raise InputError("Profile intervals must be asked of the method em", method)
@@ -169,7 +169,7 @@ class Study:
     ) -> EstimatedNumber:
         """How many records (or how much weight) of the private table fulfil `where`; unbiased."""
         table, holds = self._selection([], as_filter(where))
-        values, _, low, high = _cells(table, holds, 0, confidence)
+        values, _, low, high = _estimated_cells(table, holds, 0, confidence)
         return EstimatedNumber(float(values), float(low), float(high))
 
     def share(
@@ -248,7 +248,7 @@ class Study:
         return estimate_ratios(self.table(names), ratios, confidence)
 
 
-def _patterns(holds: Array, kept: int) -> list[tuple[Selection, NDArray[np.bool_]]]:
+def _distinct_selections(holds: Array, kept: int) -> list[tuple[Selection, NDArray[np.bool_]]]:
     """The distinct conditions on the last axes, and for which cells of the first axes each one stands.
 
     A filter may speak of the attributes that a table is made by; then different cells select differently.
@@ -259,17 +259,19 @@ def _patterns(holds: Array, kept: int) -> list[tuple[Selection, NDArray[np.bool_
     return [(Selection(row.reshape(holds.shape[kept:])), which == i) for i, row in enumerate(distinct)]
 
 
-def _cells(table: PublishedTable, holds: Array, kept: int, confidence: float) -> tuple[Array, Array, Array, Array]:
+def _estimated_cells(
+    table: PublishedTable, holds: Array, kept: int, confidence: float
+) -> tuple[Array, Array, Array, Array]:
     """Unbiased estimates, variances and intervals of the cells of the first axes among what is selected."""
     estimates = np.zeros((4, *holds.shape[:kept]))
-    for selection, cells in _patterns(holds, kept):
+    for selection, cells in _distinct_selections(holds, kept):
         if selection.holds.any():
             part = invert(table, selection, confidence)
             estimates = np.where(cells, np.stack([part.values, part.variances, part.low, part.high]), estimates)
     return estimates[0], estimates[1], estimates[2], estimates[3]
 
 
-def _shares(
+def _estimated_shares(
     table: PublishedTable, holds: Array, kept: int, values: Array, variances: Array, confidence: float
 ) -> tuple[Array, Array, Array]:
     z = quantile(confidence)
@@ -277,18 +279,18 @@ def _shares(
     if total[0] <= 0:
         raise InputError("Shares must be asked of records that the release can see", "an estimated count below 1")
     together = np.zeros_like(values)
-    for selection, cells in _patterns(holds, kept):
+    for selection, cells in _distinct_selections(holds, kept):
         together = np.where(cells, covariance_with_total(table, holds, selection), together)
     low, high = np.empty_like(values), np.empty_like(values)
-    for place in np.ndindex(values.shape):
-        matrix = np.array([[variances[place], together[place]], [together[place], spread[0, 0]]])
-        low[place], high[place] = fieller_interval(np.array([values[place], total[0]]), matrix, z)
+    for cell in np.ndindex(values.shape):
+        matrix = np.array([[variances[cell], together[cell]], [together[cell], spread[0, 0]]])
+        low[cell], high[cell] = fieller_interval(np.array([values[cell], total[0]]), matrix, z)
     shares = values / total[0]
     least, most = np.minimum(shares, 0.0), np.maximum(shares, 1.0)  # unbiased shares can lie outside [0, 1]
     return shares, np.clip(low, least, most), np.clip(high, least, most)
 
 
-def _possible(values: Array, low: Array, high: Array, most: float) -> tuple[Array, Array]:
+def _possible_intervals(values: Array, low: Array, high: Array, most: float) -> tuple[Array, Array]:
     """Intervals of the unbiased estimates, for what lies between 0 and `most`.
 
     They cover as they are; where the estimate itself is impossible, its interval is moved to the nearest one
@@ -298,17 +300,19 @@ def _possible(values: Array, low: Array, high: Array, most: float) -> tuple[Arra
     return np.clip(low + np.minimum(moved, 0), 0.0, most), np.clip(high + np.maximum(moved, 0), 0.0, most)
 
 
-def _profiles(table: PublishedTable, where: Filter | None, shares: bool, confidence: float) -> tuple[Array, Array]:
+def _profile_intervals(
+    table: PublishedTable, where: Filter | None, shares: bool, confidence: float
+) -> tuple[Array, Array]:
     if where is not None or shares:
         raise InputError("Profile intervals must be asked of counts without a filter", "a filter or shares")
     if table.law.cells > MOST_PROFILES:
         raise InputError(f"Profile intervals must be asked of at most {MOST_PROFILES} cells", str(table.law.cells))
-    ends = [profile_interval(table, place, confidence) for place in np.ndindex(table.law.shape)]
+    ends = [profile_interval(table, cell, confidence) for cell in np.ndindex(table.law.shape)]
     pairs = np.array(ends).reshape((*table.law.shape, 2))
     return pairs[..., 0], pairs[..., 1]
 
 
-def _weights(axis: Axis, codes: NDArray[np.unsignedinteger]) -> Array:
+def _weights_of(axis: Axis, codes: NDArray[np.unsignedinteger]) -> Array:
     numbers: Array = axis.middles[codes]
     if np.isnan(numbers).any() or (numbers < 0).any():
         raise InputError(f"The weights {axis.name} must be numbers of at least 0", "others")

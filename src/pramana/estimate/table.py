@@ -62,14 +62,14 @@ def tabulate_pieces(pieces: Iterable[Piece], axes: Sequence[Axis], mechanism: Me
     check_memory(shape)
     counts, squares = np.zeros(math.prod(shape)), None
     for columns, weights in pieces:
-        place = np.zeros(len(next(iter(columns.values()))), np.int64)
+        cell = np.zeros(len(next(iter(columns.values()))), np.int64)
         for axis in axes:
-            place *= axis.size
-            place += columns[axis.name]
-        counts += np.bincount(place, weights, len(counts))
+            cell *= axis.size
+            cell += columns[axis.name]
+        counts += np.bincount(cell, weights, len(counts))
         if weights is not None:
             squares = np.zeros_like(counts) if squares is None else squares
-            squares += np.bincount(place, weights**2, len(counts))
+            squares += np.bincount(cell, weights**2, len(counts))
     law = law_of(mechanism, {axis.name: axis.size for axis in axes})
     counts = counts.reshape(shape)
     return PublishedTable(tuple(axes), counts, law, counts if squares is None else squares.reshape(shape))

@@ -72,10 +72,10 @@ class Hierarchy:
 
     def members(self, level: int) -> dict[str, tuple[str, ...]]:
         """For every label at `level` the leaves it stands for, in the hierarchy's order."""
-        found: dict[str, list[str]] = {}
+        leaves_of: dict[str, list[str]] = {}
         for leaf, label in zip(self.leaves, self.levels[level], strict=True):
-            found.setdefault(label, []).append(leaf)
-        return {label: tuple(leaves) for label, leaves in found.items()}
+            leaves_of.setdefault(label, []).append(leaf)
+        return {label: tuple(leaves) for label, leaves in leaves_of.items()}
 
     # ------------------------------------------------------------------ fitting a column
 
@@ -98,8 +98,8 @@ class Hierarchy:
     def for_values(self, column: str, values: Sequence[str]) -> Hierarchy:
         """The same hierarchy with exactly `values` as its leaves, in that order: leaf i is then code i."""
         self.must_cover(column, dict.fromkeys(values, 1))
-        place = {leaf: i for i, leaf in enumerate(self.leaves)}
-        order = [place[value] for value in values]
+        code_of = {leaf: i for i, leaf in enumerate(self.leaves)}
+        order = [code_of[value] for value in values]
         return Hierarchy(tuple(tuple(level[i] for i in order) for level in self.levels))
 
     # ------------------------------------------------------------------ files

@@ -163,5 +163,5 @@ def bin_label(low: float, high: float) -> str:
 
 
 def check_lengths(labels: Iterable[str], of: str) -> None:
-    if (longest := max(map(len, labels), default=0)) > LONGEST_LABEL:
-        raise SchemaError(f"A label of {of} must have at most {LONGEST_LABEL:,} characters", f"{longest:,}")
+    if any(len(label) > LONGEST_LABEL for label in labels):
+        raise SchemaError(f"A label of {of} must have at most {LONGEST_LABEL:,} characters", "a longer one")
