@@ -13,7 +13,7 @@ from pramana.app.main import run
 GUIDE = Path(__file__).parents[1] / "docs" / "guide"
 
 
-@pytest.mark.parametrize(("page", "blocks"), [("analyse", 5), ("plan", 3), ("models", 1)])
+@pytest.mark.parametrize(("page", "blocks"), [("analyse", 6), ("plan", 3), ("models", 1)])
 def test_the_examples_run(
     page: str, blocks: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from pramana.estimate import Axis, Law, PublishedTable
+from pramana.estimate import Axis, PublishedTable, TableLaw
 from pramana.estimate.law import Factor, Keep, Matrix
 from pramana.mechanisms import Mechanism, Product, RecordRetention, Retention
 
@@ -34,7 +34,7 @@ def publish(true: np.ndarray, mechanism: Mechanism, rng: np.random.Generator) ->
     return PublishedTable.of_counts(axes, through(law, true, rng), mechanism)
 
 
-def through(law: Law, counts: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+def through(law: TableLaw, counts: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     for factor in law.factors:
         counts = _redrawn(factor, counts, rng)
     return counts

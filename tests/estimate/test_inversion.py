@@ -21,14 +21,14 @@ from pramana.estimate import (
     to_simplex,
 )
 from pramana.estimate.inversion import covariance_with_total
-from pramana.estimate.law import Law
+from pramana.estimate.law import TableLaw
 from pramana.mechanisms import Dense, Exchange, Group, Mechanism, Product, RecordRetention, Retention
 from pramana.randomness import Key
 
 DENSE = Dense.of([[0.7, 0.2, 0.1], [0.1, 0.8, 0.1], [0.05, 0.15, 0.8]])
 
 
-def matrix_of(law: Law) -> np.ndarray:
+def matrix_of(law: TableLaw) -> np.ndarray:
     """A of the whole table by brute force: row u is the forward image of one record at u."""
     cells = law.cells
     return np.stack([law.forward(unit.reshape(law.shape)).ravel() for unit in np.eye(cells)])

@@ -36,6 +36,13 @@ def test_the_rule_of_section_four() -> None:
     )
 
 
+def test_equally_good_rules_come_in_order_of_values() -> None:
+    """Values 4, 34 and 104 each imply one class: as texts, 104 came before 34 and 4."""
+    age = np.repeat([0, 1, 2], 5).astype(np.uint8)
+    named = class_rules([age], [3], age, 3, 0.1).named(["age", "class"], [["4", "34", "104"], "abc"])
+    assert [rule.antecedent for rule in named] == [(("age", "4"),), (("age", "34"),), (("age", "104"),)]
+
+
 @settings(deadline=None, max_examples=40)
 @given(st.integers(0, 10**6), st.floats(0.02, 0.6), st.floats(0.3, 1.0))
 def test_rules_are_those_of_brute_force(seed: int, support: float, confidence: float) -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from pramana.errors import InputError
-from pramana.estimate import Axis, PublishedTable, Study, check_memory
+from pramana.estimate import Axis, Filter, PublishedTable, Study, check_memory
 from pramana.mechanisms import Mechanism, Product, RecordRetention, Retention
 from pramana.randomness import Key
 from pramana.schema import Domain
@@ -208,6 +208,51 @@ def test_means_by_cells() -> None:
     assert [(c["sex"], c["income"]) for c in cells] == [(s, i) for s in "FM" for i in ("low", "middle", "high")]
     covered = [c["low"] <= e["estimate"] <= c["high"] for c, e in zip(cells, exact, strict=True)]
     assert sum(covered) >= 5
+
+
+def test_means_of_labels_that_no_text_can_quote() -> None:
+    """The old code put each cell into a filter's text, and a label with both kinds of quote broke it."""
+    axes = [Axis.of_labels('he said "it\'s"', ["5' 11\"", "6'"]), Axis.of_labels("age", ["10", "20"])]
+    codes = {axes[0].name: np.array([0, 0, 1], np.uint8), "age": np.array([0, 1, 1], np.uint8)}
+    study = Study.of_codes(axes, Product({a.name: Retention.at(1, 2) for a in axes}), codes)
+    cells = study.means("age", [axes[0].name])
+    assert [(cell[axes[0].name], cell["estimate"]) for cell in cells] == [("5' 11\"", 15), ("6'", 20)]
+
+
+def test_means_read_the_rows_once() -> None:
+    true, reads = people(500, 9), []
+
+    def columns(names: list[str]) -> dict[str, np.ndarray]:
+        reads.append(names)
+        return {n: true[n] for n in names}
+
+    study = Study({a.name: a for a in AXES}, EACH, columns, 500)
+    assert len(study.means("age", ["sex", "income"], "age is not missing")) == 6
+    assert len(reads) == 1
+
+
+def test_questions_take_filters_as_objects_and_parse_texts_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    study = published(people(1_000, 8), EACH, 8)
+    texts = "sex = F", "age >= 65", "income = high"
+    women, old, rich = map(Filter.parse, texts)
+    asked = {
+        1: lambda a, _, __: study.crosstab(["income"], a, method="inverse").cells(),
+        2: lambda a, _, c: study.share(c, a),
+        3: lambda a, b, c: (study.compare(a, b, share=c), study.compare(a, b, mean="age")),
+        4: lambda _, b, c: (study.total(b), study.mean("age", c), study.means("age", ["sex"], c)),
+    }
+    want = {number: ask(women, old, rich) for number, ask in asked.items()}
+    parsed: list[str] = []
+    parse = Filter.parse
+
+    def counted(text: str) -> Filter:
+        parsed.append(text)
+        return parse(text)
+
+    monkeypatch.setattr(Filter, "parse", counted)
+    for number, ask in asked.items():
+        assert ask(*texts) == want[number]
+    assert len(parsed) == 1 + 2 + (3 + 2) + (1 + 1 + 1)
 
 
 def test_an_impossible_unbiased_estimate_keeps_the_width_of_its_interval() -> None:

@@ -160,7 +160,7 @@ def test_masking() -> None:
 
 def test_dates() -> None:
     h = hierarchy_of_dates(["2024-03-31", "2019-12-01"])
-    assert [level[0] for level in h.levels] == ["2024-03-31", "2024-03", "2024-Q1", "2024", "2020s", "*"]
+    assert [level[1] for level in h.levels] == ["2024-03-31", "2024-03", "2024-Q1", "2024", "2020s", "*"]
     for values, units in (
         (["31.3.2024"], ["year"]),
         (["2024-03-31"], ["year", "month"]),

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from pramana.mechanisms import KeyedLevels, LevelDesign
 from pramana.pipeline import issued_versions
-from pramana.randomness import Codes, Key, joint_codes
+from pramana.randomness import Codes, Key, joint_codes, split_codes
 from pramana.theory import Level
 
 Floats = NDArray[np.float64]

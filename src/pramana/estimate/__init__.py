@@ -6,7 +6,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from pramana.estimate.axis import MISSING, Axis
-from pramana.estimate.filters import Filter
+from pramana.estimate.filters import AllOf, AnyOf, AttributeFilter, Filter, Negation
 from pramana.estimate.inversion import (
     DEFAULT_CONFIDENCE,
     Estimate,
@@ -18,8 +18,9 @@ from pramana.estimate.inversion import (
     linear,
     to_simplex,
 )
-from pramana.estimate.law import Law, law_of
+from pramana.estimate.law import TableLaw, law_of
 from pramana.estimate.likelihood import Fit, fit, profile_interval
+from pramana.estimate.ratios import EstimatedNumber
 from pramana.estimate.rules import (
     MIN_CONFIDENCE,
     Rule,
@@ -29,7 +30,7 @@ from pramana.estimate.rules import (
     rule_distance,
     tree_accuracy,
 )
-from pramana.estimate.study import Comparison, Crosstab, Measure, Study
+from pramana.estimate.study import Crosstab, GroupComparison, Study
 from pramana.estimate.table import PublishedTable, check_memory, tabulate
 
 if TYPE_CHECKING:
@@ -51,14 +52,17 @@ __all__ = [
     "DEFAULT_CONFIDENCE",
     "MIN_CONFIDENCE",
     "MISSING",
+    "AllOf",
+    "AnyOf",
+    "AttributeFilter",
     "Axis",
-    "Comparison",
     "Crosstab",
     "Estimate",
+    "EstimatedNumber",
     "Filter",
     "Fit",
-    "Law",
-    "Measure",
+    "GroupComparison",
+    "Negation",
     "PublishedTable",
     "RandomisedLogisticRegression",
     "RandomisedNaiveBayes",
@@ -67,6 +71,7 @@ __all__ = [
     "RuleSet",
     "Selection",
     "Study",
+    "TableLaw",
     "association_rules",
     "check_memory",
     "class_rules",

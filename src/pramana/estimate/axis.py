@@ -1,35 +1,27 @@
-"""Attributes as the recipient sees them: labels in code order, and the numbers they stand for."""
+"""Attributes as the recipient sees them: labels in code order, and what they stand for by the attribute's kind."""
 
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from pramana.errors import InputError
 from pramana.estimate.law import Array
-from pramana.schema import Domain
+from pramana.schema import Domain, Kind
 
 MISSING = "(missing)"
-_NUMBER = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?|-?inf"
-_FORMS = (  # how labels write numbers: 7, [0,5), 20-24, 85+
-    re.compile(rf"(?P<one>{_NUMBER})", re.IGNORECASE),
-    re.compile(rf"\[(?P<low>{_NUMBER}),\s*(?P<high>{_NUMBER})\)", re.IGNORECASE),
-    re.compile(r"(?P<first>\d+)\s*-\s*(?P<last>\d+)"),
-    re.compile(r"(?P<least>\d+)\s*\+"),
-)
-_CODE = re.compile(r"0\d+")
 
 
 @dataclass(frozen=True)
 class Axis:
-    """One attribute. `lower` and `upper` hold each label's interval [lower, upper).
+    """One attribute. `lower` and `upper` hold each label's interval [lower, upper), of numbers or of days.
 
-    They are equal for a label that is one number, and not a number (nan) where a label stands for none, such as
-    the missing category, which has the last code.
+    They are equal for a label that is one number or day, and not a number (nan) for the missing category, which
+    has the last code. Attributes of other kinds have none.
     """
 
     name: str
@@ -37,36 +29,40 @@ class Axis:
     lower: tuple[float, ...] | None = None
     upper: tuple[float, ...] | None = None
     missing: bool = False
+    kind: Kind = Kind.NOMINAL
 
     def __post_init__(self) -> None:
         if not self.labels:
             raise InputError(f"The attribute {self.name} must have at least one value", "none")
         if (self.lower is None) != (self.upper is None):
             raise InputError(f"The attribute {self.name} must have both ends of its intervals or neither")
+        if (self.lower is None) != (self.kind not in (Kind.NUMBER, Kind.DATE)):
+            raise InputError(f"The attribute {self.name} must have intervals if its values are numbers or dates")
         for ends in (self.lower, self.upper):
             if ends is not None and len(ends) != len(self.labels):
                 raise InputError(f"The attribute {self.name} must have as many intervals as labels")
 
     @classmethod
-    def of_labels(cls, name: str, labels: Sequence[str], missing: bool = False) -> Axis:
-        """Labels that all read as numbers or intervals stand for them; the missing category is added last."""
-        # 01067 is a code, such as a postcode: its mean or order would be nonsense.
-        codes = any(_CODE.fullmatch(label.strip()) for label in labels)
-        ends = [None if codes else _interval(label) for label in labels]
+    def of_labels(cls, name: str, labels: Sequence[str], missing: bool = False, kind: Kind | None = None) -> Axis:
+        """An axis of this kind, by default the one its labels read as; the missing category is added last."""
+        chosen = Kind.of_labels(labels) if kind is None else kind
+        ends = [chosen.ends_of(label) for label in labels]
         last = (MISSING,) if missing else ()
-        if not labels or any(e is None for e in ends):
-            return cls(name, (*labels, *last), missing=missing)
+        if chosen not in (Kind.NUMBER, Kind.DATE):
+            return cls(name, (*labels, *last), missing=missing, kind=chosen)
+        if None in ends:
+            raise InputError(f"The labels of {name} must read as its kind, {chosen.value}", "others")
         blank = (math.nan,) * len(last)
-        lower, upper = zip(*(e for e in ends if e is not None), strict=True)
-        return cls(name, (*labels, *last), (*lower, *blank), (*upper, *blank), missing)
+        lower, upper = ([float(pair[i]) for pair in ends if pair is not None] for i in (0, 1))
+        return cls(name, (*labels, *last), (*lower, *blank), (*upper, *blank), missing, chosen)
 
     @classmethod
     def of_domain(cls, name: str, domain: Domain) -> Axis:
         if not domain.edges:
-            return cls.of_labels(name, domain.labels, domain.missing)
+            return cls.of_labels(name, domain.labels, domain.missing, domain.kind)
         last, blank = ((MISSING,), (math.nan,)) if domain.missing else ((), ())
         lower, upper = (*domain.edges[:-1], *blank), (*domain.edges[1:], *blank)
-        return cls(name, (*domain.labels, *last), lower, upper, domain.missing)
+        return cls(name, (*domain.labels, *last), lower, upper, domain.missing, domain.kind)
 
     @property
     def size(self) -> int:
@@ -76,27 +72,25 @@ class Axis:
         """The label as JSON has it: null for the missing category."""
         return None if self.missing and code == self.size - 1 else self.labels[code]
 
+    @cached_property
+    def intervals(self) -> tuple[Array, Array] | None:
+        """The ends of the values that each label can stand for, equal for a single one.
+
+        Where all edges of an attribute are whole numbers, so are its values: [3,4) holds just 3.
+        """
+        if self.lower is None or self.upper is None:
+            return None
+        low, high = np.array(self.lower), np.array(self.upper)
+        edges = np.concatenate([low, high])
+        whole = bool(np.all(np.mod(edges[np.isfinite(edges)], 1) == 0))
+        return low, np.where((high - low == 1) & whole, low, high)
+
     @property
     def middles(self) -> Array:
         """The number each label stands for, the middle of its interval; infinite for a bin without an end."""
-        if self.lower is None or self.upper is None:
-            raise InputError(f"The attribute {self.name} must be numeric for a mean", "named categories")
+        if self.lower is None or self.upper is None or self.kind is not Kind.NUMBER:
+            got = "dates" if self.kind is Kind.DATE else "named categories"
+            raise InputError(f"The attribute {self.name} must be numeric for a mean", got)
         low, high = np.array(self.lower), np.array(self.upper)
-        return np.asarray((low + high) / 2, np.float64)
-
-
-def _interval(label: str) -> tuple[float, float] | None:
-    text = label.strip()
-    for form in _FORMS:
-        found = form.fullmatch(text)
-        if found is None:
-            continue
-        parts = {name: float(number) for name, number in found.groupdict().items()}
-        if "one" in parts:
-            return parts["one"], parts["one"]
-        if "low" in parts:
-            return parts["low"], parts["high"]
-        if "first" in parts:
-            return parts["first"], parts["last"] + 1
-        return parts["least"], math.inf
-    return None
+        endless = np.isinf(low) | np.isinf(high)
+        return np.where(endless, np.inf, (np.where(endless, 0.0, low) + np.where(endless, 0.0, high)) / 2)

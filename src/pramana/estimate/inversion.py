@@ -10,7 +10,7 @@ from statistics import NormalDist
 import numpy as np
 
 from pramana.errors import InputError
-from pramana.estimate.law import Array, Keep, Law
+from pramana.estimate.law import Array, Keep, TableLaw
 from pramana.estimate.table import PublishedTable
 
 DEFAULT_CONFIDENCE = 0.95
@@ -49,8 +49,8 @@ def invert(
 ) -> Estimate:
     """Estimate every cell; with `where`, the cells of the first axes among records for which it holds."""
     z = quantile(confidence)
-    values = selected(table.law.inverse(table.counts), where)
-    own = values if table.squares is table.counts else selected(table.law.inverse(table.squares), where)
+    values = sum_selected(table.law.inverse(table.counts), where)
+    own = values if table.squares is table.counts else sum_selected(table.law.inverse(table.squares), where)
     variances = _spread(table.law, table.squares, where, 2) - own
     low, high = score_interval(values, variances, _slopes(table, where), z)
     return Estimate(values, variances, low, high)
@@ -72,14 +72,14 @@ def score_interval(values: Array, variances: Array, slope: Array, z: float) -> t
     return values + shift - half, values + shift + half
 
 
-def selected(table: Array, where: Selection | None) -> Array:
+def sum_selected(table: Array, where: Selection | None) -> Array:
     if where is None:
         return table
     last = tuple(range(table.ndim - where.axes, table.ndim))
     return np.asarray((table * where.holds).sum(axis=last))
 
 
-def _split(law: Law, kept: int) -> tuple[Law, Law, Keep | None]:
+def _split(law: TableLaw, kept: int) -> tuple[TableLaw, TableLaw, Keep | None]:
     """The law's factors on the first `kept` axes, on the others, and the record coin that is on both."""
     first, others, both = [], [], None
     for factor in law.factors:
@@ -93,10 +93,10 @@ def _split(law: Law, kept: int) -> tuple[Law, Law, Keep | None]:
             raise InputError(
                 "Columns that were randomised together must stand together, in the table or in its filter"
             )
-    return Law(law.shape[:kept], tuple(first)), Law(law.shape[kept:], tuple(others)), both
+    return TableLaw(law.shape[:kept], tuple(first)), TableLaw(law.shape[kept:], tuple(others)), both
 
 
-def _spread(law: Law, squares: Array, where: Selection | None, power: int) -> Array:
+def _spread(law: TableLaw, squares: Array, where: Selection | None, power: int) -> Array:
     """sum over z of y_z G_v(z)^power for every cell v, G_v(z) being what a record published as z adds to v."""
     if where is None:
         return law.inverse_power(squares, power)
@@ -129,7 +129,7 @@ def _slopes(table: PublishedTable, where: Selection | None) -> Array:
     law = table.law
     likely = to_simplex(law.inverse(table.squares), float(table.squares.sum()))
     expected = law.forward(likely)
-    own = selected(likely, where)
+    own = sum_selected(likely, where)
     second = _spread(law, expected, where, 2)
     covariance = _spread(law, expected, where, 3) - second - (_own_moment(law, where) - 1) * own
     mean_weight = float(table.squares.sum() / table.counts.sum()) if table.counts.any() else 1.0
@@ -138,7 +138,7 @@ def _slopes(table: PublishedTable, where: Selection | None) -> Array:
     return np.divide(covariance, variance, out=np.zeros_like(variance), where=variance > tiny) * mean_weight
 
 
-def _own_moment(law: Law, where: Selection | None) -> Array:
+def _own_moment(law: TableLaw, where: Selection | None) -> Array:
     """E[G_v(Z)^2 | v]; with a filter the mean over the selected values, all that an interval's shape needs."""
     kept = len(law.shape) - (0 if where is None else where.axes)
     first, others, both = _split(law, kept)
@@ -183,10 +183,10 @@ def covariance_with_total(table: PublishedTable, holds: Array, where: Selection)
     sum_z y_z G_total(z) G_v(z) is itself an inversion, of the table y*G_total, so no pair of cells is formed.
     """
     reach = table.law.inverse_adjoint(holds)
-    return selected(table.law.inverse(table.squares * reach) - table.law.inverse(table.squares) * holds, where)
+    return sum_selected(table.law.inverse(table.squares * reach) - table.law.inverse(table.squares) * holds, where)
 
 
-def expected_l1(law: Law, true: Array) -> float:
+def expected_l1(law: TableLaw, true: Array) -> float:
     """Expected sum of absolute errors of a known table's shares under inversion, by the normal law."""
     variances = law.inverse_power(law.forward(true), 2) - true
     return float(np.sqrt(2 / math.pi * np.maximum(variances, 0.0)).sum() / true.sum())

@@ -154,7 +154,7 @@ class Matrix:
 
 
 @dataclass(frozen=True)
-class Law:
+class TableLaw:
     """Factors on disjoint axes; an axis of none of them is published unchanged."""
 
     shape: tuple[int, ...]
@@ -190,11 +190,11 @@ class Law:
         return table
 
 
-def law_of(mechanism: Mechanism | Exchange, sizes: Mapping[str, int]) -> Law:
+def law_of(mechanism: Mechanism | Exchange, sizes: Mapping[str, int]) -> TableLaw:
     """The law over the attributes named in `sizes`, in that order; those unknown to the mechanism are raw."""
     names = list(sizes)
     if isinstance(mechanism, RecordRetention):
-        return Law(tuple(sizes.values()), _record_factors(mechanism, names))
+        return TableLaw(tuple(sizes.values()), _record_factors(mechanism, names))
     if isinstance(mechanism, Product):
         groups: list[tuple[tuple[str, ...], Channel]] = [((n,), c) for n, c in mechanism.channels.items()]
     elif isinstance(mechanism, Exchange):
@@ -204,7 +204,7 @@ def law_of(mechanism: Mechanism | Exchange, sizes: Mapping[str, int]) -> Law:
             "Estimates are known for independent channels and for the record coin", type(mechanism).__name__
         )
     factors = [_factor(channel, _places(columns, names)) for columns, channel in groups if {*columns} & {*names}]
-    return Law(tuple(sizes.values()), tuple(f for f in factors if f is not None))
+    return TableLaw(tuple(sizes.values()), tuple(f for f in factors if f is not None))
 
 
 def _places(columns: Sequence[str], names: Sequence[str]) -> tuple[int, ...]:

@@ -10,7 +10,7 @@ import numpy as np
 
 from pramana.errors import InputError
 from pramana.estimate.inversion import DEFAULT_CONFIDENCE, quantile, to_simplex
-from pramana.estimate.law import Array, Law
+from pramana.estimate.law import Array, TableLaw
 from pramana.estimate.table import PublishedTable
 
 MOST_ROUNDS = 6000
@@ -57,8 +57,8 @@ def fit(
 
 
 @dataclass(frozen=True)
-class _Held:
-    """One cell held at a value: the others share what is left of the total."""
+class _FixedCell:
+    """One cell fixed at a value: the others share what is left of the total."""
 
     cell: tuple[int, ...]
     value: float
@@ -70,20 +70,20 @@ class _Held:
         return x
 
 
-def _climb(table: PublishedTable, x: Array, held: _Held | None, gap: float, most_rounds: int) -> Fit:
+def _climb(table: PublishedTable, x: Array, fixed: _FixedCell | None, gap: float, most_rounds: int) -> Fit:
     total = table.total
     step = _stepper(table.law, table.counts)
 
     def scaled(x: Array) -> Array:
-        return x * (total / x.sum()) if held is None else held.scaled(x, total)
+        return x * (total / x.sum()) if fixed is None else fixed.scaled(x, total)
 
     def left(pull: Array) -> float:
         """sum over the best x* of x* D, minus total: at most this is left to gain."""
-        if held is None:
+        if fixed is None:
             return total * (float(pull.max()) - 1)
         others = pull.copy()
-        others[held.cell] = 0.0
-        return held.value * float(pull[held.cell]) + (total - held.value) * float(others.max()) - total
+        others[fixed.cell] = 0.0
+        return fixed.value * float(pull[fixed.cell]) + (total - fixed.value) * float(others.max()) - total
 
     x = scaled(x.copy())
     level, pull = step(x)
@@ -106,7 +106,7 @@ def _climb(table: PublishedTable, x: Array, held: _Held | None, gap: float, most
     return Fit(x, level, max(left(pull), 0.0), rounds, converged=left(pull) <= gap)
 
 
-def _stepper(law: Law, counts: Array) -> Step:
+def _stepper(law: TableLaw, counts: Array) -> Step:
     seen = counts > 0
 
     def step(x: Array) -> tuple[float, Array]:
@@ -152,7 +152,7 @@ def profile_interval(
 
     def excess(value: float) -> float:
         start = near[-1] + total / best.values.size * 1e-3  # a cell at zero could never rise again
-        around = _climb(table, start, _Held(cell, value), _PROFILE_GAP, MOST_ROUNDS)
+        around = _climb(table, start, _FixedCell(cell, value), _PROFILE_GAP, MOST_ROUNDS)
         near[-1] = around.values
         return best.log_likelihood - around.log_likelihood - limit
 

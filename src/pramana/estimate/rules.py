@@ -22,7 +22,7 @@ from pramana.randomness import Codes, joint_codes
 MIN_CONFIDENCE = 0.8  # paper 4, section VI
 MOST_ATTRIBUTES = 24
 Attributes = tuple[int, ...]
-Cells = NDArray[np.int64]
+CellNumbers = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -44,51 +44,59 @@ class RuleSet:
 
     sizes: tuple[int, ...]
     min_confidence: float
-    rules: Mapping[tuple[Attributes, Attributes], tuple[Cells, NDArray[np.float64], NDArray[np.float64]]]
+    rules: Mapping[tuple[Attributes, Attributes], tuple[CellNumbers, NDArray[np.float64], NDArray[np.float64]]]
 
     def __len__(self) -> int:
         return sum(len(cells) for cells, _, _ in self.rules.values())
 
     def named(self, names: Sequence[str], labels: Sequence[Sequence[str]]) -> Iterator[Rule]:
-        """The rules in words, best first."""
-        found = []
+        """The rules in words, best first; equally good ones in the order of attributes and of their values."""
+        ranked = []
         for (left, every), (cells, confidences, supports) in self.rules.items():
             values = np.unravel_index(cells, [self.sizes[a] for a in every])
             for i in range(len(cells)):
-                items = {a: (names[a], labels[a][int(v[i])]) for a, v in zip(every, values, strict=True)}
-                rest = tuple(items[a] for a in every if a not in left)
-                found.append(Rule(tuple(items[a] for a in left), rest, float(confidences[i]), float(supports[i])))
-        return iter(sorted(found, key=lambda r: (-r.confidence, -r.support, r.antecedent, r.consequent)))
+                codes = {a: int(v[i]) for a, v in zip(every, values, strict=True)}
+                items = {a: (names[a], labels[a][code]) for a, code in codes.items()}
+                rest = tuple(a for a in every if a not in left)
+                rule = Rule(
+                    tuple(items[a] for a in left),
+                    tuple(items[a] for a in rest),
+                    float(confidences[i]),
+                    float(supports[i]),
+                )
+                values_in_order = tuple((a, codes[a]) for a in left), tuple((a, codes[a]) for a in rest)
+                ranked.append((-rule.confidence, -rule.support, values_in_order, rule))
+        return (rule for *_, rule in sorted(ranked, key=lambda entry: entry[:3]))
 
 
 def marginals(
     columns: Sequence[Codes], sizes: Sequence[int], min_count: int, most_items: int | None = None
-) -> dict[Attributes, tuple[Cells, NDArray[np.int64]]]:
+) -> dict[Attributes, tuple[CellNumbers, NDArray[np.int64]]]:
     """The frequent itemsets: for every set of attributes its cells with at least `min_count` rows, and counts.
 
     A set of attributes is counted only where all its subsets have frequent cells (the apriori property).
     """
     if len(columns) > MOST_ATTRIBUTES:
         raise RecipeError(f"Rules must be of at most {MOST_ATTRIBUTES} attributes", str(len(columns)))
-    found: dict[Attributes, tuple[Cells, NDArray[np.int64]]] = {}
-    codes: dict[Attributes, Cells] = {(): np.zeros(len(columns[0]), np.int64)}
+    frequent: dict[Attributes, tuple[CellNumbers, NDArray[np.int64]]] = {}
+    codes: dict[Attributes, CellNumbers] = {(): np.zeros(len(columns[0]), np.int64)}
     for size in range(1, min(most_items or len(columns), len(columns)) + 1):
-        level: dict[Attributes, Cells] = {}
+        level: dict[Attributes, CellNumbers] = {}
         for attributes in combinations(range(len(columns)), size):
-            if size > 1 and not all(s in found for s in combinations(attributes, size - 1)):
+            if size > 1 and not all(s in frequent for s in combinations(attributes, size - 1)):
                 continue
             before, last = math.prod(sizes[a] for a in attributes[:-1]), attributes[-1]
             code = joint_codes([codes[attributes[:-1]], columns[last]], [before, sizes[last]])
             cells, counts = _counted(code, before * sizes[last])
             kept = counts >= min_count
             if kept.any():
-                found[attributes] = cells[kept], counts[kept]
+                frequent[attributes] = cells[kept], counts[kept]
                 level[attributes] = code
         codes = level
-    return found
+    return frequent
 
 
-def _counted(code: Cells, space: int) -> tuple[Cells, NDArray[np.int64]]:
+def _counted(code: CellNumbers, space: int) -> tuple[CellNumbers, NDArray[np.int64]]:
     if space <= 4 * len(code) + 4096:
         counts = np.bincount(code, minlength=space)
         cells = np.flatnonzero(counts)
@@ -165,11 +173,11 @@ def rule_distance(a: RuleSet, b: RuleSet) -> float:
     empty = (np.zeros(0, np.int64), np.zeros(0), np.zeros(0))
     total = 0.0
     for key in {**a.rules, **b.rules}:
-        cells_a, mine, _ = a.rules.get(key, empty)
+        cells_a, ours, _ = a.rules.get(key, empty)
         cells_b, theirs, _ = b.rules.get(key, empty)
         union = np.union1d(cells_a, cells_b)
         gap = np.full(len(union), a.min_confidence) - a.min_confidence
-        gap[np.searchsorted(union, cells_a)] += mine - a.min_confidence
+        gap[np.searchsorted(union, cells_a)] += ours - a.min_confidence
         gap[np.searchsorted(union, cells_b)] -= theirs - a.min_confidence
         total += float(np.abs(gap).sum())
     return total

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from pramana.errors import InputError
 from pramana.estimate.axis import Axis
-from pramana.estimate.law import Array, Law, law_of
+from pramana.estimate.law import Array, TableLaw, law_of
 from pramana.mechanisms import Mechanism
 
 Piece = tuple[Mapping[str, NDArray[np.unsignedinteger]], Array | None]
@@ -25,7 +25,7 @@ class PublishedTable:
 
     axes: tuple[Axis, ...]
     counts: Array
-    law: Law
+    law: TableLaw
     squares: Array
 
     def __post_init__(self) -> None:
@@ -62,14 +62,14 @@ def tabulate_pieces(pieces: Iterable[Piece], axes: Sequence[Axis], mechanism: Me
     check_memory(shape)
     counts, squares = np.zeros(math.prod(shape)), None
     for columns, weights in pieces:
-        place = np.zeros(len(next(iter(columns.values()))), np.int64)
+        cell = np.zeros(len(next(iter(columns.values()))), np.int64)
         for axis in axes:
-            place *= axis.size
-            place += columns[axis.name]
-        counts += np.bincount(place, weights, len(counts))
+            cell *= axis.size
+            cell += columns[axis.name]
+        counts += np.bincount(cell, weights, len(counts))
         if weights is not None:
             squares = np.zeros_like(counts) if squares is None else squares
-            squares += np.bincount(place, weights**2, len(counts))
+            squares += np.bincount(cell, weights**2, len(counts))
     law = law_of(mechanism, {axis.name: axis.size for axis in axes})
     counts = counts.reshape(shape)
     return PublishedTable(tuple(axes), counts, law, counts if squares is None else squares.reshape(shape))

@@ -1,8 +1,8 @@
-"""Roles, domains, attributes, hierarchies; reading recipes and ARX hierarchy files."""
+"""Roles, kinds, domains, attributes, hierarchies; reading recipes and ARX hierarchy files."""
 
 from pramana.schema.attribute import Attribute, Role
 from pramana.schema.connection import check_database_source, connection_url, output_table
-from pramana.schema.domain import Domain, label_of
+from pramana.schema.domain import Domain
 from pramana.schema.hierarchy import TOP, Hierarchy
 from pramana.schema.hierarchy_builders import (
     hierarchy_by_masking,
@@ -11,7 +11,8 @@ from pramana.schema.hierarchy_builders import (
     hierarchy_of_intervals,
     hierarchy_of_tree,
 )
-from pramana.schema.number import exact_number
+from pramana.schema.kind import Kind, label_of
+from pramana.schema.number import decimal_number, exact_number
 from pramana.schema.sections import (
     ColumnSection,
     OutputSection,
@@ -48,6 +49,7 @@ __all__ = [
     "Flag",
     "Hierarchy",
     "Inside",
+    "Kind",
     "Ordinal",
     "OutputSection",
     "PlainText",
@@ -62,6 +64,7 @@ __all__ = [
     "check_database_source",
     "check_keys",
     "connection_url",
+    "decimal_number",
     "exact_number",
     "hierarchy_by_masking",
     "hierarchy_of_dates",

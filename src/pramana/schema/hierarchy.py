@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pramana.errors import SchemaError
+from pramana.schema.kind import check_lengths
 
 TOP = "*"
 MOST_LEAVES = 1 << 24
@@ -35,6 +36,8 @@ class Hierarchy:
             raise SchemaError("A hierarchy must have at least one leaf")
         if len(self.leaves) > MOST_LEAVES:
             raise SchemaError(f"A hierarchy must have at most {MOST_LEAVES} leaves", f"{len(self.leaves)}")
+        for labels in self.levels:
+            check_lengths(labels, "a hierarchy")
         _check_rectangle(self.levels)
         _check_leaves(self.leaves)
         for level in range(1, len(self.levels)):
@@ -69,10 +72,10 @@ class Hierarchy:
 
     def members(self, level: int) -> dict[str, tuple[str, ...]]:
         """For every label at `level` the leaves it stands for, in the hierarchy's order."""
-        found: dict[str, list[str]] = {}
+        leaves_of: dict[str, list[str]] = {}
         for leaf, label in zip(self.leaves, self.levels[level], strict=True):
-            found.setdefault(label, []).append(leaf)
-        return {label: tuple(leaves) for label, leaves in found.items()}
+            leaves_of.setdefault(label, []).append(leaf)
+        return {label: tuple(leaves) for label, leaves in leaves_of.items()}
 
     # ------------------------------------------------------------------ fitting a column
 
@@ -95,8 +98,8 @@ class Hierarchy:
     def for_values(self, column: str, values: Sequence[str]) -> Hierarchy:
         """The same hierarchy with exactly `values` as its leaves, in that order: leaf i is then code i."""
         self.must_cover(column, dict.fromkeys(values, 1))
-        place = {leaf: i for i, leaf in enumerate(self.leaves)}
-        order = [place[value] for value in values]
+        code_of = {leaf: i for i, leaf in enumerate(self.leaves)}
+        order = [code_of[value] for value in values]
         return Hierarchy(tuple(tuple(level[i] for i in order) for level in self.levels))
 
     # ------------------------------------------------------------------ files

@@ -3,25 +3,34 @@
 from __future__ import annotations
 
 import datetime
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import TypeAlias
 
 from pramana.errors import SchemaError
 from pramana.schema.hierarchy import TOP, Hierarchy
+from pramana.schema.kind import calendar_day
 
 Tree: TypeAlias = "Mapping[str, Tree] | Sequence[str]"
+_MOST_DIGITS = 300  # what a float can hold
+_WHOLE = re.compile(rf"[+-]?[0-9]{{1,{_MOST_DIGITS}}}")
 DATE_UNITS = ("month", "quarter", "year", "decade")
 
 
 def hierarchy_of_intervals(values: Iterable[str | int], widths: Sequence[int], origin: int = 0) -> Hierarchy:
-    """Whole numbers in intervals of growing width, labelled `20-24`; every width a multiple of the one before."""
+    """Whole numbers in intervals of growing width, labelled `20-24`; every width a multiple of the one before.
+
+    The leaves stand in ascending order, whatever order they come in.
+    """
     leaves = [str(value) for value in values]
-    try:
-        numbers = [int(leaf) for leaf in leaves]
-    except ValueError:
-        raise SchemaError("The values of an interval hierarchy must be whole numbers") from None
+    if not all(_WHOLE.fullmatch(leaf) for leaf in leaves):
+        raise SchemaError(
+            f"The values of an interval hierarchy must be whole numbers of at most {_MOST_DIGITS} digits"
+        )
     _check_multiples(widths, "widths")
+    leaves.sort(key=lambda leaf: (int(leaf), leaf))
+    numbers = [int(leaf) for leaf in leaves]
     levels = [leaves]
     for width in widths:
         lows = [origin + (number - origin) // width * width for number in numbers]
@@ -57,21 +66,23 @@ def hierarchy_by_masking(values: Sequence[str], mask: str = "*", levels: int | N
 
 
 def hierarchy_of_dates(values: Sequence[str], units: Sequence[str] = DATE_UNITS) -> Hierarchy:
-    """Dates written as 2024-03-31, by growing units: month `2024-03`, quarter `2024-Q1`, year, decade `2020s`."""
+    """Dates written as 2024-03-31, by growing units: month `2024-03`, quarter `2024-Q1`, year, decade `2020s`.
+
+    The leaves stand in the order of the calendar, whatever order they come in.
+    """
     unknown = [unit for unit in units if unit not in DATE_UNITS]
     if unknown or sorted(units, key=DATE_UNITS.index) != list(units) or len(set(units)) != len(units):
         raise SchemaError(f"The units of a date hierarchy must be of {', '.join(DATE_UNITS)}, in this order")
-    try:
-        dates = [datetime.date.fromisoformat(value) for value in values]
-    except ValueError:
-        raise SchemaError("The values of a date hierarchy must be dates like 2024-03-31") from None
+    dates = [day for value in sorted(values) if (day := calendar_day(value)) is not None]  # ISO text sorts by day
+    if len(dates) < len(values):
+        raise SchemaError("The values of a date hierarchy must be dates like 2024-03-31")
     label: dict[str, Callable[[datetime.date], str]] = {
         "month": lambda date: f"{date.year:04}-{date.month:02}",
         "quarter": lambda date: f"{date.year:04}-Q{(date.month + 2) // 3}",
         "year": lambda date: f"{date.year:04}",
         "decade": lambda date: f"{date.year // 10 * 10:04}s",
     }
-    return _with_top([list(values), *([label[unit](date) for date in dates] for unit in units)])
+    return _with_top([[date.isoformat() for date in dates], *([label[u](date) for date in dates] for u in units)])
 
 
 def hierarchy_of_tree(tree: Tree) -> Hierarchy:

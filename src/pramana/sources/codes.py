@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from pramana.errors import SchemaError, SourceError
 from pramana.randomness import Codes, code_dtype, counted
-from pramana.schema import Domain, label_of
+from pramana.schema import Domain, Kind, label_of
 from pramana.sources.arrays import flags_of, numbers, texts, values_of
 from pramana.sources.columns import is_text, plain_type
 
@@ -65,16 +65,24 @@ def has_missing(column: pa.ChunkedArray) -> bool:
 
 
 def domain_from_data(column: pa.ChunkedArray) -> Domain:
-    """The values that occur, sorted so that their order tells nothing of the rows' order."""
-    kind = plain_type(column.type)
-    numbers = pa.types.is_integer(kind) or pa.types.is_floating(kind)
+    """The values that occur, in the order of values, not of texts, which tells nothing of the rows' order."""
     with _readable():
-        labels = {label_of(value): value for chunk in column.chunks for value in occurring(chunk)[1]}
-    labels.pop("", None)
-    if not labels:
+        by_label = {label_of(value): value for chunk in column.chunks for value in occurring(chunk)[1]}
+    by_label.pop("", None)
+    if not by_label:
         raise SchemaError("A column whose domain is read from the data must have values", "only missing ones")
-    ordered = sorted(labels, key=lambda label: labels[label]) if numbers else sorted(labels)
-    return Domain(tuple(ordered), "from-data")
+    kind = Kind.of_labels(by_label)
+    if not _has_values_in_order(plain_type(column.type)):
+        return Domain(tuple(kind.in_order(by_label)), "from-data", kind=kind)
+    labels = tuple(sorted(by_label, key=lambda label: by_label[label]))
+    return Domain(labels, "from-data", kind=kind if kind.has_order else Kind.ORDERED)
+
+
+def _has_values_in_order(kind: pa.DataType) -> bool:
+    types = pa.types
+    return bool(
+        types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind) or types.is_temporal(kind)
+    )
 
 
 @contextlib.contextmanager
