@@ -29,7 +29,7 @@ from pramana.generalize import (
     reversed_of,
     set_cells,
 )
-from pramana.methods import PublishedCells
+from pramana.methods import PublishedCells, restore
 from pramana.methods.presence import PresencePlan
 from pramana.sources import Source, encode
 
