@@ -180,7 +180,7 @@ class Ledger:
         """Check every rule and write the intention down; or take up a request that was begun or done before."""
         with self.store.writing() as connection:
             about = (request.recipient, str(request.level))
-            state = State.of(entries(connection, _SETTINGS, held=about))
+            state = State.of(entries(connection, _SETTINGS, version=about))
             dataset = _checked_dataset(state, request)
             known = _held(state, request.dataset, request.recipient, request.level)
             if known is not None:

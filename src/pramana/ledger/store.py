@@ -10,21 +10,19 @@ import contextlib
 import errno
 import json
 import os
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pramana.errors import LedgerError, MissingExtraError
 from pramana.ledger.entry import Entry
-from pramana.ledger.migrations import VERSION, migrate, version_of
 
 if TYPE_CHECKING:
-    from sqlalchemy import Connection, Engine
+    from sqlalchemy import ColumnElement, Connection, Engine
 
 _LOCK = 0x7072616D616E61  # "pramana": what writers on one PostgreSQL database wait for
 _PATIENCE = 60  # seconds to wait for another writer
-_COLUMNS = "number, at, kind, who, dataset, release, recipient, level, body, previous, digest"
 
 
 @dataclass(frozen=True)
@@ -38,6 +36,8 @@ class Store:
     @classmethod
     def open(cls, place: str | Path, create: bool = False) -> Store:
         """Open a ledger; with `create`, make it if there is none."""
+        from pramana.ledger.migrations import VERSION, migrate, version_of
+
         text = str(place)
         if "://" in text:
             store = cls(*_postgresql(text), None)
@@ -58,11 +58,13 @@ class Store:
     @contextlib.contextmanager
     def writing(self) -> Iterator[Connection]:
         """A transaction that no other writer runs beside; all of it is kept, or nothing."""
+        from sqlalchemy import func, select
+
         with self._said_plainly(), self.engine.connect() as connection:
             connection.execution_options(writing=True)
             with connection.begin():
                 if self.file is None:
-                    connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_LOCK})")
+                    connection.execute(select(func.pg_advisory_xact_lock(_LOCK)))
                 yield connection
 
     @contextlib.contextmanager
@@ -84,53 +86,48 @@ def entries(
     connection: Connection,
     kinds: Collection[str] = (),
     release: str | None = None,
-    held: tuple[str, str] | None = None,
+    version: tuple[str, str] | None = None,
 ) -> list[Entry]:
     """Entries in order: all, or those of any of these kinds, this release, or this (recipient, level)."""
-    from sqlalchemy import bindparam, text
+    from sqlalchemy import and_, or_, select
 
-    known: dict[str, Any] = {}
-    parts = []
+    from pramana.ledger.tables import ENTRIES
+
+    wanted: list[ColumnElement[bool]] = []
     if kinds:
-        parts.append("kind IN :kinds")
-        known["kinds"] = list(kinds)
+        wanted.append(ENTRIES.c.kind.in_(kinds))
     if release is not None:
-        parts.append("release = :release")
-        known["release"] = release
-    if held is not None:
-        parts.append("(recipient = :recipient AND level = :level)")
-        known |= {"recipient": held[0], "level": held[1]}
-    where = f" WHERE {' OR '.join(parts)}" if parts else ""
-    query = text(f"SELECT {_COLUMNS} FROM entries{where} ORDER BY number")
-    if kinds:
-        query = query.bindparams(bindparam("kinds", expanding=True))
-    return [_entry(tuple(row)) for row in connection.execute(query, known)]
+        wanted.append(ENTRIES.c.release == release)
+    if version is not None:
+        wanted.append(and_(ENTRIES.c.recipient == version[0], ENTRIES.c.level == version[1]))
+    query = select(ENTRIES).order_by(ENTRIES.c.number)
+    rows = connection.execute(query.where(or_(*wanted)) if wanted else query).mappings()
+    return [_entry({str(name): value for name, value in row.items()}) for row in rows]
 
 
 def append(connection: Connection, entry: Entry) -> Entry:
     """Write an entry after the last one; its number, predecessor and digest are filled in here."""
-    from sqlalchemy import text
+    from sqlalchemy import insert, select
 
-    last = connection.exec_driver_sql("SELECT number, digest FROM entries ORDER BY number DESC LIMIT 1").first()
+    from pramana.ledger.tables import ENTRIES
+
+    newest = select(ENTRIES.c.number, ENTRIES.c.digest).order_by(ENTRIES.c.number.desc()).limit(1)
+    last = connection.execute(newest).first()
     if last is not None:
-        entry = replace(entry, number=int(last[0]) + 1, previous=str(last[1]))
+        entry = replace(entry, number=int(last.number) + 1, previous=str(last.digest))
     entry = replace(entry, digest=entry.computed_digest())
-    values = {**entry.to_json(), "body": json.dumps(dict(entry.body), sort_keys=True, allow_nan=False)}
-    names = _COLUMNS.split(", ")
-    connection.execute(
-        text(f"INSERT INTO entries ({_COLUMNS}) VALUES ({', '.join(f':{name}' for name in names)})"), values
-    )
+    body = json.dumps(dict(entry.body), sort_keys=True, allow_nan=False)
+    connection.execute(insert(ENTRIES).values({**entry.to_json(), "body": body}))
     return entry
 
 
-def _entry(row: tuple[Any, ...]) -> Entry:
-    number, at, kind, who, dataset, release, recipient, level, body, previous, digest = row
+def _entry(row: Mapping[str, Any]) -> Entry:
     try:
-        return Entry(
-            int(number), at, kind, who, dataset, release, recipient, level, json.loads(body), previous, digest
-        )
+        return Entry(**{**row, "number": int(row["number"]), "body": json.loads(row["body"])})
     except (ValueError, TypeError):
-        raise LedgerError("Every entry of a ledger must be readable", f"entry {number} that is not") from None
+        raise LedgerError(
+            "Every entry of a ledger must be readable", f"entry {row['number']} that is not"
+        ) from None
 
 
 def name_of(place: str | Path) -> str:
