@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.ledger.flow import dataset, ledger_at, request
+from tests.ledger.flow import dataset, ledger_at, register, request
 
 from pramana.errors import LedgerError, PramanaError, RefusedError
 from pramana.ledger import Ledger, State
@@ -62,16 +62,16 @@ def test_a_changed_source_key_or_design_is_refused(place: str, changes: dict[str
 def test_an_independent_second_release_is_refused_or_warned_of(place: str) -> None:
     ledger = ledger_at(place)
     with pytest.raises(RefusedError, match="one key"):
-        ledger.add_dataset(dataset("again", key="other"), "test")
+        register(ledger, dataset("again", key="other"))
     with pytest.raises(RefusedError, match="key of"):
-        ledger.add_dataset(dataset("other table", source="other"), "test")
+        register(ledger, dataset("other table", source="other"))
     with pytest.raises(RefusedError, match="registered once"):
-        ledger.add_dataset(dataset(), "test")
+        register(ledger, dataset())
     assert len(ledger.entries()) == 1
-    warnings = ledger.add_dataset(dataset("again", key="other"), "test", independent=True)
+    warnings = register(ledger, dataset("again", key="other"), independent=True)
     assert "collusion pays" in warnings[0] and "add up" in warnings[1]
     ledger.limit("town", Fraction(5), "test")
-    assert ledger.add_dataset(dataset("third", source="third", key="third"), "test") == ()
+    assert register(ledger, dataset("third", source="third", key="third")) == ()
 
 
 def test_allowances(place: str) -> None:
@@ -90,8 +90,8 @@ def test_allowances(place: str) -> None:
 def test_total_epsilon_over_datasets_about_the_same_people(place: str) -> None:
     """Within a dataset the best version counts; over datasets epsilons add up; reservations count."""
     ledger = ledger_at(place)
-    ledger.add_dataset(dataset("second", source="other", key="other"), "test")
-    ledger.add_dataset(dataset("elsewhere", source="third", key="third", people="other town"), "test")
+    register(ledger, dataset("second", source="other", key="other"))
+    register(ledger, dataset("elsewhere", source="third", key="third", people="other town"))
     ledger.limit("town", Fraction(math.log(24)), "test")
     second = {"dataset": "second", "source": "other", "key": "other"}
     ledger.reserve(request("anna", "0.3"))  # ratio 4
@@ -122,7 +122,7 @@ def test_an_abandoned_release_is_over(place: str) -> None:
 
 def test_with_a_history_releases_are_made_one_after_another(place: str) -> None:
     ledger = Ledger.create(place)
-    ledger.add_dataset(dataset(keyed=False), "test")
+    register(ledger, dataset(keyed=False))
     first = ledger.reserve(request("anna", "0.3"))
     with pytest.raises(RefusedError, match="one after another"):
         ledger.reserve(request("bert", "0.1"))
@@ -237,7 +237,7 @@ def test_the_dataset_is_named_or_the_only_one(place: str) -> None:
     assert ledger.dataset().name == ledger.dataset("people").name == "people"
     with pytest.raises(LedgerError):
         ledger.dataset("other")
-    ledger.add_dataset(dataset("second", source="other", key="other"), "test")
+    register(ledger, dataset("second", source="other", key="other"))
     with pytest.raises(LedgerError, match="several"):
         ledger.dataset()
     for wrong in (

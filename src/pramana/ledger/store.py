@@ -11,12 +11,13 @@ import errno
 import json
 import os
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pramana.errors import LedgerError, MissingExtraError
 from pramana.ledger.entry import Entry
+from pramana.schema import ENVIRONMENT, connection_string, shown_url
 
 if TYPE_CHECKING:
     from sqlalchemy import ColumnElement, Connection, Engine
@@ -29,7 +30,7 @@ _PATIENCE = 60  # seconds to wait for another writer
 class Store:
     """An opened ledger. `name` is what messages call it; it never holds a password."""
 
-    engine: Engine
+    engine: Engine = field(repr=False)  # its own words hold the options of the URL
     name: str
     file: Path | None
 
@@ -38,13 +39,14 @@ class Store:
         """Open a ledger; with `create`, make it if there is none."""
         from pramana.ledger.migrations import VERSION, migrate, version_of
 
-        text = str(place)
+        name = shown_url(place)
+        text = connection_string(str(place), "the ledger", LedgerError, "Such as postgresql://host/database.")
         if "://" in text:
-            store = cls(*_postgresql(text), None)
+            store = cls(_postgresql(text), name, None)
         else:
             path = Path(text)
-            _make_file(path, create)
-            store = cls(_sqlite(path), text, path)
+            _make_file(path, name, create)
+            store = cls(_sqlite(path), name, path)
         with store.reading() as connection:
             current = version_of(connection) == VERSION
         if not current:
@@ -130,34 +132,31 @@ def _entry(row: Mapping[str, Any]) -> Entry:
         ) from None
 
 
-def name_of(place: str | Path) -> str:
-    """What a ledger may be called in messages: a URL without its password."""
-    from sqlalchemy import make_url
-    from sqlalchemy.exc import ArgumentError
-
-    if "://" not in str(place):
-        return str(place)
-    try:
-        return make_url(str(place)).render_as_string(hide_password=True)
-    except (ArgumentError, ValueError):
-        return "the ledger"
+def is_ledger_file(place: str | Path) -> bool:
+    """Whether a ledger is named by its file, beside which keys and versions can be kept."""
+    return "://" not in str(place) and not str(place).startswith(ENVIRONMENT)
 
 
 # ---------------------------------------------------------------- the two databases
 
 
-def _make_file(path: Path, create: bool) -> None:
+def _make_file(path: Path, name: str, create: bool) -> None:
     """SQLite would make the file readable by others, and would make one where a name was misspelt."""
-    if path.exists():
-        if not path.is_file():
-            raise LedgerError(f"The ledger {path} must be a file or a postgresql:// URL", "something else")
-        return
-    if not create:
-        raise LedgerError(f"The ledger {path} must exist", "none", "Make one with `pramana levels create`.")
     try:
-        os.close(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600))
+        if path.exists():
+            if not path.is_file():
+                raise LedgerError(f"The ledger {name} must be a file or a postgresql:// URL", "something else")
+            if create and path.stat().st_size == 0:  # someone made it, with other modes perhaps
+                path.chmod(0o600)
+            return
+        if not create:
+            raise LedgerError(f"The ledger {name} must exist", "none", "Make one with `pramana levels create`.")
+        with contextlib.suppress(FileExistsError):  # another run was first
+            os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
     except OSError as error:
-        raise LedgerError(f"The ledger {path} must be writable", error.strerror) from None
+        raise LedgerError(f"The ledger {name} must be writable", error.strerror) from None
+    except ValueError:
+        raise LedgerError("A ledger must be a SQLite file or a postgresql:// URL", "a name that is none") from None
 
 
 def _sqlite(path: Path) -> Engine:
@@ -182,7 +181,7 @@ def _sqlite(path: Path) -> Engine:
     return engine
 
 
-def _postgresql(text: str) -> tuple[Engine, str]:
+def _postgresql(text: str) -> Engine:
     from sqlalchemy import create_engine, make_url
     from sqlalchemy.exc import ArgumentError
     from sqlalchemy.pool import NullPool
@@ -194,12 +193,11 @@ def _postgresql(text: str) -> tuple[Engine, str]:
     if url.get_backend_name() != "postgresql":
         raise LedgerError("A ledger must be a SQLite file or a postgresql:// URL", f"{url.get_backend_name()}://")
     try:
-        engine = create_engine(url.set(drivername="postgresql+psycopg"), poolclass=NullPool)
+        return create_engine(url.set(drivername="postgresql+psycopg"), poolclass=NullPool)
     except ModuleNotFoundError:
         raise MissingExtraError(
             "A ledger in PostgreSQL needs the package psycopg", "none", "pip install 'pramana[postgresql]'"
         ) from None
-    return engine, url.render_as_string(hide_password=True)
 
 
 def _plain(error: Exception, name: str) -> LedgerError:
@@ -213,7 +211,7 @@ def _plain(error: Exception, name: str) -> LedgerError:
         os.strerror(errno.ENOSPC).lower(),
     )
     if any(word in words for word in full):
-        return LedgerError(f"The ledger {name} must have room to grow", "a full disk", "Nothing was written.")
+        return LedgerError(f"The ledger {name} must have room to grow", "a full disk", "It is as it was.")
     if "disk i/o error" in words:
         return LedgerError(f"The ledger {name} must have room to grow", "a full or failing disk")
     if "locked" in words:

@@ -1,4 +1,4 @@
-"""The ledger's two tables as SQLAlchemy knows them. Imported when a ledger is opened: nothing else waits for it."""
+"""The ledger's two tables as SQLAlchemy knows them. They load when a ledger is opened, and not before."""
 
 from __future__ import annotations
 

@@ -7,22 +7,23 @@ either no bundle or a whole one.
 from __future__ import annotations
 
 import contextlib
-import hashlib
+import hmac
 import json
+import os
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 
-from pramana.engines import BatchEngine, LocalEngine, Progress, commitment_to, digest_of_columns, no_progress
-from pramana.errors import BundleError, LedgerError, PramanaError, RecipeError, RefusedError
-from pramana.ledger import Dataset, Ledger, Release, Request, whoami
+from pramana.engines import BatchEngine, LocalEngine, Progress, commitment_to, no_progress
+from pramana.errors import LedgerError, RecipeError, RefusedError
+from pramana.ledger import Dataset, Ledger, Release, Request, is_ledger_file, whoami
 from pramana.mechanisms import AtLevel, LevelDesign, RecordedLevels
-from pramana.randomness import Codes, Key
-from pramana.release.bundle import Bundle
+from pramana.randomness import Codes, Key, check_outside_bundles
 from pramana.release.certificate import Certificate, read_signing_key
-from pramana.release.folder import check_new
+from pramana.release.folder import check_new, same_files, scratch_beside
+from pramana.release.kept_key import DigestUnderKeys, KeptKey
 from pramana.release.levels import LevelMethod, LevelPlan, attributes_of, circumstances_of, design_of, is_keyed
 from pramana.release.method import Published
 from pramana.release.publish import write_bundle
@@ -30,7 +31,7 @@ from pramana.release.resolve import dropped
 from pramana.release.streamed import Streamed, StreamedTable, coders_for, read_streamed
 from pramana.release.version_store import VersionStore
 from pramana.schema import Attribute, Recipe
-from pramana.sources import Source, Table, digest_of_written, encode, raw_column
+from pramana.sources import Source, Table, encode, raw_column
 from pramana.theory import Level
 
 EVERYBODY = "*"  # in a recipe's allowances
@@ -101,21 +102,31 @@ class _Opened:
     def codes(self) -> dict[str, Codes]:
         return {a.name: encode(self.table.column(a.name), a.coded, a.name) for a in self.attributes if not a.raw}
 
-    def digest(self) -> str:
+    def digest(self, key: Key) -> str:
+        """Of the whole table, under a key: who has only the ledger can test no guess about it."""
         if self.streamed is not None:
-            return self.streamed.digest()
+            coded = [a.name for a in self.attributes if not a.raw]
+            return self.streamed.rows.commitments(key, coded, self.streamed.engine.workers)[1]
         raw = {a.name: raw_column(self.table.column(a.name), None) for a in self.attributes if a.raw}
-        return digest_of_columns({**self.codes(), **raw})
+        return commitment_to({**self.codes(), **raw}, key)
 
-    def fingerprint(self) -> str:
-        """What must not change between versions: the attributes with their domains, and the design."""
+    def fingerprint(self, key: Key) -> str:
+        """What must not change between versions: the attributes with their domains, and the design.
+
+        Under the key: a domain may have been read from the table.
+        """
         stated = json.dumps([[a.to_json() for a in self.attributes], self.design.to_json()], sort_keys=True)
-        return hashlib.sha256(stated.encode()).hexdigest()
+        return _sealed(key, "design", stated)
 
     def plan(self, dataset: str, level: Level, keyed: bool) -> LevelPlan:
         circumstances = circumstances_of(self.recipe, self.attributes, self.table)
         version = AtLevel(self.design, level)
         return LevelPlan(self.attributes, dropped(self.recipe), version, circumstances, dataset, keyed)
+
+
+def _sealed(key: Key, what: str, text: str) -> str:
+    """A digest for the ledger that only the key's holder can compute."""
+    return hmac.digest(key.derive("ledger", what), text.encode(), "sha256").hex()
 
 
 # ---------------------------------------------------------------- create
@@ -136,39 +147,36 @@ def create_levels(
 
     With `memory`, in bytes, the table streams through within that bound.
     """
-    if key is None and "://" in str(ledger):
+    if key is None and not is_ledger_file(ledger):
         raise LedgerError("With a ledger in PostgreSQL the key's place must be given", "none", "Say --key FILE.")
+    check_outside_bundles(Path(f"{ledger}.key") if key is None else Path(key))
     read = Recipe.read(recipe)
     engine = None if memory is None else BatchEngine(memory, folder=Path(recipe).absolute().parent)
     with _Opened.read(read, engine, progress) as opened:
+        title = name or read.source.get("dataset") or Path(recipe).stem
+        stated = (_text(read, "people"), is_keyed(read), _allowances(read), _limit(read))
+        known = Ledger.create(ledger)  # everything that could be wrong with the recipe has been found by now
+        key_file = Path(key) if key is not None else _new_key_file(ledger, title, known)
+        kept = KeptKey.at(key_file)
+        details = {
+            "recipe": Path(recipe).read_text("utf-8"),
+            "folder": str(Path(recipe).absolute().parent),
+            "key_file": str(key_file.absolute()),
+            "versions": None if stated[1] else str(_beside(ledger, key_file).absolute()),
+        }
         wanted = Dataset(
-            name or read.source.get("dataset") or Path(recipe).stem,
-            opened.digest(),
-            "",
-            opened.fingerprint(),
-            opened.table.records,
-            _text(read, "people"),
-            is_keyed(read),
-            _allowances(read),
-            _limit(read),
-        )
-    known = Ledger.create(ledger)  # everything that could be wrong with the recipe has been found by now
-    key_file = Path(key) if key is not None else _new_key_file(ledger, wanted.name, known)
-    secret, fresh = _key_at(key_file, known)
-    details = {
-        "recipe": Path(recipe).read_text("utf-8"),
-        "folder": str(Path(recipe).absolute().parent),
-        "key_file": str(key_file.absolute()),
-        "versions": None if wanted.keyed else str(_beside(ledger, key_file).absolute()),
-    }
-    try:
-        warnings = known.add_dataset(
-            replace(wanted, key=secret.commitment(), details=details), who or whoami(), independent
-        )
-    except PramanaError:
-        if fresh:
-            key_file.unlink(missing_ok=True)
-        raise
+            title, opened.digest(kept.key), kept.key.commitment(), opened.fingerprint(kept.key),
+            opened.table.records, *stated, details,
+        )  # fmt: skip
+        under = DigestUnderKeys(opened.digest)
+        for earlier in known.state().datasets.values():
+            if earlier.records == wanted.records:
+                under(earlier)  # before anyone has to wait for it
+        try:
+            warnings = known.add_dataset(wanted, who or whoami(), under, independent, kept.keep)
+        except BaseException:
+            kept.give_up(known)
+            raise
     return Created(wanted.name, wanted.records, key_file, warnings)
 
 
@@ -181,20 +189,8 @@ def _new_key_file(ledger: str | Path, dataset: str, known: Ledger) -> Path:
     return Path(f"{ledger}.key" if only else f"{ledger}.{dataset}.key")
 
 
-def _key_at(place: Path, known: Ledger) -> tuple[Key, bool]:
-    """A new key; or one that an earlier run wrote before it was killed, and that serves nothing yet."""
-    if place.exists():
-        found = Key.read(place)
-        if any(d.key == found.commitment() for d in known.state().datasets.values()):
-            raise RefusedError("A key must serve one dataset", "the key of another", "Choose another key file.")
-        return found, False
-    key = Key.create()
-    key.write(place)
-    return key, True
-
-
 def _beside(ledger: str | Path, key_file: Path) -> Path:
-    return key_file.with_suffix(".versions") if "://" in str(ledger) else Path(f"{ledger}.versions")
+    return Path(f"{ledger}.versions") if is_ledger_file(ledger) else key_file.with_suffix(".versions")
 
 
 def _text(recipe: Recipe, key: str) -> str:
@@ -247,16 +243,17 @@ def issue(
     signing = None if sign is None else read_signing_key(sign)
     known = Ledger.open(ledger)
     registered = known.dataset(dataset)
+    registered.check_digests()
     secret = Key.read(key or registered.details["key_file"])
     progress("reading", 0, 1)
     engine = None if memory is None else BatchEngine(memory, threads, out.absolute().parent)
     with _Opened.read(recipe_of(registered), engine, progress) as opened:
         plan = opened.plan(registered.name, level, registered.keyed)
         request = Request(
-            registered.name, recipient, level, opened.digest(), secret.commitment(), opened.fingerprint(),
-            plan.version.likelihood_ratio, asking,
+            registered.name, recipient, level, opened.digest(secret), secret.commitment(),
+            opened.fingerprint(secret), plan.version.likelihood_ratio, asking,
         )  # fmt: skip
-        begun = known.held(registered.name, recipient, level)
+        begun = known.version_of(registered.name, recipient, level)
         if begun is None or begun.status != "reserved":
             check_new(out)  # before anything is reserved
         release = known.reserve(request)
@@ -269,16 +266,23 @@ def issue(
                 return plan.run(opened.table, secret, LocalEngine(threads), progress)
             return plan.stream(opened.streamed.rows, secret, engine, progress)
 
-        certificate = None if again else _left_behind(out, published)
-        if certificate is None:
-            certificate = write_bundle(
-                out, opened.recipe, opened.source, plan, published(), secret, signing,
-                content=release.content if again else None,
+        def sealed(content: str) -> str:
+            return _sealed(secret, "content", content)
+
+        def written(place: Path) -> Certificate:
+            return write_bundle(
+                place, opened.recipe, opened.source, plan, published(), secret, signing,
+                is_wanted=lambda content: not again or sealed(content) == release.content,
             )  # fmt: skip
-    if again:
-        release = known.repeat(release.id, certificate.content, asking)
-    else:
-        release = known.commit(release.id, certificate.content, asking, {"bundle": str(out)})
+
+        certificate = None if again else _left_behind(out, written)
+        if certificate is None:
+            certificate = written(out)
+    with _said_of_the_bundle(out):
+        if again:
+            release = known.repeat(release.id, sealed(certificate.content), asking)
+        else:
+            release = known.commit(release.id, sealed(certificate.content), asking, {"bundle": str(out)})
     if not registered.keyed:
         _store(registered).keep_only({release.id, _latest(known, registered.name) or ""})
     return Issued(out, release, certificate, again)
@@ -289,26 +293,31 @@ def recipe_of(dataset: Dataset) -> Recipe:
     return Recipe.parse(tomllib.loads(dataset.details["recipe"]), Path(dataset.details["folder"]))
 
 
-def _left_behind(out: Path, published: Callable[[], Published | Streamed]) -> Certificate | None:
-    """The bundle of a run that was killed before it could commit; anything else in its place is refused."""
-    if not out.exists():
+def _left_behind(out: Path, written: Callable[[Path], Certificate]) -> Certificate | None:
+    """The bundle of a run that was killed before it could commit. Its word is not taken for it: the bundle is made
+    again beside it, and one that differs in a single byte is refused."""
+    if not os.path.lexists(out):
         return None
-    try:
-        found = Bundle.open(out).certificate
-    except BundleError:
-        found = None
-    if found is not None and found.content == _content_of(published(), found.output):
-        return found
+    with scratch_beside(out) as scratch:
+        certificate = written(scratch / "bundle")
+        if same_files(out, scratch / "bundle"):
+            return certificate
     check_new(out)
     return None
 
 
-def _content_of(published: Published | Streamed, output: str) -> str:
-    if isinstance(published, Published):
-        return published.content
-    found: list[Published] = []
-    digest_of_written(lambda sink: found.append(published.written(sink, output)))
-    return found[0].content
+@contextlib.contextmanager
+def _said_of_the_bundle(out: Path) -> Iterator[None]:
+    """By now the bundle is there: who reads that the ledger failed must not take it for not made."""
+    try:
+        yield
+    except LedgerError as error:
+        raise LedgerError(
+            error.must,
+            error.got,
+            f"The bundle {out} is made, and the ledger does not have it as issued: give it to no one before the "
+            "same request, with the same --out, has been finished.",
+        ) from None
 
 
 def _store(dataset: Dataset) -> VersionStore:
@@ -338,7 +347,7 @@ def _recorded(known: Ledger, dataset: Dataset, opened: _Opened, release: Release
         drawn = source(_latest(known, dataset.name))
         drawn.version(release.level, opened.codes())
         store.write(release.id, drawn.histories)
-    now = known.held(dataset.name, release.recipient, release.level)
+    now = known.version_of(dataset.name, release.recipient, release.level)
     begun = now is not None and now.status == "reserved"
     return source(release.id if begun else _latest(known, dataset.name))
 
@@ -352,21 +361,22 @@ def issued_versions(
     secret = Key.read(key or registered.details["key_file"])
     with _Opened.read(recipe_of(registered)) as opened:
         pass  # in memory: nothing of it ends with the block
-    if opened.digest() != registered.source or secret.commitment() != registered.key:
+    registered.check_digests()
+    if secret.commitment() != registered.key or opened.digest(secret) != registered.source:
         raise RefusedError("The source and the key must be those the dataset was registered with", "changed ones")
-    codes, found = opened.codes(), []
+    codes, versions = opened.codes(), []
     for name in recipients:
-        held = [r for r in known.state().live(registered.name) if r.recipient == name]
-        if not held:
+        releases = [r for r in known.state().live(registered.name) if r.recipient == name]
+        if not releases:
             raise LedgerError("Every recipient must have a release in the ledger", repr(name))
-        for release in held:
+        for release in releases:
             if not (registered.keyed or release.status == "committed" or _store(registered).has(release.id)):
                 continue  # reserved, and not drawn yet: no one can hold it
             plan = opened.plan(registered.name, release.level, registered.keyed)
             if not registered.keyed:
                 plan = replace(plan, source=_recorded(known, registered, opened, release))
             context = plan.context(commitment_to(codes, secret))
-            found.append((name, release.level, plan.draw(codes, secret, context, LocalEngine(), no_progress)))
-    if not found:
+            versions.append((name, release.level, plan.draw(codes, secret, context, LocalEngine(), no_progress)))
+    if not versions:
         raise LedgerError("The recipients must hold a version", "none")
-    return opened.design, codes, found
+    return opened.design, codes, versions

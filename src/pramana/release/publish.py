@@ -203,15 +203,18 @@ def write_bundle(
     key: Key,
     signing: Ed25519PrivateKey | None,
     key_file: Path | None = None,
-    content: str | None = None,
+    is_wanted: Callable[[str], bool] = lambda _: True,
 ) -> Certificate:
     """The bundle in its folder, whole or not at all, and with it the new key, if there is one to keep.
 
-    `content` is what the data must come to, where that is known.
+    `is_wanted` is asked about the digest of the data before the folder takes its name.
     """
-    with table_copy(recipe) as copy, whole_folder(out, key, key_file, copy.commit) as folder:
+    with (
+        table_copy(recipe) as copy,
+        whole_folder(out, key, key_file, copy.commit if recipe.output else None) as folder,
+    ):
         certificate = _write(folder, recipe, source, plan, published, key)
-        if content is not None and certificate.content != content:
+        if not is_wanted(certificate.content):
             raise RefusedError("A release made again must have the same content", "other content")
         if signing is not None:
             certificate = certificate.signed(signing)

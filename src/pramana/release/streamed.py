@@ -118,14 +118,6 @@ class StreamedTable:
                 if lookup is not None:
                     self.rows.lookups[attribute.name] = lookup
 
-    def digest(self) -> str:
-        """Of the contents, as `digest_of_columns` has it."""
-        content = ContentDigest()
-        for block in self.rows.blocks:
-            columns = self.rows.read(block)
-            content.update({name: columns[name] for name in [*self.coders, *columns]})
-        return content.hexdigest()
-
     def close(self) -> None:
         self.scratch.close()
 
