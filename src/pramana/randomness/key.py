@@ -20,7 +20,7 @@ from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from numpy.typing import NDArray
 
 from pramana.errors import KeyFileError
-from pramana.randomness.secret_file import read_secret, write_new
+from pramana.randomness.secret_file import check_private, write_new
 
 KEY_BYTES = 32
 _BLOCK = 16
@@ -100,7 +100,8 @@ class Key:
     @classmethod
     def read(cls, path: str | Path) -> Key:
         try:
-            text = read_secret(Path(path)).decode("ascii").strip()
+            with Path(path).open("rb") as file:  # a key is short; what is long is not worth reading to its end
+                text = file.read(1 << 12).decode("ascii").strip()
         except OSError as error:
             raise KeyFileError(f"The key file {path} must be readable", error.strerror) from None
         except ValueError:
@@ -112,6 +113,7 @@ class Key:
                 "A key is written by `pramana release` or `pramana key new FILE`."
                 + ("" if text else " An empty file is what a killed run can leave: remove it."),
             )
+        check_private(Path(path))
         return cls(bytes.fromhex(text))
 
     def write(self, path: str | Path) -> None:

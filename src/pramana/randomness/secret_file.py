@@ -15,7 +15,6 @@ from typing import BinaryIO
 
 from pramana.errors import KeyFileError
 
-_LONGEST = 1 << 12  # a key is short; what is long is not worth reading to its end
 _UNFINISHED = ".unfinished"
 _NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)
 _DATA_FILES = ("data.parquet", "data.csv")
@@ -193,22 +192,20 @@ def check_outside_bundles(path: Path) -> None:
         )
 
 
-def read_secret(path: Path) -> bytes:
-    """The first bytes of a file, which must be for its owner alone.
+def check_private(path: Path) -> None:
+    """A key must be for its owner alone.
 
     Refused rather than warned of: the key undoes a release, and a warning on a screen that nobody watches protects
     no one. Where the file system has no modes (a memory stick, a folder shared with Windows) every file looks
     open to all and chmod does nothing; who may read there is settled elsewhere, and the key is taken.
     """
-    with path.open("rb") as file:
-        status = os.fstat(file.fileno())
-        if stat.S_ISREG(status.st_mode) and status.st_mode & 0o077 and _has_modes(path.parent):
-            raise KeyFileError(
-                f"The key file {path} must be for its owner alone",
-                f"one of mode {stat.S_IMODE(status.st_mode):o}",
-                f"Run `chmod 600 {path}`, and think of who may have read it.",
-            )
-        return file.read(_LONGEST)
+    mode = path.stat().st_mode
+    if stat.S_ISREG(mode) and mode & 0o077 and _has_modes(path.parent):
+        raise KeyFileError(
+            f"The key file {path} must be for its owner alone",
+            f"one of mode {stat.S_IMODE(mode):o}",
+            f"Run `chmod 600 {path}`, and think of who may have read it.",
+        )
 
 
 def _has_modes(folder: Path) -> bool:

@@ -167,6 +167,8 @@ def sweep(out: Path) -> None:
     A key is kept, and spoken of, where the run had begun to commit a table in a database under it.
     """
     out = out.absolute()
+    if not out.name:
+        return
     try:
         parent = os.open(out.parent, os.O_RDONLY | os.O_DIRECTORY)
     except (OSError, ValueError):  # `check_new` says what is wrong with it
@@ -202,6 +204,7 @@ def _sweep_one(parent: int, name: str, out: Path) -> bool:
             if not _exists(parent, out.name):
                 kept = _sweep_key(parent, name, out.name + ".key")
             for ending in (_NEW_KEY, _USED_KEY):
+                sweep_unfinished(out.with_name(name + ending))
                 if _own_text(parent, name + ending) is not None:
                     os.unlink(name + ending, dir_fd=parent)
             shutil.rmtree(name, ignore_errors=True, dir_fd=parent)

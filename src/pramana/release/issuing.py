@@ -358,10 +358,10 @@ def issued_versions(
     """The true codes, and every version the recipients hold, made again and compared with what was committed."""
     known = Ledger.open(ledger)
     registered = known.dataset(dataset)
+    registered.check_digests()
     secret = Key.read(key or registered.details["key_file"])
     with _Opened.read(recipe_of(registered)) as opened:
         pass  # in memory: nothing of it ends with the block
-    registered.check_digests()
     if secret.commitment() != registered.key or opened.digest(secret) != registered.source:
         raise RefusedError("The source and the key must be those the dataset was registered with", "changed ones")
     codes, versions = opened.codes(), []
