@@ -186,14 +186,16 @@ def _postgresql(text: str) -> Engine:
     from sqlalchemy.exc import ArgumentError
     from sqlalchemy.pool import NullPool
 
+    stated = text.replace("postgres://", "postgresql://", 1) if text.startswith("postgres://") else text
     try:
-        url = make_url(text.replace("postgres://", "postgresql://", 1) if text.startswith("postgres://") else text)
-    except (ArgumentError, ValueError):
-        raise LedgerError("The URL of a ledger must be one, such as postgresql://host/database") from None
-    if url.get_backend_name() != "postgresql":
-        raise LedgerError("A ledger must be a SQLite file or a postgresql:// URL", f"{url.get_backend_name()}://")
-    try:
+        url = make_url(stated)
+        if url.get_backend_name() != "postgresql":
+            raise LedgerError(
+                "A ledger must be a SQLite file or a postgresql:// URL", f"{url.get_backend_name()}://"
+            )
         return create_engine(url.set(drivername="postgresql+psycopg"), poolclass=NullPool)
+    except (ArgumentError, ValueError, TypeError):  # their words quote the URL
+        raise LedgerError("The URL of a ledger must be one, such as postgresql://host/database") from None
     except ModuleNotFoundError:
         raise MissingExtraError(
             "A ledger in PostgreSQL needs the package psycopg", "none", "pip install 'pramana[postgresql]'"
