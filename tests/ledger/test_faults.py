@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.ledger.flow import content_of, dataset, end_of, issue, killed_at, ledger_at, request, start
+from tests.ledger.flow import content_of, dataset, end_of, issue, killed_at, ledger_at, register, request, start
 
 from pramana.errors import LedgerError
 from pramana.ledger import Ledger
@@ -63,7 +63,7 @@ def test_killed_while_the_ledger_is_made(place: str, tmp_path: Path) -> None:
         killed = end_of(start(run))
     assert killed == 0 and step > 1
     ledger = Ledger.create(place)
-    ledger.add_dataset(dataset(), "test")
+    register(ledger, dataset())
     issue(place, tmp_path, "anna", "0.3")
     check_nothing_lost_or_doubled(place, tmp_path, {("anna", "0.3"): 1})
 

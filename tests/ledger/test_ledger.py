@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.ledger.flow import dataset, ledger_at, request
+from tests.ledger.flow import dataset, ledger_at, register, request
 
+from pramana.app.main import run
 from pramana.errors import LedgerError, PramanaError, RefusedError
 from pramana.ledger import Ledger, State
 from pramana.ledger.migrations import STEPS, VERSION
@@ -62,16 +63,16 @@ def test_a_changed_source_key_or_design_is_refused(place: str, changes: dict[str
 def test_an_independent_second_release_is_refused_or_warned_of(place: str) -> None:
     ledger = ledger_at(place)
     with pytest.raises(RefusedError, match="one key"):
-        ledger.add_dataset(dataset("again", key="other"), "test")
+        register(ledger, dataset("again", key="other"))
     with pytest.raises(RefusedError, match="key of"):
-        ledger.add_dataset(dataset("other table", source="other"), "test")
+        register(ledger, dataset("other table", source="other"))
     with pytest.raises(RefusedError, match="registered once"):
-        ledger.add_dataset(dataset(), "test")
+        register(ledger, dataset())
     assert len(ledger.entries()) == 1
-    warnings = ledger.add_dataset(dataset("again", key="other"), "test", independent=True)
+    warnings = register(ledger, dataset("again", key="other"), independent=True)
     assert "collusion pays" in warnings[0] and "add up" in warnings[1]
     ledger.limit("town", Fraction(5), "test")
-    assert ledger.add_dataset(dataset("third", source="third", key="third"), "test") == ()
+    assert register(ledger, dataset("third", source="third", key="third")) == ()
 
 
 def test_allowances(place: str) -> None:
@@ -90,8 +91,8 @@ def test_allowances(place: str) -> None:
 def test_total_epsilon_over_datasets_about_the_same_people(place: str) -> None:
     """Within a dataset the best version counts; over datasets epsilons add up; reservations count."""
     ledger = ledger_at(place)
-    ledger.add_dataset(dataset("second", source="other", key="other"), "test")
-    ledger.add_dataset(dataset("elsewhere", source="third", key="third", people="other town"), "test")
+    register(ledger, dataset("second", source="other", key="other"))
+    register(ledger, dataset("elsewhere", source="third", key="third", people="other town"))
     ledger.limit("town", Fraction(math.log(24)), "test")
     second = {"dataset": "second", "source": "other", "key": "other"}
     ledger.reserve(request("anna", "0.3"))  # ratio 4
@@ -122,7 +123,7 @@ def test_an_abandoned_release_is_over(place: str) -> None:
 
 def test_with_a_history_releases_are_made_one_after_another(place: str) -> None:
     ledger = Ledger.create(place)
-    ledger.add_dataset(dataset(keyed=False), "test")
+    register(ledger, dataset(keyed=False))
     first = ledger.reserve(request("anna", "0.3"))
     with pytest.raises(RefusedError, match="one after another"):
         ledger.reserve(request("bert", "0.1"))
@@ -211,10 +212,65 @@ def test_what_is_no_ledger(tmp_path: Path) -> None:
         Ledger.create(tmp_path / "no" / "where.db")
 
 
-def test_a_password_is_never_shown() -> None:
-    with pytest.raises(LedgerError) as caught:
-        Ledger.open("postgresql://user:hunter2@localhost:1/none")
-    assert "hunter2" not in str(caught.value)
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql://user:hunter2@localhost:1/none",
+        "postgresql://user:hun%2Fter2hunter2@localhost:1/none",
+        "postgresql://user:hunter2/hunter2@localhost:1/none",
+        "postgresql://localhost:1/none?password=hunter2",
+        "postgresql://localhost:1/none?pass%77ord=hunter2&sslpassword=hunter2",
+        "postgresql://localhost:1/none?unheard_of=hunter2",
+        "postgresql://localhost:1/none?port=hunter2",
+        "postgresql://localhost:hunter2/none",
+        "mysql://user:hunter2@localhost:1/none",
+        "host=localhost password=hunter2",
+        "postgres:/user:hunter2@localhost/none",
+        "password=hunter2" + "x" * 300,
+        "password=hunter2\0",
+    ],
+)
+def test_a_password_is_never_shown(
+    url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """In no message and no JSON, given as it is or by the name of an environment variable."""
+    monkeypatch.chdir(tmp_path)
+    places = [url]
+    if "\0" not in url:
+        monkeypatch.setenv("PRAMANA_TEST_LEDGER", url)
+        places.append("env:PRAMANA_TEST_LEDGER")
+    for place in places:
+        with pytest.raises(LedgerError) as caught:
+            Ledger.open(place)
+        assert "hunter2" not in str(caught.value)
+        assert run(["levels", "list", place, "--json"]) == 2
+        said = capfd.readouterr()
+        assert "hunter2" not in said.out + said.err and said.err.count("\n") == 1
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_ledger_named_by_the_environment(
+    place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    secret = "&password=hunter2&sslpassword=hunter2" if "://" in place else ""
+    monkeypatch.setenv("PRAMANA_TEST_LEDGER", place + secret)
+    (tmp_path / "people.csv").write_text("ill\nyes\nno\n")
+    (tmp_path / "recipe.toml").write_text(
+        '[source]\npath = "people.csv"\n[release]\nmethod = "levels"\n'
+        '[attributes.ill]\nrole = "sensitive"\ndomain = ["no", "yes"]\n'
+    )
+    create = ["levels", "create", "env:PRAMANA_TEST_LEDGER", "--recipe", str(tmp_path / "recipe.toml"), "--json"]
+    assert run(create) == 2, "there is no place beside it for a key"
+    assert run([*create, "--key", str(tmp_path / "key")]) == 0
+    said = capfd.readouterr()
+    assert json.loads(said.out)["ledger"] == "env:PRAMANA_TEST_LEDGER" and "hunter2" not in said.out + said.err
+    ledger = Ledger.open(place + secret)
+    assert list(ledger.state().datasets) == ["recipe"]
+    assert "hunter2" not in repr(ledger) + "".join(ledger.lines())
+    with pytest.raises(LedgerError, match="must hold the connection string"):
+        Ledger.open("env:PRAMANA_TEST_NOTHING")
+    with pytest.raises(LedgerError, match="after env:"):
+        Ledger.open("env:not a name")
 
 
 @given(st.text(max_size=300), st.text(max_size=40))
@@ -237,7 +293,7 @@ def test_the_dataset_is_named_or_the_only_one(place: str) -> None:
     assert ledger.dataset().name == ledger.dataset("people").name == "people"
     with pytest.raises(LedgerError):
         ledger.dataset("other")
-    ledger.add_dataset(dataset("second", source="other", key="other"), "test")
+    register(ledger, dataset("second", source="other", key="other"))
     with pytest.raises(LedgerError, match="several"):
         ledger.dataset()
     for wrong in (

@@ -197,14 +197,17 @@ def stored(batches, schema):
             die()
         yield batch
 t.stored, t._ROWS = stored, 7
-if moment < 0:
+commit = t.TableCopy.commit
+if moment == -1:
     t.TableCopy.commit = lambda self: die()
+if moment == -2:
+    t.TableCopy.commit = lambda self: (commit(self), die())
 from pramana.app.main import run
 sys.exit(run(["release", "recipe.toml", "--out", "out"]))
 """
 
 
-@pytest.mark.parametrize("moment", [0, 3, -1])
+@pytest.mark.parametrize("moment", [0, 3])
 def test_a_killed_writer_leaves_neither_table_nor_bundle(office: Place, desk: Path, moment: int) -> None:
     done = subprocess.run(
         [sys.executable, "-c", KILLED, str(moment)], capture_output=True, timeout=60, check=False
@@ -214,6 +217,30 @@ def test_a_killed_writer_leaves_neither_table_nor_bundle(office: Place, desk: Pa
     assert run(["release", "recipe.toml", "--out", "out"]) == 0
     assert stored(office) == published(desk / "out")
     assert not list(desk.glob(".out*"))
+
+
+@pytest.mark.parametrize("moment", [-1, -2], ids=["before the commit", "after the commit"])
+def test_a_run_killed_about_its_commit_keeps_the_key_of_the_table(
+    office: Place, desk: Path, moment: int, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Nobody can tell whether the table is there; where it is, its key would be lost for good."""
+    done = subprocess.run(
+        [sys.executable, "-c", KILLED, str(moment)], capture_output=True, timeout=60, check=False
+    )
+    assert done.returncode == -9, done.stderr
+    assert not (desk / "out").exists()
+    key = (desk / "out.key").read_bytes()
+    rows = stored(office) if moment == -2 else None
+    for said in ("a run that was killed before its bundle appeared", "must not exist yet"):
+        assert run(["release", "recipe.toml", "--out", "out"]) == 2
+        assert said in capfd.readouterr().err
+        assert (desk / "out.key").read_bytes() == key
+        assert not list(desk.glob(".out*"))
+    if rows is not None:
+        office.run('DROP TABLE "the release"')
+    assert run(["release", "recipe.toml", "--out", "out", "--key", "out.key"]) == 0
+    assert stored(office) == published(desk / "out")
+    assert rows is None or stored(office) == rows, "the key that was kept is that of the table"
 
 
 @pytest.mark.parametrize("base", ["postgresql"], indirect=True)

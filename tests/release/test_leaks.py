@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from pathlib import Path
 
@@ -182,3 +183,18 @@ def test_a_key_used_again_on_a_changed_table_shows_no_one() -> None:
     made = [method.plan(wanted, t).run(t, KEY, LocalEngine(1), no_progress).table for t in tables]
     differ = sum(a != b for a, b in zip(made[0].to_pylist(), made[1].to_pylist(), strict=True))
     assert differ > ROWS / 2
+
+
+def test_a_private_report_is_for_its_owner_alone(desk: Path) -> None:
+    """Whatever the umask, and also where an open one lay before."""
+    release(desk / "recipe.toml", desk / "out")
+    before = os.umask(0)
+    try:
+        private = pramana.report(desk / "out", source=desk / "people.csv")
+        assert private.stat().st_mode & 0o777 == 0o600
+        private.chmod(0o644)
+        assert pramana.report(desk / "out", source=desk / "people.csv") == private
+        assert private.stat().st_mode & 0o777 == 0o600
+        assert pramana.report(desk / "out").stat().st_mode & 0o044 == 0o044, "the recipients' page is for all"
+    finally:
+        os.umask(before)

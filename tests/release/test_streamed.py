@@ -14,7 +14,7 @@ import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 import pytest
 
-from pramana import Recipe, create_levels, crosstab, issue, release, verify
+from pramana import Ledger, Recipe, create_levels, crosstab, issue, release, verify
 from pramana.errors import BundleError, RecipeError, SourceError
 from pramana.randomness import Key
 from pramana.rows import BatchEngine, batch
@@ -206,9 +206,11 @@ domain = "from-data"
     assert tomllib.loads(text)
     (tmp_path / "r.toml").write_text(text)
     whole = create_levels(tmp_path / "a.db", tmp_path / "r.toml", key=tmp_path / "a.key")
-    (tmp_path / "b.key").write_text((tmp_path / "a.key").read_text())
+    Key.read(tmp_path / "a.key").write(tmp_path / "b.key")
     streamed = create_levels(tmp_path / "b.db", tmp_path / "r.toml", key=tmp_path / "b.key", memory=SMALL)
     assert whole.records == streamed.records == ROWS
+    registered = [Ledger.open(tmp_path / name).dataset() for name in ("a.db", "b.db")]
+    assert len({(d.source, d.design, d.key) for d in registered}) == 1
     first = issue(tmp_path / "a.db", "ann", "0.3", tmp_path / "one")
     second = issue(tmp_path / "b.db", "ann", "0.3", tmp_path / "two", memory=SMALL)
     assert files(tmp_path / "one") == files(tmp_path / "two")

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from pramana import Recipe
 from pramana.errors import RecipeError
+from pramana.schema import shown_url
 
 COLUMNS = {"sex": {"role": "quasi-identifying", "domain": ["F", "M"]}}
 
@@ -35,6 +36,15 @@ def parsed(source: dict[str, Any] | None = None, output: dict[str, Any] | None =
         "postgresql://host/people?user=reader&password=s3cr3t",
         "postgresql://host/people?sslmode=require&sslpassword=s3cr3t",
         "postgresql://host/people?PASSWORD=s3cr3t",
+        "postgresql://host/people?pass%77ord=s3cr3t",
+        "postgresql://host/people?%70%61%73%73word=s3cr3t",
+        "postgresql://host/people?sslmode=require;password=s3cr3t",
+        "postgresql://host/people?pwd=s3cr3t",
+        "postgresql://host/people?passwd=s3cr3t",
+        "postgresql://host/people?oauth_client_secret=s3cr3t",
+        "postgresql://host/people?scram_client_key=s3cr3t",
+        "postgresql://host/people?access_token=s3cr3t",
+        "postgresql://reader:s3%2Fcr3t@host/people",
         "mysql://reader:s3cr3t@host/people",
     ],
 )
@@ -53,6 +63,7 @@ def test_a_recipe_holds_no_password(url: str) -> None:
         "postgresql://reader@host:5432/people?sslmode=verify-full",
         "postgresql://reader@[::1]:5432/people",
         "postgresql:///people?host=/run/postgresql",
+        "postgresql://host/people?passfile=/home/reader/.pgpass&sslkey=/home/reader/key",
         "env:PEOPLE_DATABASE",
     ],
 )
@@ -113,3 +124,59 @@ def test_any_text_is_taken_or_refused(text: str, start: str) -> None:
 def test_another_file_takes_the_place_of_a_database() -> None:
     found = parsed({"url": "env:A", "table": "t", "schema": "s", "dataset": "d"}).with_source("b.csv")
     assert found.source == {"dataset": "d", "path": Path("b.csv")}
+
+
+# ---------------------------------------------------------------- how a database is shown
+
+SECRETS = [
+    "postgresql://reader:s3cr3t@host/people",
+    "postgresql://reader:s3%40cr3t@host/people",
+    "postgresql://reader:s3@cr3t@host/people",
+    "postgresql://reader:s3/cr3t@host/people",
+    "postgresql://reader:12/s3cr3t?x@host/people",
+    "postgresql://reader:12#s3cr3t@host/people",
+    "postgresql://s3cr3t@host/people",
+    "postgresql://:s3cr3t@host/people",
+    "postgresql://host/people?password=s3cr3t",
+    "postgresql://host/people?sslpassword=s3cr3t&sslmode=require",
+    "postgresql://host/people?pass%77ord=s3cr3t",
+    "postgresql://host/people?unheard_of=s3cr3t",
+    "postgresql://host/people#s3cr3t",
+    "postgresql://host/s3cr3t%20people",
+    "postgresql://host/s3cr3t/people",
+    "postgresql://host:s3cr3t/people",
+    "postgres:/reader:s3cr3t@host/people",
+    "postgresql//reader:s3cr3t@host/people",
+    "host=host password=s3cr3t",
+    "HOST=host PASSWORD=s3cr3t",
+    "env:reader:s3cr3t@host",
+    "://s3cr3t",
+]
+
+
+@pytest.mark.parametrize("url", SECRETS)
+def test_no_secret_of_a_url_is_shown(url: str) -> None:
+    assert "cr3t" not in shown_url(url)
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("postgresql://reader:s3cr3t@host:5432/people?password=x", "postgresql://host:5432/people"),
+        ("postgresql://host", "postgresql://host"),
+        ("postgresql://reader@[::1]:5432/people", "postgresql://[::1]:5432/people"),
+        ("postgresql:///people?host=/run/postgresql", "postgresql:///people"),
+        ("env:LEDGER", "env:LEDGER"),
+        ("folder/ledger.db", "folder/ledger.db"),
+        (Path("folder/my passwords.db"), "folder/my passwords.db"),
+    ],
+)
+def test_what_can_be_shown_is(url: str | Path, shown: str) -> None:
+    assert shown_url(url) == shown
+
+
+@given(st.text("abc123:/?#@%&=.+-[] ", min_size=1, max_size=12), st.sampled_from(["", "?sslmode=require"]))
+def test_no_part_of_any_password_is_shown(password: str, options: str) -> None:
+    """Whatever signs it holds, and though it was not written as a URL asks."""
+    shown = shown_url(f"postgresql://u:ZQ{password}QZ@host/people{options}")
+    assert "ZQ" not in shown and "QZ" not in shown

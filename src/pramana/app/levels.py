@@ -20,7 +20,8 @@ _memory = click.option("--memory", default=None, help="Stream the table through 
 
 @click.group("levels")
 def levels_command() -> None:
-    """Issue versions of one table at many levels. LEDGER is a SQLite file or a postgresql:// URL."""
+    """Issue versions of one table at many levels. LEDGER is a SQLite file, a postgresql:// URL, or
+    env:NAME for one that an environment variable holds."""
 
 
 @levels_command.command("create")
@@ -38,6 +39,7 @@ def create(
 ) -> None:  # fmt: skip
     """Register the table of a recipe under a new key, and make the ledger if there is none."""
     from pramana import create_levels
+    from pramana.schema import shown_url
 
     progress = ProgressLine()
     made = create_levels(
@@ -46,7 +48,7 @@ def create(
     )  # fmt: skip
     progress.close()
     content = {
-        "ledger": _shown(ledger),
+        "ledger": shown_url(ledger),
         "dataset": made.dataset,
         "records": made.records,
         "key": str(made.key_file),
@@ -249,9 +251,3 @@ def check(ledger: str, as_json: bool) -> int:
     count = len(known.entries())
     show(as_json, {"valid": whole, "entries": count}, f"{count} entries, {'unbroken' if whole else 'BROKEN'}.")
     return 0 if whole else 1
-
-
-def _shown(ledger: str) -> str:
-    from pramana.ledger import name_of
-
-    return name_of(ledger)

@@ -3,7 +3,14 @@
 from pramana.bundle.bundle import Bundle, published_batches
 from pramana.bundle.certificate import Certificate, JsonObject, canonical
 from pramana.bundle.check import Check
-from pramana.bundle.folder import check_new, named_when_whole, sweep, whole_folder
+from pramana.bundle.folder import (
+    check_new,
+    named_when_whole,
+    same_files,
+    scratch_beside,
+    sweep,
+    whole_folder,
+)
 from pramana.bundle.form import CertificateForm, Form
 from pramana.bundle.signing import make_signing_key, read_public_key, read_signing_key
 
@@ -21,6 +28,8 @@ __all__ = [
     "published_batches",
     "read_public_key",
     "read_signing_key",
+    "same_files",
+    "scratch_beside",
     "sweep",
     "whole_folder",
 ]

@@ -2,8 +2,10 @@
 
 Everything is written into a hidden sibling, flushed to disk, and renamed in one step. Its writer holds a lock on
 it, which ends with the writer however that ends: the next run removes what it finds unlocked, and leaves a folder
-alone whose writer still lives. A new key takes its place just before the rename; a copy of it waits beside the
-hidden folder until the rename is done, by which the next run knows a key that was never used.
+alone whose writer still lives. A new key takes its place just before the rename; a note of which key that is (its
+public commitment, not the key) lies beside the hidden folder until the rename is done, by which the next run knows
+a key that was never used. In a folder that many may write to, a run removes nothing but its own user's left-overs,
+and follows no link.
 """
 
 from __future__ import annotations
@@ -11,7 +13,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import fcntl
-import glob
+import filecmp
 import os
 import secrets
 import shutil
@@ -19,12 +21,24 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from pramana.errors import BundleError, KeyFileError
-from pramana.randomness import Key
+from pramana.randomness import (
+    Key,
+    bundle_around,
+    flush_folder,
+    is_own,
+    lock_of,
+    name_unnamed,
+    open_unnamed,
+    path_of_unnamed,
+    sweep_unfinished,
+    write_new,
+)
 
 _FILE_TIME = 946684800  # 2000-01-01: when a file was written tells how long a release took
 _LONGEST_NAME = 230  # of the 255 bytes a name may have, the hidden sibling needs a few more
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _TAKEN = (errno.EEXIST, errno.ENOTEMPTY, errno.ENOTDIR)
+_NEW_KEY, _USED_KEY = ".key", ".used-key"  # endings of the note beside a hidden folder
 
 
 def check_new(out: Path) -> None:
@@ -47,6 +61,8 @@ def check_new(out: Path) -> None:
         raise BundleError(f"The folder {parent} must exist", "none", "Create it first.")
     if not os.access(parent, os.W_OK | os.X_OK):
         raise BundleError(f"The folder {parent} must be writable", "one that is not")
+    if (bundle := bundle_around(out)) is not None:
+        raise BundleError(f"{out} must lie outside of every bundle", f"a place inside {bundle}")
 
 
 def _refuse(out: Path) -> None:
@@ -57,32 +73,36 @@ def _refuse(out: Path) -> None:
 
 @contextlib.contextmanager
 def whole_folder(
-    out: Path, key: Key | None = None, key_file: Path | None = None, last: Callable[[], None] = lambda: None
+    out: Path, key: Key | None = None, key_file: Path | None = None, last: Callable[[], None] | None = None
 ) -> Iterator[Path]:
     """Yield a folder to fill; it becomes `out` when the block ends well, and vanishes when it does not.
 
     `key`, if it is to be kept, becomes `key_file` just before, so that no bundle is ever without its key. `last`
-    is called when nothing but the rename is left to do.
+    is called when nothing but the rename is left to do. What it does outlasts this run: should the run be killed
+    after it, the key stays.
     """
     check_new(out)
     out = out.absolute()
     sweep(out)
-    made: list[Path] = []  # what must vanish if this ends badly
+    undo = contextlib.ExitStack()  # what must happen if this ends badly
     lock = -1
     try:
         partial, lock = _locked_folder(out)
-        made.append(partial)
+        undo.callback(shutil.rmtree, partial, ignore_errors=True)
         yield partial
         _settle(partial)
         if key is not None and key_file is not None:
-            _place_key(key, key_file, _spare(partial), made)
+            _place_key(key, key_file, partial, undo)
         check_new(out)  # someone may have made it meanwhile; rename would replace an empty folder
-        last()
+        if last is not None:
+            if key is not None and key_file is not None:
+                _write_note(key, partial, _USED_KEY, undo)
+            last()
         partial.rename(out)
-        made.clear()  # from here on it is there, and its key stays, whatever the disk says
+        undo.pop_all()  # from here on it is there, and its key stays, whatever the disk says
         with contextlib.suppress(OSError):
-            _flush_folder(out.parent)
-            _spare(partial).unlink(missing_ok=True)
+            flush_folder(out.parent)
+        _remove_notes(partial)
     except OSError as error:
         if error.errno in _NO_ROOM:
             raise BundleError(f"{out.parent} must have room for the release", "a full disk") from None
@@ -90,10 +110,22 @@ def whole_folder(
             _refuse(out)
         raise BundleError(f"{out} must be writable", error.strerror or "an error of the file system") from None
     finally:
-        for path in reversed(made):
-            _remove(path)
+        undo.close()
         if lock >= 0:
             os.close(lock)
+
+
+@contextlib.contextmanager
+def scratch_beside(out: Path) -> Iterator[Path]:
+    """A hidden folder beside `out` that is gone afterwards; the next run removes that of a killed one."""
+    out = out.absolute()
+    sweep(out)
+    scratch, lock = _locked_folder(out)
+    try:
+        yield scratch
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+        os.close(lock)
 
 
 @contextlib.contextmanager
@@ -102,86 +134,158 @@ def named_when_whole(path: Path) -> Iterator[Path]:
 
     File systems without files that have no name get it at once.
     """
-    try:
-        file = os.open(path.parent, os.O_TMPFILE | os.O_WRONLY, 0o666)
-    except (AttributeError, OSError):
+    file = open_unnamed(path.parent, 0o666)
+    if file is None:
         yield path
         return
-    place = Path(f"/proc/self/fd/{file}")
-    root = os.open("/", os.O_RDONLY)  # a link is followed only by the call that is told where to start from
     try:
-        yield place
-        os.link(place, path, src_dir_fd=root, follow_symlinks=True)
+        yield path_of_unnamed(file)
+        name_unnamed(file, path)
     finally:
-        os.close(root)
         os.close(file)
 
 
+def same_files(one: Path, other: Path) -> bool:
+    """Whether two folders hold the same files with the same bytes, and nothing else."""
+    names = [{path.name for path in folder.iterdir()} if folder.is_dir() else set() for folder in (one, other)]
+    return names[0] == names[1] and all(
+        _plain_file(one / name) and _plain_file(other / name) and filecmp.cmp(one / name, other / name, False)
+        for name in names[0]
+    )
+
+
+def _plain_file(path: Path) -> bool:
+    return path.is_file() and not path.is_symlink()
+
+
+# ---------------------------------------------------------------- what killed runs leave
+
+
 def sweep(out: Path) -> None:
-    """Remove what runs that were killed left behind: hidden folders, and a key that no bundle was made with."""
+    """Remove what this user's killed runs left behind: hidden folders, and a key that nothing was made with.
+
+    A key is kept, and spoken of, where the run had begun to commit a table in a database under it.
+    """
     out = out.absolute()
-    for left in out.parent.glob(f".{glob.escape(out.name)}.partial-*"):
-        if left.suffix == ".key":
-            if not left.with_suffix("").exists():  # its folder became the bundle; the key is in its place
-                left.unlink(missing_ok=True)
-        elif left.is_dir() and not left.is_symlink():
-            with contextlib.suppress(OSError), _lock_of(left):
-                if not out.exists():
-                    _sweep_key(left, out.with_name(out.name + ".key"))
-                _spare(left).unlink(missing_ok=True)
-                shutil.rmtree(left, ignore_errors=True)
+    if not out.name:
+        return
+    try:
+        parent = os.open(out.parent, os.O_RDONLY | os.O_DIRECTORY)
+    except (OSError, ValueError):  # `check_new` says what is wrong with it
+        return
+    try:
+        names = [place.name for place in out.parent.iterdir() if place.name.startswith(f".{out.name}.partial-")]
+        kept = [_sweep_one(parent, name, out) for name in names]
+    finally:
+        os.close(parent)
+    key_file = out.with_name(out.name + ".key")
+    sweep_unfinished(key_file)
+    if any(kept):
+        raise KeyFileError(
+            f"The key file {key_file} must stay with the table that was written under it",
+            "a run that was killed before its bundle appeared",
+            "See whether its table is in the database. To make both again, drop it and pass "
+            f"--key {key_file.name}; else move the key to where you keep it.",
+        )
 
 
-def _sweep_key(left: Path, key_file: Path) -> None:
-    """Only a key that the killed run itself had made goes, and only while its bundle never appeared."""
-    spare = _spare(left)
-    with contextlib.suppress(OSError, KeyFileError):
-        if Key.read(spare) == Key.read(key_file):
-            key_file.unlink()
+def _sweep_one(parent: int, name: str, out: Path) -> bool:
+    """Whether a key was kept that a table may have been written under."""
+    kept = False
+    with contextlib.suppress(OSError):
+        if not is_own(os.stat(name, dir_fd=parent, follow_symlinks=False)):
+            return False
+        folder = name.removesuffix(_NEW_KEY).removesuffix(_USED_KEY)
+        if folder != name:
+            if not _exists(parent, folder):  # it became the bundle; the key is in its place
+                os.unlink(name, dir_fd=parent)
+            return False
+        with lock_of(name, parent):
+            if not _exists(parent, out.name):
+                kept = _sweep_key(parent, name, out.name + ".key")
+            for ending in (_NEW_KEY, _USED_KEY):
+                sweep_unfinished(out.with_name(name + ending))
+                if _own_text(parent, name + ending) is not None:
+                    os.unlink(name + ending, dir_fd=parent)
+            shutil.rmtree(name, ignore_errors=True, dir_fd=parent)
+    return kept
 
 
-def _spare(partial: Path) -> Path:
-    return partial.with_name(partial.name + ".key")
+def _sweep_key(parent: int, folder: str, key_file: str) -> bool:
+    """Only a key that the killed run itself had made goes, and only where nothing was made with it."""
+    text = _own_text(parent, key_file)
+    if text is None:
+        return False
+    try:
+        commitment = Key(bytes.fromhex(text)).commitment()
+    except (ValueError, KeyFileError):
+        return False
+    if _own_text(parent, folder + _USED_KEY) == commitment:
+        return True
+    if _own_text(parent, folder + _NEW_KEY) == commitment:
+        os.unlink(key_file, dir_fd=parent)
+    return False
+
+
+def _own_text(parent: int, name: str) -> str | None:
+    """The text of this user's own small file; None for anything else, and for what a link leads to."""
+    try:
+        descriptor = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=parent)
+    except OSError:
+        return None
+    with os.fdopen(descriptor, "rb") as file:
+        return file.read(200).decode("ascii", "replace").strip() if is_own(os.fstat(descriptor)) else None
+
+
+def _exists(parent: int, name: str) -> bool:
+    try:
+        os.stat(name, dir_fd=parent, follow_symlinks=False)
+    except FileNotFoundError:
+        return False
+    return True
+
+
+# ---------------------------------------------------------------- one run's own
 
 
 def _locked_folder(out: Path) -> tuple[Path, int]:
     while True:
         partial = out.parent / f".{out.name}.partial-{secrets.token_hex(4)}"
         partial.mkdir(mode=0o700)
-        lock = os.open(partial, os.O_RDONLY)
+        lock = os.open(partial, os.O_RDONLY | os.O_NOFOLLOW)
         fcntl.flock(lock, fcntl.LOCK_EX)
         if partial.exists():  # else another run took it for a left-over before it was locked
             return partial, lock
         os.close(lock)
 
 
-@contextlib.contextmanager
-def _lock_of(folder: Path) -> Iterator[None]:
-    """Hold the lock of a folder; BlockingIOError where its writer lives."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        yield
-    finally:
-        os.close(descriptor)
+def _note(partial: Path, ending: str) -> Path:
+    return partial.with_name(partial.name + ending)
 
 
-def _place_key(key: Key, key_file: Path, spare: Path, made: list[Path]) -> None:
-    """Whole or not at all: the spare copy is written first and then linked to its name, which must be free."""
-    made.append(spare)
-    key.write(spare)
-    try:
-        os.link(spare, key_file)
-    except FileExistsError:
-        raise KeyFileError(f"The key file {key_file} must not exist yet", "an existing one") from None
-    except OSError:  # a file system without links
-        key.write(key_file)
-    made.append(key_file)
+def _remove_notes(partial: Path) -> None:
+    for ending in (_NEW_KEY, _USED_KEY):
+        with contextlib.suppress(OSError):
+            _note(partial, ending).unlink()
 
 
-def _remove(path: Path) -> None:
-    with contextlib.suppress(OSError):
-        path.unlink() if path.is_file() else shutil.rmtree(path, ignore_errors=True)
+def _place_key(key: Key, key_file: Path, partial: Path, undo: contextlib.ExitStack) -> None:
+    """The note of it comes first, so that no key stands in its place unknown to the next run."""
+    _write_note(key, partial, _NEW_KEY, undo)
+    undo.callback(_remove_key, key, key_file)
+    key.write(key_file)
+
+
+def _write_note(key: Key, partial: Path, ending: str, undo: contextlib.ExitStack) -> None:
+    undo.callback(_note(partial, ending).unlink, missing_ok=True)
+    write_new(_note(partial, ending), key.commitment().encode() + b"\n", 0o600)
+
+
+def _remove_key(key: Key, key_file: Path) -> None:
+    """A key is as good as its maker's signature: where this one lies, this run has put it."""
+    with contextlib.suppress(OSError, KeyFileError):
+        if Key.read(key_file) == key:
+            key_file.unlink()
 
 
 def _settle(folder: Path) -> None:
@@ -192,7 +296,7 @@ def _settle(folder: Path) -> None:
                 os.fsync(file.fileno())
         os.utime(path, (_FILE_TIME, _FILE_TIME))
     folder.chmod(0o777 & ~_umask())
-    _flush_folder(folder)
+    flush_folder(folder)
     os.utime(folder, (_FILE_TIME, _FILE_TIME))
 
 
@@ -200,11 +304,3 @@ def _umask() -> int:
     mask = os.umask(0o077)
     os.umask(mask)
     return mask
-
-
-def _flush_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -3,6 +3,6 @@
 from pramana.ledger.entry import Entry
 from pramana.ledger.ledger import Ledger, Request, whoami
 from pramana.ledger.state import Dataset, Release, State
-from pramana.ledger.store import name_of
+from pramana.ledger.store import is_ledger_file
 
-__all__ = ["Dataset", "Entry", "Ledger", "Release", "Request", "State", "name_of", "whoami"]
+__all__ = ["Dataset", "Entry", "Ledger", "Release", "Request", "State", "is_ledger_file", "whoami"]

@@ -6,6 +6,7 @@ counts like a release (the bundle may have left the house) and that the same req
 
 from __future__ import annotations
 
+import contextlib
 import getpass
 import json
 import os
@@ -28,7 +29,7 @@ from pramana.ledger.entry import (
     RESERVED,
     Entry,
 )
-from pramana.ledger.state import DONE, OPEN, Dataset, Release, State, unbroken
+from pramana.ledger.state import DONE, KEYED, OPEN, Dataset, Release, State, unbroken
 from pramana.ledger.store import Store, append, entries
 from pramana.theory import Level, rounding
 
@@ -115,49 +116,65 @@ class Ledger:
     def releases(self, dataset: str | None = None) -> list[Release]:
         return [r for r in self.state().releases.values() if dataset in (None, r.dataset)]
 
-    def held(self, dataset: str, recipient: str, level: Level) -> Release | None:
+    def version_of(self, dataset: str, recipient: str, level: Level) -> Release | None:
         """What a recipient has, or is about to get, at a level."""
         with self.store.reading() as connection:
-            return _held(
-                State.of(entries(connection, (), None, (recipient, str(level)))), dataset, recipient, level
-            )
+            known = State.of(entries(connection, version=(recipient, str(level))))
+        return _version_of(known, dataset, recipient, level)
 
     def is_unbroken(self) -> bool:
         return unbroken(self.entries())
 
     def lines(self) -> Iterator[str]:
-        """Every entry as one line of JSON."""
-        for entry in self.entries():
-            yield json.dumps(entry.to_json(), sort_keys=True, ensure_ascii=False, allow_nan=False)
+        """Every entry as one line of JSON. Digests that are not under a key stay in the ledger."""
+        written = self.entries()
+        datasets = State.of(written).datasets
+        for entry in written:
+            line = entry.to_json()
+            if entry.dataset in datasets and datasets[entry.dataset].digests != KEYED:
+                line["body"] |= {name: None for name in ("source", "design", "content") if name in line["body"]}
+                line["withheld"] = True
+            yield json.dumps(line, sort_keys=True, ensure_ascii=False, allow_nan=False)
 
     # ------------------------------------------------------------ writing
 
-    def add_dataset(self, dataset: Dataset, who: str, independent: bool = False) -> tuple[str, ...]:
+    @contextlib.contextmanager
+    def exclusive(self) -> Iterator[State]:
+        """What is registered, while no one else can register anything."""
+        with self.store.writing() as connection:
+            yield State.of(entries(connection, _SETTINGS))
+
+    def add_dataset(
+        self,
+        dataset: Dataset,
+        who: str,
+        digest_under: Callable[[Dataset], str | None],
+        independent: bool = False,
+        keep_key: Callable[[], None] = lambda: None,
+    ) -> tuple[str, ...]:
         """Register a table under its key, with warnings.
 
         The same table, or another about the same people's same values, released again under another key would
         be an independent second release, whose recipients can collude to their profit: refused, unless the
-        holder says that it is meant.
+        holder says that it is meant. `digest_under` gives the digest of the new table under the key of an earlier
+        dataset, or None where that key is not at hand. `keep_key` is called when nothing is left to refuse, while
+        no one else can register anything: a key file that it makes is either registered or known to be this run's.
         """
         with self.store.writing() as connection:
             state = State.of(entries(connection, _SETTINGS))
+            for earlier in state.datasets.values():
+                earlier.check_digests()
             if dataset.name in state.datasets:
                 raise RefusedError(
                     "A dataset must be registered once",
                     f"{dataset.name!r} again",
                     "Use `pramana levels issue` for a version of it, or name another dataset in [source].",
                 )
-            again = [d.name for d in state.datasets.values() if d.source == dataset.source]
-            if again and not independent:
-                raise RefusedError(
-                    "A table must be released under one key",
-                    f"the table of {again[0]!r} under another",
-                    "Recipients of independent releases learn more together than the best of them alone. "
-                    f"Issue from {again[0]!r}, or say --independent.",
-                )
             reused = [d.name for d in state.datasets.values() if d.key == dataset.key]
             if reused:
                 raise RefusedError("A key must serve one dataset", f"the key of {reused[0]!r}")
+            again = _same_table(state, dataset, digest_under, independent)
+            keep_key()
             self._write(connection, DATASET, who, dataset=dataset.name, body=dataset.to_json())
         return tuple(_warnings(state, dataset, again))
 
@@ -180,9 +197,9 @@ class Ledger:
         """Check every rule and write the intention down; or take up a request that was begun or done before."""
         with self.store.writing() as connection:
             about = (request.recipient, str(request.level))
-            state = State.of(entries(connection, _SETTINGS, held=about))
+            state = State.of(entries(connection, _SETTINGS, version=about))
             dataset = _checked_dataset(state, request)
-            known = _held(state, request.dataset, request.recipient, request.level)
+            known = _version_of(state, request.dataset, request.recipient, request.level)
             if known is not None:
                 return known
             if not dataset.keyed or dataset.people in state.limits:
@@ -246,10 +263,33 @@ class Ledger:
 # ---------------------------------------------------------------- the rules
 
 
+def _same_table(
+    state: State, dataset: Dataset, digest_under: Callable[[Dataset], str | None], independent: bool
+) -> list[str]:
+    """The earlier datasets that are the same table, or may be for all that can be told without their keys."""
+    alike = {d.name: (digest_under(d), d) for d in state.datasets.values() if d.records == dataset.records}
+    again = [name for name, (digest, d) in alike.items() if digest is None or digest == d.source]
+    if again and not independent:
+        name = again[0]
+        if alike[name][0] is None:
+            raise RefusedError(
+                f"The key of {name!r}, which has as many records, must be at hand to tell the two tables apart",
+                "none",
+                "Put it back where it was made, or say --independent if they are about other people.",
+            )
+        raise RefusedError(
+            "A table must be released under one key",
+            f"the table of {name!r} under another",
+            "Recipients of independent releases learn more together than the best of them alone. "
+            f"Issue from {name!r}, or say --independent.",
+        )
+    return again
+
+
 def _warnings(state: State, dataset: Dataset, again: list[str]) -> Iterator[str]:
     """What is allowed, and yet weakens what each certificate says by itself."""
     if again:
-        yield f"This table is already released as {again[0]!r}: the two are independent, and collusion pays."
+        yield f"If this is the table released as {again[0]!r}, the two are independent, and collusion pays."
     alike = [d.name for d in state.datasets.values() if dataset.people and d.people == dataset.people]
     if alike and dataset.limit is None and dataset.people not in state.limits:
         yield f"{alike[0]!r} is about {dataset.people!r} too: their epsilons add up, and nothing limits the total."
@@ -262,9 +302,9 @@ def _known(state: State, release: str) -> Release:
         raise LedgerError("The release must be in the ledger", repr(release)) from None
 
 
-def _held(state: State, dataset: str, recipient: str, level: Level) -> Release | None:
-    found = [r for r in state.live(dataset) if (r.recipient, r.level) == (recipient, level)]
-    return found[-1] if found else None
+def _version_of(state: State, dataset: str, recipient: str, level: Level) -> Release | None:
+    versions = [r for r in state.live(dataset) if (r.recipient, r.level) == (recipient, level)]
+    return versions[-1] if versions else None
 
 
 def _check_content(known: Release, content: str) -> None:
@@ -286,6 +326,7 @@ def _checked_dataset(state: State, request: Request) -> Dataset:
             "another key",
             "A version under another key is an independent release: with it, collusion pays.",
         )
+    dataset.check_digests()
     if request.source != dataset.source:
         raise RefusedError(
             f"The source of {dataset.name!r} must be the table it was registered with",

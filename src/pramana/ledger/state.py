@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
-from pramana.errors import LedgerError
+from pramana.errors import LedgerError, RefusedError
 from pramana.ledger.entry import (
     ABANDONED,
     ALLOWED,
@@ -21,6 +21,7 @@ from pramana.ledger.entry import (
 )
 from pramana.theory import Level, rounding
 
+KEYED, UNKEYED = "hmac-sha256", "sha256"  # how the digests of a dataset are made
 OPEN, DONE, DROPPED = "reserved", "committed", "abandoned"
 
 
@@ -28,10 +29,11 @@ OPEN, DONE, DROPPED = "reserved", "committed", "abandoned"
 class Dataset:
     """A table under its key: what a second release of it is recognised by.
 
-    `source` is a digest of the whole table and `key` a commitment to the key. `keyed` is False where the
-    versions come from a history. `people` names whom the table is about, `limit` the total epsilon of all
-    datasets about them. `allowances` are the highest level of each recipient, "" standing for everybody else.
-    `details` are the caller's own.
+    `source` and `design`, and the content of every release, are digests under the key: whoever reads the ledger
+    can test no guess about the table with them. `digests` is UNKEYED in entries of earlier programs, which are
+    refused. `key` is a commitment to the key. `keyed` is False where the versions come from a history. `people`
+    names whom the table is about, `limit` the total epsilon of all datasets about them. `allowances` are the
+    highest level of each recipient, "" standing for everybody else. `details` are the caller's own.
     """
 
     name: str
@@ -44,6 +46,7 @@ class Dataset:
     allowances: Mapping[str, Level] = field(default_factory=dict)
     limit: Fraction | None = None
     details: Mapping[str, Any] = field(default_factory=dict)
+    digests: str = KEYED
 
     def __post_init__(self) -> None:
         if self.limit is not None and (self.limit <= 0 or not self.people):
@@ -63,6 +66,7 @@ class Dataset:
             {recipient: Level.of(level) for recipient, level in body["allowances"].items()},
             None if body["limit"] is None else Fraction(body["limit"]),
             body["details"],
+            body.get("digests", UNKEYED),
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -76,7 +80,18 @@ class Dataset:
             "allowances": {recipient: str(level) for recipient, level in self.allowances.items()},
             "limit": None if self.limit is None else str(self.limit),
             "details": dict(self.details),
+            "digests": self.digests,
         }
+
+    def check_digests(self) -> None:
+        """An entry cannot be changed: digests that anyone can compute cannot be put under the key afterwards."""
+        if self.digests != KEYED:
+            raise RefusedError(
+                f"The ledger's digests of {self.name!r} must be under its key",
+                "digests that let anyone test guesses about the table",
+                "Register it in a new ledger with the same --dataset and --key, which makes the same versions, "
+                "and destroy this one and its exports.",
+            )
 
 
 @dataclass(frozen=True)

@@ -10,41 +10,43 @@ import contextlib
 import errno
 import json
 import os
-from collections.abc import Collection, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pramana.errors import LedgerError, MissingExtraError
 from pramana.ledger.entry import Entry
-from pramana.ledger.migrations import VERSION, migrate, version_of
+from pramana.schema import ENVIRONMENT, connection_string, shown_url
 
 if TYPE_CHECKING:
-    from sqlalchemy import Connection, Engine
+    from sqlalchemy import ColumnElement, Connection, Engine
 
 _LOCK = 0x7072616D616E61  # "pramana": what writers on one PostgreSQL database wait for
 _PATIENCE = 60  # seconds to wait for another writer
-_COLUMNS = "number, at, kind, who, dataset, release, recipient, level, body, previous, digest"
 
 
 @dataclass(frozen=True)
 class Store:
     """An opened ledger. `name` is what messages call it; it never holds a password."""
 
-    engine: Engine
+    engine: Engine = field(repr=False)  # its own words hold the options of the URL
     name: str
     file: Path | None
 
     @classmethod
     def open(cls, place: str | Path, create: bool = False) -> Store:
         """Open a ledger; with `create`, make it if there is none."""
-        text = str(place)
+        from pramana.ledger.migrations import VERSION, migrate, version_of
+
+        name = shown_url(place)
+        text = connection_string(str(place), "the ledger", LedgerError, "Such as postgresql://host/database.")
         if "://" in text:
-            store = cls(*_postgresql(text), None)
+            store = cls(_postgresql(text), name, None)
         else:
             path = Path(text)
-            _make_file(path, create)
-            store = cls(_sqlite(path), text, path)
+            _make_file(path, name, create)
+            store = cls(_sqlite(path), name, path)
         with store.reading() as connection:
             current = version_of(connection) == VERSION
         if not current:
@@ -58,11 +60,13 @@ class Store:
     @contextlib.contextmanager
     def writing(self) -> Iterator[Connection]:
         """A transaction that no other writer runs beside; all of it is kept, or nothing."""
+        from sqlalchemy import func, select
+
         with self._said_plainly(), self.engine.connect() as connection:
             connection.execution_options(writing=True)
             with connection.begin():
                 if self.file is None:
-                    connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_LOCK})")
+                    connection.execute(select(func.pg_advisory_xact_lock(_LOCK)))
                 yield connection
 
     @contextlib.contextmanager
@@ -84,83 +88,75 @@ def entries(
     connection: Connection,
     kinds: Collection[str] = (),
     release: str | None = None,
-    held: tuple[str, str] | None = None,
+    version: tuple[str, str] | None = None,
 ) -> list[Entry]:
     """Entries in order: all, or those of any of these kinds, this release, or this (recipient, level)."""
-    from sqlalchemy import bindparam, text
+    from sqlalchemy import and_, or_, select
 
-    known: dict[str, Any] = {}
-    parts = []
+    from pramana.ledger.tables import ENTRIES
+
+    wanted: list[ColumnElement[bool]] = []
     if kinds:
-        parts.append("kind IN :kinds")
-        known["kinds"] = list(kinds)
+        wanted.append(ENTRIES.c.kind.in_(kinds))
     if release is not None:
-        parts.append("release = :release")
-        known["release"] = release
-    if held is not None:
-        parts.append("(recipient = :recipient AND level = :level)")
-        known |= {"recipient": held[0], "level": held[1]}
-    where = f" WHERE {' OR '.join(parts)}" if parts else ""
-    query = text(f"SELECT {_COLUMNS} FROM entries{where} ORDER BY number")
-    if kinds:
-        query = query.bindparams(bindparam("kinds", expanding=True))
-    return [_entry(tuple(row)) for row in connection.execute(query, known)]
+        wanted.append(ENTRIES.c.release == release)
+    if version is not None:
+        wanted.append(and_(ENTRIES.c.recipient == version[0], ENTRIES.c.level == version[1]))
+    query = select(ENTRIES).order_by(ENTRIES.c.number)
+    rows = connection.execute(query.where(or_(*wanted)) if wanted else query).mappings()
+    return [_entry({str(name): value for name, value in row.items()}) for row in rows]
 
 
 def append(connection: Connection, entry: Entry) -> Entry:
     """Write an entry after the last one; its number, predecessor and digest are filled in here."""
-    from sqlalchemy import text
+    from sqlalchemy import insert, select
 
-    last = connection.exec_driver_sql("SELECT number, digest FROM entries ORDER BY number DESC LIMIT 1").first()
+    from pramana.ledger.tables import ENTRIES
+
+    newest = select(ENTRIES.c.number, ENTRIES.c.digest).order_by(ENTRIES.c.number.desc()).limit(1)
+    last = connection.execute(newest).first()
     if last is not None:
-        entry = replace(entry, number=int(last[0]) + 1, previous=str(last[1]))
+        entry = replace(entry, number=int(last.number) + 1, previous=str(last.digest))
     entry = replace(entry, digest=entry.computed_digest())
-    values = {**entry.to_json(), "body": json.dumps(dict(entry.body), sort_keys=True, allow_nan=False)}
-    names = _COLUMNS.split(", ")
-    connection.execute(
-        text(f"INSERT INTO entries ({_COLUMNS}) VALUES ({', '.join(f':{name}' for name in names)})"), values
-    )
+    body = json.dumps(dict(entry.body), sort_keys=True, allow_nan=False)
+    connection.execute(insert(ENTRIES).values({**entry.to_json(), "body": body}))
     return entry
 
 
-def _entry(row: tuple[Any, ...]) -> Entry:
-    number, at, kind, who, dataset, release, recipient, level, body, previous, digest = row
+def _entry(row: Mapping[str, Any]) -> Entry:
     try:
-        return Entry(
-            int(number), at, kind, who, dataset, release, recipient, level, json.loads(body), previous, digest
-        )
+        return Entry(**{**row, "number": int(row["number"]), "body": json.loads(row["body"])})
     except (ValueError, TypeError):
-        raise LedgerError("Every entry of a ledger must be readable", f"entry {number} that is not") from None
+        raise LedgerError(
+            "Every entry of a ledger must be readable", f"entry {row['number']} that is not"
+        ) from None
 
 
-def name_of(place: str | Path) -> str:
-    """What a ledger may be called in messages: a URL without its password."""
-    from sqlalchemy import make_url
-    from sqlalchemy.exc import ArgumentError
-
-    if "://" not in str(place):
-        return str(place)
-    try:
-        return make_url(str(place)).render_as_string(hide_password=True)
-    except (ArgumentError, ValueError):
-        return "the ledger"
+def is_ledger_file(place: str | Path) -> bool:
+    """Whether a ledger is named by its file, beside which keys and versions can be kept."""
+    return "://" not in str(place) and not str(place).startswith(ENVIRONMENT)
 
 
 # ---------------------------------------------------------------- the two databases
 
 
-def _make_file(path: Path, create: bool) -> None:
+def _make_file(path: Path, name: str, create: bool) -> None:
     """SQLite would make the file readable by others, and would make one where a name was misspelt."""
-    if path.exists():
-        if not path.is_file():
-            raise LedgerError(f"The ledger {path} must be a file or a postgresql:// URL", "something else")
-        return
-    if not create:
-        raise LedgerError(f"The ledger {path} must exist", "none", "Make one with `pramana levels create`.")
     try:
-        os.close(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600))
+        if path.exists():
+            if not path.is_file():
+                raise LedgerError(f"The ledger {name} must be a file or a postgresql:// URL", "something else")
+            if create and path.stat().st_size == 0:  # someone made it, with other modes perhaps
+                path.chmod(0o600)
+            return
+        if not create:
+            raise LedgerError(f"The ledger {name} must exist", "none", "Make one with `pramana levels create`.")
+        with contextlib.suppress(FileExistsError):  # another run was first
+            os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
     except OSError as error:
-        raise LedgerError(f"The ledger {path} must be writable", error.strerror) from None
+        raise LedgerError(f"The ledger {name} must be writable", error.strerror) from None
+    except ValueError:
+        raise LedgerError("A ledger must be a SQLite file or a postgresql:// URL", "a name that is none") from None
 
 
 def _sqlite(path: Path) -> Engine:
@@ -185,24 +181,25 @@ def _sqlite(path: Path) -> Engine:
     return engine
 
 
-def _postgresql(text: str) -> tuple[Engine, str]:
+def _postgresql(text: str) -> Engine:
     from sqlalchemy import create_engine, make_url
     from sqlalchemy.exc import ArgumentError
     from sqlalchemy.pool import NullPool
 
+    stated = text.replace("postgres://", "postgresql://", 1) if text.startswith("postgres://") else text
     try:
-        url = make_url(text.replace("postgres://", "postgresql://", 1) if text.startswith("postgres://") else text)
-    except (ArgumentError, ValueError):
+        url = make_url(stated)
+        if url.get_backend_name() != "postgresql":
+            raise LedgerError(
+                "A ledger must be a SQLite file or a postgresql:// URL", f"{url.get_backend_name()}://"
+            )
+        return create_engine(url.set(drivername="postgresql+psycopg"), poolclass=NullPool)
+    except (ArgumentError, ValueError, TypeError):  # their words quote the URL
         raise LedgerError("The URL of a ledger must be one, such as postgresql://host/database") from None
-    if url.get_backend_name() != "postgresql":
-        raise LedgerError("A ledger must be a SQLite file or a postgresql:// URL", f"{url.get_backend_name()}://")
-    try:
-        engine = create_engine(url.set(drivername="postgresql+psycopg"), poolclass=NullPool)
     except ModuleNotFoundError:
         raise MissingExtraError(
             "A ledger in PostgreSQL needs the package psycopg", "none", "pip install 'pramana[postgresql]'"
         ) from None
-    return engine, url.render_as_string(hide_password=True)
 
 
 def _plain(error: Exception, name: str) -> LedgerError:
@@ -216,7 +213,7 @@ def _plain(error: Exception, name: str) -> LedgerError:
         os.strerror(errno.ENOSPC).lower(),
     )
     if any(word in words for word in full):
-        return LedgerError(f"The ledger {name} must have room to grow", "a full disk", "Nothing was written.")
+        return LedgerError(f"The ledger {name} must have room to grow", "a full disk", "It is as it was.")
     if "disk i/o error" in words:
         return LedgerError(f"The ledger {name} must have room to grow", "a full or failing disk")
     if "locked" in words:

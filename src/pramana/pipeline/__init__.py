@@ -1,4 +1,4 @@
-"""open -> plan -> publish -> write, once for every method: release, level versions and verify; what is built on it.
+"""open -> plan -> publish -> write, once for every method: release, level versions, verify; and what follows.
 
 What only some commands need loads on first use: a small release should not wait for the ledger.
 """

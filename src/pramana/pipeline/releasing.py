@@ -1,4 +1,4 @@
-"""open -> plan -> publish -> write. The order of steps is the privacy argument: nothing appears before all is known."""
+"""open -> plan -> publish -> write. Their order is the privacy argument: nothing appears before all is known."""
 
 from __future__ import annotations
 

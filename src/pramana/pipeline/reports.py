@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -58,8 +59,17 @@ def report(
         raise BundleError("Tables can be reconstructed from randomised releases", f"method {certificate.method!r}")
     true = {} if source is None else _true_counts(opened, source)
     page = page_of(PageMaterial(certificate, plan, marginals, crosstabs, true, pictures=True))
-    place.write_text(html_of(page), "utf-8")
+    _write(place, html_of(page), private=source is not None)
     return place
+
+
+def _write(place: Path, text: str, private: bool) -> None:
+    """True counts are for their owner alone, whatever the umask and whatever lay there before."""
+    if private:
+        place.unlink(missing_ok=True)
+    flags = os.O_WRONLY | os.O_CREAT | (os.O_EXCL if private else os.O_TRUNC)
+    with os.fdopen(os.open(place, flags, 0o600 if private else 0o666), "w", encoding="utf-8") as file:
+        file.write(text)
 
 
 def _place(bundle: Bundle, out: str | Path | None, private: bool) -> Path:

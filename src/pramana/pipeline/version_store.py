@@ -44,7 +44,10 @@ class VersionStore:
             arrays |= {f"{i} {name}": column for name, column in history.to_columns().items()}
         partial = self.folder / f".{release}.{os.getpid()}"
         try:
-            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            for folder in (self.place, self.folder):  # the modes of parents that mkdir makes are not its mode
+                folder.mkdir(mode=0o700, exist_ok=True)
+                if folder.stat().st_mode & 0o077 and folder.stat().st_uid == os.geteuid():
+                    folder.chmod(0o700)
             with os.fdopen(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
                 np.savez(file, **arrays)  # type: ignore[arg-type]
                 file.flush()

@@ -2,7 +2,7 @@
 
 from pramana.randomness.cores import available_cores
 from pramana.randomness.joint import joint_codes, split_codes
-from pramana.randomness.key import KEY_BYTES, Key, Stream, fresh_words, write_new
+from pramana.randomness.key import KEY_BYTES, Key, Stream, fresh_words
 from pramana.randomness.samplers import (
     ONE,
     Codes,
@@ -12,6 +12,18 @@ from pramana.randomness.samplers import (
     draw_from_table,
     retain,
     retain_joint,
+)
+from pramana.randomness.secret_file import (
+    bundle_around,
+    check_outside_bundles,
+    flush_folder,
+    is_own,
+    lock_of,
+    name_unnamed,
+    open_unnamed,
+    path_of_unnamed,
+    sweep_unfinished,
+    write_new,
 )
 from pramana.randomness.shuffle import (
     MOST_BUCKET_BITS,
@@ -38,17 +50,26 @@ __all__ = [
     "brief_table",
     "bucket_order",
     "bucketed",
+    "bundle_around",
+    "check_outside_bundles",
     "code_dtype",
     "counted",
     "draw_from_table",
+    "flush_folder",
     "fresh_words",
     "gather",
     "gathered",
+    "is_own",
     "joint_codes",
+    "lock_of",
+    "name_unnamed",
+    "open_unnamed",
+    "path_of_unnamed",
     "retain",
     "retain_joint",
     "shuffled_order",
     "split_codes",
+    "sweep_unfinished",
     "tag_stream",
     "write_new",
 ]

@@ -20,6 +20,7 @@ from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from numpy.typing import NDArray
 
 from pramana.errors import KeyFileError
+from pramana.randomness.secret_file import check_private, write_new
 
 KEY_BYTES = 32
 _BLOCK = 16
@@ -109,12 +110,14 @@ class Key:
             raise KeyFileError(
                 f"The key file {path} must hold {2 * KEY_BYTES} hexadecimal digits",
                 f"{len(text)} characters" if text else "none",
-                "A key is written by `pramana release` or `pramana key new FILE`.",
+                "A key is written by `pramana release` or `pramana key new FILE`."
+                + ("" if text else " An empty file is what a killed run can leave: remove it."),
             )
+        check_private(Path(path))
         return cls(bytes.fromhex(text))
 
     def write(self, path: str | Path) -> None:
-        """Create the file, readable by its owner alone; an existing file is never touched."""
+        """Create the file, whole and readable by its owner alone; an existing file is never touched."""
         if self.seeded:
             raise KeyFileError("A key made from a seed must not be kept as a key file")
         write_new(Path(path), self.secret.hex().encode() + b"\n", 0o600)
@@ -130,27 +133,3 @@ class Key:
     def commitment(self) -> str:
         """A public value that tells two keys apart and nothing about either."""
         return self.derive("commitment").hex()
-
-
-def write_new(path: Path, content: bytes, mode: int) -> None:
-    """Create a file with this content; an existing file is never touched."""
-    try:
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
-    except FileExistsError:
-        raise KeyFileError(
-            f"The key file {path} must not exist yet",
-            "an existing one",
-            "Choose another name; no key is ever replaced.",
-        ) from None
-    except OSError as error:
-        raise KeyFileError(f"The key file {path} must be writable", error.strerror) from None
-    except ValueError:
-        raise KeyFileError("A key file must be a path", "a name that is none") from None
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-    except OSError as error:
-        path.unlink(missing_ok=True)
-        raise KeyFileError(f"The key file {path} must be writable", error.strerror) from None

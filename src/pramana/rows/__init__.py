@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from pramana.rows.ahead import ahead
 from pramana.rows.batch import LEAST_MEMORY, BatchEngine
 from pramana.rows.digest import Column, ContentDigest, commitment_to, digest_of_columns
-from pramana.rows.local import LocalEngine, available_cores
+from pramana.rows.local import LocalEngine
 from pramana.rows.memory import MemoryRows
 from pramana.rows.protocol import (
     ColumnReading,
@@ -54,7 +54,6 @@ __all__ = [
     "WholeRows",
     "Work",
     "ahead",
-    "available_cores",
     "chunks_of",
     "commitment_to",
     "digest_of_columns",

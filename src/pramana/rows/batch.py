@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from pramana.errors import RecipeError
-from pramana.randomness import MOST_BUCKET_BITS
-from pramana.rows.local import available_cores, keep_freed_memory
+from pramana.randomness import MOST_BUCKET_BITS, available_cores
+from pramana.rows.local import keep_freed_memory
 from pramana.rows.scratch import Scratch
 from pramana.sources import ROW_GROUP
 

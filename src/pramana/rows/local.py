@@ -6,7 +6,6 @@ nothing but the time it takes: each cell is a function of key, column, row numbe
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -17,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pramana.mechanisms import Mechanism
-from pramana.randomness import Codes, Key, Stream, gather, shuffled_order
+from pramana.randomness import Codes, Key, Stream, available_cores, gather, shuffled_order
 from pramana.rows.protocol import Progress, no_progress
 
 T = TypeVar("T")
@@ -34,14 +33,6 @@ def keep_freed_memory() -> None:
     asked for, never touched, and given back; where memory is managed otherwise this does nothing.
     """
     np.empty((32 << 20) - (1 << 13), np.uint8)
-
-
-def available_cores() -> int:
-    """The cores this process may use; all of the machine's where the system does not tell."""
-    try:
-        return len(os.sched_getaffinity(0))
-    except AttributeError:  # macOS
-        return os.cpu_count() or 1
 
 
 @dataclass(frozen=True)

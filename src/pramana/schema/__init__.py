@@ -1,7 +1,14 @@
 """Roles, kinds, domains, attributes, hierarchies; reading recipes and ARX hierarchy files."""
 
 from pramana.schema.attribute import Attribute, Role
-from pramana.schema.connection import check_database_source, connection_url, output_table
+from pramana.schema.connection import (
+    ENVIRONMENT,
+    check_database_source,
+    connection_string,
+    connection_url,
+    output_table,
+    shown_url,
+)
 from pramana.schema.domain import Domain
 from pramana.schema.hierarchy import TOP, Hierarchy
 from pramana.schema.hierarchy_builders import (
@@ -39,6 +46,7 @@ from pramana.schema.typed import (
 )
 
 __all__ = [
+    "ENVIRONMENT",
     "TOP",
     "AtLeastOne",
     "Attribute",
@@ -63,6 +71,7 @@ __all__ = [
     "Weights",
     "check_database_source",
     "check_keys",
+    "connection_string",
     "connection_url",
     "decimal_number",
     "exact_number",
@@ -76,4 +85,5 @@ __all__ = [
     "near",
     "output_table",
     "read_section",
+    "shown_url",
 ]

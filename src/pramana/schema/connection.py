@@ -1,22 +1,31 @@
-"""Connection strings in recipes. A recipe is kept, shown and handed on: no secret belongs into one.
+"""Connection strings, in recipes and of ledgers. What is kept, shown and handed on may hold no secret.
 
-`url = "env:NAME"` names the environment variable that holds the connection string; it is looked up when the
-connection is made, so that nothing that describes a recipe ever holds it. No message here quotes a URL.
+"env:NAME" names the environment variable that holds the connection string; it is looked up when the connection is
+made, so that nothing that describes a recipe ever holds it. What messages call a database is `shown_url`.
 """
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qsl
+from urllib.parse import unquote
 
-from pramana.errors import RecipeError
+from pramana.errors import InputError, RecipeError
 
 ENVIRONMENT = "env:"
 _FILES = ("sqlite:///", "duckdb:///")
 _FOR_FILES = ("format", "delimiter", "encoding", "missing")
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_SECRET_OPTION = re.compile(r"(?:pass(?!file)|pwd|secret|token|credential|scram)[^=&]*=", re.IGNORECASE)
+_SECRET_USER = re.compile(r":.*@", re.DOTALL)
+_PLAIN_URL = re.compile(
+    r"(?P<scheme>[a-z][a-z0-9+]*)://(?:[^@/?#]*@)?"
+    r"(?P<server>(?:[A-Za-z0-9.-]*|\[[0-9A-Fa-f:.]+\])(?::\d{1,5})?(?:/[\w.-]*)?)(?P<options>[?#].*)?",
+    re.DOTALL,
+)
 _HINT = 'Write url = "env:NAME" and put the connection string into the environment variable NAME.'
 
 
@@ -25,7 +34,7 @@ def connection_url(value: object, what: str, folder: Path) -> str:
     if not isinstance(value, str) or "\0" in value:
         raise RecipeError(f"{what} must be text", type(value).__name__, _HINT)
     if value.startswith(ENVIRONMENT):
-        if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", value.removeprefix(ENVIRONMENT)):
+        if not _NAME.fullmatch(value.removeprefix(ENVIRONMENT)):
             raise RecipeError(f"{what} must name an environment variable after env:", "something else")
         return value
     for start in _FILES:
@@ -42,10 +51,38 @@ def connection_url(value: object, what: str, folder: Path) -> str:
 
 def _has_password(url: str) -> bool:
     """Rather one too many: a password may itself hold the signs that part a URL."""
-    options = parse_qsl(url.partition("?")[2], keep_blank_values=True)
-    return bool(re.search(r"://[^@/]*:.*@", url, re.DOTALL)) or any(
-        word in key.lower() for key, _ in options for word in ("password", "secret")
+    return bool(
+        re.search(r"://[^@/]*:.*@", url, re.DOTALL) or _SECRET_OPTION.search(unquote(url.partition("?")[2]))
     )
+
+
+def connection_string(url: str, what: str, error: type[InputError], hint: str) -> str:
+    """The connection string itself, looked up where `url` names an environment variable."""
+    if not url.startswith(ENVIRONMENT):
+        return url
+    name = url.removeprefix(ENVIRONMENT)
+    if not _NAME.fullmatch(name):
+        raise error(f"{what} must name an environment variable after env:", "something else")
+    text = os.environ.get(name, "").strip()
+    if not text:
+        raise error(f"The environment variable {name} must hold the connection string of {what}", "none", hint)
+    return text
+
+
+def shown_url(place: str | Path) -> str:
+    """What a message, a log or JSON may call a database or a file: server and database, no user and no option.
+
+    A URL that can be read in two ways, since a password may hold the signs that part it, is not shown at all.
+    """
+    text = str(place)
+    if text.startswith(ENVIRONMENT):
+        return text if _NAME.fullmatch(text.removeprefix(ENVIRONMENT)) else f"{ENVIRONMENT}..."
+    if "://" not in text:
+        return "a connection string" if _SECRET_OPTION.search(text) or _SECRET_USER.search(text) else text
+    plain = _PLAIN_URL.fullmatch(text)
+    if plain is None or "@" in (plain["options"] or ""):
+        return "a connection string"
+    return f"{plain['scheme']}://{plain['server']}"
 
 
 def check_database_source(body: Mapping[str, Any]) -> None:

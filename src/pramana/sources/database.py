@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import importlib
-import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -16,9 +15,9 @@ from typing import Protocol
 import pyarrow as pa
 
 from pramana.errors import SourceError
+from pramana.schema import connection_string
 
 ROWS = 1 << 16  # of a batch, at most
-_ENVIRONMENT = "env:"
 _CLASS_OF = {  # scheme -> module of this room and class in it
     "postgresql": ("postgresql", "PostgreSQL"),
     "postgres": ("postgresql", "PostgreSQL"),
@@ -68,25 +67,13 @@ class Database(Protocol):
 
 def open_database(url: str, section: str = "source", writing: bool = False) -> Database:
     """Connect. `section` is the part of a recipe that messages speak of."""
-    text = _resolved(url, section)
+    text = connection_string(url, f"[{section}]", SourceError, CAN_READ)
     scheme, separator, _ = text.partition("://")
     if not separator or scheme not in _CLASS_OF:
         raise SourceError(f"The URL of [{section}] must be one of a known database", "another", CAN_READ)
     module, made = _CLASS_OF[scheme]
     opened: Database = getattr(importlib.import_module(f"pramana.sources.{module}"), made)(text, section, writing)
     return opened
-
-
-def _resolved(url: str, section: str) -> str:
-    if not url.startswith(_ENVIRONMENT):
-        return url
-    name = url.removeprefix(_ENVIRONMENT)
-    found = os.environ.get(name, "").strip()
-    if not found:
-        raise SourceError(
-            f"The environment variable {name} must hold the connection string of [{section}]", "none", CAN_READ
-        )
-    return found
 
 
 def batches(

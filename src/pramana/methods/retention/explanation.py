@@ -20,9 +20,9 @@ _KEPT = (
     'so it is "published as it is" somewhat more often.'
 )
 _CHOICE = (
-    "More retention means better tables and weaker promises. The dotted line is where this release sits. The error "
-    "is the expected sum of absolute errors of a table's shares under unbiased estimation; maximum likelihood does "
-    "better."
+    "More retention means better tables and weaker promises. The dotted line is where this release sits. The "
+    "error is the expected sum of absolute errors of a table's shares under unbiased estimation; maximum "
+    "likelihood does better."
 )
 
 
