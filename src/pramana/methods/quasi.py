@@ -19,13 +19,14 @@ from pramana.schema import TOP, Attribute, ColumnSection, Domain, Flag, Hierarch
 
 MISSING_LABEL = "(missing)"
 Code = Annotated[int, Meta(ge=0, lt=1 << 31)]
+Weight = Annotated[float, Meta(ge=0, extra={"must": "a number of at least 0"})]
 
 
 class ClassifiedColumn(ColumnSection, frozen=True, kw_only=True):
     """A column of a method whose rows fall into classes."""
 
     ordered: Annotated[Flag | None, Meta(description="Whether it is cut in the order of its values.")] = None
-    weight: Annotated[float | None, Meta(ge=0, description="How much its loss counts in the search.")] = None
+    weight: Annotated[Weight | None, Meta(description="How much its loss counts in the search.")] = None
 
 
 class QuasiForm(Form, frozen=True, kw_only=True):
