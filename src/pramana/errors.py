@@ -40,8 +40,12 @@ class PramanaError(Exception):
 
 def one_line(text: str) -> str:
     """Text for a screen: no line breaks, and nothing a terminal would obey."""
-    line = " ".join(part.strip() for part in text.splitlines()).strip()  # blanks within are as they were
-    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in line)
+    return printable(" ".join(part.strip() for part in text.splitlines()).strip())  # blanks within stay
+
+
+def printable(text: str) -> str:
+    """Text as it may be shown: what a terminal would obey, a line break included, is written out."""
+    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
 
 
 class InputError(PramanaError):

@@ -49,7 +49,7 @@ def crosstab_command(
     show(as_json, content, _words(content, names, confidence))
 
 
-def _words(content: dict[str, Any], names: list[str], confidence: float) -> str:
+def _words(content: dict[str, Any], names: list[str], confidence: float) -> list[str]:
     rows = [
         [*("(missing)" if cell[n] is None else str(cell[n]) for n in names), *_numbers(cell)]
         for cell in content["cells"][:_LINES]
@@ -61,7 +61,7 @@ def _words(content: dict[str, Any], names: list[str], confidence: float) -> str:
         lines.append(f"... and {len(content['cells']) - _LINES} more cells; --json gives them all.")
     if content.get("converged") is False:
         lines.append("Note: the likelihood was still rising when the iteration was stopped.")
-    return "\n".join(lines)
+    return lines
 
 
 def _numbers(cell: dict[str, Any]) -> list[str]:
@@ -99,4 +99,4 @@ def compare_command(
         for name, m in found.items()
         if isinstance(m, dict)
     ]
-    show(as_json, found, "\n".join([*lines, f"p-value     {found['p_value']:.3g} of no difference"]))
+    show(as_json, found, [*lines, f"p-value     {found['p_value']:.3g} of no difference"])

@@ -24,4 +24,4 @@ def anonymity_command(table: str, quasi: str, sensitive: str | None, as_json: bo
     if sensitive is not None:
         measured = f"distinct l = {found.l}, entropy l = {found.entropy_l:.4g}, t = {found.t:.4g} (equal distance)"
         words.append(f"of {sensitive}: {measured}")
-    show(as_json, found.to_json(), "\n".join(words))
+    show(as_json, found.to_json(), words)

@@ -21,4 +21,4 @@ def experiment_command(name: str, out: str, quick: bool, as_json: bool) -> None:
     from pramana.experiments import run_experiment
 
     content = run_experiment(name, out, quick).to_json()
-    show(as_json, content, "\n".join([*content["tables"], *content["figures"]]))
+    show(as_json, content, [*content["tables"], *content["figures"]])

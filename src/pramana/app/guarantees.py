@@ -66,12 +66,12 @@ def _content(mechanism: Any, circumstances: Any) -> dict[str, Any]:
     }
 
 
-def _words(content: dict[str, Any]) -> str:
+def _words(content: dict[str, Any]) -> list[str]:
     lines = [f"retention  {', '.join(f'{r:.12g}' for r in content['retention'])}"]
     for guarantee in content["guarantees"]:
         lines += ["", f"{guarantee['notion']} (holds for {guarantee['scope']}; {guarantee['statement']})"]
         lines += [f"  {guarantee['words']}", *(f"  - assumes: {a}" for a in guarantee["assumptions"])]
-    return "\n".join(lines)
+    return lines
 
 
 _records = click.option("--records", type=click.IntRange(min=1), required=True, help="Number of records R.")

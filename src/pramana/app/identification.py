@@ -36,13 +36,13 @@ def block_command(frequency: int, xi: str, as_json: bool) -> None:
         "size": identification.block_size(frequency, level),
         "partner_of_a_pair": None if theta == 0 else -(-level.denominator // level.numerator),
     }
-    words = (
-        f"A category of {frequency} records needs nothing: a match has a chance of 1/{frequency} already."
-        if theta == 0
-        else f"theta {theta:.9g}, block size {content['size']} with partners of at least {frequency} records;\n"
-        f"or a block of two with one partner of at least {content['partner_of_a_pair']} records."
-    )
-    show(as_json, content, words)
+    lines = [f"A category of {frequency} records needs nothing: a match has a chance of 1/{frequency} already."]
+    if theta != 0:
+        lines = [
+            f"theta {theta:.9g}, block size {content['size']} with partners of at least {frequency} records;",
+            f"or a block of two with one partner of at least {content['partner_of_a_pair']} records.",
+        ]
+    show(as_json, content, lines)
 
 
 @click.command("identification")
@@ -108,7 +108,7 @@ def _pair(text: str) -> tuple[int, int]:
     return values[0], values[1]
 
 
-def _words(content: dict[str, Any], counts: list[int]) -> str:
+def _words(content: dict[str, Any], counts: list[int]) -> list[str]:
     from pramana.theory import rounding
 
     lines = [f"xi reached {rounding.shown_up(content['xi_reached'])} of {content['xi']:g} wanted"]
@@ -123,4 +123,4 @@ def _words(content: dict[str, Any], counts: list[int]) -> str:
             )
     if not all(content["risk_all_counts_exact"]):
         lines.append("Risks under all counts are upper bounds where the block is large.")
-    return "\n".join(lines)
+    return lines

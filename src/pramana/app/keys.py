@@ -20,7 +20,7 @@ def new(path: str, as_json: bool) -> None:
     from pramana import Key
 
     Key.create().write(path)
-    show(as_json, {"path": path}, f"A new key is in {path}. Keep it secret; use it for one table only.")
+    show(as_json, {"path": path}, [f"A new key is in {path}. Keep it secret; use it for one table only."])
 
 
 @key_command.command("sign")
@@ -34,5 +34,5 @@ def sign(path: str, as_json: bool) -> None:
     show(
         as_json,
         {"path": path, "public_key": public},
-        f"Signing key in {path}; give {path}.pub to your recipients.",
+        [f"Signing key in {path}; give {path}.pub to your recipients."],
     )

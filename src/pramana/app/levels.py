@@ -59,7 +59,7 @@ def create(
         f"The key is {made.key_file}: keep it secret, and keep it. Whoever has it can undo every version.",
         *(f"Note: {w}" for w in made.warnings),
     ]
-    show(as_json, content, "\n".join(words))
+    show(as_json, content, words)
 
 
 @levels_command.command("issue")
@@ -104,7 +104,7 @@ def issue_version(
         lines += ["", f"{guarantee['notion']} (holds for {guarantee['scope']})", f"  {guarantee['words']}"]
         lines += [f"  - assumes: {a}" for a in guarantee["assumptions"]]
     lines += ["", *(f"Note: {w}" for w in certificate.warnings)] if certificate.warnings else []
-    show(as_json, content, "\n".join(lines))
+    show(as_json, content, lines)
 
 
 @levels_command.command("list")
@@ -132,7 +132,7 @@ def list_releases(ledger: str, dataset: str | None, as_json: bool) -> None:
         lines.append(
             f"{r['dataset']:<16} {r['recipient']:<20} {r['retention']:<16} {epsilon:>10}  {r['status']:<10} {when}"
         )
-    show(as_json, content, "\n".join(lines))
+    show(as_json, content, lines)
 
 
 @levels_command.command("collude")
@@ -163,7 +163,7 @@ def collude_recipients(
         f"prior        {found.prior:.6f}   (who sees no version)",
         "Collusion is useless." if found.useless else "COLLUSION PAYS: the versions are not of one process.",
     ]
-    show(as_json, content, "\n".join(words))
+    show(as_json, content, words)
     if not found.useless:
         raise CheckError("The coalition must learn no more than its best member", "more")
 
@@ -192,7 +192,7 @@ def allow(
     known, level = Ledger.open(ledger), Level.of(retention)
     name = known.dataset(dataset).name
     known.allow(name, "" if recipient == "*" else recipient, level, who or whoami())
-    show(as_json, {"dataset": name, "recipient": recipient, "retention": str(level)}, f"Allowed up to {level}.")
+    show(as_json, {"dataset": name, "recipient": recipient, "retention": str(level)}, [f"Allowed up to {level}."])
 
 
 @levels_command.command("limit")
@@ -211,7 +211,7 @@ def limit(ledger: str, people: str, epsilon: str, who: str | None, as_json: bool
     except (ValueError, ZeroDivisionError):
         raise RecipeError("epsilon must be a decimal number", repr(epsilon)) from None
     Ledger.open(ledger).limit(people, value, who or whoami())
-    show(as_json, {"people": people, "epsilon": float(value)}, f"Limited to {float(value):g}.")
+    show(as_json, {"people": people, "epsilon": float(value)}, [f"Limited to {float(value):g}."])
 
 
 @levels_command.command("abandon")
@@ -226,7 +226,7 @@ def abandon(ledger: str, release: str, reason: str, who: str | None, as_json: bo
     from pramana.ledger import whoami
 
     Ledger.open(ledger).abandon(release, who or whoami(), reason)
-    show(as_json, {"release": release, "status": "abandoned"}, f"Release {release} is abandoned.")
+    show(as_json, {"release": release, "status": "abandoned"}, [f"Release {release} is abandoned."])
 
 
 @levels_command.command("export")
@@ -249,5 +249,5 @@ def check(ledger: str, as_json: bool) -> int:
     known = Ledger.open(ledger)
     whole = known.is_unbroken()
     count = len(known.entries())
-    show(as_json, {"valid": whole, "entries": count}, f"{count} entries, {'unbroken' if whole else 'BROKEN'}.")
+    show(as_json, {"valid": whole, "entries": count}, [f"{count} entries, {'unbroken' if whole else 'BROKEN'}."])
     return 0 if whole else 1

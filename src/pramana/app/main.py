@@ -32,6 +32,7 @@ COMMANDS = {
     "plan": ("plans", "Show the expected error of a recipe's tables for a range of k and epsilon."),
     "levels": ("levels", "Issue versions at many levels from a ledger; collusion is useless."),
     "presence": ("presence", "Say how likely each person of a class is in the private table."),
+    "recipe": ("recipes", "Check a recipe, or print the JSON Schema of recipes for editors."),
     "release": ("releases", "Publish a recipe's table as a bundle."),
     "report": ("reports", "Write the one-file HTML report of a bundle, with pictures and tables."),
     "theorems": ("theorems", "List what is proved, and where it is computed and tested."),

@@ -39,13 +39,13 @@ def plan_command(
     content = found.to_json() | {"files": [] if out is None else found.write(out)}
     words = _words(found.rows())
     if found.unreachable:
-        words += f"\nOut of reach with {found.records:,} records: {', '.join(found.unreachable)}."
-    show(as_json, content, "\n".join([words, *found.notes]))
+        words.append(f"Out of reach with {found.records:,} records: {', '.join(found.unreachable)}.")
+    show(as_json, content, [*words, *found.notes])
 
 
-def _words(rows: list[dict[str, Any]]) -> str:
+def _words(rows: list[dict[str, Any]]) -> list[str]:
     head = list(rows[0])
     texts = [[v if isinstance(v, str) else f"{v:.4g}" for v in row.values()] for row in rows]
     widths = [max(map(len, column)) for column in zip(head, *texts, strict=True)]
     lines = ["  ".join(t.rjust(w) for t, w in zip(row, widths, strict=True)) for row in [head, *texts]]
-    return "\n".join([*lines, "L1: expected sum of absolute errors of the table's shares (0 perfect, 2 useless)."])
+    return [*lines, "L1: expected sum of absolute errors of the table's shares (0 perfect, 2 useless)."]

@@ -92,7 +92,7 @@ def _delta(text: str) -> tuple[Fraction, Fraction]:
     return low, high
 
 
-def _words(content: dict[str, Any]) -> str:
+def _words(content: dict[str, Any]) -> list[str]:
     lines = [f"{content['present']} of {content['people']} people are present"]
     shown = ", ".join(f"{x:.6g}" for x in content["existence"][:20])
     lines.append(f"existence probabilities {shown}{', ...' if content['people'] > 20 else ''}")
@@ -105,4 +105,4 @@ def _words(content: dict[str, Any]) -> str:
         lines.append(f"({low:g}, {high:g})-presence {verdict}")
         if content["ratio"] is not None:
             lines.append(f"likelihoods may differ by a factor of {content['ratio']:.6g} by the bounds alone")
-    return "\n".join(lines)
+    return lines

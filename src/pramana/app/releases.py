@@ -59,7 +59,7 @@ def release_command(
     show(as_json, content, _words(content))
 
 
-def _words(content: dict[str, Any]) -> str:
+def _words(content: dict[str, Any]) -> list[str]:
     lines = [f"{content['records']:,} records published in {content['bundle']}"]
     if content["key"]:
         lines.append(
@@ -69,7 +69,7 @@ def _words(content: dict[str, Any]) -> str:
         lines += ["", f"{guarantee['notion']} (holds for {guarantee['scope']})", f"  {guarantee['words']}"]
         lines += [f"  - assumes: {a}" for a in guarantee["assumptions"]]
     lines += ["", *(f"Note: {w}" for w in content["warnings"])] if content["warnings"] else []
-    return "\n".join(lines)
+    return lines
 
 
 @click.command("verify")
@@ -99,5 +99,5 @@ def verify_command(
     lines = [f"{'ok  ' if check.ok else 'FAIL'}  {check.name}: {check.detail}" for check in found.checks]
     lines.append("The bundle is valid." if found.valid else "The bundle is NOT valid.")
     lines += [f"Note: {w}" for w in found.warnings] if found.valid else []
-    show(as_json, found.to_json(), "\n".join(lines))
+    show(as_json, found.to_json(), lines)
     return 0 if found.valid else 1

@@ -25,4 +25,4 @@ def report_command(
     words = f"Report written to {path}"
     if source is not None:
         words += ". NOT FOR RELEASE: it shows true counts."
-    show(as_json, {"path": str(path), "private": source is not None}, words)
+    show(as_json, {"path": str(path), "private": source is not None}, [words])

@@ -6,12 +6,12 @@ import json
 import re
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import click
 
-from pramana.errors import RecipeError
+from pramana.errors import RecipeError, printable
 
 _QUIET = 2.0
 
@@ -20,10 +20,13 @@ def json_option(command: Callable[..., Any]) -> Callable[..., Any]:
     return click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")(command)
 
 
-def show(as_json: bool, content: dict[str, Any], words: str) -> None:
-    # A path may hold bytes that are no text; a screen need not take them.
-    plain = words.encode("utf-8", "backslashreplace").decode()
-    click.echo(json.dumps(content, allow_nan=False) if as_json else plain)
+def show(as_json: bool, content: dict[str, Any], lines: Iterable[str]) -> None:
+    """One JSON object, or lines of words. Names and labels in a line may be anyone's: each is made printable."""
+    if as_json:
+        click.echo(json.dumps(content, allow_nan=False))
+        return
+    for line in lines:
+        click.echo(printable(line))
 
 
 def bytes_of(text: str | None) -> int | None:

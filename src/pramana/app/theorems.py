@@ -22,4 +22,4 @@ def theorems_command(as_json: bool) -> None:
             lines += ["", f"Paper {paper}. {title}"]
         for s in rows:
             lines += [f"  {s.name}: {s.says}", f"      {s.function.replace(':', '.')}", f"      {s.test}"]
-    show(as_json, {"statements": [asdict(s) for s in STATEMENTS]}, "\n".join(lines).strip())
+    show(as_json, {"statements": [asdict(s) for s in STATEMENTS]}, lines[1:] if lines and not lines[0] else lines)

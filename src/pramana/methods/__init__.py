@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from typing import TYPE_CHECKING
 
 from pramana.methods.protocol import (
@@ -20,19 +21,22 @@ from pramana.methods.registry import METHODS, method_named, restore
 
 if TYPE_CHECKING:
     from pramana.methods.published_cells import PublishedCells
+    from pramana.methods.recipe_form import problems_of, recipe_schema
     from pramana.methods.retention import read_matrix
 
 
-def __getattr__(name: str) -> object:  # what few releases need loads on first use
-    if name == "PublishedCells":
-        from pramana.methods.published_cells import PublishedCells
+_MODULE_OF = {  # what few commands need loads on first use
+    "PublishedCells": "published_cells",
+    "problems_of": "recipe_form",
+    "read_matrix": "retention",
+    "recipe_schema": "recipe_form",
+}
 
-        return PublishedCells
-    if name == "read_matrix":
-        from pramana.methods.retention import read_matrix
 
-        return read_matrix
-    raise AttributeError(f"module 'pramana.methods' has no attribute {name!r}")
+def __getattr__(name: str) -> object:
+    if name not in _MODULE_OF:
+        raise AttributeError(f"module 'pramana.methods' has no attribute {name!r}")
+    return vars(importlib.import_module(f"pramana.methods.{_MODULE_OF[name]}"))[name]
 
 
 __all__ = [
@@ -49,6 +53,8 @@ __all__ = [
     "Recipe",
     "WriteFile",
     "method_named",
+    "problems_of",
     "read_matrix",
+    "recipe_schema",
     "restore",
 ]

@@ -7,7 +7,7 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import msgspec
 
@@ -26,6 +26,9 @@ from pramana.schema import (
     output_table,
     read_section,
 )
+
+if TYPE_CHECKING:
+    from pramana.methods.protocol import Method
 
 S = TypeVar("S", bound=Setting, covariant=True)
 C = TypeVar("C", bound=ColumnSection, covariant=True)
@@ -69,7 +72,7 @@ class Recipe(Generic[S, C]):
         if isinstance(recipe, Mapping):
             return parse(recipe, Path())
         path = Path(recipe)
-        return parse(_toml(path), path.parent)
+        return parse(read_toml(path), path.parent)
 
     @classmethod
     def parse(cls, content: Mapping[str, Any], folder: Path = Path()) -> Recipe[Setting, ColumnSection]:
@@ -85,7 +88,7 @@ class Recipe(Generic[S, C]):
         return replace(self, source=other)
 
 
-def _toml(path: Path) -> dict[str, Any]:
+def read_toml(path: Path) -> dict[str, Any]:
     try:
         text = path.read_text("utf-8-sig")
     except UnicodeDecodeError:
@@ -117,36 +120,45 @@ def _quoting(text: str, error: tomllib.TOMLDecodeError) -> str | None:
 
 def parse(content: Mapping[str, Any], folder: Path) -> Recipe[Setting, ColumnSection]:
     """The typed recipe: a union by method, whose keys and types its folder in `methods/` states."""
-    from pramana.methods.registry import keys_elsewhere, method_named, name_of_method
+    from pramana.methods.registry import method_named, name_of_method
 
     _check_numbers(content)
     check_keys(content, SECTIONS, "a section of a recipe")
     sections = {name: _section(content, name) for name in SECTIONS}
-    release = sections["release"]
-    method = method_named(name_of_method(release))
-    check_keys(sections["source"], keys_of(SourceSection), "a key of [source]")
-    check_keys(sections["output"], keys_of(OutputSection), "a key of [output]")
-    for key in release:
-        if key != "method" and key not in keys_of(method.setting):
-            raise _unknown_key(key, method.name, keys_of(method.setting), keys_elsewhere(key))
+    method = method_named(name_of_method(sections["release"]))
+    source, output = source_of_section(sections["source"], folder), output_of(sections["output"], folder)
     if not sections["attributes"]:
         raise RecipeError("A recipe must describe at least one column", "no [attributes.NAME] section")
-    setting = read_section(method.setting, {"method": method.name, **release}, "[release]")
-    columns = {}
-    for name, body in sections["attributes"].items():
-        where = f"attributes.{name}"
-        if isinstance(body, Mapping):
-            check_keys(body, keys_of(method.column), f"a key of [{where}] with method {method.name!r}")
-        columns[name] = read_section(method.column, body, f"[{where}]", prefix=f"{where}.")
+    setting = check_setting(sections["release"], method)
+    columns = check_columns(sections["attributes"], method)
     for table in setting.tables:
         for name in table:
             if name not in columns:
                 raise RecipeError(
                     "Every table must name attributes of the recipe", repr(name), near(name, columns)
                 )
-    return Recipe(
-        setting, columns, _source(sections["source"], folder), _output(sections["output"], folder), folder
-    )
+    return Recipe(setting, columns, source, output, folder)
+
+
+def check_setting(release: Mapping[str, Any], method: Method[S, C]) -> S:
+    """[release] as the method has it; a key of another method is refused by name."""
+    from pramana.methods.registry import keys_elsewhere
+
+    known = keys_of(method.setting)
+    for key in release:
+        if key != "method" and key not in known:
+            raise _unknown_key(key, method.name, known, keys_elsewhere(key))
+    return read_section(method.setting, {"method": method.name, **release}, "[release]")
+
+
+def check_columns(attributes: Mapping[str, Any], method: Method[S, C]) -> dict[str, C]:
+    columns = {}
+    for name, body in attributes.items():
+        where = f"attributes.{name}"
+        if isinstance(body, Mapping):
+            check_keys(body, keys_of(method.column), f"a key of [{where}] with method {method.name!r}")
+        columns[name] = read_section(method.column, body, f"[{where}]", prefix=f"{where}.")
+    return columns
 
 
 def _unknown_key(key: str, method: str, known: tuple[str, ...], others: list[str]) -> RecipeError:
@@ -168,7 +180,8 @@ def _section(content: Mapping[str, Any], name: str) -> Mapping[str, Any]:
     return body
 
 
-def _source(body: Mapping[str, Any], folder: Path) -> SourceSection:
+def source_of_section(body: Mapping[str, Any], folder: Path) -> SourceSection:
+    check_keys(body, keys_of(SourceSection), "a key of [source]")
     section = read_section(SourceSection, body, "[source]", prefix="source.")
     check_database_source(body)
     changes: dict[str, str] = {}
@@ -179,7 +192,8 @@ def _source(body: Mapping[str, Any], folder: Path) -> SourceSection:
     return msgspec.structs.replace(section, **changes)
 
 
-def _output(body: Mapping[str, Any], folder: Path) -> OutputSection:
+def output_of(body: Mapping[str, Any], folder: Path) -> OutputSection:
+    check_keys(body, keys_of(OutputSection), "a key of [output]")
     section = read_section(OutputSection, body, "[output]", prefix="output.")
     return msgspec.structs.replace(section, **output_table(body, folder))
 

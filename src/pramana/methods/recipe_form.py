@@ -1,0 +1,96 @@
+"""The JSON Schema of recipes, and all problems of one at once: for editors and people who write recipes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from pramana.errors import InputError
+from pramana.methods.recipe import check_columns, check_setting, output_of, parse, read_toml, source_of_section
+from pramana.methods.registry import DEFAULT, METHODS, method_named, name_of_method
+from pramana.schema import OutputSection, SourceSection
+
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
+
+
+def recipe_schema() -> dict[str, Any]:
+    """A recipe is one of as many kinds as there are methods: `release.method` tells which."""
+    methods = {name: method_named(name) for name in METHODS}
+    kinds = [SourceSection, OutputSection]
+    for method in methods.values():
+        kinds += [method.setting, method.column]
+    references, definitions = msgspec.json.schema_components(kinds, ref_template="#/$defs/{name}")
+    by_kind = dict(zip(kinds, references, strict=True))
+    return {
+        "$schema": DIALECT,
+        "title": "A Pramana recipe",
+        "description": "What to read, what to promise, what each column is, and how to write it.",
+        "type": "object",
+        "required": ["attributes"],
+        "additionalProperties": False,
+        "properties": {
+            "source": by_kind[SourceSection],
+            "output": by_kind[OutputSection],
+            "release": {"type": "object"},
+            "attributes": {"type": "object", "minProperties": 1},
+        },
+        "allOf": [_only_if(name, by_kind[m.setting], by_kind[m.column]) for name, m in methods.items()],
+        "$defs": {name: _without_required_tag(part) for name, part in definitions.items()},
+    }
+
+
+def _only_if(method: str, setting: dict[str, Any], column: dict[str, Any]) -> dict[str, Any]:
+    """What a method's sections look like, where the recipe names it (or names none, for the default)."""
+    named: dict[str, Any] = {"properties": {"release": {"properties": {"method": {"const": method}}}}}
+    if method != DEFAULT:
+        named = {
+            "required": ["release"],
+            "properties": {"release": {"required": ["method"], "properties": {"method": {"const": method}}}},
+        }
+    columns = {"type": "object", "additionalProperties": column}
+    return {"if": named, "then": {"properties": {"release": setting, "attributes": columns}}}
+
+
+def _without_required_tag(definition: dict[str, Any]) -> dict[str, Any]:
+    """The method may be left out where it is the default; every other method is known by being named."""
+    required = [name for name in definition.get("required", []) if name != "method"]
+    rest = {key: value for key, value in definition.items() if key != "required"}
+    return {**rest, **({"required": required} if required else {})}
+
+
+def problems_of(recipe: str | Path) -> list[str]:
+    """What is wrong with a recipe, section by section; empty where nothing is."""
+    path = Path(recipe)
+    try:
+        content = read_toml(path)
+    except InputError as error:
+        return [str(error)]
+    problems: list[str] = []
+
+    def attempt(work: Callable[[], object]) -> None:
+        try:
+            work()
+        except InputError as error:
+            if str(error) not in problems:
+                problems.append(str(error))
+
+    attempt(lambda: source_of_section(_part(content, "source"), path.parent))
+    attempt(lambda: output_of(_part(content, "output"), path.parent))
+    try:
+        method = method_named(name_of_method(_part(content, "release")))
+    except InputError as error:
+        return [*problems, str(error)]
+    attempt(lambda: check_setting(_part(content, "release"), method))
+    for name, body in _part(content, "attributes").items():
+        attempt(lambda name=name, body=body: check_columns({name: body}, method))  # type: ignore[misc]
+    if not problems:
+        attempt(lambda: parse(content, path.parent))
+    return problems
+
+
+def _part(content: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    body = content.get(name, {})
+    return body if isinstance(body, Mapping) else {}
