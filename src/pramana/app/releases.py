@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from pramana.app.screen import ProgressLine, bytes_of, json_option, show
 from pramana.errors import RecipeError
+
+if TYPE_CHECKING:
+    from pramana.bundle import Check
 
 
 @click.command("release")
@@ -96,8 +99,14 @@ def verify_command(
         memory=bytes_of(memory), progress=progress,
     )  # fmt: skip
     progress.close()
-    lines = [f"{'ok  ' if check.ok else 'FAIL'}  {check.name}: {check.detail}" for check in found.checks]
-    lines.append("The bundle is valid." if found.valid else "The bundle is NOT valid.")
+    lines = [f"{_mark(check)}  {check.name}: {check.detail}" for check in found.checks]
+    lines.append(found.verdict)
     lines += [f"Note: {w}" for w in found.warnings] if found.valid else []
     show(as_json, found.to_json(), lines)
     return 0 if found.valid else 1
+
+
+def _mark(check: Check) -> str:
+    if not check.ok:
+        return "FAIL"
+    return "ok  " if check.derived else "said"

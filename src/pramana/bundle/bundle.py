@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
@@ -15,10 +16,11 @@ from pramana.bundle.certificate import Certificate
 from pramana.errors import BundleError
 from pramana.randomness import Codes
 from pramana.rows import Columns
-from pramana.sources import FILE_NAMES, Encoder, raw_column
+from pramana.sources import FILE_NAMES, Encoder, check_parquet, raw_column
 
 _ROWS = 1 << 18  # read at a time
 _BYTES = 1 << 22
+_MOST_HEADER = 1 << 24
 _TEXT = pa.dictionary(pa.int32(), pa.string())
 
 
@@ -34,13 +36,25 @@ class Bundle:
         path = Path(path)
         if not path.is_dir():
             raise BundleError(f"The bundle {path} must be a folder", "a file" if path.exists() else "none there")
-        if not (path / "certificate.json").is_file():
-            raise BundleError(f"The bundle {path} must hold certificate.json", "none")
-        return cls(path, Certificate.read(path / "certificate.json"))
+        certificate = path / "certificate.json"
+        if certificate.is_symlink() or not certificate.is_file():
+            got = "a symbolic link" if certificate.is_symlink() else "none"
+            raise BundleError(f"The bundle {path} must hold certificate.json", got)
+        return cls(path, Certificate.read(certificate))
 
     @property
     def data_path(self) -> Path:
         return self.path / FILE_NAMES[self.certificate.output]
+
+    def check_columns(self, columns: Mapping[str, pa.DataType | None]) -> None:
+        """Refuse a data file that is not the certified number of rows of just these columns; no row is read.
+
+        A type is None where it is not known beforehand.
+        """
+        if self.certificate.output == "parquet":
+            check_parquet(self.data_path, self.certificate.records, columns)
+        elif csv_header(self.data_path) != list(columns):
+            raise BundleError(f"{self.data_path} must have its {len(columns)} columns in their order", "others")
 
     def batches(self, names: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
         """The published columns batch by batch, as they are written: a CSV has texts, and empty is missing."""
@@ -69,14 +83,14 @@ class Bundle:
 
     def codes(self, names: Sequence[str]) -> dict[str, Codes]:
         """The published codes of attributes that have a domain, all rows at once."""
-        import numpy as np
-
         parts = list(self.pieces(names))
         return {name: np.concatenate([part[name] for part in parts]) for name in names}
 
 
 def published_batches(path: Path, names: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
     """The rows of a data file that Pramana wrote."""
+    if path.is_symlink():
+        raise BundleError(f"{path} must be a file of the bundle", "a symbolic link")
     try:
         if path.suffix == ".parquet":
             with pq.ParquetFile(path, pre_buffer=False) as file:
@@ -86,8 +100,7 @@ def published_batches(path: Path, names: Sequence[str] | None = None) -> Iterato
                     if len(batch):
                         yield batch.select(wanted)
             return
-        with path.open(encoding="utf-8", newline="") as lines:
-            header = next(csv.reader(lines), [])
+        header = csv_header(path)
         wanted = header if names is None else list(names)
         _check_columns(path, header, wanted)
         with pacsv.open_csv(
@@ -105,6 +118,14 @@ def published_batches(path: Path, names: Sequence[str] | None = None) -> Iterato
             yield from filter(len, reader)
     except (OSError, ValueError, csv.Error, pa.ArrowException):
         raise BundleError(f"{path} must be a readable {path.suffix[1:]} file", "damaged data") from None
+
+
+def csv_header(path: Path) -> list[str]:
+    try:
+        with path.open(encoding="utf-8", newline="") as lines:
+            return next(csv.reader([lines.readline(_MOST_HEADER)]), [])
+    except (OSError, ValueError, csv.Error):
+        raise BundleError(f"{path} must be a readable csv file", "damaged data") from None
 
 
 def _check_columns(path: Path, present: Sequence[str], wanted: Sequence[str]) -> None:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 
 from pramana.bundle import Bundle, Check
-from pramana.errors import PramanaError
+from pramana.errors import BundleError, PramanaError
 from pramana.mechanisms import Mechanism
-from pramana.methods.protocol import Counts, Plan, Publication
+from pramana.methods.contradiction import contradicts
+from pramana.methods.protocol import Counts, Examination, Plan, Publication
 from pramana.randomness import counted
 from pramana.rows import Columns, ContentDigest, Rows
 from pramana.schema import Attribute
@@ -59,16 +60,44 @@ class CodedPlan(Plan):
         pieces = rows.publish(mechanism, context, self.shuffled, names)
         return Publication(self, pieces, CodedTable(self.attributes), rows.commitments().everything, checks=checks)
 
-    def examine(self, bundle: Bundle) -> list[Check]:
+    def examine(self, bundle: Bundle) -> Examination:
         """The published values are in their domains, as many as certified, and have the certified content."""
         content, records = ContentDigest(), 0
+        coded = [a for a in self.attributes if not a.raw]
+        counts = {a.name: np.zeros(a.coded.size, np.int64) for a in coded}
         try:
+            bundle.check_columns({a.name: None if a.raw else pa.string() for a in self.attributes})
+            check_dictionaries(bundle, coded)
             for columns in bundle.pieces():
                 content.update(columns)
                 records += len(next(iter(columns.values())))
+                for a in coded:
+                    counts[a.name] += counted(columns[a.name], a.coded.size)
         except PramanaError as error:
-            return [Check("data", False, str(error))]
+            return Examination((Check("data", False, str(error)),))
         if records != self.records:
-            return [Check("data", False, f"{self.records} records certified, {records} found")]
+            return Examination((Check("data", False, f"{self.records} records certified, {records} found"),))
         same = content.hexdigest() == bundle.certificate.content
-        return [Check("data", same, f"{self.records} records, all in their domains" if same else "other content")]
+        told = f"{self.records} records, all in their domains" if same else "other content"
+        return Examination((Check("data", same, told), *self._borne_out(counts)), counts)
+
+    def _borne_out(self, counts: Mapping[str, Counts]) -> tuple[Check, ...]:
+        """Whether the published counts can have come from the stated law."""
+        if self.law is None:
+            return ()
+        strange = [name for name in counts if contradicts(self.law, name, counts[name])]
+        told = "the published counts can have come from it"
+        return (
+            Check("law and data", not strange, f"never so by chance: {', '.join(strange)}" if strange else told),
+        )
+
+
+def check_dictionaries(bundle: Bundle, coded: Sequence[Attribute]) -> None:
+    """The dictionary of a published column is its public domain, in public order, whatever rows use of it."""
+    if bundle.certificate.output != "parquet" or not coded:
+        return
+    for batch in bundle.batches([a.name for a in coded]):
+        for a in coded:
+            column = batch.column(a.name)
+            if not pa.types.is_dictionary(column.type) or column.dictionary.to_pylist() != list(a.coded.labels):
+                raise BundleError(f"The column {a.name!r} must have its public domain as dictionary", "another")

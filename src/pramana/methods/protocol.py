@@ -72,6 +72,14 @@ class Publication:
 
 
 @dataclass(frozen=True)
+class Examination:
+    """What was derived again from published data, and how often each published code occurs."""
+
+    checks: tuple[Check, ...]
+    counts: Mapping[str, Counts] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class Explanation:
     """What the report says of a release besides its promises."""
 
@@ -110,8 +118,8 @@ class Plan(ABC):
     def publish(self, rows: Rows) -> Publication: ...
 
     @abstractmethod
-    def examine(self, bundle: Bundle) -> list[Check]:
-        """What is derived again from the published data alone."""
+    def examine(self, bundle: Bundle) -> Examination:
+        """What is derived again from the published data alone, which is bounded before it is read."""
 
     @abstractmethod
     def explain(self) -> Explanation: ...
@@ -125,6 +133,11 @@ class Plan(ABC):
     def withheld(self) -> bool:
         """Whether the certificate keeps the law to itself, so that its numbers can be compared and not derived."""
         return False
+
+    @property
+    def derivation(self) -> str:
+        """How `guarantees` come about when they are asked for again."""
+        return "as the stated risks have it" if self.withheld else "derived again"
 
     @property
     def counting(self) -> str:

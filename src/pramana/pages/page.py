@@ -126,7 +126,8 @@ class Page:
     private: bool = False
 
 
-def html_of(page: Page) -> str:
+def html_of(page: Page, drawings: bool = True) -> str:
+    """The page in one file; without `drawings` pictures are left out, and nothing has to be drawn."""
     secret = (
         '<p class="secret" role="note">NOT FOR RELEASE: this page shows true figures of the private table. '
         "Keep it with the source.</p>"
@@ -138,7 +139,7 @@ def html_of(page: Page) -> str:
         *(f'<p class="note">{escape(w)}</p>' for w in page.warnings),
         "<h2>What is promised</h2>" if page.promises else "",
         *map(_promise, page.promises),
-        *map(_section, page.sections),
+        *(_section(section, drawings) for section in page.sections),
         secret if page.private else "",
     ]
     return (
@@ -160,12 +161,13 @@ def _promise(promise: Promise) -> str:
     )
 
 
-def _section(section: Section) -> str:
+def _section(section: Section, drawings: bool) -> str:
     level = "h3" if section.part else "h2"
-    return f"<{level}>{escape(section.title)}</{level}>" + "".join(map(_block, section.blocks))
+    blocks = "".join(_block(block, drawings) for block in section.blocks)
+    return f"<{level}>{escape(section.title)}</{level}>{blocks}"
 
 
-def _block(block: Block) -> str:
+def _block(block: Block, drawings: bool) -> str:
     if isinstance(block, Text):
         kind = ' class="note"' if block.note else ' class="quiet"' if block.quiet else ""
         words = _CODE.sub(r"<code>\1</code>", escape(block.words))
@@ -174,7 +176,8 @@ def _block(block: Block) -> str:
         return _grid(block)
     if isinstance(block, Bars):
         return _bars(block)
-    return f"<figure>{block.picture.svg}<figcaption>{escape(block.caption)}</figcaption></figure>"
+    svg = block.picture.svg if drawings else ""
+    return f"<figure>{svg}<figcaption>{escape(block.caption)}</figcaption></figure>"
 
 
 def _grid(grid: Grid) -> str:

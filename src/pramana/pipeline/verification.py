@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,8 +10,10 @@ from typing import Any
 
 from pramana.bundle import Bundle, Check, JsonObject, read_public_key
 from pramana.errors import BundleError, InputError, SourceError
-from pramana.methods import Plan, Recipe, restore
+from pramana.methods import Counts, Plan, Recipe, restore
+from pramana.pages import html_of
 from pramana.pipeline.opening import Home, source_of
+from pramana.pipeline.page import PageMaterial, page_of
 from pramana.pipeline.writing import file_entry, write_pieces
 from pramana.randomness import Key
 from pramana.rows import Progress, no_progress
@@ -26,14 +29,29 @@ class Verification:
 
     checks: tuple[Check, ...]
     warnings: tuple[str, ...] = ()
+    signed: bool = False
+
+    @property
+    def verdict(self) -> str:
+        """One sentence: whether every check holds, and whether anyone answers for the bundle."""
+        if not self.valid:
+            return "The bundle is NOT valid."
+        return (
+            "The bundle is valid." if self.signed else "The bundle is valid, UNSIGNED: anyone could have made it."
+        )
 
     @property
     def valid(self) -> bool:
         return all(check.ok for check in self.checks)
 
     def to_json(self) -> dict[str, Any]:
-        checks = [check.to_json() for check in self.checks]
-        return {"valid": self.valid, "checks": checks, "warnings": list(self.warnings)}
+        return {
+            "valid": self.valid,
+            "signed": self.signed,
+            "stated_only": sum(not check.derived for check in self.checks),
+            "checks": [check.to_json() for check in self.checks],
+            "warnings": list(self.warnings),
+        }
 
 
 def verify(
@@ -64,17 +82,23 @@ def verify(
         return Verification((*checks, Check("law", False, str(error))))
     checks.append(Check("law", True, _WITHHELD if plan.withheld else "as stated, and it fits the domains"))
     whole = all(check.ok for check in checks)
-    checks += _guarantees(opened, plan)
-    checks += plan.examine(opened) if whole else [Check("data", False, "not read, because of what failed above")]
+    checks += [*_guarantees(opened, plan), _seed(opened)]
+    if whole:
+        examination = plan.examine(opened)
+        checks += examination.checks
+        checks.append(_report(opened, plan, examination.counts))
+    else:
+        checks.append(Check("data", False, "not read, because of what failed above"))
     if seed is not None:
         key = Key.from_seed(seed)
     if key is not None and whole:
         secret = key if isinstance(key, Key) else Key.read(key)
         home = Home("local", memory, threads, opened.path.absolute().parent, progress)
         checks += _remade(opened, plan, source, secret, home)
-    return Verification(tuple(checks), opened.certificate.warnings)
+    return Verification(tuple(checks), opened.certificate.warnings, opened.certificate.signature is not None)
 
 
+_SEEDS = 2048  # that someone might try by hand
 _WITHHELD = "withheld by the holder, who alone can derive the promises again (--source and --key)"
 
 
@@ -94,7 +118,8 @@ def _files(bundle: Bundle) -> list[Check]:
         if name not in present:
             checks.append(Check(f"digest {name}", False, "the file is missing"))
         else:
-            same = (bundle.path / name).is_file() and file_entry(bundle.path / name) == entry
+            path = bundle.path / name
+            same = not path.is_symlink() and path.is_file() and file_entry(path) == entry
             checks.append(
                 Check(f"digest {name}", same, "as certified" if same else "differs from the certificate")
             )
@@ -125,8 +150,7 @@ def _guarantees(bundle: Bundle, plan: Plan) -> list[Check]:
     for mine in derived:
         same = mine in stated
         value = _in_words(mine["value"])
-        how = "as the stated risks have it" if plan.withheld else "derived again"
-        detail = f"{how}: {value}" if same else f"derived {value}, stated otherwise"
+        detail = f"{plan.derivation}: {value}" if same else f"derived {value}, stated otherwise"
         checks.append(Check(f"guarantee {mine['notion']}", same, detail))
     if len(stated) != len(derived):
         checks.append(Check("guarantees", False, f"{len(stated)} stated, {len(derived)} derived"))
@@ -141,6 +165,37 @@ def _in_words(value: Any) -> str:
     if isinstance(value, list | tuple):
         return "; ".join(map(_in_words, value))
     return str(value)
+
+
+def _seed(bundle: Bundle) -> Check:
+    """A key that says it is none from a seed, and is: whoever tries a few seeds can undo the release."""
+    stated = bundle.certificate.key
+    if stated.get("seeded") is True:
+        return Check("key", True, "made from a seed, as the certificate says: not private")
+    found = next(
+        (seed for seed in range(_SEEDS) if Key.from_seed(seed).commitment() == stated["commitment"]), None
+    )
+    if found is None:
+        return Check("key", True, f"not made from a seed below {_SEEDS}")
+    return Check("key", False, f"made from the seed {found}: the release can be undone, and is not private")
+
+
+def _report(bundle: Bundle, plan: Plan, counts: Mapping[str, Counts]) -> Check:
+    """The page says what the certificate and the published data say; drawings are left out of the comparison."""
+    name = "report.html"
+    if name not in bundle.certificate.files:
+        return Check("report", True, "none", derived=False)
+    try:
+        page = html_of(page_of(PageMaterial(bundle.certificate, plan, counts)), drawings=False)
+        same = _without_drawings((bundle.path / name).read_text("utf-8")) == _without_drawings(page)
+    except (OSError, UnicodeDecodeError, InputError):
+        same = False
+    told = "says what certificate and data say; its drawings were not compared"
+    return Check("report", same, told if same else "says something else than the certificate and the data")
+
+
+def _without_drawings(html: str) -> str:
+    return re.sub(r"<svg.*?</svg>\s*", "", html, flags=re.DOTALL)
 
 
 def _remade(bundle: Bundle, plan: Plan, source: Any, key: Key, home: Home) -> list[Check]:

@@ -2,45 +2,133 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 
 import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
 
 from pramana.bundle import Bundle, Check
 from pramana.errors import PramanaError
+from pramana.generalize import CLASS, Risks, SensitiveCounts
 from pramana.methods.cell_table import ShownCells
-from pramana.methods.generalize.measured import Measured
+from pramana.methods.generalize.measured import Measured, diversity_of, rounded_up
 from pramana.methods.generalize.sensitive import Sensitive
+from pramana.methods.generalize.setting import GeneralizeDesign
+from pramana.methods.protocol import Examination
 from pramana.methods.quasi import Quasi
-from pramana.sources import Numbering
+from pramana.schema import Attribute, Domain
+from pramana.sources import Encoder
+
+_HAIR = 2e-9  # figures are rounded at the ninth place; sums of floats may differ below it
+_SEARCHED = "stated, not checked: only the search itself can tell"
 
 
 def examine_classes(
-    bundle: Bundle, quasi: Sequence[Quasi], sensitive: Sequence[Sensitive], stated: Measured
-) -> list[Check]:
-    """k and l counted again from the published file, and its content compared with the certificate."""
-    counted = [s.name for s in sensitive if s.name in stated.l and stated.l[s.name].kind == "distinct"]
-    values = {name: Numbering() for name in counted}
-    pairs = dict.fromkeys(counted, np.zeros(0, np.int64))  # of class and value
+    bundle: Bundle,
+    attributes: Sequence[Attribute],
+    quasi: Sequence[Quasi],
+    sensitive: Sequence[Sensitive],
+    design: GeneralizeDesign,
+    stated: Measured,
+) -> Examination:
+    """k, l, t, risks and inferences counted again from the published file, and its content compared."""
     shown = ShownCells([q.name for q in quasi], bundle.certificate.output)
+    pairs = {s.name: _Pairs(s) for s in sensitive}
     try:
+        bundle.check_columns(_columns(attributes, stated.by_class))
         for piece in bundle.batches():
             class_of = shown.take(piece)
-            for name in counted:
-                codes = values[name].number(piece.column(name)).astype(np.int64)
-                pairs[name] = np.union1d(pairs[name], class_of << 32 | codes)
-        content, k = shown.content(), int(shown.sizes.min())
+            for name, counting in pairs.items():
+                counting.take(class_of, piece.column(name))
+        content, sizes = shown.content(), shown.sizes
+        counts = {name: counting.counts(sizes) for name, counting in pairs.items()}
     except PramanaError as error:
-        return [Check("data", False, str(error))]
+        return Examination((Check("data", False, str(error)),))
     except (KeyError, ValueError, TypeError, AttributeError):
-        return [Check("data", False, "the columns are not those of a generalised table")]
+        return Examination((Check("data", False, "the columns are not those of a generalised table"),))
     same = content == bundle.certificate.content
+    k, records = int(sizes.min()), int(sizes.sum())
     checks = [
         Check("content", same, "as certified" if same else "other content"),
-        Check("records", shown.records == stated.records, f"{shown.records} found"),
+        Check("records", records == stated.records, f"{records} found"),
         Check("k counted again", k == stated.k, f"{k} records in the smallest class"),
+        Check("classes counted again", len(sizes) == stated.classes, f"{len(sizes)} that look different"),
+        *_counted_again(counts, sensitive, design, stated),
+        *_risks(sizes, stated),
     ]
-    for name in counted:
-        least = int(np.bincount(pairs[name] >> 32).min())
-        checks.append(Check(f"l of {name} counted again", least == stated.l[name].l, f"{least} values"))
+    return Examination(tuple(checks))
+
+
+def _columns(attributes: Sequence[Attribute], by_class: bool) -> dict[str, pa.DataType | None]:
+    """Cells have types of their own kind, which are compared through the content."""
+    if by_class:
+        return {CLASS: None, **{a.name: None for a in attributes if a.raw}}
+    return {a.name: None for a in attributes}
+
+
+class _Pairs:
+    """How often each pair of a class and a sensitive value occurs, fed in pieces."""
+
+    def __init__(self, column: Sensitive) -> None:
+        self.column = column
+        self.encoder = Encoder(Domain(column.values, missing=column.missing), column.name)
+        self.keys, self.times = np.zeros(0, np.int64), np.zeros(0, np.int64)
+
+    def take(self, class_of: NDArray[np.int64], values: pa.Array) -> None:
+        joint = class_of * self.column.size + self.encoder.encode(values)
+        keys, places = np.unique(np.concatenate([self.keys, joint]), return_inverse=True)
+        weights = np.concatenate([self.times, np.ones(len(joint), np.int64)])
+        self.times = np.bincount(places, weights, len(keys)).astype(np.int64)
+        self.keys = keys
+
+    def counts(self, sizes: NDArray[np.int64]) -> SensitiveCounts:
+        self.encoder.finish()
+        class_of, value = np.divmod(self.keys, self.column.size)
+        times, all_sizes = self.times.astype(np.float64), sizes.astype(np.float64)
+        return SensitiveCounts(class_of, value, times, all_sizes, self.column.size)
+
+
+def _counted_again(
+    counts: Mapping[str, SensitiveCounts],
+    sensitive: Sequence[Sensitive],
+    design: GeneralizeDesign,
+    stated: Measured,
+) -> list[Check]:
+    checks = []
+    if set(stated.l) != (set(counts) if design.l is not None else set()) or set(stated.t) != (
+        set(counts) if design.t is not None else set()
+    ):
+        checks.append(Check("l and t", False, "not stated for every sensitive column, or for others"))
+        return checks
+    for s in sensitive:
+        found = counts[s.name]
+        if s.name in stated.l:
+            again = diversity_of(found, design)
+            right = again.kind == stated.l[s.name].kind and _alike(again.l, stated.l[s.name].l)
+            right = right and _alike(again.c or 0.0, stated.l[s.name].c or 0.0)
+            checks.append(Check(f"l of {s.name} counted again", right, f"{again.l:.10g}, {again.kind}"))
+        if s.name in stated.t:
+            t = rounded_up(found.t(design.t_distance, () if s.parents is None else s.parents))
+            checks.append(Check(f"t of {s.name} counted again", _alike(t, stated.t[s.name]), f"{t:.10g}"))
+        share = rounded_up(found.largest_share)
+        right = _alike(share, stated.inferred.get(s.name, -1.0))
+        right = right and found.single_valued == stated.single_valued.get(s.name)
+        checks.append(Check(f"what can be inferred of {s.name} counted again", right, f"up to {share:.10g}"))
     return checks
+
+
+def _risks(sizes: NDArray[np.int64], stated: Measured) -> list[Check]:
+    """Without a population the risks follow from the classes; the loss and the search only the source can tell."""
+    checks = [Check("loss and search", True, _SEARCHED, derived=False)]
+    if stated.journalist is not None:
+        told = "stated, not checked: it needs the population"
+        return [*checks, Check("risks", True, told, derived=False)]
+    risks = Risks.of(sizes.astype(np.uint32))
+    same = _alike(risks.prosecutor, stated.prosecutor) and _alike(risks.marketer, stated.marketer)
+    return [*checks, Check("risks counted again", same, f"at most {risks.prosecutor:.10g} for a record")]
+
+
+def _alike(one: float, other: float) -> bool:
+    return math.isclose(one, other, rel_tol=_HAIR, abs_tol=_HAIR) or one == other

@@ -142,10 +142,10 @@ def measure(
         records=int(generalised.sizes.sum()),
         classes=len(sizes),
         k=int(sizes.min()),
-        l={} if design.l is None else {name: _diversity(found, design) for name, found in counts.items()},
+        l={} if design.l is None else {name: diversity_of(found, design) for name, found in counts.items()},
         t={} if design.t is None else {s.name: _distance(counts[s.name], s, design) for s in sensitive},
         single_valued={name: found.single_valued for name, found in counts.items()},
-        inferred={name: _rounded_up(found.largest_share) for name, found in counts.items()},
+        inferred={name: rounded_up(found.largest_share) for name, found in counts.items()},
         kl_cost=float(sum(kl_cost(o, p) for o, p in zip(generalised.pdf, published, strict=True))),
         cost=generalised.cost,
         nodes=generalised.nodes,
@@ -170,7 +170,7 @@ def _alike(generalised: Generalised, design: GeneralizeDesign) -> NDArray[np.int
     return found
 
 
-def _diversity(found: SensitiveCounts, design: GeneralizeDesign) -> Diversity:
+def diversity_of(found: SensitiveCounts, design: GeneralizeDesign) -> Diversity:
     if design.l_kind == "distinct":
         return Diversity(kind="distinct", l=found.distinct_l)
     if design.l_kind == "entropy":
@@ -181,10 +181,10 @@ def _diversity(found: SensitiveCounts, design: GeneralizeDesign) -> Diversity:
 
 
 def _distance(found: SensitiveCounts, column: Sensitive, design: GeneralizeDesign) -> float:
-    return _rounded_up(found.t(design.t_distance, () if column.parents is None else column.parents))
+    return rounded_up(found.t(design.t_distance, () if column.parents is None else column.parents))
 
 
-def _rounded_up(share: float) -> float:
+def rounded_up(share: float) -> float:
     return min(math.ceil(share * _DIGITS) / _DIGITS, 1.0)
 
 
@@ -198,3 +198,24 @@ def sensitive_in_classes(rows: Rows, sensitive: Sequence[Sensitive], generalised
         class_of = np.where(number == generalised.classes, -1, number.astype(np.int64))
         in_classes.append(InClasses(class_of, codes, lines.times))
     return in_classes
+
+
+def agree(again: Measured, stated: Measured) -> bool:
+    """Whether two measurements of one table are the same, but for the last digits of sums of floats.
+
+    The search's own figures are not there for classes that were made again at known levels, nor is the
+    journalist's risk without the population.
+    """
+    skipped = {"cost", "nodes", "checked", "journalist"}
+    if stated.journalist is not None:
+        skipped |= {"prosecutor", "marketer"}
+    one, other = (msgspec.structs.asdict(m) for m in (again, stated))
+    return all(_equal(one[key], other[key]) for key in one if key not in skipped)
+
+
+def _equal(one: object, other: object) -> bool:
+    if isinstance(one, float) and isinstance(other, float | int):
+        return math.isclose(one, other, rel_tol=1e-9, abs_tol=2e-9)
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(_equal(one[key], other[key]) for key in one)
+    return one == other

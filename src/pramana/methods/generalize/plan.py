@@ -6,6 +6,7 @@ is deterministic. No coin is thrown: the key only decides the order in which rec
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import msgspec
@@ -29,11 +30,11 @@ from pramana.mechanisms import Product
 from pramana.methods.cell_table import CLASS_NUMBER, CellTable
 from pramana.methods.columns import read_from_data
 from pramana.methods.generalize.examination import examine_classes
-from pramana.methods.generalize.measured import Measured
+from pramana.methods.generalize.measured import Measured, agree, measure, sensitive_in_classes
 from pramana.methods.generalize.search import solve
 from pramana.methods.generalize.sensitive import Sensitive, SensitiveForm
 from pramana.methods.generalize.setting import GeneralizeDesign
-from pramana.methods.protocol import Capabilities, Explanation, Plan, Publication, WriteFile
+from pramana.methods.protocol import Capabilities, Examination, Explanation, Plan, Publication, WriteFile
 from pramana.methods.quasi import Quasi, QuasiForm, restored_quasi
 from pramana.rows import Column, Rows
 from pramana.schema import Ordinal, read_section
@@ -117,19 +118,32 @@ class GeneralizePlan(Plan):
     def warnings(self, seeded: bool) -> tuple[str, ...]:
         return tuple(_warnings(self, seeded))
 
-    def examine(self, bundle: Bundle) -> list[Check]:
-        return examine_classes(bundle, self.quasi, self.sensitive, self.measured)
+    @property
+    def derivation(self) -> str:
+        return "as the stated measures have it, which are counted again below"
+
+    def examine(self, bundle: Bundle) -> Examination:
+        return examine_classes(bundle, self.attributes, self.quasi, self.sensitive, self.design, self.measured)
 
     def publish(self, rows: Rows) -> Publication:
         generalised = self.generalised
+        checks: tuple[Check, ...] = ()
         if generalised is None:
             sensitive = [s.in_rows(rows) for s in self.sensitive]
             generalised = solve(rows, self.design, self.quasi, sensitive, self.levels)
+            checks = (self._compared(rows, sensitive, generalised),)
         cells, extra = columns_by_class(self, generalised)
         table = CellTable(self.attributes, cells, generalised.classes, by_class=self.by_class, output=self.output)
         names = [CLASS_NUMBER, *self.raw_names()]
         pieces = rows.publish(Product({}), self.context, self.shuffled, names, stage="generalising")
-        return Publication(self, pieces, table, rows.commitments().everything, extra)
+        return Publication(self, pieces, table, rows.commitments().everything, extra, checks)
+
+    def _compared(self, rows: Rows, sensitive: Sequence[Sensitive], generalised: Generalised) -> Check:
+        """Everything that was measured, beside what the certificate states; a population is not at hand."""
+        in_classes = sensitive_in_classes(rows, sensitive, generalised)
+        again = measure(generalised, self.design, sensitive, in_classes, self.by_class, None)
+        same = agree(again, self.measured)
+        return Check("measures", same, "as derived from the source" if same else "differ from those of the source")
 
     def explain(self) -> Explanation:
         treatments: dict[str, dict[str, object]] = {}

@@ -46,7 +46,7 @@ class InvariantMethod(Method[InvariantSetting, InvariantColumn]):
             design=design,
             total=rows.records,
             summaries=law.summaries,
-            k=law.k(rows.records),
+            k=law.k(rows.records, design.published),
             published_law=law.mechanism.to_json() if design.published else None,
             frequencies=law.frequencies if design.published else None,
             table_law=law,

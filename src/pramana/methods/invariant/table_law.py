@@ -38,8 +38,10 @@ class TableLaw:
     summaries: Mapping[str, Mapping[str, Any]]
     retention: Fraction | None
 
-    def k(self, records: int) -> float:
-        return rounding.float_down(pk.k_from_ratio(records, self.mechanism.anonymity_ratio))
+    def k(self, records: int, published: bool) -> float:
+        """Of a withheld matrix to two digits: it follows from the true frequencies."""
+        k = rounding.float_down(pk.k_from_ratio(records, self.mechanism.anonymity_ratio))
+        return k if published else down_to_digits(k, 2)
 
 
 def stratum_of(group: tuple[str, ...]) -> str:
@@ -158,41 +160,21 @@ def _retention_for(k: float, records: int, counts: Mapping[Any, Counts]) -> Frac
 def summaries_of(
     mechanism: Exchange, frequencies: Mapping[str, list[int]], design: InvariantDesign
 ) -> dict[str, dict[str, Any]]:
-    """By group: both intruders' largest risks, the error of the frequencies, and the drift of the integers."""
-    found = {}
+    """By group: both intruders' largest risks and the error of the frequencies, as far as they may be told."""
+    summaries = {}
     for group, own in zip(mechanism.groups, design.groups, strict=True):
         name = " and ".join(own)
         risk = match_risk(group.channel, np.array(frequencies[name], np.int64))
-        found[name] = {**_listed(risk, design.published), **_summary(risk)}
-    return found
+        summaries[name] = _in_full(risk) if design.published else _in_classes(risk, design.xi)
+    return summaries
 
 
-def _listed(risk: MatchRisk, published: bool) -> dict[str, Any]:
-    """Numbers for every category. Where the matrix is withheld, so few digits that it cannot be worked out."""
-    if len(risk.risk) > _LISTED:
-        return {}
-    listed = risk.to_json()
-    if published:
-        return listed
-    return {
-        "risk": [None if r is None else rounded_up(r, 3) for r in listed["risk"]],
-        "risk_all_counts": [None if r is None else rounded_up(r, 3) for r in listed["risk_all_counts"]],
-        "expected_squared_error": [rounded_up(e, 2) for e in listed["expected_squared_error"]],
-    }
-
-
-def rounded_up(value: float, digits: int) -> float:
-    """The next number above with so many significant digits; a hair of rounding error does not count as above."""
-    if value <= 0:
-        return 0.0
-    step = Fraction(10) ** (math.floor(math.log10(value)) + 1 - digits)
-    return float(math.ceil(Fraction(value) / step - Fraction(1, 10**9)) * step)
-
-
-def _summary(risk: MatchRisk) -> dict[str, Any]:
+def _in_full(risk: MatchRisk) -> dict[str, Any]:
+    """Where matrix and frequencies are published, nothing that follows from them is a secret."""
     drift = max((abs(d) for d in risk.drift), default=Fraction(0))
     matches = [m for m in risk.match if m is not None]
     return {
+        **(risk.to_json() if len(risk.risk) <= _LISTED else {}),
         "xi": risk.xi,
         "xi_all_counts": rounding.float_up(risk.largest_all_counts),
         "risk_all_counts_left_out": risk.left_out,
@@ -200,6 +182,38 @@ def _summary(risk: MatchRisk) -> dict[str, Any]:
         "total_expected_squared_error": float(sum(risk.squared_error)),
         "largest_drift": str(drift),
     }
+
+
+def _in_classes(risk: MatchRisk, wanted: Fraction | None) -> dict[str, Any]:
+    """Where the matrix is withheld, every figure is a number of the table's true frequencies.
+
+    With all digits, or by value, the frequencies can be worked out from them. So the xi that was asked for is
+    stated and not the one that was reached, where it was; the rest is rounded up to few digits, for all values
+    together.
+    """
+    reached = risk.xi if wanted is None or risk.xi > rounding.float_up(wanted) else None
+    return {
+        "xi": rounding.float_up(wanted) if reached is None and wanted is not None else up_to_digits(risk.xi, 2),
+        "xi_all_counts": up_to_digits(rounding.float_up(risk.largest_all_counts), 2),
+        "risk_all_counts_left_out": up_to_digits(risk.left_out, 1),
+        "total_expected_squared_error": up_to_digits(float(sum(risk.squared_error)), 1),
+    }
+
+
+def up_to_digits(value: float, digits: int) -> float:
+    """The least number of so many significant digits that is not below."""
+    if value <= 0:
+        return 0.0
+    step = Fraction(10) ** (math.floor(math.log10(value)) + 1 - digits)
+    return rounding.float_up(math.ceil(Fraction(value) / step) * step)
+
+
+def down_to_digits(value: float, digits: int) -> float:
+    """The greatest number of so many significant digits that is not above."""
+    if value <= 0:
+        return 0.0
+    step = Fraction(10) ** (math.floor(math.log10(value)) + 1 - digits)
+    return rounding.float_down(math.floor(Fraction(value) / step) * step)
 
 
 def alike(mine: Any, stated: Any) -> bool:

@@ -42,7 +42,7 @@ from pramana.methods.presence.examination import examine_presence
 from pramana.methods.presence.pairing import pair_of, public_table
 from pramana.methods.presence.setting import DesignForm
 from pramana.methods.presence.words import Reached, presence_guarantees, presence_warnings
-from pramana.methods.protocol import Capabilities, Explanation, Plan, Publication, WriteFile
+from pramana.methods.protocol import Capabilities, Examination, Explanation, Plan, Publication, WriteFile
 from pramana.methods.quasi import Quasi, QuasiForm, restored_quasi
 from pramana.pages import Grid, Section, Text
 from pramana.randomness import code_dtype
@@ -152,8 +152,14 @@ class PresencePlan(Plan):
         own = presence_warnings(self.design, self.reached, self.shuffled, seeded)
         return (*own, *read_from_data(self.attributes, "the public table"))
 
-    def examine(self, bundle: Bundle) -> list[Check]:
-        return examine_presence(bundle, self.quasi, self.records, self.reached)
+    @property
+    def derivation(self) -> str:
+        return "as stated, not checked without the public table"
+
+    def examine(self, bundle: Bundle) -> Examination:
+        by_class = self.output == "csv" and not self.single_values
+        columns = [CLASS, *self.raw_names()] if by_class else [a.name for a in self.attributes]
+        return examine_presence(bundle, columns, self.quasi, self.records, self.reached)
 
     def pair(self, rows: Rows) -> tuple[Pair, NDArray[np.int64]]:
         """Both tables as codes, and for each private row whose of the public table it is."""
@@ -180,8 +186,12 @@ class PresencePlan(Plan):
             [CLASS_NUMBER, *self.raw_names()],
             "generalising",
         )
-        plan = replace(self, measured=_reached(shown))
-        return Publication(plan, pieces, table, private.commitments().everything, extra)
+        reached = _reached(shown)
+        same = self.measured is None or reached == self.measured
+        told = "as computed from the two tables" if same else "differ from those of the two tables"
+        check = Check("chances of being present, and reversal, made again", same, told)
+        plan = replace(self, measured=reached)
+        return Publication(plan, pieces, table, private.commitments().everything, extra, (check,))
 
     def explain(self) -> Explanation:
         treatments = {
