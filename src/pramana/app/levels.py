@@ -42,22 +42,22 @@ def create(
     from pramana.schema import shown_url
 
     progress = ProgressLine()
-    made = create_levels(
+    created = create_levels(
         ledger, recipe, name=dataset, key=key, who=who, independent=independent, memory=bytes_of(memory),
         progress=progress,
     )  # fmt: skip
     progress.close()
     content = {
         "ledger": shown_url(ledger),
-        "dataset": made.dataset,
-        "records": made.records,
-        "key": str(made.key_file),
-        "warnings": list(made.warnings),
+        "dataset": created.dataset,
+        "records": created.records,
+        "key": str(created.key_file),
+        "warnings": list(created.warnings),
     }
     words = [
-        f"{made.records:,} records are registered as {made.dataset!r}.",
-        f"The key is {made.key_file}: keep it secret, and keep it. Whoever has it can undo every version.",
-        *(f"Note: {w}" for w in made.warnings),
+        f"{created.records:,} records are registered as {created.dataset!r}.",
+        f"The key is {created.key_file}: keep it secret, and keep it. Whoever has it can undo every version.",
+        *(f"Note: {w}" for w in created.warnings),
     ]
     show(as_json, content, words)
 
@@ -82,23 +82,23 @@ def issue_version(
     from pramana import issue
 
     progress = ProgressLine()
-    made = issue(
+    issued = issue(
         ledger, recipient, retention, out, dataset=dataset, key=key, who=who, sign=sign, threads=threads,
         memory=bytes_of(memory), progress=progress,
     )  # fmt: skip
     progress.close()
-    certificate = made.certificate
+    certificate = issued.certificate
     content = {
-        "bundle": str(made.bundle),
+        "bundle": str(issued.bundle),
         "records": certificate.records,
-        "release": made.release.to_json(),
-        "again": made.again,
+        "release": issued.release.to_json(),
+        "again": issued.again,
         "guarantees": [dict(g) for g in certificate.guarantees],
         "warnings": list(certificate.warnings),
     }
     lines = [
-        f"{certificate.records:,} records at level {made.release.level} for {recipient!r} in {made.bundle}"
-        + (", the same as before" if made.again else "")
+        f"{certificate.records:,} records at level {issued.release.level} for {recipient!r} in {issued.bundle}"
+        + (", the same as before" if issued.again else "")
     ]
     for guarantee in certificate.guarantees:
         lines += ["", f"{guarantee['notion']} (holds for {guarantee['scope']})", f"  {guarantee['words']}"]
@@ -152,26 +152,26 @@ def collude_recipients(
     names = [name.strip() for name in recipients.split(",") if name.strip()]
     if not names:
         raise RecipeError("Recipients must be names with commas between them", repr(recipients))
-    found = collude(ledger, names, dataset=dataset, key=key)
-    content = found.to_json()
+    coalition = collude(ledger, names, dataset=dataset, key=key)
+    content = coalition.to_json()
     if picture is not None:
-        content["picture"] = [str(path) for path in _draw(found, picture)]
+        content["picture"] = [str(path) for path in _draw(coalition, picture)]
     words = [
-        f"together     {found.together:.6f}",
-        f"best alone   {found.best_alone:.6f}   (level {found.best_level})",
-        f"independent  {found.independent:.6f}   (had the {found.members} versions been drawn separately)",
-        f"prior        {found.prior:.6f}   (who sees no version)",
-        "Collusion is useless." if found.useless else "COLLUSION PAYS: the versions are not of one process.",
+        f"together     {coalition.together:.6f}",
+        f"best alone   {coalition.best_alone:.6f}   (level {coalition.best_level})",
+        f"independent  {coalition.independent:.6f}   (had the {coalition.members} versions been drawn separately)",
+        f"prior        {coalition.prior:.6f}   (for someone who sees no version)",
+        "Collusion is useless." if coalition.useless else "COLLUSION PAYS: the versions are not of one process.",
     ]
     show(as_json, content, words)
-    if not found.useless:
+    if not coalition.useless:
         raise CheckError("The coalition must learn no more than its best member", "more")
 
 
-def _draw(found: Any, stem: str) -> list[Any]:
+def _draw(coalition: Any, stem: str) -> list[Any]:
     from pramana.pages import coalition_picture, write_figure
 
-    return list(write_figure(coalition_picture(found.by_size), stem))
+    return list(write_figure(coalition_picture(coalition.by_size), stem))
 
 
 @levels_command.command("allow")

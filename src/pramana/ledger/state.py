@@ -193,8 +193,8 @@ class State:
 
     def live(self, dataset: str | None = None) -> list[Release]:
         """Releases that someone may hold: committed, or reserved and perhaps given out before a crash."""
-        found = [r for r in self.releases.values() if r.status != DROPPED]
-        return found if dataset is None else [r for r in found if r.dataset == dataset]
+        live = [r for r in self.releases.values() if r.status != DROPPED]
+        return live if dataset is None else [r for r in live if r.dataset == dataset]
 
     def allowance(self, dataset: str, recipient: str) -> Level | None:
         """The recipient's own allowance, else the one for everybody."""

@@ -266,7 +266,7 @@ def issue(
         if certificate is None:
             certificate = written(out)
     content = _sealed(secret, "content", certificate.content)
-    with _said_of_the_bundle(out):
+    with _said_of_the_bundle(out, again):
         if again:
             release = known.repeat(release.id, content, asking)
         else:
@@ -297,17 +297,14 @@ def _left_behind(out: Path, written: Callable[[Path], Certificate]) -> Certifica
 
 
 @contextlib.contextmanager
-def _said_of_the_bundle(out: Path) -> Iterator[None]:
+def _said_of_the_bundle(out: Path, again: bool) -> Iterator[None]:
     """By now the bundle is there: who reads that the ledger failed must not take it for not made."""
+    advice = "remove it, and ask again" if again else "ask again with the same --out before you give it to anyone"
     try:
         yield
     except LedgerError as error:
-        raise LedgerError(
-            error.must,
-            error.got,
-            f"The bundle {out} is made, and the ledger does not have it as issued: give it to no one before the "
-            "same request, with the same --out, has been finished.",
-        ) from None
+        hint = f"The bundle {out} is made, and the ledger does not say so: {advice}."
+        raise LedgerError(error.must, error.got, hint) from None
 
 
 def _store(dataset: Dataset) -> VersionStore:

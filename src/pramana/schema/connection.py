@@ -105,12 +105,12 @@ def check_database_source(body: Mapping[str, Any]) -> None:
 def output_table(body: Mapping[str, Any], folder: Path) -> dict[str, str]:
     """The table that [output] asks for beside the bundle; empty where it asks for none."""
     _texts(body, ("table", "schema"), "output")
-    found = {key: body[key] for key in ("table", "schema") if key in body}
+    target = {key: body[key] for key in ("table", "schema") if key in body}
     if "url" in body:
-        found["url"] = connection_url(body["url"], "output.url", folder)
-    if found and not {"url", "table"} <= set(found):
-        raise RecipeError("[output] must have a url and a table, or neither", " and ".join(found))
-    return found
+        target["url"] = connection_url(body["url"], "output.url", folder)
+    if target and not {"url", "table"} <= set(target):
+        raise RecipeError("[output] must have a url and a table, or neither", " and ".join(target))
+    return target
 
 
 def _texts(body: Mapping[str, Any], keys: Collection[str], section: str) -> None:
