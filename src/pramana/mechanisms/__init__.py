@@ -12,6 +12,7 @@ from pramana.mechanisms.invariant import (
     exchanged,
     inverse_frequency,
     realised,
+    redrawn,
     sinkhorn,
     two_stage,
 )
@@ -67,6 +68,7 @@ __all__ = [
     "match_risk",
     "mechanism_from_json",
     "realised",
+    "redrawn",
     "sinkhorn",
     "two_stage",
 ]

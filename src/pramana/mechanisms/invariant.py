@@ -18,7 +18,7 @@ import scipy  # its parts load when first used
 from numpy.typing import ArrayLike, NDArray
 
 from pramana.errors import MatrixError
-from pramana.mechanisms.channel import Channel, Dense, Words
+from pramana.mechanisms.channel import Channel, Dense, Words, integers_of
 from pramana.randomness import ONE, Codes, Stream, alias_table, code_dtype, draw_from_table
 from pramana.theory import pk
 
@@ -175,6 +175,16 @@ def inverse_frequency(counts: Sequence[int] | Integers, members: Sequence[int], 
         raise MatrixError("theta must lie between 0 and the smallest frequency of its block", f"{theta:g}")
     flows = np.full((len(t), len(t)), theta / (len(t) - 1))
     return exchanged(counts, members, flows)
+
+
+def redrawn(counts: Sequence[int] | Integers, members: Sequence[int]) -> Block:
+    """Every member is drawn anew from the block's own frequencies: one row for all, so a match is 1/N exactly.
+
+    N need not divide 2^62, so the row is rounded, and P^T T differs from T by less than a unit of it a record.
+    """
+    t = np.asarray(counts, np.int64)[list(members)].tolist()
+    row = integers_of([Fraction(count, sum(t)) for count in t], "a block drawn anew")
+    return Block(tuple(members), np.array([row] * len(t), np.int64))
 
 
 def two_stage(counts: ArrayLike, diagonals: ArrayLike, alpha: float = 0.5) -> Dense:
