@@ -118,7 +118,8 @@ def _words(content: dict[str, Any], counts: list[int]) -> str:
     for i, count in enumerate(counts):
         if count:
             lines.append(
-                f"{i:8d} {count:8d} {content['risk'][i]:9.6f} {content['risk_all_counts'][i]:11.6f}"
+                f"{i:8d} {count:8d} {rounding.shown_up(content['risk'][i]):>9}"
+                f" {rounding.shown_up(content['risk_all_counts'][i]):>11}"
                 f" {content['match'][i]:9.6f} {content['expected_squared_error'][i]:8.4g}"
             )
     if not all(content["risk_all_counts_exact"]):

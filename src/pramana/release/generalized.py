@@ -47,7 +47,7 @@ from pramana.release.resolve import dropped, published, read_from_data
 from pramana.release.streamed import StreamedTable
 from pramana.schema import Attribute, AttributeRecipe, Recipe, Role
 from pramana.sources import Table, encode, numbers, raw_column, write_table
-from pramana.theory import Guarantee
+from pramana.theory import Guarantee, rounding
 
 
 @dataclass(frozen=True, eq=False)
@@ -200,7 +200,8 @@ def _warnings(plan: GeneralizedPlan, seeded: bool) -> list[str]:
         )
     for name, share in sorted(plan.measured.inferred.items()):  # in the order a certificate has them
         found.append(
-            f"Who knows a person's quasi-identifiers can infer their {name} with a confidence of up to {share:.4g}"
+            f"Anyone who knows a person's quasi-identifiers can infer their {name} with a confidence of up to "
+            f"{rounding.shown_up(share, 4)}"
             + (f"; {plan.measured.single_valued} classes have one value only." if share == 1 else ".")
         )
     if plan.setting.cells == "pdf":

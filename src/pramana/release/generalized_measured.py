@@ -68,7 +68,9 @@ class Measured:
         if seeded:
             common.append("the order of the records comes from a seed and is no secret")
         words = tuple(common)
-        found: list[Guarantee] = [KAnonymity(THIS_TABLE, "paper 4, Definition 1", k=self.k, assumptions=words)]
+        found: list[Guarantee] = [
+            KAnonymity(THIS_TABLE, "paper 4, Definition 1", k=self.k, uncovered=tuple(raw), assumptions=words)
+        ]
         for name, value in self.l.items():
             statement = "Machanavajjhala et al. 2006, counted in the published classes"
             kind, c = str(value["kind"]), value.get("c")
@@ -80,6 +82,7 @@ class Measured:
                     kind=kind,
                     l=value["l"],
                     c=c,
+                    uncovered=tuple(column for column in raw if column != name),
                     assumptions=(*words, *_of_gaps(name, gaps)),
                 )
             )
@@ -92,6 +95,7 @@ class Measured:
                     attribute=name,
                     distance=setting.t_distance,
                     t=distance,
+                    uncovered=tuple(column for column in raw if column != name),
                     assumptions=(*words, *_of_gaps(name, gaps)),
                 )
             )

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from pramana.generalize import Presence, PresenceSetting
-from pramana.theory import THIS_TABLE, DeltaPresence, Guarantee
+from pramana.theory import IN_EARNEST, THIS_TABLE, DeltaPresence, Guarantee
 
 WITHSTANDS = {
     "public": "knows the public table, the method and this certificate, and undoes the distributions",
@@ -69,7 +69,7 @@ def presence_guarantees(
     if raw:
         assumptions.append(f"the intruder does not know the columns released unchanged: {', '.join(raw)}")
     if setting.mode == "noised" and seeded:
-        assumptions.append("the noise comes from a seed and is no secret")
+        assumptions.append(f"{IN_EARNEST}: the noise comes from a seed and is no secret")
     return (
         DeltaPresence(
             THIS_TABLE,
@@ -81,6 +81,7 @@ def presence_guarantees(
             mode=setting.mode,
             reversal=str(reached.reversal["verdict"]),
             epsilon=setting.spent(attributes),
+            uncovered=tuple(raw),
             assumptions=tuple(assumptions),
         ),
     )

@@ -115,8 +115,8 @@ def _warnings(plan: RandomisedPlan, seeded: bool) -> list[str]:
         found.append("The key was made from a seed that anyone can guess: reproducible, not private.")
     if circumstances.raw_columns:
         found.append(
-            f"Released unchanged, outside every epsilon: {', '.join(circumstances.raw_columns)}. Who knows a "
-            "person's values there can link their record; and there is no central guarantee."
+            f"Released unchanged, outside every epsilon: {', '.join(circumstances.raw_columns)}. Anyone who "
+            "knows a person's values there can link their record; and there is no central guarantee."
         )
     found += read_from_data(plan.attributes)
     if not circumstances.shuffled:
