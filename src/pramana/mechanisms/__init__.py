@@ -1,6 +1,6 @@
 """Channels, mechanisms for whole records, and the guarantees proved of them."""
 
-from pramana.mechanisms.channel import Channel, Dense, Retention, channel_from_json, integers_of
+from pramana.mechanisms.channel import Channel, Dense, Redrawn, Retention, channel_from_json, integers_of
 from pramana.mechanisms.exchange import Exchange, Group
 from pramana.mechanisms.guarantees import DEFAULT_DELTA, Circumstances, guarantees_of, k_of
 from pramana.mechanisms.history import History, RecordedLevels
@@ -49,6 +49,7 @@ __all__ = [
     "Product",
     "RecordRetention",
     "RecordedLevels",
+    "Redrawn",
     "Replacement",
     "Retention",
     "Uniform",

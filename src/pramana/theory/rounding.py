@@ -52,15 +52,15 @@ def _decimal_log(value: Fraction) -> decimal.Decimal:
 
 
 def exp_down(exponent: float | Fraction) -> Fraction:
-    """A rational at most e^exponent and within a relative 1e-50 of it."""
-    value = Fraction(_CONTEXT.exp(_decimal(Fraction(exponent))))
-    return value * (1 - _SLACK)
+    """A rational at most e^exponent and within a relative 1e-50 of it; at least 1 where that is."""
+    value = Fraction(_CONTEXT.exp(_decimal(Fraction(exponent)))) * (1 - _SLACK)
+    return max(value, Fraction(1)) if exponent >= 0 else value
 
 
 def exp_up(exponent: float | Fraction) -> Fraction:
-    """A rational at least e^exponent and within a relative 1e-50 of it."""
-    value = Fraction(_CONTEXT.exp(_decimal(Fraction(exponent))))
-    return value * (1 + _SLACK)
+    """A rational at least e^exponent and within a relative 1e-50 of it; 1 for 0."""
+    value = Fraction(_CONTEXT.exp(_decimal(Fraction(exponent)))) * (1 + _SLACK)
+    return min(value, Fraction(1)) if exponent <= 0 else value
 
 
 # Which way is against ourselves, for every number a guarantee has.
