@@ -230,3 +230,13 @@ def test_partners_of_every_size(rule: str, partner: int) -> None:
     assert risk.largest == plan.reached <= Fraction(1, 10)
     assert Fraction(1, 10) * (1 - Fraction(1, 100)) < plan.reached  # and hardly more is changed than it takes
     assert risk.largest_all_counts >= risk.largest
+
+
+@pytest.mark.parametrize("rule", ["best", "paper"])
+def test_frequencies_whose_common_multiple_is_no_machine_word(rule: str) -> None:
+    counts = [6, 801270645910, 901231723823, 410185791845, 609411243224]
+    plan = plan_blocks(counts, "0.1", rule=rule)
+    assert plan.holds
+    assert plan.reached > Fraction(99, 1000)
+    rounding = Fraction(len(counts) * max(counts), 2**62)  # a unit for every entry of a column
+    assert max(abs(d) for d in drift_of(plan.channel, counts)) < rounding

@@ -25,7 +25,7 @@ _xi = click.option(
 def block_command(frequency: int, xi: str, as_json: bool) -> None:
     """Say how many records a rare category must exchange (theta), and in a block of what size."""
     from pramana.calibrate import checked_xi
-    from pramana.theory import identification
+    from pramana.theory import identification, rounding
 
     level = checked_xi(xi)
     theta = identification.theta_for_xi(frequency, level)
@@ -39,7 +39,8 @@ def block_command(frequency: int, xi: str, as_json: bool) -> None:
     words = (
         f"A category of {frequency} records needs nothing: a match has a chance of 1/{frequency} already."
         if theta == 0
-        else f"theta {theta:.9g}, block size {content['size']} with partners of at least {frequency} records;\n"
+        else f"theta {rounding.shown_up(theta, 9)}, block size {content['size']} with partners of at least "
+        f"{frequency} records;\n"
         f"or a block of two with one partner of at least {content['partner_of_a_pair']} records."
     )
     show(as_json, content, words)

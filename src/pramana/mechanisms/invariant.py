@@ -268,8 +268,9 @@ def realised(flows: Floats, counts: Integers, upwards: bool = False) -> Integers
     wanted = (flows + flows.T) / 2 * float(ONE)
     steps = wanted / step
     whole = (np.ceil(steps) if upwards else np.rint(steps)).astype(np.int64)
+    fits = t[:, None] / np.gcd(t[:, None], t[None, :]) * t[None, :] < float(ONE)  # past it the lcm is no int64
     weights = np.where(
-        steps >= _COARSEST, whole * (step // t[:, None]), np.rint(wanted / t[:, None]).astype(np.int64)
+        fits & (steps >= _COARSEST), whole * (step // t[:, None]), np.rint(wanted / t[:, None]).astype(np.int64)
     )
     np.fill_diagonal(weights, 0)
     off = weights.sum(axis=1)

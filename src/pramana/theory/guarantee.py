@@ -36,6 +36,7 @@ class Guarantee:
     title: ClassVar[str]  # neutral: it stands above any number
     meaning: ClassVar[str]
     sentences: ClassVar[tuple[Sentence, ...]]
+    scopes: ClassVar[Mapping[str, str]] = SCOPES
 
     scope: str
     statement: str
@@ -61,8 +62,9 @@ class Guarantee:
     def in_words(self) -> str:
         stated = self.stated()
         sentence = next(s for s in self.sentences if s.may_be_said_of(stated))
+        where = self.scopes[self.scope]
         return sentence.words.format(
-            scope=SCOPES[self.scope] if sentence.words.startswith("{scope}") else SCOPES[self.scope].lower(),
+            scope=where if sentence.words.startswith("{scope}") else where.lower(),
             unit=UNITS[self.unit],
             uncovered=listed(self.uncovered),
             **self.numbers(),
@@ -126,7 +128,7 @@ def problems_of(stated: Stated) -> list[str]:
         return ["the words are a sentence whose conditions do not hold: " + ", ".join(matching[0][0].when)]
     fields = allowed[0].groupdict()
     problems = []
-    if fields["scope"].lower() != SCOPES[stated["scope"]].lower():
+    if fields["scope"].lower() != notion.scopes[stated["scope"]].lower():
         problems.append("the words have another scope")
     if fields["unit"] != UNITS[stated["unit"]]:
         problems.append("the words have another unit")

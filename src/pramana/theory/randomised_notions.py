@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from pramana.theory.guarantee import Guarantee, times
 from pramana.theory.rounding import shown
-from pramana.theory.wording import Sentence, complete_sentences
+from pramana.theory.wording import OF_THIS_SIZE, Sentence, complete_sentences
 
 _TAKEN_NOT_TO_KNOW = ": whoever links is taken not to know anyone's values there"
 _BEFOREHAND = ": the belief beforehand must already take the person's values there into account"
@@ -25,8 +25,12 @@ class PkAnonymity(Guarantee):
         "Someone tries to say which published record is a given person's. On the assumptions below they are "
         "right with a chance of at most 1/k: at k = 1 a link may be certain; the larger k, the less sure it is."
     )
+    scopes: ClassVar[Mapping[str, str]] = OF_THIS_SIZE
     sentences: ClassVar[tuple[Sentence, ...]] = complete_sentences(
-        Sentence("no one links a person to a record with a confidence above {chance} (k = {k})", ("some",)),
+        Sentence(
+            "no one without the key links a person to a record with a confidence above {chance} (k = {k})",
+            ("some",),
+        ),
         Sentence("a link of a person to a record may be certain (k = {k})", ("none",)),
         uncovered=_TAKEN_NOT_TO_KNOW,
     )
@@ -83,6 +87,7 @@ class CentralPrivacy(Guarantee):
         "The records are also published in random order. Epsilon and delta measure how much it can show whether "
         "the table had one particular record or another in its place: both 0 would be not at all."
     )
+    scopes: ClassVar[Mapping[str, str]] = OF_THIS_SIZE
     sentences: ClassVar[tuple[Sentence, ...]] = complete_sentences(
         Sentence(
             "putting another record in the place of one makes any outcome of the shuffled release at most {times} "
@@ -115,7 +120,10 @@ class PosteriorBound(Guarantee):
         "sure they were at most beforehand, and how sure they are at most afterwards."
     )
     sentences: ClassVar[tuple[Sentence, ...]] = complete_sentences(
-        Sentence("a belief about a person's perturbed values {pairs}, whatever is published of those values"),
+        Sentence(
+            "a belief about a person's perturbed values {pairs} through the release, as long as other people's "
+            "records tell nothing of them"
+        ),
         uncovered=_BEFOREHAND,
     )
     pairs: tuple[tuple[float, float], ...] = field(kw_only=True)
@@ -141,7 +149,8 @@ class GrowthBound(Guarantee):
     )
     sentences: ClassVar[tuple[Sentence, ...]] = complete_sentences(
         Sentence(
-            "a belief about a person's perturbed values grows by at most {delta} (delta) through the release"
+            "a belief about a person's perturbed values grows by at most {delta} (delta) through the release, as "
+            "long as other people's records tell nothing of them"
         ),
         uncovered=_BEFOREHAND,
     )

@@ -11,12 +11,19 @@ from pramana.theory.rounding import shown
 from pramana.theory.wording import Sentence, complete_sentences
 
 _TAKEN_NOT_TO_KNOW = ": whoever looks for a person is taken not to know anyone's values there"
-_NOTHING_ELSE = "This says nothing of what an intruder learns from the other columns, and nothing of other tables."
-_PRESENT = (
-    "anyone of the public table is in the private one with a probability from {lowest} to {highest}, within the "
-    "wanted {dmin} to {dmax}"
+_BEST_GUESS = (
+    "anyone who knows only a person's true category, sees every published count and guesses as well as can be "
+    "finds that person's record with a chance of at most {xi}"
 )
-_AT_THEIR_WORD = f"to someone who takes the distributions at their word, {_PRESENT}"
+_NOTHING_ELSE = "This says nothing of what an intruder learns from the other columns, and nothing of other tables."
+_PROBABLY = (
+    "anyone of the public table is in the private one with a probability from {lowest} to {highest} (wanted: "
+    "{dmin} to {dmax})"
+)
+_PRESENT = f"to someone who knows only the public table and this release, {_PROBABLY}"
+_AT_THEIR_WORD = (
+    f"to someone who knows only the public table and takes this release's distributions at their word, {_PROBABLY}"
+)
 
 
 @dataclass(frozen=True)
@@ -31,8 +38,8 @@ class IdentificationBound(Guarantee):
     )
     sentences: ClassVar[tuple[Sentence, ...]] = complete_sentences(
         Sentence(
-            "anyone who knows a person's true category and picks one of the records published in it finds that "
-            "person's record with a chance of at most {xi}, however many records the category shows"
+            "anyone who knows only a person's true category and picks one of the records published in it finds "
+            "that person's record with a chance of at most {xi}, however many records the category shows"
         ),
         uncovered=_TAKEN_NOT_TO_KNOW,
     )
@@ -56,17 +63,8 @@ class EveryCountBound(Guarantee):
         "The same for someone who also uses how often every other value is shown, and may pick any record."
     )
     sentences: ClassVar[tuple[Sentence, ...]] = complete_sentences(
-        Sentence(
-            "anyone who knows a person's true category, sees every published count and guesses as well as can be "
-            "finds that person's record with a chance of at most {xi}",
-            ("whole",),
-        ),
-        Sentence(
-            "anyone who knows a person's true category, sees every published count and guesses as well as can be "
-            "finds that person's record with a chance of at most {xi}, but for outcomes of a total probability of "
-            "at most {left_out}",
-            ("left_out",),
-        ),
+        Sentence(_BEST_GUESS, ("whole",)),
+        Sentence(_BEST_GUESS + ", but for outcomes of a total probability of at most {left_out}", ("left_out",)),
         uncovered=_TAKEN_NOT_TO_KNOW,
     )
     xi: float = field(kw_only=True)

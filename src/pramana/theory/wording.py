@@ -18,6 +18,7 @@ Stated = Mapping[str, Any]  # a guarantee as a certificate has it
 ANY_TABLE = "any table"
 THIS_TABLE = "this table"
 SCOPES = {ANY_TABLE: "In any table", THIS_TABLE: "In this table"}
+OF_THIS_SIZE = {ANY_TABLE: "In any table of this size", THIS_TABLE: "In this table"}  # where R is in the number
 UNITS = {
     "record": "counting each record as one person",
     "person": "counting all records of a person together",
