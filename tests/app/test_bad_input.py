@@ -117,7 +117,6 @@ PROMISES = {
     "epsilon = -1": "positive",
     "epsilon = inf": "must be a number",
     "epsilon = 1e9": "at most 1000",
-    "epsilon = 1e-300": "reach",
     "epsilon = 2020-01-01": "must be a number",
     "": "neither k nor epsilon",
     "epsilonn = 1": "Did you mean 'epsilon'?",

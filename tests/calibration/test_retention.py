@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from pramana.calibration import Wanted, calibrate, expected_error
 from pramana.errors import UnreachableError
-from pramana.mechanisms import Circumstances, Product, RecordRetention, Retention, guarantees_of, k_of
+from pramana.mechanisms import Circumstances, Product, RecordRetention, Redrawn, Retention, guarantees_of, k_of
 from pramana.theory import rounding
 
 SIZES = {"sex": 2, "age": 5, "income": 10}
@@ -128,3 +128,38 @@ def test_source_order_has_no_pk_and_no_central_guarantee() -> None:
 def test_a_secret_sample_counts_for_more() -> None:
     mechanism = calibrate(SIZES, wanted(1000, k=10))
     assert k_of(mechanism, Circumstances(1000, candidates=50_000)) > k_of(mechanism, Circumstances(1000))
+
+
+@pytest.mark.parametrize("coin", ["attribute", "record"])
+@pytest.mark.parametrize("sizes", [{"a": 3}, {"a": 2, "b": 7, "c": 100}, {"a": 1, "b": 70_000}])
+def test_as_much_anonymity_as_there_are_records_can_be_promised(sizes: dict[str, int], coin: str) -> None:
+    """k = R takes a law that tells nothing: retention 0 misses it in integers where V does not divide 2^62."""
+    promise = wanted(records=3, k=3)
+    mechanism = calibrate(sizes, promise, coin)
+    assert promise.is_kept_by(mechanism)
+    assert k_of(mechanism, promise.circumstances) == 3
+    assert mechanism.likelihood_ratio == 1
+    found = {g.notion: g for g in guarantees_of(mechanism, promise.circumstances)}
+    assert found["pk-anonymity"].value == 3
+    assert found["local-differential-privacy"].value == 0
+    assert "at most 1 times" in found["local-differential-privacy"].in_words()
+
+
+def test_any_positive_epsilon_can_be_promised() -> None:
+    mechanism = calibrate({"a": 3}, wanted(epsilon=1e-300))
+    assert mechanism == Product({"a": Redrawn(3)})
+
+
+def test_the_law_that_tells_nothing_is_only_taken_where_it_must_be() -> None:
+    """Where integers of retention 0 are enough the law, and with it the published bytes, stays what it was."""
+    found = calibrate({"a": 4}, wanted(records=3, k=3))
+    assert found == Product({"a": Retention.at(0, 4)})
+    found = calibrate({"a": 3}, wanted(records=3, k=2.9999))
+    assert isinstance(found, Product)
+    assert type(found.channels["a"]) is Retention
+
+
+def test_a_sampled_table_can_promise_all_candidates() -> None:
+    circumstances = Circumstances(10, candidates=50)
+    mechanism = calibrate({"a": 3}, Wanted(circumstances, 50))
+    assert k_of(mechanism, circumstances) == 50

@@ -15,6 +15,7 @@ from pramana.mechanisms import (
     BlockInvariant,
     Channel,
     Dense,
+    Redrawn,
     Retention,
     channel_from_json,
     inverse_frequency,
@@ -28,6 +29,9 @@ EXAMPLES: dict[str, Channel] = {
     "retention": Retention.at(Fraction(3, 10), 5),
     "all kept": Retention.at(1, 4),
     "all redrawn": Retention.at(0, 3),
+    "redrawn": Redrawn(3),
+    "redrawn, many": Redrawn(1000),
+    "redrawn, one value": Redrawn(1),
     "one value": Retention.at(Fraction(1, 2), 1),
     "two values": Retention.at(Fraction(1, 2), 2),
     "large": Retention.at(Fraction(1, 10), 1000),
@@ -104,6 +108,24 @@ def test_every_published_value_has_its_integer_share(channel: Channel) -> None:
         channel.publish(words, codes, out)
         counts = np.bincount(out, minlength=channel.size)
         assert np.abs(counts - channel.weights[value] / 2.0**46).max() <= 2 * slots
+
+
+@pytest.mark.parametrize("size", [2, 3, 7, 255, 256, 257, 70_000])
+def test_a_redrawn_value_does_not_depend_on_the_true_one(size: int) -> None:
+    """Not even where the word lies in what 2^62 leaves over, which `Retention` gives to the true value."""
+    step, left_over = divmod(ONE, size)
+    edges = [0, step - 1, step, size * step - 1, *(size * step + i for i in range(left_over)), ONE - 1]
+    words = np.array([edge << 2 for edge in edges], np.uint64)
+    found = []
+    for code in (0, 1, size - 1):
+        out = np.empty(len(words), code_dtype(size))
+        Redrawn(size).publish(words, np.full(len(words), code, out.dtype), out)
+        found.append(out.tolist())
+    assert found[0] == found[1] == found[2]
+    assert found[0][:4] == [0, 0, 1, size - 1]
+    assert found[0][4 : 4 + left_over] == [0] * left_over
+    assert Redrawn(size).anonymity_ratio == Redrawn(size).likelihood_ratio == 1
+    assert (Retention.at(0, size).anonymity_ratio == 1) == (left_over == 0)  # why it takes a law of its own
 
 
 ROWS = st.integers(1, 12).flatmap(

@@ -86,7 +86,7 @@ def test_the_report_says_that_counts_are_taken_as_they_are(tmp_path: Path) -> No
     page = (tmp_path / "out" / "report.html").read_text()
     assert "counts are taken directly from the file" in page
     assert "Counts taken directly are biased" not in page
-    assert "A match stays unlikely" in page
+    assert "The chance of a correct match" in page
 
 
 def test_tables_are_reconstructed_where_the_matrix_is_published(tmp_path: Path) -> None:
@@ -335,7 +335,7 @@ def test_a_stronger_intruders_larger_chance_is_warned_of(tmp_path: Path) -> None
     every = next(g["value"] for g in done.guarantees if g["notion"] == "identification-bound-every-count")
     assert done.guarantees[0]["value"] <= 0.1 < every
     (words,) = [w for w in done.certificate.warnings if "every category's published count" in w]
-    assert words.startswith("xi = 0.1 is asked for against who sees how many records show the person's own")
+    assert words.startswith("xi = 0.1 is asked for against anyone who sees how many records show the person's own")
     shown = float(words.split("chance of up to ")[1].split(",")[0].rstrip("."))
     assert every <= shown < every + 1e-5  # rounded against ourselves
     assert f"at most {shown}" in done.guarantees[1]["words"]  # the same number in the promise itself

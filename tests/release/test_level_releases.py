@@ -446,7 +446,7 @@ def test_a_listed_epsilon_is_rounded_up_like_the_one_that_was_issued(
     create_levels(ledger, folder / "recipe.toml")
     asked = ["--recipient", "anna", "--retention", "0.5", "--out", str(folder / "anna")]
     assert run(["levels", "issue", ledger, *asked]) == 0
-    assert "at most e^1.3863 times" in capsys.readouterr().out
+    assert "(epsilon 1.3863)" in capsys.readouterr().out
     assert run(["levels", "list", ledger]) == 0
     (line,) = [line for line in capsys.readouterr().out.splitlines() if "anna" in line]
     assert line.split()[3] == "1.3863"

@@ -45,3 +45,29 @@ def test_a_k_just_short_of_100_is_not_shown_as_100() -> None:
     assert rounding.shown_down(99.9999999) == "99.9999"
     assert rounding.shown_up(3.4588978) == "3.4589"
     assert rounding.shown_up(1e-6) == "1e-6"
+
+
+def test_exponentials_at_and_near_zero() -> None:
+    assert rounding.exp_down(0) == rounding.exp_up(0) == 1
+    assert rounding.exp_down(1e-300) == 1  # e^x is at least 1, however small x
+    assert rounding.exp_up(-1e-300) == 1
+    assert rounding.exp_down(-1e-300) < 1 < rounding.exp_up(1e-300)
+
+
+@given(POSITIVE, st.integers(1, 9))
+def test_shown_fractions_are_on_the_safe_side(value: Fraction, digits: int) -> None:
+    low, high = rounding.shown_down(value, digits), rounding.shown_up(value, digits)
+    assert Fraction(low) <= value <= Fraction(high)
+    assert Fraction(high) - Fraction(low) <= value * Fraction(10) ** (2 - digits)
+
+
+def test_whole_numbers_are_shown_to_the_last_digit() -> None:
+    assert rounding.shown_down(123_456_789) == rounding.shown_up(123_456_789) == "123456789"
+    assert rounding.shown("k", 2) == "2"
+
+
+def test_every_number_of_a_guarantee_has_its_side() -> None:
+    assert {name for name in rounding.OUTWARD if rounding.shown(name, 1 / 3) == "0.333333"} == {
+        "k", "l", "others", "lowest", "dmin", "rho1",
+    }  # fmt: skip
+    assert {rounding.shown(name, 1 / 3) for name in rounding.OUTWARD} == {"0.333333", "0.333334"}

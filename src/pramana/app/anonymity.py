@@ -15,13 +15,16 @@ from pramana.app.screen import json_option, show
 def anonymity_command(table: str, quasi: str, sensitive: str | None, as_json: bool) -> None:
     """Measure TABLE (a file or a folder, of any size): the smallest class of rows that look alike, and l and t."""
     from pramana import anonymity_of_table
+    from pramana.theory import rounding
 
     columns = [name.strip() for name in quasi.split(",") if name.strip()]
     found = anonymity_of_table(table, columns, sensitive)
     words = [
         f"{found.records:,} records in {found.classes:,} classes that agree on {', '.join(columns)}: k = {found.k}"
     ]
-    if sensitive is not None:
-        measured = f"distinct l = {found.l}, entropy l = {found.entropy_l:.4g}, t = {found.t:.4g} (equal distance)"
+    if found.entropy_l is not None and found.t is not None:
+        # e^H of equally frequent values is whole but for the floats' last digits, which decide nothing
+        entropy, t = rounding.shown_down(round(found.entropy_l, 9), 4), rounding.shown_up(round(found.t, 9), 4)
+        measured = f"distinct l = {found.l}, entropy l = {entropy}, t = {t} (equal distance)"
         words.append(f"of {sensitive}: {measured}")
     show(as_json, found.to_json(), words)

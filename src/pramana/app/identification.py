@@ -25,7 +25,7 @@ _xi = click.option(
 def block_command(frequency: int, xi: str, as_json: bool) -> None:
     """Say how many records a rare category must exchange (theta), and in a block of what size."""
     from pramana.calibration import checked_xi
-    from pramana.theory import identification
+    from pramana.theory import identification, rounding
 
     level = checked_xi(xi)
     theta = identification.theta_for_xi(frequency, level)
@@ -39,7 +39,8 @@ def block_command(frequency: int, xi: str, as_json: bool) -> None:
     lines = [f"A category of {frequency} records needs nothing: a match has a chance of 1/{frequency} already."]
     if theta != 0:
         lines = [
-            f"theta {theta:.9g}, block size {content['size']} with partners of at least {frequency} records;",
+            f"theta {rounding.shown_up(theta, 9)}, block size {content['size']} with partners of at least "
+            f"{frequency} records;",
             f"or a block of two with one partner of at least {content['partner_of_a_pair']} records.",
         ]
     show(as_json, content, lines)
@@ -118,7 +119,8 @@ def _words(content: dict[str, Any], counts: list[int]) -> list[str]:
     for i, count in enumerate(counts):
         if count:
             lines.append(
-                f"{i:8d} {count:8d} {content['risk'][i]:9.6f} {content['risk_all_counts'][i]:11.6f}"
+                f"{i:8d} {count:8d} {rounding.shown_up(content['risk'][i]):>9}"
+                f" {rounding.shown_up(content['risk_all_counts'][i]):>11}"
                 f" {content['match'][i]:9.6f} {content['expected_squared_error'][i]:8.4g}"
             )
     if not all(content["risk_all_counts_exact"]):

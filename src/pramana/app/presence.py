@@ -93,16 +93,19 @@ def _delta(text: str) -> tuple[Fraction, Fraction]:
 
 
 def _words(content: dict[str, Any]) -> list[str]:
+    from pramana.theory import rounding
+
     lines = [f"{content['present']} of {content['people']} people are present"]
     shown = ", ".join(f"{x:.6g}" for x in content["existence"][:20])
     lines.append(f"existence probabilities {shown}{', ...' if content['people'] > 20 else ''}")
-    lines.append(f"from {content['lowest']:.6g} to {content['highest']:.6g}")
+    lines.append(f"from {rounding.shown_down(content['lowest'])} to {rounding.shown_up(content['highest'])}")
     low, high = content["bounds"]
-    lines.append(f"bounds {low:.6g} and {high:.6g}")
+    lines.append(f"bounds {rounding.shown_down(low)} and {rounding.shown_up(high)}")
     if content["delta"] is not None:
         verdict = "holds" if content["holds"] else "does not hold"
         low, high = content["delta"]
         lines.append(f"({low:g}, {high:g})-presence {verdict}")
         if content["ratio"] is not None:
-            lines.append(f"likelihoods may differ by a factor of {content['ratio']:.6g} by the bounds alone")
+            factor = rounding.shown_down(content["ratio"])
+            lines.append(f"likelihoods may differ by a factor of {factor} by the bounds alone")
     return lines

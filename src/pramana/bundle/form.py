@@ -52,6 +52,9 @@ class GuaranteeForm(Form, frozen=True, kw_only=True, omit_defaults=True):
     statement: str
     words: str
     assumptions: list[str]
+    unit: Literal["record", "person", "household"]
+    uncovered: list[Label]
+    left_out: float | None = None
 
 
 class SignatureForm(Form, frozen=True, kw_only=True):

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from pramana.calibration.partners import Distance, Exchange, Places, anywhere, exchanges
 from pramana.calibration.pools import Pool, pools
 from pramana.errors import InputError, SchemaError, UnreachableError
-from pramana.mechanisms import Block, BlockInvariant, exchanged, inverse_frequency, largest_risk
+from pramana.mechanisms import Block, BlockInvariant, exchanged, inverse_frequency, largest_risk, redrawn
 from pramana.randomness import ONE
 from pramana.theory import identification, rounding
 
@@ -28,6 +28,8 @@ Forbidden = Collection[tuple[int, int]]
 RULES = ("best", "paper", "auto")
 _LARGEST_DOMAIN = 1 << 22
 _LARGEST_COUNT = 1 << 40
+# theta comes from floats: by these shares of what is left it is lifted until the integers hold xi
+_LIFTS = (0.0, *(1e-14 * 16**i for i in range(11)))
 
 
 @dataclass(frozen=True)
@@ -190,7 +192,8 @@ def _planned(counts: Integers, xi: Fraction, rule: str, distance: Distance) -> B
     if rule not in RULES:
         raise InputError(f"The rule for blocks must be one of {', '.join(RULES)}", repr(rule))
     attempt = _paper if rule == "paper" else _best
-    plan = (_paper(counts, xi, distance) if rule == "auto" else None) or attempt(counts, xi, distance)
+    # lifts=1: theta* as the paper has it, or else the best rule
+    plan = (_paper(counts, xi, distance, lifts=1) if rule == "auto" else None) or attempt(counts, xi, distance)
     if plan is not None and plan.holds:
         return plan
     # The ladder of paper 2, section 2. Its lowest rung, 1/min T, is reached by doing nothing.
@@ -212,14 +215,14 @@ def _best(counts: Integers, xi: Fraction, distance: Distance) -> BlockPlan | Non
     pooled = pools(counts, left, served, xi, distance)
     if pooled is None:
         return None
-    slack = 0.0
-    for _ in range(8):  # theta comes from floats: lift it until the integers hold xi
+    for slack in _LIFTS:
         blocks = [*_stars(counts, pooled[1], slack), *_pools(counts, pooled[0], slack)]
         plan = _judged(counts, xi, blocks)
         if plan.holds:
-            break
-        slack = max(1e-14, 16 * slack)
-    return plan
+            return plan
+    # A pool of exactly 1/xi records reaches xi only where every row is the same: no integer may stand out.
+    blocks = [*_stars(counts, pooled[1], _LIFTS[-1]), *(redrawn(counts, pool.members) for pool in pooled[0])]
+    return _judged(counts, xi, blocks)
 
 
 def _stars(counts: Integers, served: list[Exchange], slack: float) -> list[Block]:
@@ -241,14 +244,30 @@ def _pools(counts: Integers, found: list[Pool], slack: float) -> list[Block]:
     return [exchanged(counts, pool.members, pool.flows(counts, slack)) for pool in found]
 
 
-def _paper(counts: Integers, xi: Fraction, distance: Distance) -> BlockPlan | None:
+def _paper(counts: Integers, xi: Fraction, distance: Distance, lifts: int | None = None) -> BlockPlan | None:
     """One rare category per block, theta* and the ceiling size; smaller where partners run out, by the exact
     condition, which a partner of at least 1/xi records always satisfies."""
+    chosen = _papers_blocks(counts, xi, distance)
+    if chosen is None:
+        return None
+    for slack in _LIFTS[:lifts]:
+        blocks = []
+        for members, theta in chosen:
+            lifted = theta + slack * (float(counts[members[0]]) - theta)
+            blocks.append(inverse_frequency(counts, members, lifted))
+        plan = _judged(counts, xi, blocks)
+        if plan.holds:
+            return plan
+    return None
+
+
+def _papers_blocks(counts: Integers, xi: Fraction, distance: Distance) -> list[tuple[list[int], float]] | None:
+    """The members of every block, its rare category first, and the theta of each."""
     wanted = 1 / xi
     order = np.argsort(counts, kind="stable").tolist()
     rare = [c for c in order if 0 < int(counts[c]) < wanted]
     free = [c for c in order if int(counts[c]) >= wanted]
-    blocks = []
+    chosen: list[tuple[list[int], float]] = []
     for done, category in enumerate(rare):
         frequency = int(counts[category])
         most = min(identification.block_size(frequency, xi) - 1, len(free) - (len(rare) - done - 1))
@@ -256,10 +275,8 @@ def _paper(counts: Integers, xi: Fraction, distance: Distance) -> BlockPlan | No
         if not near:
             return None
         free = [c for c in free if c not in near]
-        theta = identification.theta_for_xi(frequency, xi)
-        blocks.append(inverse_frequency(counts, [category, *near], theta))
-    plan = _judged(counts, xi, blocks)
-    return plan if plan.holds else None
+        chosen.append(([category, *near], identification.theta_for_xi(frequency, xi)))
+    return chosen
 
 
 def _nearest(category: int, free: list[int], most: int, distance: Distance) -> list[int]:

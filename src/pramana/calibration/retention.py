@@ -16,7 +16,7 @@ import numpy as np
 
 from pramana.calibration.error import expected_error, tables_that_matter
 from pramana.errors import UnreachableError
-from pramana.mechanisms import Circumstances, Mechanism, Product, RecordRetention, Retention, k_of
+from pramana.mechanisms import Circumstances, Mechanism, Product, RecordRetention, Redrawn, Retention, k_of
 from pramana.theory import pk, rounding
 
 M = TypeVar("M", bound=Mechanism)
@@ -68,7 +68,11 @@ def calibrate(
         raise UnreachableError("A release must randomise at least one attribute", "none")
     if coin == "record":
         return _largest(lambda rho: RecordRetention.at(rho, sizes), wanted)
-    equal = _largest(lambda rho: Product({n: Retention.at(rho, v) for n, v in sizes.items()}), wanted)
+    equal = _largest(
+        lambda rho: Product({n: Retention.at(rho, v) for n, v in sizes.items()}),
+        wanted,
+        Product({n: Redrawn(v) for n, v in sizes.items()}),
+    )
     chosen = _best_allocation(equal, sizes, wanted, tables) if allocation == "best" else equal
     if coin == "attribute":
         return chosen
@@ -77,8 +81,11 @@ def calibrate(
     return min((chosen, record), key=lambda m: sum(expected_error(m, t, records) for t in matter))
 
 
-def _largest(build: Callable[[Fraction], M], wanted: Wanted) -> M:
+def _largest(build: Callable[[Fraction], M], wanted: Wanted, redrawn: M | None = None) -> M:
+    """`redrawn` tells nothing at all: it keeps what retention 0 misses by the rounding of its integers."""
     if not wanted.is_kept_by(build(Fraction(0))):
+        if redrawn is not None and wanted.is_kept_by(redrawn):
+            return redrawn
         raise UnreachableError(
             "The promise must be reachable by some retention",
             f"k = {wanted.k}, epsilon = {wanted.epsilon}, which not even retention 0 reaches",

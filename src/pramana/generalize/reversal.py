@@ -24,6 +24,7 @@ from pramana.generalize.cells import Cells
 from pramana.generalize.presence import Presented
 from pramana.generalize.presence_modes import PresenceDesign, start_cells, target_cells
 from pramana.generalize.shaping import Floats, Ints, People, Presence, Task
+from pramana.theory import rounding
 
 # Ways to choose the present of a class, people with equal rows counted together; in all so many times that. Each
 # is published anew, which the best distributions make dear.
@@ -93,7 +94,9 @@ def reversed_of(seen: Seen) -> Reversal:
         )
     if seen.setting.mode == "noised":
         spent = seen.setting.spent(len(seen.cells)) or 0.0
-        return _by_share(seen, spent, f"the cells come from counts with noise of epsilon {spent:.6g}")
+        return _by_share(
+            seen, spent, f"the cells come from counts with noise of epsilon {rounding.shown_up(spent)}"
+        )
     if harmless:
         return Reversal("broken", "the cells are not those of the public table", None, None, len(seen.present))
     return _by_worlds(seen)

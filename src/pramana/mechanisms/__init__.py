@@ -1,6 +1,6 @@
 """Channels, mechanisms for whole records, and the guarantees proved of them."""
 
-from pramana.mechanisms.channel import Channel, Dense, Retention, channel_from_json, integers_of
+from pramana.mechanisms.channel import Channel, Dense, Redrawn, Retention, channel_from_json, integers_of
 from pramana.mechanisms.exchange import ChannelGroup, Exchange
 from pramana.mechanisms.guarantees import DEFAULT_DELTA, Circumstances, guarantees_of, k_of
 from pramana.mechanisms.history import History, RecordedLevels
@@ -12,6 +12,7 @@ from pramana.mechanisms.invariant import (
     exchanged,
     inverse_frequency,
     realised,
+    redrawn,
     sinkhorn,
     two_stage,
 )
@@ -48,6 +49,7 @@ __all__ = [
     "Product",
     "RecordRetention",
     "RecordedLevels",
+    "Redrawn",
     "Replacement",
     "Retention",
     "Uniform",
@@ -67,6 +69,7 @@ __all__ = [
     "match_risk",
     "mechanism_from_json",
     "realised",
+    "redrawn",
     "sinkhorn",
     "two_stage",
 ]

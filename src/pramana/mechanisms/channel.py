@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, Protocol
@@ -118,6 +118,41 @@ class Retention:
         return {"kind": "retention", "size": self.size, "step": str(self.step)}
 
 
+@dataclass(frozen=True)
+class Redrawn(Retention):
+    """Retention 0 for every size: one row for all true values, so the published value tells nothing of them.
+
+    2^62 need not be a multiple of the size. What is left over goes to the first value, whatever the true one,
+    where `Retention` leaves it with the true value; the law misses uniformity, and nobody's privacy.
+    """
+
+    step: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        check_size(self.size)
+        object.__setattr__(self, "step", ONE // self.size)
+
+    @property
+    def retention(self) -> Fraction:
+        return Fraction(0)
+
+    @property
+    def weights(self) -> NDArray[np.int64]:
+        weights = np.full((self.size, self.size), self.step, np.int64)
+        weights[:, 0] = ONE - (self.size - 1) * self.step
+        return weights
+
+    @property
+    def likelihood_ratio(self) -> Fraction | None:
+        return Fraction(1)
+
+    def publish(self, words: Words, codes: Codes, out: Codes) -> None:
+        retain(words, np.zeros_like(codes), out, self.size, self.step)
+
+    def to_json(self) -> dict[str, Any]:
+        return {"kind": "redrawn", "size": self.size}
+
+
 @dataclass(frozen=True, eq=False)
 class Dense:
     """Any transition matrix, row by row of integers that sum to ONE exactly."""
@@ -212,6 +247,8 @@ def channel_from_json(statement: Mapping[str, Any]) -> Channel:
     try:
         if statement["kind"] == "retention":
             return Retention(int(statement["size"]), int(statement["step"]))
+        if statement["kind"] == "redrawn":
+            return Redrawn(int(statement["size"]))
         if statement["kind"] == "dense":
             return Dense(np.array([[int(w) for w in row] for row in statement["weights"]], np.int64))
         if statement["kind"] == "blocks":
@@ -221,5 +258,6 @@ def channel_from_json(statement: Mapping[str, Any]) -> Channel:
     except (KeyError, TypeError, ValueError, OverflowError):
         pass
     raise MatrixError(
-        "A channel must be stated as a retention (size, step), a dense matrix (weights) or blocks (blocks)"
+        "A channel must be stated as a retention (size, step), redrawn (size), a dense matrix (weights) or blocks "
+        "(blocks)"
     )

@@ -14,6 +14,7 @@ from pramana.errors import RecipeError
 from pramana.mechanisms.table import Mechanism
 from pramana.theory import (
     ANY_TABLE,
+    IN_EARNEST,
     CentralPrivacy,
     Guarantee,
     LocalPrivacy,
@@ -69,6 +70,7 @@ def guarantees_of(mechanism: Mechanism, circumstances: Circumstances) -> tuple[G
                 ANY_TABLE,
                 "paper 1, Theorem 1 and Corollaries 1 and 2",
                 epsilon=None if likelihood is None else rounding.log_up(likelihood),
+                uncovered=tuple(circumstances.raw_columns),
                 assumptions=(
                     "neighbouring tables differ in the randomised attributes of one record",
                     "this is the only release about these people; the epsilons of several releases add up",
@@ -85,7 +87,9 @@ def guarantees_of(mechanism: Mechanism, circumstances: Circumstances) -> tuple[G
 def _pk(mechanism: Mechanism, circumstances: Circumstances, common: tuple[str, ...]) -> PkAnonymity:
     assumptions = [
         f"the release has exactly {circumstances.records} records, published in an order that only the key tells",
-        "the intruder may know every true record, the method and all its parameters, but not the key",
+        "the intruder may know "
+        + ("every true value of the randomised columns" if circumstances.raw_columns else "every true record")
+        + ", the method and all its parameters, but not the key",
         "this is the only release about these people",
     ]
     if circumstances.candidates is not None:
@@ -102,7 +106,7 @@ def _pk(mechanism: Mechanism, circumstances: Circumstances, common: tuple[str, .
         "paper 1, Theorem 3 with Corollaries 4 and 5"
         + ("" if circumstances.candidates is None else ", and the sampling extension"),
         k=rounding.float_down(k_of(mechanism, circumstances)),
-        unknown=tuple(circumstances.raw_columns),
+        uncovered=tuple(circumstances.raw_columns),
         assumptions=(*assumptions, *common),
     )
 
@@ -131,7 +135,7 @@ def _central(
 def _common_assumptions(circumstances: Circumstances) -> tuple[str, ...]:
     found = ["AES-256 in counter mode is indistinguishable from random bits to anyone without the key"]
     if circumstances.seeded:
-        found = ["NONE OF THIS HOLDS IN EARNEST: the key was made from a seed; reproducible, not private"]
+        found = [f"{IN_EARNEST}: the key was made from a seed; reproducible, not private"]
     if circumstances.domains_from_data:
         found.append(
             "the domains of these columns are taken as public although they were read from the data, "

@@ -18,7 +18,7 @@ import scipy  # its parts load when first used
 from numpy.typing import ArrayLike, NDArray
 
 from pramana.errors import MatrixError
-from pramana.mechanisms.channel import Channel, Dense, Words
+from pramana.mechanisms.channel import Channel, Dense, Words, integers_of
 from pramana.randomness import ONE, Codes, Stream, alias_table, code_dtype, draw_from_table
 from pramana.theory import pk
 
@@ -177,6 +177,16 @@ def inverse_frequency(counts: Sequence[int] | Integers, members: Sequence[int], 
     return exchanged(counts, members, flows)
 
 
+def redrawn(counts: Sequence[int] | Integers, members: Sequence[int]) -> Block:
+    """Every member is drawn anew from the block's own frequencies: one row for all, so a match is 1/N exactly.
+
+    N need not divide 2^62, so the row is rounded, and P^T T differs from T by less than a unit of it a record.
+    """
+    t = np.asarray(counts, np.int64)[list(members)].tolist()
+    row = integers_of([Fraction(count, sum(t)) for count in t], "a block drawn anew")
+    return Block(tuple(members), np.array([row] * len(t), np.int64))
+
+
 def two_stage(counts: ArrayLike, diagonals: ArrayLike, alpha: float = 0.5) -> Dense:
     """Invariant PRAM as sdcMicro describes it: a first matrix, its Bayes reversal, and a mixture with no change.
 
@@ -258,8 +268,9 @@ def realised(flows: Floats, counts: Integers, upwards: bool = False) -> Integers
     wanted = (flows + flows.T) / 2 * float(ONE)
     steps = wanted / step
     whole = (np.ceil(steps) if upwards else np.rint(steps)).astype(np.int64)
+    fits = t[:, None] / np.gcd(t[:, None], t[None, :]) * t[None, :] < float(ONE)  # past it the lcm is no int64
     weights = np.where(
-        steps >= _COARSEST, whole * (step // t[:, None]), np.rint(wanted / t[:, None]).astype(np.int64)
+        fits & (steps >= _COARSEST), whole * (step // t[:, None]), np.rint(wanted / t[:, None]).astype(np.int64)
     )
     np.fill_diagonal(weights, 0)
     off = weights.sum(axis=1)

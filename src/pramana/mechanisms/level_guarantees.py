@@ -20,7 +20,7 @@ from pramana.theory import (
 )
 
 PRIORS = ("0.01", "0.05", "0.1", "0.25", "0.5")  # the rho1 for which rho2 is printed
-_INDEPENDENT = "the records are independent of each other to the one who looks (paper 3, section 3)"
+_INDEPENDENT = "the records are independent of each other to whoever looks (paper 3, section 3)"
 
 
 def level_guarantees(
@@ -41,31 +41,45 @@ def level_guarantees(
         plain = tuple(_without_key(g) for g in plain)
     found = [_in_company(g, company) for g in plain if linkable or not isinstance(g, PkAnonymity)]
     common = _common(plain)
-    ratio = version.likelihood_ratio
-    if ratio is not None:
-        pairs = tuple(
-            (float(prior), rounding.float_up(levels.posterior_bound(ratio, Fraction(prior)))) for prior in PRIORS
-        )
-        found += [
-            PosteriorBound(
-                ANY_TABLE, "paper 3, section 3", pairs=pairs, assumptions=(_INDEPENDENT, company, *common)
-            ),
-            GrowthBound(
-                ANY_TABLE,
-                "paper 3, section 3",
-                delta=levels.growth_bound(ratio),
-                assumptions=(_INDEPENDENT, company, *common),
-            ),
-        ]
+    found += _beliefs(version, circumstances, (company, *common))
     found.append(
         CollusionBound(
             ANY_TABLE,
             "paper 3, Theorem 1, exactly on the grid of levels",
             level=str(version.level),
+            uncovered=tuple(circumstances.raw_columns),
             assumptions=(company, *common),
         )
     )
     return tuple(found)
+
+
+def _beliefs(version: AtLevel, circumstances: Circumstances, shared: tuple[str, ...]) -> list[Guarantee]:
+    """How far beliefs about the perturbed values move: the likelihoods, and so the odds, by e^epsilon at most.
+
+    A column released unchanged moves beliefs too, by any amount where it goes with a perturbed one. The bounds
+    are on what the release adds for someone who has already drawn their conclusions from those columns.
+    """
+    ratio = version.likelihood_ratio
+    if ratio is None:
+        return []
+    unchanged = tuple(circumstances.raw_columns)
+    assumptions = (_INDEPENDENT, *shared)
+    if unchanged:
+        assumptions = (
+            "the belief beforehand already takes into account the person's values of the columns released "
+            f"unchanged, {', '.join(unchanged)}: a belief that does not may grow by any amount through them",
+            *assumptions,
+        )
+    pairs = tuple(
+        (float(prior), rounding.float_up(levels.posterior_bound(ratio, Fraction(prior)))) for prior in PRIORS
+    )
+    rests_on = "paper 3, section 3"
+    growth = levels.growth_bound(ratio)
+    return [
+        PosteriorBound(ANY_TABLE, rests_on, pairs=pairs, uncovered=unchanged, assumptions=assumptions),
+        GrowthBound(ANY_TABLE, rests_on, delta=growth, uncovered=unchanged, assumptions=assumptions),
+    ]
 
 
 def _without_key(guarantee: Guarantee) -> Guarantee:

@@ -17,6 +17,7 @@ from pramana.errors import InputError
 from pramana.methods import Counts, Law, Plan
 from pramana.pages import Bar, Bars, Block, Drawn, Grid, Page, Panel, Picture, Promise, Section, Series, Text
 from pramana.schema import Attribute
+from pramana.theory import explanation_of
 
 if TYPE_CHECKING:  # estimation loads when a report has something to estimate
     from pramana.estimate import Axis, Crosstab
@@ -24,35 +25,6 @@ if TYPE_CHECKING:  # estimation loads when a report has something to estimate
 Floats = NDArray[np.float64]
 MOST_BARS = 30  # of an attribute in a picture
 MOST_VALUES = 60  # of an attribute in a report; the rest are counted together
-_TITLES = {
-    "pk-anonymity": "No one can be picked out (Pk-anonymity)",
-    "local-differential-privacy": "Each record protects itself (local differential privacy)",
-    "central-differential-privacy": "The whole release protects each person (central differential privacy)",
-    "k-anonymity": "Nobody stands out among the published records (k-anonymity)",
-    "l-diversity": "No group of records tells one sensitive value (l-diversity)",
-    "t-closeness": "Every group of records looks like the whole table (t-closeness)",
-    "delta-presence": "Nobody can say who is in the table (delta-presence)",
-    "rho1-rho2-privacy": "What anyone believes of a person stays bounded (rho1-rho2 privacy)",
-    "delta-growth": "What anyone believes of a person grows little (delta-growth)",
-    "collusion": "Recipients learn nothing more by putting versions together",
-    "identification-bound": "A match stays unlikely (identification bound)",
-    "identification-bound-every-count": "A match stays unlikely for who sees every count",
-}
-_MEANINGS = {
-    "pk-anonymity": "Someone who knows a person's true record, and everything else there is to know except the "
-    "key, still cannot say which published record is that person's with more than this confidence.",
-    "local-differential-privacy": "Each record was changed by chance before publication. What is published about "
-    "a person could have come from any other true record nearly as well; epsilon measures how nearly, smaller "
-    "being safer.",
-    "central-differential-privacy": "Because the records are also published in random order, whether one "
-    "particular person's record is in the table or another's changes what anyone can conclude only this little.",
-    "delta-presence": "Someone who holds the public list of people and sees this release can say of nobody on the "
-    "list that they are in the table, or that they are not, more surely than this.",
-    "identification-bound": "Rare values were exchanged with frequent ones. Someone who knows a person's true "
-    "value and picks one of the records that show it is right with no more than this chance.",
-    "identification-bound-every-count": "The same for someone who also uses how often every other value is shown, "
-    "and may pick any record.",
-}
 
 
 @dataclass(frozen=True)
@@ -104,11 +76,11 @@ _USE = (
 
 
 def _promise(guarantee: JsonObject) -> Promise:
-    notion = str(guarantee["notion"])
+    explanation = explanation_of(str(guarantee["notion"]))
     return Promise(
-        title=_TITLES.get(notion, notion),
+        title=explanation.title,
         words=str(guarantee["words"]),
-        meaning=_MEANINGS.get(notion, ""),
+        meaning=explanation.meaning,
         scope=str(guarantee["scope"]),
         statement=str(guarantee["statement"]),
         assumptions=[str(a) for a in guarantee["assumptions"]],

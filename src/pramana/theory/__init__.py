@@ -11,36 +11,50 @@ from pramana.theory import (
     rounding,
     shuffling,
 )
-from pramana.theory.guarantee import (
-    ANY_TABLE,
-    THIS_TABLE,
+from pramana.theory.guarantee import NOTIONS, Explanation, Guarantee, explanation_of, problems_of, sentence_table
+from pramana.theory.levels import GRID, Level
+from pramana.theory.randomised_notions import (
     CentralPrivacy,
     CollusionBound,
-    DeltaPresence,
-    EveryCountBound,
     GrowthBound,
-    Guarantee,
-    IdentificationBound,
-    KAnonymity,
-    LDiversity,
     LocalPrivacy,
     PkAnonymity,
     PosteriorBound,
+)
+from pramana.theory.statements import PAPERS, STATEMENTS, Statement
+from pramana.theory.table_notions import (
+    DeltaPresence,
+    EveryCountBound,
+    IdentificationBound,
+    KAnonymity,
+    LDiversity,
     TCloseness,
 )
-from pramana.theory.levels import GRID, Level
-from pramana.theory.statements import PAPERS, STATEMENTS, Statement
+from pramana.theory.wording import (
+    ANY_TABLE,
+    CONDITIONS,
+    IN_EARNEST,
+    THIS_TABLE,
+    Condition,
+    Sentence,
+    overclaims_in,
+)
 
 __all__ = [
     "ANY_TABLE",
+    "CONDITIONS",
     "GRID",
+    "IN_EARNEST",
+    "NOTIONS",
     "PAPERS",
     "STATEMENTS",
     "THIS_TABLE",
     "CentralPrivacy",
     "CollusionBound",
+    "Condition",
     "DeltaPresence",
     "EveryCountBound",
+    "Explanation",
     "GrowthBound",
     "Guarantee",
     "IdentificationBound",
@@ -50,15 +64,20 @@ __all__ = [
     "LocalPrivacy",
     "PkAnonymity",
     "PosteriorBound",
+    "Sentence",
     "Statement",
     "TCloseness",
     "every_count",
+    "explanation_of",
     "identification",
     "levels",
     "outcome_search",
+    "overclaims_in",
     "pk",
     "presence",
     "presence_rows",
+    "problems_of",
     "rounding",
+    "sentence_table",
     "shuffling",
 ]

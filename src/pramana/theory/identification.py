@@ -235,6 +235,8 @@ def largest_risk(chances: Sequence[int] | Integers, counts: Sequence[int] | Inte
 
 def _risk_at_one(w: Integers, t: Integers, own: int) -> Fraction:
     """R1(1,t) = [1 + sum T*_i beta_i/beta_1]^-1 = [T_1 + sum_{i>=2} T_i beta_i/beta_1]^-1."""
+    if (w == own).all():
+        return Fraction(1, int(t.sum()))
     if len(w) <= _EXACT_TERMS:
         odds = Fraction(own, ONE - own)
         total = sum((Fraction(int(c) * int(x), ONE - int(x)) for x, c in zip(w, t, strict=True)), Fraction(0))

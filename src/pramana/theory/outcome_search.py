@@ -121,16 +121,34 @@ def _factorials() -> Floats:
     return np.array([math.factorial(m) for m in range(_MOST_MOVERS + 1)], np.float64)
 
 
+@lru_cache(maxsize=1)
+def _log_factorials() -> Floats:
+    logarithms: Floats = np.log(_factorials())
+    return logarithms
+
+
 @lru_cache(maxsize=4096)
 def _series(trials: int, move: float, place: float, shift: int) -> Floats:
     """sum_u Bin(u; trials, move) place^(u+shift)/(u+shift)! z^u. `move` may pass 1: the identity still holds."""
     terms = np.zeros(min(trials, _MOST_MOVERS) + 1)
-    for u in range(max(0, -shift), len(terms)):
-        if u + shift > _MOST_MOVERS:
-            break
-        chance = math.comb(trials, u) * move**u * (1 - move) ** (trials - u)
-        terms[u] = chance * place ** (u + shift) / math.factorial(u + shift)
+    u = np.arange(max(0, -shift), min(len(terms), _MOST_MOVERS - shift + 1))
+    if len(u) == 0:
+        return terms
+    logarithms = _log_binomial(trials, move)[u] + (u + shift) * math.log(place) - _log_factorials()[u + shift]
+    signs = np.where((trials - u) % 2, -1.0, 1.0) if move > 1 else 1.0
+    terms[u] = signs * np.exp(logarithms)
     return terms
+
+
+@lru_cache(maxsize=1024)
+def _log_binomial(trials: int, move: float) -> Floats:
+    """ln C(trials, u) + u ln(move) + (trials-u) ln|1-move|: in logarithms, since C(60000, 100) is no float."""
+    moved = np.arange(min(trials, _MOST_MOVERS) + 1)
+    ways = np.cumsum(np.log(np.concatenate([[1.0], (trials - moved[1:] + 1) / moved[1:]])))
+    stay = math.log1p(-move) if move < 1 else math.log(move - 1) if move > 1 else -math.inf
+    stays = np.array([0.0 if n == trials else (trials - n) * stay for n in moved.tolist()])
+    logarithms: Floats = ways + moved * math.log(move) + stays
+    return logarithms
 
 
 def _product(a: Floats, b: Floats) -> Floats:

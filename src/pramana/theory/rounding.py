@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import decimal
 import math
+from collections.abc import Mapping
 from fractions import Fraction
 
 _CONTEXT = decimal.Context(prec=60, Emax=decimal.MAX_EMAX, Emin=decimal.MIN_EMIN)
+_WRITTEN_OUT = 10**15  # whole numbers below this are shown to the last digit
 _SLACK = Fraction(1, 10**55)  # relative error bound of the decimal steps, with room to spare
 
 
@@ -50,34 +52,63 @@ def _decimal_log(value: Fraction) -> decimal.Decimal:
 
 
 def exp_down(exponent: float | Fraction) -> Fraction:
-    """A rational at most e^exponent and within a relative 1e-50 of it."""
-    value = Fraction(_CONTEXT.exp(_decimal(Fraction(exponent))))
-    return value * (1 - _SLACK)
+    """A rational at most e^exponent and within a relative 1e-50 of it; at least 1 where that is."""
+    value = Fraction(_CONTEXT.exp(_decimal(Fraction(exponent)))) * (1 - _SLACK)
+    return max(value, Fraction(1)) if exponent >= 0 else value
 
 
 def exp_up(exponent: float | Fraction) -> Fraction:
-    """A rational at least e^exponent and within a relative 1e-50 of it."""
-    value = Fraction(_CONTEXT.exp(_decimal(Fraction(exponent))))
-    return value * (1 + _SLACK)
+    """A rational at least e^exponent and within a relative 1e-50 of it; 1 for 0."""
+    value = Fraction(_CONTEXT.exp(_decimal(Fraction(exponent)))) * (1 + _SLACK)
+    return min(value, Fraction(1)) if exponent <= 0 else value
 
 
-def shown_down(value: float, digits: int = 6) -> str:
-    """A number to read, never above the value: for k."""
+# Which way is against ourselves, for every number a guarantee has.
+OUTWARD: Mapping[str, str] = {
+    "k": decimal.ROUND_FLOOR,
+    "l": decimal.ROUND_FLOOR,
+    "others": decimal.ROUND_FLOOR,
+    "lowest": decimal.ROUND_FLOOR,
+    "dmin": decimal.ROUND_FLOOR,
+    "rho1": decimal.ROUND_FLOOR,  # less is said of a smaller belief
+    "epsilon": decimal.ROUND_CEILING,
+    "times": decimal.ROUND_CEILING,
+    "delta": decimal.ROUND_CEILING,
+    "xi": decimal.ROUND_CEILING,
+    "chance": decimal.ROUND_CEILING,
+    "t": decimal.ROUND_CEILING,
+    "c": decimal.ROUND_CEILING,
+    "highest": decimal.ROUND_CEILING,
+    "dmax": decimal.ROUND_CEILING,
+    "left_out": decimal.ROUND_CEILING,
+    "rho2": decimal.ROUND_CEILING,
+}
+
+
+def shown(name: str, value: float | Fraction, digits: int = 6) -> str:
+    """A guarantee's number as people read it, on the safe side of the value: `name` says which side that is."""
+    return _shown(value, digits, OUTWARD[name])
+
+
+def shown_down(value: float | Fraction, digits: int = 6) -> str:
+    """A number to read, never above the value: for k and l."""
     return _shown(value, digits, decimal.ROUND_FLOOR)
 
 
-def shown_up(value: float, digits: int = 6) -> str:
+def shown_up(value: float | Fraction, digits: int = 6) -> str:
     """A number to read, never below the value: for epsilon, delta and every risk."""
     return _shown(value, digits, decimal.ROUND_CEILING)
 
 
-def _shown(value: float, digits: int, rounding: str) -> str:
-    if not math.isfinite(value):
+def _shown(value: float | Fraction, digits: int, rounding: str) -> str:
+    if isinstance(value, int) and abs(value) < _WRITTEN_OUT:
         return str(value)
-    written = repr(value)  # 0.1 is shown as 0.1
-    rounded = decimal.Context(prec=digits, rounding=rounding).create_decimal(written)
-    return (
-        f"{rounded.normalize():f}"
-        if 1e-4 <= abs(value) < 10 ** (digits + 3) or value == 0
-        else f"{rounded.normalize():e}"
-    )
+    context = decimal.Context(prec=digits, rounding=rounding, Emax=decimal.MAX_EMAX, Emin=decimal.MIN_EMIN)
+    if isinstance(value, Fraction):
+        rounded = context.divide(decimal.Decimal(value.numerator), decimal.Decimal(value.denominator))
+    elif not math.isfinite(value):
+        return str(value)
+    else:
+        rounded = context.create_decimal(repr(float(value)))  # 0.1 is shown as 0.1
+    short = decimal.Decimal("1e-4") <= abs(rounded) < 10 ** (digits + 3) or rounded == 0
+    return f"{rounded.normalize(context):f}" if short else f"{rounded.normalize(context):e}"

@@ -72,7 +72,9 @@ class Measured(Form, frozen=True, kw_only=True):
         if seeded:
             common.append("the order of the records comes from a seed and is no secret")
         words = tuple(common)
-        found: list[Guarantee] = [KAnonymity(THIS_TABLE, "paper 4, Definition 1", k=self.k, assumptions=words)]
+        found: list[Guarantee] = [
+            KAnonymity(THIS_TABLE, "paper 4, Definition 1", k=self.k, uncovered=tuple(raw), assumptions=words)
+        ]
         for name, value in self.l.items():
             statement = "Machanavajjhala et al. 2006, counted in the published classes"
             found.append(
@@ -83,6 +85,7 @@ class Measured(Form, frozen=True, kw_only=True):
                     kind=value.kind,
                     l=value.l,
                     c=value.c,
+                    uncovered=tuple(column for column in raw if column != name),
                     assumptions=(*words, *_of_gaps(name, gaps)),
                 )
             )
@@ -95,6 +98,7 @@ class Measured(Form, frozen=True, kw_only=True):
                     attribute=name,
                     distance=design.t_distance,
                     t=distance,
+                    uncovered=tuple(column for column in raw if column != name),
                     assumptions=(*words, *_of_gaps(name, gaps)),
                 )
             )
@@ -174,8 +178,8 @@ def diversity_of(found: SensitiveCounts, design: GeneralizeDesign) -> Diversity:
     if design.l_kind == "distinct":
         return Diversity(kind="distinct", l=found.distinct_l)
     if design.l_kind == "entropy":
-        # e^H of l equally frequent values is l up to rounding: shave only beyond the ninth place
-        return Diversity(kind="entropy", l=math.floor(found.entropy_l * _DIGITS + 0.5) / _DIGITS)
+        # e^H of l equally frequent values is l up to a float's rounding, some 1e-15: beyond, l is rounded down
+        return Diversity(kind="entropy", l=math.floor(found.entropy_l * (1 + 1e-14) * _DIGITS) / _DIGITS)
     least = found.recursive_c(int(design.l or 1))
     return Diversity(kind="recursive", l=int(design.l or 1), c=math.ceil(least * _DIGITS) / _DIGITS)
 

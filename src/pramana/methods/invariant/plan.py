@@ -141,11 +141,13 @@ class InvariantPlan(CodedPlan):
             + ("" if not self.design.strata else f", and of {', '.join(self.design.strata)}")
             + ", and may know the true frequencies and the matrices, but not the key"
         )
+        raw = tuple(a.name for a in self.attributes if a.raw and a.name not in self.design.strata)
         found: list[Guarantee] = [
             IdentificationBound(
                 THIS_TABLE,
                 "paper 2, Eq. 10 and Theorem 3.1, from the integers that were sampled",
                 xi=self.xi,
+                uncovered=raw,
                 assumptions=(known, "the intruder sees how many records show that value and picks one", *common),
             ),
             EveryCountBound(
@@ -153,12 +155,16 @@ class InvariantPlan(CodedPlan):
                 "paper 1, Theorem 3, for the counts of this table",
                 xi=self.xi_all_counts,
                 left_out=self.left_out,
+                uncovered=raw,
                 assumptions=(known, *common),
             ),
         ]
         if self.k > 1:
-            words = "the intruder may know every true record, the method and all its parameters, but not the key"
-            found.append(PkAnonymity(ANY_TABLE, "paper 1, Theorem 3", k=self.k, assumptions=(words, *common)))
+            known = "every true value of the protected columns" if raw else "every true record"
+            words = f"the intruder may know {known}, the method and all its parameters, but not the key"
+            found.append(
+                PkAnonymity(ANY_TABLE, "paper 1, Theorem 3", k=self.k, uncovered=raw, assumptions=(words, *common))
+            )
         return tuple(found)
 
     def _assumptions(self, seeded: bool) -> tuple[str, ...]:
@@ -186,10 +192,11 @@ class InvariantPlan(CodedPlan):
                 f"xi = {float(self.design.xi or 1):g} was asked for and {rounding.shown_up(self.xi)} was reached."
             )
         if self.design.xi is not None and self.xi_all_counts > rounding.float_up(self.design.xi):
-            usual = f", but for outcomes of a total probability of {self.left_out:g}" if self.left_out else ""
+            chance = rounding.shown_up(self.left_out)
+            usual = f", but for outcomes of a total probability of {chance}" if self.left_out else ""
             found.append(
-                f"xi = {float(self.design.xi):g} is asked for against who sees how many records show the "
-                "person's own category. Who sees every category's published count finds them with a chance "
+                f"xi = {float(self.design.xi):g} is asked for against anyone who sees how many records show the "
+                "person's own category. Anyone who sees every category's published count finds them with a chance "
                 f"of up to {rounding.shown_up(self.xi_all_counts)}{usual}."
             )
         if self.design.published:
@@ -208,8 +215,8 @@ class InvariantPlan(CodedPlan):
             )
         if len(groups) > 1:
             found.append(
-                f"xi is for who knows one of these: {'; '.join(groups)}. Who knows more of them may find a person "
-                "with a higher chance; together = [[...]] protects combinations."
+                f"xi is for anyone who knows one of these: {'; '.join(groups)}. Anyone who knows more of them may "
+                "find a person with a higher chance; together = [[...]] protects combinations."
             )
         if self.k <= 1:
             found.append(
@@ -220,7 +227,8 @@ class InvariantPlan(CodedPlan):
         raw = [a.name for a in self.attributes if a.raw]
         if raw:
             found.append(
-                f"Released unchanged: {', '.join(raw)}. Who knows a person's values there can link their record."
+                f"Released unchanged: {', '.join(raw)}. Anyone who knows a person's values there can link their "
+                "record."
             )
         found += read_from_data(self.attributes)
         return tuple(found)

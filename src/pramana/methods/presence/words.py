@@ -10,7 +10,7 @@ from msgspec import Meta
 
 from pramana.bundle import Form, JsonObject
 from pramana.generalize import Presence, PresenceDesign
-from pramana.theory import THIS_TABLE, DeltaPresence, Guarantee
+from pramana.theory import IN_EARNEST, THIS_TABLE, DeltaPresence, Guarantee
 
 WITHSTANDS = {
     "public": "knows the public table, the method and this certificate, and undoes the distributions",
@@ -75,7 +75,7 @@ def presence_guarantees(
     if raw:
         assumptions.append(f"the intruder does not know the columns released unchanged: {', '.join(raw)}")
     if design.mode == "noised" and seeded:
-        assumptions.append("the noise comes from a seed and is no secret")
+        assumptions.append(f"{IN_EARNEST}: the noise comes from a seed and is no secret")
     return (
         DeltaPresence(
             THIS_TABLE,
@@ -87,6 +87,7 @@ def presence_guarantees(
             mode=design.mode,
             reversal=reached.verdict,
             epsilon=design.spent(attributes),
+            uncovered=tuple(raw),
             assumptions=tuple(assumptions),
         ),
     )

@@ -1,0 +1,143 @@
+"""The sentences a guarantee may be stated in, and the conditions under which each may be printed: as data.
+
+A sentence says no more than number, unit, scope and assumptions. Every notion lists its own sentences; they are
+complete, so whatever prints one prints the columns it does not cover with it. `guarantee.problems_of` holds any
+stated guarantee against them, wherever it was printed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+Stated = Mapping[str, Any]  # a guarantee as a certificate has it
+
+ANY_TABLE = "any table"
+THIS_TABLE = "this table"
+SCOPES = {ANY_TABLE: "In any table", THIS_TABLE: "In this table"}
+OF_THIS_SIZE = {ANY_TABLE: "In any table of this size", THIS_TABLE: "In this table"}  # where R is in the number
+UNITS = {
+    "record": "counting each record as one person",
+    "person": "counting all records of a person together",
+    "household": "counting all records of a household together",
+}
+IN_EARNEST = "NONE OF THIS HOLDS IN EARNEST"  # how the assumptions of a release under a seed begin
+
+
+@dataclass(frozen=True)
+class Condition:
+    """Something a certificate shows to hold of a guarantee, or not."""
+
+    words: str
+    holds: Callable[[Stated], bool]
+
+
+def _seeded(stated: Stated) -> bool:
+    return any(str(assumption).startswith(IN_EARNEST) for assumption in stated["assumptions"])
+
+
+CONDITIONS: Mapping[str, Condition] = {
+    "covered": Condition("no column is released unchanged", lambda g: not g["uncovered"]),
+    "uncovered": Condition("columns are released unchanged, and named", lambda g: bool(g["uncovered"])),
+    "secret": Condition("the key is a secret", lambda g: not _seeded(g)),
+    "seeded": Condition("the key was made from a seed", _seeded),
+    "some": Condition("k is above 1", lambda g: g["value"] > 1),
+    "none": Condition("k is 1", lambda g: g["value"] <= 1),
+    "finite": Condition("epsilon is finite", lambda g: g["value"] is not None),
+    "infinite": Condition("epsilon is infinite", lambda g: g["value"] is None),
+    "whole": Condition("every outcome is spoken of", lambda g: g["left_out"] == 0),
+    "left_out": Condition("outcomes of a small chance are left out", lambda g: g["left_out"] > 0),
+    "distinct": Condition("l counts different values", lambda g: g["value"]["kind"] == "distinct"),
+    "entropy": Condition("l is measured by entropy", lambda g: g["value"]["kind"] == "entropy"),
+    "recursive": Condition("l is recursive, with its c", lambda g: g["value"]["kind"] == "recursive"),
+    "withstood": Condition("undoing the cells was shown to tell no more", lambda g: _reversal(g) == "withstood"),
+    "broken": Condition("undoing the cells tells more", lambda g: _reversal(g) == "broken"),
+    "unproven": Condition(
+        "it is open what undoing the cells tells", lambda g: _reversal(g) not in ("withstood", "broken")
+    ),
+}
+
+
+def _reversal(stated: Stated) -> str:
+    return str(stated["value"]["reversal"])
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """Words with {fields} to fill in, and the names of the conditions under which they may be printed."""
+
+    words: str
+    when: tuple[str, ...] = ()
+    then: str = ""  # what is said after it; part of the words once the sentence is complete
+
+    def may_be_said_of(self, stated: Stated) -> bool:
+        return all(CONDITIONS[name].holds(stated) for name in self.when)
+
+    @cached_property
+    def pattern(self) -> re.Pattern[str]:
+        """What the filled-in sentence looks like; a field that occurs twice must be filled in alike."""
+        known: set[str] = set()
+        parts = []
+        for literal, field in re.findall(r"([^{]*)(?:\{(\w+)\})?", self.words):
+            parts.append(re.escape(literal))
+            if field:
+                parts.append(f"(?P={field})" if field in known else f"(?P<{field}>.+?)")
+                known.add(field)
+        return re.compile("".join(parts), re.DOTALL)
+
+
+def complete_sentences(*said: Sentence, uncovered: str = "") -> tuple[Sentence, ...]:
+    """Scope and unit before each, columns that are not covered after it, and what a seed takes away.
+
+    `uncovered` is what the notion takes for granted of the columns released unchanged.
+    """
+    complete = []
+    outside = "; the columns released unchanged ({uncovered}) are not covered" + uncovered
+    for one in said:
+        after = f" {one.then}" if one.then else ""
+        for covered, clause in (("covered", ""), ("uncovered", outside)):
+            for secret, opening in (("secret", _OPENING), ("seeded", _SEEDED)):
+                complete.append(Sentence(f"{opening}{one.words}{clause}.{after}", (*one.when, covered, secret)))
+    return tuple(complete)
+
+
+_OPENING = "{scope}, {unit}, "
+_SEEDED = "If the key were a secret, and not made from a seed: {scope}, {unit}, "
+
+
+def listed(names: tuple[str, ...]) -> str:
+    """As one says them: "a, b and c"."""
+    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+
+
+# What no title, meaning or sentence may say: it would hold for some numbers only, or for no number at all.
+OVERCLAIMS = (
+    r"picked out",
+    r"whatever they know",
+    r"everything (else )?there is to know",
+    r"stays? unlikely",
+    r"grows? little",
+    r"only this little",
+    r"(nobody|no one|anyone) can(not)? (say|tell|find|learn)",
+    r"stands? out",
+    r"protects? (itself|each|every)",
+    r"nearly as well",
+    r"learns? nothing",
+    r"tells? (one|no) (sensitive )?values?",
+    r"looks? like the whole",
+    r"impossible",
+    r"perfect(ly)?",
+    r"complete(ly)?",
+    r"anonymous",
+    r"\bsafe(ly)?\b",
+    r"(for|against) who\b",
+    r"(^|[.;:] )who (sees|knows|has|holds)",
+)
+
+
+def overclaims_in(text: str) -> list[str]:
+    """The phrases of `text` that say more than a number can."""
+    return [found.group(0) for phrase in OVERCLAIMS if (found := re.search(phrase, text, re.IGNORECASE))]
