@@ -12,7 +12,7 @@ from pramana.methods.protocol import (
     Method,
     Plan,
     Publication,
-    PublishedTable,
+    TableMaker,
     WriteFile,
 )
 from pramana.methods.recipe import Recipe
@@ -45,8 +45,8 @@ __all__ = [
     "Plan",
     "Publication",
     "PublishedCells",
-    "PublishedTable",
     "Recipe",
+    "TableMaker",
     "WriteFile",
     "method_named",
     "read_matrix",
