@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pramana.methods.columns import randomised_attributes
 from pramana.methods.protocol import (
     Capabilities,
     Counts,
@@ -49,6 +50,7 @@ __all__ = [
     "TableMaker",
     "WriteFile",
     "method_named",
+    "randomised_attributes",
     "read_matrix",
     "restore",
 ]
