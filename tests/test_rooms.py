@@ -1,4 +1,4 @@
-"""The rooms of the house: imports go one way, and across rooms only through public names, of methods each its own."""
+"""The rooms of the house: imports go one way, and across rooms only through public names."""
 
 from __future__ import annotations
 

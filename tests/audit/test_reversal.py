@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 
 import pytest
-from pramana.release import release
 
+from pramana import release
 from pramana.audit import reversal
 from pramana.errors import BundleError
 
