@@ -14,6 +14,7 @@ from tests.theory.test_pk import link_probability
 
 import pramana
 from pramana.app.main import run
+from pramana.audit import k_of_table
 from pramana.errors import SourceError
 from pramana.generalize import entropy_l_diversity, k_anonymity, l_diversity, t_closeness
 
@@ -25,18 +26,18 @@ def test_theorem_2_by_brute_force(recoding: tuple[int, ...]) -> None:
     for seen in product(sorted(set(recoding)), repeat=4):
         fitting = [t for t in product(range(3), repeat=4) if tuple(recoding[u] for u in t) == seen]
         worst = max(link_probability(channel, truth, seen) for truth in fitting)
-        assert pramana.k_of_table(pandas.DataFrame({"value": seen}), ["value"]) == 1 / worst
+        assert k_of_table(pandas.DataFrame({"value": seen}), ["value"]) == 1 / worst
 
 
 def test_several_columns_and_missing_values(tmp_path: Path) -> None:
     rng = np.random.default_rng(3)
     frame = pandas.DataFrame({"a": rng.integers(0, 3, 500), "b": rng.choice(["x", "y", None], 500)})
     expected = frame.fillna("-").groupby(["a", "b"]).size().min()
-    assert pramana.k_of_table(frame, ["a", "b"]) == expected
+    assert k_of_table(frame, ["a", "b"]) == expected
     frame.to_csv(tmp_path / "t.csv", index=False)
-    assert pramana.k_of_table(tmp_path / "t.csv", ["a", "b"]) == expected
+    assert k_of_table(tmp_path / "t.csv", ["a", "b"]) == expected
     with pytest.raises(SourceError, match="Did you mean"):
-        pramana.k_of_table(frame.rename(columns={"a": "age"}), ["aeg"])
+        k_of_table(frame.rename(columns={"a": "age"}), ["aeg"])
 
 
 @pytest.mark.parametrize("rows", [1 << 18, 700, 1])

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from pramana.audit import collusion
-from pramana.audit.collusion import Cells, alone_posterior, chain_posterior, independent_posteriors
+from pramana.audit.collusion import GroupValues, alone_posterior, chain_posterior, independent_posteriors
 from pramana.mechanisms import KeyedLevels, LevelDesign, RecordedLevels, Uniform, Weighted
 from pramana.randomness import Key
 from pramana.theory import Level, levels
@@ -33,7 +33,7 @@ def test_posteriors_equal_the_exact_ones_row_by_row(law: Any) -> None:
     prior = tuple(Fraction(int(n), rows) for n in np.bincount(true["a"], minlength=3))
     asked = [Level.of(p) for p in ("0.3", "0.1", "0.5")]
     versions = [source_of(design, 1).version(level, true)["a"] for level in asked]
-    cells = Cells.of(design, ("a",), true)
+    cells = GroupValues.of(design, ("a",), true)
     seen = [(level, cells.code({"a": v})) for level, v in zip(asked, versions, strict=True)]
     ordered = sorted(seen, key=lambda member: -member[0].steps)
     chain, alone = chain_posterior(cells, ordered), alone_posterior(cells, *ordered[0])

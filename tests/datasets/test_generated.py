@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy.stats import chi2
 
 from pramana.datasets import Chain, Population, census, census_chain, salaries, salaries_chain
-from pramana.datasets.chain import CHUNK, Attribute, Parent, bell, law
+from pramana.datasets.chain import CHUNK, ConditionalAttribute, Parent, bell, law
 from pramana.errors import InputError
 from pramana.randomness import ONE
 
@@ -87,7 +87,7 @@ def test_every_category_occurs(name: str, populations: dict[str, Population]) ->
         assert people.column(column).dtype == np.uint8
 
 
-def conditions(chain: Chain, people: Population, attribute: Attribute) -> np.ndarray:
+def conditions(chain: Chain, people: Population, attribute: ConditionalAttribute) -> np.ndarray:
     """The law each record was drawn by, numbered as the rows of `chain.laws`, apart from the generator."""
     laws = chain.laws(attribute.name)
     groups = []
@@ -128,7 +128,7 @@ CASES = [(name, a) for name, (_, chain) in GENERATED.items() for a in chain().at
 
 @pytest.mark.parametrize(("name", "attribute"), CASES, ids=[f"{n}-{a.name}" for n, a in CASES])
 def test_laws_are_the_stated_ones_and_wrong_ones_are_caught(
-    name: str, attribute: Attribute, populations: dict[str, Population]
+    name: str, attribute: ConditionalAttribute, populations: dict[str, Population]
 ) -> None:
     chain, people = GENERATED[name][1](), populations[name]
     size = len(attribute.labels)
@@ -250,11 +250,11 @@ def test_a_bell_is_highest_at_its_centre_and_symmetric() -> None:
 
 
 def test_chains_that_cannot_be_are_refused() -> None:
-    coin = Attribute("coin", ("a", "b"), (), lambda: [1, 1])
+    coin = ConditionalAttribute("coin", ("a", "b"), (), lambda: [1, 1])
     with pytest.raises(ValueError, match="published"):
         Chain("x", (coin,), ("coin", "other"))
     with pytest.raises(ValueError, match="one weight"):
-        Chain("x", (Attribute("coin", ("a", "b"), (), lambda: [1]),), ("coin",))
+        Chain("x", (ConditionalAttribute("coin", ("a", "b"), (), lambda: [1]),), ("coin",))
     with pytest.raises(ValueError, match="cover"):
-        second = Attribute("second", ("a", "b"), (Parent("coin", (0, 1, 1)),), lambda _: [1, 1])
+        second = ConditionalAttribute("second", ("a", "b"), (Parent("coin", (0, 1, 1)),), lambda _: [1, 1])
         Chain("x", (coin, second), ("coin", "second"))

@@ -8,9 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from pramana import Recipe
 from pramana.datasets import MISSING, Population, census, salaries
 from pramana.errors import InputError
-from pramana.schema import Domain, Recipe
+from pramana.pipeline.opening import source_of
+from pramana.schema import Domain
 from pramana.sources import Source, encode
 
 
@@ -104,12 +106,12 @@ def test_the_recipe_reads_the_file_back_into_the_same_codes(made: object, kind: 
     recipe = Recipe.read(tmp_path / "r.toml")
     if kind in ("csv", "parquet"):
         getattr(people, f"write_{kind}")(tmp_path / name)
-        source = Source.from_options(recipe.source)
+        source = source_of(recipe)
     else:
         source = Source(frame=getattr(people, f"to_{kind}")())
     table = source.read(people.names)
     for column, codes in zip(people.names, people.codes, strict=True):
-        values = recipe.attribute(column).values
+        values = recipe.attributes[column].values
         assert values is not None
         read = encode(table.column(column), Domain.declared(values), column)
         assert read.dtype == codes.dtype

@@ -22,7 +22,7 @@ from pramana.estimate import (
 )
 from pramana.estimate.inversion import covariance_with_total
 from pramana.estimate.law import TableLaw
-from pramana.mechanisms import Dense, Exchange, Group, Mechanism, Product, RecordRetention, Retention
+from pramana.mechanisms import ChannelGroup, Dense, Exchange, Mechanism, Product, RecordRetention, Retention
 from pramana.randomness import Key
 
 DENSE = Dense.of([[0.7, 0.2, 0.1], [0.1, 0.8, 0.1], [0.05, 0.15, 0.8]])
@@ -41,7 +41,10 @@ MECHANISMS: dict[str, tuple[Mechanism, dict[str, int]]] = {
     "dense": (Product({"a": Retention.at(0.5, 2), "b": DENSE}), {"a": 2, "b": 3}),
     "record": (RecordRetention.at(0.4, SIZES), SIZES),
     "exchange": (
-        Exchange(SIZES, (Group(("c", "b"), Dense.of(EYE * 0.6 + 0.4 / 6)), Group(("a",), Retention.at(0.5, 2)))),
+        Exchange(
+            SIZES,
+            (ChannelGroup(("c", "b"), Dense.of(EYE * 0.6 + 0.4 / 6)), ChannelGroup(("a",), Retention.at(0.5, 2))),
+        ),
         SIZES,
     ),
     "record, some": (RecordRetention.at(0.4, {**SIZES, "d": 5}), {"c": 2, "b": 3}),

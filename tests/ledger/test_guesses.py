@@ -15,12 +15,12 @@ import pytest
 from tests.ledger.flow import dataset, register, request
 
 from pramana import Ledger, Recipe, create_levels, issue
-from pramana.engines import commitment_to, digest_of_columns
 from pramana.errors import LedgerError, RefusedError
 from pramana.ledger.entry import DATASET, Entry
 from pramana.ledger.store import append
+from pramana.methods.levels import attributes_at_levels, design_of
 from pramana.randomness import Key
-from pramana.release.levels import attributes_of, design_of
+from pramana.rows import MemoryRows, commitment_to, digest_of_columns
 from pramana.sources import Source
 
 RECIPE = """
@@ -62,7 +62,7 @@ def rows_recovered(export: str) -> list[tuple[int, ...]]:
 def fingerprint_of(recipe: Recipe, values: Iterable[str]) -> str:
     """The digest of attributes and design as it is without a key."""
     table = Source(frame=pa.table({"ill": list(values)})).read(None)
-    attributes = attributes_of(recipe, table)
+    attributes = attributes_at_levels(recipe, MemoryRows(table, Key.from_seed(0)))
     stated = [[a.to_json() for a in attributes], design_of(recipe, attributes).to_json()]
     return hashlib.sha256(json.dumps(stated, sort_keys=True).encode()).hexdigest()
 

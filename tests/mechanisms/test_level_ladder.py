@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from pramana.errors import MatrixError
-from pramana.mechanisms import Ladder
+from pramana.mechanisms import ChannelLadder
 from pramana.randomness import ONE, Key
 from pramana.theory import levels
 
@@ -23,7 +23,7 @@ def below(top: list[list[float]], step: list[list[float]]) -> list[list[float]]:
 
 
 def test_a_chain_is_found_and_its_rungs_are_the_wanted_channels() -> None:
-    ladder = Ladder.of([TOP, below(TOP, STEP)])
+    ladder = ChannelLadder.of([TOP, below(TOP, STEP)])
     for rung, wanted in zip(ladder.rungs, [TOP, below(TOP, STEP)], strict=True):
         assert np.allclose([[float(x) for x in row] for row in rung], wanted, atol=1e-12)
         assert all(sum(row) == 1 for row in rung)
@@ -31,18 +31,18 @@ def test_a_chain_is_found_and_its_rungs_are_the_wanted_channels() -> None:
 
 def test_there_is_no_chain_upwards() -> None:
     with pytest.raises(MatrixError, match="further"):
-        Ladder.of([below(TOP, STEP), TOP])
+        ChannelLadder.of([below(TOP, STEP), TOP])
 
 
 def test_a_singular_level_ends_the_ladder() -> None:
     with pytest.raises(MatrixError, match="invertible"):
-        Ladder.of([[[0.5, 0.5], [0.5, 0.5]], [[0.6, 0.4], [0.4, 0.6]]])
+        ChannelLadder.of([[[0.5, 0.5], [0.5, 0.5]], [[0.6, 0.4], [0.4, 0.6]]])
     with pytest.raises(MatrixError):
-        Ladder(())
+        ChannelLadder(())
 
 
 def test_collusion_is_useless_on_a_ladder() -> None:
-    ladder = Ladder.of([TOP, below(TOP, STEP)])
+    ladder = ChannelLadder.of([TOP, below(TOP, STEP)])
     prior = levels.uniform_law(3)
     step = [[Fraction(int(w), ONE) for w in row] for row in ladder.steps[1].weights]
     for high in range(3):
@@ -54,7 +54,7 @@ def test_collusion_is_useless_on_a_ladder() -> None:
 
 
 def test_versions_follow_the_chain() -> None:
-    ladder, rows = Ladder.of([TOP, below(TOP, STEP)]), 90_000
+    ladder, rows = ChannelLadder.of([TOP, below(TOP, STEP)]), 90_000
     streams = [Key.from_seed(3).stream("rung", draw=i) for i in range(2)]
     true = (np.arange(rows) % 3).astype(np.uint8)
     high, low = ladder.version(0, streams, true), ladder.version(1, streams, true)

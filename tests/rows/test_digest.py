@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pramana.randomness import Key
-from pramana.rows import Commitment, ContentDigest, commitment_to, digest_of_columns
-from pramana.rows.digest import LEAF
+from pramana.rows import ContentDigest, commitment_to, digest_of_columns
+from pramana.rows.digest import LEAF, Commitment
 
 KEY = Key.from_seed(8)
 ROWS = 3 * LEAF + 77

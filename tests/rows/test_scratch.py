@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from pramana.errors import BundleError, RecipeError
-from pramana.rows import BatchEngine, Scratch
+from pramana.rows import BatchEngine
+from pramana.rows.scratch import Scratch
 
 
 def test_pieces_come_back_whole_and_in_part(tmp_path: Path) -> None:

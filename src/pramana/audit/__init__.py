@@ -2,9 +2,9 @@
 
 from pramana.audit.anonymity import TableAnonymity, anonymity_of_table, k_of_table
 from pramana.audit.collusion import (
-    Cells,
     Collusion,
-    Seen,
+    GroupValues,
+    Holding,
     alone_posterior,
     collude,
     collusion,
@@ -14,10 +14,10 @@ from pramana.audit.collusion import (
 from pramana.audit.reversal import ReversalAudit, reversal
 
 __all__ = [
-    "Cells",
     "Collusion",
+    "GroupValues",
+    "Holding",
     "ReversalAudit",
-    "Seen",
     "TableAnonymity",
     "alone_posterior",
     "anonymity_of_table",

@@ -25,7 +25,7 @@ from pramana.theory import Level
 
 Floats = NDArray[np.float64]
 Version = tuple[Level, Mapping[str, Codes]]
-Seen = tuple[Level, NDArray[np.int64]]  # a member's level, and the values it holds as places in `Cells`
+Holding = tuple[Level, NDArray[np.int64]]  # a member's level, and the values it holds as places in `GroupValues`
 _CERTAIN = 1e4  # stands for the logarithm of an infinite likelihood ratio
 
 
@@ -80,7 +80,7 @@ def collusion(design: LevelDesign, true: Mapping[str, Codes], versions: Sequence
     together, apart = [np.ones(rows) for _ in sizes], [np.ones(rows) for _ in sizes]
     strata: list[tuple[Floats, NDArray[np.bool_], NDArray[np.int64]]] = []
     for group in design.groups:
-        cells = Cells.of(design, group, true)
+        cells = GroupValues.of(design, group, true)
         seen = [(level, cells.code(version)) for level, version in versions]
         drawn = independent_posteriors(cells, independent_versions(design, group, true, cells, seen))
         for size, known, unrelated in zip(sizes, together, apart, strict=True):
@@ -96,7 +96,7 @@ def collusion(design: LevelDesign, true: Mapping[str, Codes], versions: Sequence
     return Collusion(by_size, float(alone.mean()), float(before.mean()), top, _p_value(strata))
 
 
-def _descending(seen: Sequence[Seen]) -> list[Seen]:
+def _descending(seen: Sequence[Holding]) -> list[Holding]:
     return sorted(seen, key=lambda member: -member[0].steps)
 
 
@@ -112,7 +112,7 @@ def collude(
 
 
 @dataclass(frozen=True, eq=False)
-class Cells:
+class GroupValues:
     """The values of a group that occur, numbered; the table's frequencies; the replacement law at each."""
 
     sizes: tuple[int, ...]
@@ -123,7 +123,7 @@ class Cells:
     design: LevelDesign
 
     @classmethod
-    def of(cls, design: LevelDesign, group: tuple[str, ...], true: Mapping[str, Codes]) -> Cells:
+    def of(cls, design: LevelDesign, group: tuple[str, ...], true: Mapping[str, Codes]) -> GroupValues:
         sizes = tuple(design.sizes[name] for name in group)
         values, places, counts = np.unique(_encoded(true, group, sizes), return_inverse=True, return_counts=True)
         return cls(sizes, group, places.reshape(-1), values, counts / counts.sum(), design)
@@ -168,23 +168,23 @@ def _of_true(prior: Floats, true: NDArray[np.int64], seen: NDArray[np.int64], ga
     return np.where(known, own / np.where(total > 0, total, 1.0), prior[true])
 
 
-def _gain(cells: Cells, level: Level, seen: NDArray[np.int64]) -> Floats:
+def _gain(cells: GroupValues, level: Level, seen: NDArray[np.int64]) -> Floats:
     return cells.log_ratio(level)[np.maximum(seen, 0)]
 
 
-def alone_posterior(cells: Cells, level: Level, seen: NDArray[np.int64]) -> Floats:
+def alone_posterior(cells: GroupValues, level: Level, seen: NDArray[np.int64]) -> Floats:
     """What the member at this level learns of each record's true value."""
     return _of_true(cells.prior, cells.true, seen, _gain(cells, level, seen))
 
 
-def value_posterior(cells: Cells, level: Level, seen: NDArray[np.int64]) -> Floats:
+def value_posterior(cells: GroupValues, level: Level, seen: NDArray[np.int64]) -> Floats:
     """P(X = y | y): how far the member may believe the value it holds."""
     share = np.where(seen >= 0, cells.prior[np.maximum(seen, 0)], 0.0)
     grown = np.exp(-_gain(cells, level, seen))
     return np.where(seen >= 0, share / (share + (1 - share) * grown), 0.0)
 
 
-def chain_posterior(cells: Cells, seen: Sequence[Seen]) -> Floats:
+def chain_posterior(cells: GroupValues, seen: Sequence[Holding]) -> Floats:
     """Appendix 2 for versions of one process: Lemma 1's chain, link by link, for X = true and for X = y1.
 
     A link p_i -> p_(i+1) has a probability that depends on y_i and y_(i+1) alone. It multiplies the weight of
@@ -209,9 +209,9 @@ def independent_versions(
     design: LevelDesign,
     group: tuple[str, ...],
     true: Mapping[str, Codes],
-    cells: Cells,
-    seen: Sequence[Seen],
-) -> list[Seen]:
+    cells: GroupValues,
+    seen: Sequence[Holding],
+) -> list[Holding]:
     """Versions at the same levels, each drawn by itself. Nobody sees them, so their keys need be no secret."""
     part = LevelDesign({name: design.laws[name] for name in group}, design.joint)
     found = []
@@ -222,7 +222,7 @@ def independent_versions(
     return found
 
 
-def independent_posteriors(cells: Cells, seen: Sequence[Seen]) -> list[Floats]:
+def independent_posteriors(cells: GroupValues, seen: Sequence[Holding]) -> list[Floats]:
     """Appendix 2 for independent versions, after one member, two, ...: the likelihoods multiply.
 
     Only values that someone holds gain on the others: G(y) is the sum of ln ratio over the members who hold y.
@@ -249,7 +249,7 @@ def independent_posteriors(cells: Cells, seen: Sequence[Seen]) -> list[Floats]:
 
 
 def _normalised(
-    cells: Cells,
+    cells: GroupValues,
     own: Floats,
     held: Sequence[NDArray[np.int64]],
     gains: Sequence[Floats],

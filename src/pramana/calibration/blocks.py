@@ -14,7 +14,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pramana.calibration.partners import Distance, Exchange, Places, anywhere, exchanges
+from pramana.calibration.partners import Distance, PartnerExchange, Places, anywhere, exchanges
 from pramana.calibration.pools import Pool, pools
 from pramana.errors import InputError, SchemaError, UnreachableError
 from pramana.mechanisms import Block, BlockInvariant, exchanged, inverse_frequency, largest_risk, redrawn
@@ -225,9 +225,9 @@ def _best(counts: Integers, xi: Fraction, distance: Distance) -> BlockPlan | Non
     return _judged(counts, xi, blocks)
 
 
-def _stars(counts: Integers, served: list[Exchange], slack: float) -> list[Block]:
+def _stars(counts: Integers, served: list[PartnerExchange], slack: float) -> list[Block]:
     """Each partner with the rare categories it serves, rarest first, the partner last."""
-    hubs: dict[int, list[Exchange]] = {}
+    hubs: dict[int, list[PartnerExchange]] = {}
     for one in sorted(served, key=lambda e: (int(counts[e.rare]), e.rare)):
         hubs.setdefault(one.partner, []).append(one)
     blocks = []

@@ -27,7 +27,7 @@ _MATRIX = 1 << 21  # rare times frequent categories up to which the best assignm
 
 
 @dataclass(frozen=True)
-class Exchange:
+class PartnerExchange:
     """`rare` and `partner` exchange `theta` records on average in each direction."""
 
     rare: int
@@ -40,7 +40,7 @@ def anywhere(_rare: int, others: Places) -> Floats:
     return np.ones(len(others))
 
 
-def exchanges(counts: Integers, xi: Fraction, distance: Distance) -> tuple[list[Exchange], list[int]]:
+def exchanges(counts: Integers, xi: Fraction, distance: Distance) -> tuple[list[PartnerExchange], list[int]]:
     """Partners for the categories below 1/xi at the least expected error, and the categories left without.
 
     First no partner is shared (a block of two tells nothing more to whoever sees every count), then the
@@ -64,7 +64,7 @@ class _Hubs:
         self.given = np.zeros(len(partners))
         self.odds = np.zeros(len(partners))  # the largest odds of a rare category landing here
         self.served = np.zeros(len(partners), np.int64)
-        self.found: list[Exchange] = []
+        self.found: list[PartnerExchange] = []
 
     def costs(self, rare: int) -> tuple[Floats, Floats]:
         """theta and expected squared error (times distance) of exchanging with each partner."""
@@ -116,4 +116,4 @@ class _Hubs:
         self.given[place] += theta
         self.odds[place] = max(self.odds[place], theta / (float(self.counts[rare]) - theta))
         self.served[place] += 1
-        self.found.append(Exchange(rare, int(self.partners[place]), theta))
+        self.found.append(PartnerExchange(rare, int(self.partners[place]), theta))

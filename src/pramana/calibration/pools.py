@@ -14,7 +14,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from pramana.calibration.partners import Distance, Exchange
+from pramana.calibration.partners import Distance, PartnerExchange
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -36,15 +36,15 @@ class Pool:
 
 
 def pools(
-    counts: Integers, left: list[int], served: list[Exchange], xi: Fraction, distance: Distance
-) -> tuple[list[Pool], list[Exchange]] | None:
+    counts: Integers, left: list[int], served: list[PartnerExchange], xi: Fraction, distance: Distance
+) -> tuple[list[Pool], list[PartnerExchange]] | None:
     """Pools for the categories in `left`, and the exchanges that stay; None when records do not suffice.
 
     A pool takes other rare categories first, then idle frequent ones, then a partner away from those it serves,
     which then need a pool themselves.
     """
     wanted = 1 / xi
-    hubs: dict[int, list[Exchange]] = {}
+    hubs: dict[int, list[PartnerExchange]] = {}
     for one in served:
         hubs.setdefault(one.partner, []).append(one)
     busy = {one.rare for one in served} | set(hubs) | set(left)

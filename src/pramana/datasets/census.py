@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from functools import cache
 
-from pramana.datasets.chain import Attribute, Chain, Parent, bell
+from pramana.datasets.chain import Chain, ConditionalAttribute, Parent, bell
 from pramana.datasets.population import Population
 
 SEX = ("male", "female")
@@ -146,13 +146,13 @@ def census_chain() -> Chain:
     return Chain(
         "census",
         (
-            Attribute("sex", SEX, (), lambda: [487, 513]),
-            Attribute("age", AGE, (sex,), _ages),
-            Attribute("education", EDUCATION, (sex, age), _schooling),
-            Attribute("worked_last_year", WORKED_LAST_YEAR, (sex, age, education), _worked_last_year),
-            Attribute("worked_last_week", WORKED_LAST_WEEK, (sex, age, last_year), _worked_last_week),
-            Attribute("income", INCOME, (sex, age, education, last_year), _income),
-            Attribute("travel_time", TRAVEL_TIME, (sex, income, last_week), _travel_time),
+            ConditionalAttribute("sex", SEX, (), lambda: [487, 513]),
+            ConditionalAttribute("age", AGE, (sex,), _ages),
+            ConditionalAttribute("education", EDUCATION, (sex, age), _schooling),
+            ConditionalAttribute("worked_last_year", WORKED_LAST_YEAR, (sex, age, education), _worked_last_year),
+            ConditionalAttribute("worked_last_week", WORKED_LAST_WEEK, (sex, age, last_year), _worked_last_week),
+            ConditionalAttribute("income", INCOME, (sex, age, education, last_year), _income),
+            ConditionalAttribute("travel_time", TRAVEL_TIME, (sex, income, last_week), _travel_time),
         ),
         published=("sex", "age", "income", "worked_last_year", "worked_last_week", "education", "travel_time"),
     )

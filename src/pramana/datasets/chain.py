@@ -53,7 +53,7 @@ class Parent:
 
 
 @dataclass(frozen=True)
-class Attribute:
+class ConditionalAttribute:
     """A name, its labels in order, and the weights of its categories given its parents' groups."""
 
     name: str
@@ -64,7 +64,7 @@ class Attribute:
 
 @dataclass(frozen=True)
 class _Step:
-    attribute: Attribute
+    attribute: ConditionalAttribute
     conditions: tuple[int, ...]
     laws: NDArray[np.int64] = field(repr=False)
     table: NDArray[np.uint64] = field(repr=False)
@@ -76,7 +76,7 @@ class Chain:
     """Attributes in the order they are drawn; `published` is the order of the columns."""
 
     name: str
-    attributes: tuple[Attribute, ...]
+    attributes: tuple[ConditionalAttribute, ...]
     published: tuple[str, ...]
     sensitive: tuple[str, ...] = ()
     steps: tuple[_Step, ...] = field(init=False, repr=False)
@@ -166,7 +166,7 @@ def _condition(step: _Step, part: dict[str, Codes], dtype: type[np.unsignedinteg
     return code
 
 
-def _step(attribute: Attribute, known: dict[str, int]) -> _Step:
+def _step(attribute: ConditionalAttribute, known: dict[str, int]) -> _Step:
     conditions = []
     for parent in attribute.parents:
         if parent.groups and len(parent.groups) != known[parent.name]:

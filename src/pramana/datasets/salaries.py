@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import cache
 
 from pramana.datasets.census import EDUCATION as SCHOOLING
-from pramana.datasets.chain import Attribute, Chain, Parent, bell
+from pramana.datasets.chain import Chain, ConditionalAttribute, Parent, bell
 from pramana.datasets.population import Population
 
 AGE = tuple(str(year) for year in range(17, 95))
@@ -102,11 +102,11 @@ def salaries_chain() -> Chain:
     return Chain(
         "salaries",
         (
-            Attribute("gender", GENDER, (), lambda: [541, 459]),
-            Attribute("age", AGE, (gender,), _ages),
-            Attribute("education", EDUCATION, (gender, decade), _schooling),
-            Attribute("occupation", OCCUPATION, (gender, level), _occupation),
-            Attribute("salary", SALARY, (gender, decade, level, Parent("occupation")), _salary),
+            ConditionalAttribute("gender", GENDER, (), lambda: [541, 459]),
+            ConditionalAttribute("age", AGE, (gender,), _ages),
+            ConditionalAttribute("education", EDUCATION, (gender, decade), _schooling),
+            ConditionalAttribute("occupation", OCCUPATION, (gender, level), _occupation),
+            ConditionalAttribute("salary", SALARY, (gender, decade, level, Parent("occupation")), _salary),
         ),
         published=("age", "gender", "education", "occupation", "salary"),
         sensitive=("salary",),

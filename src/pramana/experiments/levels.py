@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pramana.audit import Cells, Seen, alone_posterior, independent_posteriors, independent_versions
+from pramana.audit import GroupValues, Holding, alone_posterior, independent_posteriors, independent_versions
 from pramana.datasets import salaries
 from pramana.experiments.level_simulation import Trial, simulate
 from pramana.experiments.outputs import Outputs
@@ -140,7 +140,7 @@ def figure_6(outputs: Outputs, trials: dict[str, Trial]) -> None:
 def figure_7(outputs: Outputs, salary: Codes, sizes: Sizes) -> None:
     """Mean reconstruction probability of a growing coalition, with retentions drawn from [.001, .5]."""
     design, true = LevelDesign({"salary": Uniform(50)}), {"salary": salary[: sizes.audited].copy()}
-    cells, asked = Cells.of(design, ("salary",), true), retentions(sizes.coalition)
+    cells, asked = GroupValues.of(design, ("salary",), true), retentions(sizes.coalition)
     key = Key.from_seed(SEED)
     source = KeyedLevels(design, lambda purpose, column: key.stream(purpose, "figure 7", column))
     seen = [(level, cells.code(source.version(level, true))) for level in asked]
@@ -154,7 +154,7 @@ def figure_7(outputs: Outputs, salary: Codes, sizes: Sizes) -> None:
     outputs.figure(coalition_picture(by_size), "levels-figure-7")
 
 
-def _more_trusted(known: Seen, new: Seen) -> Seen:
+def _more_trusted(known: Holding, new: Holding) -> Holding:
     return max(known, new, key=lambda member: member[0].steps)
 
 

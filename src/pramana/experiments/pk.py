@@ -39,7 +39,7 @@ _METHODS = {
 
 
 @dataclass(frozen=True)
-class Setting:
+class FigurePoint:
     """One point of a figure."""
 
     records: int
@@ -58,9 +58,9 @@ def run(outputs: Outputs, quick: bool) -> None:
     repeats = 3 if quick else 10
     by_records = [n for n in RECORDS if n <= most]
     figures = {
-        "records": [Setting(n, 4, 2, repeats if n < _REPEATED_BELOW else 1) for n in by_records],
-        "attributes": [Setting(most, a, 2, 1) for a in range(1, 6 if quick else 8)],
-        "k": [Setting(most, 4, k, 1) for k in (KS[:3] if quick else KS)],
+        "records": [FigurePoint(n, 4, 2, repeats if n < _REPEATED_BELOW else 1) for n in by_records],
+        "attributes": [FigurePoint(most, a, 2, 1) for a in range(1, 6 if quick else 8)],
+        "k": [FigurePoint(most, 4, k, 1) for k in (KS[:3] if quick else KS)],
     }
     for number, (varied, settings) in enumerate(figures.items(), start=2):
         with ThreadPoolExecutor(2) as pool:
@@ -70,7 +70,7 @@ def run(outputs: Outputs, quick: bool) -> None:
         outputs.figure(picture(rows, varied, number), name)
 
 
-def measure(setting: Setting, people: Population) -> dict[str, Any]:
+def measure(setting: FigurePoint, people: Population) -> dict[str, Any]:
     """The row of one setting: retentions, epsilon and the four L1 errors."""
     sizes = {name: people.sizes[name] for name in setting.names}
     true = {name: people.column(name)[: setting.records] for name in setting.names}

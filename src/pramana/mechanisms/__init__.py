@@ -16,7 +16,7 @@ from pramana.mechanisms.invariant import (
     sinkhorn,
     two_stage,
 )
-from pramana.mechanisms.ladder import Ladder
+from pramana.mechanisms.ladder import ChannelLadder
 from pramana.mechanisms.level_guarantees import level_guarantees
 from pramana.mechanisms.levels import AtLevel, KeyedLevels, LevelDesign, LevelSource
 from pramana.mechanisms.matching import MatchRisk, largest_risk, largest_risks, match_risk
@@ -36,12 +36,12 @@ __all__ = [
     "BlockInvariant",
     "Channel",
     "ChannelGroup",
+    "ChannelLadder",
     "Circumstances",
     "Dense",
     "Exchange",
     "History",
     "KeyedLevels",
-    "Ladder",
     "LevelDesign",
     "LevelSource",
     "MatchRisk",

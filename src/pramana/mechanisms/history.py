@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,6 +37,8 @@ class History:
     Row i has counts[i] entries in descending order of level, the rows after each other; an entry is the number
     of a level (its place in `steps`, the order of issue) and the value from there on down.
     """
+
+    COLUMNS: ClassVar = ("levels", "counts", "numbers", "values")  # as they are kept
 
     steps: NDArray[np.uint64]
     counts: NDArray[np.uint16]
@@ -123,12 +125,7 @@ class History:
 
     def to_columns(self) -> dict[str, NDArray[Any]]:
         """Plain arrays, for whoever keeps them."""
-        return {
-            "levels": self.steps,
-            "counts": self.counts,
-            "numbers": self.numbers,
-            "values": self.values,
-        }
+        return dict(zip(self.COLUMNS, (self.steps, self.counts, self.numbers, self.values), strict=True))
 
     @classmethod
     def from_columns(cls, columns: Mapping[str, NDArray[Any]]) -> History:

@@ -23,7 +23,7 @@ Matrix = tuple[tuple[Fraction, ...], ...]
 
 
 @dataclass(frozen=True)
-class Ladder:
+class ChannelLadder:
     """steps[0] leads from the truth to the most trusted rung, steps[i] from rung i-1 to rung i."""
 
     steps: tuple[Dense, ...]
@@ -33,7 +33,7 @@ class Ladder:
             raise MatrixError("A ladder must have at least one rung, all of one domain")
 
     @classmethod
-    def of(cls, matrices: Sequence[Sequence[Sequence[Fraction | float]]]) -> Ladder:
+    def of(cls, matrices: Sequence[Sequence[Sequence[Fraction | float]]]) -> ChannelLadder:
         """The ladder of these channels, most trusted first, if there is one: A(i+1) = A(i) * step, step >= 0.
 
         Steps are realised in integers; the rungs that are certified are the products of the realised steps.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING
 
+from pramana.methods.columns import randomised_attributes
 from pramana.methods.protocol import (
     Capabilities,
     Counts,
@@ -13,7 +14,7 @@ from pramana.methods.protocol import (
     Method,
     Plan,
     Publication,
-    PublishedTable,
+    TableMaker,
     WriteFile,
 )
 from pramana.methods.recipe import Recipe
@@ -49,11 +50,12 @@ __all__ = [
     "Plan",
     "Publication",
     "PublishedCells",
-    "PublishedTable",
     "Recipe",
+    "TableMaker",
     "WriteFile",
     "method_named",
     "problems_of",
+    "randomised_attributes",
     "read_matrix",
     "recipe_schema",
     "restore",

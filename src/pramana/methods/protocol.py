@@ -43,7 +43,7 @@ class Capabilities:
     reason: str = "which needs all rows at once"
 
 
-class PublishedTable(Protocol):
+class TableMaker(Protocol):
     """Makes the published columns from pieces of rows, in published order, and digests what they say."""
 
     def table(self, columns: Columns) -> pa.Table:
@@ -65,7 +65,7 @@ class Publication:
 
     plan: Plan
     pieces: Iterator[Columns]
-    table: PublishedTable
+    table: TableMaker
     commitment: str
     extra: Mapping[str, WriteFile] = field(default_factory=dict)  # further files of the bundle
     checks: tuple[Check, ...] = ()  # what only the source can tell of the plan

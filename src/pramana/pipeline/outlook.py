@@ -17,8 +17,7 @@ from pramana.calibration import Wanted, calibrate, expected_error, tables_that_m
 from pramana.errors import RecipeError, UnreachableError
 from pramana.estimate import Axis, expected_l1, law_of, tabulate
 from pramana.mechanisms import Circumstances, Mechanism, Product, k_of
-from pramana.methods import Recipe, method_named
-from pramana.methods.columns import randomised_attributes
+from pramana.methods import Recipe, method_named, randomised_attributes
 from pramana.methods.retention import DrawnSetting, epsilon_of
 from pramana.pages import Panel, Picture, Series, write_figure, write_table
 from pramana.pipeline.opening import AnyRecipe, RecipeLike, read_recipe, source_of
@@ -47,9 +46,13 @@ class Choice:
     errors: Mapping[str, float]
 
     def to_json(self) -> dict[str, Any]:
-        numbers = {name: _or_none(getattr(self, name)) for name in ("value", "retention", "k", "epsilon")}
-        errors = {table: _or_none(error) for table, error in self.errors.items()}
-        return {"promise": self.promise, "coin": self.coin, **numbers, "errors": errors}
+        numbers = {"value": self.value, "retention": self.retention, "k": self.k, "epsilon": self.epsilon}
+        return {
+            "promise": self.promise,
+            "coin": self.coin,
+            **{name: _or_none(number) for name, number in numbers.items()},
+            "errors": {table: _or_none(error) for table, error in self.errors.items()},
+        }
 
     def row(self) -> dict[str, Any]:
         return {

@@ -156,7 +156,7 @@ def _bar_picture(name: str, bars: Sequence[Bar]) -> Picture:
     labels = [bar.label for bar in shown]
     series = [Series("published", labels, [bar.published for bar in shown], kind="bars")]
     if shown[0].estimate is not None:
-        middle, low, high = ([getattr(bar, part) for bar in shown] for part in ("estimate", "low", "high"))
+        middle, low, high = zip(*((bar.estimate, bar.low, bar.high) for bar in shown), strict=True)
         series.append(Series("estimated true count", labels, middle, low, high, kind="bars"))
     if shown[0].true is not None:
         series.append(Series("true (not for release)", labels, [bar.true or 0.0 for bar in shown], kind="bars"))

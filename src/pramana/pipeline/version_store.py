@@ -69,9 +69,8 @@ class VersionStore:
         try:
             with np.load(self._file(release), allow_pickle=False) as file:
                 groups = [tuple(str(name).split("\0")) for name in file["groups"]]
-                parts = ("levels", "counts", "numbers", "values")
                 return {
-                    group: History.from_columns({part: file[f"{i} {part}"] for part in parts})
+                    group: History.from_columns({part: file[f"{i} {part}"] for part in History.COLUMNS})
                     for i, group in enumerate(groups)
                 }
         except (OSError, KeyError, ValueError, EOFError, zipfile.BadZipFile, MatrixError):

@@ -42,10 +42,10 @@ def existence(likelihoods: ArrayLike, present: int, counts: ArrayLike | None = N
     odds, people = values[live] / values.max(), together[live]
     tilt = identification.tilt_to(odds, people, present - 0.5)
     tilted = odds * tilt
-    left = [_Law(0, np.ones(1))]
+    left = [_PoissonBinomial(0, np.ones(1))]
     for odd, count in zip(tilted[:-1], people[:-1], strict=True):
         left.append(left[-1].with_trials(int(count), float(odd)))
-    found, right = np.zeros(len(odds)), _Law(0, np.ones(1))
+    found, right = np.zeros(len(odds)), _PoissonBinomial(0, np.ones(1))
     for g in range(len(odds) - 1, -1, -1):
         others = left[g].with_trials(int(people[g]) - 1, float(tilted[g]))
         below, at = others.terms_with(right, present)
@@ -87,33 +87,33 @@ def _one(odds: Floats, people: Integers, present: int, which: int) -> float:
     return own * below / (own * below + at)
 
 
-class _Law:
+class _PoissonBinomial:
     """A Poisson-binomial law up to a factor: first value, and terms scaled to a largest of 1."""
 
     def __init__(self, first: int, terms: Floats) -> None:
         self.first, self.terms = first, terms
 
-    def with_trials(self, trials: int, odds: float) -> _Law:
+    def with_trials(self, trials: int, odds: float) -> _PoissonBinomial:
         if trials == 0:
             return self
-        return self.plus(_Law(*identification.binomial_terms(trials, odds)))
+        return self.plus(_PoissonBinomial(*identification.binomial_terms(trials, odds)))
 
-    def plus(self, other: _Law) -> _Law:
+    def plus(self, other: _PoissonBinomial) -> _PoissonBinomial:
         """The law of the sum of both."""
         terms = np.convolve(self.terms, other.terms)
         terms /= terms.max()
         kept = np.flatnonzero(terms > _NEGLIGIBLE)
-        return _Law(self.first + other.first + int(kept[0]), terms[kept[0] : kept[-1] + 1])
+        return _PoissonBinomial(self.first + other.first + int(kept[0]), terms[kept[0] : kept[-1] + 1])
 
     def at(self, value: int) -> float:
         place = value - self.first
         return float(self.terms[place]) if 0 <= place < len(self.terms) else 0.0
 
-    def terms_with(self, other: _Law, value: int) -> tuple[float, float]:
+    def terms_with(self, other: _PoissonBinomial, value: int) -> tuple[float, float]:
         """The terms of the sum of both at value - 1 and at value."""
         return self._term(other, value - 1), self._term(other, value)
 
-    def _term(self, other: _Law, value: int) -> float:
+    def _term(self, other: _PoissonBinomial, value: int) -> float:
         # mine at i meets other's at value - i
         low = max(self.first, value - other.first - len(other.terms) + 1)
         high = min(self.first + len(self.terms) - 1, value - other.first)
@@ -124,12 +124,12 @@ class _Law:
         return float(mine @ theirs)
 
 
-def _law_of(odds: Floats, people: Integers) -> _Law:
+def _law_of(odds: Floats, people: Integers) -> _PoissonBinomial:
     """All groups together, two and two: most convolutions are then of short laws."""
     laws = [
-        _Law(0, np.array([1.0, odd]) / max(odd, 1.0))
+        _PoissonBinomial(0, np.array([1.0, odd]) / max(odd, 1.0))
         if count == 1
-        else _Law(*identification.binomial_terms(int(count), float(odd)))
+        else _PoissonBinomial(*identification.binomial_terms(int(count), float(odd)))
         for odd, count in zip(odds.tolist(), people.tolist(), strict=True)
     ]
     while len(laws) > 1:

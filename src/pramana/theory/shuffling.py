@@ -259,7 +259,7 @@ def _rounded_down(count: int) -> int:
 
 
 @dataclass(frozen=True)
-class _Law:
+class _GridLaw:
     """Probabilities on an even grid: value i has start + i*step."""
 
     start: float
@@ -281,7 +281,7 @@ def _positive_part_of_sum(values: Floats, mass: Floats, count: int) -> float:
     spread = float(((values - mean) ** 2) @ mass)
     reach = float(np.abs(values - mean).max())
     single = _on_grid(values - mean, mass, *_window(spread, reach, 1))
-    total: _Law | None = None
+    total: _GridLaw | None = None
     taken = 0
     power, size = single, 1
     while True:
@@ -303,35 +303,35 @@ def _window(spread: float, reach: float, count: int) -> tuple[float, float]:
     return -edge, edge
 
 
-def _on_grid(values: Floats, mass: Floats, low: float, high: float) -> _Law:
+def _on_grid(values: Floats, mass: Floats, low: float, high: float) -> _GridLaw:
     """Split every value between its two neighbours on the grid, keeping its mean."""
     step = (high - low) / (_CELLS - 2)
     if step == 0:
-        return _Law(0.0, 1.0, np.ones(1))
+        return _GridLaw(0.0, 1.0, np.ones(1))
     place = np.clip((values - low) / step, 0, _CELLS - 2)
     left = np.floor(place).astype(np.int64)
     share = place - left
-    return _Law(low, step, _split(left, mass, share, _CELLS))
+    return _GridLaw(low, step, _split(left, mass, share, _CELLS))
 
 
-def _added(a: _Law, b: _Law, window: tuple[float, float]) -> _Law:
+def _added(a: _GridLaw, b: _GridLaw, window: tuple[float, float]) -> _GridLaw:
     if b.step != a.step:  # the coarser grid of the two carries the sum
         coarse = max(a.step, b.step)
         a, b = _regridded(a, coarse), _regridded(b, coarse)
     length = len(a.mass) + len(b.mass) - 1
     size = 1 << (length - 1).bit_length()
     mass = np.fft.irfft(np.fft.rfft(a.mass, size) * np.fft.rfft(b.mass, size), size)[:length]
-    wide = _Law(a.start + b.start, a.step, np.maximum(mass, 0.0))
+    wide = _GridLaw(a.start + b.start, a.step, np.maximum(mass, 0.0))
     return _on_grid(wide.values, wide.mass, *window)
 
 
-def _regridded(law: _Law, step: float) -> _Law:
+def _regridded(law: _GridLaw, step: float) -> _GridLaw:
     if law.step == step:
         return law
     cells = math.ceil((len(law.mass) - 1) * law.step / step) + 1
     place = np.arange(len(law.mass)) * (law.step / step)
     left = np.minimum(np.floor(place).astype(np.int64), cells - 1)
-    return _Law(law.start, step, _split(left, law.mass, place - left, cells + 1))
+    return _GridLaw(law.start, step, _split(left, law.mass, place - left, cells + 1))
 
 
 def _split(left: NDArray[np.int64], mass: Floats, share: Floats, cells: int) -> Floats:

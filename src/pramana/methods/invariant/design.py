@@ -20,7 +20,7 @@ Ratio = Annotated[str, Meta(pattern="^[0-9]{1,40}(/[0-9]{1,40})?$")]
 Code = Annotated[int, Meta(ge=0)]
 
 
-class DesignForm(Form, frozen=True, kw_only=True):
+class InvariantDesignForm(Form, frozen=True, kw_only=True):
     """The design as a certificate states it; shares that must be exact are fractions as text."""
 
     kind: Literal["blocks", "two-stage", "sinkhorn"]
@@ -72,7 +72,7 @@ class InvariantDesign:
         }
 
     @classmethod
-    def of_form(cls, form: DesignForm, published: bool) -> InvariantDesign:
+    def of_form(cls, form: InvariantDesignForm, published: bool) -> InvariantDesign:
         return cls(
             kind=form.kind,
             groups=tuple(tuple(group) for group in form.groups),

@@ -17,8 +17,8 @@ from pramana.errors import BundleError, MatrixError
 from pramana.mechanisms import Exchange, digest_of, mechanism_from_json
 from pramana.methods.coded import CodedPlan
 from pramana.methods.columns import read_from_data
-from pramana.methods.invariant.design import DesignForm, InvariantDesign
-from pramana.methods.invariant.table_law import TableLaw, alike, law_for, summaries_of
+from pramana.methods.invariant.design import InvariantDesign, InvariantDesignForm
+from pramana.methods.invariant.table_law import InvariantLaw, alike, law_for, summaries_of
 from pramana.methods.protocol import Explanation, Law, Publication
 from pramana.rows import Rows
 from pramana.schema import read_section
@@ -62,7 +62,7 @@ class RiskForm(Form, frozen=True, kw_only=True):
 class InvariantStatement(Form, frozen=True, kw_only=True):
     """`law` and `frequencies` are there where the matrices are published."""
 
-    setting: DesignForm
+    setting: InvariantDesignForm
     matrix: Literal["published", "withheld"]
     out_of: Literal["2^62"]
     risks: dict[str, dict[str, Any]]
@@ -81,7 +81,7 @@ class InvariantPlan(CodedPlan):
     k: float
     published_law: Mapping[str, Any] | None = None
     frequencies: Mapping[str, list[int]] | None = None
-    table_law: TableLaw | None = field(default=None, repr=False)  # at the holder's only
+    table_law: InvariantLaw | None = field(default=None, repr=False)  # at the holder's only
 
     @property
     def records(self) -> int:

@@ -30,7 +30,7 @@ _LISTED = 1 << 10  # groups of at most so many combinations list a risk for each
 
 
 @dataclass(frozen=True)
-class TableLaw:
+class InvariantLaw:
     """The mechanism made from a table, and the risks on it."""
 
     mechanism: Exchange
@@ -51,7 +51,7 @@ def stratum_of(group: tuple[str, ...]) -> str:
 
 def law_for(
     design: InvariantDesign, attributes: tuple[Attribute, ...], rows: Rows, k: float | None = None
-) -> TableLaw:
+) -> InvariantLaw:
     """The same for the same table and design, always: `verify` calls it again."""
     sizes = {a.name: a.coded.size for a in attributes if not a.raw}
     strata = derive_strata(design, rows)
@@ -72,7 +72,7 @@ def law_for(
     frequencies = {
         " and ".join(g): counts[c].reshape(-1).tolist() for g, c in zip(design.groups, columns, strict=True)
     }
-    return TableLaw(mechanism, frequencies, summaries_of(mechanism, frequencies, design), retention)
+    return InvariantLaw(mechanism, frequencies, summaries_of(mechanism, frequencies, design), retention)
 
 
 def derive_strata(design: InvariantDesign, rows: Rows) -> int | None:

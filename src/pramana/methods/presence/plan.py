@@ -40,7 +40,7 @@ from pramana.methods.columns import read_from_data
 from pramana.methods.generalize import CELLS_COUNTING
 from pramana.methods.presence.examination import examine_presence
 from pramana.methods.presence.pairing import pair_of, public_table
-from pramana.methods.presence.setting import DesignForm
+from pramana.methods.presence.setting import PresenceDesignForm
 from pramana.methods.presence.words import Reached, presence_guarantees, presence_warnings
 from pramana.methods.protocol import Capabilities, Examination, Explanation, Plan, Publication, WriteFile
 from pramana.methods.quasi import Quasi, QuasiForm, restored_quasi
@@ -66,7 +66,7 @@ _GAINS = (
 class PresenceStatement(Form, frozen=True, kw_only=True):
     """The certificate's statement of a presence release."""
 
-    setting: DesignForm
+    setting: PresenceDesignForm
     levels: list[Ordinal]
     levels_given: bool
     quasi: list[QuasiForm]

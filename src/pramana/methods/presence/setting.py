@@ -63,7 +63,7 @@ class PresenceSetting(Setting, frozen=True, kw_only=True, tag="presence"):
         return PresenceDesign(self.algorithm, self.mode, self.cells, quantum=quantum, epsilon=self.noise_epsilon)
 
 
-class DesignForm(Form, frozen=True, kw_only=True):
+class PresenceDesignForm(Form, frozen=True, kw_only=True):
     """The range and the design as a certificate states them."""
 
     delta: tuple[str, str]

@@ -75,7 +75,7 @@ def session(master: str | None, options: dict[str, str], frame: Any = None) -> I
 
 
 def _check(active: Any, master: str | None) -> None:
-    if not hasattr(type(active), "sparkContext") or "connect" in type(active).__module__:
+    if "connect" in type(active).__module__.split("."):
         raise EngineError(
             "The Spark engine must have a session of its own kind", "Spark Connect", "Run on the driver itself."
         )
