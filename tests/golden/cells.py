@@ -68,7 +68,7 @@ RAW, SECRET = {"role": "insensitive"}, {"role": "sensitive"}
 MATRIX = [[0.8, 0.2], [0.3, 0.7]]
 
 
-def _recipe(release: Mapping[str, Any], attributes: Mapping[str, Any], path: str, output: str) -> dict[str, Any]:
+def document(release: Mapping[str, Any], attributes: Mapping[str, Any], path: str, output: str) -> dict[str, Any]:
     return {
         "source": {"path": path, "dataset": "golden"},
         "release": dict(release),
@@ -142,7 +142,7 @@ def digests(bundle: Path, output: str) -> dict[str, str]:
 
 
 def released(name: str, folder: Path, kind: str, output: str, **options: Any) -> dict[str, str]:
-    recipe = Recipe.parse(_recipe(*SETTINGS[name], path_of(name, kind), output), folder)
+    recipe = Recipe.parse(document(*SETTINGS[name], path_of(name, kind), output), folder)
     out = folder / hashlib.sha256(f"{name}{kind}{output}{options}".encode()).hexdigest()[:12]
     return digests(release(recipe, out, seed=7, **options).bundle, output)
 

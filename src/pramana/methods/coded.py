@@ -58,7 +58,7 @@ class CodedPlan(Plan):
         """Rows through the mechanism, under coins bound to `context`."""
         names = [a.name for a in sorted(self.attributes, key=lambda a: a.raw)]
         pieces = rows.publish(mechanism, context, self.shuffled, names)
-        return Publication(self, pieces, CodedTable(self.attributes), rows.commitments().everything, checks=checks)
+        return Publication(self, pieces, CodedTable(self.attributes), rows.commitment(), checks=checks)
 
     def examine(self, bundle: Bundle) -> Examination:
         """The published values are in their domains, as many as certified, and have the certified content."""

@@ -98,7 +98,7 @@ class _Opened:
 
     def digest(self, key: Key) -> str:
         """Of the whole table, under a key: who has only the ledger can test no guess about it."""
-        return self.rows.commitments(key).everything
+        return self.rows.commitment(key)
 
     def fingerprint(self, key: Key) -> str:
         """What must not change between versions: the attributes with their domains, and the design.

@@ -12,7 +12,6 @@ from pramana.rows.memory import MemoryRows
 from pramana.rows.protocol import (
     ColumnReading,
     Columns,
-    Commitments,
     Lines,
     Progress,
     Rows,
@@ -41,7 +40,6 @@ __all__ = [
     "Column",
     "ColumnReading",
     "Columns",
-    "Commitments",
     "ContentDigest",
     "Lines",
     "LocalEngine",

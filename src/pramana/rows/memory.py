@@ -14,7 +14,7 @@ from pramana.mechanisms import Mechanism
 from pramana.randomness import Codes, Key, Stream, code_dtype
 from pramana.rows.digest import Column, commitment_to
 from pramana.rows.local import LocalEngine
-from pramana.rows.protocol import Columns, Commitments, Lines, Progress, Rows, Work, no_progress
+from pramana.rows.protocol import Columns, Lines, Progress, Rows, Work, no_progress
 from pramana.schema import Attribute
 from pramana.sources import ROW_GROUP, Table, encode, has_missing, numbers, raw_column
 
@@ -38,7 +38,7 @@ class MemoryRows:
         self._columns: Columns = {}  # codes, and columns that pass unchanged
         self._derived: dict[str, tuple[tuple[str, ...], Work]] = {}
         self._attached: dict[str, Codes] = {}
-        self._digests: Commitments | None = None
+        self._digest: str | None = None
 
     @property
     def records(self) -> int:
@@ -60,7 +60,7 @@ class MemoryRows:
 
         with ThreadPoolExecutor(self._engine.workers) as pool:
             self._columns = dict(zip((a.name for a in attributes), pool.map(coded, attributes), strict=True))
-        self._attributes, self._digests = tuple(attributes), None
+        self._attributes, self._digest = tuple(attributes), None
 
     def derive(self, name: str, of: Sequence[str], work: Work) -> None:
         self._derived[name] = (tuple(of), work)
@@ -92,19 +92,17 @@ class MemoryRows:
     def check_room(self, needed: int) -> None:
         """What is in memory already is not bounded."""
 
-    def commitments(self, key: Key | None = None) -> Commitments:
+    def commitment(self, key: Key | None = None) -> str:
         if key is not None:
             return self._digested(key)
-        if self._digests is None:
-            self._digests = self._digested(self._key)
-        return self._digests
+        if self._digest is None:
+            self._digest = self._digested(self._key)
+        return self._digest
 
-    def _digested(self, key: Key) -> Commitments:
-        coded = {a.name: self._columns[a.name] for a in self._attributes if not a.raw}
-        raw = {a.name: self._columns[a.name] for a in self._attributes if a.raw}
+    def _digested(self, key: Key) -> str:
+        columns = {a.name: self._columns[a.name] for a in sorted(self._attributes, key=lambda a: a.raw)}
         with ThreadPoolExecutor(self._engine.workers) as pool:
-            bound = commitment_to(coded, key, pool.map)
-            return Commitments(bound, commitment_to({**coded, **raw}, key, pool.map) if raw else bound)
+            return commitment_to(columns, key, pool.map)
 
     def publish(
         self, mechanism: Mechanism, context: str, shuffled: bool, names: Sequence[str], stage: str = "randomising"

@@ -62,14 +62,6 @@ class Lines:
         return int(self.times.sum(dtype=np.int64))
 
 
-@dataclass(frozen=True)
-class Commitments:
-    """Keyed digests of the source: of the coded columns, and of every column that is published."""
-
-    coded: str
-    everything: str
-
-
 class WholeRows(Protocol):
     """All rows at once, for methods that need them so. Their order may be one of their own."""
 
@@ -112,8 +104,11 @@ class Rows(Protocol):
     def check_room(self, needed: int) -> None:
         """Refuse what needs more bytes than there is room for."""
 
-    def commitments(self, key: Key | None = None) -> Commitments:
-        """Keyed digests of the source; under another key than the rows', if one is given."""
+    def commitment(self, key: Key | None = None) -> str:
+        """A keyed digest of all columns that are published, coded ones first: what coins and order are bound to.
+
+        Under another key than the rows', if one is given.
+        """
 
     def publish(
         self, mechanism: Mechanism, context: str, shuffled: bool, names: Sequence[str], stage: str = "randomising"

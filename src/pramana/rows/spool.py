@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from pramana.randomness import Key
 from pramana.rows.ahead import ahead
 from pramana.rows.digest import Column, Commitment
-from pramana.rows.protocol import Columns, Commitments, Work
+from pramana.rows.protocol import Columns, Work
 from pramana.rows.scratch import Scratch
 
 
@@ -80,18 +80,13 @@ class Spool:
                 columns[name] = codes if lookup is None else lookup[codes]
         return columns
 
-    def commitments(self, key: Key, coded: Iterable[str], workers: int) -> Commitments:
-        names = tuple(coded)
-        first, every = Commitment(key), Commitment(key)
-        rest = [name for name in self.names if name not in names]
+    def commitment(self, key: Key, names: Iterable[str], workers: int) -> str:
+        """The keyed digest of some columns, in this order."""
+        wanted, digest = tuple(names), Commitment(key)
         with ThreadPoolExecutor(workers) as pool:
-            for columns in ahead(self.read, self.blocks, workers):
-                codes = {name: columns[name] for name in names}
-                first.update(codes, pool.map)
-                if rest:
-                    every.update({**codes, **{name: columns[name] for name in rest}}, pool.map)
-        digest = first.hexdigest()
-        return Commitments(digest, every.hexdigest() if rest else digest)
+            for columns in ahead(lambda block: self.read(block, wanted), self.blocks, workers):
+                digest.update(columns, pool.map)
+        return digest.hexdigest()
 
 
 def pack(columns: Mapping[str, pa.Array]) -> memoryview:

@@ -24,7 +24,7 @@ from pramana.rows.coders import Coder, coders_for
 from pramana.rows.digest import Column
 from pramana.rows.local import LocalEngine
 from pramana.rows.memory import lines_of
-from pramana.rows.protocol import ColumnReading, Columns, Commitments, Lines, Progress, WholeRows, Work
+from pramana.rows.protocol import ColumnReading, Columns, Lines, Progress, WholeRows, Work
 from pramana.rows.spool import Spool, SpoolBlock
 from pramana.schema import Attribute
 from pramana.sources import ROW_GROUP, Source, expected_records, raw_column
@@ -42,7 +42,7 @@ class SpooledRows:
         self._spool, self._coders, self._key = spool, coders, key
         self._engine, self._progress = engine, progress
         self._attributes: tuple[Attribute, ...] = ()
-        self._digests: Commitments | None = None
+        self._digest: str | None = None
 
     @classmethod
     def read(
@@ -101,7 +101,7 @@ class SpooledRows:
                 lookup = self._coders[attribute.name].lookup(attribute.coded)
                 if lookup is not None:
                     self._spool.lookups[attribute.name] = lookup
-        self._attributes, self._digests = tuple(attributes), None
+        self._attributes, self._digest = tuple(attributes), None
 
     def derive(self, name: str, of: Sequence[str], work: Work) -> None:
         self._spool.derived[name] = (tuple(of), work)
@@ -143,13 +143,16 @@ class SpooledRows:
                 "Allow more memory, or begin with coarser values (level = 1 in a column's section).",
             )
 
-    def commitments(self, key: Key | None = None) -> Commitments:
-        coded = [a.name for a in self._attributes if not a.raw]
+    def commitment(self, key: Key | None = None) -> str:
         if key is not None:
-            return self._spool.commitments(key, coded, self._engine.workers)
-        if self._digests is None:
-            self._digests = self._spool.commitments(self._key, coded, self._engine.workers)
-        return self._digests
+            return self._digested(key)
+        if self._digest is None:
+            self._digest = self._digested(self._key)
+        return self._digest
+
+    def _digested(self, key: Key) -> str:
+        names = [a.name for a in sorted(self._attributes, key=lambda a: a.raw)]
+        return self._spool.commitment(key, names, self._engine.workers)
 
     def publish(
         self, mechanism: Mechanism, context: str, shuffled: bool, names: Sequence[str], stage: str = "randomising"

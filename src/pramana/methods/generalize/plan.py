@@ -6,6 +6,7 @@ is deterministic. No coin is thrown: the key only decides the order in which rec
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -13,7 +14,7 @@ import msgspec
 import numpy as np
 import pyarrow as pa
 
-from pramana.bundle import Bundle, Certificate, Check, Form, JsonObject
+from pramana.bundle import Bundle, Certificate, Check, Form, JsonObject, canonical
 from pramana.errors import BundleError, SchemaError
 from pramana.generalize import (
     CLASS,
@@ -96,10 +97,13 @@ class GeneralizePlan(Plan):
     def counting(self) -> str:
         return super().counting if self.design.cells == "hierarchy" else CELLS_COUNTING
 
-    @property
-    def context(self) -> str:
-        """What the order of the records is bound to."""
-        return f"{self.dataset}\ngeneralize"
+    def context(self, commitment: str) -> str:
+        """What the order of the records is bound to: dataset, setting, levels and source.
+
+        Else two releases under one key could be joined by the places of their records.
+        """
+        setting = canonical({"setting": msgspec.to_builtins(self.design), "levels": self.levels})
+        return f"{self.dataset}\ngeneralize\n{hashlib.sha256(setting).hexdigest()}\n{commitment}"
 
     def statement(self) -> JsonObject:
         return {
@@ -135,8 +139,10 @@ class GeneralizePlan(Plan):
         cells, extra = columns_by_class(self, generalised)
         table = CellTable(self.attributes, cells, generalised.classes, by_class=self.by_class, output=self.output)
         names = [CLASS_NUMBER, *self.raw_names()]
-        pieces = rows.publish(Product({}), self.context, self.shuffled, names, stage="generalising")
-        return Publication(self, pieces, table, rows.commitments().everything, extra, checks)
+        commitment = rows.commitment()
+        context = self.context(commitment)
+        pieces = rows.publish(Product({}), context, self.shuffled, names, stage="generalising")
+        return Publication(self, pieces, table, commitment, extra, checks)
 
     def _compared(self, rows: Rows, sensitive: Sequence[Sensitive], generalised: Generalised) -> Check:
         """Everything that was measured, beside what the certificate states; a population is not at hand."""

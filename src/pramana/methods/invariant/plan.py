@@ -235,7 +235,7 @@ class InvariantPlan(CodedPlan):
 
     def publish(self, rows: Rows) -> Publication:
         law = self.table_law or law_for(self.design, self.attributes, rows)
-        context = f"{self.dataset}\n{digest_of(law.mechanism)}\n{rows.commitments().coded}"  # one table, one law
+        context = f"{self.dataset}\n{digest_of(law.mechanism)}\n{rows.commitment()}"  # one table, one law
         same = alike(law.summaries, self.summaries) and alike(law.k(self.records, self.design.published), self.k)
         risks = Check("risks", same, "as derived from the source" if same else "differ from those of the source")
         return self.publish_drawn(rows, law.mechanism, context, (risks,))

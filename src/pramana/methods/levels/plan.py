@@ -76,7 +76,7 @@ class LevelPlan(RandomisedPlan):
         version = self.recorded.version(self.mechanism.level, whole.codes(self.mechanism.sizes))
         for name, codes in version.items():
             whole.attach(name, (name,), codes)
-        return self.publish_drawn(rows, Product({}), self.context(rows.commitments().coded))
+        return self.publish_drawn(rows, Product({}), self.context(rows.commitment()))
 
 
 def restore_version(certificate: Certificate) -> LevelPlan:

@@ -6,6 +6,7 @@ whose rows are found in the table `public` by all quasi-identifying columns. Pub
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, replace
@@ -15,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from pramana.bundle import Bundle, Certificate, Check, Form, JsonObject
+from pramana.bundle import Bundle, Certificate, Check, Form, JsonObject, canonical
 from pramana.errors import BundleError, InputError, SourceError
 from pramana.generalize import (
     CLASS,
@@ -46,7 +47,7 @@ from pramana.methods.protocol import Capabilities, Examination, Explanation, Pla
 from pramana.methods.quasi import Quasi, QuasiForm, restored_quasi
 from pramana.pages import Grid, Section, Text
 from pramana.randomness import code_dtype
-from pramana.rows import Column, ColumnReading, MemoryRows, Rows
+from pramana.rows import Column, ColumnReading, MemoryRows, Rows, digest_of_columns
 from pramana.schema import Count, Ordinal, read_section
 from pramana.sources import write_table
 from pramana.theory import Guarantee
@@ -131,10 +132,12 @@ class PresencePlan(Plan):
             raise BundleError("A plan must be published before it is certified", "one that was not")
         return self.measured
 
+    def _setting(self) -> JsonObject:
+        return {"delta": [str(self.wanted.lowest), str(self.wanted.highest)], **asdict(self.design)}
+
     def statement(self) -> JsonObject:
-        delta = [str(self.wanted.lowest), str(self.wanted.highest)]
         return {
-            "setting": {"delta": delta, **asdict(self.design)},
+            "setting": self._setting(),
             "levels": list(self.levels),
             "levels_given": self.given,
             "quasi": [q.to_json() for q in self.quasi],
@@ -165,6 +168,16 @@ class PresencePlan(Plan):
         """Both tables as codes, and for each private row whose of the public table it is."""
         return pair_of(self.quasi, rows, self.public, self.flag)
 
+    def _context(self, pair: Pair, commitment: str) -> str:
+        """What noise and order are bound to: dataset, design, levels, and both tables.
+
+        With one key and the same noise on two tables, their difference would be the person by whom they differ.
+        """
+        people = {str(i): codes for i, codes in enumerate(pair.columns)}
+        tables = digest_of_columns({**people, "present": pair.present.astype(np.uint8)})
+        stated = canonical({"setting": self._setting(), "levels": list(self.levels), "tables": tables})
+        return f"{self.dataset}\npresence\n{hashlib.sha256(stated).hexdigest()}\n{commitment}"
+
     def publish(self, rows: Rows) -> Publication:
         pair, row_of = self.pair(rows)
         if len(row_of) != self.present or len(pair.present) != self.people:
@@ -173,25 +186,22 @@ class PresencePlan(Plan):
                 f"{len(row_of)} of {len(pair.present)}",
             )
         private = rows.whole().only(pair.present) if self.flag else rows
+        commitment = private.commitment()
+        context = self._context(pair, commitment)
         classes = at_presence_levels(pair, self.wanted, self.levels)
-        shown = presented(classes, self.design, rows.stream, self.dataset)
+        shown = presented(classes, self.design, rows.stream, context)
         number = classes.class_of[row_of].astype(code_dtype(classes.classes + 1))
         private.whole().attach(CLASS_NUMBER, [q.name for q in self.quasi], number)
         cells, extra = _columns(self, shown)
         table = CellTable(self.attributes, cells, classes.classes, by_class=CLASS in cells, output=self.output)
-        pieces = private.publish(
-            Product({}),
-            f"{self.dataset}\npresence",
-            self.shuffled,
-            [CLASS_NUMBER, *self.raw_names()],
-            "generalising",
-        )
+        names = [CLASS_NUMBER, *self.raw_names()]
+        pieces = private.publish(Product({}), context, self.shuffled, names, "generalising")
         reached = _reached(shown)
         same = self.measured is None or reached == self.measured
         told = "as computed from the two tables" if same else "differ from those of the two tables"
         check = Check("chances of being present, and reversal, made again", same, told)
         plan = replace(self, measured=reached)
-        return Publication(plan, pieces, table, private.commitments().everything, extra, (check,))
+        return Publication(plan, pieces, table, commitment, extra, (check,))
 
     def explain(self) -> Explanation:
         treatments = {

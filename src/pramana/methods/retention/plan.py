@@ -85,7 +85,7 @@ class RandomisedPlan(CodedPlan):
         return tuple(warnings)
 
     def publish(self, rows: Rows) -> Publication:
-        return self.publish_drawn(rows, self.mechanism, self.context(rows.commitments().coded))
+        return self.publish_drawn(rows, self.mechanism, self.context(rows.commitment()))
 
     def explain(self) -> Explanation:
         return explanation_of_law(self.law, self.attributes, self.records, self.tables, self.shuffled)

@@ -18,7 +18,7 @@ import pyarrow as pa
 from pramana.errors import SourceError
 from pramana.randomness import Codes, code_dtype
 from pramana.rows.digest import LEAF, Column, leaf_of, root_of
-from pramana.rows.protocol import Columns, Commitments, Work
+from pramana.rows.protocol import Columns, Work
 from pramana.schema import Attribute
 from pramana.sources import Encoder, raw_column
 
@@ -145,10 +145,9 @@ class Edge:
 
 @dataclass
 class Digests:
-    """Leaves of a table by number: of the codes alone, and of everything where some columns pass unchanged."""
+    """Leaves of a table by number, over all its columns, coded ones first."""
 
-    codes: dict[int, bytes] = field(default_factory=dict)
-    everything: dict[int, bytes] = field(default_factory=dict)
+    leaves: dict[int, bytes] = field(default_factory=dict)
 
     def add(self, secret: bytes, block: RowBlock) -> list[Edge]:
         """Digest the whole leaves of a block, and return the others."""
@@ -164,9 +163,7 @@ class Digests:
         return edges
 
     def _leaf(self, secret: bytes, number: int, block: RowBlock) -> None:
-        self.codes[number] = leaf_of(secret, block.codes)
-        if block.raw:
-            self.everything[number] = leaf_of(secret, block.columns)
+        self.leaves[number] = leaf_of(secret, block.columns)
 
     def close(self, secret: bytes, edges: Iterable[Edge]) -> None:
         """Put the edges together."""
@@ -177,13 +174,10 @@ class Digests:
             blocks = [unpacked(edge.content, edge.first) for edge in parts]
             self._leaf(secret, number, joined(blocks))
 
-    def roots(self, secret: bytes, records: int) -> Commitments:
-        if sorted(self.codes) != list(range(-(-records // LEAF))):
+    def root(self, secret: bytes, records: int) -> str:
+        if sorted(self.leaves) != list(range(-(-records // LEAF))):
             raise SourceError("Every row of a source must be read once", "others", "Did it change meanwhile?")
-        bound = root_of(secret, records, (self.codes[i] for i in sorted(self.codes)))
-        if not self.everything:
-            return Commitments(bound, bound)
-        return Commitments(bound, root_of(secret, records, (self.everything[i] for i in sorted(self.everything))))
+        return root_of(secret, records, (self.leaves[i] for i in sorted(self.leaves)))
 
 
 def _cut(block: RowBlock, start: int, stop: int) -> RowBlock:

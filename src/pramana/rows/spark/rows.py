@@ -13,7 +13,7 @@ from pramana.errors import RecipeError
 from pramana.generalize import ClassFinder, Ladder, Layout, grouped
 from pramana.mechanisms import Mechanism
 from pramana.randomness import Codes, Key, Stream
-from pramana.rows.protocol import ColumnReading, Columns, Commitments, Lines, Progress, Rows, WholeRows, Work
+from pramana.rows.protocol import ColumnReading, Columns, Lines, Progress, Rows, WholeRows, Work
 from pramana.rows.spark.blocks import DerivedColumn
 from pramana.rows.spark.table import SparkEngine, SparkTable
 from pramana.schema import Attribute, Role
@@ -94,8 +94,8 @@ class SparkRows:
     def check_room(self, needed: int) -> None:
         """The driver holds the combinations that occur; how much it has is Spark's setting."""
 
-    def commitments(self, key: Key | None = None) -> Commitments:
-        return self._table.commitments(self._key if key is None else key)
+    def commitment(self, key: Key | None = None) -> str:
+        return self._table.commitment(self._key if key is None else key)
 
     def publish(
         self, mechanism: Mechanism, context: str, shuffled: bool, names: Sequence[str], stage: str = "randomising"

@@ -23,7 +23,7 @@ from pramana.generalize import Classes
 from pramana.mechanisms import Mechanism
 from pramana.randomness import Key, code_dtype, tag_stream
 from pramana.rows.digest import Column, commitment_secret
-from pramana.rows.protocol import Commitments, Lines
+from pramana.rows.protocol import Lines
 from pramana.rows.spark.blocks import DerivedColumn, Digests, refuse, unpacked
 from pramana.rows.spark.groups import GroupRun
 from pramana.rows.spark.jobs import Job, RunWork
@@ -104,7 +104,7 @@ class Reading:
 
     attributes: tuple[Attribute, ...]
     key: str  # its commitment
-    roots: Commitments
+    root: str
     missing: frozenset[str]
 
 
@@ -170,9 +170,9 @@ class SparkTable:
         """Read everything once: refuse what does not fit its domain, and digest the source."""
         found = self._count(tuple(attributes), commitment_secret(key), (), show)
         self.raw_bytes = sum(seen.raw_bytes for seen in found.values())
-        roots = _roots(found, commitment_secret(key), self.records)
+        root = _root(found, commitment_secret(key), self.records)
         missing = frozenset().union(*(seen.missing for seen in found.values()))
-        self.last = Reading(tuple(attributes), key.commitment(), roots, missing)
+        self.last = Reading(tuple(attributes), key.commitment(), root, missing)
         return self.last
 
     def _count(
@@ -231,11 +231,11 @@ class SparkTable:
         columns = tuple(classes.codes(i).astype(code_dtype(size)) for i, size in enumerate(sizes.values()))
         return Lines(columns, counts.astype(np.uint32))
 
-    def commitments(self, key: Key) -> Commitments:
+    def commitment(self, key: Key) -> str:
         last = self.last
         if last is None or last.key != key.commitment() or not _codes_alike(last.attributes, self.attributes):
             last = self.read(self.attributes, key)
-        return last.roots
+        return last.root
 
     # ------------------------------------------------------------ publishing
 
@@ -248,7 +248,7 @@ class SparkTable:
         """
         streams = {("value", name): key.stream("value", context, name) for name in mechanism.sizes}
         streams["coin", ""] = key.stream("coin", context)
-        secret, expected = commitment_secret(key), self.commitments(key)
+        secret, expected = commitment_secret(key), self.commitment(key)
         buckets, seal = self._buckets(key, context, shuffled), self.seal()
         _, derived = self._needed([*names, *mechanism.sizes])
         draw = DrawRun(self.attributes, tuple(names), mechanism, streams, buckets, seal, secret, derived)
@@ -259,7 +259,7 @@ class SparkTable:
             if place == REPORT:
                 reports[number] = job.report(number, content)
                 continue
-            if last == (0, -1) and _roots(reports, secret, self.records) != expected:
+            if last == (0, -1) and _root(reports, secret, self.records) != expected:
                 raise _changed()
             if (place, number) <= last:
                 raise EngineError("Buckets must arrive in their order", "another one")
@@ -302,12 +302,11 @@ def _changed() -> SourceError:
     )
 
 
-def _roots(found: Mapping[int, RunReport], secret: bytes, records: int) -> Commitments:
+def _root(found: Mapping[int, RunReport], secret: bytes, records: int) -> str:
     if sum(seen.rows for seen in found.values()) != records or any(seen.faults for seen in found.values()):
         raise _changed()
     digests = Digests()
     for seen in found.values():
-        digests.codes |= seen.digests.codes
-        digests.everything |= seen.digests.everything
+        digests.leaves |= seen.digests.leaves
     digests.close(secret, (edge for seen in found.values() for edge in seen.edges))
-    return digests.roots(secret, records)
+    return digests.root(secret, records)
