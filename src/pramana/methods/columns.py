@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
@@ -11,7 +12,7 @@ import pyarrow as pa
 from pramana.errors import RecipeError, SchemaError
 from pramana.methods.recipe import Recipe
 from pramana.rows import ColumnReading
-from pramana.schema import Attribute, ColumnSection, Domain, Hierarchy, RandomisedColumn, Role, Setting
+from pramana.schema import Attribute, ColumnSection, Domain, Hierarchy, Kind, RandomisedColumn, Role, Setting
 from pramana.sources import domain_from_data
 
 
@@ -53,16 +54,21 @@ def randomised_readings(recipe: Recipe[Setting, RandomisedColumn]) -> tuple[Colu
 
 def randomised_attributes(recipe: Recipe[Setting, RandomisedColumn], rows: Values | None) -> tuple[Attribute, ...]:
     return tuple(
-        resolve(name, column, recipe.folder, rows)
-        if is_randomised(name, column)
-        else Attribute(name, column.role, None)
+        resolve(name, column, recipe.folder, rows) if is_randomised(name, column) else unchanged(name, column)
         for name, column in recipe.published.items()
     )
+
+
+def unchanged(name: str, column: ColumnSection) -> Attribute:
+    """A column that is released as it is."""
+    return Attribute(name, column.role, None, Kind(column.kind or Kind.NOMINAL))
 
 
 def resolve(name: str, column: ColumnSection, folder: Path, rows: Values | None) -> Attribute:
     """The attribute with its domain; `rows` is None where an individual randomises one record."""
     domain = _stated_domain(name, column, folder, rows)
+    if column.kind is not None:
+        domain = _of_kind(name, domain, Kind(column.kind))
     if column.missing == "category" and not domain.missing:
         domain = domain.with_missing(from_data=False)
     if column.missing == "auto" and not domain.missing and rows is not None and rows.has_missing(name):
@@ -74,6 +80,12 @@ def resolve(name: str, column: ColumnSection, folder: Path, rows: Values | None)
             'Drop the column, or give it the role "insensitive": a constant has nothing to hide.',
         )
     return Attribute(name, column.role, domain)
+
+
+def _of_kind(name: str, domain: Domain, kind: Kind) -> Domain:
+    if kind in (Kind.NUMBER, Kind.DATE) and not domain.edges and not kind.reads(domain.labels):
+        raise SchemaError(f"The values of {name!r} must all be of the kind {kind.value}", "others")
+    return replace(domain, kind=kind)
 
 
 def _stated_domain(name: str, column: ColumnSection, folder: Path, rows: Values | None) -> Domain:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -14,13 +14,13 @@ from numpy.typing import NDArray
 
 from pramana.bundle import Bundle
 from pramana.errors import BundleError
-from pramana.estimate import DEFAULT_CONFIDENCE, Axis, Crosstab, Study
+from pramana.estimate import DEFAULT_CONFIDENCE, Axis, Crosstab, Filter, Study
 from pramana.methods import Law, restore
 from pramana.pipeline.opening import Home
 from pramana.pipeline.verification import verify
 from pramana.randomness import Key, code_dtype
 from pramana.rows import ColumnReading
-from pramana.schema import label_of
+from pramana.schema import Attribute, Kind, label_of
 from pramana.sources import Source
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def open_study(
 def crosstab(
     bundle: str | Path,
     by: Sequence[str],
-    where: str | None = None,
+    where: str | Filter | None = None,
     *,
     method: str = "em",
     confidence: float = DEFAULT_CONFIDENCE,
@@ -151,29 +151,23 @@ class _Axes(Mapping[str, Axis]):
 
     def _unchanged(self, name: str) -> tuple[Axis, Codes]:
         if name not in self.raw:
-            self.raw[name] = _read_unchanged(name, self.bundle.column(name))
+            self.raw[name] = _read_unchanged(self.attributes[name], self.bundle.column(name))
         return self.raw[name]
 
 
-def _read_unchanged(name: str, column: Any) -> tuple[Axis, Codes]:
+def _read_unchanged(attribute: Attribute, column: pa.ChunkedArray) -> tuple[Axis, Codes]:
+    """The published values in the order of their kind: the stated one, or the one they look like."""
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
     encoded = column.combine_chunks().dictionary_encode()
     if isinstance(encoded, pa.ChunkedArray):
         encoded = encoded.combine_chunks()
-    values = encoded.dictionary.to_pylist()
-    order = sorted(range(len(values)), key=lambda i: _sort_key(values[i]))
+    labels = [label_of(value) for value in encoded.dictionary.to_pylist()]
+    kind = Kind.of_labels(labels) if attribute.kind is Kind.NOMINAL else attribute.kind
+    place = {label: i for i, label in enumerate(kind.in_order(labels))}
     missing = encoded.indices.null_count > 0
-    rank = np.empty(len(values) + 1, code_dtype(len(values) + 1))
-    rank[order] = np.arange(len(values))
-    rank[-1] = len(values)
-    places = pc.fill_null(encoded.indices, len(values)).to_numpy(zero_copy_only=False)
-    axis = Axis.of_labels(name, [label_of(values[i]) for i in order], missing)
-    return axis, np.asarray(rank[places])
-
-
-def _sort_key(value: Any) -> tuple[int, float, str]:
-    try:
-        return 0, float(value), ""
-    except (TypeError, ValueError):
-        return 1, 0.0, str(value)
+    rank = np.empty(len(labels) + 1, code_dtype(len(labels) + 1))
+    rank[:-1] = [place[label] for label in labels]
+    rank[-1] = len(place)
+    places = pc.fill_null(encoded.indices, len(labels)).to_numpy(zero_copy_only=False)
+    return Axis.of_labels(attribute.name, list(place), missing, kind), np.asarray(rank[places])

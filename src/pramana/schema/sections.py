@@ -60,6 +60,10 @@ class ColumnSection(RecipeSection, frozen=True, kw_only=True):
     hierarchy: Annotated[FilePath | None, Meta(description="A hierarchy file as ARX has them.")] = None
     level: Annotated[Ordinal, Meta(description="The level of the hierarchy to begin with.")] = 0
     missing: Literal["auto", "category", "never"] = "auto"
+    kind: Annotated[
+        Literal["nominal", "ordered", "number", "date"] | None,
+        Meta(description="What its values are, where it is not what they look like: order, filters, reports."),
+    ] = None
 
     def __post_init__(self) -> None:
         given = [key for key in ("domain", "bins", "hierarchy") if msgspec.structs.asdict(self)[key] is not None]

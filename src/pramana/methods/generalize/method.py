@@ -8,7 +8,7 @@ from typing import ClassVar
 from pramana.bundle import Bundle, Certificate
 from pramana.errors import RecipeError, UnreachableError
 from pramana.generalize import CLASS
-from pramana.methods.columns import reading_of
+from pramana.methods.columns import reading_of, unchanged
 from pramana.methods.generalize.measured import measure, sensitive_in_classes
 from pramana.methods.generalize.plan import GeneralizePlan, restore_generalisation
 from pramana.methods.generalize.search import goes_by_class, population_of, solve
@@ -18,7 +18,7 @@ from pramana.methods.protocol import Capabilities, Method
 from pramana.methods.quasi import ClassifiedColumn, Quasi, quasi_of, require_hierarchy
 from pramana.methods.recipe import Recipe
 from pramana.rows import ColumnReading, Rows
-from pramana.schema import Attribute, Role
+from pramana.schema import Role
 
 GeneralizeRecipe = Recipe[GeneralizeSetting, ClassifiedColumn]
 
@@ -52,7 +52,7 @@ class GeneralizeMethod(Method[GeneralizeSetting, ClassifiedColumn]):
         quasi = _quasi(recipe, rows, saved)
         by_name = {q.name: q.attribute for q in quasi}
         attributes = tuple(
-            by_name.get(name) or Attribute(name, column.role, None) for name, column in recipe.published.items()
+            by_name.get(name) or unchanged(name, column) for name, column in recipe.published.items()
         )
         rows.settle(attributes)
         sensitive = _sensitive(recipe, rows, design)

@@ -16,7 +16,7 @@ from pramana.mechanisms import (
     Uniform,
     Weighted,
 )
-from pramana.methods.columns import Values, reading_of, resolve
+from pramana.methods.columns import Values, reading_of, resolve, unchanged
 from pramana.methods.levels.plan import LevelPlan, restore_version
 from pramana.methods.levels.setting import LevelsColumn, LevelsSetting
 from pramana.methods.protocol import Capabilities, Method
@@ -85,7 +85,7 @@ def version_at(
 def attributes_at_levels(recipe: LevelsRecipe, rows: Values) -> tuple[Attribute, ...]:
     """Sensitive attributes are perturbed unless the recipe says otherwise; others only where it asks for it."""
     return tuple(
-        resolve(name, column, recipe.folder, rows) if _is_perturbed(column) else Attribute(name, column.role, None)
+        resolve(name, column, recipe.folder, rows) if _is_perturbed(column) else unchanged(name, column)
         for name, column in recipe.published.items()
     )
 

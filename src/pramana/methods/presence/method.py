@@ -10,6 +10,7 @@ import msgspec
 from pramana.bundle import Certificate
 from pramana.errors import RecipeError
 from pramana.generalize import CLASS, Pair, Presence, PresenceDesign, at_presence_levels, presented, spalm
+from pramana.methods.columns import unchanged
 from pramana.methods.generalize import weights_of
 from pramana.methods.presence.pairing import pair_of, read_public
 from pramana.methods.presence.plan import PresencePlan, restore_presence
@@ -18,7 +19,7 @@ from pramana.methods.protocol import Capabilities, Method
 from pramana.methods.quasi import ClassifiedColumn, quasi_of
 from pramana.methods.recipe import Recipe
 from pramana.rows import ColumnReading, Rows
-from pramana.schema import Attribute, Role, SourceSection
+from pramana.schema import Role, SourceSection
 
 PresenceRecipe = Recipe[PresenceSetting, ClassifiedColumn]
 
@@ -60,7 +61,7 @@ class PresenceMethod(Method[PresenceSetting, ClassifiedColumn]):
         )
         by_name = {q.name: q.attribute for q in quasi}
         attributes = tuple(
-            by_name.get(name) or Attribute(name, column.role, None) for name, column in recipe.published.items()
+            by_name.get(name) or unchanged(name, column) for name, column in recipe.published.items()
         )
         if public is not None:
             public.settle([q.attribute for q in quasi])
