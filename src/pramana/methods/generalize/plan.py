@@ -28,6 +28,7 @@ from pramana.generalize import (
     list_column,
 )
 from pramana.mechanisms import Product
+from pramana.methods.cell_check import check_cells
 from pramana.methods.cell_table import CLASS_NUMBER, CellTable
 from pramana.methods.columns import read_from_data
 from pramana.methods.generalize.examination import examine_classes
@@ -136,6 +137,8 @@ class GeneralizePlan(Plan):
             sensitive = [s.in_rows(rows) for s in self.sensitive]
             generalised = solve(rows, self.design, self.quasi, sensitive, self.levels)
             checks = (self._compared(rows, sensitive, generalised),)
+        shown = generalised.cells(self.design.cells, self.design.intermediate)
+        check_cells(self.quasi, generalised.pdf, shown, intervals=self.design.cells == "interval")
         cells, extra = columns_by_class(self, generalised)
         table = CellTable(self.attributes, cells, generalised.classes, by_class=self.by_class, output=self.output)
         names = [CLASS_NUMBER, *self.raw_names()]

@@ -36,6 +36,7 @@ from pramana.generalize import (
     reversed_of,
 )
 from pramana.mechanisms import Product
+from pramana.methods.cell_check import check_cells
 from pramana.methods.cell_table import CLASS_NUMBER, CellTable
 from pramana.methods.columns import read_from_data
 from pramana.methods.generalize import CELLS_COUNTING
@@ -190,6 +191,7 @@ class PresencePlan(Plan):
         context = self._context(pair, commitment)
         classes = at_presence_levels(pair, self.wanted, self.levels)
         shown = presented(classes, self.design, rows.stream, context)
+        check_cells(self.quasi, classes.private, shown.cells, intervals=False)
         number = classes.class_of[row_of].astype(code_dtype(classes.classes + 1))
         private.whole().attach(CLASS_NUMBER, [q.name for q in self.quasi], number)
         cells, extra = _columns(self, shown)
