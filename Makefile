@@ -5,24 +5,31 @@
 PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
-STAMP  := $(VENV)/.installed
+PRODUCT := $(VENV)/.product
+TOOLS  := $(VENV)/.tools
 KERNELS := $(shell find src -name '*.c' -o -name '*.h')
+PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 .PHONY: demo test lint setup bench clean
 
-setup: $(STAMP)
+setup: $(TOOLS)
 
-$(STAMP): pyproject.toml setup.py $(KERNELS)
+# The product alone: what a user has after `pip install pramana`.
+$(PRODUCT): pyproject.toml setup.py $(KERNELS)
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Pramana needs Python 3.11 or newer; set PYTHON=/path/to/python3.11"; exit 2; }
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade pip
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	$(PIP) -e .
 	@touch $@
 
-demo: $(STAMP)
+# And what its developers use: linters, types, test runners, Spark and databases.
+$(TOOLS): $(PRODUCT)
+	$(PIP) -e '.[dev]'
+	@touch $@
+
+demo: $(PRODUCT)
 	$(BIN)/pramana demo --out demo-output
 
-lint: $(STAMP)
+lint: $(TOOLS)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
@@ -31,7 +38,7 @@ test: lint
 	$(BIN)/python -m pytest -n auto --dist loadgroup
 
 # Peers from PyPI get environments of their own under .venv-bench; tables go to benchmarks/results.
-bench: $(STAMP)
+bench: $(TOOLS)
 	$(BIN)/python -m benchmarks prepare
 	$(BIN)/python -m benchmarks run
 
