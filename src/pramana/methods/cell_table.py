@@ -57,9 +57,10 @@ class CellTable:
         output: str,
     ) -> None:
         self._cells, self._classes, self._output = cells, classes, output
-        self._raw = [a.name for a in attributes if a.raw]
+        self._raw = [a.name for a in attributes if a.raw and a.name not in cells]
         self._names = [CLASS, *self._raw] if by_class else [a.name for a in attributes]
-        self._contents = {name: CellContent(name, column) for name, column in cells.items()}
+        told = {name: _as_read(column, output) for name, column in cells.items()}
+        self._contents = {name: CellContent(name, column) for name, column in told.items()}
         self._digest = ContentDigest()
 
     def table(self, columns: Columns) -> pa.Table:
@@ -80,6 +81,11 @@ class CellTable:
 
     def counts(self) -> Mapping[str, Counts]:
         return {}
+
+
+def _as_read(cells: Column, output: str) -> Column:
+    """Cells as their file tells them: in a CSV a number is the text that is written of it."""
+    return cells.cast(pa.string()) if output == "csv" else cells
 
 
 class ShownCells:
