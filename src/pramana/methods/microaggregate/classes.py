@@ -15,7 +15,6 @@ from pramana.bundle import Form
 from pramana.errors import UnreachableError
 from pramana.generalize import (
     Microaggregation,
-    Numbers,
     SensitiveCounts,
     class_modes,
     information_loss,
@@ -77,25 +76,27 @@ def aggregate(
     groups = _grouped(design, columns, list(codes.values()), coins)
     aggregates = {c.name: c.published(groups, design.aggregate, design.decimals) for c in columns}
     modes = {a.name: class_modes(groups, a.name, codes[a.name], a.coded.size) for a in categories}
-    cells: dict[str, Column] = {name: numbers(values) for name, values in aggregates.items()}
-    for a in categories:
-        labels = [*a.coded.labels, *([MISSING_LABEL] if a.coded.missing else [])]
-        cells[a.name] = label_column([labels[code] for code in modes[a.name]])
     alike = _alike([*aggregates.values(), *modes.values()])
     sizes = np.bincount(alike, groups.sizes).astype(np.int64)
-    lost, total = _losses(groups, columns, aggregates)
+    loss = information_loss(groups, {c.name: c.numbers for c in columns}, aggregates)
     single, inferred = _inferences(rows, attributes, alike[groups.class_of])
     measured = Measured(
         records=rows.records,
         classes=len(sizes),
         k=int(sizes.min()),
-        lost=lost,
-        total=total,
+        lost={c.name: _up(c.share, _PERCENT) for c in loss.columns},
+        total=_up(loss.share, _PERCENT),
         changed={n: _up(float(np.mean(modes[n][groups.class_of] != codes[n])), _PERCENT) for n in modes},
         single_valued=single,
         inferred=inferred,
     )
-    return Aggregated(groups, cells, measured)
+    cells: dict[str, Column] = {name: numbers(values) for name, values in aggregates.items()}
+    return Aggregated(groups, {**cells, **{a.name: _labelled(a, modes[a.name]) for a in categories}}, measured)
+
+
+def _labelled(attribute: Attribute, modes: Codes) -> Column:
+    labels = [*attribute.coded.labels, *([MISSING_LABEL] if attribute.coded.missing else [])]
+    return label_column([labels[code] for code in modes])
 
 
 def _grouped(
@@ -122,13 +123,6 @@ def _alike(published: Sequence[NDArray[np.generic]]) -> NDArray[np.int64]:
     """For each class a number that classes with the same published cells share."""
     cells = [np.unique(column, return_inverse=True)[1] for column in published]
     return np.unique(np.stack(cells), axis=1, return_inverse=True)[1].reshape(-1).astype(np.int64)
-
-
-def _losses(
-    groups: Microaggregation, columns: Sequence[NumberColumn], published: Mapping[str, Numbers]
-) -> tuple[dict[str, float], float]:
-    loss = information_loss(groups, {c.name: c.numbers for c in columns}, published)
-    return {c.name: _up(c.share, _PERCENT) for c in loss.columns}, _up(loss.share, _PERCENT)
 
 
 def _inferences(

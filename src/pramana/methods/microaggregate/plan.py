@@ -146,8 +146,8 @@ def _use(design: MicroaggregateDesign) -> str:
     else:
         kept = "Their sums and means are near those of the source"
     return (
-        f"Numbers that were aggregated are {design.aggregate}s of classes. {kept}; their spread is smaller, by the "
-        "share that was lost, and so are differences between records."
+        f"Numbers that were aggregated are {design.aggregate}s of classes. {kept}; their spread is smaller by "
+        "the share that was lost."
     )
 
 
