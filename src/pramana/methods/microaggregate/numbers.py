@@ -22,6 +22,7 @@ from pramana.schema import Kind
 from pramana.sources import Numbering
 
 _LARGEST = 2**53  # integers up to here are doubles as well
+_FARTHEST = 1e140  # sums of squares up to here are doubles
 _MOST_PLACES = 15
 _EXACT = Context(prec=20_000)  # digits: more than a label may have
 
@@ -119,4 +120,9 @@ def _as_table(name: str, numbers: list[Decimal], floating: bool) -> tuple[Number
             "larger ones",
             'Such numbers are mostly identifiers: give the column the role "identifying".',
         )
-    return np.array([float(n) for n in numbers]) + 0.0, 0
+    doubles = np.array([float(n) for n in numbers]) + 0.0  # a zero has no sign
+    if np.abs(doubles).max() > _FARTHEST:
+        raise SourceError(
+            f"The column {name!r} must hold numbers below 1e140 to be microaggregated", "larger ones"
+        )
+    return doubles, 0
