@@ -209,6 +209,16 @@ def test_medians_may_be_rounded(tmp_path: Path) -> None:
     assert columns_of(bundle, "income") == [(1400,)] * 4  # 1350: a half, to the even digit
 
 
+def test_a_column_may_be_rounded_its_own_way(tmp_path: Path) -> None:
+    table = {"age": [20, 21, 60, 62], "income": [1010, 1090, 8020, 8060]}
+    attributes = {"age": QUASI, "income": {**QUASI, "decimals": -2}}
+    whole = published(tmp_path, table, attributes, k=4, decimals=0)
+    assert columns_of(whole, "age", "income") == [(41, 4500)] * 4  # 40.75 and 4545
+    alone = published(tmp_path, table, attributes, k=4, name="alone")
+    assert columns_of(alone, "age", "income") == [(40.75, 4500)] * 4
+    assert any("not rounded" in w and ": age." in w for w in Bundle.open(alone).certificate.warnings)
+
+
 def test_categories_are_the_commonest_of_their_class(tmp_path: Path) -> None:
     table = people()
     table["town"] = [None if i % 3 == 0 else town for i, town in enumerate(table["town"])]
@@ -407,6 +417,7 @@ def test_reports_and_readers_of_other_releases(tmp_path: Path) -> None:
         ({"a": [1, 2]}, {"a": QUASI}, {"k": 2.5}, RecipeError, "whole number"),
         ({"a": [1, 2]}, {"a": QUASI}, {}, RecipeError, "must state k"),
         ({"a": [1, 2]}, {"a": QUASI}, {"k": 2, "decimals": 16}, RecipeError, "from -15 to 15"),
+        ({"a": [1, 2]}, {"a": QUASI, "b": {**OTHER, "decimals": 1}}, {"k": 2}, RecipeError, "of numbers, got 'b'"),
         ({"a": [1, 2]}, {"a": QUASI}, {"k": 2, "aggregate": "mode"}, RecipeError, "mean, median"),
         (
             {"a": [1, 2]},

@@ -74,7 +74,7 @@ def aggregate(
     codes = rows.whole().codes({a.name: a.coded.size for a in categories})
     coins = rows.stream("ties", context, "", 0).words(0, rows.records)
     groups = _grouped(design, columns, list(codes.values()), coins)
-    aggregates = {c.name: c.published(groups, design.aggregate, design.decimals) for c in columns}
+    aggregates = {c.name: c.published(groups, design.aggregate, design.decimals.get(c.name)) for c in columns}
     modes = {a.name: class_modes(groups, a.name, codes[a.name], a.coded.size) for a in categories}
     alike = _alike([*aggregates.values(), *modes.values()])
     sizes = np.bincount(alike, groups.sizes).astype(np.int64)

@@ -5,40 +5,40 @@ from __future__ import annotations
 from typing import ClassVar
 
 from pramana.bundle import Certificate
-from pramana.errors import RecipeError
 from pramana.methods.columns import reading_of, resolve
 from pramana.methods.microaggregate.classes import aggregate
 from pramana.methods.microaggregate.plan import MicroaggregatePlan, context_of, restore_microaggregation
-from pramana.methods.microaggregate.setting import MicroaggregateSetting, design_of
+from pramana.methods.microaggregate.setting import (
+    AggregatedColumn,
+    MicroaggregateRecipe,
+    MicroaggregateSetting,
+    design_of,
+)
 from pramana.methods.protocol import Capabilities, Method
-from pramana.methods.recipe import Recipe
 from pramana.rows import ColumnReading, Rows
-from pramana.schema import Attribute, ColumnSection, Kind, Role
-
-MicroaggregateRecipe = Recipe[MicroaggregateSetting, ColumnSection]
+from pramana.schema import Attribute, Kind
 
 
-class MicroaggregateMethod(Method[MicroaggregateSetting, ColumnSection]):
+class MicroaggregateMethod(Method[MicroaggregateSetting, AggregatedColumn]):
     """`microaggregate`."""
 
     name: ClassVar[str] = "microaggregate"
     setting = MicroaggregateSetting
-    column = ColumnSection
+    column = AggregatedColumn
 
     def capabilities(self, setting: MicroaggregateSetting) -> Capabilities:
         del setting
         return Capabilities()
 
     def readings(self, recipe: MicroaggregateRecipe) -> tuple[ColumnReading, ...]:
-        _check_columns(recipe)
+        design_of(recipe)
         columns = recipe.published.items()
-        return tuple(reading_of(name, column, recipe.folder, _has_categories(column)) for name, column in columns)
+        return tuple(reading_of(name, column, recipe.folder, column.has_categories) for name, column in columns)
 
     def plan(self, recipe: MicroaggregateRecipe, rows: Rows) -> MicroaggregatePlan:
-        _check_columns(recipe)
+        design = design_of(recipe)
         attributes = tuple(_attribute(name, column, recipe, rows) for name, column in recipe.published.items())
         rows.settle(attributes)
-        design = design_of(recipe.release)
         aggregated = aggregate(rows, design, attributes, context_of(recipe.source.dataset, rows))
         return MicroaggregatePlan(
             attributes=attributes,
@@ -55,33 +55,7 @@ class MicroaggregateMethod(Method[MicroaggregateSetting, ColumnSection]):
         return restore_microaggregation(certificate)
 
 
-def _is_quasi(column: ColumnSection) -> bool:
-    return column.role is Role.QUASI_IDENTIFYING
-
-
-def _has_categories(column: ColumnSection) -> bool:
-    """Whether a column is published by its commonest values: one that an intruder may know, with a domain."""
-    stated = (column.domain, column.bins, column.hierarchy)
-    return _is_quasi(column) and any(part is not None for part in stated)
-
-
-def _attribute(name: str, column: ColumnSection, recipe: MicroaggregateRecipe, rows: Rows) -> Attribute:
-    if _has_categories(column):
+def _attribute(name: str, column: AggregatedColumn, recipe: MicroaggregateRecipe, rows: Rows) -> Attribute:
+    if column.has_categories:
         return resolve(name, column, recipe.folder, rows)
-    return Attribute(name, column.role, None, Kind.NUMBER if _is_quasi(column) else Kind.NOMINAL)
-
-
-def _check_columns(recipe: MicroaggregateRecipe) -> None:
-    numbers = [n for n, c in recipe.published.items() if _is_quasi(c) and not _has_categories(c)]
-    if not numbers:
-        raise RecipeError(
-            "A recipe must have a quasi-identifying column of numbers, by which rows are put into classes",
-            "none",
-            "A column of numbers is one without domain, bins and hierarchy; without any, use method generalize.",
-        )
-    if recipe.release.algorithm == "optimal" and len(numbers) > 1:
-        raise RecipeError(
-            'algorithm = "optimal" must have exactly one quasi-identifying column of numbers',
-            f"{len(numbers)}",
-            'Use algorithm = "mdav" for several.',
-        )
+    return Attribute(name, column.role, None, Kind.NUMBER if column.has_numbers else Kind.NOMINAL)

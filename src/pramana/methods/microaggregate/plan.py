@@ -124,7 +124,7 @@ class MicroaggregatePlan(Plan):
             return "released unchanged"
         if not attribute.raw:
             return "commonest value of the class"
-        return f"{self.design.aggregate} of the class, {self.design.rounding}"
+        return f"{self.design.aggregate} of the class, {self.design.rounding(attribute.name)}"
 
 
 def context_of(dataset: str, rows: Rows) -> str:
@@ -157,15 +157,13 @@ def _warnings(plan: MicroaggregatePlan, seeded: bool) -> Iterator[str]:
         yield "The key was made from a seed that anyone can guess: the order of the records is no secret."
     if not plan.shuffled:
         yield "Published in source order, which may tell which record is whose."
-    if design.aggregate == "median":
-        yield "A published median is the true value of someone in the class" + (
-            "." if design.decimals is None else ", rounded."
+    if plain := [a.name for a in plan.quasi if a.raw and a.name not in design.decimals]:
+        told = (
+            "whoever knows the values of all others in a class learns the last one"
+            if design.aggregate == "mean"
+            else "they are true values of people in the classes"
         )
-    elif design.decimals is None:
-        yield (
-            "Means are not rounded: whoever knows the values of all others in a class learns the last one. State "
-            "decimals to round them."
-        )
+        yield f"{design.aggregate.capitalize()}s are not rounded, and {told}: {', '.join(plain)}. See decimals."
     if measured.inferred:
         yield "k-anonymity alone does not keep sensitive values apart: a class may have one value only."
     for name, share in sorted(measured.inferred.items()):  # in the order a certificate has them
@@ -187,6 +185,7 @@ def restore_microaggregation(certificate: Certificate) -> MicroaggregatePlan:
     if (
         not measured.lost
         or set(measured.lost) != {a.name for a in quasi if a.raw}
+        or not set(stated.setting.decimals) <= set(measured.lost)
         or set(measured.changed) != {a.name for a in quasi if not a.raw}
         or not set(measured.inferred) == set(measured.single_valued) == sensitive
     ):
