@@ -235,6 +235,16 @@ def test_categories_are_the_commonest_of_their_class(tmp_path: Path) -> None:
     assert measured(bundle)["changed"] == {"town": math.ceil(100 * changed / 60) / 100}
 
 
+def test_a_category_called_missing_looks_like_none(tmp_path: Path) -> None:
+    """Two classes that differ only in that are one to the reader, and are counted as one."""
+    table = {"income": [1] * 4, "town": ["(missing)", "(missing)", None, None]}
+    attributes = {"income": QUASI, "town": {**QUASI, "domain": ["(missing)", "north"]}}
+    bundle = published(tmp_path, table, attributes, k=2)
+    assert Counter(columns_of(bundle, "income", "town")) == {(1.0, "(missing)"): 4}
+    assert (measured(bundle)["k"], measured(bundle)["classes"]) == (4, 1)
+    assert verify(bundle).valid
+
+
 @pytest.mark.parametrize("setting", [{}, {"decimals": -4}, {"aggregate": "median"}])
 def test_losses_are_squared_distances_rounded_up(tmp_path: Path, setting: dict[str, Any]) -> None:
     table = people() | {"same": [3] * 60}
@@ -357,6 +367,15 @@ def test_a_certificate_that_states_something_else_is_refused(tmp_path: Path, cha
     with pytest.raises(BundleError):
         restore(Certificate.read(bundle / "certificate.json"))
     assert failed(bundle)
+
+
+@pytest.mark.parametrize("change", [{"k": 61}, {"algorithm": "optimal"}, {"decimals": {"town": 1}}, {"k": 1}])
+def test_a_setting_that_does_not_fit_the_table_is_refused(tmp_path: Path, change: dict[str, Any]) -> None:
+    bundle = published(tmp_path, people(), {"age": QUASI, "income": QUASI}, k=4)
+    certificate = Bundle.open(bundle).certificate
+    mechanism = {**certificate.mechanism, "setting": {**certificate.mechanism["setting"], **change}}
+    (bundle / "certificate.json").write_text(replace(certificate, mechanism=mechanism).text())
+    assert "law" in failed(bundle, source=tmp_path / "people.parquet", seed=7)
 
 
 def test_warnings_say_what_k_does_not(tmp_path: Path) -> None:

@@ -76,7 +76,8 @@ def aggregate(
     groups = _grouped(design, columns, list(codes.values()), coins)
     aggregates = {c.name: c.published(groups, design.aggregate, design.decimals.get(c.name)) for c in columns}
     modes = {a.name: class_modes(groups, a.name, codes[a.name], a.coded.size) for a in categories}
-    alike = _alike([*aggregates.values(), *modes.values()])
+    labels = {a.name: _labels(a, modes[a.name]) for a in categories}
+    alike = _alike([*aggregates.values(), *map(np.array, labels.values())])
     sizes = np.bincount(alike, groups.sizes).astype(np.int64)
     loss = information_loss(groups, {c.name: c.numbers for c in columns}, aggregates)
     single, inferred = _inferences(rows, attributes, alike[groups.class_of])
@@ -91,12 +92,13 @@ def aggregate(
         inferred=inferred,
     )
     cells: dict[str, Column] = {name: numbers(values) for name, values in aggregates.items()}
-    return Aggregated(groups, {**cells, **{a.name: _labelled(a, modes[a.name]) for a in categories}}, measured)
+    cells |= {name: label_column(of_classes) for name, of_classes in labels.items()}
+    return Aggregated(groups, cells, measured)
 
 
-def _labelled(attribute: Attribute, modes: Codes) -> Column:
+def _labels(attribute: Attribute, codes: Codes) -> list[str]:
     labels = [*attribute.coded.labels, *([MISSING_LABEL] if attribute.coded.missing else [])]
-    return label_column([labels[code] for code in modes])
+    return [labels[code] for code in codes]
 
 
 def _grouped(

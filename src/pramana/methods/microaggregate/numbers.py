@@ -41,8 +41,10 @@ class NumberColumn:
         return self.values if self.places == 0 else np.asarray(self.values / float(10**self.places))
 
     def published(self, groups: Microaggregation, aggregate: Aggregate, decimals: int | None) -> Numbers:
-        """The exact mean or median of each class, rounded once: to decimals, halves to the even digit, and then,
-        if it is no integer, to the nearest double."""
+        """The mean or median of each class, exact until it is rounded to decimals, halves to the even digit.
+
+        Integers where decimals are none, and for medians of integers; the nearest doubles otherwise.
+        """
         exact = self._medians(groups) if aggregate == "median" else self._means(groups)
         if decimals is not None:
             exact = [Fraction(round(number, decimals)) for number in exact]

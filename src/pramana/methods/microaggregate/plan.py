@@ -146,8 +146,8 @@ def _use(design: MicroaggregateDesign) -> str:
     else:
         kept = "Their sums and means are near those of the source"
     return (
-        f"Numbers that were aggregated are {design.aggregate}s of classes. {kept}; their spread is smaller by "
-        "the share that was lost."
+        f"Numbers that were aggregated are {design.aggregate}s of classes. {kept}; their variance is smaller, "
+        "by about the share that was lost."
     )
 
 
@@ -182,14 +182,17 @@ def restore_microaggregation(certificate: Certificate) -> MicroaggregatePlan:
     quasi = [a for a in certificate.attributes if a.role is Role.QUASI_IDENTIFYING]
     measured = stated.measured
     sensitive = {a.name for a in certificate.attributes if a.role is Role.SENSITIVE}
+    numbers = {a.name for a in quasi if a.raw}
     if (
-        not measured.lost
-        or set(measured.lost) != {a.name for a in quasi if a.raw}
-        or not set(stated.setting.decimals) <= set(measured.lost)
+        not numbers
+        or set(measured.lost) != numbers
+        or not set(stated.setting.decimals) <= numbers
         or set(measured.changed) != {a.name for a in quasi if not a.raw}
         or not set(measured.inferred) == set(measured.single_valued) == sensitive
     ):
         raise BundleError("What a certificate measured must be of its columns", "others")
+    if stated.setting.k > measured.records or (stated.setting.algorithm == "optimal" and len(numbers) > 1):
+        raise BundleError("The setting of a certificate must fit its table", "one that does not")
     return MicroaggregatePlan(
         attributes=certificate.attributes,
         dropped=certificate.dropped,
