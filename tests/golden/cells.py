@@ -119,6 +119,14 @@ SETTINGS: dict[str, tuple[Mapping[str, Any], Mapping[str, Any]]] = {
          "public": "everyone.csv"},
         LISTED["here"],
     ),
+    "microaggregate": (
+        {"method": "microaggregate", "k": 5},
+        {"age": QUASI, "income": QUASI, "town": TOWN, "illness": SECRET},
+    ),
+    "microaggregate optimal": (
+        {"method": "microaggregate", "k": 3, "algorithm": "optimal", "aggregate": "median", "decimals": -2},
+        {"income": QUASI, "sex": SEX, "job": RAW},
+    ),
 }  # fmt: skip
 
 

@@ -15,6 +15,13 @@ from pramana.rows import Column, Columns, ContentDigest
 from pramana.schema import Attribute
 from pramana.sources import numbers, raw_column
 
+_PAIR = pa.struct([("value", pa.string()), ("weight", pa.int64())])
+CELL_TYPES: dict[str, pa.DataType] = {  # of a cell in Parquet, by kind
+    "hierarchy": pa.string(),
+    "interval": pa.struct([("low", pa.string()), ("high", pa.string())]),
+    "set": pa.list_(pa.string()),
+    "pdf": pa.list_(_PAIR),
+}
 CLASS_NUMBER = "\0class"  # the column of rows' classes, under a name that no column of a source has
 
 
@@ -57,9 +64,10 @@ class CellTable:
         output: str,
     ) -> None:
         self._cells, self._classes, self._output = cells, classes, output
-        self._raw = [a.name for a in attributes if a.raw]
+        self._raw = [a.name for a in attributes if a.raw and a.name not in cells]
         self._names = [CLASS, *self._raw] if by_class else [a.name for a in attributes]
-        self._contents = {name: CellContent(name, column) for name, column in cells.items()}
+        told = {name: _as_read(column, output) for name, column in cells.items()}
+        self._contents = {name: CellContent(name, column) for name, column in told.items()}
         self._digest = ContentDigest()
 
     def table(self, columns: Columns) -> pa.Table:
@@ -80,6 +88,11 @@ class CellTable:
 
     def counts(self) -> Mapping[str, Counts]:
         return {}
+
+
+def _as_read(cells: Column, output: str) -> Column:
+    """Cells as their file tells them: in a CSV a number is the text that is written of it."""
+    return cells.cast(pa.string()) if output == "csv" else cells
 
 
 class ShownCells:
@@ -132,3 +145,10 @@ class ShownCells:
             text = f"[{', '.join(known)}]"
             self.digest.update({f"{name} cells": np.frombuffer(text.encode(), np.uint8)})
         return self.digest.hexdigest(sorted(self.digest.parts))
+
+
+def published_types(attributes: Sequence[Attribute], kind: str, by_class: bool) -> dict[str, pa.DataType | None]:
+    """The columns of a published table of cells; of those released unchanged the types are the source's."""
+    if by_class:
+        return {CLASS: None, **{a.name: None for a in attributes if a.raw}}
+    return {a.name: None if a.raw else CELL_TYPES[kind] for a in attributes}

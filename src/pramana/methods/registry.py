@@ -20,6 +20,7 @@ _FOLDERS = {
     "levels": "levels",
     "generalize": "generalize",
     "presence": "presence",
+    "microaggregate": "microaggregate",
 }
 METHODS = tuple(_FOLDERS)
 DEFAULT = "retention"

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from pramana.bundle import Bundle, Check
 from pramana.errors import PramanaError
-from pramana.generalize import CLASS, Risks, SensitiveCounts
-from pramana.methods.cell_table import ShownCells
+from pramana.generalize import Risks, SensitiveCounts
+from pramana.methods.cell_table import ShownCells, published_types
 from pramana.methods.generalize.measured import Measured, diversity_of, rounded_up
 from pramana.methods.generalize.sensitive import Sensitive
 from pramana.methods.generalize.setting import GeneralizeDesign
@@ -37,7 +37,7 @@ def examine_classes(
     shown = ShownCells([q.name for q in quasi], bundle.certificate.output)
     pairs = {s.name: _Pairs(s) for s in sensitive}
     try:
-        bundle.check_columns(_columns(attributes, stated.by_class))
+        bundle.check_columns(published_types(attributes, design.cells, stated.by_class))
         for piece in bundle.batches():
             class_of = shown.take(piece)
             for name, counting in pairs.items():
@@ -59,13 +59,6 @@ def examine_classes(
         *_risks(sizes, stated),
     ]
     return Examination(tuple(checks))
-
-
-def _columns(attributes: Sequence[Attribute], by_class: bool) -> dict[str, pa.DataType | None]:
-    """Cells have types of their own kind, which are compared through the content."""
-    if by_class:
-        return {CLASS: None, **{a.name: None for a in attributes if a.raw}}
-    return {a.name: None for a in attributes}
 
 
 class _Pairs:

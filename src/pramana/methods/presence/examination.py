@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+
+import pyarrow as pa
 
 from pramana.bundle import Bundle, Check
 from pramana.errors import PramanaError
@@ -15,7 +17,11 @@ _NEEDS_PUBLIC = "stated, not checked: they need the public table (--source and -
 
 
 def examine_presence(
-    bundle: Bundle, columns: Sequence[str], quasi: Sequence[Quasi], records: int, reached: Reached
+    bundle: Bundle,
+    columns: Mapping[str, pa.DataType | None],
+    quasi: Sequence[Quasi],
+    records: int,
+    reached: Reached,
 ) -> Examination:
     """The content is the certified one and shows no more classes than certified.
 
@@ -23,7 +29,7 @@ def examine_presence(
     """
     shown = ShownCells([q.name for q in quasi], bundle.certificate.output)
     try:
-        bundle.check_columns(dict.fromkeys(columns))
+        bundle.check_columns(columns)
         for piece in bundle.batches():
             shown.take(piece)
         content, classes = shown.content(), len(shown.sizes)

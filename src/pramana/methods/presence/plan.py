@@ -37,7 +37,7 @@ from pramana.generalize import (
 )
 from pramana.mechanisms import Product
 from pramana.methods.cell_check import check_cells
-from pramana.methods.cell_table import CLASS_NUMBER, CellTable
+from pramana.methods.cell_table import CLASS_NUMBER, CellTable, published_types
 from pramana.methods.columns import read_from_data
 from pramana.methods.generalize import CELLS_COUNTING
 from pramana.methods.presence.examination import examine_presence
@@ -162,7 +162,7 @@ class PresencePlan(Plan):
 
     def examine(self, bundle: Bundle) -> Examination:
         by_class = self.output == "csv" and not self.single_values
-        columns = [CLASS, *self.raw_names()] if by_class else [a.name for a in self.attributes]
+        columns = published_types(self.attributes, "hierarchy" if self.single_values else "pdf", by_class)
         return examine_presence(bundle, columns, self.quasi, self.records, self.reached)
 
     def pair(self, rows: Rows) -> tuple[Pair, NDArray[np.int64]]:
@@ -240,7 +240,7 @@ def _reached(made: Presented) -> Reached:
     mine, uniform = made.expected_costs
     # what other algorithms would have gained comes from the same counts, and may be told only of public ones
     shown = compared(made) if made.setting.mode == "public" else {made.setting.algorithm: made}
-    gains = {name: _finite(one.expected_gain) for name, one in shown.items()}
+    gains = {name: _finite(one.expected_gain) for name, one in sorted(shown.items())}  # as JSON has them
     return Reached(
         lowest=_outward(low, math.floor, float(wanted.lowest)),
         highest=_outward(high, math.ceil, float(wanted.highest)),

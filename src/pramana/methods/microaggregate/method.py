@@ -1,0 +1,61 @@
+"""Method `microaggregate`: from a recipe to classes of near rows."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from pramana.bundle import Certificate
+from pramana.methods.columns import reading_of, resolve
+from pramana.methods.microaggregate.classes import aggregate
+from pramana.methods.microaggregate.plan import MicroaggregatePlan, context_of, restore_microaggregation
+from pramana.methods.microaggregate.setting import (
+    AggregatedColumn,
+    MicroaggregateRecipe,
+    MicroaggregateSetting,
+    design_of,
+)
+from pramana.methods.protocol import Capabilities, Method
+from pramana.rows import ColumnReading, Rows
+from pramana.schema import Attribute, Kind
+
+
+class MicroaggregateMethod(Method[MicroaggregateSetting, AggregatedColumn]):
+    """`microaggregate`."""
+
+    name: ClassVar[str] = "microaggregate"
+    setting = MicroaggregateSetting
+    column = AggregatedColumn
+
+    def capabilities(self, setting: MicroaggregateSetting) -> Capabilities:
+        del setting
+        return Capabilities()
+
+    def readings(self, recipe: MicroaggregateRecipe) -> tuple[ColumnReading, ...]:
+        design_of(recipe)
+        columns = recipe.published.items()
+        return tuple(reading_of(name, column, recipe.folder, column.has_categories) for name, column in columns)
+
+    def plan(self, recipe: MicroaggregateRecipe, rows: Rows) -> MicroaggregatePlan:
+        design = design_of(recipe)
+        attributes = tuple(_attribute(name, column, recipe, rows) for name, column in recipe.published.items())
+        rows.settle(attributes)
+        aggregated = aggregate(rows, design, attributes, context_of(recipe.source.dataset, design, rows))
+        return MicroaggregatePlan(
+            attributes=attributes,
+            dropped=recipe.dropped,
+            dataset=recipe.source.dataset,
+            shuffled=recipe.release.shuffle,
+            output=recipe.output.format,
+            design=design,
+            measured=aggregated.measured,
+            aggregated=aggregated,
+        )
+
+    def restore(self, certificate: Certificate) -> MicroaggregatePlan:
+        return restore_microaggregation(certificate)
+
+
+def _attribute(name: str, column: AggregatedColumn, recipe: MicroaggregateRecipe, rows: Rows) -> Attribute:
+    if column.has_categories:
+        return resolve(name, column, recipe.folder, rows)
+    return Attribute(name, column.role, None, Kind.NUMBER if column.has_numbers else Kind.NOMINAL)

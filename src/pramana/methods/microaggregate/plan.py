@@ -1,0 +1,211 @@
+"""A plan of microaggregation. Coins decide among equal rows and the order of publication, and nothing else."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import msgspec
+
+from pramana.bundle import Bundle, Certificate, Check, Form, JsonObject, canonical
+from pramana.errors import BundleError
+from pramana.mechanisms import Product
+from pramana.methods.cell_table import CLASS_NUMBER, CellTable
+from pramana.methods.columns import read_from_data
+from pramana.methods.microaggregate.classes import Aggregated, AggregateMeasures, aggregate
+from pramana.methods.microaggregate.examination import examine_aggregates
+from pramana.methods.microaggregate.setting import MicroaggregateDesign
+from pramana.methods.protocol import Capabilities, Examination, Explanation, Plan, Publication
+from pramana.pages import Grid, Section, Text
+from pramana.randomness import code_dtype
+from pramana.rows import Rows
+from pramana.schema import Attribute, Role, read_section
+from pramana.theory import THIS_TABLE, Guarantee, KAnonymity, rounding
+
+_LOSS = (
+    "For a column of numbers: the squared distances of the records' values from the published ones, divided by "
+    "those from the column's mean (SSE/SST); 0 is no loss, 1 is as if every record showed one mean. For a column "
+    "of categories: the share of records that show another one than their own. Both rounded up to per cents."
+)
+
+
+class MicroaggregateStatement(Form, frozen=True, kw_only=True):
+    """The certificate's statement of a microaggregation."""
+
+    setting: MicroaggregateDesign
+    measured: AggregateMeasures
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class MicroaggregatePlan(Plan):
+    """The design, and what it came to on the table.
+
+    A quasi-identifying column without a domain is one of numbers; one with a domain is one of categories.
+    """
+
+    design: MicroaggregateDesign
+    measured: AggregateMeasures
+    aggregated: Aggregated | None = field(default=None, repr=False)  # at the holder's only
+
+    @property
+    def records(self) -> int:
+        return self.measured.records
+
+    @property
+    def capabilities(self) -> Capabilities:
+        return Capabilities()
+
+    @property
+    def counting(self) -> str:
+        return (
+            f"Its numbers are {self.design.aggregate}s of classes: how often a value occurs does not show in them."
+        )
+
+    @property
+    def quasi(self) -> tuple[Attribute, ...]:
+        return tuple(a for a in self.attributes if a.role is Role.QUASI_IDENTIFYING)
+
+    def raw_names(self) -> list[str]:
+        return [a.name for a in self.attributes if a.role is not Role.QUASI_IDENTIFYING]
+
+    def statement(self) -> JsonObject:
+        plain: JsonObject = msgspec.to_builtins(
+            MicroaggregateStatement(setting=self.design, measured=self.measured)
+        )
+        return plain
+
+    def guarantees(self, seeded: bool) -> tuple[Guarantee, ...]:
+        assumptions = [
+            f"the quasi-identifying columns are all an intruder can know of a person: {_named(self.quasi)}",
+            "this is the only release about these people; another one of the same people may tell classes apart",
+        ]
+        if raw := self.raw_names():
+            assumptions.append(f"the intruder does not know the columns released unchanged: {', '.join(raw)}")
+        if seeded:
+            assumptions.append("the order of the records comes from a seed and is no secret")
+        k, words = self.measured.k, tuple(assumptions)
+        return (KAnonymity(THIS_TABLE, "paper 4, Definition 1", k=k, assumptions=words),)
+
+    def warnings(self, seeded: bool) -> tuple[str, ...]:
+        return tuple(_warnings(self, seeded))
+
+    def publish(self, rows: Rows) -> Publication:
+        context = context_of(self.dataset, self.design, rows)
+        mine = self.aggregated or aggregate(rows, self.design, self.attributes, context)
+        numbers = mine.groups.class_of.astype(code_dtype(mine.groups.classes + 1))
+        rows.whole().attach(CLASS_NUMBER, (), numbers)
+        table = CellTable(self.attributes, mine.cells, mine.groups.classes, by_class=False, output=self.output)
+        names = [CLASS_NUMBER, *self.raw_names()]
+        pieces = rows.publish(Product({}), context, self.shuffled, names, stage="aggregating")
+        same = mine.measured == self.measured
+        measured = Check("measured again", same, "as certified" if same else "other numbers than certified")
+        return Publication(self, pieces, table, rows.commitment(), checks=(measured,))
+
+    @property
+    def derivation(self) -> str:
+        return "as the stated measures have it, which are counted again below"
+
+    def examine(self, bundle: Bundle) -> Examination:
+        names = [a.name for a in self.attributes]
+        return examine_aggregates(bundle, names, [a.name for a in self.quasi], self.measured)
+
+    def explain(self) -> Explanation:
+        treatments = {a.name: {"treatment": self._treatment(a)} for a in self.attributes}
+        found = self.measured
+        words = (
+            f"{found.classes:,} classes that look different, the smallest of {found.k:,} records; algorithm "
+            f"{self.design.algorithm}; no record was left out."
+        )
+        rows = [
+            *({"column": a.name, "lost": _percent(found.lost[a.name])} for a in self.quasi if a.raw),
+            {"column": "all columns of numbers, standardised", "lost": _percent(found.total)},
+            *({"column": a.name, "lost": _percent(found.changed[a.name])} for a in self.quasi if not a.raw),
+        ]
+        section = Section("Information loss", [Text(words), Grid(rows), Text(_LOSS, quiet=True)])
+        return Explanation(treatments, sections=[section], use=_use(self.design))
+
+    def _treatment(self, attribute: Attribute) -> str:
+        if attribute.role is not Role.QUASI_IDENTIFYING:
+            return "released unchanged"
+        if not attribute.raw:
+            return "commonest value of the class"
+        return f"{self.design.aggregate} of the class, {self.design.rounding(attribute.name)}"
+
+
+def context_of(dataset: str, design: MicroaggregateDesign, rows: Rows) -> str:
+    """What coins and order are bound to: the same key gives another table, or another design, others."""
+    stated = hashlib.sha256(canonical(msgspec.to_builtins(design))).hexdigest()
+    return f"{dataset}\nmicroaggregate\n{stated}\n{rows.commitment()}"
+
+
+def _named(attributes: tuple[Attribute, ...]) -> str:
+    return ", ".join(a.name for a in attributes)
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.0f}%"
+
+
+def _use(design: MicroaggregateDesign) -> str:
+    if design.aggregate == "mean":
+        kept = "Their sums and means are those of the source, up to rounding"
+    else:
+        kept = "Their sums and means are near those of the source"
+    return (
+        f"Numbers that were aggregated are {design.aggregate}s of classes. {kept}; their variance is smaller, "
+        "by about the share that was lost."
+    )
+
+
+def _warnings(plan: MicroaggregatePlan, seeded: bool) -> Iterator[str]:
+    measured, design = plan.measured, plan.design
+    if seeded:
+        yield "The key was made from a seed that anyone can guess: the order of the records is no secret."
+    if not plan.shuffled:
+        yield "Published in source order, which may tell which record is whose."
+    if plain := [a.name for a in plan.quasi if a.raw and a.name not in design.decimals]:
+        told = (
+            "whoever knows the values of all others in a class learns the last one"
+            if design.aggregate == "mean"
+            else "they are true values of people in the classes"
+        )
+        yield f"{design.aggregate.capitalize()}s are not rounded, and {told}: {', '.join(plain)}. See decimals."
+    if measured.inferred:
+        yield "k-anonymity alone does not keep sensitive values apart: a class may have one value only."
+    for name, share in sorted(measured.inferred.items()):  # in the order a certificate has them
+        alone = measured.single_valued.get(name, 0)
+        yield (
+            f"Anyone who knows a person's quasi-identifiers can infer their {name} with a confidence of up to "
+            f"{rounding.shown_up(share, 4)}" + (f"; {alone} classes have one value only." if share == 1 else ".")
+        )
+    yield from read_from_data(plan.attributes)
+
+
+def restore_microaggregation(certificate: Certificate) -> MicroaggregatePlan:
+    stated = read_section(
+        MicroaggregateStatement, certificate.mechanism, "The mechanism of a certificate", BundleError
+    )
+    quasi = [a for a in certificate.attributes if a.role is Role.QUASI_IDENTIFYING]
+    measured = stated.measured
+    sensitive = {a.name for a in certificate.attributes if a.role is Role.SENSITIVE}
+    numbers = {a.name for a in quasi if a.raw}
+    if (
+        not numbers
+        or set(measured.lost) != numbers
+        or not set(stated.setting.decimals) <= numbers
+        or set(measured.changed) != {a.name for a in quasi if not a.raw}
+        or not set(measured.inferred) == set(measured.single_valued) == sensitive
+    ):
+        raise BundleError("What a certificate measured must be of its columns", "others")
+    if stated.setting.k > measured.records or (stated.setting.algorithm == "optimal" and len(numbers) > 1):
+        raise BundleError("The setting of a certificate must fit its table", "one that does not")
+    return MicroaggregatePlan(
+        attributes=certificate.attributes,
+        dropped=certificate.dropped,
+        dataset=certificate.dataset,
+        shuffled=certificate.shuffled,
+        output=certificate.output,
+        design=stated.setting,
+        measured=measured,
+    )
