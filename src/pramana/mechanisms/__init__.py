@@ -1,5 +1,6 @@
 """Channels, mechanisms for whole records, and the guarantees proved of them."""
 
+from pramana.mechanisms.central import central_epsilon, central_excess
 from pramana.mechanisms.channel import Channel, Dense, Retention, channel_from_json, integers_of
 from pramana.mechanisms.exchange import Exchange, Group
 from pramana.mechanisms.guarantees import DEFAULT_DELTA, Circumstances, guarantees_of, k_of
@@ -52,6 +53,8 @@ __all__ = [
     "Retention",
     "Uniform",
     "Weighted",
+    "central_epsilon",
+    "central_excess",
     "channel_from_json",
     "digest_of",
     "drawn_diagonals",

@@ -1,6 +1,7 @@
 """Pure functions on numbers: one module per paper, with its symbols, statements and corrections beside it."""
 
 from pramana.theory import (
+    blanket,
     every_count,
     identification,
     levels,
@@ -52,6 +53,7 @@ __all__ = [
     "PosteriorBound",
     "Statement",
     "TCloseness",
+    "blanket",
     "every_count",
     "identification",
     "levels",
