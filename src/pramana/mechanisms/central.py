@@ -11,7 +11,7 @@ from pramana.theory import blanket, rounding, shuffling
 
 Blankets = tuple[blanket.Blanket | blanket.RowsOverBlanket, ...]
 LOCAL = "the local guarantee, on which no bound for shuffled releases improves at this delta"
-_MOST_ROWS = 1024  # true records of a joint matrix whose pairs are all compared
+_MOST_ROWS = 128  # true records of a joint matrix whose pairs are all compared
 
 
 def blankets_of_channels(channels: Sequence[Channel], ratio: Fraction) -> Blankets:

@@ -19,16 +19,15 @@ from fractions import Fraction
 from functools import cache
 
 import numpy as np
-from numpy.typing import NDArray
 
-from pramana.theory.blanket import Blanket, RowsOverBlanket
+from pramana.theory.blanket import Blanket, RowsOverBlanket, envelope_of_rows
 from pramana.theory.positive_part import Floats, log_positive_part_of_sum
 from pramana.theory.rounding import log_up
 
-NDBool = NDArray[np.bool_]
 Excess = Callable[[float], float]  # ln of a bound on delta at epsilon over the delta allowed; falls with epsilon
 _NUDGE = 2.0**-46  # relative room for the float errors of ratios and masses
-_MOST_PAIRS = 256  # pairs of rows that are bounded one by one; the others by Chernoff's bound
+_MOST_PAIRS = 256  # pairs of rows that are bounded one by one before the envelope has to do
+_WORTHWHILE = 0.999  # nothing closer to the envelope's bound is looked for
 _LINES = (0.7, 1.0, 1.4)  # Chernoff's bound is tried at these multiples of the worst pair's best exponent
 
 
@@ -153,34 +152,38 @@ def _four_digits(near: float, excess: Excess) -> float:
 
 
 class _Pairs:
-    """The worst pair of rows decides. All pairs at once by Chernoff's bound, those it cannot clear one by one."""
+    """The worst pair of rows decides.
+
+    The envelope bounds all pairs together. Where the worst pair needs less than that, Chernoff's bound, for all
+    pairs at once, clears most of them, and those it cannot clear are bounded one by one.
+    """
 
     def __init__(self, records: int, rows: RowsOverBlanket, delta: float, local: float) -> None:
         self.records, self.rows, self.delta, self.local = records, rows, delta, local
 
     def epsilon(self) -> float:
+        envelope = envelope_of_rows(self.rows)
+        enough = _smallest(_excess(self.records, envelope, self.delta), _guess(self.records, envelope), self.local)
         u, v = self._most_different()
-        line_at = self._line_of(u, v)
         epsilon = max(self._of_pair(u, v, 0.0), self._of_pair(v, u, 0.0))
+        line_at = self._line_of(u, v)
         cleared = np.eye(len(self.rows.ratios), dtype=bool)
         cleared[u, v] = cleared[v, u] = True
         tried = 0
-        while epsilon < self.local:
+        while epsilon < enough * _WORTHWHILE and tried < _MOST_PAIRS:
             chernoff = self._chernoff(epsilon, line_at(epsilon))
             doubtful = np.argwhere((chernoff > 0) & ~cleared)
             if not len(doubtful):
                 return epsilon
             worst_first = np.argsort(-chernoff[doubtful[:, 0], doubtful[:, 1]], kind="stable")
             before = epsilon
-            for a, b in doubtful[worst_first][: _MOST_PAIRS - tried]:
+            for a, b in doubtful[worst_first]:
                 epsilon = self._of_pair(int(a), int(b), epsilon)
                 cleared[a, b] = True
                 tried += 1
-                if epsilon > before * 1.002:  # enough to clear others at once
+                if tried == _MOST_PAIRS or epsilon > before * 1.002:  # enough more to clear others at once
                     break
-            if tried >= _MOST_PAIRS:
-                return self._by_chernoff(epsilon, cleared, line_at)
-        return self.local
+        return enough
 
     def _of_pair(self, u: int, v: int, known: float) -> float:
         """The pair's epsilon if it is above the one known to be needed."""
@@ -225,12 +228,3 @@ class _Pairs:
             best = np.minimum(best, self.records * each - 1 - math.log(t))
         allowed = math.log(self.delta) + math.log(self.records * weight)
         return np.asarray(best - allowed + 1e-12, np.float64)
-
-    def _by_chernoff(self, epsilon: float, cleared: NDBool, line_at: Callable[[float], float]) -> float:
-        """The smallest epsilon from the known one on at which Chernoff's bound clears all that are left."""
-
-        @cache
-        def excess(at: float) -> float:
-            return float(self._chernoff(at, line_at(at))[~cleared].max(initial=-1e9))
-
-        return max(epsilon, _smallest(excess, epsilon * 1.05, self.local))
