@@ -203,6 +203,13 @@ def test_the_count_of_blanket_records_is_averaged() -> None:
     assert exact * (1 - 1e-9) <= shuffling.shuffled_delta(records, law, epsilon) <= exact * 1.001
 
 
+def test_the_bound_falls_with_epsilon_where_the_law_has_few_steps() -> None:
+    """51 records, 623,290 values: near epsilon 2.9 Newton's steps alone swing about the best line for ever."""
+    law = blanket.blanket_of_retentions([0.000514002756491963], [623_290])
+    bounds = [shuffling.log_delta(51, law, 2.8 + 0.01 * i) for i in range(20)]
+    assert bounds == sorted(bounds, reverse=True)
+
+
 def test_more_records_hide_better_and_central_never_exceeds_local() -> None:
     mechanism = RecordRetention.at(Fraction(1, 2), {"a": 4, "b": 3})
     ratio = mechanism.likelihood_ratio

@@ -88,17 +88,21 @@ def _tilted(values: Floats, mass: Floats, line: float) -> tuple[Floats, float]:
 def _line(values: Floats, mass: Floats, count: int) -> float:
     """The c with the smallest M(c)^count/c^2, about: any c is sound, this one is close.
 
-    ln of it is convex in c; Newton's steps, none longer than by a factor of two.
+    ln of it is convex in c: Newton's steps, or the middle of what is left where one leaves it.
     """
     mean = count * float(mass @ values)
     spread = max(count * float(mass @ values**2), 1e-300)
     line = (math.sqrt(mean**2 + 8 * spread) - mean) / (2 * spread)
-    for _ in range(60):
+    low, high = 0.0, math.inf
+    for _ in range(100):
         tilted, _ = _tilted(values, mass, line)
         centre = float(tilted @ values)
         slope = count * centre - 2 / line
         bend = count * float(tilted @ (values - centre) ** 2) + 2 / line**2
-        following = min(max(line - slope / bend, line / 2), 2 * line)
+        low, high = (low, line) if slope > 0 else (line, high)
+        following = line - slope / bend
+        if not low < following < min(high, 4 * line):
+            following = 2 * line if high == math.inf else math.sqrt(max(low, high / 64) * high)
         if abs(following - line) < 1e-3 * line:
             return following
         line = following
