@@ -39,6 +39,7 @@ from pramana.mechanisms import (
     Retention,
     central_epsilon,
 )
+from pramana.mechanisms.central import Blankets
 from pramana.theory import blanket, pk, shuffling
 
 RESULTS = Path(__file__).resolve().parent / "results"
@@ -89,6 +90,12 @@ class Law:
         ratio = self.mechanism.likelihood_ratio
         assert ratio is not None
         return ratio
+
+    @property
+    def blankets(self) -> Blankets:
+        blankets = self.mechanism.blankets
+        assert blankets is not None
+        return blankets
 
 
 def over_a_third_value(rho: Fraction, sizes: list[int]) -> blanket.Blanket:
@@ -191,12 +198,12 @@ def row(law: Law, records: int, delta: float, clones_elsewhere: object) -> dict[
     ratio = law.ratio
     local = math.log(ratio)
     start = time.perf_counter()
-    certified, _ = central_epsilon(law.mechanism.blankets, ratio, records, delta)
+    certified, _ = central_epsilon(law.blankets, ratio, records, delta)
     spent = 1000 * (time.perf_counter() - start)
     needed = None
     if law.third is not None:
         needed = shuffling.shuffled_epsilon(records, ratio, law.third, delta)
-    single = [one for one in law.mechanism.blankets if isinstance(one, blanket.Blanket)]
+    single = [one for one in law.blankets if isinstance(one, blanket.Blanket)]
     other = (
         asked("opendp", OPENDP, size=law.size, keep=float(law.retention + (1 - law.retention) / law.size))
         if (law.retention is not None and records == 1000)

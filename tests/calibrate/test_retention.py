@@ -144,6 +144,8 @@ def certified(mechanism: Product | RecordRetention, circumstances: Circumstances
         (100_000, 1e-6, 0.123456, {"a": 100}),
         (100_000, 1e-12, 0.5, SIZES),
         (10**9, 1e-9, 0.002, {"a": 20}),
+        (100, 1e-6, 1e-9, {"a": 2, "b": 5}),
+        (100_000, 1e-6, 0.1, {"a": 100}),
     ],
 )
 def test_a_central_promise_is_kept_by_what_is_certified_and_just_so(
@@ -160,6 +162,19 @@ def test_a_central_promise_is_kept_by_what_is_certified_and_just_so(
         else Product({n: Retention.at(more, v) for n, v in sizes.items()})
     )
     assert not promise.is_kept_by(larger)
+
+
+@pytest.mark.parametrize("central", [0.1, Fraction(1, 10), 0.3, Fraction(3, 10)])
+def test_a_promise_of_few_digits_is_used_up(central: float | Fraction) -> None:
+    """Neither float is the decimal it is written as; the promise is."""
+    promise = Wanted(Circumstances(10_000), central=central)
+    assert certified(calibrate({"a": 10}, promise), promise.circumstances) == float(central)
+
+
+def test_a_retention_below_any_use_ends_too() -> None:
+    promise = Wanted(Circumstances(100, delta=1e-15), central=Fraction(1, 10**12))
+    mechanism = calibrate({"a": 1000}, promise)
+    assert promise.is_kept_by(mechanism)
 
 
 def test_a_central_half_allows_a_large_retention() -> None:

@@ -17,6 +17,13 @@ from pramana.theory import blanket, pk, shuffling
 SHARES = (Fraction(1, 50), Fraction(1, 4), Fraction(3, 5), Fraction(9, 10))  # of e^local - 1
 
 
+def certify(mechanism: Product | RecordRetention, records: int, delta: float) -> tuple[float, str]:
+    ratio, blankets = mechanism.likelihood_ratio, mechanism.blankets
+    assert ratio is not None
+    assert blankets is not None
+    return central_epsilon(blankets, ratio, records, delta)
+
+
 def factors(channel: Channel) -> list[Fraction]:
     """Some e^epsilon between 1 and the likelihood ratio."""
     ratio = max(max(column) / min(column) for column in zip(*channel, strict=True))
@@ -95,7 +102,7 @@ def test_the_epsilon_of_a_matrix_is_enough_for_every_table(records: int) -> None
             for row in channel.weights
         ]
         for delta in (0.3, 0.05, 0.003):
-            epsilon, _ = central_epsilon(mechanism.blankets, ratio, records, delta)
+            epsilon, _ = certify(mechanism, records, delta)
             (truth,) = true_deltas(channel, records, [Fraction(math.exp(epsilon))])
             assert truth <= delta * (1 + 1e-12)
 
@@ -214,9 +221,7 @@ def test_more_records_hide_better_and_central_never_exceeds_local() -> None:
     mechanism = RecordRetention.at(Fraction(1, 2), {"a": 4, "b": 3})
     ratio = mechanism.likelihood_ratio
     assert ratio is not None
-    certified = [
-        central_epsilon(mechanism.blankets, ratio, n, 1e-6) for n in (0, 1, 10, 100, 1000, 10_000, 100_000)
-    ]
+    certified = [certify(mechanism, n, 1e-6) for n in (0, 1, 10, 100, 1000, 10_000, 100_000)]
     epsilons = [epsilon for epsilon, _ in certified]
     assert epsilons[0] == 0.0
     assert epsilons[1:] == sorted(epsilons[1:], reverse=True)
@@ -247,15 +252,13 @@ def test_matrices_have_a_smaller_epsilon_than_by_clones() -> None:
     mechanism = Product({"a": Dense.of(random_matrix(rng, 8))})
     ratio = mechanism.likelihood_ratio
     assert ratio is not None
-    own, _ = central_epsilon(mechanism.blankets, ratio, 100_000, 1e-6)
+    own, _ = certify(mechanism, 100_000, 1e-6)
     clones = shuffling.shuffled_epsilon(100_000, ratio, blanket.blanket_of_ratio(float(ratio)), 1e-6)
     assert own < 0.5 * clones
     retention = Retention.at(Fraction(3, 10), 40)
     as_matrix, as_retention = Product({"a": Dense(retention.weights)}), Product({"a": retention})
     assert retention.likelihood_ratio is not None
-    both = [
-        central_epsilon(m.blankets, retention.likelihood_ratio, 10_000, 1e-8)[0] for m in (as_matrix, as_retention)
-    ]
+    both = [certify(m, 10_000, 1e-8)[0] for m in (as_matrix, as_retention)]
     assert both[0] == pytest.approx(both[1], rel=2e-3)
 
 
@@ -277,7 +280,7 @@ def test_many_attributes_keep_their_own_blanket() -> None:
         mechanism = Product({str(i): Retention.at(Fraction(1, 12), size) for i, size in enumerate(sizes)})
         ratio = mechanism.likelihood_ratio
         assert ratio is not None
-        own, statement = central_epsilon(mechanism.blankets, ratio, 10**6, 1e-6)
+        own, statement = certify(mechanism, 10**6, 1e-6)
         assert "own" in statement
         assert own < 0.3 * shuffling.shuffled_epsilon(10**6, ratio, blanket.blanket_of_ratio(float(ratio)), 1e-6)
 

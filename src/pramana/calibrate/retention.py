@@ -26,10 +26,10 @@ from pramana.mechanisms import (
     central_excess,
     k_of,
 )
-from pramana.theory import GRID, pk, rounding, shuffling
+from pramana.theory import pk, rounding, shuffling
 
 M = TypeVar("M", bound=Mechanism)
-_LEAST = Fraction(1, GRID)
+_LEAST = Fraction(1, pk.GRID)
 _MOST_OVER = 3.0  # where the bound is of no use
 
 
@@ -88,11 +88,13 @@ class Wanted:
     def _central_is_kept_by(self, mechanism: Mechanism) -> bool:
         if self.central is None:
             return True
-        ratio, around = mechanism.likelihood_ratio, self.circumstances
-        if ratio is None:
+        ratio, blankets, around = mechanism.likelihood_ratio, mechanism.blankets, self.circumstances
+        if ratio is None or blankets is None:
             return False
-        certified, _ = central_epsilon(mechanism.blankets, ratio, around.records, around.delta)
-        return Fraction(certified) <= Fraction(self.central)
+        if ratio <= rounding.exp_down(Fraction(self.central)):
+            return True
+        certified, _ = central_epsilon(blankets, ratio, around.records, around.delta)
+        return certified < rounding.log_up(ratio) and certified <= shuffling.digits_down(self.central)
 
 
 def calibrate(
@@ -132,11 +134,13 @@ def _largest(build: Callable[[Fraction], M], wanted: Wanted) -> M:
     if wanted.k is not None or wanted.epsilon is not None:
         rho = pk.largest_on_grid(lambda rho: wanted._local_is_kept_by(build(rho)))
     if wanted.central is not None and not wanted._central_is_kept_by(build(rho)):
-        rho = _largest_central(build, wanted, float(wanted.central), rho)
+        rho = _largest_central(build, wanted, wanted.central, rho)
     return build(rho)
 
 
-def _largest_central(build: Callable[[Fraction], M], wanted: Wanted, central: float, above: Fraction) -> Fraction:
+def _largest_central(
+    build: Callable[[Fraction], M], wanted: Wanted, central: float | Fraction, above: Fraction
+) -> Fraction:
     """The largest retention below `above`, to seven digits, that keeps the central promise.
 
     delta is about e^(-(central/s)^2/2), where ln s is nearly straight over the retention's log-odds: false
@@ -147,12 +151,14 @@ def _largest_central(build: Callable[[Fraction], M], wanted: Wanted, central: fl
     high, right = above, _MOST_OVER
     while low > _LEAST and (left := over(low)) > 0:
         low, high, right = low / 2, low, left
-    moved = ""
-    while high - low > high / 10**7 and low > _LEAST:
+    moved, turns = "", 0
+    while high - low > max(high / 10**7, 2 * _LEAST) and low > _LEAST:
         a, b = _log_odds(low), _log_odds(high)
         middle = min(max(_from_log_odds(b - right * (b - a) / (right - left)), low), high)
-        if not high / 10**8 < middle - low < high - low - high / 10**8:
-            middle = Fraction(math.floor((low + high) / 2 * GRID), GRID)
+        turns += 1
+        # Halving now and then, and where false position hardly moves.
+        if turns % 4 == 0 or not high / 10**8 < middle - low < high - low - high / 10**8:
+            middle = Fraction(math.floor((low + high) / 2 * pk.GRID), pk.GRID)
         value = over(middle)
         if value > 0:
             high, right, left = middle, value, left / 2 if moved == "high" else left
@@ -160,8 +166,9 @@ def _largest_central(build: Callable[[Fraction], M], wanted: Wanted, central: fl
         else:
             low, left, right = middle, value, right / 2 if moved == "low" else right
             moved = "low"
-    while not wanted._central_is_kept_by(build(low)):  # what is certified decides; a hair less is always enough
-        low = Fraction(math.floor(low * (1 - Fraction(1, 10**6)) * GRID), GRID)
+    less = Fraction(1, 10**7)
+    while not wanted._central_is_kept_by(build(low)):  # what is certified decides; a hair less is enough
+        low, less = Fraction(math.floor(low * (1 - less) * pk.GRID), pk.GRID), min(2 * less, Fraction(1, 2))
     return low
 
 
@@ -171,10 +178,10 @@ def _log_overshoot(build: Callable[[Fraction], M], wanted: Wanted, central: floa
 
     def over(rho: Fraction) -> float:
         mechanism = build(rho)
-        ratio = mechanism.likelihood_ratio
-        if ratio is None:
+        ratio, blankets = mechanism.likelihood_ratio, mechanism.blankets
+        if ratio is None or blankets is None:
             return _MOST_OVER
-        excess = central_excess(mechanism.blankets, ratio, around.records, central, around.delta)
+        excess = central_excess(blankets, ratio, around.records, central, around.delta)
         if excess == -math.inf:
             return -_MOST_OVER
         return min(0.5 * math.log(allowed / min(excess + allowed, -1e-6)), _MOST_OVER)
@@ -187,7 +194,7 @@ def _log_odds(rho: Fraction) -> float:
 
 
 def _from_log_odds(odds: float) -> Fraction:
-    return Fraction(math.floor(GRID / (1 + math.exp(-min(max(odds, -50.0), 50.0)))), GRID)
+    return Fraction(math.floor(pk.GRID / (1 + math.exp(-min(max(odds, -50.0), 50.0)))), pk.GRID)
 
 
 def _best_allocation(

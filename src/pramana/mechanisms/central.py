@@ -11,18 +11,29 @@ from pramana.theory import blanket, rounding, shuffling
 
 Blankets = tuple[blanket.Blanket | blanket.RowsOverBlanket, ...]
 LOCAL = "the local guarantee, on which no bound for shuffled releases improves at this delta"
+_MOST_RATIO = 10**120  # beyond it a blanket is thinner than any table is long, and floats end
 _MOST_ROWS = 128  # true records of a joint matrix whose pairs are all compared
 
 
-def blankets_of_channels(channels: Sequence[Channel], ratio: Fraction) -> Blankets:
+def blankets_of_channels(channels: Sequence[Channel], ratio: Fraction | None) -> Blankets | None:
     """Independent attributes with this likelihood ratio; every blanket gives a bound, and the smallest holds."""
     live = [channel for channel in channels if channel.size > 1]
-    if all(isinstance(channel, Retention) for channel in live):
-        return (blanket.blanket_of_product([_law(channel) for channel in live]),)
+    kept = [channel for channel in live if isinstance(channel, Retention)]
+    if len(kept) == len(live) or ratio is None or ratio > _MOST_RATIO:
+        return blankets_of_retentions([c.retention for c in kept], [c.size for c in kept], ratio)
     if math.prod(channel.size for channel in live) <= _MOST_ROWS:
         return (blanket.rows_over_blanket([channel.weights for channel in live]),)
     laws = [_law(channel) for channel in live]
     return (blanket.blanket_of_product(laws), blanket.blanket_of_ratio(rounding.float_up(ratio)))
+
+
+def blankets_of_retentions(
+    retentions: Sequence[Fraction], least: Sequence[Fraction | int], ratio: Fraction | None
+) -> Blankets | None:
+    """Attributes kept or redrawn; `least` is the chance of the least likely redraw, or how many are alike."""
+    if ratio is None:
+        return None
+    return () if ratio > _MOST_RATIO else (blanket.blanket_of_retentions(retentions, least),)
 
 
 def _law(channel: Channel) -> blanket.Blanket:

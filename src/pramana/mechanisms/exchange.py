@@ -62,9 +62,9 @@ class Exchange:
         return math.prod((g.channel.anonymity_ratio for g in self.groups), start=Fraction(1))
 
     @property
-    def blankets(self) -> Blankets:
+    def blankets(self) -> Blankets | None:
         """None: made from the table, so no differential privacy, local or central, is claimed."""
-        return ()
+        return None
 
     def retentions(self) -> list[float]:
         return []

@@ -110,7 +110,7 @@ def _pk(mechanism: Mechanism, circumstances: Circumstances, common: tuple[str, .
 def _central(
     mechanism: Mechanism, circumstances: Circumstances, likelihood: Fraction, common: tuple[str, ...]
 ) -> CentralPrivacy | None:
-    if not mechanism.blankets:
+    if mechanism.blankets is None:
         return None
     epsilon, statement = central_epsilon(
         mechanism.blankets, likelihood, circumstances.records, circumstances.delta

@@ -20,10 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pramana.errors import MatrixError
-from pramana.mechanisms.central import Blankets, blankets_of_channels
+from pramana.mechanisms.central import Blankets, blankets_of_channels, blankets_of_retentions
 from pramana.mechanisms.channel import Channel, Retention, channel_from_json, check_size
 from pramana.randomness import ONE, Codes, Stream, retain_joint
-from pramana.theory import blanket
 
 Columns = Mapping[str, Codes]
 StreamOf = Callable[[str, str], Stream]  # (purpose, column) -> the stream to read
@@ -58,8 +57,8 @@ class Mechanism(Protocol):
         """AR of the whole record: a lower bound, exact for the cases pk.md names."""
 
     @property
-    def blankets(self) -> Blankets:
-        """What all records share, for the shuffling bounds; none where the likelihood ratio is infinite."""
+    def blankets(self) -> Blankets | None:
+        """What all records share, for the shuffling bounds; None where no epsilon is claimed at all."""
 
     def retentions(self) -> list[float]:
         """What `calibrate` and `guarantee` print."""
@@ -97,12 +96,9 @@ class Product:
         return math.prod((c.anonymity_ratio for c in self.channels.values()), start=Fraction(1))
 
     @cached_property
-    def blankets(self) -> Blankets:
-        ratio = self.likelihood_ratio
-        if ratio is None:
-            return ()
+    def blankets(self) -> Blankets | None:
         # In order of name, as a certificate is read back: a sum of floats depends on its order.
-        return blankets_of_channels([self.channels[name] for name in sorted(self.channels)], ratio)
+        return blankets_of_channels([self.channels[name] for name in sorted(self.channels)], self.likelihood_ratio)
 
     def retentions(self) -> list[float]:
         return [float(_retention(channel)) for channel in self.channels.values()]
@@ -176,11 +172,9 @@ class RecordRetention:
         return Fraction(0) if ratio is None else 1 / ratio**2
 
     @property
-    def blankets(self) -> Blankets:
+    def blankets(self) -> Blankets | None:
         """A retention over the joint domain, redrawn from the law that is sampled."""
-        if self.likelihood_ratio is None:
-            return ()
-        return (blanket.blanket_of_retentions([self.retention], [self.smallest_redraw]),)
+        return blankets_of_retentions([self.retention], [self.smallest_redraw], self.likelihood_ratio)
 
     def retentions(self) -> list[float]:
         return [float(self.retention)]

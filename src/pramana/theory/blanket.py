@@ -22,8 +22,9 @@ from pramana.theory.rounding import float_down
 Integers = NDArray[np.int64]
 OWN = "the law's own privacy blanket (Balle et al. 2019)"
 CLONES = "hiding among the clones (Feldman et al. 2021, Theorem 3.1)"
-_MOST_CLASSES = 1 << 14  # classes of published records that are told apart
+_MOST_CLASSES = 12_000  # classes of published records that are told apart
 _NODES = 128  # values of each ratio where there are more classes, and of an envelope
+LEAST_MASS = 1e-290  # a smaller chance is taken for this one, which is larger and which floats can hold
 _MARGIN = 1 + 1e-9  # room above the envelope, far wider than its float errors
 
 
@@ -82,7 +83,7 @@ def blanket_of_product(laws: Sequence[Blanket], statement: str = OWN) -> Blanket
         weight *= Fraction(law.weight)
         first = np.outer(first, law.first).reshape(-1)
         second = np.outer(second, law.second).reshape(-1)
-        mass = np.outer(mass, law.mass).reshape(-1)
+        mass = np.maximum(np.outer(mass, law.mass).reshape(-1), LEAST_MASS)
         fewer = _merged if len(mass) <= _MOST_CLASSES else _on_nodes
         first, second, mass = fewer(first, second, mass)
     return Blanket(float_down(weight), first, second, mass, statement)

@@ -20,7 +20,7 @@ from functools import cache
 
 import numpy as np
 
-from pramana.theory.blanket import Blanket, RowsOverBlanket, envelope_of_rows
+from pramana.theory.blanket import LEAST_MASS, Blanket, RowsOverBlanket, envelope_of_rows
 from pramana.theory.positive_part import Floats, log_positive_part_of_sum
 from pramana.theory.rounding import log_up
 
@@ -43,7 +43,7 @@ def log_delta(records: int, blanket: Blanket, epsilon: float) -> float:
     if records < 1:
         return -math.inf
     values = blanket.first * (1 + _NUDGE) - math.exp(epsilon) * (1 - _NUDGE) * blanket.second
-    mass = blanket.mass * blanket.weight
+    mass = np.maximum(blanket.mass * blanket.weight, LEAST_MASS)
     if blanket.weight < 1:
         values, mass = np.append(values, 0.0), np.append(mass, 1 - blanket.weight)
     total = log_positive_part_of_sum(values, mass, records)
@@ -65,8 +65,11 @@ def shuffled_epsilon(
 
 
 def digits_down(epsilon: Fraction | float) -> float:
-    """The largest number of four significant digits that is at most epsilon: what a promise is checked at."""
-    value = Fraction(epsilon)
+    """The largest number of four significant digits that is at most epsilon: what a promise is checked at.
+
+    A float is the decimal it is written as. The bound's own room covers that 0.1 is a hair above 1/10.
+    """
+    value = Fraction(repr(epsilon)) if isinstance(epsilon, float) else Fraction(epsilon)
     if value <= 0:
         return 0.0
     unit = Fraction(10) ** (math.floor(math.log10(float(value))) - 3)
