@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from pramana.calibrate import Wanted, calibrate, expected_error
 from pramana.errors import UnreachableError
-from pramana.mechanisms import Circumstances, Product, RecordRetention, Retention, guarantees_of, k_of
+from pramana.mechanisms import Circumstances, Dense, Product, RecordRetention, Retention, guarantees_of, k_of
 from pramana.theory import rounding
 
 SIZES = {"sex": 2, "age": 5, "income": 10}
@@ -202,6 +202,16 @@ def test_best_allocation_keeps_a_central_promise() -> None:
     assert promise.is_kept_by(best)
     equal = calibrate(SIZES, promise)
     assert expected_error(best, ("income",), 100_000) < expected_error(equal, ("income",), 100_000)
+
+
+def test_a_central_promise_can_be_asked_of_a_matrix() -> None:
+    matrix = Product({"a": Dense.of([[0.7, 0.3], [0.2, 0.8]])})
+    known = certified(matrix, Circumstances(1000))
+    assert known < math.log(3.5) / 5
+    assert wanted(1000, central=known).is_kept_by(matrix)
+    assert not wanted(1000, central=known * 0.99).is_kept_by(matrix)
+    blocks = Product({"a": Dense.of([[1.0, 0.0], [0.0, 1.0]])})
+    assert not wanted(1000, central=100).is_kept_by(blocks)
 
 
 def test_a_central_epsilon_needs_a_shuffled_release_of_randomised_columns_alone() -> None:

@@ -78,6 +78,21 @@ def test_matrices_are_bounded_by_their_own_blanket_by_the_envelope_and_by_clones
         assert_bounded(channel, records, [blanket.blanket_of_ratio(float(ratio))])
 
 
+@pytest.mark.parametrize("records", [2, 3])
+def test_a_matrix_beside_a_retention_is_bounded_by_envelope_times_law(records: int) -> None:
+    """What many true records get: the product of the attributes' laws; and the joint matrix, pair by pair."""
+    rng = random.Random(records + 40)
+    for tenths in (2, 5, 8):
+        for _ in range(4):
+            matrix, rho = random_matrix(rng, 2), Fraction(tenths, 10)
+            channel = joint(matrix, grr(rho, 3))
+            envelope = blanket.envelope_of_rows(blanket.rows_over_blanket([integer_rows(matrix)]))
+            law = blanket.blanket_of_product([envelope, blanket.blanket_of_retentions([rho], [3])])
+            assert_bounded(channel, records, [law])
+            rows = blanket.rows_over_blanket([integer_rows(matrix), integer_rows(grr(rho, 3))])
+            assert_bounded(channel, records, [rows.pair(u, v) for u in range(6) for v in range(6) if u != v])
+
+
 @pytest.mark.parametrize("records", [2, 4])
 def test_redraws_that_are_not_uniform_are_bounded_by_their_least_likely_value(records: int) -> None:
     for weights in ((Fraction(1, 5), Fraction(4, 5)), (Fraction(1, 10), Fraction(3, 10), Fraction(6, 10))):
@@ -260,6 +275,17 @@ def test_matrices_have_a_smaller_epsilon_than_by_clones() -> None:
     assert retention.likelihood_ratio is not None
     both = [certify(m, 10_000, 1e-8)[0] for m in (as_matrix, as_retention)]
     assert both[0] == pytest.approx(both[1], rel=2e-3)
+
+
+def test_matrices_of_many_values_are_certified_by_the_envelope() -> None:
+    """200 values: a retention written as a matrix has its own epsilon, alone and beside another column."""
+    wide, other = Retention.at(Fraction(3, 10), 200), Retention.at(Fraction(1, 5), 4)
+    for beside in ({}, {"b": other}):
+        as_matrix, as_retention = Product({"a": Dense(wide.weights), **beside}), Product({"a": wide, **beside})
+        known, statement = certify(as_retention, 50_000, 1e-9)
+        envelope, _ = certify(as_matrix, 50_000, 1e-9)
+        assert known * (1 - 1e-3) <= envelope <= known * 1.01
+        assert "own" in statement
 
 
 def test_what_is_certified_of_a_matrix_is_what_its_worst_pair_needs() -> None:
