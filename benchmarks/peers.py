@@ -11,6 +11,7 @@ import json
 import subprocess
 import sys
 import venv
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -29,6 +30,8 @@ REQUIREMENTS = {
     "pycanon": ["pycanon>=1.3"],
     "anonypy": ["anonypy>=0.2.1", "pandas<3"],
     "anjana": ["anjana>=1.2"],
+    "dp-accounting": ["dp-accounting>=0.6"],
+    "opendp": ["opendp>=0.14"],
     "picture": ["matplotlib"],
 }
 
@@ -37,9 +40,10 @@ def python_of(environment: str) -> Path:
     return ENVIRONMENTS / environment / "bin" / "python"
 
 
-def prepare() -> None:
+def prepare(names: Sequence[str] = tuple(REQUIREMENTS)) -> None:
     """Create every environment that is not there yet; one that cannot be made is told and left out."""
-    for name, wanted in REQUIREMENTS.items():
+    for name in names:
+        wanted = REQUIREMENTS[name]
         done = ENVIRONMENTS / name / ".installed"
         if done.exists() and done.read_text() == "\n".join(wanted):
             continue

@@ -427,6 +427,10 @@ def test_parquet_that_cannot_be_used(desk: Path, refused: Refused, damage: str) 
         "calibrate --records 100 --domains 2 --k 2 --delta 0",
         "calibrate --records 100 --domains 2 --k 2 --delta nan",
         "calibrate --records 100 --domains 2 --k 2 --population 99",
+        "calibrate --records 100 --domains 2 --central-epsilon 0",
+        "calibrate --records 100 --domains 2 --central-epsilon nan",
+        "calibrate --records 100 --domains 2 --central-epsilon 1,2",
+        "calibrate --records 100 --domains 2 --central-epsilon 1 --delta 1",
         "guarantee --records 100 --domains 2 --retention 1.01",
         "guarantee --records 100 --domains 2 --retention -1",
         "guarantee --records 100 --domains 2 --retention 1e-999999999",
@@ -465,6 +469,11 @@ def test_command_lines_that_cannot_be(refused: Refused, arguments: str) -> None:
         f"guarantee --records 100 --domains {','.join(['1000'] * 40)} --retention .999 --coin record",
         "calibrate --records 100 --domains 2,5 --epsilon 1000",
         "calibrate --records 100 --domains 2,5 --epsilon 1/3",
+        "calibrate --records 100 --domains 2,5 --central-epsilon 1000",
+        "calibrate --records 100 --domains 2,5 --central-epsilon 1e-9",
+        f"calibrate --records 100 --domains {','.join(['2000000000'] * 40)} --central-epsilon 1000",
+        f"calibrate --records 4294967295 --domains {','.join(['2000000000'] * 40)} --central-epsilon 1",
+        "calibrate --records 1 --domains 1 --central-epsilon 1",
     ],
 )
 def test_extremes_have_an_answer(arguments: str, capfd: pytest.CaptureFixture[str]) -> None:

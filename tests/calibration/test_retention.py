@@ -11,7 +11,16 @@ from hypothesis import strategies as st
 
 from pramana.calibration import Wanted, calibrate, expected_error
 from pramana.errors import UnreachableError
-from pramana.mechanisms import Circumstances, Product, RecordRetention, Redrawn, Retention, guarantees_of, k_of
+from pramana.mechanisms import (
+    Circumstances,
+    Dense,
+    Product,
+    RecordRetention,
+    Redrawn,
+    Retention,
+    guarantees_of,
+    k_of,
+)
 from pramana.theory import rounding
 
 SIZES = {"sex": 2, "age": 5, "income": 10}
@@ -163,3 +172,99 @@ def test_a_sampled_table_can_promise_all_candidates() -> None:
     circumstances = Circumstances(10, candidates=50)
     mechanism = calibrate({"a": 3}, Wanted(circumstances, 50))
     assert k_of(mechanism, circumstances) == 50
+
+
+def certified(mechanism: Product | RecordRetention, circumstances: Circumstances) -> float:
+    by_notion = {g.notion: g.value for g in guarantees_of(mechanism, circumstances)}
+    return float(by_notion["central-differential-privacy"]["epsilon"])
+
+
+@pytest.mark.parametrize("coin", ["attribute", "record"])
+@pytest.mark.parametrize(
+    ("records", "delta", "central", "sizes"),
+    [
+        (50, 1e-3, 0.8, SIZES),
+        (1000, 1e-6, 0.1, {"a": 2}),
+        (100_000, 1e-6, 0.123456, {"a": 100}),
+        (100_000, 1e-12, 0.5, SIZES),
+        (10**9, 1e-9, 0.002, {"a": 20}),
+        (100, 1e-6, 1e-9, {"a": 2, "b": 5}),
+        (100_000, 1e-6, 0.1, {"a": 100}),
+    ],
+)
+def test_a_central_promise_is_kept_by_what_is_certified_and_just_so(
+    records: int, delta: float, central: float, sizes: dict[str, int], coin: str
+) -> None:
+    promise = Wanted(Circumstances(records, delta=delta), central=central)
+    mechanism = calibrate(sizes, promise, coin)
+    assert promise.is_kept_by(mechanism)
+    assert certified(mechanism, promise.circumstances) <= central
+    more = Fraction(max(mechanism.retentions())) * Fraction(1001, 1000)
+    larger: Product | RecordRetention = (
+        RecordRetention.at(more, sizes)
+        if coin == "record"
+        else Product({n: Retention.at(more, v) for n, v in sizes.items()})
+    )
+    assert not promise.is_kept_by(larger)
+
+
+@pytest.mark.parametrize("central", [0.1, Fraction(1, 10), 0.3, Fraction(3, 10)])
+def test_a_promise_of_few_digits_is_used_up(central: float | Fraction) -> None:
+    """Neither float is the decimal it is written as; the promise is."""
+    promise = Wanted(Circumstances(10_000), central=central)
+    assert certified(calibrate({"a": 10}, promise), promise.circumstances) == float(central)
+
+
+def test_a_retention_below_any_use_ends_too() -> None:
+    promise = Wanted(Circumstances(100, delta=1e-15), central=Fraction(1, 10**12))
+    mechanism = calibrate({"a": 1000}, promise)
+    assert promise.is_kept_by(mechanism)
+
+
+def test_a_central_half_allows_a_large_retention() -> None:
+    """R = 100,000, V = 100: .887 is known to keep (1/2, 1e-6); k is then near 1, and said."""
+    promise = wanted(central=0.5)
+    mechanism = calibrate({"a": 100}, promise)
+    assert mechanism.retentions()[0] >= 0.887
+    assert certified(mechanism, promise.circumstances) <= 0.5
+    assert 1 < k_of(mechanism, promise.circumstances) < 1.2
+
+
+def test_the_strictest_of_several_promises_decides() -> None:
+    by_k = calibrate(SIZES, wanted(k=100))
+    assert calibrate(SIZES, wanted(k=100, central=0.5)) == by_k
+    both = wanted(k=100, epsilon=3.4, central=0.02)
+    mechanism = calibrate(SIZES, both)
+    assert both.is_kept_by(mechanism)
+    assert mechanism.retentions()[0] < by_k.retentions()[0]
+    assert certified(mechanism, both.circumstances) == pytest.approx(0.02, rel=1e-3)
+
+
+def test_best_allocation_keeps_a_central_promise() -> None:
+    promise = wanted(central=0.1)
+    best = calibrate(SIZES, promise, allocation="best", tables=[("income",)])
+    assert promise.is_kept_by(best)
+    equal = calibrate(SIZES, promise)
+    assert expected_error(best, ("income",), 100_000) < expected_error(equal, ("income",), 100_000)
+
+
+def test_a_central_promise_can_be_asked_of_a_matrix() -> None:
+    matrix = Product({"a": Dense.of([[0.7, 0.3], [0.2, 0.8]])})
+    known = certified(matrix, Circumstances(1000))
+    assert known < math.log(3.5) / 5
+    assert wanted(1000, central=known).is_kept_by(matrix)
+    assert not wanted(1000, central=known * 0.99).is_kept_by(matrix)
+    blocks = Product({"a": Dense.of([[1.0, 0.0], [0.0, 1.0]])})
+    assert not wanted(1000, central=100).is_kept_by(blocks)
+
+
+def test_a_central_epsilon_needs_a_shuffled_release_of_randomised_columns_alone() -> None:
+    for around, got in (
+        (Circumstances(10, shuffled=False), "in the order of the source"),
+        (Circumstances(10, raw_columns=("diagnosis",)), "columns released unchanged"),
+        (Circumstances(10, data_dependent=True), "matrices made from the table"),
+    ):
+        with pytest.raises(UnreachableError, match=got):
+            Wanted(around, k=2, central=1.0)
+    with pytest.raises(UnreachableError, match="epsilon must be a positive number"):
+        wanted(10, central=0)

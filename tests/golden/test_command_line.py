@@ -66,6 +66,29 @@ def test_record_coin_and_epsilon(capsys: pytest.CaptureFixture[str]) -> None:
     assert found["k"] == pytest.approx(1 + 99_999 * math.exp(-4), rel=1e-12)
 
 
+def test_a_central_epsilon(capsys: pytest.CaptureFixture[str]) -> None:
+    """R = 100,000, V = 100, (1/2, 1e-6): retention .887 is known to be enough; k is what it then is."""
+    found = call(
+        capsys,
+        "calibrate",
+        "--records",
+        "100000",
+        "--domains",
+        "100",
+        "--central-epsilon",
+        ".5",
+        "--delta",
+        "1e-6",
+    )
+    (retention,) = found["retention"]
+    assert 0.887 <= retention < 0.9
+    assert found["central"] == {"epsilon": pytest.approx(0.5, abs=1e-3), "delta": 1e-6}
+    assert found["central"]["epsilon"] <= 0.5
+    ratio = (1 + 99 * retention) / (1 - retention)
+    assert found["k"] == pytest.approx(1 + 99_999 / ratio**2, rel=1e-6)
+    assert found["epsilon"] == pytest.approx(math.log(ratio), rel=1e-6)
+
+
 def test_a_block_matrix_has_k_1_and_no_epsilon(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     path = tmp_path / "m.csv"
     path.write_text("1/2;1/2;0;0\n1/2;1/2;0;0\n0;0;1/2;1/2\n0;0;1/2;1/2\n")

@@ -169,7 +169,7 @@ def test_infinite_and_trivial_certificates() -> None:
     assert LevelDesign({"a": Weighted((0, ONE))}).likelihood_ratio(Level.of("0.5")) is None
     assert LevelDesign({"a": Uniform(1)}).likelihood_ratio(Level.of(1)) == 1
     at_zero = AtLevel(LevelDesign({"a": Uniform(5)}), Level.of(0))
-    assert at_zero.likelihood_ratio == 1 and at_zero.anonymity_ratio == 1 and at_zero.blanket is not None
+    assert at_zero.likelihood_ratio == 1 and at_zero.anonymity_ratio == 1 and at_zero.blankets
 
 
 def test_wrong_designs() -> None:

@@ -89,19 +89,22 @@ _population = click.option(
 @click.option("--domains", required=True, help="Domain sizes, such as 2,5,10.")
 @click.option("--k", default=None, help="No link with more than 1/k confidence.")
 @click.option("--epsilon", default=None, help="Local differential privacy.")
+@click.option("--central-epsilon", "central", default=None, help="Of the whole shuffled release, at --delta.")
 @_coin
 @_delta
 @_population
 @json_option
 def calibrate_command(
-    records: int, domains: str, k: str | None, epsilon: str | None, coin: str, delta: float,
+    records: int, domains: str, k: str | None, epsilon: str | None, central: str | None, coin: str, delta: float,
     population: int | None, as_json: bool,
 ) -> None:  # fmt: skip
-    """Find the largest retention that reaches k and/or epsilon, and say what it guarantees."""
+    """Find the largest retention that reaches k, epsilon and/or a central epsilon, and say what it guarantees."""
     from pramana import Wanted, calibrate
 
     circumstances = _circumstances(records, delta, population)
-    wanted = Wanted(circumstances, _number(k, "k"), _number(epsilon, "epsilon"))
+    wanted = Wanted(
+        circumstances, _number(k, "k"), _number(epsilon, "epsilon"), _number(central, "central epsilon")
+    )
     mechanism = calibrate(_named(_whole_numbers(domains, "domains")), wanted, coin)
     content = _content(mechanism, circumstances)
     show(as_json, content, _words(content))

@@ -1,7 +1,7 @@
-"""From a wanted k and epsilon to the mechanism that reaches them with the least loss.
+"""From a wanted k, local epsilon or central epsilon to the mechanism that reaches them with the least loss.
 
 The search runs over mechanisms as they will be sampled, integers and all, and asks each whether it keeps the
-promise in exact arithmetic. What is returned has therefore been checked after rounding, by construction.
+promise, k and local epsilon in exact arithmetic. What is returned has been checked after rounding.
 """
 
 from __future__ import annotations
@@ -16,39 +16,86 @@ import numpy as np
 
 from pramana.calibration.error import expected_error, tables_that_matter
 from pramana.errors import UnreachableError
-from pramana.mechanisms import Circumstances, Mechanism, Product, RecordRetention, Redrawn, Retention, k_of
-from pramana.theory import pk, rounding
+from pramana.mechanisms import (
+    Circumstances,
+    Mechanism,
+    Product,
+    RecordRetention,
+    Redrawn,
+    Retention,
+    central_epsilon,
+    central_excess,
+    k_of,
+)
+from pramana.theory import pk, rounding, shuffling
 
 M = TypeVar("M", bound=Mechanism)
+_LEAST = Fraction(1, pk.GRID)
+_MOST_OVER = 3.0  # where the bound is of no use
 
 
 @dataclass(frozen=True)
 class Wanted:
-    """The promise: k, epsilon or both, for a table in given circumstances."""
+    """The promise: k, local epsilon, central epsilon or several, for a table in given circumstances.
+
+    `central` is the epsilon of the whole shuffled release at the delta of the circumstances.
+    """
 
     circumstances: Circumstances
     k: float | Fraction | None = None
     epsilon: float | Fraction | None = None
+    central: float | Fraction | None = None
 
     def __post_init__(self) -> None:
-        if self.k is None and self.epsilon is None:
+        if self.k is None and self.epsilon is None and self.central is None:
             raise UnreachableError(
-                "A release must promise something", "neither k nor epsilon", "State k, epsilon or both."
+                "A release must promise something",
+                "neither k nor epsilon",
+                "State k, epsilon or a central epsilon, or several of them.",
             )
         if self.k is not None:
             candidates = self.circumstances.candidates
             pk.check_k(self.circumstances.records if candidates is None else candidates, self.k)
         if self.epsilon is not None:
             pk.check_epsilon(self.epsilon)
+        if self.central is not None:
+            self._check_central(self.central)
+
+    def _check_central(self, central: float | Fraction) -> None:
+        pk.check_epsilon(central)
+        around = self.circumstances
+        if not around.shuffled or around.raw_columns or around.data_dependent:
+            raise UnreachableError(
+                "A central epsilon can be promised of a shuffled release without columns released unchanged",
+                "one in the order of the source"
+                if not around.shuffled
+                else "columns released unchanged"
+                if around.raw_columns
+                else "matrices made from the table",
+            )
 
     def is_kept_by(self, mechanism: Mechanism) -> bool:
-        """Decided in rationals: k never short, epsilon never over."""
+        """k never short, epsilon never over: decided in rationals, central epsilon by what would be certified."""
+        return self._local_is_kept_by(mechanism) and self._central_is_kept_by(mechanism)
+
+    def _local_is_kept_by(self, mechanism: Mechanism) -> bool:
         if self.k is not None and k_of(mechanism, self.circumstances) < Fraction(self.k):
             return False
         if self.epsilon is None:
             return True
         ratio = mechanism.likelihood_ratio
         return ratio is not None and ratio <= rounding.exp_down(Fraction(self.epsilon))
+
+    def _central_is_kept_by(self, mechanism: Mechanism) -> bool:
+        if self.central is None:
+            return True
+        ratio, blankets, around = mechanism.likelihood_ratio, mechanism.blankets, self.circumstances
+        if ratio is None or blankets is None:
+            return False
+        if ratio <= rounding.exp_down(Fraction(self.central)):
+            return True
+        certified, _ = central_epsilon(blankets, ratio, around.records, around.delta)
+        return certified < rounding.log_up(ratio) and certified <= shuffling.digits_down(self.central)
 
 
 def calibrate(
@@ -88,9 +135,74 @@ def _largest(build: Callable[[Fraction], M], wanted: Wanted, redrawn: M | None =
             return redrawn
         raise UnreachableError(
             "The promise must be reachable by some retention",
-            f"k = {wanted.k}, epsilon = {wanted.epsilon}, which not even retention 0 reaches",
+            f"k = {wanted.k}, epsilon = {wanted.epsilon}, central epsilon = {wanted.central}, "
+            "which not even retention 0 reaches",
         )
-    return build(pk.largest_on_grid(lambda rho: wanted.is_kept_by(build(rho))))
+    rho = Fraction(1)
+    if wanted.k is not None or wanted.epsilon is not None:
+        rho = pk.largest_on_grid(lambda rho: wanted._local_is_kept_by(build(rho)))
+    if wanted.central is not None and not wanted._central_is_kept_by(build(rho)):
+        rho = _largest_central(build, wanted, wanted.central, rho)
+    return build(rho)
+
+
+def _largest_central(
+    build: Callable[[Fraction], M], wanted: Wanted, central: float | Fraction, above: Fraction
+) -> Fraction:
+    """The largest retention below `above`, to seven digits, that keeps the central promise.
+
+    delta is about e^(-(central/s)^2/2), where ln s is nearly straight over the retention's log-odds: false
+    position with halved ends (Illinois) runs on these two.
+    """
+    over = _log_overshoot(build, wanted, shuffling.digits_down(central))
+    low, left = above, 0.0
+    high, right = above, _MOST_OVER
+    while low > _LEAST and (left := over(low)) > 0:
+        low, high, right = low / 2, low, left
+    moved, turns = "", 0
+    while high - low > max(high / 10**7, 2 * _LEAST) and low > _LEAST:
+        a, b = _log_odds(low), _log_odds(high)
+        middle = min(max(_from_log_odds(b - right * (b - a) / (right - left)), low), high)
+        turns += 1
+        # Halving now and then, and where false position hardly moves.
+        if turns % 4 == 0 or not high / 10**8 < middle - low < high - low - high / 10**8:
+            middle = Fraction(math.floor((low + high) / 2 * pk.GRID), pk.GRID)
+        value = over(middle)
+        if value > 0:
+            high, right, left = middle, value, left / 2 if moved == "high" else left
+            moved = "high"
+        else:
+            low, left, right = middle, value, right / 2 if moved == "low" else right
+            moved = "low"
+    less = Fraction(1, 10**7)
+    while not wanted._central_is_kept_by(build(low)):  # what is certified decides; a hair less is enough
+        low, less = Fraction(math.floor(low * (1 - less) * pk.GRID), pk.GRID), min(2 * less, Fraction(1, 2))
+    return low
+
+
+def _log_overshoot(build: Callable[[Fraction], M], wanted: Wanted, central: float) -> Callable[[Fraction], float]:
+    """ln s over the s allowed: not above 0 where a retention keeps the promise."""
+    around, allowed = wanted.circumstances, math.log(wanted.circumstances.delta)
+
+    def over(rho: Fraction) -> float:
+        mechanism = build(rho)
+        ratio, blankets = mechanism.likelihood_ratio, mechanism.blankets
+        if ratio is None or blankets is None:
+            return _MOST_OVER
+        excess = central_excess(blankets, ratio, around.records, central, around.delta)
+        if excess == -math.inf:
+            return -_MOST_OVER
+        return min(0.5 * math.log(allowed / min(excess + allowed, -1e-6)), _MOST_OVER)
+
+    return over
+
+
+def _log_odds(rho: Fraction) -> float:
+    return math.log(rho) - math.log(max(1 - rho, _LEAST))
+
+
+def _from_log_odds(odds: float) -> Fraction:
+    return Fraction(math.floor(pk.GRID / (1 + math.exp(-min(max(odds, -50.0), 50.0)))), pk.GRID)
 
 
 def _best_allocation(

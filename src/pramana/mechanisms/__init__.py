@@ -1,5 +1,6 @@
 """Channels, mechanisms for whole records, and the guarantees proved of them."""
 
+from pramana.mechanisms.central import central_epsilon, central_excess
 from pramana.mechanisms.channel import Channel, Dense, Redrawn, Retention, channel_from_json, integers_of
 from pramana.mechanisms.exchange import ChannelGroup, Exchange
 from pramana.mechanisms.guarantees import DEFAULT_DELTA, Circumstances, guarantees_of, k_of
@@ -54,6 +55,8 @@ __all__ = [
     "Retention",
     "Uniform",
     "Weighted",
+    "central_epsilon",
+    "central_excess",
     "channel_from_json",
     "digest_of",
     "drawn_diagonals",

@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pramana.errors import MatrixError
+from pramana.mechanisms.central import Blankets
 from pramana.mechanisms.channel import Channel, channel_from_json
 from pramana.mechanisms.table import Columns, StreamOf
 from pramana.randomness import code_dtype, joint_codes, split_codes
-from pramana.theory import shuffling
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class Exchange:
         return math.prod((g.channel.anonymity_ratio for g in self.groups), start=Fraction(1))
 
     @property
-    def blanket(self) -> shuffling.Blanket | None:
+    def blankets(self) -> Blankets | None:
         """None: made from the table, so no differential privacy, local or central, is claimed."""
         return None
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from pramana.errors import RecipeError
+from pramana.mechanisms.central import central_epsilon
 from pramana.mechanisms.table import Mechanism
 from pramana.theory import (
     ANY_TABLE,
@@ -21,7 +22,6 @@ from pramana.theory import (
     PkAnonymity,
     pk,
     rounding,
-    shuffling,
 )
 
 DEFAULT_DELTA = 1e-6
@@ -114,13 +114,15 @@ def _pk(mechanism: Mechanism, circumstances: Circumstances, common: tuple[str, .
 def _central(
     mechanism: Mechanism, circumstances: Circumstances, likelihood: Fraction, common: tuple[str, ...]
 ) -> CentralPrivacy | None:
-    blanket = mechanism.blanket
-    if blanket is None:
+    if mechanism.blankets is None:
         return None
+    epsilon, statement = central_epsilon(
+        mechanism.blankets, likelihood, circumstances.records, circumstances.delta
+    )
     return CentralPrivacy(
         ANY_TABLE,
-        f"shuffling: {blanket.statement}",
-        epsilon=shuffling.shuffled_epsilon(circumstances.records, likelihood, blanket, circumstances.delta),
+        statement,
+        epsilon=epsilon,
         delta=circumstances.delta,
         assumptions=(
             f"the number of records, {circumstances.records}, is public and the same in neighbouring tables, "

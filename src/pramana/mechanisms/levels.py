@@ -21,11 +21,12 @@ from numpy.typing import NDArray
 
 from pramana.errors import MatrixError
 from pramana.mechanisms import _levels
+from pramana.mechanisms.central import Blankets, blankets_of_retentions
 from pramana.mechanisms.channel import Channel, Dense, Retention
 from pramana.mechanisms.replacement import Replacement, Rows, Uniform, replacement_from_json
 from pramana.mechanisms.table import Columns, Product, RecordRetention, StreamOf
 from pramana.randomness import Codes, Stream
-from pramana.theory import GRID, Level, levels, rounding, shuffling
+from pramana.theory import GRID, Level, levels
 
 # A stream holds blocks high*2^64 + row. Events read high = 0, 1, ...; the mark of event j, attempt a, has its
 # own half of the space; level 0, which lies below every event, has the mark of "event 0".
@@ -127,15 +128,10 @@ class AtLevel:
         return Fraction(0) if ratio is None else 1 / ratio**2
 
     @cached_property
-    def blanket(self) -> shuffling.Blanket | None:
-        ratio = self.likelihood_ratio
-        if ratio is None:
-            return None
-        known = None
-        if all(isinstance(law, Uniform) for law in self.design.laws.values()):
-            sizes = [math.prod(self.sizes[name] for name in group) for group in self.design.groups]
-            known = shuffling.blanket_of_retentions(self.retentions(), sizes)
-        return known or shuffling.blanket_of_ratio(rounding.float_up(ratio))
+    def blankets(self) -> Blankets | None:
+        """A retention for each group of attributes, redrawn from its replacement law."""
+        least = [math.prod((self.design.laws[n].least for n in g), start=Fraction(1)) for g in self.design.groups]
+        return blankets_of_retentions([self.level.retention] * len(least), least, self.likelihood_ratio)
 
     def retentions(self) -> list[float]:
         return [float(self.level.retention)] * len(self.design.groups)

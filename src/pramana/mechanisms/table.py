@@ -20,9 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pramana.errors import MatrixError
+from pramana.mechanisms.central import Blankets, blankets_of_channels, blankets_of_retentions
 from pramana.mechanisms.channel import Channel, Retention, channel_from_json, check_size
 from pramana.randomness import ONE, Codes, Stream, retain_joint
-from pramana.theory import rounding, shuffling
 
 Columns = Mapping[str, Codes]
 StreamOf = Callable[[str, str], Stream]  # (purpose, column) -> the stream to read
@@ -57,8 +57,8 @@ class Mechanism(Protocol):
         """AR of the whole record: a lower bound, exact for the cases pk.md names."""
 
     @property
-    def blanket(self) -> shuffling.Blanket | None:
-        """What all records share, for the shuffling bound; None where the likelihood ratio is infinite."""
+    def blankets(self) -> Blankets | None:
+        """What all records share, for the shuffling bounds; None where no epsilon is claimed at all."""
 
     def retentions(self) -> list[float]:
         """What `calibrate` and `guarantee` print."""
@@ -96,18 +96,9 @@ class Product:
         return math.prod((c.anonymity_ratio for c in self.channels.values()), start=Fraction(1))
 
     @cached_property
-    def blanket(self) -> shuffling.Blanket | None:
-        ratio = self.likelihood_ratio
-        if ratio is None:
-            return None
+    def blankets(self) -> Blankets | None:
         # In order of name, as a certificate is read back: a sum of floats depends on its order.
-        channels = [self.channels[name] for name in sorted(self.channels)]
-        known = None
-        if all(isinstance(c, Retention) for c in channels):
-            known = shuffling.blanket_of_retentions(
-                [float(_retention(c)) for c in channels], [c.size for c in channels]
-            )
-        return known or shuffling.blanket_of_ratio(rounding.float_up(ratio))
+        return blankets_of_channels([self.channels[name] for name in sorted(self.channels)], self.likelihood_ratio)
 
     def retentions(self) -> list[float]:
         return [float(_retention(channel)) for channel in self.channels.values()]
@@ -181,11 +172,9 @@ class RecordRetention:
         return Fraction(0) if ratio is None else 1 / ratio**2
 
     @property
-    def blanket(self) -> shuffling.Blanket | None:
-        """A retention over the joint domain; that redraws miss uniformity by 2^-64 is within its rounding room."""
-        if self.likelihood_ratio is None:
-            return None
-        return shuffling.blanket_of_retentions([float(self.retention)], [math.prod(self.domains.values())])
+    def blankets(self) -> Blankets | None:
+        """A retention over the joint domain, redrawn from the law that is sampled."""
+        return blankets_of_retentions([self.retention], [self.smallest_redraw], self.likelihood_ratio)
 
     def retentions(self) -> list[float]:
         return [float(self.retention)]

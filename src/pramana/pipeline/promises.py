@@ -7,7 +7,7 @@ refused like one that fails to keep it.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -31,7 +31,7 @@ Kept = Callable[[Any, Sequence[Guarantee]], bool]
 
 def check_promises(setting: Setting, guarantees: Sequence[Guarantee], waived: Sequence[str] = ()) -> None:
     """Refuse a release that does not certify everything its recipe promises, and name what is missing."""
-    stated = msgspec.structs.asdict(setting)
+    stated = msgspec.to_builtins(setting)
     for key, kept in _PROMISES.items():
         value = stated.get(key)
         if value is None or key in waived:
@@ -70,6 +70,13 @@ def _delta(value: Any, guarantees: Sequence[Guarantee]) -> bool:
     return any(isinstance(g, CentralPrivacy) and g.delta <= value for g in guarantees)
 
 
+def _central(value: Mapping[str, float], guarantees: Sequence[Guarantee]) -> bool:
+    return any(
+        isinstance(g, CentralPrivacy) and g.epsilon <= value["epsilon"] and g.delta <= value["delta"]
+        for g in guarantees
+    )
+
+
 def _xi(value: float, guarantees: Sequence[Guarantee]) -> bool:
     most = math.nextafter(value, math.inf)
     return any(isinstance(g, IdentificationBound) and g.xi <= most for g in guarantees)
@@ -90,5 +97,14 @@ def _t(value: float, guarantees: Sequence[Guarantee]) -> bool:
     return bool(close) and all(g.t <= value for g in close)
 
 
-_PROMISES: dict[str, Kept] = {"k": _k, "epsilon": _epsilon, "delta": _delta, "xi": _xi, "l": _l, "c": _c, "t": _t}
+_PROMISES: dict[str, Kept] = {
+    "k": _k,
+    "epsilon": _epsilon,
+    "delta": _delta,
+    "central": _central,
+    "xi": _xi,
+    "l": _l,
+    "c": _c,
+    "t": _t,
+}
 PROMISES = tuple(_PROMISES)

@@ -1,11 +1,13 @@
 """Pure functions on numbers: one module per paper, with its symbols, statements and corrections beside it."""
 
 from pramana.theory import (
+    blanket,
     every_count,
     identification,
     levels,
     outcome_search,
     pk,
+    positive_part,
     presence,
     presence_rows,
     rounding,
@@ -67,6 +69,7 @@ __all__ = [
     "Sentence",
     "Statement",
     "TCloseness",
+    "blanket",
     "every_count",
     "explanation_of",
     "identification",
@@ -74,6 +77,7 @@ __all__ = [
     "outcome_search",
     "overclaims_in",
     "pk",
+    "positive_part",
     "presence",
     "presence_rows",
     "problems_of",

@@ -35,7 +35,7 @@ def examine_classes(
 ) -> Examination:
     """k, l, t, risks and inferences counted again from the published file, and its content compared."""
     shown = ShownCells([q.name for q in quasi], bundle.certificate.output)
-    pairs = {s.name: _Pairs(s) for s in sensitive}
+    pairs = {s.name: _ClassValues(s) for s in sensitive}
     try:
         bundle.check_columns(published_types(attributes, design.cells, stated.by_class))
         for piece in bundle.batches():
@@ -61,7 +61,7 @@ def examine_classes(
     return Examination(tuple(checks))
 
 
-class _Pairs:
+class _ClassValues:
     """How often each pair of a class and a sensitive value occurs, fed in pieces."""
 
     def __init__(self, column: Sensitive) -> None:

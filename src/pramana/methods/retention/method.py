@@ -11,7 +11,6 @@ from pramana.bundle import Certificate
 from pramana.calibration import Wanted, calibrate
 from pramana.errors import MatrixError, RecipeError, UnreachableError
 from pramana.mechanisms import (
-    DEFAULT_DELTA,
     Circumstances,
     Dense,
     Mechanism,
@@ -98,9 +97,10 @@ class RetentionMethod(DrawnMethod[RetentionSetting, RetentionColumn]):
         own = {name: c.retention for name, c in recipe.attributes.items() if c.retention is not None}
         if release.retention is None and not own:
             best = "best" in (release.coin, release.allocation)
-            if circumstances.records == 0 and (release.k is not None or best):
+            if circumstances.records == 0 and (release.k is not None or release.central is not None or best):
                 _needs_records()
-            wanted = Wanted(circumstances, release.k, release.epsilon)
+            central = None if release.central is None else release.central.epsilon
+            wanted = Wanted(circumstances, release.k, release.epsilon, central)
             return calibrate(sizes, wanted, release.coin, release.allocation, recipe.tables)
         mechanism = _stated(release, own, sizes)
         check_promise(release, mechanism, circumstances)
@@ -144,8 +144,7 @@ def _circumstances(setting: DrawnSetting, attributes: tuple[Attribute, ...], rec
         )
     if setting.candidates is not None and setting.candidates < records:
         raise RecipeError(f"candidates must be at least the {records} records", str(setting.candidates))
-    delta = DEFAULT_DELTA if setting.delta is None else setting.delta
-    return circumstances_for(attributes, records, setting.shuffle, delta, setting.candidates)
+    return circumstances_for(attributes, records, setting.shuffle, setting.stated_delta, setting.candidates)
 
 
 def _stated(setting: RetentionSetting, own: Mapping[str, float], sizes: Mapping[str, int]) -> Mechanism:
@@ -171,11 +170,12 @@ def _as_written(retention: float) -> Fraction:
 
 def check_promise(setting: DrawnSetting, mechanism: Mechanism, circumstances: Circumstances) -> None:
     """Where the holder states both a law and a promise, the promise must hold."""
-    if setting.k is None and setting.epsilon is None:
+    central = None if setting.central is None else setting.central.epsilon
+    if setting.k is None and setting.epsilon is None and central is None:
         return
-    if circumstances.records == 0 and setting.k is not None:
+    if circumstances.records == 0 and (setting.k is not None or central is not None):
         _needs_records()
-    if Wanted(circumstances, setting.k, setting.epsilon).is_kept_by(mechanism):
+    if Wanted(circumstances, setting.k, setting.epsilon, central).is_kept_by(mechanism):
         return
     reached = ", ".join(f"{g.notion} {g.value}" for g in guarantees_of(mechanism, circumstances)[:2])
     raise UnreachableError(

@@ -6,11 +6,30 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
-from pramana.schema import AtLeastOne, Count, FilePath, Inside, Positive, RandomisedColumn, Setting, Share
+from pramana.errors import RecipeError
+from pramana.mechanisms import DEFAULT_DELTA
+from pramana.schema import (
+    AtLeastOne,
+    Count,
+    FilePath,
+    Inside,
+    Positive,
+    RandomisedColumn,
+    RecipeSection,
+    Setting,
+    Share,
+)
 
 K = Annotated[AtLeastOne | None, Meta(description="Nobody links a person to a record more surely than 1/k.")]
 Epsilon = Annotated[Positive | None, Meta(description="Local differential privacy of each record.")]
 Delta = Annotated[Inside | None, Meta(description="The delta at which the central guarantee is stated.")]
+
+
+class CentralTarget(RecipeSection, frozen=True, kw_only=True):
+    """central = { epsilon = 0.5, delta = 1e-6 }: what the whole shuffled release may tell of a record."""
+
+    epsilon: Positive
+    delta: Inside
 
 
 class DrawnSetting(Setting, frozen=True, kw_only=True):
@@ -19,10 +38,27 @@ class DrawnSetting(Setting, frozen=True, kw_only=True):
     k: K = None
     epsilon: Epsilon = None
     delta: Delta = None
+    central: Annotated[
+        CentralTarget | None,
+        Meta(extra={"must": "a section of two numbers, such as central = { epsilon = 0.5, delta = 1e-6 }"}),
+    ] = None
     records: Annotated[Count | None, Meta(description="How many are planned, for single records.")] = None
     candidates: Annotated[Count | None, Meta(description="The people of whom the table is a secret sample.")] = (
         None
     )
+
+    def __post_init__(self) -> None:
+        if self.central is not None and self.delta not in (None, self.central.delta):
+            raise RecipeError(
+                "delta must be stated once", f"{self.delta} and central.delta = {self.central.delta}"
+            )
+
+    @property
+    def stated_delta(self) -> float:
+        """The delta at which the central guarantee is stated."""
+        if self.central is not None:
+            return self.central.delta
+        return DEFAULT_DELTA if self.delta is None else self.delta
 
 
 class RetentionSetting(DrawnSetting, frozen=True, kw_only=True, tag="retention"):

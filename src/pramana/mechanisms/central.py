@@ -1,0 +1,62 @@
+"""The central guarantee of a shuffled release: the best of the bounds that its mechanism's blankets give."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+
+from pramana.mechanisms.channel import Channel, Retention
+from pramana.theory import blanket, rounding, shuffling
+
+Blankets = tuple[blanket.Blanket | blanket.RowsOverBlanket, ...]
+LOCAL = "the local guarantee, on which no bound for shuffled releases improves at this delta"
+_MOST_RATIO = 10**120  # beyond it a blanket is thinner than any table is long, and floats end
+_MOST_ROWS = 128  # true records of a joint matrix whose pairs are all compared
+
+
+def blankets_of_channels(channels: Sequence[Channel], ratio: Fraction | None) -> Blankets | None:
+    """Independent attributes with this likelihood ratio; every blanket gives a bound, and the smallest holds."""
+    live = [channel for channel in channels if channel.size > 1]
+    kept = [channel for channel in live if isinstance(channel, Retention)]
+    if len(kept) == len(live) or ratio is None or ratio > _MOST_RATIO:
+        return blankets_of_retentions([c.retention for c in kept], [c.size for c in kept], ratio)
+    if math.prod(channel.size for channel in live) <= _MOST_ROWS:
+        return (blanket.rows_over_blanket([channel.weights for channel in live]),)
+    laws = [_law(channel) for channel in live]
+    return (blanket.blanket_of_product(laws), blanket.blanket_of_ratio(rounding.float_up(ratio)))
+
+
+def blankets_of_retentions(
+    retentions: Sequence[Fraction], least: Sequence[Fraction | int], ratio: Fraction | None
+) -> Blankets | None:
+    """Attributes kept or redrawn; `least` is the chance of the least likely redraw, or how many are alike."""
+    if ratio is None:
+        return None
+    return () if ratio > _MOST_RATIO else (blanket.blanket_of_retentions(retentions, least),)
+
+
+def _law(channel: Channel) -> blanket.Blanket:
+    if isinstance(channel, Retention):
+        return blanket.blanket_of_retentions([channel.retention], [channel.size])
+    return blanket.envelope_of_rows(blanket.rows_over_blanket([channel.weights]))
+
+
+def central_epsilon(blankets: Blankets, ratio: Fraction, records: int, delta: float) -> tuple[float, str]:
+    """The smallest central epsilon that is proved at delta, and by what. Never above the local one."""
+    local = rounding.log_up(ratio)
+    proved = [(shuffling.shuffled_epsilon(records, ratio, one, delta), one.statement) for one in blankets]
+    epsilon, statement = min(proved, default=(local, LOCAL))
+    return (epsilon, f"shuffling: {statement}") if epsilon < local else (local, LOCAL)
+
+
+def central_excess(blankets: Blankets, ratio: Fraction, records: int, epsilon: float, delta: float) -> float:
+    """ln of a bound on delta at epsilon, over the delta allowed: at most 0 where the promise is kept.
+
+    For calibration: one evaluation, where `central_epsilon` is a search. A matrix of which no worst pair is known
+    has no such bound here.
+    """
+    if ratio <= rounding.exp_down(Fraction(epsilon)):
+        return -math.inf
+    laws = [one for one in blankets if isinstance(one, blanket.Blanket)]
+    return min((shuffling.log_delta(records, one, epsilon) for one in laws), default=math.inf) - math.log(delta)
