@@ -26,7 +26,7 @@ BATCH = 1 << 16
 
 
 def ours(url: str, rows: int) -> int:
-    from pramana.sources.database import batches
+    from pramana.sources.databases.database import batches
 
     return sum(batch.num_rows for batch in batches(url, query=f"SELECT * FROM {TABLE} LIMIT {rows}"))
 
@@ -36,7 +36,7 @@ def ours_and_back(url: str, rows: int) -> int:
     import contextlib
 
     from pramana.sources import TableName, open_database
-    from pramana.sources.database import batches
+    from pramana.sources.databases.database import batches
 
     source = batches(url, query=f"SELECT * FROM {TABLE} LIMIT {rows}")
     first = next(source)

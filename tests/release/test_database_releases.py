@@ -18,7 +18,7 @@ from pramana import verify
 from pramana.app.main import run
 from pramana.errors import SourceError
 from pramana.sources import Source, open_database
-from pramana.sources.postgresql import PostgreSQL
+from pramana.sources.databases.postgresql import PostgreSQL
 
 FROM_TABLE = '[source]\nurl = "env:PRAMANA_TEST_URL"\ntable = "people"\n'
 TO_TABLE = '[output]\nformat = "parquet"\nurl = "env:PRAMANA_TEST_URL"\ntable = "the release"\n'
@@ -336,7 +336,7 @@ def test_a_url_on_the_command_line_is_not_repeated(desk: Path, refused: Refused)
 def test_another_writer_is_waited_for_and_then_named(
     office: Place, refused: Refused, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("pramana.sources.sqlite._PATIENCE", 0.1)
+    monkeypatch.setattr("pramana.sources.databases.sqlite._PATIENCE", 0.1)
     other = office.connect()
     other.execute("BEGIN IMMEDIATE")
     assert "got another writer" in refused("release", "recipe.toml", "--out", "out")

@@ -9,6 +9,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pramana.release.generalized_columns import Quasi, Sensitive
+from pramana.release.generalized_measured import InClasses, measured
+from pramana.release.generalized_search import Lines, solve, solve_lines
+from pramana.release.generalized_setting import Setting
 
 from pramana.errors import RecipeError, UnreachableError
 from pramana.generalize import (
@@ -26,10 +30,6 @@ from pramana.generalize import (
     grouped_for,
     multidimensional,
 )
-from pramana.release.generalized_columns import Quasi, Sensitive
-from pramana.release.generalized_measured import InClasses, measured
-from pramana.release.generalized_search import Lines, solve, solve_lines
-from pramana.release.generalized_setting import Setting
 from pramana.schema import Attribute, Domain, Role
 
 LADDERS = (

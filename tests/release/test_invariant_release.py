@@ -11,13 +11,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pramana.release import Certificate, crosstab
 
 from pramana import release, verify
 from pramana.errors import CheckError, InputError
 from pramana.mechanisms import Exchange, Group, inverse_frequency
 from pramana.mechanisms.invariant import BlockInvariant
 from pramana.randomness import Key
-from pramana.release import Certificate, crosstab
 from pramana.schema import Recipe
 
 JOBS = ["farmer", "smith", "miller", "baker", "weaver", "potter", "clerk", "astronomer"]

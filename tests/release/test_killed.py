@@ -8,12 +8,12 @@ import sys
 from pathlib import Path
 
 import pytest
+from pramana.release.folder import whole_folder
 
 from pramana import create_levels, verify
 from pramana.app.main import run
 from pramana.errors import BundleError, KeyFileError
 from pramana.randomness import Key
-from pramana.release.folder import whole_folder
 
 # Stops itself with SIGKILL at the n-th call into the file system that changes something.
 KILLED = """

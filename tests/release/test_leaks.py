@@ -11,12 +11,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pramana.release import RandomisedPlan, method_of
 from tests.conftest import RECIPE
 
 import pramana
 from pramana import LocalEngine, Recipe, release
 from pramana.randomness import Key, shuffled_order
-from pramana.release import RandomisedPlan, method_of
 from pramana.rows import commitment_to, no_progress
 from pramana.sources import Source, encode
 

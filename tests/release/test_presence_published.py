@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
-
 from pramana.release import release
 
 AGE = "20;young;*\n30;young;*\n40;old;*\n50;old;*\n"

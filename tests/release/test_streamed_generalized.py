@@ -10,11 +10,11 @@ import pyarrow as pa
 import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 import pytest
+from pramana.release import Bundle, Certificate, bundle, generalized_search
+from pramana.release.publish import file_entry
 
 from pramana import Recipe, release, verify
 from pramana.errors import PramanaError, RecipeError
-from pramana.release import Bundle, Certificate, bundle, generalized_search
-from pramana.release.publish import file_entry
 from pramana.rows import BatchEngine
 from pramana.schema import hierarchy_of_groups, hierarchy_of_intervals, hierarchy_of_tree
 from pramana.sources import write

@@ -17,7 +17,7 @@ from tests.servers import Place, Server
 
 from pramana.errors import MissingExtraError, SourceError
 from pramana.sources import Source, TableName, open_database, storable, stored
-from pramana.sources.database import batches, quoted
+from pramana.sources.databases.database import batches, quoted
 
 SECRET = "hunter2-in-the-url"
 MOMENT = datetime.datetime(2020, 2, 29, 12, 30)

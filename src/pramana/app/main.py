@@ -17,7 +17,7 @@ import click
 from pramana import __version__
 from pramana.errors import PramanaError, one_line
 
-# command -> (module of this room, one line of help)
+# command -> (module of `commands`, one line of help)
 COMMANDS = {
     "anonymity": ("anonymity", "Measure k, l and t of a table as it stands."),
     "block": ("identification", "Say how one rare category is protected: theta and the block's size."),
@@ -49,7 +49,7 @@ class Commands(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
         if cmd_name not in COMMANDS:
             return None
-        module = importlib.import_module(f"pramana.app.{COMMANDS[cmd_name][0]}")
+        module = importlib.import_module(f"pramana.app.commands.{COMMANDS[cmd_name][0]}")
         command: click.Command = getattr(module, f"{cmd_name}_command")
         return command
 

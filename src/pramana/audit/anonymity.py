@@ -29,10 +29,20 @@ class TableAnonymity:
         return asdict(self)
 
 
-def anonymity_of_table(data: Any, columns: Sequence[str], sensitive: str | None = None) -> TableAnonymity:
+def anonymity_of_table(
+    data: Any,
+    columns: Sequence[str],
+    sensitive: str | None = None,
+    *,
+    encoding: str = "utf-8",
+    delimiter: str | None = None,
+) -> TableAnonymity:
     """k, and l and t of one sensitive column, of a table (a path or a data frame) on these columns.
 
     Missing values count as one more value. The table is read twice, batch by batch.
+
+    >>> pramana.anonymity_of_table("people.csv", ["sex", "age"]).k  # doctest: +SKIP
+    3
     """
     if not columns:
         raise InputError("At least one quasi-identifying column must be named", "none")
@@ -41,7 +51,9 @@ def anonymity_of_table(data: Any, columns: Sequence[str], sensitive: str | None 
     names = [*columns, *([] if sensitive is None else [sensitive])]
     if sensitive in columns:
         raise InputError("The sensitive column must not be among the quasi-identifying ones", repr(sensitive))
-    source = Source(path=Path(data)) if isinstance(data, str | Path) else Source(frame=data)
+    source = Source(frame=data)
+    if isinstance(data, str | Path):
+        source = Source(path=Path(data), encoding=encoding, delimiter=delimiter)
     numbering = {name: Numbering() for name in names}
     for batch in source.batches(names, _ROWS):
         for name in names:

@@ -4,8 +4,8 @@ from pramana.sources.arrays import flags_of, numbers, texts, values_of
 from pramana.sources.batches import expected_records, size_in_memory
 from pramana.sources.codes import Encoder, Numbering, decode, domain_from_data, encode, has_missing
 from pramana.sources.columns import is_bytes
-from pramana.sources.database import Database, TableName, open_database
-from pramana.sources.database_types import storable, stored
+from pramana.sources.databases.database import Database, TableName, open_database
+from pramana.sources.databases.types import storable, stored
 from pramana.sources.files import SUFFIXES
 from pramana.sources.formulas import formula_columns, unescaped
 from pramana.sources.parquet_check import check_parquet

@@ -37,7 +37,7 @@ def batches(source: Source, wanted: Sequence[str], rows: int) -> Iterator[pa.Rec
 
 def _read(source: Source, wanted: Sequence[str], rows: int) -> Iterator[pa.RecordBatch]:
     if source.kind == "database":
-        from pramana.sources import database
+        from pramana.sources.databases import database
 
         yield from database.batches(
             source.url or "", wanted, query=source.query, table=source.table, schema=source.schema, rows=rows

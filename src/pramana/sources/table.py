@@ -129,7 +129,7 @@ class Source:
 
 
 def _read_database(source: Source, wanted: Sequence[str] | None) -> pa.Table:
-    from pramana.sources.database import batches
+    from pramana.sources.databases.database import batches
 
     found = batches(source.url or "", wanted, query=source.query, table=source.table, schema=source.schema)
     table = pa.Table.from_batches(found)

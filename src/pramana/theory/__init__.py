@@ -13,18 +13,16 @@ from pramana.theory import (
     rounding,
     shuffling,
 )
-from pramana.theory.guarantee import NOTIONS, Explanation, Guarantee, explanation_of, problems_of, sentence_table
 from pramana.theory.levels import GRID, Level
-from pramana.theory.randomised_notions import (
-    CentralPrivacy,
-    CollusionBound,
-    GrowthBound,
-    LocalPrivacy,
-    PkAnonymity,
-    PosteriorBound,
+from pramana.theory.notions.guarantee import (
+    NOTIONS,
+    Explanation,
+    Guarantee,
+    explanation_of,
+    problems_of,
+    sentence_table,
 )
-from pramana.theory.statements import PAPERS, STATEMENTS, Statement
-from pramana.theory.table_notions import (
+from pramana.theory.notions.of_tables import (
     DeltaPresence,
     EveryCountBound,
     IdentificationBound,
@@ -32,7 +30,15 @@ from pramana.theory.table_notions import (
     LDiversity,
     TCloseness,
 )
-from pramana.theory.wording import (
+from pramana.theory.notions.randomised import (
+    CentralPrivacy,
+    CollusionBound,
+    GrowthBound,
+    LocalPrivacy,
+    PkAnonymity,
+    PosteriorBound,
+)
+from pramana.theory.notions.wording import (
     ANY_TABLE,
     CONDITIONS,
     IN_EARNEST,
@@ -41,6 +47,7 @@ from pramana.theory.wording import (
     Sentence,
     overclaims_in,
 )
+from pramana.theory.statements import PAPERS, STATEMENTS, Statement
 
 __all__ = [
     "ANY_TABLE",

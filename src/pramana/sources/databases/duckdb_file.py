@@ -11,9 +11,9 @@ import pyarrow as pa
 
 from pramana.errors import MissingExtraError, SourceError
 from pramana.sources.columns import check_type, select
-from pramana.sources.database import TableName, exists, name_of, quoted
-from pramana.sources.database_types import Fallible
-from pramana.sources.sqlite import file_of
+from pramana.sources.databases.database import TableName, exists, name_of, quoted
+from pramana.sources.databases.sqlite import file_of
+from pramana.sources.databases.types import Fallible
 
 # Extensions would be fetched from the internet when a query needs one.
 _SETTINGS = {"autoinstall_known_extensions": "false", "autoload_known_extensions": "false"}

@@ -72,7 +72,8 @@ def open_database(url: str, section: str = "source", writing: bool = False) -> D
     if not separator or scheme not in _CLASS_OF:
         raise SourceError(f"The URL of [{section}] must be one of a known database", "another", CAN_READ)
     module, made = _CLASS_OF[scheme]
-    opened: Database = getattr(importlib.import_module(f"pramana.sources.{module}"), made)(text, section, writing)
+    room = importlib.import_module(f"pramana.sources.databases.{module}")
+    opened: Database = vars(room)[made](text, section, writing)
     return opened
 
 

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, ClassVar
 
+from pramana.theory.notions.wording import CONDITIONS, SCOPES, UNITS, Sentence, Stated, listed, overclaims_in
 from pramana.theory.rounding import OUTWARD, exp_down, exp_up, shown
-from pramana.theory.wording import CONDITIONS, SCOPES, UNITS, Sentence, Stated, listed, overclaims_in
 
 _PICTURED = 2000
 NOTIONS: dict[str, type[Guarantee]] = {}

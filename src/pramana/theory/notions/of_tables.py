@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from pramana.theory.guarantee import Guarantee
+from pramana.theory.notions.guarantee import Guarantee
+from pramana.theory.notions.wording import Sentence, complete_sentences
 from pramana.theory.rounding import shown
-from pramana.theory.wording import Sentence, complete_sentences
 
 _TAKEN_NOT_TO_KNOW = ": whoever looks for a person is taken not to know anyone's values there"
 _BEST_GUESS = (

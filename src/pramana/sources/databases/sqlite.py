@@ -17,7 +17,7 @@ import pyarrow as pa
 from pramana.errors import SourceError
 from pramana.schema import label_of
 from pramana.sources.columns import select
-from pramana.sources.database import TableName, exists, name_of, quoted
+from pramana.sources.databases.database import TableName, exists, name_of, quoted
 
 _PATIENCE = 60  # seconds to wait for another writer
 _MOST_ROWS = 1 << 14  # of Python objects at a time

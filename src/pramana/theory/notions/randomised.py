@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import ClassVar
 
-from pramana.theory.guarantee import Guarantee, times
+from pramana.theory.notions.guarantee import Guarantee, times
+from pramana.theory.notions.wording import OF_THIS_SIZE, Sentence, complete_sentences
 from pramana.theory.rounding import shown
-from pramana.theory.wording import OF_THIS_SIZE, Sentence, complete_sentences
 
 _TAKEN_NOT_TO_KNOW = ": whoever links is taken not to know anyone's values there"
 _BEFOREHAND = ": the belief beforehand must already take the person's values there into account"

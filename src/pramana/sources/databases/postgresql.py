@@ -10,8 +10,8 @@ import pyarrow.compute as pc
 
 from pramana.errors import MissingExtraError, SourceError
 from pramana.sources.columns import check_type, select
-from pramana.sources.database import TableName, exists, name_of, quoted
-from pramana.sources.database_types import Fallible
+from pramana.sources.databases.database import TableName, exists, name_of, quoted
+from pramana.sources.databases.types import Fallible
 
 _LONGEST_NAME = 63  # bytes; PostgreSQL would cut a longer name and say nothing
 _BATCH_BYTES = 1 << 22

@@ -1,0 +1,1 @@
+"""One module for each group of commands; each loads when it is called."""
