@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from tests.rows.people import GENERALIZE, RECIPE, RECORDS, STRATA, people, same, trees, variant
 
 from pramana import Key, Recipe, SparkEngine, crosstab, open_study, release, verify
 from pramana.errors import EngineError, MissingExtraError, RecipeError, SourceError
@@ -32,46 +33,6 @@ if shutil.which("java") is None and not os.environ.get("JAVA_HOME"):
     pytest.skip("Java is not installed: the Spark engine is not tested", allow_module_level=True)
 
 pytestmark = pytest.mark.xdist_group("spark")  # one session for all
-RECORDS = 40_000  # two leaves and a part of a third
-RECIPE = """\
-[source]
-path = "people.parquet"
-dataset = "people"
-[release]
-epsilon = 3
-[attributes.sex]
-role = "quasi-identifying"
-domain = ["F", "M"]
-[attributes.town]
-role = "quasi-identifying"
-domain = "from-data"
-[attributes.age]
-role = "quasi-identifying"
-bins = [0, 20, 40, 60, 80, 120]
-[attributes.job]
-role = "quasi-identifying"
-domain = ["clerk", "nurse", "miner", "baker"]
-[attributes.note]
-role = "insensitive"
-[attributes.name]
-role = "identifying"
-"""
-
-
-def people(records: int = RECORDS) -> pa.Table:
-    generator = np.random.default_rng(8)
-    towns = np.array([f"town {i}" for i in range(300)])
-    jobs = np.array(["clerk", "nurse", "miner", "baker"])[generator.integers(0, 4, records)]
-    return pa.table(
-        {
-            "name": [f"Person {i}" for i in range(records)],
-            "sex": np.array(["F", "M"])[generator.integers(0, 2, records)],
-            "town": towns[generator.integers(0, len(towns), records)],
-            "age": generator.integers(0, 120, records),
-            "job": pa.array(jobs, mask=generator.random(records) < 0.01),
-            "note": [None if i % 11 == 0 else f"note-{i}" for i in range(records)],
-        }
-    )
 
 
 @pytest.fixture(scope="module")
@@ -116,29 +77,12 @@ def desk(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def same(one: Path, other: Path) -> None:
-    """Two bundles, byte for byte, report and certificate included."""
-    names = sorted(p.name for p in one.iterdir())
-    assert names == sorted(p.name for p in other.iterdir())
-    for name in names:
-        assert (one / name).read_bytes() == (other / name).read_bytes(), name
-
-
 def both(recipe: Path | Recipe, folder: Path, engine: SparkEngine, **options: Any) -> tuple[Path, Path]:
     key = Key(bytes(range(32)))
     here, there = folder / "here", folder / "there"
     release(recipe, here, key=key, **options)
     release(recipe, there, key=key, engine=engine, **options)
     return here, there
-
-
-def variant(recipe: Path, *changes: tuple[str, str]) -> Path:
-    text = recipe.read_text()
-    for old, new in changes:
-        assert old in text
-        text = text.replace(old, new)
-    recipe.write_text(text)
-    return recipe
 
 
 # ---------------------------------------------------------------- the same bytes
@@ -190,27 +134,6 @@ def test_a_law_too_large_for_a_function(desk: Path, engine: SparkEngine, monkeyp
     assert sent
 
 
-STRATA = """\
-[source]
-path = "people.parquet"
-[release]
-method = "invariant"
-xi = 0.1
-unreached = "publish"
-matrix = "published"
-strata = ["job"]
-together = [["age", "sex"]]
-[attributes.job]
-role = "insensitive"
-[attributes.age]
-role = "quasi-identifying"
-bins = [0, 20, 40, 60, 80, 120]
-[attributes.sex]
-role = "quasi-identifying"
-domain = "from-data"
-"""
-
-
 @pytest.mark.parametrize("together", [True, False])
 def test_invariant_matrices(desk: Path, engine: SparkEngine, together: bool) -> None:
     recipe = desk / "recipe.toml"
@@ -221,31 +144,9 @@ def test_invariant_matrices(desk: Path, engine: SparkEngine, together: bool) -> 
     same(*both(recipe, desk, engine))
 
 
-GENERALIZE = """\
-[source]
-path = "people.parquet"
-[release]
-method = "generalize"
-k = 20
-suppression = 0.01
-[attributes.sex]
-role = "quasi-identifying"
-hierarchy = "sex.csv"
-[attributes.town]
-role = "quasi-identifying"
-hierarchy = "town.csv"
-[attributes.job]
-role = "sensitive"
-[attributes.note]
-role = "insensitive"
-"""
-
-
 @pytest.mark.parametrize("kind", ["full-domain", "diverse", "mondrian"])
 def test_generalisation(desk: Path, engine: SparkEngine, kind: str) -> None:
-    (desk / "sex.csv").write_text("F;*\nM;*\n")
-    towns = (f"town {i};county {i // 10};country {i // 100};*\n" for i in range(300))
-    (desk / "town.csv").write_text("".join(towns))
+    trees(desk)
     recipe = desk / "recipe.toml"
     recipe.write_text(GENERALIZE)
     if kind == "diverse":
