@@ -32,6 +32,10 @@ role = "insensitive"
 role = "identifying"
 """
 
+LEVELS = RECIPE.replace("epsilon = 3", 'method = "levels"\nretention = 0.4').replace(
+    '"quasi-identifying"\nbins', '"sensitive"\nbins'
+)
+
 
 def people(records: int = RECORDS) -> pa.Table:
     generator = np.random.default_rng(8)

@@ -6,15 +6,12 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
-from tests.rows.people import GENERALIZE, RECIPE, STRATA, people, same, trees
+from tests.rows.people import GENERALIZE, LEVELS, RECIPE, STRATA, people, same, trees
 
 from pramana import Key, release, verify
 from pramana.rows import BatchEngine
 
 KEY = Key(bytes(range(32)))
-LEVELS = RECIPE.replace("epsilon = 3", 'method = "levels"\nretention = 0.4').replace(
-    '"quasi-identifying"\nbins', '"sensitive"\nbins'
-)
 PLAIN = RECIPE.replace("epsilon = 3", "epsilon = 3\nshuffle = false")
 RECORD = RECIPE.replace("epsilon = 3", 'retention = 0.3\ncoin = "record"')
 APART = STRATA.replace('strata = ["job"]\ntogether = [["age", "sex"]]\n', "").replace("published", "withheld")

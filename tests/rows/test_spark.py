@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from tests.rows.people import GENERALIZE, RECIPE, RECORDS, STRATA, people, same, trees, variant
+from tests.rows.people import GENERALIZE, LEVELS, RECIPE, RECORDS, STRATA, people, same, trees, variant
 
 from pramana import Key, Recipe, SparkEngine, crosstab, open_study, release, verify
 from pramana.errors import EngineError, MissingExtraError, RecipeError, SourceError
@@ -111,6 +111,11 @@ def test_a_folder_of_parquet_files_with_columns_in_its_names(desk: Path) -> None
         desk / "recipe.toml", ("people.parquet", "people"), ('dataset = "people"', 'format = "parquet"')
     )
     same(*both(recipe, desk, SparkEngine(pieces=6)))
+
+
+def test_levels(desk: Path, engine: SparkEngine) -> None:
+    (desk / "recipe.toml").write_text(LEVELS)
+    same(*both(desk / "recipe.toml", desk, engine))
 
 
 def large_law(folder: Path) -> Recipe:
