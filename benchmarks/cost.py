@@ -18,8 +18,10 @@ from typing import Any
 import numpy as np
 
 from benchmarks.__main__ import RESULTS
-from pramana.release.streamed import Streamed
+from pramana.methods.coded import CodedTable
+from pramana.rows import ahead
 from pramana.schema import Attribute, Domain, Role
+from pramana.sources import TableWriter
 
 CORES = 2  # of the stored run
 CODES, ENTRY = 7, 8  # bytes of a row's codes, and of its place in the shuffle
@@ -66,7 +68,12 @@ def written_a_row() -> float:
     piece = {a.name: rng.integers(0, a.coded.size, rows).astype(np.uint8) for a in attributes}
     with tempfile.TemporaryDirectory() as folder:
         start = time.perf_counter()
-        Streamed(attributes, iter([dict(piece) for _ in range(10)]), "").written(Path(folder) / "x", "parquet")
+        writer = None
+        for part in ahead(CodedTable(attributes).table, [dict(piece) for _ in range(10)], 1):
+            writer = writer or TableWriter(Path(folder) / "x", "parquet", part.schema)
+            writer.write(part)
+        assert writer is not None
+        writer.close()
         return (time.perf_counter() - start) / (10 * rows)
 
 

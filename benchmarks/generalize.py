@@ -1,7 +1,7 @@
 """Generalisation: searches, partitions, measurements and rules, beside peers where they are installed.
 
-    python benchmarks/generalize.py [--adult FILE] [--hierarchies FOLDER] [--peers PYTHON] [--mlxtend PYTHON]
-    python benchmarks/generalize.py --large
+    python -m benchmarks.generalize [--adult FILE] [--hierarchies FOLDER] [--peers PYTHON] [--mlxtend PYTHON]
+    python -m benchmarks.generalize --large
 
 `--peers` is the Python of an environment with pycanon and anonypy, `--mlxtend` that of one with mlxtend 0.25 or
 later (older ones are some hundred times slower, and pycanon's pins lead to one): all run in one run on one table.
@@ -22,8 +22,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import seeded
 
+from benchmarks import seeded
 from pramana.estimate import association_rules
 from pramana.generalize import (
     KAnonymous,

@@ -26,26 +26,26 @@ ENGINE = """
 import contextlib, sys, time
 from pathlib import Path
 from pramana import Recipe
-from pramana.rows import BatchEngine, no_progress
+from pramana.methods import method_named
+from pramana.pipeline.opening import source_of
+from pramana.pipeline.writing import write_pieces
 from pramana.randomness import Key
-from pramana.release.publish import method_of
-from pramana.release.streamed import coders_for, read_streamed
-from pramana.sources import Source
+from pramana.rows import BatchEngine, SpooledRows, no_progress
 recipe_file, place, memory, warm = sys.argv[1:]
 
 def seconds(recipe_file, out):
     recipe = Recipe.read(recipe_file)
-    method, source = method_of(recipe.method), Source.from_options(recipe.source)
+    method, source = method_named(recipe.method), source_of(recipe)
     out.mkdir()
     engine = BatchEngine(int(memory), folder=out)
-    coders = coders_for(recipe, method)
+    readings, key = method.readings(recipe), Key.from_seed(1)
     start = time.perf_counter()
-    with contextlib.closing(read_streamed(source, method.columns(recipe), coders, engine, no_progress)) as table:
+    with contextlib.closing(SpooledRows.read(source, readings, key, engine, no_progress)) as rows:
         read = time.perf_counter()
-        plan = method.plan_streamed(recipe, table)
-        table.settle(plan.attributes)
+        plan = method.plan(recipe, rows)
+        rows.settle(plan.attributes)
         planned = time.perf_counter()
-        plan.stream(table.rows, Key.from_seed(1), engine, no_progress).written(out / "data.parquet", "parquet")
+        write_pieces(plan.publish(rows), out / "data.parquet", "parquet")
     return read - start + time.perf_counter() - planned
 
 seconds(warm, Path(place + ".warm"))

@@ -29,7 +29,9 @@ OURS = """
 import sys, time
 from pathlib import Path
 import pyarrow as pa, pyarrow.parquet as pq
-from pramana.rows import BatchEngine, Scratch, Spool
+from pramana.rows import BatchEngine, SpooledRows, no_progress
+from pramana.rows.scratch import Scratch
+from pramana.rows.spool import Spool
 from pramana.mechanisms import Product
 from pramana.randomness import Key
 from pramana.sources import TableWriter, numbers, values_of
@@ -37,12 +39,13 @@ source, out, memory, folder = sys.argv[1:]
 start = time.perf_counter()
 engine = BatchEngine(int(memory), folder=Path(folder))
 with Scratch(Path(folder)) as scratch:
-    rows = Spool(scratch)
+    spool = Spool(scratch)
     names = [n for n in pq.read_schema(source).names if n.startswith("c")]
     for batch in pq.ParquetFile(source).iter_batches(1 << 18, columns=names):
-        rows.append({n: values_of(batch.column(n)) for n in names})
+        spool.append({n: values_of(batch.column(n)) for n in names})
     writer = None
-    for piece in engine.publish(rows, Product({}), Key.from_seed(1), "shuffle"):
+    rows = SpooledRows(spool, {}, Key.from_seed(1), engine, no_progress)
+    for piece in rows.publish(Product({}), "shuffle", True, names):
         table = pa.table({n: numbers(c) for n, c in piece.items()})
         writer = writer or TableWriter(Path(out), "parquet", table.schema)
         writer.write(table)

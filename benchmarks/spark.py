@@ -16,7 +16,7 @@ from typing import Any
 from benchmarks.harness import Case, Comparison, Goal, Sample
 from pramana import Key, Recipe, SparkEngine, release
 from pramana.datasets import census
-from pramana.rows.spark_session import quiet, session
+from pramana.rows.spark.session import quiet, session
 
 MASTER = "local[2]"
 
@@ -36,7 +36,7 @@ def comparison(rows: int, folder: Path) -> Iterator[Comparison]:
         shutil.rmtree(out)
 
     with session(MASTER, {}) as spark:
-        frame = spark.read.parquet(str(folder / "people.parquet")).select(*(a.name for a in recipe.attributes))
+        frame = spark.read.parquet(str(folder / "people.parquet")).select(*recipe.attributes)
 
         def identity() -> None:
             with quiet():

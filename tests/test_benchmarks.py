@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import importlib
 import json
+import pkgutil
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import benchmarks
 import pytest
 from benchmarks import tables
 from benchmarks.__main__ import store
@@ -83,3 +87,23 @@ def test_a_run_is_stored_and_compared_with_the_one_before(
     page = (tmp_path / "latest.md").read_text()
     assert page.strip() in capsys.readouterr().out
     assert "| gone | 10 | not installed |" in page and "**missed**" in page and "1.25x" in page
+
+
+WORKERS = {"picture", "table_worker", "worker"}  # run by the peers' Pythons
+
+
+@pytest.mark.parametrize("name", sorted({m.name for m in pkgutil.iter_modules(benchmarks.__path__)} - WORKERS))
+def test_every_benchmark_loads(name: str) -> None:
+    assert importlib.import_module(f"benchmarks.{name}").__doc__
+
+
+def test_the_batch_engine_alone_and_the_shuffle_run(tmp_path: Path) -> None:
+    """Their scripts run in processes of their own, where nothing else would show that a name is gone."""
+    from benchmarks import scale, shuffle, whole
+
+    recipe = scale._prepared(1_000, tmp_path)
+    call = [sys.executable, "-c", scale.ENGINE, recipe, tmp_path / "out", "600000000", recipe]
+    assert whole.child(call, True).seconds > 0
+    shuffle.table(1_000, tmp_path / "table.parquet")
+    call = [sys.executable, "-c", shuffle.OURS, tmp_path / "table.parquet", tmp_path / "o", "600000000", tmp_path]
+    assert whole.child(call, True).seconds > 0

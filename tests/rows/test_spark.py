@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import os
 import shutil
 import sys
@@ -15,13 +16,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from pramana.rows.spark_jobs import hashed, labels_for
+from tests.rows.people import GENERALIZE, LEVELS, RECIPE, RECORDS, STRATA, people, same, trees, variant
 
 from pramana import Key, Recipe, SparkEngine, crosstab, open_study, release, verify
 from pramana.errors import EngineError, MissingExtraError, RecipeError, SourceError
 from pramana.generalize import KAnonymous, Ladder, Layout, grouped_for, measure_of, search
-from pramana.rows import combinations, spark_session
-from pramana.rows import spark as engines_spark
+from pramana.rows import ColumnReading, Lines, MemoryRows, Rows, SparkRows, no_progress
+from pramana.rows.spark import jobs, session
+from pramana.rows.spark import table as spark_table
+from pramana.rows.spark.jobs import Job, hashed, labels_for
 from pramana.schema import Attribute, Domain, Role
 from pramana.sources import Source, encode
 
@@ -30,46 +33,6 @@ if shutil.which("java") is None and not os.environ.get("JAVA_HOME"):
     pytest.skip("Java is not installed: the Spark engine is not tested", allow_module_level=True)
 
 pytestmark = pytest.mark.xdist_group("spark")  # one session for all
-RECORDS = 40_000  # two leaves and a part of a third
-RECIPE = """\
-[source]
-path = "people.parquet"
-dataset = "people"
-[release]
-epsilon = 3
-[attributes.sex]
-role = "quasi-identifying"
-domain = ["F", "M"]
-[attributes.town]
-role = "quasi-identifying"
-domain = "from-data"
-[attributes.age]
-role = "quasi-identifying"
-bins = [0, 20, 40, 60, 80, 120]
-[attributes.job]
-role = "quasi-identifying"
-domain = ["clerk", "nurse", "miner", "baker"]
-[attributes.note]
-role = "insensitive"
-[attributes.name]
-role = "identifying"
-"""
-
-
-def people(records: int = RECORDS) -> pa.Table:
-    generator = np.random.default_rng(8)
-    towns = np.array([f"town {i}" for i in range(300)])
-    jobs = np.array(["clerk", "nurse", "miner", "baker"])[generator.integers(0, 4, records)]
-    return pa.table(
-        {
-            "name": [f"Person {i}" for i in range(records)],
-            "sex": np.array(["F", "M"])[generator.integers(0, 2, records)],
-            "town": towns[generator.integers(0, len(towns), records)],
-            "age": generator.integers(0, 120, records),
-            "job": pa.array(jobs, mask=generator.random(records) < 0.01),
-            "note": [None if i % 11 == 0 else f"note-{i}" for i in range(records)],
-        }
-    )
 
 
 @pytest.fixture(scope="module")
@@ -95,15 +58,15 @@ def spark(places: dict[str, Path]) -> Iterator[Any]:
         "spark.sql.shuffle.partitions": "2",
         "spark.driver.memory": "1g",
     }
-    with spark_session.session("local[2,4]", options) as made:
+    with session.session("local[2,4]", options) as made:
         yield made
 
 
 @pytest.fixture
 def engine(spark: Any, monkeypatch: pytest.MonkeyPatch) -> SparkEngine:
     assert spark.sparkContext.master == "local[2,4]"
-    monkeypatch.setattr(spark_session, "_check", lambda *_: None)
-    monkeypatch.setattr(engines_spark, "_BUCKET", 1 << 18)  # several buckets
+    monkeypatch.setattr(session, "_check", lambda *_: None)
+    monkeypatch.setattr(spark_table, "_BUCKET", 1 << 18)  # several buckets
     return SparkEngine()
 
 
@@ -114,29 +77,12 @@ def desk(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def same(one: Path, other: Path) -> None:
-    """Two bundles, byte for byte, report and certificate included."""
-    names = sorted(p.name for p in one.iterdir())
-    assert names == sorted(p.name for p in other.iterdir())
-    for name in names:
-        assert (one / name).read_bytes() == (other / name).read_bytes(), name
-
-
 def both(recipe: Path | Recipe, folder: Path, engine: SparkEngine, **options: Any) -> tuple[Path, Path]:
     key = Key(bytes(range(32)))
     here, there = folder / "here", folder / "there"
     release(recipe, here, key=key, **options)
     release(recipe, there, key=key, engine=engine, **options)
     return here, there
-
-
-def variant(recipe: Path, *changes: tuple[str, str]) -> Path:
-    text = recipe.read_text()
-    for old, new in changes:
-        assert old in text
-        text = text.replace(old, new)
-    recipe.write_text(text)
-    return recipe
 
 
 # ---------------------------------------------------------------- the same bytes
@@ -167,6 +113,11 @@ def test_a_folder_of_parquet_files_with_columns_in_its_names(desk: Path) -> None
     same(*both(recipe, desk, SparkEngine(pieces=6)))
 
 
+def test_levels(desk: Path, engine: SparkEngine) -> None:
+    (desk / "recipe.toml").write_text(LEVELS)
+    same(*both(desk / "recipe.toml", desk, engine))
+
+
 def large_law(folder: Path) -> Recipe:
     """A matrix of 300 values: too large to travel within a function."""
     matrix = np.full((300, 300), 0.5 / 299)
@@ -181,34 +132,11 @@ def large_law(folder: Path) -> Recipe:
 
 
 def test_a_law_too_large_for_a_function(desk: Path, engine: SparkEngine, monkeypatch: pytest.MonkeyPatch) -> None:
-    from pramana.rows import spark_jobs
-
     sent: list[int] = []
-    sealed = spark_jobs._sealed
-    monkeypatch.setattr(spark_jobs, "_sealed", lambda s, plain: sent.append(len(plain)) or sealed(s, plain))
+    sealed = jobs._sealed
+    monkeypatch.setattr(jobs, "_sealed", lambda s, plain: sent.append(len(plain)) or sealed(s, plain))
     same(*both(large_law(desk), desk, engine))
     assert sent
-
-
-STRATA = """\
-[source]
-path = "people.parquet"
-[release]
-method = "invariant"
-xi = 0.1
-unreached = "publish"
-matrix = "published"
-strata = ["job"]
-together = [["age", "sex"]]
-[attributes.job]
-role = "insensitive"
-[attributes.age]
-role = "quasi-identifying"
-bins = [0, 20, 40, 60, 80, 120]
-[attributes.sex]
-role = "quasi-identifying"
-domain = "from-data"
-"""
 
 
 @pytest.mark.parametrize("together", [True, False])
@@ -221,39 +149,23 @@ def test_invariant_matrices(desk: Path, engine: SparkEngine, together: bool) -> 
     same(*both(recipe, desk, engine))
 
 
-GENERALIZE = """\
-[source]
-path = "people.parquet"
-[release]
-method = "generalize"
-k = 20
-suppression = 0.01
-[attributes.sex]
-role = "quasi-identifying"
-hierarchy = "sex.csv"
-[attributes.town]
-role = "quasi-identifying"
-hierarchy = "town.csv"
-[attributes.job]
-role = "sensitive"
-[attributes.note]
-role = "insensitive"
-"""
-
-
-@pytest.mark.parametrize("kind", ["full-domain", "mondrian"])
+@pytest.mark.parametrize("kind", ["full-domain", "diverse", "mondrian"])
 def test_generalisation(desk: Path, engine: SparkEngine, kind: str) -> None:
-    (desk / "sex.csv").write_text("F;*\nM;*\n")
-    towns = (f"town {i};county {i // 10};country {i // 100};*\n" for i in range(300))
-    (desk / "town.csv").write_text("".join(towns))
+    trees(desk)
     recipe = desk / "recipe.toml"
     recipe.write_text(GENERALIZE)
+    if kind == "diverse":
+        changes = 'suppression = 0.01\nl = 2\nt = 0.5\ncells = "set"\nshuffle = false\n'
+        variant(recipe, ("suppression = 0.01\n", changes))
     if kind == "mondrian":
         changes = 'algorithm = "mondrian"\nl = 2\ncells = "pdf"\n[output]\nformat = "csv"\n'
         variant(recipe, ("suppression = 0.01\n", changes))
     here, there = both(recipe, desk, engine)
     same(here, there)
+    key = desk / "key"
+    Key(bytes(range(32))).write(key)
     assert verify(there).valid
+    assert verify(there, source=desk / "people.parquet", key=key).valid
 
 
 CSV = """[source]
@@ -351,6 +263,22 @@ def test_a_spark_frame(desk: Path, engine: SparkEngine, spark: Any, rows: int, p
 # ---------------------------------------------------------------- counts
 
 
+@contextlib.contextmanager
+def in_both_homes(desk: Path, engine: SparkEngine, readings: list[ColumnReading]) -> Iterator[tuple[Rows, Rows]]:
+    """The same table in memory and on Spark."""
+    source, key = Source(path=desk / "people.parquet"), Key(bytes(range(32)))
+    with SparkRows.open(source, readings, key, engine, no_progress) as spread:
+        yield MemoryRows(source.read([r.name for r in readings]), key), spread
+
+
+def as_counts(lines: Lines) -> dict[tuple[int, ...], int]:
+    """Combinations in any order."""
+    combinations = zip(*(column.tolist() for column in lines.columns), strict=True)
+    counted = dict(zip(combinations, lines.times.tolist(), strict=True))
+    assert len(counted) == len(lines.times), "each of them once"
+    return counted
+
+
 def test_counts_and_levels_are_those_of_the_local_engine(desk: Path, engine: SparkEngine) -> None:
     table = people()
     domains = {
@@ -360,25 +288,52 @@ def test_counts_and_levels_are_those_of_the_local_engine(desk: Path, engine: Spa
     }
     attributes = [Attribute(name, Role.QUASI_IDENTIFYING, domain) for name, domain in domains.items()]
     codes = {name: encode(table.column(name), domain, name) for name, domain in domains.items()}
-    with engine.open(Source(path=desk / "people.parquet"), list(domains)) as rows:
-        rows.attributes = tuple(attributes)
-        counts = rows.counts(("age", "sex"), (12, 2))
-        found = combinations(rows, attributes)
+    with in_both_homes(desk, engine, [ColumnReading.of(a) for a in attributes]) as (alone, spread):
+        for rows in (alone, spread):
+            rows.settle(attributes)
+            rows.derive("half", ("town",), lambda own: own["town"] // 2)
+            rows.derive("quarter", ("half", "sex"), lambda own: own["half"] // 2 * 2 + own["sex"])
+        counts = spread.counts(("age", "sex"), (12, 2))
+        groups = [{"town": 300, "age": 12}, {"age": 12}, {"quarter": 150, "age": 12}]
+        found, expected = spread.combinations(groups), alone.combinations(groups)
+        quarters = spread.counts(("quarter",), (150,))
+        assert spread.commitments() == alone.commitments()
     assert counts.tolist() == [
         [int(((codes["age"] == a) & (codes["sex"] == s)).sum()) for s in range(2)] for a in range(12)
     ]
-    assert found.records == RECORDS
+    assert quarters.tolist() == np.bincount(codes["town"] // 4 * 2 + codes["sex"], minlength=150).tolist()
+    for one, other in zip(found, expected, strict=True):
+        assert one.rows == RECORDS
+        assert as_counts(one) == as_counts(other)
+    assert as_counts(found[1]) == {(a,): int((codes["age"] == a).sum()) for a in range(12)}
     towns = Ladder("town", (np.arange(300), np.arange(300) // 30, np.zeros(300, np.int64)))
     ages = Ladder("age", (np.arange(12), np.arange(12) // 3, np.zeros(12, np.int64)))
     layout = Layout((towns, ages))
-    columns, times = found.summed({"town": 300, "age": 12})
-    assert int(times.sum()) == RECORDS
-    alone, _ = grouped_for(layout, [codes["town"], codes["age"]])
-    both, _ = grouped_for(layout, [np.repeat(column, times) for column in columns])
+    local, _ = grouped_for(layout, [codes["town"], codes["age"]])
+    summed, _ = grouped_for(layout, [np.repeat(column, found[0].times) for column in found[0].columns])
     for k in (2, 5, 50, 500, 12_000):
-        mine = search(both, KAnonymous(k), measure_of("loss", both, None), 0)
-        theirs = search(alone, KAnonymous(k), measure_of("loss", alone, None), 0)
+        mine = search(summed, KAnonymous(k), measure_of("loss", summed, None), 0)
+        theirs = search(local, KAnonymous(k), measure_of("loss", local, None), 0)
         assert (mine.levels, mine.cost) == (theirs.levels, theirs.cost)
+
+
+def test_values_and_missing_ones_are_those_of_the_local_engine(desk: Path, engine: SparkEngine) -> None:
+    titles = Domain.declared(["clerk", "nurse", "miner", "baker"])
+    readings = [
+        ColumnReading("town", discovered=True),
+        ColumnReading("sex", discovered=True),
+        ColumnReading("job", titles, open_ended=True),
+        ColumnReading("note"),
+    ]
+    with in_both_homes(desk, engine, readings) as (alone, spread):
+        assert alone.records == spread.records == RECORDS
+        for names in (["town"], ["sex", "note"]):
+            here, there = alone.values(names), spread.values(names)
+            assert {n: set(v.to_pylist()) for n, v in here.items()} == {
+                n: set(v.to_pylist()) for n, v in there.items()
+            }
+        for name, expected in {"town": False, "sex": False, "job": True}.items():
+            assert alone.has_missing(name) == spread.has_missing(name) == expected
 
 
 def test_tables_are_those_counted_locally(desk: Path, engine: SparkEngine) -> None:
@@ -415,8 +370,6 @@ def test_no_key_in_event_logs_temporary_files_plans_or_output(
     monkeypatch.setattr(os, "urandom", lambda n: sealing.append(urandom(n)) or sealing[-1])
     key = Key(bytes(range(7, 39)))
     release(desk / "recipe.toml", desk / "there", key=key, engine=SparkEngine(pieces=4))
-    from pramana.rows.spark_jobs import Job
-
     plans = []
     original = Job._mapped
     monkeypatch.setattr(
@@ -457,9 +410,9 @@ def test_a_source_that_changes_while_it_is_read_is_refused(desk: Path, engine: S
 
     def meddling(stage: str, *_: int) -> None:
         if stage == "randomising":
-            jobs = table.column("job").to_pylist()
-            jobs[34_000] = "miner" if jobs[34_000] != "miner" else "baker"
-            changed = table.set_column(table.column_names.index("job"), "job", pa.array(jobs))
+            titles = table.column("job").to_pylist()
+            titles[34_000] = "miner" if titles[34_000] != "miner" else "baker"
+            changed = table.set_column(table.column_names.index("job"), "job", pa.array(titles))
             pq.write_table(changed, desk / "people.parquet", row_group_size=9_000)
 
     with pytest.raises(SourceError, match="A source must stay as it is while it is read"):
@@ -490,12 +443,20 @@ def test_sessions_and_tables_that_cannot_be_used(
             pass
     with pytest.raises(RecipeError, match="The engine must be local or spark"):
         release(desk / "recipe.toml", desk / "out", engine="flint")
-    for method, told in [
-        ('generalize"\nk = 5\nalgorithm = "kl', "the algorithm must be incognito or mondrian, got kl"),
-        ("presence", "must have a method that Spark can run, got presence"),
+    for method, lines, told in [
+        (
+            "generalize",
+            'k = 5\nalgorithm = "kl"\n',
+            'got generalize, with algorithm = "kl", which needs all rows at once',
+        ),
+        (
+            "presence",
+            'delta = [0.1, 0.9]\npresent = "ext"\n',
+            "must have a method that runs there, got presence, which needs all rows at once",
+        ),
     ]:
         other = desk / "other.toml"
-        other.write_text(f'[source]\npath = "people.parquet"\n[release]\nmethod = "{method}"\n{SEX}')
+        other.write_text(f'[source]\npath = "people.parquet"\n[release]\nmethod = "{method}"\n{lines}{SEX}')
         with pytest.raises(RecipeError, match=told):
             release(other, desk / "out", engine=engine)
     with pytest.raises(RecipeError, match="A bound on memory"):

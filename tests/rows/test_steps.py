@@ -113,14 +113,14 @@ def published(table: pa.Table, attributes: tuple[Attribute, ...], mechanism: Any
 def locally(table: pa.Table, mechanism: Any, shuffled: bool) -> dict[str, Any]:
     engine = LocalEngine(1)
     codes = {a.name: encode(table.column(a.name), a.coded, a.name) for a in ATTRIBUTES}
-    drawn = engine.publish(mechanism, KEY, "here", codes)
+    drawn = {**codes, **engine.publish(mechanism, KEY, "here", codes)}
     order = engine.order(KEY, "here", table.num_rows) if shuffled else np.arange(table.num_rows, dtype=np.uint32)
     found: dict[str, Any] = engine.reorder(drawn, order)
     return {**found, "note": table.column("note").take(pa.array(order))}
 
 
 @pytest.mark.parametrize("shuffled", [True, False])
-@pytest.mark.parametrize("mechanism", [MECHANISM, RecordRetention.at(Fraction(1, 2), SIZES)])
+@pytest.mark.parametrize("mechanism", [MECHANISM, RecordRetention.at(Fraction(1, 2), SIZES), Product({})])
 @settings(max_examples=20)
 @given(cuts=st.lists(st.integers(0, RECORDS), max_size=4), bits=st.integers(0, 4))
 def test_runs_publish_what_the_local_engine_publishes(

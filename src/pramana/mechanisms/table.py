@@ -104,8 +104,8 @@ class Product:
         return [float(_retention(channel)) for channel in self.channels.values()]
 
     def publish(self, streams: StreamOf, first: int, codes: Columns, out: Columns) -> None:
-        words = scratch(len(next(iter(codes.values()))))
         for name, channel in self.channels.items():
+            words = scratch(len(codes[name]))
             streams("value", name).fill(first, words)
             channel.publish(words, codes[name], out[name])
 

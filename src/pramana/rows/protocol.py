@@ -87,7 +87,8 @@ class Rows(Protocol):
     def values(self, names: Sequence[str]) -> dict[str, pa.ChunkedArray]:
         """The values that occur in some columns, each at least once."""
 
-    def has_missing(self, name: str) -> bool: ...
+    def has_missing(self, name: str) -> bool:
+        """Whether a column that is coded has missing values."""
 
     def settle(self, attributes: Sequence[Attribute]) -> None:
         """Every domain is known now: refuse values outside them, and read the rows in their codes."""

@@ -109,8 +109,8 @@ PAPER_2 = (
         2,
         "Choosing blocks",
         "exact risk <= xi with the least expected error; else the best reached",
-        "calibrate:plan_blocks",
-        "tests/calibrate/test_blocks.py::test_a_thousand_random_tables_never_exceed_the_claimed_xi",
+        "calibration:plan_blocks",
+        "tests/calibration/test_blocks.py::test_a_thousand_random_tables_never_exceed_the_claimed_xi",
     ),
     Statement(
         2,

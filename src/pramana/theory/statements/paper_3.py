@@ -120,7 +120,7 @@ PAPER_3 = (
         3,
         "Dense channels (extension)",
         "a chain of levels exists iff each step is stochastic",
-        "mechanisms:Ladder",
+        "mechanisms:ChannelLadder",
         _LADDER + "test_collusion_is_useless_on_a_ladder",
     ),
 )

@@ -1,0 +1,117 @@
+"""A table of people, recipes for it, and what it means that two bundles are the same."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+RECORDS = 40_000  # two leaves and a part of a third
+RECIPE = """\
+[source]
+path = "people.parquet"
+dataset = "people"
+[release]
+epsilon = 3
+[attributes.sex]
+role = "quasi-identifying"
+domain = ["F", "M"]
+[attributes.town]
+role = "quasi-identifying"
+domain = "from-data"
+[attributes.age]
+role = "quasi-identifying"
+bins = [0, 20, 40, 60, 80, 120]
+[attributes.job]
+role = "quasi-identifying"
+domain = ["clerk", "nurse", "miner", "baker"]
+[attributes.note]
+role = "insensitive"
+[attributes.name]
+role = "identifying"
+"""
+
+LEVELS = RECIPE.replace("epsilon = 3", 'method = "levels"\nretention = 0.4').replace(
+    '"quasi-identifying"\nbins', '"sensitive"\nbins'
+)
+
+
+def people(records: int = RECORDS) -> pa.Table:
+    generator = np.random.default_rng(8)
+    towns = np.array([f"town {i}" for i in range(300)])
+    jobs = np.array(["clerk", "nurse", "miner", "baker"])[generator.integers(0, 4, records)]
+    return pa.table(
+        {
+            "name": [f"Person {i}" for i in range(records)],
+            "sex": np.array(["F", "M"])[generator.integers(0, 2, records)],
+            "town": towns[generator.integers(0, len(towns), records)],
+            "age": generator.integers(0, 120, records),
+            "job": pa.array(jobs, mask=generator.random(records) < 0.01),
+            "note": [None if i % 11 == 0 else f"note-{i}" for i in range(records)],
+        }
+    )
+
+
+def same(one: Path, other: Path) -> None:
+    """Two bundles, byte for byte, report and certificate included."""
+    names = sorted(p.name for p in one.iterdir())
+    assert names == sorted(p.name for p in other.iterdir())
+    for name in names:
+        assert (one / name).read_bytes() == (other / name).read_bytes(), name
+
+
+def variant(recipe: Path, *changes: tuple[str, str]) -> Path:
+    text = recipe.read_text()
+    for old, new in changes:
+        assert old in text
+        text = text.replace(old, new)
+    recipe.write_text(text)
+    return recipe
+
+
+STRATA = """\
+[source]
+path = "people.parquet"
+[release]
+method = "invariant"
+xi = 0.1
+unreached = "publish"
+matrix = "published"
+strata = ["job"]
+together = [["age", "sex"]]
+[attributes.job]
+role = "insensitive"
+[attributes.age]
+role = "quasi-identifying"
+bins = [0, 20, 40, 60, 80, 120]
+[attributes.sex]
+role = "quasi-identifying"
+domain = "from-data"
+"""
+
+GENERALIZE = """\
+[source]
+path = "people.parquet"
+[release]
+method = "generalize"
+k = 20
+suppression = 0.01
+[attributes.sex]
+role = "quasi-identifying"
+hierarchy = "sex.csv"
+[attributes.town]
+role = "quasi-identifying"
+hierarchy = "town.csv"
+[attributes.job]
+role = "sensitive"
+[attributes.note]
+role = "insensitive"
+"""
+
+
+def trees(folder: Path) -> None:
+    """The hierarchies that GENERALIZE names."""
+    (folder / "sex.csv").write_text("F;*\nM;*\n")
+    towns = (f"town {i};county {i // 10};country {i // 100};*\n" for i in range(300))
+    (folder / "town.csv").write_text("".join(towns))
