@@ -6,10 +6,10 @@ import json
 from pathlib import Path
 
 import pytest
+from pramana.release import release
 
 from pramana.audit import reversal
 from pramana.errors import BundleError
-from pramana.release import release
 
 PEOPLE = "name,job,nation,ext\nChris,St,Ca,1\nLuke,St,US,1\nDarth,St,US,1\nGeorge,Pr,US,1\nObi,Pr,Ca,0\n"
 

@@ -12,15 +12,15 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
+from pramana.engines import commitment_to, digest_of_columns
+from pramana.release.levels import attributes_of, design_of
 from tests.ledger.flow import dataset, register, request
 
 from pramana import Ledger, Recipe, create_levels, issue
-from pramana.engines import commitment_to, digest_of_columns
 from pramana.errors import LedgerError, RefusedError
 from pramana.ledger.entry import DATASET, Entry
 from pramana.ledger.store import append
 from pramana.randomness import Key
-from pramana.release.levels import attributes_of, design_of
 from pramana.sources import Source
 
 RECIPE = """

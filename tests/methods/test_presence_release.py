@@ -13,10 +13,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pramana import PublishedCells, release, verify
 from pramana.app.main import run
 from pramana.audit import reversal
 from pramana.errors import PramanaError
-from pramana.release import PublishedCells, release, verify
 from pramana.theory import presence
 
 AGES = ["20", "30", "40", "50"]

@@ -186,7 +186,7 @@ def test_a_table_that_cannot_be_dropped_again_is_named(
 # Stops itself with SIGKILL when so many batches have gone into the table, or just before the commit.
 KILLED = """
 import importlib, os, signal, sys
-t = importlib.import_module("pramana.release.table_copy")
+t = importlib.import_module("pramana.pipeline.table_copy")
 moment = int(sys.argv[1])
 def die():
     os.kill(os.getpid(), signal.SIGKILL)

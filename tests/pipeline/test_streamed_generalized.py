@@ -12,9 +12,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from pramana import Recipe, release, verify
+from pramana.bundle import Bundle, Certificate, bundle
 from pramana.errors import PramanaError, RecipeError
-from pramana.release import Bundle, Certificate, bundle, generalized_search
-from pramana.release.publish import file_entry
+from pramana.methods.generalize import search
+from pramana.pipeline.writing import file_entry
 from pramana.rows import BatchEngine
 from pramana.schema import hierarchy_of_groups, hierarchy_of_intervals, hierarchy_of_tree
 from pramana.sources import write
@@ -159,7 +160,7 @@ def test_a_csv_gives_the_same_bytes(output: str, world: Path, tmp_path: Path) ->
 def test_large_lists_go_to_the_companion_alike(
     world: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(generalized_search, "MOST_ENTRIES", 1_000)
+    monkeypatch.setattr(search, "MOST_ENTRIES", 1_000)
     assert "cells.csv" in both(recipe(world, suppression=0.03), tmp_path)
 
 

@@ -15,13 +15,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pramana.rows.spark_jobs import hashed, labels_for
 
 from pramana import Key, Recipe, SparkEngine, crosstab, open_study, release, verify
 from pramana.errors import EngineError, MissingExtraError, RecipeError, SourceError
 from pramana.generalize import KAnonymous, Ladder, Layout, grouped_for, measure_of, search
 from pramana.rows import combinations, spark_session
 from pramana.rows import spark as engines_spark
-from pramana.rows.spark_jobs import hashed, labels_for
 from pramana.schema import Attribute, Domain, Role
 from pramana.sources import Source, encode
 

@@ -14,14 +14,14 @@ import pytest
 from cryptography.exceptions import InvalidTag
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pramana.rows.blocks import Digests, refuse
+from pramana.rows.steps import REPORT, Buckets, Count, Draw, Order, Randomise, Seal, Seen, performed
 
 from pramana.errors import SourceError
 from pramana.mechanisms import Product, RecordRetention, Retention
 from pramana.randomness import Key, tag_stream
 from pramana.rows import LocalEngine, blocks, commitment_to, steps
-from pramana.rows.blocks import Digests, refuse
 from pramana.rows.digest import commitment_secret
-from pramana.rows.steps import REPORT, Buckets, Count, Draw, Order, Randomise, Seal, Seen, performed
 from pramana.schema import Attribute, Domain, Role
 from pramana.sources import encode
 
