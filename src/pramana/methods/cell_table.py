@@ -98,7 +98,12 @@ class ShownCells:
 
     def take(self, piece: pa.RecordBatch) -> NDArray[np.int64]:
         """The numbers of the rows' classes."""
-        names = [name for name in self.quasi if name in piece.schema.names] or [CLASS]
+        names = [name for name in self.quasi if name in piece.schema.names]
+        if not names:  # cells by class, whose numbers are texts in a CSV
+            names = [CLASS]
+            piece = piece.set_column(
+                piece.schema.get_field_index(CLASS), CLASS, piece.column(CLASS).cast(pa.int64())
+            )
         shown = np.stack([self._codes(name, piece.column(name)) for name in names])
         if self.output == "parquet":
             rest = [name for name in piece.schema.names if name not in names]

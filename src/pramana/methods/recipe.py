@@ -155,7 +155,7 @@ def _unknown_key(key: str, method: str, known: tuple[str, ...], others: list[str
         return RecipeError(
             must,
             repr(key),
-            f"It is one of the method{'s' if len(others) > 1 else ''} {', '.join(others)}; {method} makes no such "
+            f"It is a key of the method{'s' if len(others) > 1 else ''} {', '.join(others)}; {method} makes no such "
             "promise and has no such setting.",
         )
     return RecipeError(must, repr(key), near(key, known) or f"Known: {', '.join(sorted(known))}.")
