@@ -79,9 +79,7 @@ class Recipe(Generic[S, C]):
         """The same recipe for another file."""
         if not str(path):
             raise RecipeError("A source must be a path", "an empty name")
-        other = msgspec.structs.replace(
-            self.source, path=str(Path(path).absolute()), url=None, query=None, table=None, schema=None
-        )
+        other = msgspec.structs.replace(self.source, path=str(path), url=None, query=None, table=None, schema=None)
         return replace(self, source=other)
 
 
@@ -131,7 +129,7 @@ def parse(content: Mapping[str, Any], folder: Path) -> Recipe[Setting, ColumnSec
             raise _unknown_key(key, method.name, keys_of(method.setting), keys_elsewhere(key))
     if not sections["attributes"]:
         raise RecipeError("A recipe must describe at least one column", "no [attributes.NAME] section")
-    setting = read_section(method.setting, {"method": method.name, **release}, "[release]")
+    setting = read_section(method.setting, {"method": method.name, **release}, "[release]", prefix="release.")
     columns = {}
     for name, body in sections["attributes"].items():
         where = f"attributes.{name}"
@@ -152,12 +150,9 @@ def parse(content: Mapping[str, Any], folder: Path) -> Recipe[Setting, ColumnSec
 def _unknown_key(key: str, method: str, known: tuple[str, ...], others: list[str]) -> RecipeError:
     must = f"Every key must be a key of [release] with method {method!r}"
     if others:
-        return RecipeError(
-            must,
-            repr(key),
-            f"It is a key of the method{'s' if len(others) > 1 else ''} {', '.join(others)}; {method} makes no such "
-            "promise and has no such setting.",
-        )
+        whose = f"the method{'s' if len(others) > 1 else ''} {', '.join(others)}"
+        hint = f"It is a key of {whose}; {method} makes no such promise and has no such setting."
+        return RecipeError(must, repr(key), hint)
     return RecipeError(must, repr(key), near(key, known) or f"Known: {', '.join(sorted(known))}.")
 
 
