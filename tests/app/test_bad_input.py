@@ -117,7 +117,7 @@ PROMISES = {
     "epsilon = -1": "positive",
     "epsilon = inf": "must be a number",
     "epsilon = 1e9": "at most 1000",
-    "epsilon = 2020-01-01": "must be a number",
+    "epsilon = 2020-01-01": "release.epsilon must be a positive number",
     "": "neither k nor epsilon",
     "epsilonn = 1": "Did you mean 'epsilon'?",
     "epsilon = 1\ndelta = 1": "delta",

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+from pramana.release import release
 
 from pramana import release
 from pramana.audit import reversal

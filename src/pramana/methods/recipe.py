@@ -82,9 +82,7 @@ class Recipe(Generic[S, C]):
         """The same recipe for another file."""
         if not str(path):
             raise RecipeError("A source must be a path", "an empty name")
-        other = msgspec.structs.replace(
-            self.source, path=str(Path(path).absolute()), url=None, query=None, table=None, schema=None
-        )
+        other = msgspec.structs.replace(self.source, path=str(path), url=None, query=None, table=None, schema=None)
         return replace(self, source=other)
 
 
@@ -148,7 +146,7 @@ def check_setting(release: Mapping[str, Any], method: Method[S, C]) -> S:
     for key in release:
         if key != "method" and key not in known:
             raise _unknown_key(key, method.name, known, keys_elsewhere(key))
-    return read_section(method.setting, {"method": method.name, **release}, "[release]")
+    return read_section(method.setting, {"method": method.name, **release}, "[release]", prefix="release.")
 
 
 def check_columns(attributes: Mapping[str, Any], method: Method[S, C]) -> dict[str, C]:
@@ -164,12 +162,9 @@ def check_columns(attributes: Mapping[str, Any], method: Method[S, C]) -> dict[s
 def _unknown_key(key: str, method: str, known: tuple[str, ...], others: list[str]) -> RecipeError:
     must = f"Every key must be a key of [release] with method {method!r}"
     if others:
-        return RecipeError(
-            must,
-            repr(key),
-            f"It is one of the method{'s' if len(others) > 1 else ''} {', '.join(others)}; {method} makes no such "
-            "promise and has no such setting.",
-        )
+        whose = f"the method{'s' if len(others) > 1 else ''} {', '.join(others)}"
+        hint = f"It is a key of {whose}; {method} makes no such promise and has no such setting."
+        return RecipeError(must, repr(key), hint)
     return RecipeError(must, repr(key), near(key, known) or f"Known: {', '.join(sorted(known))}.")
 
 

@@ -89,7 +89,7 @@ def _l(value: float, guarantees: Sequence[Guarantee]) -> bool:
 
 def _c(value: float, guarantees: Sequence[Guarantee]) -> bool:
     recursive = [g for g in guarantees if isinstance(g, LDiversity) and g.c is not None]
-    return all(g.c is not None and g.c <= value for g in recursive)
+    return bool(recursive) and all(g.c is not None and g.c <= value for g in recursive)
 
 
 def _t(value: float, guarantees: Sequence[Guarantee]) -> bool:

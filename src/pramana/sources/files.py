@@ -10,6 +10,7 @@ from pathlib import Path
 from pramana.errors import SourceError
 
 SUFFIXES = {".csv": "csv", ".tsv": "csv", ".txt": "csv", ".parquet": "parquet", ".pq": "parquet"}
+_URL = re.compile(r"^[a-z][a-z0-9+]*:|/[a-z][a-z0-9+]*:/")  # also behind the folder of a recipe
 
 
 def check_kind(path: Path, kind: str) -> None:
@@ -18,8 +19,12 @@ def check_kind(path: Path, kind: str) -> None:
         str(path).encode()  # Arrow takes names in UTF-8 only
         mode = path.stat().st_mode
     except (FileNotFoundError, ValueError):
-        if re.match(r"[a-z][a-z0-9+]*:", str(path)):  # it may hold a password, which must not be shown
-            raise SourceError("A source must be a file", "a URL", "Databases are named in a recipe.") from None
+        if re.search(
+            r"^[a-z][a-z0-9+]*:|/[a-z][a-z0-9+]*:/", str(path)
+        ):  # it may hold a password, which must not be shown
+            raise SourceError(
+                "A source must be a file", "a URL", "Databases are named in a recipe, by url."
+            ) from None
         raise SourceError(f"The source {path} must exist", "no such file") from None
     if stat.S_ISDIR(mode):
         if not files_of(path, kind):

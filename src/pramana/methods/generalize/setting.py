@@ -77,6 +77,9 @@ class GeneralizeDesign(Form, frozen=True, kw_only=True):
             )
         if self.l is not None and self.l_kind == "recursive" and self.c is None:
             raise RecipeError("Recursive l-diversity must state c", "none")
+        if self.c is not None and (self.l is None or self.l_kind != "recursive"):
+            kind = "no l" if self.l is None else f'l_kind = "{self.l_kind}"'
+            raise RecipeError('c must go with l and l_kind = "recursive"', kind)
         if self.intermediate is not None:
             step, steps = self.intermediate
             if self.cells != "pdf":

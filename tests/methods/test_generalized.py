@@ -15,12 +15,13 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from pramana.release import Certificate, PublishedCells
 
 from pramana import crosstab, release, verify
+from pramana.bundle import Certificate
 from pramana.errors import BundleError, PramanaError, RecipeError, SchemaError, SourceError, UnreachableError
+from pramana.methods import PublishedCells, Recipe
 from pramana.randomness import Key
-from pramana.schema import Recipe, hierarchy_of_intervals, hierarchy_of_tree
+from pramana.schema import hierarchy_of_intervals, hierarchy_of_tree
 
 NATIONS = {"America": ["Canada", "Peru", "USA"], "Europe": ["Britain", "France", "Italy"]}
 

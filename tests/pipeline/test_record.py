@@ -10,8 +10,8 @@ import pytest
 
 from pramana import make_signing_key, plan_for_records, randomise_record, release, verify
 from pramana.errors import KeyFileError, PramanaError, RecipeError, SourceError
+from pramana.methods import Recipe
 from pramana.randomness import Key
-from pramana.schema import Recipe
 
 CONTENT = {
     "release": {"epsilon": 1},

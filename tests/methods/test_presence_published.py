@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
-from pramana.release import release
+
+from pramana import release
 
 AGE = "20;young;*\n30;young;*\n40;old;*\n50;old;*\n"
 SEX = "F;*\nM;*\n"

@@ -12,6 +12,7 @@ from pramana.release.folder import whole_folder
 
 from pramana import create_levels, verify
 from pramana.app.main import run
+from pramana.bundle import whole_folder
 from pramana.errors import BundleError, KeyFileError
 from pramana.randomness import Key
 
@@ -27,7 +28,7 @@ def counted(call):
             os.kill(os.getpid(), signal.SIGKILL)
         return call(*args, **more)
     return wrapped
-import pramana.app.releases, pramana.release, pramana.sources.write, pyarrow.parquet as pq
+import pramana.app.releases, pramana.pipeline.releasing, pramana.sources.write, pyarrow.parquet as pq
 if sys.argv[2] == "mac":
     del os.O_TMPFILE
 for name in ("mkdir", "rename", "link", "unlink", "utime", "fsync", "chmod"):

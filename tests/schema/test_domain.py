@@ -1,18 +1,17 @@
-"""Domains, attributes, recipes and typed numbers: what they accept, keep and refuse."""
+"""Domains, attributes and typed numbers: what they accept, keep and refuse."""
 
 from __future__ import annotations
 
 import math
 from fractions import Fraction
 from itertools import pairwise
-from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pramana.errors import PramanaError, RecipeError, SchemaError
-from pramana.schema import Attribute, Domain, Recipe, Role, exact_number, label_of, near
+from pramana.errors import SchemaError
+from pramana.schema import Attribute, Domain, Role, exact_number, label_of, near
 
 
 @given(st.lists(st.text(min_size=1), min_size=1, max_size=20, unique=True), st.booleans())
@@ -106,53 +105,7 @@ def test_numbers_that_are_none(text: str) -> None:
         exact_number(text)
 
 
-def test_a_recipe_is_read_with_paths_beside_it(tmp_path: Path) -> None:
-    path = tmp_path / "r.toml"
-    path.write_text('[source]\npath = "p.csv"\n[attributes.a]\nrole = "sensitive"\nhierarchy = "h.csv"\n')
-    recipe = Recipe.read(path)
-    assert recipe.source["path"] == tmp_path / "p.csv"
-    assert recipe.attribute("a").hierarchy == tmp_path / "h.csv"
-    assert recipe.with_source("q.csv").source["path"] == Path("q.csv")
-    with pytest.raises(RecipeError, match="must describe the column"):
-        recipe.attribute("b")
-
-
 def test_near_misses() -> None:
     assert near("incme", ["income", "age"]) == "Did you mean 'income'?"
     assert near("zzz", ["income", "age"]) is None
     assert near(5, [7, "age"]) is None
-
-
-JSONISH = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
-    max_leaves=6,
-)
-KEYS = [
-    "path",
-    "missing",
-    "method",
-    "k",
-    "epsilon",
-    "delta",
-    "coin",
-    "tables",
-    "retention",
-    "role",
-    "domain",
-    "bins",
-]
-
-
-@given(
-    st.dictionaries(
-        st.sampled_from(["source", "release", "attributes", "output", "x"]),
-        st.dictionaries(st.sampled_from([*KEYS, "sex"]), JSONISH, max_size=4) | JSONISH,
-        max_size=4,
-    )
-)
-def test_any_content_is_a_recipe_or_refused(content: dict[str, object]) -> None:
-    try:
-        Recipe.parse(content)
-    except PramanaError as error:
-        assert "\n" not in str(error)

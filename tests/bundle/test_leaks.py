@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from pramana.release import RandomisedPlan, method_of
 from tests.conftest import RECIPE
 
 import pramana
-from pramana import LocalEngine, Recipe, release
+from pramana import Recipe, release
+from pramana.methods import Publication, method_named, restore
+from pramana.methods.retention import RandomisedPlan
+from pramana.pipeline import writing
 from pramana.randomness import Key, shuffled_order
-from pramana.rows import commitment_to, no_progress
+from pramana.rows import LocalEngine, MemoryRows, commitment_to
 from pramana.sources import Source, encode
 
 ROWS = 5_000
@@ -37,9 +38,10 @@ def frame() -> pa.Table:
     ).replace_schema_metadata({"pandas": "SecretMetadata"})
 
 
-def recipe(**release_: object) -> Recipe:
+def recipe(output: object = None, **release_: object) -> Recipe:
     return Recipe.parse(
         {
+            "output": output or {},
             "release": release_ or {"epsilon": 2},
             "attributes": {
                 "name": {"role": "identifying"},
@@ -49,6 +51,17 @@ def recipe(**release_: object) -> Recipe:
             },
         }
     )
+
+
+def published(wanted: Recipe, source: pa.Table, engine: LocalEngine) -> tuple[pa.Table, Publication]:
+    """The published rows, without a bundle around them."""
+    method = method_named("retention")
+    names = [reading.name for reading in method.readings(wanted)]
+    rows = MemoryRows(Source(frame=source).read(names), KEY, engine)
+    plan = method.plan(wanted, rows)
+    rows.settle(plan.attributes)
+    publication = plan.publish(rows)
+    return pa.concat_tables([publication.table.table(piece) for piece in publication.pieces]), publication
 
 
 @pytest.fixture(scope="module")
@@ -90,7 +103,7 @@ def test_the_file_has_no_statistics_and_no_foreign_metadata(bundle: Path) -> Non
 
 def test_rows_are_in_the_keyed_order(bundle: Path) -> None:
     certificate = pramana.Bundle.open(bundle).certificate
-    plan = method_of("retention").plan_from(certificate)
+    plan = restore(certificate)
     assert isinstance(plan, RandomisedPlan)
     table = Source(frame=frame()).read(None)
     codes = {a.name: encode(table.column(a.name), a.coded, a.name) for a in plan.attributes if not a.raw}
@@ -103,21 +116,19 @@ def test_rows_are_in_the_keyed_order(bundle: Path) -> None:
 @pytest.mark.parametrize("coin", ["attribute", "record"])
 def test_threads_and_chunks_change_nothing(coin: str) -> None:
     wanted = recipe(epsilon=2, coin=coin)
-    table = Source(frame=frame()).read(method_of("retention").columns(wanted))
-    plan = method_of("retention").plan(wanted, table)
-    tables = [
-        plan.run(table, KEY, LocalEngine(threads, chunk), lambda *_: None)
+    made = [
+        published(wanted, frame(), LocalEngine(threads, chunk))
         for threads, chunk in ((1, 1 << 15), (2, 1 << 15), (1, 999), (2, 64), (3, ROWS + 1))
     ]
-    assert all(made.table.equals(tables[0].table) for made in tables)
-    assert len({(made.content, made.commitment) for made in tables}) == 1
+    assert all(table.equals(made[0][0]) for table, _ in made)
+    assert len({(p.table.content(), p.commitment) for _, p in made}) == 1
 
 
 @pytest.mark.parametrize("format_", ["parquet", "csv"])
 def test_two_runs_with_one_key_are_the_same_bytes(tmp_path: Path, format_: str) -> None:
     made = []
     for number, threads in enumerate((1, 2, 2)):
-        parsed = Recipe(**{**recipe().__dict__, "format": format_})
+        parsed = recipe(output={"format": format_})
         out = release(parsed, tmp_path / str(number), data=frame(), key=KEY, threads=threads).bundle
         made.append({path.name: path.read_bytes() for path in out.iterdir()})
     assert made[0] == made[1] == made[2]
@@ -156,7 +167,7 @@ def test_an_unforeseen_error_shows_its_kind_alone(
     def broken(*_: object, **__: object) -> None:
         raise RuntimeError("SecretValue")
 
-    monkeypatch.setattr(sys.modules["pramana.release.publish"], "html_of", broken)
+    monkeypatch.setattr(writing, "html_of", broken)
     assert run(["release", "recipe.toml", "--out", "out"]) == 70
     shown = capfd.readouterr()
     assert "Secret" not in shown.err and "RuntimeError" in shown.err and shown.err.count("\n") == 1
@@ -178,9 +189,7 @@ def test_a_key_used_again_on_a_changed_table_shows_no_one() -> None:
     words[17] = "alpha" if words[17] == "bravo" else "bravo"
     after = before.set_column(before.column_names.index("word"), "word", pa.array(words))
     wanted = recipe(epsilon=2)
-    method = method_of("retention")
-    tables = [Source(frame=f).read(method.columns(wanted)) for f in (before, after)]
-    made = [method.plan(wanted, t).run(t, KEY, LocalEngine(1), no_progress).table for t in tables]
+    made = [published(wanted, f, LocalEngine(1))[0] for f in (before, after)]
     differ = sum(a != b for a, b in zip(made[0].to_pylist(), made[1].to_pylist(), strict=True))
     assert differ > ROWS / 2
 

@@ -186,7 +186,8 @@ def test_a_table_that_cannot_be_dropped_again_is_named(
 # Stops itself with SIGKILL when so many batches have gone into the table, or just before the commit.
 KILLED = """
 import importlib, os, signal, sys
-t = importlib.import_module("pramana.release.table_copy")
+t = importlib.import_module("pramana.pipeline.table_copy")
+b = importlib.import_module("pramana.bundle.bundle")
 moment = int(sys.argv[1])
 def die():
     os.kill(os.getpid(), signal.SIGKILL)
@@ -196,7 +197,7 @@ def stored(batches, schema):
         if number == moment:
             die()
         yield batch
-t.stored, t._ROWS = stored, 7
+t.stored, b._ROWS = stored, 7
 commit = t.TableCopy.commit
 if moment == -1:
     t.TableCopy.commit = lambda self: die()
@@ -329,7 +330,10 @@ def test_a_url_on_the_command_line_is_not_repeated(desk: Path, refused: Refused)
     assert PASSWORD not in refused("release", "recipe.toml", "--out", "out", "--source", url)
     assert run(["release", "recipe.toml", "--out", "out"]) == 0
     assert PASSWORD not in refused("verify", "out", "--key", "out.key", "--source", url)
-    assert desk
+    (desk / "inner").mkdir()
+    (desk / "inner" / "recipe.toml").write_text(RECIPE.replace("people.csv", url))
+    said = refused("release", "inner/recipe.toml", "--out", "other")
+    assert PASSWORD not in said and "in a recipe, by url" in said
 
 
 @pytest.mark.parametrize("base", ["sqlite"], indirect=True)

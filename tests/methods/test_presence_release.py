@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pramana.release import PublishedCells, release, verify
 
+from pramana import PublishedCells, release, verify
 from pramana.app.main import run
 from pramana.audit import reversal
 from pramana.errors import PramanaError
@@ -251,7 +252,7 @@ def test_public_table_gone_is_said(tmp_path: Path) -> None:
         ('delta = [0.1, 0.6]\nmode = "noised"', "noise_epsilon"),
         ("delta = [0.1, 0.6]\nquantum = 4", "quantum must go with"),
         ("delta = [0.1, 0.6]\nsuppression = 0.1", "nothing may be suppressed"),
-        ("delta = [0.1, 0.6]\nk = 5", "delta alone"),
+        ("delta = [0.1, 0.6]\nk = 5", "presence makes no such promise"),
         ('delta = [0.1, 0.6]\nmeasure = "kl"', "measure must be one of"),
         ('delta = [0.1, 0.6]\ncells = "interval"', "cells must be one of"),
         ('delta = [0.1, 0.6]\ncells = "pdf"', 'must go with algorithm = "spalm"'),

@@ -11,6 +11,7 @@ import pramana
 from pramana.app.main import run
 from pramana.errors import BundleError
 from pramana.estimate import Axis, invert_counts, tabulate
+from pramana.mechanisms import Product, Retention
 
 RECIPE = """
 [source]
@@ -157,7 +158,7 @@ def test_a_plans_errors_are_those_that_releases_have(tmp_path: Path) -> None:
         "sex": np.array(["FM".index(row[1]) for row in rows], np.uint8),
         "age": (np.searchsorted([0, 20, 40, 65, 90], [int(row[2]) for row in rows], "right") - 1).astype(np.uint8),
     }
-    law = pramana.Product({n: pramana.Retention.at(choice.retention, v) for n, v in (("sex", 2), ("age", 4))})
+    law = Product({n: Retention.at(choice.retention, v) for n, v in (("sex", 2), ("age", 4))})
     axes = [Axis.of_labels("sex", "FM"), Axis.of_labels("age", "0123")]
     true = tabulate(codes, axes, law).counts
     errors = []

@@ -292,7 +292,7 @@ from pathlib import Path
 sys.path.insert(0, {tests!r})
 from pramana import release
 from pramana.rows import BatchEngine, batch
-from tests.release.test_streamed import recipe
+from tests.pipeline.test_streamed import recipe
 import time
 stage = sys.argv[1]
 def progress(now, done, of):

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from pramana.release.generalized_columns import Quasi, Sensitive
-from pramana.release.generalized_measured import InClasses, measured
-from pramana.release.generalized_search import Lines, solve, solve_lines
-from pramana.release.generalized_setting import Setting
 
 from pramana.errors import RecipeError, UnreachableError
 from pramana.generalize import (
@@ -30,6 +25,12 @@ from pramana.generalize import (
     grouped_for,
     multidimensional,
 )
+from pramana.methods.generalize.measured import InClasses, measure
+from pramana.methods.generalize.search import solve_lines
+from pramana.methods.generalize.sensitive import Sensitive
+from pramana.methods.generalize.setting import GeneralizeDesign, GeneralizeSetting, design_in
+from pramana.methods.quasi import Quasi
+from pramana.rows import Lines
 from pramana.schema import Attribute, Domain, Role
 
 LADDERS = (
@@ -66,6 +67,26 @@ def combined(columns: list[Any], sizes: list[int], pieces: int) -> Lines:
     return Lines(lines, np.ascontiguousarray(found.sizes))
 
 
+def solve_rows(
+    design: GeneralizeDesign, columns: list[Any], sensitive: list[Sensitive], secret: list[Any]
+) -> Generalised:
+    """The full-domain search over every row, where each stands for itself."""
+    layout = Layout(LADDERS)
+    looked = list(zip(sensitive, secret, strict=True)) if design.looks_at_sensitive else []
+    condition = design.condition([(np.bincount(code, minlength=s.size), s.parents) for s, code in looked])
+    base, index = grouped_for(layout, columns, [(code, s.size) for s, code in looked])
+    return full_domain(
+        layout,
+        columns,
+        base,
+        index,
+        condition,
+        measure=design.measure,
+        limit=int(design.suppression * base.rows),
+        weights=None,
+    )
+
+
 WANTED: list[dict[str, Any]] = [
     {},
     {"suppression": 0.2},
@@ -90,27 +111,26 @@ WANTED: list[dict[str, Any]] = [
     st.booleans(),
 )
 def test_lines_with_counts_are_as_good_as_rows(
-    seed: int, rows: int, k: int, wanted: dict[str, Any], kind: str, measure: str, pieces: int, by_class: bool
+    seed: int, rows: int, k: int, wanted: dict[str, Any], kind: str, loss: str, pieces: int, by_class: bool
 ) -> None:
     """The search, the cells and every measure; and rows in another order change none of them."""
     kind = "pdf" if "intermediate" in wanted else kind
-    setting = Setting(k=k, cells=kind, measure=measure, **wanted)
+    design = design_in(GeneralizeSetting(k=k, cells=kind, measure=loss, **wanted))
     columns, own = table(seed, rows), quasi()
-    tree = TREE if setting.t_distance == "hierarchical" else None
+    tree = TREE if design.t_distance == "hierarchical" else None
     sensitive = [Sensitive("s", tuple("vwxyz"), False, tree)]
     if tree is None:
         sensitive.append(Sensitive("r", tuple("ab"), True))
     looked = columns[3 : 3 + len(sensitive)]
 
     def from_rows(order: Any) -> tuple[Any, Generalised | None]:
-        codes = {q.name: column[order] for q, column in zip(own, columns, strict=False)}
         secret = [column[order] for column in looked]
         try:
-            made = solve(setting, own, codes, sensitive, secret, None)
+            made = solve_rows(design, [column[order] for column in columns[:3]], sensitive, secret)
         except UnreachableError as error:
             return str(error), None
         held = [InClasses(made.class_of, code) for code in secret]
-        return asdict(measured(made, setting, sensitive, held, by_class, None)), made
+        return measure(made, design, sensitive, held, by_class, None), made
 
     expected, made = from_rows(np.arange(rows))
     assert from_rows(np.random.default_rng(seed).permutation(rows))[0] == expected
@@ -120,19 +140,19 @@ def test_lines_with_counts_are_as_good_as_rows(
         (s, combined([*columns[:3], code], [*sizes, s.size], pieces))
         for s, code in zip(sensitive, looked, strict=True)
     ]
-    asked = pairs if setting.looks_at_sensitive else []
+    asked = pairs if design.looks_at_sensitive else []
     if made is None:
         with pytest.raises(UnreachableError) as found:
-            solve_lines(setting, own, lines, asked, None)
+            solve_lines(design, own, lines, asked, None)
         assert str(found.value) == expected
         return
-    counted = solve_lines(setting, own, lines, asked, None)
+    counted = solve_lines(design, own, lines, asked, None)
     finder = counted.finder
     held = []
     for _, found in pairs:
         number = finder.find(found.columns[:-1]).astype(np.int64)
         held.append(InClasses(np.where(number < counted.classes, number, -1), found.columns[-1], found.times))
-    assert asdict(measured(counted, setting, sensitive, held, by_class, None)) == expected
+    assert measure(counted, design, sensitive, held, by_class, None) == expected
     assert counted.levels == made.levels
     assert counted.suppressed == made.suppressed
     assert counted.sizes.tolist() == made.sizes.tolist()

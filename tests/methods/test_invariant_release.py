@@ -11,14 +11,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from pramana.release import Certificate, crosstab
 
-from pramana import release, verify
+from pramana import Recipe, crosstab, release, verify
+from pramana.bundle import Certificate
 from pramana.errors import CheckError, InputError
-from pramana.mechanisms import Exchange, Group, inverse_frequency
+from pramana.mechanisms import ChannelGroup, Exchange, inverse_frequency
 from pramana.mechanisms.invariant import BlockInvariant
 from pramana.randomness import Key
-from pramana.schema import Recipe
 
 JOBS = ["farmer", "smith", "miller", "baker", "weaver", "potter", "clerk", "astronomer"]
 COUNTS = [205, 431, 106, 230, 221, 611, 194, 2]  # paper 2, Table 2, in another order
@@ -264,7 +263,7 @@ def test_combinations_are_published_as_the_joint_channel_says() -> None:
     """Joining, publishing and splitting agree with the channel on the joint codes."""
     counts = np.full(12, 30)
     channel = BlockInvariant(12, (inverse_frequency(counts, [0, 5, 11], 20.0),))
-    law = Exchange({"a": 3, "b": 4}, (Group(("a", "b"), channel),))
+    law = Exchange({"a": 3, "b": 4}, (ChannelGroup(("a", "b"), channel),))
     rng = np.random.default_rng(1)
     codes = {"a": rng.integers(0, 3, 5000).astype(np.uint8), "b": rng.integers(0, 4, 5000).astype(np.uint8)}
     out = {name: np.empty_like(column) for name, column in codes.items()}

@@ -12,6 +12,7 @@ from tests.conftest import PEOPLE, RECIPE
 
 from pramana import make_signing_key, release, verify
 from pramana.app.main import run
+from pramana.bundle import Certificate
 from pramana.errors import BundleError
 
 
@@ -121,8 +122,6 @@ def test_a_file_that_is_gone_or_new_or_no_file(
 
 def test_a_changed_guarantee_with_its_digest_made_again_is_derived_otherwise(bundle: Path, tmp_path: Path) -> None:
     """Who changes a promise can make the digest again, but not the arithmetic, nor a signature."""
-    from pramana.release import Certificate
-
     copy = tmp_path / "signed"
     shutil.copytree(bundle / "signed", copy)
     statement = json.loads((copy / "certificate.json").read_text())
