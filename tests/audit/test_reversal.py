@@ -6,7 +6,6 @@ import json
 from pathlib import Path
 
 import pytest
-from pramana.release import release
 
 from pramana import release
 from pramana.audit import reversal

@@ -12,7 +12,6 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
-from pramana.engines import commitment_to, digest_of_columns
 from tests.ledger.flow import dataset, register, request
 
 from pramana import Ledger, Recipe, create_levels, issue

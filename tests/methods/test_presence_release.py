@@ -12,7 +12,6 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from pramana.release import PublishedCells, release, verify
 
 from pramana import PublishedCells, release, verify
 from pramana.app.main import run

@@ -8,7 +8,6 @@ import sys
 from pathlib import Path
 
 import pytest
-from pramana.release.folder import whole_folder
 
 from pramana import create_levels, verify
 from pramana.app.main import run

@@ -14,8 +14,6 @@ import pytest
 from cryptography.exceptions import InvalidTag
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from pramana.rows.blocks import Digests, refuse
-from pramana.rows.steps import REPORT, Buckets, Seal, performed
 
 from pramana.errors import SourceError
 from pramana.mechanisms import Product, RecordRetention, Retention

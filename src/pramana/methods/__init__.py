@@ -21,16 +21,17 @@ from pramana.methods.recipe import Recipe
 from pramana.methods.registry import METHODS, method_named, restore
 
 if TYPE_CHECKING:
+    from pramana.methods.forms import certificate_schema, problems_of, recipe_schema
     from pramana.methods.published_cells import PublishedCells
-    from pramana.methods.recipe_form import problems_of, recipe_schema
     from pramana.methods.retention import read_matrix
 
 
 _MODULE_OF = {  # what few commands need loads on first use
     "PublishedCells": "published_cells",
-    "problems_of": "recipe_form",
+    "certificate_schema": "forms",
+    "problems_of": "forms",
     "read_matrix": "retention",
-    "recipe_schema": "recipe_form",
+    "recipe_schema": "forms",
 }
 
 
@@ -53,6 +54,7 @@ __all__ = [
     "Recipe",
     "TableMaker",
     "WriteFile",
+    "certificate_schema",
     "method_named",
     "problems_of",
     "randomised_attributes",

@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from pramana.bundle import Bundle, Certificate, Check, JsonObject
+from pramana.bundle import Bundle, Certificate, Check, Form, JsonObject
 from pramana.mechanisms import Exchange, Product, RecordRetention
 from pramana.methods.recipe import Recipe
 from pramana.pages import Section
@@ -174,6 +174,7 @@ class Method(ABC, Generic[S, C]):
     name: ClassVar[str]
     setting: type[S]
     column: type[C]
+    statement: type[Form]  # the form of its certificates' `mechanism`
 
     @abstractmethod
     def capabilities(self, setting: S) -> Capabilities: ...

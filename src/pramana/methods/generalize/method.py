@@ -10,7 +10,7 @@ from pramana.errors import RecipeError, UnreachableError
 from pramana.generalize import CLASS
 from pramana.methods.columns import reading_of, unchanged
 from pramana.methods.generalize.measured import measure, sensitive_in_classes
-from pramana.methods.generalize.plan import GeneralizePlan, restore_generalisation
+from pramana.methods.generalize.plan import GeneralizePlan, GeneralizeStatement, restore_generalisation
 from pramana.methods.generalize.search import goes_by_class, population_of, solve
 from pramana.methods.generalize.sensitive import Sensitive, sensitive_along_tree, sensitive_in
 from pramana.methods.generalize.setting import GeneralizeDesign, GeneralizeSetting, design_in, design_of
@@ -29,6 +29,7 @@ class GeneralizeMethod(Method[GeneralizeSetting, ClassifiedColumn]):
     name: ClassVar[str] = "generalize"
     setting = GeneralizeSetting
     column = ClassifiedColumn
+    statement = GeneralizeStatement
 
     def capabilities(self, setting: GeneralizeSetting) -> Capabilities:
         return design_in(setting).capabilities

@@ -9,7 +9,7 @@ from pramana.bundle import Certificate
 from pramana.errors import CheckError
 from pramana.methods.columns import randomised_attributes, randomised_readings
 from pramana.methods.invariant.design import design_of
-from pramana.methods.invariant.plan import InvariantPlan, restore_invariant
+from pramana.methods.invariant.plan import InvariantPlan, InvariantStatement, restore_invariant
 from pramana.methods.invariant.setting import InvariantColumn, InvariantSetting
 from pramana.methods.invariant.table_law import law_for
 from pramana.methods.protocol import Capabilities, Method
@@ -24,6 +24,7 @@ class InvariantMethod(Method[InvariantSetting, InvariantColumn]):
     name: ClassVar[str] = "invariant"
     setting = InvariantSetting
     column = InvariantColumn
+    statement = InvariantStatement
 
     def capabilities(self, setting: InvariantSetting) -> Capabilities:
         del setting

@@ -17,7 +17,7 @@ from pramana.mechanisms import (
     Weighted,
 )
 from pramana.methods.columns import Values, reading_of, resolve, unchanged
-from pramana.methods.levels.plan import LevelPlan, restore_version
+from pramana.methods.levels.plan import LevelPlan, LevelsStatement, restore_version
 from pramana.methods.levels.setting import LevelsColumn, LevelsSetting
 from pramana.methods.protocol import Capabilities, Method
 from pramana.methods.recipe import Recipe
@@ -35,6 +35,7 @@ class LevelsMethod(Method[LevelsSetting, LevelsColumn]):
     name: ClassVar[str] = "levels"
     setting = LevelsSetting
     column = LevelsColumn
+    statement = LevelsStatement
 
     def capabilities(self, setting: LevelsSetting) -> Capabilities:
         if setting.history:

@@ -7,7 +7,12 @@ from typing import ClassVar
 from pramana.bundle import Certificate
 from pramana.methods.columns import reading_of, resolve
 from pramana.methods.microaggregate.classes import aggregate
-from pramana.methods.microaggregate.plan import MicroaggregatePlan, context_of, restore_microaggregation
+from pramana.methods.microaggregate.plan import (
+    MicroaggregatePlan,
+    MicroaggregateStatement,
+    context_of,
+    restore_microaggregation,
+)
 from pramana.methods.microaggregate.setting import (
     AggregatedColumn,
     MicroaggregateRecipe,
@@ -25,6 +30,7 @@ class MicroaggregateMethod(Method[MicroaggregateSetting, AggregatedColumn]):
     name: ClassVar[str] = "microaggregate"
     setting = MicroaggregateSetting
     column = AggregatedColumn
+    statement = MicroaggregateStatement
 
     def capabilities(self, setting: MicroaggregateSetting) -> Capabilities:
         del setting

@@ -13,7 +13,7 @@ from pramana.generalize import CLASS, Pair, Presence, PresenceDesign, at_presenc
 from pramana.methods.columns import unchanged
 from pramana.methods.generalize import weights_of
 from pramana.methods.presence.pairing import pair_of, read_public
-from pramana.methods.presence.plan import PresencePlan, restore_presence
+from pramana.methods.presence.plan import PresencePlan, PresenceStatement, restore_presence
 from pramana.methods.presence.setting import PresenceSetting, levels_given
 from pramana.methods.protocol import Capabilities, Method
 from pramana.methods.quasi import ClassifiedColumn, quasi_of
@@ -30,6 +30,7 @@ class PresenceMethod(Method[PresenceSetting, ClassifiedColumn]):
     name: ClassVar[str] = "presence"
     setting = PresenceSetting
     column = ClassifiedColumn
+    statement = PresenceStatement
 
     def capabilities(self, setting: PresenceSetting) -> Capabilities:
         del setting

@@ -31,6 +31,7 @@ from pramana.methods.retention.setting import (
     RetentionColumn,
     RetentionSetting,
 )
+from pramana.methods.retention.statement import DrawnStatement
 from pramana.rows import ColumnReading, Rows
 from pramana.schema import Attribute, RandomisedColumn
 
@@ -86,6 +87,7 @@ class RetentionMethod(DrawnMethod[RetentionSetting, RetentionColumn]):
     name: ClassVar[str] = "retention"
     setting = RetentionSetting
     column = RetentionColumn
+    statement = DrawnStatement
 
     def _mechanism(
         self,
@@ -113,6 +115,7 @@ class MatrixMethod(DrawnMethod[MatrixSetting, MatrixColumn]):
     name: ClassVar[str] = "matrix"
     setting = MatrixSetting
     column = MatrixColumn
+    statement = DrawnStatement
 
     def _mechanism(
         self, recipe: Recipe[MatrixSetting, MatrixColumn], sizes: Mapping[str, int], circumstances: Circumstances

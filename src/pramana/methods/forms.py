@@ -1,4 +1,4 @@
-"""The JSON Schema of recipes, and all problems of one at once: for editors and people who write recipes."""
+"""The JSON Schemas of recipes and certificates, and all problems of a recipe at once."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from pramana.bundle import CertificateForm
 from pramana.errors import InputError
 from pramana.methods.recipe import check_columns, check_setting, output_of, parse, read_toml, source_of_section
 from pramana.methods.registry import DEFAULT, METHODS, method_named, name_of_method
@@ -39,6 +40,27 @@ def recipe_schema() -> dict[str, Any]:
         },
         "allOf": [_only_if(name, by_kind[m.setting], by_kind[m.column]) for name, m in methods.items()],
         "$defs": {name: _without_required_tag(part) for name, part in definitions.items()},
+    }
+
+
+def certificate_schema() -> dict[str, Any]:
+    """A certificate; `mechanism` has as many forms as there are methods."""
+    forms = {name: method_named(name).statement for name in METHODS}
+    kinds = [CertificateForm, *dict.fromkeys(forms.values())]
+    references, definitions = msgspec.json.schema_components(kinds, ref_template="#/$defs/{name}")
+    by_kind = dict(zip(kinds, references, strict=True))
+    return {
+        "$schema": DIALECT,
+        "title": "A Pramana certificate, format version 2",
+        **by_kind[CertificateForm],
+        "allOf": [
+            {
+                "if": {"properties": {"method": {"const": name}}},
+                "then": {"properties": {"mechanism": by_kind[form]}},
+            }
+            for name, form in forms.items()
+        ],
+        "$defs": definitions,
     }
 
 
