@@ -215,6 +215,19 @@ def test_t_that_suppression_pulls_away_is_refused(desk: Path, refused: Refused) 
     assert _numbers(Bundle.open(desk / "out").certificate.guarantees, "t-closeness")[0]["t"] == 0.45
 
 
+def test_t_that_is_reached_exactly_is_kept(desk: Path) -> None:
+    """Of 10 a none is x, of 40 b there are 15: for a the distance is 15/50, which no float is."""
+    rows = ["a,y"] * 10 + ["b,x"] * 15 + ["b,y"] * 25
+    (desk / "people.csv").write_text("\n".join(["group,illness", *rows]) + "\n")
+    (desk / "group.csv").write_text("a;*\nb;*\n")
+    attributes = {"group": {"role": "quasi-identifying", "hierarchy": "group.csv"}, "illness": SECRET}
+    write_recipe({"method": "generalize", "k": 5, "t": 0.3, "cells": "hierarchy"}, attributes)
+    assert run([*RELEASE]) == 0
+    certificate = Bundle.open(desk / "out").certificate
+    assert certificate.mechanism["levels"] == [0]
+    assert 0.3 <= _numbers(certificate.guarantees, "t-closeness")[0]["t"] <= 0.3 + 1e-9 + 1e-15
+
+
 @pytest.mark.parametrize("case", [case for case in CASES if not case.refused], ids=str)
 def test_a_method_that_forgets_its_promise_is_refused(
     case: Case, tables: Path, refused: Refused, monkeypatch: pytest.MonkeyPatch
