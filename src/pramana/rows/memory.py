@@ -148,6 +148,8 @@ class MemoryRows:
 
 
 def lines_of(counting: Combinations, sizes: Sequence[int]) -> Lines:
+    """In the order of their codes, which tells nothing of the rows': sums of floats over them feel their order."""
     classes = counting.merged()
-    columns = tuple(classes.codes(a).astype(code_dtype(size)) for a, size in enumerate(sizes))
-    return Lines(columns, np.ascontiguousarray(classes.sizes))
+    order = np.lexsort(classes.keys.T)
+    columns = tuple(classes.codes(a).astype(code_dtype(size))[order] for a, size in enumerate(sizes))
+    return Lines(columns, np.ascontiguousarray(classes.sizes[order]))
