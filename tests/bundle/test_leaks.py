@@ -19,7 +19,7 @@ from pramana.methods.retention import RandomisedPlan
 from pramana.pipeline import writing
 from pramana.randomness import Key, shuffled_order
 from pramana.rows import LocalEngine, MemoryRows, commitment_to
-from pramana.sources import Source, encode
+from pramana.sources import Source, encode, raw_column
 
 ROWS = 5_000
 DOMAIN = ["delta", "alpha", "never", "charlie", "bravo"]
@@ -107,7 +107,8 @@ def test_rows_are_in_the_keyed_order(bundle: Path) -> None:
     assert isinstance(plan, RandomisedPlan)
     table = Source(frame=frame()).read(None)
     codes = {a.name: encode(table.column(a.name), a.coded, a.name) for a in plan.attributes if not a.raw}
-    order = shuffled_order(KEY, plan.context(commitment_to(codes, KEY)), ROWS)
+    raw = {a.name: raw_column(table.column(a.name), None) for a in plan.attributes if a.raw}
+    order = shuffled_order(KEY, plan.context(commitment_to({**codes, **raw}, KEY)), ROWS)
     source = np.array(frame().column("town").to_pylist())
     assert pq.read_table(bundle / "data.parquet").column("town").to_pylist() == source[order].tolist()
     assert not np.array_equal(order, np.arange(ROWS))

@@ -116,7 +116,7 @@ def test_a_certificate_gives_its_plan_back(bundle: Bundle) -> None:
         certificate.shuffled,
         certificate.output,
     )
-    assert all(check.ok for check in plan.examine(bundle))
+    assert all(check.ok for check in plan.examine(bundle).checks)
 
 
 def test_a_seed_is_told_in_the_warnings_of_every_plan(bundle: Bundle) -> None:

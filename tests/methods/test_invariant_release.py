@@ -69,12 +69,10 @@ def test_xi_for_this_table_and_no_epsilon(tmp_path: Path) -> None:
     assert "k is 1" in words
     assert "no epsilon" in words
     risks = done.certificate.mechanism["risks"]["job"]
-    assert len(risks["risk"]) == len(risks["risk_all_counts"]) == 8
-    assert max(risks["risk"]) == 0.1
-    assert risks["xi"] <= 0.1
-    assert risks["largest_drift"] == "0"
-    assert risks["expected_squared_error"][1] == 0  # a category in no block
-    assert "match" not in risks  # more digits would give the withheld matrix away
+    # the xi that was asked for, and three figures of few digits: more would give the true frequencies away
+    assert set(risks) == {"xi", "xi_all_counts", "risk_all_counts_left_out", "total_expected_squared_error"}
+    assert risks["xi"] == 0.1
+    assert all(len(f"{risks[key]:g}".lstrip("0.").replace(".", "")) <= 2 for key in risks)
     assert "law" not in done.certificate.mechanism
     assert "frequencies" not in done.certificate.mechanism
     assert verify(tmp_path / "out").valid
@@ -147,7 +145,8 @@ def test_a_lowered_risk_is_caught(tmp_path: Path) -> None:
 
     def lower(content: dict[str, Any]) -> None:
         summary = content["mechanism"]["risks"]["job"]
-        summary["risk"] = [min(r, 0.05) for r in summary["risk"]]
+        if "risk" in summary:
+            summary["risk"] = [min(r, 0.05) for r in summary["risk"]]
         summary["xi"] = 0.05
         content["guarantees"][0]["value"] = 0.05
         content["guarantees"][0]["words"] = content["guarantees"][0]["words"].replace("0.1,", "0.05,")
@@ -158,8 +157,8 @@ def test_a_lowered_risk_is_caught(tmp_path: Path) -> None:
     found = verify(tmp_path / "b", source=table, key=tmp_path / "b.key")  # derived from the source
     assert not next(c for c in found.checks if c.name == "risks").ok
     edited(tmp_path / "b", lambda content: content["mechanism"]["risks"]["job"].update(xi=0.01))
-    found = verify(tmp_path / "b")  # no longer the largest of its own list
-    assert not next(c for c in found.checks if c.name == "law").ok
+    found = verify(tmp_path / "b")  # no longer what the certificate promises
+    assert not next(c for c in found.checks if c.name == "guarantee identification-bound").ok
 
 
 def test_an_unreachable_xi_is_refused_and_nothing_written(tmp_path: Path) -> None:

@@ -112,10 +112,7 @@ class ShownCells:
     def take(self, piece: pa.RecordBatch) -> NDArray[np.int64]:
         """The numbers of the rows' classes."""
         names = [name for name in self.quasi if name in piece.schema.names] or [CLASS]
-        columns = {name: piece.column(name) for name in names}
-        if names == [CLASS]:  # which a CSV holds as text
-            columns[CLASS] = columns[CLASS].cast(pa.string()).cast(pa.int64())
-        shown = np.stack([self._codes(name, column) for name, column in columns.items()])
+        shown = np.stack([self._codes(name, piece.column(name)) for name in names])
         if self.output == "parquet":
             rest = [name for name in piece.schema.names if name not in names]
             self.digest.update({n: raw_column(pa.chunked_array([piece.column(n)]), None) for n in rest})
