@@ -188,16 +188,21 @@ def _in_classes(risk: MatchRisk, wanted: Fraction | None) -> dict[str, Any]:
     """Where the matrix is withheld, every figure is a number of the table's true frequencies.
 
     With all digits, or by value, the frequencies can be worked out from them. So the xi that was asked for is
-    stated and not the one that was reached, where it was; the rest is rounded up to few digits, for all values
-    together.
+    stated and not the one that was reached, where it was; the rest is rounded up to one or two digits, and the
+    error to a power of ten, for all values together.
     """
     reached = risk.xi if wanted is None or risk.xi > rounding.float_up(wanted) else None
     return {
         "xi": rounding.float_up(wanted) if reached is None and wanted is not None else up_to_digits(risk.xi, 2),
         "xi_all_counts": up_to_digits(rounding.float_up(risk.largest_all_counts), 2),
         "risk_all_counts_left_out": up_to_digits(risk.left_out, 1),
-        "total_expected_squared_error": up_to_digits(float(sum(risk.squared_error)), 1),
+        "total_expected_squared_error": _power_of_ten(float(sum(risk.squared_error))),
     }
+
+
+def _power_of_ten(value: float) -> float:
+    """The least power of ten that is not below: the error of one rare value alone tells its count digit by digit."""
+    return 0.0 if value <= 0 else float(Fraction(10) ** math.ceil(math.log10(value) - 1e-12))
 
 
 def up_to_digits(value: float, digits: int) -> float:
@@ -205,7 +210,7 @@ def up_to_digits(value: float, digits: int) -> float:
     if value <= 0:
         return 0.0
     step = Fraction(10) ** (math.floor(math.log10(value)) + 1 - digits)
-    return rounding.float_up(math.ceil(Fraction(value) / step) * step)
+    return rounding.float_up(math.ceil(Fraction(str(value)) / step) * step)
 
 
 def down_to_digits(value: float, digits: int) -> float:
@@ -213,7 +218,7 @@ def down_to_digits(value: float, digits: int) -> float:
     if value <= 0:
         return 0.0
     step = Fraction(10) ** (math.floor(math.log10(value)) + 1 - digits)
-    return rounding.float_down(math.floor(Fraction(value) / step) * step)
+    return rounding.float_down(math.floor(Fraction(str(value)) / step) * step)
 
 
 def alike(mine: Any, stated: Any) -> bool:
