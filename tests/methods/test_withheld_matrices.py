@@ -31,8 +31,8 @@ def certificate_of(counts: list[int], folder: Path, matrix: str) -> dict[str, An
 
 def tables(number: int) -> list[list[int]]:
     """Tables alike but for one small count, which is what an intruder wants to know."""
-    frequent = [400, 350, 300, 280, 260, 240, 220, 200, 180, 160]
-    return [[*frequent, small, 30] for small in range(2, 2 + number)]
+    frequent = [350, 300, 280, 260, 240, 220, 200, 180, 160]
+    return [[400 - small, *frequent, small, 30] for small in range(2, 2 + number)]  # as many records in all
 
 
 def told(content: dict[str, Any]) -> str:

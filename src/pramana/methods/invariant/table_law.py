@@ -201,7 +201,7 @@ def _in_classes(risk: MatchRisk, wanted: Fraction | None) -> dict[str, Any]:
 
 
 def _power_of_ten(value: float) -> float:
-    """The least power of ten that is not below: the error of one rare value alone tells its count digit by digit."""
+    """The least power of ten that is not below: with a digit more, the error of one rare value tells its count."""
     return 0.0 if value <= 0 else float(Fraction(10) ** math.ceil(math.log10(value) - 1e-12))
 
 
