@@ -9,9 +9,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from pramana.generalize import Combinations
 from pramana.mechanisms import Mechanism
-from pramana.randomness import Codes, Key, Stream, code_dtype
+from pramana.randomness import Codes, Key, Stream
 from pramana.rows.digest import Column, commitment_to
 from pramana.rows.local import LocalEngine
 from pramana.rows.protocol import Columns, Lines, Progress, Rows, Work, no_progress
@@ -82,6 +81,9 @@ class MemoryRows:
         return np.bincount(joint, minlength=int(np.prod(shape))).astype(np.int64).reshape(shape)
 
     def combinations(self, groups: Sequence[Mapping[str, int]]) -> list[Lines]:
+        from pramana.generalize import Combinations
+        from pramana.rows.lines import lines_of
+
         lines = []
         for group in groups:
             counting = Combinations(list(group.values()))
@@ -145,11 +147,3 @@ class MemoryRows:
         rows = MemoryRows(table, self._key, self._engine, self._progress, self._show)
         rows.settle(self._attributes)
         return rows
-
-
-def lines_of(counting: Combinations, sizes: Sequence[int]) -> Lines:
-    """In the order of their codes, which tells nothing of the rows': sums of floats over them feel their order."""
-    classes = counting.merged()
-    order = np.lexsort(classes.keys.T)
-    columns = tuple(classes.codes(a).astype(code_dtype(size))[order] for a, size in enumerate(sizes))
-    return Lines(columns, np.ascontiguousarray(classes.sizes[order]))

@@ -7,14 +7,13 @@ of rows in memory.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from pramana.errors import RecipeError
-from pramana.generalize import Classes, Combinations
 from pramana.mechanisms import Mechanism
 from pramana.randomness import Key, Stream, tag_stream
 from pramana.rows.ahead import ahead
@@ -23,11 +22,13 @@ from pramana.rows.buckets import Scattering
 from pramana.rows.coders import Coder, coders_for
 from pramana.rows.digest import Column
 from pramana.rows.local import LocalEngine
-from pramana.rows.memory import lines_of
 from pramana.rows.protocol import ColumnReading, Columns, Lines, Progress, WholeRows, Work
 from pramana.rows.spool import Spool, SpoolBlock
 from pramana.schema import Attribute
 from pramana.sources import ROW_GROUP, Source, expected_records, raw_column
+
+if TYPE_CHECKING:
+    from pramana.generalize import Classes
 
 B = TypeVar("B")
 _COPIES = 8  # of the combinations that are in memory at one time, measured where they are most of it
@@ -123,6 +124,9 @@ class SpooledRows:
         return total.reshape(shape)
 
     def combinations(self, groups: Sequence[Mapping[str, int]]) -> list[Lines]:
+        from pramana.generalize import Combinations
+        from pramana.rows.lines import lines_of
+
         counting = [Combinations(list(group.values())) for group in groups]
 
         def count(columns: Columns) -> list[Classes]:
