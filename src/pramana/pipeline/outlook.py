@@ -9,9 +9,10 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pramana.calibration import Wanted, calibrate, expected_error, tables_that_matter
 from pramana.errors import RecipeError, UnreachableError
@@ -27,6 +28,7 @@ from pramana.schema import Attribute, RandomisedColumn, Setting
 from pramana.sources import Source
 from pramana.theory import pk
 
+Floats = NDArray[np.float64]
 DEFAULT_KS = (2.0, 5.0, 10.0, 50.0, 100.0, 1000.0)
 DEFAULT_EPSILONS = (0.5, 1.0, 2.0, 3.0, 4.0, 6.0, 8.0)
 COINS = ("attribute", "record")
@@ -45,7 +47,7 @@ class Choice:
     epsilon: float
     errors: Mapping[str, float]
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         numbers = {"value": self.value, "retention": self.retention, "k": self.k, "epsilon": self.epsilon}
         return {
             "promise": self.promise,
@@ -54,7 +56,7 @@ class Choice:
             "errors": {table: _or_none(error) for table, error in self.errors.items()},
         }
 
-    def row(self) -> dict[str, Any]:
+    def row(self) -> dict[str, object]:
         return {
             "promise": f"{self.promise} = {self.value:g}",
             "coin": self.coin,
@@ -76,10 +78,10 @@ class Outlook:
     unreachable: tuple[str, ...] = ()  # promises that no retention keeps in this table
     notes: tuple[str, ...] = ()
 
-    def rows(self) -> list[dict[str, Any]]:
+    def rows(self) -> list[dict[str, object]]:
         return [choice.row() for choice in self.choices]
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         return {
             "records": self.records,
             "tables": [list(table) for table in self.tables],
@@ -123,7 +125,7 @@ def plan(
     ks: Sequence[float] | None = None,
     epsilons: Sequence[float] | None = None,
     with_data: bool = False,
-    data: Any = None,
+    data: object = None,
 ) -> Outlook:
     """What the recipe's tables would cost, for each k and epsilon and both kinds of coin.
 
@@ -186,7 +188,7 @@ def _drawn(recipe: AnyRecipe) -> Recipe[Setting, RandomisedColumn]:
     return cast(Recipe[Setting, RandomisedColumn], recipe)
 
 
-def _read(recipe: AnyRecipe, data: Any) -> MemoryRows:
+def _read(recipe: AnyRecipe, data: object) -> MemoryRows:
     source = source_of(recipe) if data is None else Source(frame=data)
     readings = method_named(recipe.method).readings(recipe)
     return MemoryRows(source.read([reading.name for reading in readings]), Key.create())
@@ -199,7 +201,7 @@ def _choice(
     sizes: Mapping[str, int],
     records: int,
     tables: Sequence[tuple[str, ...]],
-    true: Mapping[tuple[str, ...], Any] | None,
+    true: Mapping[tuple[str, ...], Floats] | None,
 ) -> Choice | None:
     around = Circumstances(records)
     try:
@@ -212,7 +214,7 @@ def _choice(
 
 
 def _error(
-    law: Mechanism, table: tuple[str, ...], records: int, true: Mapping[tuple[str, ...], Any] | None
+    law: Mechanism, table: tuple[str, ...], records: int, true: Mapping[tuple[str, ...], Floats] | None
 ) -> float:
     if true is None:
         return expected_error(law, table, records)
@@ -221,7 +223,7 @@ def _error(
 
 def _true_tables(
     rows: MemoryRows, attributes: Sequence[Attribute], tables: Sequence[tuple[str, ...]]
-) -> dict[tuple[str, ...], Any]:
+) -> dict[tuple[str, ...], Floats]:
     by_name = {a.name: a for a in attributes}
     needed = dict.fromkeys(name for names in tables for name in names)
     rows.settle([by_name[name] for name in needed])

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 import msgspec
 
@@ -26,17 +25,15 @@ from pramana.theory import (
     TCloseness,
 )
 
-Kept = Callable[[Any, Sequence[Guarantee]], bool]
-
 
 def check_promises(setting: Setting, guarantees: Sequence[Guarantee], waived: Sequence[str] = ()) -> None:
     """Refuse a release that does not certify everything its recipe promises, and name what is missing."""
     stated = msgspec.to_builtins(setting)
-    for key, kept in _PROMISES.items():
+    for key in PROMISES:
         value = stated.get(key)
         if value is None or key in waived:
             continue
-        if not kept(value, guarantees):
+        if not _is_kept(key, value, guarantees):
             certified = "; ".join(f"{g.notion} {_shown(g.value)}" for g in guarantees) or "nothing"
             raise UnreachableError(
                 f"The promise {key} = {_shown(value)} of the recipe must be kept by the release",
@@ -59,22 +56,18 @@ def _epsilon(value: float, guarantees: Sequence[Guarantee]) -> bool:
     return any(isinstance(g, LocalPrivacy) and g.epsilon is not None and g.epsilon <= most for g in guarantees)
 
 
-def _delta(value: Any, guarantees: Sequence[Guarantee]) -> bool:
-    """One number: of the central guarantee. Two: the range of delta-presence."""
-    if isinstance(value, tuple | list):
-        low, high = value
-        return any(
-            isinstance(g, DeltaPresence) and g.reached_lowest >= low and g.reached_highest <= high
-            for g in guarantees
-        )
+def _delta(value: float, guarantees: Sequence[Guarantee]) -> bool:
     return any(isinstance(g, CentralPrivacy) and g.delta <= value for g in guarantees)
 
 
-def _central(value: Mapping[str, float], guarantees: Sequence[Guarantee]) -> bool:
+def _presence(low: float, high: float, guarantees: Sequence[Guarantee]) -> bool:
     return any(
-        isinstance(g, CentralPrivacy) and g.epsilon <= value["epsilon"] and g.delta <= value["delta"]
-        for g in guarantees
+        isinstance(g, DeltaPresence) and g.reached_lowest >= low and g.reached_highest <= high for g in guarantees
     )
+
+
+def _central(epsilon: float, delta: float, guarantees: Sequence[Guarantee]) -> bool:
+    return any(isinstance(g, CentralPrivacy) and g.epsilon <= epsilon and g.delta <= delta for g in guarantees)
 
 
 def _xi(value: float, guarantees: Sequence[Guarantee]) -> bool:
@@ -98,14 +91,23 @@ def _t(value: float, guarantees: Sequence[Guarantee]) -> bool:
     return bool(close) and all(g.t <= value + 1.5e-9 for g in close)
 
 
-_PROMISES: dict[str, Kept] = {
+_NUMBERS: dict[str, Callable[[float, Sequence[Guarantee]], bool]] = {
     "k": _k,
     "epsilon": _epsilon,
     "delta": _delta,
-    "central": _central,
     "xi": _xi,
     "l": _l,
     "c": _c,
     "t": _t,
 }
-PROMISES = tuple(_PROMISES)
+PROMISES = (*_NUMBERS, "central")
+
+
+def _is_kept(key: str, value: object, guarantees: Sequence[Guarantee]) -> bool:
+    """A number; two of them, which are a range of delta-presence; or a section, which is a central target."""
+    if isinstance(value, Mapping):
+        return _central(float(value["epsilon"]), float(value["delta"]), guarantees)
+    if isinstance(value, list | tuple):
+        low, high = value
+        return _presence(float(low), float(high), guarantees)
+    return isinstance(value, int | float) and _NUMBERS[key](float(value), guarantees)

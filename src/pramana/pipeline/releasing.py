@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pramana.bundle import Certificate, JsonObject, check_new, read_signing_key, sweep
 from pramana.errors import RecipeError
@@ -42,7 +42,7 @@ def release(
     recipe: RecipeLike,
     out: str | Path,
     *,
-    data: Any = None,
+    data: object = None,
     key: Key | str | Path | None = None,
     seed: int | None = None,
     sign: str | Path | None = None,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -28,7 +27,7 @@ def report(
     out: str | Path | None = None,
     *,
     tables: Sequence[Sequence[str]] = (),
-    source: Any = None,
+    source: object = None,
     unverified: bool = False,
 ) -> Path:
     """Write the one-file HTML report of a bundle and return its path: BUNDLE.report.html unless `out` is given.
@@ -113,7 +112,7 @@ def _crosstabs(study: Study, tables: Sequence[Sequence[str]]) -> list[Crosstab]:
     return found
 
 
-def _true_counts(bundle: Bundle, source: Any) -> dict[str, Counts]:
+def _true_counts(bundle: Bundle, source: object) -> dict[str, Counts]:
     certificate = bundle.certificate
     coded = [a for a in certificate.attributes if not a.raw]
     opened = (

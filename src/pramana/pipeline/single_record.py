@@ -6,7 +6,6 @@ Nobody else holds the coins: each record gets a fresh key of its own, which is f
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 
@@ -33,7 +32,7 @@ def plan_for_records(recipe: RecipeLike) -> RandomisedPlan:
     return plan
 
 
-def randomise_record(recipe: RecipeLike | RandomisedPlan, record: Mapping[str, Any]) -> dict[str, str | None]:
+def randomise_record(recipe: RecipeLike | RandomisedPlan, record: Mapping[str, object]) -> dict[str, str | None]:
     """One published record for one true one. Pass a plan to randomise many without reading the recipe again.
 
     >>> pramana.randomise_record("recipe.toml", {"sex": "F"})  # doctest: +SKIP
@@ -63,7 +62,7 @@ def randomise_record(recipe: RecipeLike | RandomisedPlan, record: Mapping[str, A
     return found
 
 
-def _code(attribute: Attribute, record: Mapping[str, Any]) -> Codes:
+def _code(attribute: Attribute, record: Mapping[str, object]) -> Codes:
     label, domain = label_of(record.get(attribute.name)), attribute.coded
     code = domain.missing_code if label == "" else domain.code_of(label)
     if code is None:

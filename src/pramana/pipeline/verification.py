@@ -6,7 +6,6 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from pramana.bundle import Bundle, Check, JsonObject, read_public_key
 from pramana.errors import BundleError, InputError, SourceError
@@ -44,7 +43,7 @@ class Verification:
     def valid(self) -> bool:
         return all(check.ok for check in self.checks)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         return {
             "valid": self.valid,
             "signed": self.signed,
@@ -57,7 +56,7 @@ class Verification:
 def verify(
     bundle: str | Path,
     *,
-    source: Any = None,
+    source: object = None,
     key: Key | str | Path | None = None,
     seed: int | None = None,
     public_key: str | Path | None = None,
@@ -159,7 +158,7 @@ def _guarantees(bundle: Bundle, plan: Plan) -> list[Check]:
     return checks
 
 
-def _in_words(value: Any) -> str:
+def _in_words(value: object) -> str:
     if isinstance(value, Mapping):
         return ", ".join(f"{name} {_in_words(part)}" for name, part in value.items())
     if isinstance(value, list | tuple):
@@ -198,7 +197,7 @@ def _without_drawings(html: str) -> str:
     return re.sub(r"<svg.*?</svg>\s*", "", html, flags=re.DOTALL)
 
 
-def _remade(bundle: Bundle, plan: Plan, source: Any, key: Key, home: Home) -> list[Check]:
+def _remade(bundle: Bundle, plan: Plan, source: object, key: Key, home: Home) -> list[Check]:
     """The pipeline once more: the source opened, the stated plan published, and written nowhere."""
     certificate = bundle.certificate
     opened = _source(source, certificate.source)
@@ -236,7 +235,7 @@ def _remade(bundle: Bundle, plan: Plan, source: Any, key: Key, home: Home) -> li
     return checks
 
 
-def _source(source: Any, options: JsonObject) -> Source:
+def _source(source: object, options: JsonObject) -> Source:
     """The source as the certificate says it was read, but where it lies now; of a recipe, the one it names."""
     if not isinstance(source, str | Path):
         return Source(frame=source)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, BinaryIO, TypeVar
+from typing import BinaryIO, TypeVar
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
@@ -105,7 +105,7 @@ def _after_first(
 
 
 def _certificate(
-    recipe: AnyRecipe, source: Source, publication: Publication, key: Key, guarantees: list[dict[str, Any]]
+    recipe: AnyRecipe, source: Source, publication: Publication, key: Key, guarantees: list[dict[str, object]]
 ) -> Certificate:
     plan: Plan = publication.plan
     return Certificate(
@@ -127,6 +127,6 @@ def _certificate(
     )
 
 
-def file_entry(path: Path) -> dict[str, Any]:
+def file_entry(path: Path) -> dict[str, object]:
     with path.open("rb") as file:
         return {"sha256": hashlib.file_digest(file, "sha256").hexdigest(), "bytes": path.stat().st_size}

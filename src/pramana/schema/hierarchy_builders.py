@@ -24,10 +24,10 @@ def hierarchy_of_intervals(values: Iterable[str | int], widths: Sequence[int], o
     The leaves stand in ascending order, whatever order they come in.
     """
     leaves = [str(value) for value in values]
-    if not all(_WHOLE.fullmatch(leaf) for leaf in leaves):
-        raise SchemaError(
-            f"The values of an interval hierarchy must be whole numbers of at most {_MOST_DIGITS} digits"
-        )
+    _check_all(
+        [leaf for leaf in leaves if _WHOLE.fullmatch(leaf) is None],
+        f"The values of an interval hierarchy must be whole numbers of at most {_MOST_DIGITS} digits",
+    )
     _check_multiples(widths, "widths")
     leaves.sort(key=lambda leaf: (int(leaf), leaf))
     numbers = [int(leaf) for leaf in leaves]
@@ -55,7 +55,9 @@ def _span(group: Sequence[str]) -> str:
 def hierarchy_by_masking(values: Sequence[str], mask: str = "*", levels: int | None = None) -> Hierarchy:
     """Codes such as postcodes, one more character masked from the right at each level; then the top."""
     if len(mask) != 1 or any(mask in value for value in values):
-        raise SchemaError("The mask must be one character that no value contains")
+        holding = [value for value in values if len(mask) == 1 and mask in value]
+        _check_all(holding, "The mask must be one character that no value contains")
+        raise SchemaError("The mask must be one character that no value contains", repr(mask))
     longest = max((len(value) for value in values), default=0)
     padded = [value.ljust(longest, mask) for value in values]
     count = longest - 1 if levels is None else levels
@@ -74,8 +76,10 @@ def hierarchy_of_dates(values: Sequence[str], units: Sequence[str] = DATE_UNITS)
     if unknown or sorted(units, key=DATE_UNITS.index) != list(units) or len(set(units)) != len(units):
         raise SchemaError(f"The units of a date hierarchy must be of {', '.join(DATE_UNITS)}, in this order")
     dates = [day for value in sorted(values) if (day := calendar_day(value)) is not None]  # ISO text sorts by day
-    if len(dates) < len(values):
-        raise SchemaError("The values of a date hierarchy must be dates like 2024-03-31")
+    _check_all(
+        [value for value in values if calendar_day(value) is None],
+        "The values of a date hierarchy must be dates like 2024-03-31",
+    )
     label: dict[str, Callable[[datetime.date], str]] = {
         "month": lambda date: f"{date.year:04}-{date.month:02}",
         "quarter": lambda date: f"{date.year:04}-Q{(date.month + 2) // 3}",
@@ -124,3 +128,10 @@ def _check_multiples(steps: Sequence[int], name: str) -> None:
             f"The {name} must grow, each a multiple of the one before",
             ", ".join(map(str, steps)) or "none",
         )
+
+
+def _check_all(offending: Sequence[str], must: str) -> None:
+    """Refuse values that do not fit: how many there are, and the first of them. They are the caller's own list."""
+    if offending:
+        shown = ", ".join(map(repr, offending[:3]))
+        raise SchemaError(must, f"{len(offending)} others: {shown}{', ...' if len(offending) > 3 else ''}")
