@@ -69,10 +69,17 @@ def write_recipe(
     sections |= {f"attributes.{name}": column for name, column in attributes.items()}
     lines = []
     for section, body in sections.items():
-        lines += [f"[{section}]", *(f"{key} = {json.dumps(value)}" for key, value in body.items())]
+        lines += [f"[{section}]", *(f"{key} = {_toml(value)}" for key, value in body.items())]
     Path("recipe.toml").write_text("\n".join(lines) + "\n")
 
 
+def _toml(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return "{ " + ", ".join(f"{key} = {_toml(part)}" for key, part in value.items()) + " }"
+    return json.dumps(value)
+
+
+CENTRAL = {"epsilon": 0.5, "delta": 1e-6}
 PUBLIC = {"public": "everyone.csv"}
 UNKEPT = "must be kept by the release"
 CASES = [
@@ -81,7 +88,11 @@ CASES = [
     Case("retention", "epsilon", 2.0, {"sex": SEX, "age": AGE, "income": RAW}),
     Case("retention", "delta", 1e-5, {"sex": SEX, "age": AGE}, {"epsilon": 1.0}),
     Case("retention", "delta", 1e-5, {"sex": SEX, "income": RAW}, {"epsilon": 1.0}, refused=UNKEPT),
+    Case("retention", "central", CENTRAL, {"sex": SEX, "age": AGE}),
+    Case("retention", "central", CENTRAL, {"sex": SEX, "income": RAW}, refused="central"),
     Case("matrix", "k", 5, NOISED),
+    Case("matrix", "central", CENTRAL, NOISED),
+    Case("matrix", "central", {"epsilon": 1e-4, "delta": 1e-6}, NOISED, refused="must reach"),
     Case("matrix", "epsilon", 1.26, NOISED),  # ln(0.7 / 0.2) = 1.2527...
     Case("matrix", "epsilon", 1.25, NOISED, refused="must reach"),
     Case("matrix", "delta", 1e-5, NOISED),
@@ -111,6 +122,8 @@ CASES = [
     Case("generalize", "c", 3.0, LISTED, {"k": 5, "l": 2}, refused="c must go with"),
     Case("generalize", "c", 3.0, LISTED, {"k": 5}, refused="c must go with"),
     Case("generalize", "t", 0.4, LISTED, {"k": 5}),
+    Case("microaggregate", "k", 5, {"age": {"role": "quasi-identifying"}, "income": RAW}),
+    Case("microaggregate", "k", 3001, {"age": {"role": "quasi-identifying"}}, refused="3001"),
     Case("presence", "delta", [0.01, 0.8], LISTED, PUBLIC, "present.csv"),
     Case("presence", "delta", [0.5, 0.51], LISTED, PUBLIC, "present.csv", refused="dmin = 0.5"),
 ]
@@ -174,6 +187,9 @@ CERTIFIED: dict[str, Callable[[Any, tuple[JsonObject, ...]], bool]] = {
         if isinstance(d, float)
         else d[0] <= _numbers(all_, "delta-presence")[0]["lowest"]
         and _numbers(all_, "delta-presence")[0]["highest"] <= d[1]
+    ),
+    "central": lambda wanted, all_: all(
+        _numbers(all_, "central-differential-privacy")[0][key] <= wanted[key] for key in wanted
     ),
     "xi": lambda xi, all_: max(_numbers(all_, "identification-bound")) <= xi,
     "l": lambda l, all_: min(_diversity(all_, "l")) >= l,  # noqa: E741
