@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from pramana import Recipe
 from pramana.errors import RecipeError
-from pramana.schema import shown_url
+from pramana.schema import SourceSection, shown_url
 
 COLUMNS = {"sex": {"role": "quasi-identifying", "domain": ["F", "M"]}}
 
@@ -68,13 +68,13 @@ def test_a_recipe_holds_no_password(url: str) -> None:
     ],
 )
 def test_a_url_without_a_password_is_kept_as_it_is(url: str) -> None:
-    assert parsed({"url": url, "table": "people"}).source["url"] == url
-    assert parsed({}, {"url": url, "table": "people"}).output["url"] == url
+    assert parsed({"url": url, "table": "people"}).source.url == url
+    assert parsed({}, {"url": url, "table": "people"}).output.url == url
 
 
 def test_a_database_file_lies_beside_the_recipe() -> None:
-    assert parsed({"url": "sqlite:///a.db", "table": "t"}).source["url"] == "sqlite:////where/the/recipe/is/a.db"
-    assert parsed({"url": "duckdb:////b.db", "table": "t"}).source["url"] == "duckdb:////b.db"
+    assert parsed({"url": "sqlite:///a.db", "table": "t"}).source.url == "sqlite:////where/the/recipe/is/a.db"
+    assert parsed({"url": "duckdb:////b.db", "table": "t"}).source.url == "duckdb:////b.db"
 
 
 def test_nothing_is_looked_up_in_the_environment_before_it_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -96,7 +96,7 @@ def test_nothing_is_looked_up_in_the_environment_before_it_is_needed(monkeypatch
         ({"path": "a.csv", "query": "select 1"}, {}, "source.query must have a database"),
         ({"table": "t"}, {}, "source.table must have a database"),
         ({"url": "env:A", "table": " "}, {}, "source.table must be text, got an empty one"),
-        ({"url": "env:A", "table": 5}, {}, "source.table must be text, got int"),
+        ({"url": "env:A", "table": 5}, {}, "source.table must be text, got 5"),
         ({"url": ["postgresql://reader:s3cr3t@host"], "table": "t"}, {}, "source.url must be text, got list"),
         ({"url": "env:reader:s3cr3t@host", "table": "t"}, {}, "must name an environment variable"),
         ({"url": "host=h password=s3cr3t", "table": "t"}, {}, "must be a URL such as"),
@@ -118,12 +118,14 @@ def test_any_text_is_taken_or_refused(text: str, start: str) -> None:
         found = parsed({"url": start + text, "table": "t"})
     except RecipeError:
         return
-    assert found.source["url"].startswith(("env:", "sqlite:///", "duckdb:///")) or "://" in found.source["url"]
+    assert (found.source.url or "").startswith(("env:", "sqlite:///", "duckdb:///")) or "://" in (
+        found.source.url or ""
+    )
 
 
 def test_another_file_takes_the_place_of_a_database() -> None:
     found = parsed({"url": "env:A", "table": "t", "schema": "s", "dataset": "d"}).with_source("b.csv")
-    assert found.source == {"dataset": "d", "path": Path("b.csv")}
+    assert found.source == SourceSection(dataset="d", path="b.csv")
 
 
 # ---------------------------------------------------------------- how a database is shown

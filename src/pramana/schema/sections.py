@@ -15,6 +15,7 @@ Tables = Annotated[
     list[Annotated[list[str], Meta(min_length=1)]],
     Meta(extra={"must": 'a list of lists of attributes, such as [["sex", "age"], ["income"]]'}),
 ]
+Url = Annotated[str, Meta(extra={"must": "text", "secret": True})]  # it may hold a password, and is never shown
 Weights = Annotated[dict[str, float], Meta(extra={"must": "a table of attributes and numbers"})]
 
 
@@ -26,7 +27,7 @@ class SourceSection(RecipeSection, frozen=True, kw_only=True):
     """[source]: where the table is, and how to read it."""
 
     path: Annotated[FilePath | None, Meta(description="A CSV or Parquet file, or a folder of them.")] = None
-    url: Annotated[str | None, Meta(description="A database: postgresql://..., sqlite:///file, env:NAME.")] = None
+    url: Annotated[Url | None, Meta(description="A database: postgresql://..., sqlite:///file, env:NAME.")] = None
     query: Text | None = None
     table: Text | None = None
     schema: Text | None = None
@@ -43,7 +44,7 @@ class OutputSection(RecipeSection, frozen=True, kw_only=True):
     """[output]: the form of the data, and a table of a database to copy it to."""
 
     format: Literal["parquet", "csv"] = "parquet"
-    url: str | None = None
+    url: Url | None = None
     table: Text | None = None
     schema: Text | None = None
 

@@ -75,7 +75,15 @@ def _told(
     key = re.search(r"`?\$\.([A-Za-z_]\w*)", fault)
     if key is None:
         return error(f"{where} must have the form it is documented with", fault[:_LONGEST])
-    return error(f"{prefix}{key[1]} must be {_must(kind, key[1], fault)}", _shown(content.get(key[1])))
+    value = content.get(key[1])
+    got = type(value).__name__ if _is_secret(kind, key[1]) else _shown(value)
+    return error(f"{prefix}{key[1]} must be {_must(kind, key[1], fault)}", got)
+
+
+def _is_secret(kind: object, key: str) -> bool:
+    """Whether a value may hold a password, and is never shown: `Meta(extra={"secret": True})`."""
+    info = _type_of(kind, key)
+    return info is not None and bool(_extra(info, "secret"))
 
 
 def _shown(value: object) -> str:
@@ -110,11 +118,16 @@ def _alternatives(info: types.Type) -> tuple[types.Type, ...]:
 
 
 def _words(info: types.Type) -> str | None:
+    stated = _extra(info, "must")
+    return None if stated is None else str(stated)
+
+
+def _extra(info: types.Type, name: str) -> object:
     for part in _alternatives(info):
         if isinstance(part, types.Metadata):
-            if part.extra and "must" in part.extra:
-                return str(part.extra["must"])
-            if inner := _words(part.type):
+            if part.extra and name in part.extra:
+                return part.extra[name]
+            if (inner := _extra(part.type, name)) is not None:
                 return inner
     return None
 

@@ -16,8 +16,8 @@ from pramana.theory import (
 from pramana.theory.levels import GRID, Level
 from pramana.theory.notions.guarantee import (
     NOTIONS,
-    Explanation,
     Guarantee,
+    NotionExplanation,
     explanation_of,
     problems_of,
     sentence_table,
@@ -43,8 +43,8 @@ from pramana.theory.notions.wording import (
     CONDITIONS,
     IN_EARNEST,
     THIS_TABLE,
-    Condition,
     Sentence,
+    SentenceCondition,
     overclaims_in,
 )
 from pramana.theory.statements import PAPERS, STATEMENTS, Statement
@@ -60,10 +60,8 @@ __all__ = [
     "THIS_TABLE",
     "CentralPrivacy",
     "CollusionBound",
-    "Condition",
     "DeltaPresence",
     "EveryCountBound",
-    "Explanation",
     "GrowthBound",
     "Guarantee",
     "IdentificationBound",
@@ -71,9 +69,11 @@ __all__ = [
     "LDiversity",
     "Level",
     "LocalPrivacy",
+    "NotionExplanation",
     "PkAnonymity",
     "PosteriorBound",
     "Sentence",
+    "SentenceCondition",
     "Statement",
     "TCloseness",
     "blanket",

@@ -21,7 +21,7 @@ NOTIONS: dict[str, type[Guarantee]] = {}
 
 
 @dataclass(frozen=True)
-class Explanation:
+class NotionExplanation:
     """What a report says of a notion: a title, and what its number measures."""
 
     title: str
@@ -91,10 +91,10 @@ def times(epsilon: float) -> str:
     return shown("times", exp_up(epsilon), 4) if epsilon < _PICTURED else f"e^{shown('epsilon', epsilon)}"
 
 
-def explanation_of(notion: str) -> Explanation:
+def explanation_of(notion: str) -> NotionExplanation:
     """Title and meaning of a notion by its name; a name of a later version stands for itself."""
     known = NOTIONS.get(notion)
-    return Explanation(notion, "") if known is None else Explanation(known.title, known.meaning)
+    return NotionExplanation(notion, "") if known is None else NotionExplanation(known.title, known.meaning)
 
 
 def sentence_table() -> list[dict[str, Any]]:

@@ -28,7 +28,7 @@ IN_EARNEST = "NONE OF THIS HOLDS IN EARNEST"  # how the assumptions of a release
 
 
 @dataclass(frozen=True)
-class Condition:
+class SentenceCondition:
     """Something a certificate shows to hold of a guarantee, or not."""
 
     words: str
@@ -39,23 +39,25 @@ def _seeded(stated: Stated) -> bool:
     return any(str(assumption).startswith(IN_EARNEST) for assumption in stated["assumptions"])
 
 
-CONDITIONS: Mapping[str, Condition] = {
-    "covered": Condition("no column is released unchanged", lambda g: not g["uncovered"]),
-    "uncovered": Condition("columns are released unchanged, and named", lambda g: bool(g["uncovered"])),
-    "secret": Condition("the key is a secret", lambda g: not _seeded(g)),
-    "seeded": Condition("the key was made from a seed", _seeded),
-    "some": Condition("k is above 1", lambda g: g["value"] > 1),
-    "none": Condition("k is 1", lambda g: g["value"] <= 1),
-    "finite": Condition("epsilon is finite", lambda g: g["value"] is not None),
-    "infinite": Condition("epsilon is infinite", lambda g: g["value"] is None),
-    "whole": Condition("every outcome is spoken of", lambda g: g["left_out"] == 0),
-    "left_out": Condition("outcomes of a small chance are left out", lambda g: g["left_out"] > 0),
-    "distinct": Condition("l counts different values", lambda g: g["value"]["kind"] == "distinct"),
-    "entropy": Condition("l is measured by entropy", lambda g: g["value"]["kind"] == "entropy"),
-    "recursive": Condition("l is recursive, with its c", lambda g: g["value"]["kind"] == "recursive"),
-    "withstood": Condition("undoing the cells was shown to tell no more", lambda g: _reversal(g) == "withstood"),
-    "broken": Condition("undoing the cells tells more", lambda g: _reversal(g) == "broken"),
-    "unproven": Condition(
+CONDITIONS: Mapping[str, SentenceCondition] = {
+    "covered": SentenceCondition("no column is released unchanged", lambda g: not g["uncovered"]),
+    "uncovered": SentenceCondition("columns are released unchanged, and named", lambda g: bool(g["uncovered"])),
+    "secret": SentenceCondition("the key is a secret", lambda g: not _seeded(g)),
+    "seeded": SentenceCondition("the key was made from a seed", _seeded),
+    "some": SentenceCondition("k is above 1", lambda g: g["value"] > 1),
+    "none": SentenceCondition("k is 1", lambda g: g["value"] <= 1),
+    "finite": SentenceCondition("epsilon is finite", lambda g: g["value"] is not None),
+    "infinite": SentenceCondition("epsilon is infinite", lambda g: g["value"] is None),
+    "whole": SentenceCondition("every outcome is spoken of", lambda g: g["left_out"] == 0),
+    "left_out": SentenceCondition("outcomes of a small chance are left out", lambda g: g["left_out"] > 0),
+    "distinct": SentenceCondition("l counts different values", lambda g: g["value"]["kind"] == "distinct"),
+    "entropy": SentenceCondition("l is measured by entropy", lambda g: g["value"]["kind"] == "entropy"),
+    "recursive": SentenceCondition("l is recursive, with its c", lambda g: g["value"]["kind"] == "recursive"),
+    "withstood": SentenceCondition(
+        "undoing the cells was shown to tell no more", lambda g: _reversal(g) == "withstood"
+    ),
+    "broken": SentenceCondition("undoing the cells tells more", lambda g: _reversal(g) == "broken"),
+    "unproven": SentenceCondition(
         "it is open what undoing the cells tells", lambda g: _reversal(g) not in ("withstood", "broken")
     ),
 }

@@ -132,7 +132,7 @@ PAPER_1 = (
         1,
         "Calibration to a central epsilon (extension)",
         "the largest retention whose certified central epsilon is at most the wanted one",
-        "calibrate:calibrate",
+        "calibration:calibrate",
         "tests/calibrate/test_retention.py::test_a_central_promise_is_kept_by_what_is_certified_and_just_so",
     ),
     Statement(
