@@ -11,7 +11,7 @@ from msgspec import Meta
 from pramana.bundle import Certificate, Form, JsonObject
 from pramana.errors import BundleError, InputError
 from pramana.mechanisms import AtLevel, LevelSource, Product, RecordRetention, level_guarantees
-from pramana.methods.protocol import Capabilities, Law, Publication
+from pramana.methods.protocol import Capabilities, Explanation, Law, Publication
 from pramana.methods.retention import RandomisedPlan, check_sizes, circumstances_for
 from pramana.randomness import Codes
 from pramana.rows import Rows
@@ -57,6 +57,13 @@ class LevelPlan(RandomisedPlan):
         linked = [a for a in self.attributes if a.role is Role.QUASI_IDENTIFYING]
         linkable = bool(linked) and not any(a.raw for a in linked)
         return level_guarantees(self.mechanism, replace(self.circumstances, seeded=seeded), linkable, self.keyed)
+
+    def explain(self) -> Explanation:
+        explanation = super().explain()
+        level = (
+            f"This is the version at level {self.mechanism.level}; recipients of other levels have other versions."
+        )
+        return replace(explanation, notes=(level, *explanation.notes))
 
     def version_in_order(self, rows: Rows) -> dict[str, Codes]:
         """The published codes in the order of the source, for the holder's own checks."""

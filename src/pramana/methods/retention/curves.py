@@ -35,7 +35,7 @@ def choice_picture(
         Panel([epsilon], "local epsilon", axis, mark=mark, from_zero=True),
         Panel(errors, "expected L1 error", axis, log_y=True, mark=mark),
     ]
-    return Picture(panels, columns=3, width=3.0 * len(panels), height=2.7, tidy=False)
+    return Picture(panels, columns=3)
 
 
 def like(law: Product | RecordRetention, retention: float) -> Product | RecordRetention:
