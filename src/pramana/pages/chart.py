@@ -94,7 +94,7 @@ def plot_of(panel: Panel) -> Plot:
 
 
 def _drawable(series: Series, panel: Panel) -> list[tuple[float, float]]:
-    points = [(float(x), float(y)) for x, y in zip(series.x, series.y, strict=True)]
+    points = [(float(series.x[i]), float(y)) for i, y in enumerate(series.y)]
     return [(x, y) for x, y in points if _fits(x, panel.log_x) and _fits(y, panel.log_y)]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from pramana.pages.figures import Picture
 
@@ -67,7 +68,10 @@ class Drawn:
 
 @dataclass(frozen=True)
 class Bar:
-    """One value: its published count, the estimated true count with an interval and, privately, the truth."""
+    """One value: its published count, the estimated true count with an interval and, privately, the truth.
+
+    What stands for many values at once is told in numbers and not `drawn`: it would dwarf the others.
+    """
 
     labels: Sequence[str]
     published: float | None = None
@@ -75,6 +79,7 @@ class Bar:
     low: float | None = None
     high: float | None = None
     true: float | None = None
+    drawn: bool = True
 
 
 @dataclass(frozen=True)
@@ -90,10 +95,11 @@ class Bars:
         known = ("published", "estimate", "low", "high", "true")
         return [name for name in known if any(number_of(bar, name) is not None for bar in self.bars)]
 
-    @property
+    @cached_property
     def scale(self) -> float:
         """The number that a full line stands for."""
-        shown = (number_of(bar, name) for bar in self.bars for name in ("published", "estimate", "high", "true"))
+        names = ("published", "estimate", "high", "true")
+        shown = (number_of(bar, name) for bar in self.bars if bar.drawn for name in names)
         return max((number for number in shown if number is not None), default=1.0) or 1.0
 
 

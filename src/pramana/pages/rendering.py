@@ -137,6 +137,8 @@ def _extent(meter: Meter) -> dict[str, str]:
 
 def _drawing(bar: Bar, bars: Bars) -> dict[str, str]:
     """Where the marks of a line stand, in percent of its width, so that it may be drawn at any width."""
+    if not bar.drawn:
+        return {}
     known = ((name, number_of(bar, name)) for name in ("published", "estimate", "low", "high", "true"))
     shares = {name: min(max(0.0, number), bars.scale) for name, number in known if number is not None}
     places = {name: f"{96 * number / bars.scale + 2:.1f}" for name, number in shares.items()}

@@ -85,7 +85,7 @@ def _facts(material: PageMaterial) -> list[tuple[str, str]]:
 
 def _treatments(certificate: Certificate, explanation: Explanation) -> Section:
     rows = [
-        {"column": a.name, "role": a.role.value, **explanation.treatments[a.name]} for a in certificate.attributes
+        {"column": a.name, **explanation.treatments[a.name], "role": a.role.value} for a in certificate.attributes
     ]
     blocks: list[Block] = [Grid(rows), *(Text(note, quiet=True) for note in explanation.notes)]
     if certificate.dropped:
@@ -169,7 +169,7 @@ def _crosstab(table: Crosstab) -> Section:
     return Section(" by ".join(names), [Bars(bars, names)], part=True)
 
 
-_VERIFY = "`pramana verify BUNDLE` checks that the files, this page included, are those that were certified."
+_VERIFY = "`pramana verify BUNDLE` checks that the files are those that were certified."
 _ALONE = (
     "The promises are about this release alone. Another release about the same people adds to what is known of "
     "them, and the holder has to count both."

@@ -1,14 +1,14 @@
 """The published columns in a report: their counts, and what can be learned of the true ones.
 
-The estimates are those of `pramana crosstab`: maximum likelihood, never negative, and summing to the records. Where
-only some of a column's values can be shown, no interval is: the values with the highest counts are the luckiest
-ones, and an interval that covers a value chosen beforehand 95 times of 100 covers hardly any that were chosen so.
+The estimates are those of `pramana crosstab`: maximum likelihood, never negative, and summing to the records.
+Where only some of a column's values can be shown, no interval is: the values with the highest counts are the
+luckiest ones, and an interval that covers a value chosen beforehand 95 times of 100 covers hardly any of these.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -26,13 +26,15 @@ MOST_VALUES = 60  # of a column in a report; of more, the most frequent are show
 MOST_COLUMNS = 100  # in detail
 
 _NO_INTERVALS = (
-    "The column has {size:,} values, of which the {shown} most frequent in the file are shown, as published. Those "
-    "are also the luckiest, so intervals would mislead here; `pramana crosstab` estimates values chosen beforehand."
+    "The column has {size:,} values, of which the {shown} most frequent in the file are shown, as published. "
+    "Those are also the luckiest, so intervals would mislead here; `pramana crosstab` estimates values that were "
+    "chosen beforehand."
 )
 _WIDER = (
     "Nothing can be learned of this column's true counts: the intervals are wider than the table has records. "
     "What is shown is as published, and mostly chance."
 )
+_SUMS = "The estimates of a column sum to the records, as those of `pramana crosstab` do."
 _CHANCE = "Nothing can be learned of this column: its published values were drawn by chance alone."
 _FROM_ZERO = (
     "Little can be learned here: every interval begins at 0, so no single value can be shown to occur at all."
@@ -135,13 +137,13 @@ def _bars(attribute: Attribute, counts: Counts, estimates: Crosstab | None, true
     bars = []
     for i in map(int, order):
         published, truth = float(counts[i]), None if true is None else float(true[i])
-        if estimates is None:
-            bars.append(Bar([labels[i]], published, true=truth))
-        else:
-            numbers = (float(part[i]) for part in (estimates.estimate, estimates.low, estimates.high))
-            bars.append(Bar([labels[i]], published, *numbers, true=truth))
+        bar = Bar([labels[i]], published, true=truth)
+        if estimates is not None:
+            middle, low, high = (float(part[i]) for part in (estimates.estimate, estimates.low, estimates.high))
+            bar = replace(bar, estimate=middle, low=low, high=high)
+        bars.append(bar)
     if many:
         rest = np.setdiff1d(np.arange(len(labels)), order)
         truth = None if true is None else float(true[rest].sum())
-        bars.append(Bar([f"{len(rest):,} other values"], float(counts[rest].sum()), true=truth))
+        bars.append(Bar([f"{len(rest):,} other values"], float(counts[rest].sum()), true=truth, drawn=False))
     return bars

@@ -14,9 +14,12 @@ from pramana.pages import Cell, Grid, Meter, Section, Steps, Text
 from pramana.schema import Attribute
 from pramana.theory import rounding
 
-_USE = (
-    "The published values are true but coarser than the source's: intervals, groups or distributions stand for "
-    "the values of several people. Labels can be counted as they are; of cells that stand for several values "
+_LABELS = (
+    "The published values are true, and coarser than the source's where a label stands for several values. Labels "
+    "can be counted as they are."
+)
+_CELLS_USE = (
+    "The published values are true but coarser than the source's: a cell stands for the values of several people. "
     "`pramana.PublishedCells.open(BUNDLE).expected(NAMES)` gives expected counts."
 )
 _VERIFIED = "It finds the classes in the published file again, and counts k, l and t in them."
@@ -46,7 +49,8 @@ def explanation_of_classes(
 ) -> Explanation:
     treatments = treatments_of(attributes, quasi, levels)
     notes = [_BY_CLASS if levels is None else _STEPS, f"A published cell is {_CELLS[design.cells]}."]
-    return Explanation(treatments, notes, [_classes(measured, of_source)], _USE, _VERIFIED)
+    use = _LABELS if design.cells == "hierarchy" else _CELLS_USE
+    return Explanation(treatments, notes, [_classes(measured, of_source)], use, _VERIFIED)
 
 
 def treatments_of(
@@ -56,7 +60,7 @@ def treatments_of(
     places = {q.name: place for place, q in enumerate(quasi)}
     treatments: dict[str, dict[str, Cell]] = {}
     for a in attributes:
-        blank: dict[str, Cell] = {"values": None, "levels": None, "values per label": None}
+        blank: dict[str, Cell] = {"levels": None, "values per label": None, "values": None}
         if a.name not in places:
             treatments[a.name] = {"treatment": "released unchanged", **blank}
             continue
@@ -77,9 +81,9 @@ def _at_level(q: Quasi, level: int) -> dict[str, Cell]:
     done = "as in the source" if most == 1 else "one label for all" if sizes[level] == 1 else "generalised"
     return {
         "treatment": done,
-        "values": q.ladder.leaves,
         "levels": Steps(sizes, level),
         "values per label": f"{least:,}" if least == most else f"{least:,} to {most:,}",
+        "values": q.ladder.leaves,
     }
 
 
@@ -90,28 +94,21 @@ def chance(share: float, most: bool = True) -> Meter:
 
 
 def _classes(measured: Measured, of_source: int) -> Section:
-    suppressed = of_source - measured.records
-    rows: list[dict[str, Cell]] = [
-        {"of the classes": "classes of records that look alike", "": f"{measured.classes:,}"},
-        {"of the classes": "records in the smallest class (k)", "": f"{measured.k:,}"},
-        {"of the classes": "records in a class on average", "": f"{measured.records / measured.classes:,.1f}"},
-        {"of the classes": "records left out", "": f"{suppressed:,} of {of_source:,}"},
-        {
-            "of the classes": "chance to find the record of a person who is known to be in the table (prosecutor)",
-            "": chance(measured.prosecutor),
-        },
+    rows: list[tuple[str, Cell]] = [
+        ("classes of records that look alike", f"{measured.classes:,}"),
+        ("records in the smallest class (k)", f"{measured.k:,}"),
+        ("records in a class on average", f"{measured.records / measured.classes:,.1f}"),
+        ("records left out", f"{of_source - measured.records:,} of {of_source:,}"),
+        ("chance to find a person who is known to be in the table (prosecutor)", chance(measured.prosecutor)),
     ]
     if measured.journalist is not None:
-        words = "chance to find the record of a person of the population (journalist)"
-        rows.append({"of the classes": words, "": chance(measured.journalist)})
-    words = "share of all records that would be found on average (marketer)"
-    rows.append({"of the classes": words, "": chance(measured.marketer, most=False)})
-    for name, share in sorted(measured.inferred.items()):
-        words = f"confidence with which {name} is inferred from the other columns"
-        rows.append({"of the classes": words, "": chance(share)})
+        rows.append(("chance to find a person of the population (journalist)", chance(measured.journalist)))
+    share = chance(measured.marketer, most=False)
+    rows.append(("share of all records found on average (marketer)", share))
+    for name, confidence in sorted(measured.inferred.items()):
+        rows.append((f"confidence of inferring {name} from the quasi-identifiers", chance(confidence)))
     each = measured.kl_cost / measured.records
-    loss = (
-        f"Loss: {measured.kl_cost:,.6g} in all (Kullback-Leibler cost, in nats), {each:.4g} a record; 0 is none."
-    )
+    loss = f"Loss: {each:.4g} a record (Kullback-Leibler cost in nats; 0 is none), {measured.kl_cost:,.6g} in all."
+    grid = Grid([{"in the published classes": words, "figure": cell} for words, cell in rows])
     risks = Text("Purple bars are risks, from 0 to 1.", quiet=True)
-    return Section("Classes, risks and loss", [Grid(rows), risks, Text(loss)], anchor="classes")
+    return Section("Classes, risks and loss", [grid, risks, Text(loss)], anchor="classes")

@@ -31,8 +31,8 @@ _RISKS = (
     "one of the records that show it, and of anyone who also uses every other published count."
 )
 _ERROR = (
-    '"Typical error of a count" is the square root of the mean expected squared error: how far the published count '
-    "of a value is from the true one."
+    '"Typical error of a count" is the square root of the mean expected squared error: how far the published '
+    "count of a value is from the true one."
 )
 
 
@@ -67,7 +67,7 @@ def _treatment(
         words = "released unchanged"
         if attribute.name in design.strata:
             words += "; the others were exchanged within its values"
-        return {"treatment": words, "values": None, "chance of a correct match": None}
+        return {"treatment": words, "chance of a correct match": None, "values": None}
     summary = summaries[group_of[attribute.name]]
     xi = float(summary["xi"])
     if not is_touched(summary):
@@ -75,7 +75,7 @@ def _treatment(
     else:
         words = "exchanged within blocks" if design.kind == "blocks" else "exchanged"
     meter = Meter(f"at most {rounding.shown_up(100 * xi, 4)}%", xi, risk=True)
-    return {"treatment": words, "values": attribute.coded.size, "chance of a correct match": meter}
+    return {"treatment": words, "chance of a correct match": meter, "values": attribute.coded.size}
 
 
 def _risks(
@@ -99,5 +99,5 @@ def _risks(
         )
     if design.xi is None:
         rows = [{name: cell for name, cell in row.items() if name != "asked for"} for row in rows]
-    blocks = [Grid(rows), Text(_RISKS, quiet=True), Text(_ERROR, quiet=True)]
-    return Section("Risks and errors", blocks, anchor="risks")
+    notes = (Text(words, quiet=True) for words in (_RISKS, _ERROR))
+    return Section("Risks and errors", [Grid(rows), *notes], anchor="risks")

@@ -1,4 +1,4 @@
-"""What a report says of a release about who is present: columns made coarser, chances, and what cells are worth."""
+"""What a report says of a release about who is present: columns, chances, and what the cells are worth."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ _USE = (
     "`pramana.PublishedCells.open(BUNDLE).expected(NAMES)` gives expected counts."
 )
 _VERIFIED = (
-    "The chances of being present take the public table to compute, so it takes them as stated; with the source and "
-    "the key everything is made again."
+    "The chances of being present take the public table to compute, so it takes them as stated; with the source "
+    "and the key everything is made again."
 )
 _STEPS = (
     "The boxes are the levels of a column from the finest to the coarsest, each with its number of labels; the "
@@ -49,8 +49,11 @@ def explanation_of_presence(
 
 def _chances(wanted: Presence, reached: Reached) -> Section:
     rows: list[dict[str, Cell]] = [
-        {"chance of being present": "asked for", "": _range(float(wanted.lowest), float(wanted.highest))},
-        {"chance of being present": "reached", "": _range(reached.lowest, reached.highest)},
+        {
+            "chance of being present": "asked for",
+            "from 0 to 1": _range(float(wanted.lowest), float(wanted.highest)),
+        },
+        {"chance of being present": "reached", "from 0 to 1": _range(reached.lowest, reached.highest)},
     ]
     return Section("The chance of being present", [Grid(rows), Text(_CHANCES, quiet=True)], anchor="chances")
 

@@ -26,10 +26,10 @@ _KEPT = (
     'so it is "published as it is" somewhat more often.'
 )
 _CHOICE = (
-    "More retention means better tables and weaker promises. The dotted line is where this release sits. The "
-    "error is the expected sum of absolute errors of a table's shares under unbiased estimation; maximum "
-    "likelihood does better."
+    "More retention means better tables and weaker promises.{mark} The error is the expected sum of absolute "
+    "errors of a table's shares under unbiased estimation; maximum likelihood does better."
 )
+_MARK = " The dotted line is where this release sits."
 
 
 def explanation_of_law(
@@ -37,17 +37,18 @@ def explanation_of_law(
     attributes: Sequence[Attribute],
     records: int,
     tables: Sequence[Sequence[str]],
-    shuffled: bool,
+    with_k: bool,
 ) -> Explanation:
+    """`with_k`: whether k is promised, and so its curve drawn."""
     rows = {a.name: _treatment(law, a) for a in attributes}
     kept = any("kept" in row for row in rows.values())
-    columns = ("treatment", "values", *(("kept",) if kept else ()), "published as it is")
+    columns = ("treatment", "published as it is", *(("kept",) if kept else ()), "values")
     treatments = {name: {column: row.get(column) for column in columns} for name, row in rows.items()}
     notes = [_KEPT] if kept else []
     if isinstance(law, RecordRetention):
-        share = f"{100 * float(law.retention):.4g}%"
+        share = _percent(float(law.retention))
         notes.insert(0, f"One coin per record: the whole record is kept with a probability of {share}.")
-    sections = [*_choice(law, records, tables, shuffled), *_matrices(law, attributes)]
+    sections = [*_choice(law, records, tables, with_k), *_matrices(law, attributes)]
     return Explanation(treatments, notes, sections, _USE, _VERIFIED)
 
 
@@ -57,14 +58,14 @@ def _treatment(law: Law | None, attribute: Attribute) -> dict[str, Cell]:
     size, kept = attribute.coded.size, _kept(law, attribute)
     if kept is not None:
         same = kept + (1 - kept) / size
-        meter = Meter(f"{100 * same:.4g}%", same)
-        return {
-            "treatment": "randomised",
-            "values": size,
-            "kept": f"{100 * kept:.4g}%",
-            "published as it is": meter,
-        }
-    return {"treatment": "randomised", "values": size, "published as it is": _by_matrix(law, attribute)}
+        row: dict[str, Cell] = {"published as it is": Meter(_percent(same), same), "kept": _percent(kept)}
+    else:
+        row = {"published as it is": _by_matrix(law, attribute)}
+    return {"treatment": "randomised", "values": size, **row}
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.4g}%"
 
 
 def _kept(law: Law | None, attribute: Attribute) -> float | None:
@@ -81,7 +82,7 @@ def _by_matrix(law: Law | None, attribute: Attribute) -> Cell:
         return None
     diagonal = np.diagonal(channel.weights) / ONE
     least, most = float(diagonal.min()), float(diagonal.max())
-    return Meter(f"{100 * least:.4g}% to {100 * most:.4g}%" if least < most else f"{100 * least:.4g}%", least)
+    return Meter(f"{_percent(least)} to {_percent(most)}" if least < most else _percent(least), least)
 
 
 def _matrices(law: Law | None, attributes: Sequence[Attribute]) -> list[Section]:
@@ -99,7 +100,7 @@ def _matrices(law: Law | None, attributes: Sequence[Attribute]) -> list[Section]
                 "true value": label,
                 **{f"as {to}": f"{100 * int(w) / ONE:.4g}%" for to, w in zip(labels, row, strict=True)},
             }
-            for label, row in zip(labels, channel.weights, strict=True)
+            for label, row in zip(labels, channel.weights.tolist(), strict=True)
         ]
         parts.append(Section(a.name, [Grid(rows)], part=True))
     if not parts:
@@ -115,4 +116,6 @@ def _choice(law: Law | None, records: int, tables: Sequence[Sequence[str]], with
     picture = choice_picture(law, records, tables_that_matter(tables, law.sizes), with_k)
     if picture is None:
         return []
-    return [Section("Privacy and usefulness", [Drawn(picture, _CHOICE)], anchor="choice")]
+    marked = any(panel.mark is not None for panel in picture.panels)
+    caption = _CHOICE.format(mark=_MARK if marked else "")
+    return [Section("Privacy and usefulness", [Drawn(picture, caption)], anchor="choice")]
