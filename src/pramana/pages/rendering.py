@@ -40,6 +40,7 @@ MOST = {  # of each in one page
     "rows": 1000,
     "panels": 12,
     "steps": 12,
+    "whole": 24,  # characters of a label that is not broken into lines
     "label": 100,  # characters of a name or value
     "words": 5000,  # characters of a paragraph
 }

@@ -24,6 +24,8 @@ if TYPE_CHECKING:  # estimation loads when a report has something to estimate
     from pramana.estimate import Crosstab
 
 MISSING = "(missing)"
+MOST_PROMISES = 60  # that are explained; a stranger's certificate may state any number of them
+MOST_ASSUMPTIONS = 200
 
 
 @dataclass(frozen=True)
@@ -54,7 +56,7 @@ def page_of(material: PageMaterial) -> Page:
             _treatments(certificate, explanation),
             *explanation.sections,
             Section(f"Known limits ({len(limits)})", [_limits(limits)], anchor="limits"),
-            *_meanings(certificate.guarantees),
+            *_meanings(certificate.guarantees[:MOST_PROMISES]),
             *columns,
             *_crosstabs(material.crosstabs),
             _use(explanation),
@@ -123,7 +125,8 @@ def _assumptions(guarantees: Sequence[JsonObject]) -> list[Block]:
     of: dict[str, list[int]] = {}  # by assumption, the numbers of the promises that make it
     for number, guarantee in enumerate(guarantees, 1):
         for assumption in dict.fromkeys(map(str, guarantee["assumptions"])):
-            of.setdefault(assumption, []).append(number)
+            if assumption in of or len(of) < MOST_ASSUMPTIONS:
+                of.setdefault(assumption, []).append(number)
     together: dict[tuple[int, ...], list[str]] = {}
     for assumption, numbers in of.items():
         together.setdefault(tuple(numbers), []).append(assumption)

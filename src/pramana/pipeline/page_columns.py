@@ -24,6 +24,7 @@ if TYPE_CHECKING:  # estimation loads when a report has something to estimate
 
 MOST_VALUES = 60  # of a column in a report; of more, the most frequent are shown and the rest counted together
 MOST_COLUMNS = 100  # in detail
+_NEVER = 1e-9  # a retention of 0 is rounded to what integers out of 2^62 can state
 
 _NO_INTERVALS = (
     "The column has {size:,} values, of which the {shown} most frequent in the file are shown, as published. "
@@ -37,7 +38,8 @@ _WIDER = (
 _SUMS = "The estimates of a column sum to the records, as those of `pramana crosstab` do."
 _CHANCE = "Nothing can be learned of this column: its published values were drawn by chance alone."
 _FROM_ZERO = (
-    "Little can be learned here: every interval begins at 0, so no single value can be shown to occur at all."
+    "Little can be learned here: {above} of the {size} intervals begin above 0, so hardly a value can be shown to "
+    "occur at all."
 )
 
 
@@ -85,9 +87,8 @@ def untold_columns(names: Sequence[str]) -> list[str]:
     """A limit of its own where the release tells nothing."""
     if not names:
         return []
-    return [
-        f"Of these columns nothing can be learned: {', '.join(names)}. Their published values are mostly chance."
-    ]
+    listed = ", ".join(names)
+    return [f"Nothing can be learned of these columns: {listed}. Their published values are mostly chance."]
 
 
 def _learned(attribute: Attribute, counts: Counts, law: Law | None, records: int) -> _Learned:
@@ -104,15 +105,17 @@ def _learned(attribute: Attribute, counts: Counts, law: Law | None, records: int
         return _Learned(words=f"Not estimated by itself. {error}")
     if float(np.median(unbiased.high - unbiased.low)) >= records:
         return _Learned(words=_WIDER, nothing=True)
-    return _Learned(estimates, _FROM_ZERO if not bool((estimates.low > 0).any()) else "")
+    above = int((estimates.low > 0).sum())  # one in 40 is so by chance where a value does not occur
+    little = above <= size // 10
+    return _Learned(estimates, _FROM_ZERO.format(above=above or "none", size=size) if little else "")
 
 
 def _is_chance(law: Law, name: str) -> bool:
     """Whether the published values of a column have nothing to do with the true ones."""
     if isinstance(law, RecordRetention):
-        return law.retention == 0
+        return law.retention < _NEVER
     channel = law.channels.get(name) if isinstance(law, Product) else None
-    return isinstance(channel, Retention) and channel.retention == 0
+    return isinstance(channel, Retention) and channel.retention < _NEVER
 
 
 def _estimated(attribute: Attribute, counts: Counts, law: Law, method: str) -> Crosstab:

@@ -22,7 +22,7 @@ _CELLS_USE = (
     "The published values are true but coarser than the source's: a cell stands for the values of several people. "
     "`pramana.PublishedCells.open(BUNDLE).expected(NAMES)` gives expected counts."
 )
-_VERIFIED = "It finds the classes in the published file again, and counts k, l and t in them."
+_VERIFIED = "It finds the classes in the published file again, and counts in them what is promised."
 _STEPS = (
     "The boxes are the levels of a column from the finest to the coarsest, each with its number of labels; the "
     "grey one is published. One label stands for as many values of the source as the next column says."
