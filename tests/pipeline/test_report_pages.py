@@ -234,7 +234,7 @@ def test_a_column_of_pure_chance_and_one_that_tells_little(tmp_path: Path) -> No
     rng = np.random.default_rng(5)
     values = [f"v{i}" for i in range(40)]
     columns = {name: rng.choice(values, 2_000).tolist() for name in ("pure", "little", "much")}
-    domains = {"pure": {"retention": 0.0}, "little": {"retention": 0.05}, "much": {"retention": 0.9}}
+    domains = {"pure": {"retention": 0.0}, "little": {"retention": 0.03}, "much": {"retention": 0.9}}
     recipe = recipe_of(tmp_path, columns, {}, {n: {**d, "domain": values} for n, d in domains.items()})
     pramana.release(recipe, tmp_path / "out", seed=1)
     html = text_of(tmp_path / "out")
