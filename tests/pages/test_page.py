@@ -243,6 +243,10 @@ def test_axes_have_some_ticks_and_not_many(high: float) -> None:
     for logarithmic in (False, True):
         ticks = plot_of(Panel([Series("s", [1, 2], [1.0, high])], log_y=logarithmic)).y_ticks
         assert 2 <= len(ticks) <= 7
+        assert all(len(tick.label) <= 7 for tick in ticks)
+        assert [float(tick.label.replace(",", "")) for tick in ticks] == sorted(
+            {float(tick.label.replace(",", "")) for tick in ticks}
+        )
         assert all(TOP <= tick.at <= HEIGHT - BOTTOM for tick in ticks)
 
 

@@ -7,13 +7,14 @@ drawings; that is little to ask of a few curves, and more than the plotting libr
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pramana.pages.figures import Panel, Series
 
 WIDTH, HEIGHT = 320, 230
-LEFT, RIGHT, TOP, BOTTOM = 48, 12, 42, 42  # room for words around the curves; no word stands among them
+LEFT, RIGHT, TOP, BOTTOM = 58, 14, 42, 42  # room for words around the curves; no word stands among them
 _MOST_TICKS = 6
 _MOST_DECADES = 300
 
@@ -74,7 +75,7 @@ class Scale:
 
     def ticks(self) -> list[Tick]:
         numbers = _decades(self.low, self.high) if self.logarithmic else _even(self.low, self.high)
-        return [Tick(self.at(number), f"{number:,.6g}") for number in numbers]
+        return [Tick(self.at(number), _label(number)) for number in numbers]
 
 
 def plot_of(panel: Panel) -> Plot:
@@ -100,6 +101,12 @@ def _drawable(series: Series, panel: Panel) -> list[tuple[float, float]]:
 
 def _fits(number: float, logarithmic: bool) -> bool:
     return math.isfinite(number) and (number > 0 or not logarithmic)
+
+
+def _label(number: float) -> str:
+    """At most seven signs, which is what there is room for beside an axis."""
+    short = f"{number:,.4g}" if 1e-4 <= abs(number) < 1e4 or number == 0 else f"{number:.3g}"
+    return f"{number:,.0f}" if 1e4 <= abs(number) < 1e6 else re.sub(r"e\+?(-?)0*", r"e\1", short)
 
 
 def _even(low: float, high: float) -> list[float]:

@@ -68,7 +68,9 @@ def _treatment(
         if attribute.name in design.strata:
             words += "; the others were exchanged within its values"
         return {"treatment": words, "chance of a correct match": None, "values": None}
-    summary = summaries[group_of[attribute.name]]
+    summary = summaries.get(group_of.get(attribute.name, ""))
+    if summary is None:  # a stranger's certificate may leave a column out of every group
+        return {"treatment": "not told", "chance of a correct match": None, "values": attribute.coded.size}
     xi = float(summary["xi"])
     if not is_touched(summary):
         words = "as in the source: no value is rare"
@@ -86,7 +88,7 @@ def _risks(
     for group in design.groups:
         summary = summaries[" and ".join(group)]
         one, every = float(summary["xi"]), float(summary["xi_all_counts"])
-        values = math.prod(sizes[name] for name in group)
+        values = math.prod(sizes.get(name, 1) for name in group)
         error = math.sqrt(float(summary["total_expected_squared_error"]) / values)
         rows.append(
             {
