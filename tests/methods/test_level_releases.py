@@ -387,6 +387,8 @@ def test_the_command_line(
     ]  # fmt: skip
     found = told(capsys, "levels", "collude", "L.db", "--recipients", "anna, bert", "--picture", "pic")
     assert found["together"] == pytest.approx(found["best_alone"]) and Path("pic.svg").exists()
+    found = told(capsys, "levels", "collude", "L.db", "--recipients", "anna, bert", "--picture", "c.svg")
+    assert found["picture"] == ["c.svg"] and Path("c.svg").exists() and not Path("c.svg.svg").exists()
     assert told(capsys, "levels", "allow", "L.db", "--recipient", "*", "--retention", "0.3")["retention"] == "0.3"
     assert told(capsys, "levels", "limit", "L.db", "--people", "all", "--epsilon", "4.5")["epsilon"] == 4.5
     assert told(capsys, "levels", "check", "L.db") == {"valid": True, "entries": 7}

@@ -37,13 +37,13 @@ def test_a_figure_is_written_twice_and_always_with_the_same_bytes(picture: Pictu
     assert first == tuple(p.read_bytes() for p in write_figure(picture, tmp_path / "new" / "fig.2"))
 
 
-def test_an_inline_picture_fetches_nothing(picture: Picture) -> None:
-    text = picture.svg
-    root = ElementTree.fromstring(text)
-    assert root.tag.endswith("svg")
-    links = [v for e in root.iter() for k, v in e.attrib.items() if k.endswith("href")]
-    assert links
-    assert all(link.startswith("#") for link in links)
+@pytest.mark.parametrize(("name", "start"), [("c.svg", b"<?xml"), ("c.PNG", b"\x89PNG")])
+def test_a_place_that_names_its_kind_is_the_only_file(
+    picture: Picture, name: str, start: bytes, tmp_path: Path
+) -> None:
+    assert write_figure(picture, tmp_path / name) == [tmp_path / name]
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+    assert (tmp_path / name).read_bytes().startswith(start)
 
 
 def test_a_table_keeps_every_digit_in_the_csv(tmp_path: Path) -> None:

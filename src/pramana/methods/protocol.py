@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from pramana.bundle import Bundle, Certificate, Check, Form, JsonObject
 from pramana.mechanisms import Exchange, Product, RecordRetention
 from pramana.methods.recipe import Recipe
-from pramana.pages import Section
+from pramana.pages import Cell, Section
 from pramana.rows import ColumnReading, Columns, Rows
 from pramana.schema import Attribute, ColumnSection, Setting, SourceSection
 from pramana.theory import Guarantee
@@ -39,7 +39,6 @@ class Capabilities:
     streams: bool = False  # within a bound on memory
     spark: bool = False
     single_records: bool = False  # a person can randomise their own record by it
-    pictures: bool = False  # its report has pictures that take long to load
     reason: str = "which needs all rows at once"
 
 
@@ -83,10 +82,11 @@ class Examination:
 class Explanation:
     """What the report says of a release besides its promises."""
 
-    treatments: Mapping[str, Mapping[str, object]]  # by column, as the table of parameters shows it
+    treatments: Mapping[str, Mapping[str, Cell]]  # by column, as the table of what happened to them shows it
     notes: Sequence[str] = ()  # below that table
     sections: Sequence[Section] = ()
     use: str = ""  # what a recipient must know before counting anything
+    verified: str = ""  # what `pramana verify` does about the promises; it checks the files in any case
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

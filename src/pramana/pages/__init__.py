@@ -1,48 +1,45 @@
 """Pictures and the one-file HTML; computes nothing."""
 
 from pramana.pages.coalition import coalition_picture
-from pramana.pages.figures import (
-    Panel,
-    Picture,
-    Series,
-    load_in_background,
-    markdown_of,
-    write_figure,
-    write_table,
-)
-from pramana.pages.page import (
-    GENERATOR,
+from pramana.pages.content import (
     Bar,
     Bars,
     Block,
+    Cell,
     Drawn,
     Grid,
+    Legend,
+    Meter,
     Page,
-    Promise,
+    Points,
     Section,
+    Steps,
     Text,
-    drawn,
-    html_of,
 )
+from pramana.pages.figures import Panel, Picture, Series, markdown_of, write_figure, write_table
+from pramana.pages.rendering import GENERATOR, html_of, load_templates
 
 __all__ = [
     "GENERATOR",
     "Bar",
     "Bars",
     "Block",
+    "Cell",
     "Drawn",
     "Grid",
+    "Legend",
+    "Meter",
     "Page",
     "Panel",
     "Picture",
-    "Promise",
+    "Points",
     "Section",
     "Series",
+    "Steps",
     "Text",
     "coalition_picture",
-    "drawn",
     "html_of",
-    "load_in_background",
+    "load_templates",
     "markdown_of",
     "write_figure",
     "write_table",

@@ -1,19 +1,16 @@
 """One style for every picture and table that Pramana writes: experiments, reports and plans.
 
 A `Picture` says what is shown; this module alone knows the plotting library, and imports it when a picture is
-drawn. Series differ by colour (Okabe and Ito's palette, told apart by colour-blind readers), by marker and by
-dashes or hatches, so that a black-and-white print still tells them apart.
+written to a file (a page draws its few curves itself, in `chart`). Series differ by colour (Okabe and Ito's
+palette, told apart by colour-blind readers), by marker and by dashes or hatches, so that a black-and-white print
+still tells them apart.
 """
 
 from __future__ import annotations
 
 import csv
-import importlib
-import io
-import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -95,25 +92,6 @@ class Picture:
     columns: int = 2
     width: float = 7.2  # inches; a printed page's text width
     height: float = 2.7  # inches of each row
-    tidy: bool = True  # let the library place the panels around their words, which triples the work
-
-    @cached_property
-    def svg(self) -> str:
-        """The picture as an `<svg>` element that a page can hold inline: no network, no fonts to fetch."""
-        from matplotlib import rc_context
-
-        text = io.StringIO()
-        with rc_context(STYLE):
-            draw(self).savefig(text, format="svg", metadata={"Date": None, "Creator": None})
-        whole = text.getvalue()
-        return whole[whole.index("<svg") :]
-
-
-def load_in_background() -> None:
-    """Begin to load the plotting library while others read data: it takes as long as a small release."""
-    threading.Thread(
-        target=importlib.import_module, args=("matplotlib.backends.backend_svg",), daemon=True
-    ).start()
 
 
 def draw(picture: Picture) -> Figure:
@@ -124,16 +102,11 @@ def draw(picture: Picture) -> Figure:
     rows = -(-len(picture.panels) // columns)
     with rc_context(STYLE):
         size = (picture.width, picture.height * rows)
-        figure = Figure(figsize=size, layout="constrained" if picture.tidy else None)
-        if not picture.tidy:  # margins in inches that hold short words and numbers
-            figure.subplots_adjust(
-                0.72 / size[0], 0.5 / size[1], 1 - 0.1 / size[0], 1 - 0.3 / size[1], 0.7 * columns / size[0], 0.4
-            )
+        figure = Figure(figsize=size, layout="constrained")
         axes = figure.subplots(rows, columns, squeeze=False).ravel()
         for place, panel in zip(axes, picture.panels, strict=False):
-            _draw_panel(place, panel, own_legend=not picture.tidy)
-        if picture.tidy:
-            _draw_legend(figure, picture)
+            _draw_panel(place, panel)
+        _draw_legend(figure, picture)
         for unused in axes[len(picture.panels) :]:
             unused.set_axis_off()
         if picture.title:
@@ -160,7 +133,7 @@ def _draw_legend(figure: Figure, picture: Picture) -> None:
         figure.legend(handles.values(), words, loc="outside lower center", ncols=columns)
 
 
-def _draw_panel(axes: Axes, panel: Panel, own_legend: bool) -> None:
+def _draw_panel(axes: Axes, panel: Panel) -> None:
     bars = [s for s in panel.series if s.kind == "bars"]
     for place, series in enumerate(panel.series):
         if series.kind == "bars":
@@ -181,9 +154,7 @@ def _draw_panel(axes: Axes, panel: Panel, own_legend: bool) -> None:
     if panel.log_y:
         axes.set_yscale("log")
         _name_in_digits(axes.yaxis)
-    if own_legend:  # a quick picture: the small marks between the powers of ten take a third of the time
-        axes.minorticks_off()
-    elif panel.from_zero or bars:
+    if panel.from_zero or bars:
         axes.set_ylim(bottom=min(0.0, axes.get_ylim()[0]) if bars else 0.0)
     if panel.mark is not None:
         axes.axvline(panel.mark[0], color="#000000", linewidth=1.0, linestyle=":")
@@ -202,8 +173,6 @@ def _draw_panel(axes: Axes, panel: Panel, own_legend: bool) -> None:
     axes.set_ylabel(_plain(panel.y_label))
     if len(panel.series) > 1 and bars:  # bars fill their panel: the legend stands above it
         axes.legend(loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=len(panel.series), borderaxespad=0.2)
-    elif len(panel.series) > 1 and own_legend:
-        axes.legend()
 
 
 def _name_in_digits(axis: Axis) -> None:
@@ -268,18 +237,23 @@ def _whiskers(series: Series) -> tuple[list[float], list[float]]:
     return down, [max(0.0, b - y) for y, b in zip(series.y, high, strict=True)]
 
 
-def write_figure(picture: Picture, stem: str | Path) -> list[Path]:
-    """STEM.svg and STEM.png."""
+KINDS = {".svg": {"Date": None, "Creator": None}, ".png": {"Software": None}}  # and what a file is not to tell
+
+
+def write_figure(picture: Picture, place: str | Path) -> list[Path]:
+    """PLACE.svg and PLACE.png; where PLACE is named .svg or .png already, that file alone."""
     from matplotlib import rc_context
 
-    stem = Path(stem)
-    stem.parent.mkdir(parents=True, exist_ok=True)
-    svg, png = stem.with_name(stem.name + ".svg"), stem.with_name(stem.name + ".png")
+    place = Path(place)
+    place.parent.mkdir(parents=True, exist_ok=True)
+    single = place.suffix.lower() in KINDS
+    paths = [place] if single else [place.with_name(place.name + suffix) for suffix in KINDS]
     with rc_context(STYLE):
         figure = draw(picture)
-        figure.savefig(svg, format="svg", metadata={"Date": None, "Creator": None})
-        figure.savefig(png, format="png", metadata={"Software": None})
-    return [svg, png]
+        for path in paths:
+            suffix = path.suffix.lower()
+            figure.savefig(path, format=suffix.removeprefix("."), metadata=KINDS[suffix])
+    return paths
 
 
 def write_table(rows: Sequence[Mapping[str, Any]], stem: str | Path) -> list[Path]:

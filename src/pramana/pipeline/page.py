@@ -1,5 +1,10 @@
 """What a report shows, prepared from what may be published: certificate, published counts, public law.
 
+The order is that of its readers' questions: what is promised, what happened to the columns, what the limits are,
+what the promises mean and assume, what the data say. Every warning of the certificate stands among the limits, for
+holder and recipients alike: nothing is set aside, because a recipient who reads less than the holder knows would
+trust more than the holder does.
+
 Only the holder's private report is also given true counts; they come in as an argument and mark the page.
 """
 
@@ -9,22 +14,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-import numpy as np
-from numpy.typing import NDArray
-
 from pramana.bundle import Certificate, JsonObject
-from pramana.errors import InputError
-from pramana.methods import Counts, Law, Plan
-from pramana.pages import Bar, Bars, Block, Drawn, Grid, Page, Panel, Picture, Promise, Section, Series, Text
-from pramana.schema import Attribute
+from pramana.methods import Counts, Explanation, Plan
+from pramana.pages import Bar, Bars, Block, Grid, Legend, Page, Points, Section, Text
+from pramana.pipeline.page_columns import column_sections, untold_columns
 from pramana.theory import explanation_of
 
 if TYPE_CHECKING:  # estimation loads when a report has something to estimate
-    from pramana.estimate import Axis, Crosstab
+    from pramana.estimate import Crosstab
 
-Floats = NDArray[np.float64]
-MOST_BARS = 30  # of an attribute in a picture
-MOST_VALUES = 60  # of an attribute in a report; the rest are counted together
+MISSING = "(missing)"
+MOST_PROMISES = 60  # that are explained; a stranger's certificate may state any number of them
+MOST_ASSUMPTIONS = 200
 
 
 @dataclass(frozen=True)
@@ -36,172 +37,149 @@ class PageMaterial:
     marginals: Mapping[str, Counts]
     crosstabs: Sequence[Crosstab] = ()
     true: Mapping[str, Counts] = field(default_factory=dict)
-    pictures: bool = False  # draw the attributes and tables as pictures too
-    sections: Sequence[Section] | None = None  # the method's own, if they are drawn already
+    explanation: Explanation | None = None  # the plan's own, if it was asked already
+    signer: str | None = None  # the public key of whoever is about to sign; else the certificate tells
 
 
 def page_of(material: PageMaterial) -> Page:
-    certificate, explanation = material.certificate, material.plan.explain()
-    rows = [
-        {"column": a.name, "role": a.role.value, **explanation.treatments[a.name]} for a in certificate.attributes
-    ]
-    parameters: list[Block] = [Grid(rows), *(Text(note, quiet=True) for note in explanation.notes)]
-    if certificate.dropped:
-        parameters.append(Text(f"Left out before anything else: {', '.join(certificate.dropped)}."))
-    sections = [
-        Section("Parameters", parameters),
-        *(explanation.sections if material.sections is None else material.sections),
-        *_attributes(material),
-        *_crosstabs(material),
-        Section("How to use this release", [Text(words) for words in (explanation.use, *_USE)]),
-    ]
+    certificate = material.certificate
+    explanation = material.plan.explain() if material.explanation is None else material.explanation
+    columns, untold = column_sections(
+        certificate.attributes, material.marginals, material.plan.law, certificate.records, material.true
+    )
+    limits = [*certificate.warnings, *untold_columns(untold)]
     return Page(
-        title=f"Release of {certificate.records:,} records",
-        about=[
-            f"Method: {certificate.method}. Made with Pramana {certificate.pramana}. "
-            f"Published {'in random order' if certificate.shuffled else 'in the order of the source'}."
+        title=_title(certificate),
+        facts=_facts(material),
+        promises=[str(g["words"]) for g in certificate.guarantees],
+        sections=[
+            _treatments(certificate, explanation),
+            *explanation.sections,
+            Section(f"Known limits ({len(limits)})", [_limits(limits)], anchor="limits"),
+            *_meanings(certificate.guarantees[:MOST_PROMISES]),
+            *columns,
+            *_crosstabs(material.crosstabs),
+            _use(explanation),
         ],
-        warnings=certificate.warnings,
-        promises=[_promise(g) for g in certificate.guarantees],
-        sections=sections,
         private=bool(material.true),
     )
 
 
-_USE = (
-    "`pramana verify BUNDLE` checks that the files are those that were certified and derives every promise again.",
+def _title(certificate: Certificate) -> str:
+    records = f"{certificate.records:,} records"
+    return f"{certificate.dataset}: {records}" if certificate.dataset else f"Release of {records}"
+
+
+def _facts(material: PageMaterial) -> list[tuple[str, str]]:
+    """Who and what, as far as the certificate tells; it holds no time, and names no holder and no recipient."""
+    certificate = material.certificate
+    signer = material.signer or (certificate.signature or {}).get("public_key")
+    signed = f"with the key {signer}" if signer else "by no one: nothing shows who made it"
+    return [
+        *([("Dataset", certificate.dataset)] if certificate.dataset else []),
+        ("Records", f"{certificate.records:,}"),
+        ("Method", certificate.method),
+        ("Order of the records", "random" if certificate.shuffled else "as in the source"),
+        ("Signed", signed),
+        ("Made with", f"Pramana {certificate.pramana}"),
+    ]
+
+
+def _treatments(certificate: Certificate, explanation: Explanation) -> Section:
+    rows = [
+        {"column": a.name, **explanation.treatments[a.name], "role": a.role.value} for a in certificate.attributes
+    ]
+    blocks: list[Block] = [Grid(rows), *(Text(note, quiet=True) for note in explanation.notes)]
+    if certificate.dropped:
+        blocks.append(Text(f"Left out before anything else: {', '.join(certificate.dropped)}."))
+    return Section("What happened to the columns", blocks, anchor="columns")
+
+
+def _limits(limits: Sequence[str]) -> Block:
+    return Points(limits) if limits else Text("None are known beyond what the promises assume.")
+
+
+# ---------------------------------------------------------------- what the promises mean and assume
+
+
+def _meanings(guarantees: Sequence[JsonObject]) -> list[Section]:
+    """Each promise by its number; every assumption once, those of all promises before those of some."""
+    if not guarantees:
+        return []
+    parts = [_meaning(number, guarantee) for number, guarantee in enumerate(guarantees, 1)]
+    return [
+        Section("What the promises mean", [], anchor="meaning"),
+        *parts,
+        Section("What the promises assume", _assumptions(guarantees), anchor="assumptions"),
+    ]
+
+
+def _meaning(number: int, guarantee: JsonObject) -> Section:
+    explanation = explanation_of(str(guarantee["notion"]))
+    rests = f"Holds for {guarantee['scope']}; rests on {guarantee['statement']}."
+    meaning = [Text(explanation.meaning)] if explanation.meaning else []
+    return Section(f"{number}. {explanation.title}", [*meaning, Text(rests, quiet=True)], part=True)
+
+
+def _assumptions(guarantees: Sequence[JsonObject]) -> list[Block]:
+    of: dict[str, list[int]] = {}  # by assumption, the numbers of the promises that make it
+    for number, guarantee in enumerate(guarantees, 1):
+        for assumption in dict.fromkeys(map(str, guarantee["assumptions"])):
+            if assumption in of or len(of) < MOST_ASSUMPTIONS:
+                of.setdefault(assumption, []).append(number)
+    together: dict[tuple[int, ...], list[str]] = {}
+    for assumption, numbers in of.items():
+        together.setdefault(tuple(numbers), []).append(assumption)
+    if not together:
+        return [Text("Nothing beyond what they say.")]
+    ordered = sorted(together.items(), key=lambda item: (-len(item[0]), item[0]))
+    return [Points(points, _who_assumes(numbers, len(guarantees))) for numbers, points in ordered]
+
+
+def _who_assumes(numbers: tuple[int, ...], promises: int) -> str:
+    if promises == 1:
+        return "The promise assumes:"
+    if len(numbers) == promises:
+        return "Both promises assume:" if promises == 2 else "All promises assume:"
+    if len(numbers) == 1:
+        return f"Promise {numbers[0]} alone also assumes:"
+    listed = ", ".join(map(str, numbers[:-1])) + f" and {numbers[-1]}"
+    return f"Promises {listed} also assume:"
+
+
+# ---------------------------------------------------------------- tables, and how to use it all
+
+
+def _crosstabs(tables: Sequence[Crosstab]) -> list[Section]:
+    if not tables:
+        return []
+    words = "Estimates of the private table's counts by maximum likelihood, as `pramana crosstab` gives them."
+    first = Section("Reconstructed tables", [Text(words, quiet=True), Legend(estimated=True)], anchor="tables")
+    return [first, *map(_crosstab, tables)]
+
+
+def _crosstab(table: Crosstab) -> Section:
+    names = [axis.name for axis in table.axes]
+    bars = [
+        Bar(
+            [MISSING if cell[name] is None else str(cell[name]) for name in names],
+            estimate=cell["estimate"],
+            low=cell["low"],
+            high=cell["high"],
+        )
+        for cell in table.cells()
+    ]
+    return Section(" by ".join(names), [Bars(bars, names)], part=True)
+
+
+_VERIFY = "`pramana verify BUNDLE` checks that the files are those that were certified."
+_ALONE = (
     "The promises are about this release alone. Another release about the same people adds to what is known of "
-    "them, and the holder has to count both.",
+    "them, and the holder has to count both."
 )
 
 
-def _promise(guarantee: JsonObject) -> Promise:
-    explanation = explanation_of(str(guarantee["notion"]))
-    return Promise(
-        title=explanation.title,
-        words=str(guarantee["words"]),
-        meaning=explanation.meaning,
-        scope=str(guarantee["scope"]),
-        statement=str(guarantee["statement"]),
-        assumptions=[str(a) for a in guarantee["assumptions"]],
-    )
-
-
-# ---------------------------------------------------------------- the columns
-
-
-def _attributes(material: PageMaterial) -> list[Section]:
-    coded = [a for a in material.certificate.attributes if not a.raw and a.name in material.marginals]
-    if not coded:
-        return []
-    words = "Grey bars: published counts. Blue dots with whiskers: estimates of the true counts, 95% intervals."
-    if material.true:
-        words += " Orange diamonds: the true counts, not for release."
-    sections = [Section("The columns", [Text(words, quiet=True)])]
-    for attribute in coded:
-        bars = _bars(attribute, material)
-        blocks: list[Block] = [Drawn(_bar_picture(attribute.name, bars))] if material.pictures else []
-        sections.append(Section(attribute.name, [*blocks, Bars(bars)], part=True))
-    return sections
-
-
-def _bars(attribute: Attribute, material: PageMaterial) -> list[Bar]:
-    from pramana.estimate import Axis
-
-    axis = Axis.of_domain(attribute.name, attribute.coded)
-    counts = np.asarray(material.marginals[attribute.name])
-    true = material.true.get(attribute.name)
-    found = _estimate(axis, counts, material.plan.law)
-    order = range(axis.size) if axis.size <= MOST_VALUES else np.argsort(-counts, kind="stable")[: MOST_VALUES - 1]
-    bars = [
-        Bar(
-            axis.labels[i],
-            float(counts[i]),
-            None if found is None else float(found[0][i]),
-            None if found is None else float(found[1][i]),
-            None if found is None else float(found[2][i]),
-            None if true is None else float(true[i]),
-        )
-        for i in map(int, order)
-    ]
-    if axis.size > MOST_VALUES:
-        rest = np.setdiff1d(np.arange(axis.size), order)
-        bars.append(
-            Bar(
-                f"{len(rest)} other values",
-                float(counts[rest].sum()),
-                true=None if true is None else float(true[rest].sum()),
-            )
-        )
-    return bars
-
-
-def _estimate(axis: Axis, counts: Counts, law: Law | None) -> tuple[Floats, Floats, Floats] | None:
-    """The unbiased estimate of a column's true counts; None where the law of one column does not give it."""
-    if law is None:
-        return None
-    from pramana.estimate import PublishedTable, invert
-
-    try:
-        found = invert(PublishedTable.of_counts([axis], counts, law))
-    except InputError:
-        return None
-    return found.values, found.low, found.high  # not cut at 0: an unbiased estimate lies inside its interval
-
-
-def _bar_picture(name: str, bars: Sequence[Bar]) -> Picture:
-    """The most frequent values as bars side by side; what is counted together is left to the lines below."""
-    shown = [bar for bar in bars if bar.estimate is not None] or list(bars)
-    shown = sorted(shown, key=lambda bar: -bar.published)[:MOST_BARS] if len(shown) > MOST_BARS else shown
-    labels = [bar.label for bar in shown]
-    series = [Series("published", labels, [bar.published for bar in shown], kind="bars")]
-    if shown[0].estimate is not None:
-        middle, low, high = zip(*((bar.estimate, bar.low, bar.high) for bar in shown), strict=True)
-        series.append(Series("estimated true count", labels, middle, low, high, kind="bars"))
-    if shown[0].true is not None:
-        series.append(Series("true (not for release)", labels, [bar.true or 0.0 for bar in shown], kind="bars"))
-    return Picture([Panel(series, y_label="records", x_label=name)], columns=1)
-
-
-def _crosstabs(material: PageMaterial) -> list[Section]:
-    if not material.crosstabs:
-        return []
-    sections = [
-        Section(
-            "Reconstructed tables",
-            [
-                Text(
-                    "Estimates of the private table's counts by maximum likelihood, with 95% intervals.",
-                    quiet=True,
-                )
-            ],
-        )
-    ]
-    for table in material.crosstabs:
-        names = [axis.name for axis in table.axes]
-        rows = [
-            {n: "(missing)" if cell[n] is None else cell[n] for n in names}
-            | {key: round(cell[key]) for key in ("estimate", "low", "high")}
-            for cell in table.cells()
-        ]
-        blocks: list[Block] = [Drawn(picture)] if (picture := _crosstab_picture(table)) is not None else []
-        sections.append(Section(" by ".join(names), [*blocks, Grid(rows)], part=True))
-    return sections
-
-
-def _crosstab_picture(table: Crosstab) -> Picture | None:
-    """Points with whiskers along the longest axis, one series for each value of a short second one."""
-    if not 1 <= len(table.axes) <= 2:
-        return None
-    order = sorted(range(len(table.axes)), key=lambda i: -table.axes[i].size)
-    parts = [np.transpose(part, order) for part in (table.estimate, table.low, table.high)]
-    along = table.axes[order[0]]
-    if along.size > 30 or (len(order) == 2 and table.axes[order[1]].size > 5):
-        return None
-    names = list(table.axes[order[1]].labels) if len(order) == 2 else ["estimate"]
-    columns = [[part.reshape(along.size, -1)[:, i].tolist() for part in parts] for i in range(len(names))]
-    series = [
-        Series(name, list(along.labels), middle, low, high, kind="bars")
-        for name, (middle, low, high) in zip(names, columns, strict=True)
-    ]
-    return Picture([Panel(series, y_label="records", x_label=along.name)], columns=1, height=3.0)
+def _use(explanation: Explanation) -> Section:
+    checks = f"{_VERIFY} {explanation.verified}".rstrip()
+    words = [explanation.use, checks, _ALONE]
+    return Section("How to use this release", [Text(w) for w in words if w], anchor="use")

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from pramana.bundle import Certificate, JsonObject, check_new, read_signing_key, sweep
 from pramana.errors import RecipeError
 from pramana.methods import method_named
-from pramana.pages import load_in_background
 from pramana.pipeline.opening import Home, RecipeLike, read_recipe, source_of
 from pramana.pipeline.table_copy import check_target
 from pramana.pipeline.writing import Destination, write_bundle
@@ -74,8 +73,6 @@ def release(
     source = source_of(read) if data is None else Source(frame=data)
     home = Home(engine, memory, threads, out.absolute().parent, progress, show_values)
     can = method.capabilities(read.release)
-    if can.pictures and home.in_memory(source, method.name, can):
-        load_in_background()
     with home.open(source, method.readings(read), secret, method.name, can) as rows:
         plan = method.plan(read, rows)
         rows.settle(plan.attributes)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +11,7 @@ import numpy as np
 from pramana.bundle import Bundle
 from pramana.errors import BundleError, InputError
 from pramana.estimate import Crosstab, Study
-from pramana.methods import Counts, restore
+from pramana.methods import Counts, Plan, restore
 from pramana.pages import GENERATOR, html_of
 from pramana.pipeline.analysis import open_study, require_valid
 from pramana.pipeline.page import PageMaterial, page_of
@@ -44,22 +44,27 @@ def report(
     if not unverified:
         require_valid(bundle)
     plan = restore(certificate)
-    marginals: dict[str, Counts] = {}
+    marginals = _published_counts(opened, plan)
     crosstabs: list[Crosstab] = []
     if plan.law is not None:
         study = open_study(bundle, unverified=True)  # verified above
-        coded = [a for a in certificate.attributes if not a.raw]
-        marginals = {a.name: np.zeros(a.coded.size, np.int64) for a in coded}
-        for codes in opened.pieces([a.name for a in coded]):
-            for a in coded:
-                marginals[a.name] += counted(codes[a.name], a.coded.size)
-        crosstabs = _crosstabs(study, tables) if tables else _small_tables(study, [a.name for a in coded])
+        names = [a.name for a in certificate.attributes if not a.raw]
+        crosstabs = _crosstabs(study, tables) if tables else _small_tables(study, names)
     elif tables:
         raise BundleError("Tables can be reconstructed from randomised releases", f"method {certificate.method!r}")
     true = {} if source is None else _true_counts(opened, source)
-    page = page_of(PageMaterial(certificate, plan, marginals, crosstabs, true, pictures=True))
+    page = page_of(PageMaterial(certificate, plan, marginals, crosstabs, true))
     _write(place, html_of(page), private=source is not None)
     return place
+
+
+def _published_counts(bundle: Bundle, plan: Plan) -> Mapping[str, Counts]:
+    """As `verify` counts them; a method whose cells are not codes has none."""
+    examination = plan.examine(bundle)
+    unread = [check for check in examination.checks if not check.ok]
+    if unread and plan.law is not None and not examination.counts:
+        raise BundleError("The data of a report must be as the certificate says", unread[0].detail)
+    return examination.counts
 
 
 def _write(place: Path, text: str, private: bool) -> None:

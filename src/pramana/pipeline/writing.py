@@ -14,8 +14,8 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from pramana import __version__
 from pramana.bundle import Certificate, named_when_whole, whole_folder
 from pramana.errors import RefusedError
-from pramana.methods import Plan, Publication
-from pramana.pages import Section, drawn, html_of
+from pramana.methods import Explanation, Plan, Publication
+from pramana.pages import html_of, load_templates
 from pramana.pipeline.opening import AnyRecipe
 from pramana.pipeline.page import PageMaterial, page_of
 from pramana.pipeline.promises import check_promises
@@ -44,7 +44,7 @@ def write_bundle(recipe: AnyRecipe, source: Source, publication: Publication, to
         table_copy(recipe.output) as copy,
         whole_folder(to.out, to.key, to.key_file, None if recipe.output.url is None else copy.commit) as folder,
     ):
-        certificate = _write(folder, recipe, source, publication, to.key)
+        certificate = _write(folder, recipe, source, publication, to)
         if not to.is_wanted(certificate.content):
             raise RefusedError("A release made again must have the same content", "other content")
         if to.signing is not None:
@@ -54,15 +54,18 @@ def write_bundle(recipe: AnyRecipe, source: Source, publication: Publication, to
     return certificate
 
 
-def _write(folder: Path, recipe: AnyRecipe, source: Source, publication: Publication, key: Key) -> Certificate:
-    """The file is written while the promises are derived and the report is drawn."""
-    plan = publication.plan
+def _write(
+    folder: Path, recipe: AnyRecipe, source: Source, publication: Publication, to: Destination
+) -> Certificate:
+    """The file is written while the promises are derived and the report is prepared."""
+    plan, key = publication.plan, to.key
 
-    def prepare() -> tuple[Certificate, list[Section]]:
+    def prepare() -> tuple[Certificate, Explanation]:
+        load_templates()
         guarantees = plan.guarantees(key.seeded)
         check_promises(recipe.release, guarantees, recipe.release.waived)
         certificate = _certificate(recipe, source, publication, key, [g.to_json() for g in guarantees])
-        return certificate, drawn(list(plan.explain().sections))
+        return certificate, plan.explain()
 
     with ThreadPoolExecutor(1) as pool:
         # Not before the first piece is there: threads that take turns with the interpreter a thousand times a
@@ -72,9 +75,11 @@ def _write(folder: Path, recipe: AnyRecipe, source: Source, publication: Publica
             write_pieces(replace(publication, pieces=pieces), place, recipe.output.format)
         for extra, write in publication.extra.items():
             write(folder / extra)
-        certificate, sections = preparing[0].result()
+        certificate, explanation = preparing[0].result()
     certificate = replace(certificate, content=publication.table.content())
-    page = page_of(PageMaterial(certificate, plan, publication.table.counts(), sections=sections))
+    signer = None if to.signing is None else to.signing.public_key().public_bytes_raw().hex()
+    counts = publication.table.counts()
+    page = page_of(PageMaterial(certificate, plan, counts, explanation=explanation, signer=signer))
     (folder / "report.html").write_text(html_of(page), "utf-8")
     return replace(certificate, files={path.name: file_entry(path) for path in sorted(folder.iterdir())})
 

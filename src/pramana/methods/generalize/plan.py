@@ -32,6 +32,7 @@ from pramana.methods.cell_check import check_cells
 from pramana.methods.cell_table import CLASS_NUMBER, CellTable
 from pramana.methods.columns import read_from_data
 from pramana.methods.generalize.examination import examine_classes
+from pramana.methods.generalize.explanation import explanation_of_classes
 from pramana.methods.generalize.measured import Measured, agree, measure, sensitive_in_classes
 from pramana.methods.generalize.search import solve
 from pramana.methods.generalize.sensitive import Sensitive, SensitiveForm
@@ -43,11 +44,6 @@ from pramana.schema import Ordinal, read_section
 from pramana.sources import write_table
 from pramana.theory import Guarantee, rounding
 
-_USE = (
-    "The published values are true but coarser than the source's: intervals, groups or distributions stand for "
-    "the values of several people. Labels can be counted as they are; of cells that stand for several values "
-    "`pramana.PublishedCells.open(BUNDLE).expected(NAMES)` gives expected counts."
-)
 CELLS_COUNTING = (
     "A cell of it stands for several values: pramana.PublishedCells.open(bundle).expected(names) gives expected "
     "counts."
@@ -155,14 +151,9 @@ class GeneralizePlan(Plan):
         return Check("measures", same, "as derived from the source" if same else "differ from those of the source")
 
     def explain(self) -> Explanation:
-        treatments: dict[str, dict[str, object]] = {}
-        for a in self.attributes:
-            if a.raw:
-                treatments[a.name] = {"treatment": "released unchanged", "values": None, "level": None}
-        for place, q in enumerate(self.quasi):
-            level = None if self.levels is None else f"{self.levels[place]} of {q.ladder.height - 1}"
-            treatments[q.name] = {"treatment": "generalised", "values": q.ladder.leaves, "level": level}
-        return Explanation(treatments, use=_USE)
+        return explanation_of_classes(
+            self.attributes, self.quasi, self.levels, self.design, self.measured, self.of_source
+        )
 
 
 def columns_by_class(

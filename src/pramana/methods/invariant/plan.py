@@ -18,6 +18,7 @@ from pramana.mechanisms import Exchange, digest_of, mechanism_from_json
 from pramana.methods.coded import CodedPlan
 from pramana.methods.columns import read_from_data
 from pramana.methods.invariant.design import InvariantDesign, InvariantDesignForm
+from pramana.methods.invariant.explanation import explanation_of_exchange
 from pramana.methods.invariant.table_law import InvariantLaw, alike, law_for, summaries_of
 from pramana.methods.protocol import Explanation, Law, Publication
 from pramana.rows import Rows
@@ -33,11 +34,6 @@ from pramana.theory import (
 )
 
 Risk = Annotated[float, Meta(ge=0, le=1)]
-_USE = (
-    "Some published values are not the true ones: chance exchanged them. The matrices keep every frequency in "
-    "expectation, so counts are taken directly from the file: count them as they are. The certificate bounds "
-    "the sum of their expected squared errors."
-)
 
 
 class RiskForm(Form, frozen=True, kw_only=True):
@@ -241,14 +237,7 @@ class InvariantPlan(CodedPlan):
         return self.publish_drawn(rows, law.mechanism, context, (risks,))
 
     def explain(self) -> Explanation:
-        treatments = {
-            a.name: {
-                "treatment": "released unchanged" if a.raw else "exchanged within blocks",
-                "values": None if a.raw else a.coded.size,
-            }
-            for a in self.attributes
-        }
-        return Explanation(treatments, use=_USE)
+        return explanation_of_exchange(self.attributes, self.design, self.summaries)
 
 
 def restore_invariant(certificate: Certificate) -> InvariantPlan:

@@ -11,8 +11,8 @@ from msgspec import Meta
 from pramana.bundle import Certificate, Form, JsonObject
 from pramana.errors import BundleError, InputError
 from pramana.mechanisms import AtLevel, LevelSource, Product, RecordRetention, level_guarantees
-from pramana.methods.protocol import Capabilities, Law, Publication
-from pramana.methods.retention import RandomisedPlan, check_sizes, circumstances_for
+from pramana.methods.protocol import Capabilities, Explanation, Law, Publication
+from pramana.methods.retention import RandomisedPlan, check_sizes, circumstances_for, explanation_of_law
 from pramana.randomness import Codes
 from pramana.rows import Rows
 from pramana.schema import Count, Role, read_section
@@ -54,9 +54,20 @@ class LevelPlan(RandomisedPlan):
         return {**super().statement(), "out_of": str(GRID), "keyed": self.keyed}
 
     def guarantees(self, seeded: bool) -> tuple[Guarantee, ...]:
+        around = replace(self.circumstances, seeded=seeded)
+        return level_guarantees(self.mechanism, around, self.linkable, self.keyed)
+
+    @property
+    def linkable(self) -> bool:
+        """Whether quasi-identifiers are perturbed, and none is released as it is: Pk then speaks of someone."""
         linked = [a for a in self.attributes if a.role is Role.QUASI_IDENTIFYING]
-        linkable = bool(linked) and not any(a.raw for a in linked)
-        return level_guarantees(self.mechanism, replace(self.circumstances, seeded=seeded), linkable, self.keyed)
+        return bool(linked) and not any(a.raw for a in linked)
+
+    def explain(self) -> Explanation:
+        with_k = self.shuffled and self.linkable
+        explanation = explanation_of_law(self.law, self.attributes, self.records, self.tables, with_k)
+        level = f"This is the version at level {self.mechanism.level}; other levels are other versions."
+        return replace(explanation, notes=(level, *explanation.notes))
 
     def version_in_order(self, rows: Rows) -> dict[str, Codes]:
         """The published codes in the order of the source, for the holder's own checks."""

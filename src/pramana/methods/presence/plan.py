@@ -41,12 +41,12 @@ from pramana.methods.cell_table import CLASS_NUMBER, CellTable, published_types
 from pramana.methods.columns import read_from_data
 from pramana.methods.generalize import CELLS_COUNTING
 from pramana.methods.presence.examination import examine_presence
+from pramana.methods.presence.explanation import explanation_of_presence
 from pramana.methods.presence.pairing import pair_of, public_table
 from pramana.methods.presence.setting import PresenceDesignForm
 from pramana.methods.presence.words import Reached, presence_guarantees, presence_warnings
 from pramana.methods.protocol import Capabilities, Examination, Explanation, Plan, Publication, WriteFile
 from pramana.methods.quasi import Quasi, QuasiForm, restored_quasi
-from pramana.pages import Grid, Section, Text
 from pramana.randomness import code_dtype
 from pramana.rows import Column, ColumnReading, MemoryRows, Rows, digest_of_columns
 from pramana.schema import Count, Ordinal, read_section
@@ -54,15 +54,6 @@ from pramana.sources import write_table
 from pramana.theory import Guarantee
 
 _DIGITS = 1e9  # probabilities are rounded outwards at the ninth place
-_USE = (
-    "The published values are true but coarser than the source's: labels or distributions stand for the values of "
-    "several people. Labels can be counted as they are; of distributions "
-    "`pramana.PublishedCells.open(BUNDLE).expected(NAMES)` gives expected counts."
-)
-_GAINS = (
-    "Savings are expected shares of what uniform cells cost (spalm), if the people present in a class were any of "
-    "it. Other algorithms' are shown where they tell nothing private."
-)
 
 
 class PresenceStatement(Form, frozen=True, kw_only=True):
@@ -206,32 +197,9 @@ class PresencePlan(Plan):
         return Publication(plan, pieces, table, commitment, extra, (check,))
 
     def explain(self) -> Explanation:
-        treatments = {
-            a.name: {
-                "treatment": "released unchanged" if a.raw else "generalised",
-                "values": None if a.raw else a.coded.size,
-            }
-            for a in self.attributes
-        }
-        return Explanation(treatments, sections=[self._section()], use=_USE)
-
-    def _section(self) -> Section:
-        """How the release was made, whether it was undone, and what its distributions are worth."""
-        reached = self.reached
-        levels = ", ".join(f"{q.name} {level}" for q, level in zip(self.quasi, self.levels, strict=True))
-        how = "given in the recipe" if self.given else "the best that hold"
-        rows = [
-            {
-                "algorithm": name + (" (published)" if name == self.design.algorithm else ""),
-                "KL cost saved": "unbounded loss" if gain is None else f"{100 * gain:.1f}%",
-            }
-            for name, gain in reached.expected_gains.items()
-        ]
-        words = (
-            f"Classes: {reached.classes:,}, at levels {levels}, {how}. Algorithm {self.design.algorithm}, cells "
-            f"{self.design.start}, mode {self.design.mode}. Reversal: {reached.verdict}; {reached.reason}."
+        return explanation_of_presence(
+            self.attributes, self.quasi, self.levels, self.given, self.wanted, self.design, self.reached
         )
-        return Section("Classes and distributions", [Text(words), Grid(rows), Text(_GAINS, quiet=True)])
 
 
 def _reached(made: Presented) -> Reached:

@@ -1,6 +1,7 @@
 """`retention` and `matrix`: each published value is drawn from a channel of the true one (paper 1)."""
 
 from pramana.methods.retention.curves import epsilon_of
+from pramana.methods.retention.explanation import explanation_of_law
 from pramana.methods.retention.matrix_file import read_matrix
 from pramana.methods.retention.method import MatrixMethod, RetentionMethod, check_promise
 from pramana.methods.retention.plan import RandomisedPlan, check_sizes, circumstances_for
@@ -19,5 +20,6 @@ __all__ = [
     "check_sizes",
     "circumstances_for",
     "epsilon_of",
+    "explanation_of_law",
     "read_matrix",
 ]

@@ -11,31 +11,42 @@ from pramana.theory import rounding
 
 GRID = (*(i / 100 for i in range(2, 10, 2)), *(i / 20 for i in range(2, 20)), 0.97, 0.99)
 MOST_TABLES = 4
+_ALIKE = 1e-9  # retentions are rounded to what integers out of 2^62 can state
+_LEAST = 0.001  # nearer to 0 or 1 the curves have no end
 
 
 def choice_picture(
     law: Product | RecordRetention, records: int, tables: Sequence[Sequence[str]], with_k: bool = True
 ) -> Picture | None:
     """k (where it is claimed), epsilon and expected errors against a common retention; None for other laws."""
-    retentions = set(law.retentions())
     if isinstance(law, Product) and not all(isinstance(c, Retention) for c in law.channels.values()):
         return None
-    mark = (retentions.pop(), "this release") if len(retentions) == 1 else None
-    laws = [like(law, rho) for rho in GRID]
+    here = _common_retention(law)
+    mark = None if here is None else (here, "this release")
+    grid = GRID if here is None else tuple(sorted({*GRID, here}))
+    laws = [like(law, rho) for rho in grid]
     around = Circumstances(records)
     shown = list(tables)[:MOST_TABLES]
     errors = [
-        Series(" x ".join(table), GRID, [expected_error(one, table, records) for one in laws]) for table in shown
+        Series(" x ".join(table), grid, [expected_error(one, table, records) for one in laws]) for table in shown
     ]
     axis = "retention"
-    k = Series("k", GRID, [float(k_of(one, around)) for one in laws])
-    epsilon = Series("epsilon", GRID, [epsilon_of(one) for one in laws])
+    k = Series("k", grid, [float(k_of(one, around)) for one in laws])
+    epsilon = Series("epsilon", grid, [epsilon_of(one) for one in laws])
     panels = [
         *([Panel([k], "k", axis, log_y=True, mark=mark)] if with_k else []),
         Panel([epsilon], "local epsilon", axis, mark=mark, from_zero=True),
         Panel(errors, "expected L1 error", axis, log_y=True, mark=mark),
     ]
-    return Picture(panels, columns=3, width=3.0 * len(panels), height=2.7, tidy=False)
+    return Picture(panels, columns=3)
+
+
+def _common_retention(law: Product | RecordRetention) -> float | None:
+    """The retention of all columns, where they have one: each is the nearest that its domain allows."""
+    retentions = [float(retention) for retention in law.retentions()]
+    if not retentions or max(retentions) - min(retentions) > _ALIKE:
+        return None
+    return retentions[0] if _LEAST <= retentions[0] <= 1 - _LEAST else None
 
 
 def like(law: Product | RecordRetention, retention: float) -> Product | RecordRetention:

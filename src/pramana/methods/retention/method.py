@@ -44,7 +44,7 @@ class DrawnMethod(Method[S, C]):
 
     def capabilities(self, setting: S) -> Capabilities:
         del setting
-        return Capabilities(streams=True, spark=True, single_records=True, pictures=True)
+        return Capabilities(streams=True, spark=True, single_records=True)
 
     def readings(self, recipe: Recipe[S, C]) -> tuple[ColumnReading, ...]:
         return randomised_readings(recipe)

@@ -133,7 +133,7 @@ PAPER_1 = (
         "Calibration to a central epsilon (extension)",
         "the largest retention whose certified central epsilon is at most the wanted one",
         "calibration:calibrate",
-        "tests/calibrate/test_retention.py::test_a_central_promise_is_kept_by_what_is_certified_and_just_so",
+        "tests/calibration/test_retention.py::test_a_central_promise_is_kept_by_what_is_certified_and_just_so",
     ),
     Statement(
         1,
