@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import msgspec
 import rfc8785
@@ -20,6 +21,7 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
 from pramana.bundle.form import FORMAT, VERSION, CertificateForm
+from pramana.bundle.small_order import is_usable_key
 from pramana.errors import BundleError, SchemaError
 from pramana.schema import Attribute, read_section
 
@@ -123,7 +125,13 @@ class Certificate:
         try:
             if path.stat().st_size > _MOST_BYTES:
                 raise BundleError(f"{path} must have at most {_MOST_BYTES:,} bytes", "more")
-            return cls.from_json(json.loads(path.read_bytes(), object_pairs_hook=_without_repetition))
+            content = json.loads(
+                path.read_bytes(),
+                object_pairs_hook=_without_repetition,
+                parse_constant=_no_number,
+                parse_float=_finite_number,
+            )
+            return cls.from_json(content)
         except (ValueError, RecursionError):
             raise BundleError(f"{path} must be JSON", "something else") from None
         except OSError as error:
@@ -152,7 +160,7 @@ class Certificate:
             return False
         try:
             stated = bytes.fromhex(self.signature["public_key"])
-            if public_key is not None and stated != public_key:
+            if not is_usable_key(stated) or (public_key is not None and stated != public_key):
                 return False
             signature = bytes.fromhex(self.signature["signature"])
             Ed25519PublicKey.from_public_bytes(stated).verify(signature, self._signed_bytes())
@@ -172,3 +180,12 @@ def _without_repetition(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(content) != len(pairs):
         raise ValueError("a key that occurs twice")
     return content
+
+
+def _no_number(text: str) -> NoReturn:
+    raise ValueError(f"{text} is none of JSON's numbers")
+
+
+def _finite_number(text: str) -> float:
+    number = float(text)
+    return number if math.isfinite(number) else _no_number(text)

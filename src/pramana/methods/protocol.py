@@ -145,6 +145,11 @@ class Plan(ABC):
         return "Its published values are to be counted as they are."
 
     @property
+    def companions(self) -> tuple[str, ...]:
+        """Files of the bundle beside certificate, data and report."""
+        return ()
+
+    @property
     def source_records(self) -> int:
         """As many as the source has; some may have been left out."""
         return self.records

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +13,7 @@ from pramana.methods import Counts, Plan, Recipe, restore
 from pramana.pages import html_of
 from pramana.pipeline.opening import Home, source_of
 from pramana.pipeline.page import PageMaterial, page_of
+from pramana.pipeline.pictures import without_pictures
 from pramana.pipeline.writing import file_entry, write_pieces
 from pramana.randomness import Key
 from pramana.rows import Progress, no_progress
@@ -81,6 +81,7 @@ def verify(
     except InputError as error:
         return Verification((*checks, Check("law", False, str(error))))
     checks.append(Check("law", True, _WITHHELD if plan.withheld else "as stated, and it fits the domains"))
+    checks += _companions(opened, plan)
     whole = all(check.ok for check in checks)
     checks += [*_guarantees(opened, plan), _seed(opened)]
     if whole:
@@ -98,6 +99,7 @@ def verify(
     return Verification(tuple(checks), opened.certificate.warnings, opened.certificate.signature is not None)
 
 
+_REPORT = "report.html"
 _SEEDS = 2048  # that someone might try by hand
 _WITHHELD = "withheld by the holder, who alone can derive the promises again (--source and --key)"
 
@@ -127,6 +129,18 @@ def _files(bundle: Bundle) -> list[Check]:
         checks.append(Check("files", False, "the certificate names no data file"))
     if unknown := sorted(present - set(stated)):
         checks.append(Check("files", False, f"not in the certificate: {', '.join(unknown)}"))
+    return checks
+
+
+def _companions(bundle: Bundle, plan: Plan) -> list[Check]:
+    """A certificate may name what its method publishes, and no file besides."""
+    known = {FILE_NAMES[bundle.certificate.output], _REPORT, *plan.companions}
+    stated = set(bundle.certificate.files)
+    checks = []
+    if strange := sorted(stated - known):
+        checks.append(Check("files", False, f"none of this method: {', '.join(strange)}"))
+    if missing := sorted({*plan.companions} - stated):
+        checks.append(Check("files", False, f"the certificate does not name {', '.join(missing)}"))
     return checks
 
 
@@ -181,21 +195,16 @@ def _seed(bundle: Bundle) -> Check:
 
 
 def _report(bundle: Bundle, plan: Plan, counts: Mapping[str, Counts]) -> Check:
-    """The page says what the certificate and the published data say; drawings are left out of the comparison."""
-    name = "report.html"
-    if name not in bundle.certificate.files:
+    """The page says what the certificate and the published data say; pictures must be plain drawings."""
+    if _REPORT not in bundle.certificate.files:
         return Check("report", True, "none", derived=False)
     try:
         page = html_of(page_of(PageMaterial(bundle.certificate, plan, counts)), drawings=False)
-        same = _without_drawings((bundle.path / name).read_text("utf-8")) == _without_drawings(page)
+        same = without_pictures((bundle.path / _REPORT).read_text("utf-8")) == page
     except (OSError, UnicodeDecodeError, InputError):
         same = False
-    told = "says what certificate and data say; its drawings were not compared"
+    told = "says what certificate and data say; its pictures were not compared"
     return Check("report", same, told if same else "says something else than the certificate and the data")
-
-
-def _without_drawings(html: str) -> str:
-    return re.sub(r"<svg.*?</svg>\s*", "", html, flags=re.DOTALL)
 
 
 def _remade(bundle: Bundle, plan: Plan, source: Any, key: Key, home: Home) -> list[Check]:

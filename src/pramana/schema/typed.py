@@ -53,6 +53,8 @@ def read_section(
         return msgspec.convert(content, kind)
     except msgspec.ValidationError as fault:
         raise _told(kind, content, str(fault), where, error, prefix) from None
+    except UnicodeEncodeError:  # half of a surrogate pair, which JSON can spell
+        raise error(f"{where} must be text that UTF-8 can hold", "other characters") from None
 
 
 def check_keys(content: Mapping[str, object], known: Collection[str], what: str) -> None:
@@ -67,7 +69,7 @@ def _told(
 ) -> InputError:
     """msgspec's message in our words: what must hold, and what was got."""
     if absent := re.search(r"missing required field `(\w+)`", fault):
-        return error(f"{where} must state {prefix}{absent[1]}", "none", _choices_hint(kind, absent[1]))
+        return error(f"{where} must state {absent[1]}{_as_stated(kind, absent[1])}", "none")
     if strange := re.search(r"unknown field `(.*)`", fault):
         return error(f"{where} must have known keys only", repr(strange[1]))
     key = re.search(r"`?\$\.([A-Za-z_]\w*)", fault)
@@ -128,7 +130,12 @@ def _choices(info: types.Type) -> list[str]:
     return []
 
 
-def _choices_hint(kind: object, key: str) -> str | None:
+def _as_stated(kind: object, key: str) -> str:
+    """What a key that is missing would have to be, where the type has words for it."""
     info = _type_of(kind, key)
-    choices = [] if info is None else _choices(info)
-    return f"One of {', '.join(choices)}." if choices else None
+    if info is None:
+        return ""
+    if stated := _words(info):
+        return f", {stated}"
+    choices = _choices(info)
+    return f", one of {', '.join(choices)}" if choices else ""

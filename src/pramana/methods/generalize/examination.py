@@ -10,9 +10,10 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from pramana.bundle import Bundle, Check
-from pramana.errors import PramanaError
-from pramana.generalize import CLASS, Risks, SensitiveCounts
-from pramana.methods.cell_table import ShownCells
+from pramana.errors import BundleError, PramanaError
+from pramana.generalize import CLASS, Risks, SensitiveCounts, cell_type
+from pramana.methods.cell_table import ShownCells, ShownColumn
+from pramana.methods.companion import check_companion
 from pramana.methods.generalize.measured import Measured, diversity_of, rounded_up
 from pramana.methods.generalize.sensitive import Sensitive
 from pramana.methods.generalize.setting import GeneralizeDesign
@@ -32,18 +33,23 @@ def examine_classes(
     sensitive: Sequence[Sensitive],
     design: GeneralizeDesign,
     stated: Measured,
+    levels: Sequence[int] | None,
 ) -> Examination:
     """k, l, t, risks and inferences counted again from the published file, and its content compared."""
-    shown = ShownCells([q.name for q in quasi], bundle.certificate.output)
+    at = [None] * len(quasi) if levels is None else levels
+    columns = [ShownColumn.of(q, design.cells, level) for q, level in zip(quasi, at, strict=True)]
+    shown = ShownCells(columns, bundle.certificate.output)
     pairs = {s.name: _Pairs(s) for s in sensitive}
     try:
-        bundle.check_columns(_columns(attributes, stated.by_class))
+        bundle.check_columns(_columns(attributes, design.cells, stated.by_class))
         for piece in bundle.batches():
             class_of = shown.take(piece)
             for name, counting in pairs.items():
                 counting.take(class_of, piece.column(name))
         content, sizes = shown.content(), shown.sizes
         counts = {name: counting.counts(sizes) for name, counting in pairs.items()}
+        if stated.by_class:
+            check_companion(bundle, quasi, shown)
     except PramanaError as error:
         return Examination((Check("data", False, str(error)),))
     except (KeyError, ValueError, TypeError, AttributeError):
@@ -61,11 +67,10 @@ def examine_classes(
     return Examination(tuple(checks))
 
 
-def _columns(attributes: Sequence[Attribute], by_class: bool) -> dict[str, pa.DataType | None]:
-    """Cells have types of their own kind, which are compared through the content."""
+def _columns(attributes: Sequence[Attribute], kind: str, by_class: bool) -> dict[str, pa.DataType | None]:
     if by_class:
-        return {CLASS: None, **{a.name: None for a in attributes if a.raw}}
-    return {a.name: None for a in attributes}
+        return {CLASS: pa.int64(), **{a.name: None for a in attributes if a.raw}}
+    return {a.name: None if a.raw else cell_type(kind) for a in attributes}
 
 
 class _Pairs:
@@ -86,6 +91,8 @@ class _Pairs:
     def counts(self, sizes: NDArray[np.int64]) -> SensitiveCounts:
         self.encoder.finish()
         class_of, value = np.divmod(self.keys, self.column.size)
+        if self.column.parents is None and len(np.unique(value)) != self.column.size:
+            raise BundleError(f"The certificate must list the values of {self.column.name!r} that occur", "others")
         times, all_sizes = self.times.astype(np.float64), sizes.astype(np.float64)
         return SensitiveCounts(class_of, value, times, all_sizes, self.column.size)
 

@@ -123,7 +123,13 @@ class GeneralizePlan(Plan):
         return "as the stated measures have it, which are counted again below"
 
     def examine(self, bundle: Bundle) -> Examination:
-        return examine_classes(bundle, self.attributes, self.quasi, self.sensitive, self.design, self.measured)
+        return examine_classes(
+            bundle, self.attributes, self.quasi, self.sensitive, self.design, self.measured, self.levels
+        )
+
+    @property
+    def companions(self) -> tuple[str, ...]:
+        return (COMPANION,) if self.by_class else ()
 
     def publish(self, rows: Rows) -> Publication:
         generalised = self.generalised

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import pyarrow as pa
+
 from pramana.bundle import Bundle, Check
 from pramana.errors import PramanaError
-from pramana.methods.cell_table import ShownCells
+from pramana.generalize import CLASS, cell_type
+from pramana.methods.cell_table import ShownCells, ShownColumn
+from pramana.methods.companion import check_companion
 from pramana.methods.presence.words import Reached
 from pramana.methods.protocol import Examination
 from pramana.methods.quasi import Quasi
@@ -15,18 +19,21 @@ _NEEDS_PUBLIC = "stated, not checked: they need the public table (--source and -
 
 
 def examine_presence(
-    bundle: Bundle, columns: Sequence[str], quasi: Sequence[Quasi], records: int, reached: Reached
+    bundle: Bundle, raw: Sequence[str], quasi: Sequence[Quasi], kind: str, records: int, reached: Reached
 ) -> Examination:
     """The content is the certified one and shows no more classes than certified.
 
     Existence probabilities need the public table: they are computed again with the source and key.
     """
-    shown = ShownCells([q.name for q in quasi], bundle.certificate.output)
+    by_class = kind == "pdf" and bundle.certificate.output == "csv"
+    shown = ShownCells([ShownColumn.of(q, kind) for q in quasi], bundle.certificate.output)
     try:
-        bundle.check_columns(dict.fromkeys(columns))
+        bundle.check_columns(_columns(bundle, raw, kind, by_class))
         for piece in bundle.batches():
             shown.take(piece)
         content, classes = shown.content(), len(shown.sizes)
+        if by_class:
+            check_companion(bundle, quasi, shown)
     except PramanaError as error:
         return Examination((Check("data", False, str(error)),))
     except (KeyError, ValueError, TypeError, AttributeError):
@@ -40,3 +47,9 @@ def examine_presence(
             Check("chances of being present, and reversal", True, _NEEDS_PUBLIC, derived=False),
         )
     )
+
+
+def _columns(bundle: Bundle, raw: Sequence[str], kind: str, by_class: bool) -> dict[str, pa.DataType | None]:
+    if by_class:
+        return {CLASS: pa.int64(), **dict.fromkeys(raw)}
+    return {a.name: None if a.raw else cell_type(kind) for a in bundle.certificate.attributes}

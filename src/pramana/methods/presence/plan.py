@@ -157,9 +157,12 @@ class PresencePlan(Plan):
         return "as stated, not checked without the public table"
 
     def examine(self, bundle: Bundle) -> Examination:
-        by_class = self.output == "csv" and not self.single_values
-        columns = [CLASS, *self.raw_names()] if by_class else [a.name for a in self.attributes]
-        return examine_presence(bundle, columns, self.quasi, self.records, self.reached)
+        kind = "hierarchy" if self.single_values else "pdf"
+        return examine_presence(bundle, self.raw_names(), self.quasi, kind, self.records, self.reached)
+
+    @property
+    def companions(self) -> tuple[str, ...]:
+        return (COMPANION,) if self.output == "csv" and not self.single_values else ()
 
     def pair(self, rows: Rows) -> tuple[Pair, NDArray[np.int64]]:
         """Both tables as codes, and for each private row whose of the public table it is."""
@@ -213,7 +216,7 @@ class PresencePlan(Plan):
                 "algorithm": name + (" (published)" if name == self.design.algorithm else ""),
                 "KL cost saved": "unbounded loss" if gain is None else f"{100 * gain:.1f}%",
             }
-            for name, gain in reached.expected_gains.items()
+            for name, gain in sorted(reached.expected_gains.items())  # as a certificate has them
         ]
         words = (
             f"Classes: {reached.classes:,}, at levels {levels}, {how}. Algorithm {self.design.algorithm}, cells "
