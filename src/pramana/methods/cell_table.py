@@ -6,13 +6,14 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from pramana.errors import BundleError
-from pramana.generalize import CLASS, by_appearance, cell_admitted, cell_codes
+from pramana.generalize import CLASS, Cells, by_appearance, cell_admitted, cell_codes
 from pramana.methods.protocol import Counts
 from pramana.methods.quasi import Quasi
 from pramana.rows import Column, Columns, ContentDigest
@@ -94,20 +95,37 @@ class ShownColumn:
     kind: str
     leaves: tuple[str, ...]
     labels: frozenset[str]
+    groups: NDArray[np.int64] | None = None  # by leaf, at the only level that shows
 
     @classmethod
     def of(cls, quasi: Quasi, kind: str, level: int | None = None) -> ShownColumn:
         """`level`: the only one whose labels may show."""
         levels = quasi.labels if level is None else quasi.labels[level : level + 1]
-        return cls(quasi.name, kind, quasi.leaf_labels, frozenset(label for labels in levels for label in labels))
+        labels = frozenset(label for named in levels for label in named)
+        groups = None if level is None else quasi.ladder.maps[level]
+        return cls(quasi.name, kind, quasi.leaf_labels, labels, groups)
 
     @cached_property
     def place(self) -> dict[str, int]:
         return {leaf: i for i, leaf in enumerate(self.leaves)}
 
     def check(self, cell: object) -> None:
-        if not cell_admitted(cell, self.kind, self.place, self.labels):
+        if not cell_admitted(cell, self.kind, self.place, self.labels) or not self._in_one_group(cell):
             raise BundleError(f"Every cell of {self.name!r} must be of its domain and of its kind", "another")
+
+    def _in_one_group(self, cell: object) -> bool:
+        """What a set or distribution is of was one value at the level that is shown."""
+        if self.groups is None or not isinstance(cell, list):
+            return True
+        leaves = [entry["value"] if isinstance(entry, dict) else entry for entry in cell]
+        return len({int(self.groups[self.place[leaf]]) for leaf in leaves}) == 1
+
+    def check_cells(self, cells: Cells) -> None:
+        """The same of cells that a companion tells."""
+        for first, last in pairwise(cells.first.tolist()):
+            entries = zip(cells.values[first:last].tolist(), cells.weights[first:last].tolist(), strict=True)
+            pairs = [{"value": self.leaves[value], "weight": weight} for value, weight in entries]
+            self.check([pair["value"] for pair in pairs] if self.kind == "set" else pairs)
 
 
 class ShownCells:

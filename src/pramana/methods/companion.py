@@ -38,8 +38,11 @@ def read_companion(path: Path, quasi: Sequence[Quasi]) -> list[Cells]:
 
 
 def check_companion(bundle: Bundle, quasi: Sequence[Quasi], shown: ShownCells) -> None:
-    """The classes that rows are in are those whose cells are told."""
-    classes = len(read_companion(bundle.path / COMPANION, quasi)[0])
+    """The classes that rows are in are those whose cells are told, and the cells are of their domains."""
+    cells = read_companion(bundle.path / COMPANION, quasi)
+    for column, told in zip(shown.columns.values(), cells, strict=True):
+        column.check_cells(told)
+    classes = len(cells[0])
     if {int(number) for number in shown.cells.get(CLASS, {})} != set(range(classes)):
         raise BundleError(f"The classes of the rows must be those of {COMPANION}", "others")
 

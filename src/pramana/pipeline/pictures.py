@@ -19,7 +19,8 @@ _ELEMENTS = frozenset({
 })  # fmt: skip
 _ATTRIBUTES = frozenset({
     "id", "class", "d", "x", "y", "x1", "x2", "y1", "y2", "r", "cx", "cy", "rx", "ry", "dx", "dy", "width",
-    "height", "viewBox", "version", "transform", "style", "clip-path", "href", "points", "type", "resource", "role",
+    "height", "viewBox", "version", "transform", "style", "clip-path", "href", "points", "type", "resource",
+    "role",
 })  # fmt: skip
 _PAINT = re.compile(r"(?:fill|stroke|opacity|font|text|marker|clip|aria)[a-z-]*")
 _LOADED = re.compile(r"url\s*\((?!\s*#)|@|\\|expression|javascript", re.IGNORECASE)

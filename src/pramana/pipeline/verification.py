@@ -161,11 +161,11 @@ def _guarantees(bundle: Bundle, plan: Plan) -> list[Check]:
     derived = [g.to_json() for g in plan.guarantees(seeded)]
     stated = [dict(g) for g in certificate.guarantees]
     checks = []
-    for mine in derived:
-        same = mine in stated
-        value = _in_words(mine["value"])
+    for place, guarantee in enumerate(derived):
+        same = stated[place : place + 1] == [guarantee]
+        value = _in_words(guarantee["value"])
         detail = f"{plan.derivation}: {value}" if same else f"derived {value}, stated otherwise"
-        checks.append(Check(f"guarantee {mine['notion']}", same, detail))
+        checks.append(Check(f"guarantee {guarantee['notion']}", same, detail))
     if len(stated) != len(derived):
         checks.append(Check("guarantees", False, f"{len(stated)} stated, {len(derived)} derived"))
     same = certificate.warnings == plan.warnings(seeded)

@@ -104,6 +104,8 @@ def _counted_again(
     stated: Measured,
 ) -> list[Check]:
     checks = []
+    if set(stated.inferred) != set(counts) or set(stated.single_valued) != set(counts):
+        checks.append(Check("inferences", False, "not stated for every sensitive column, or for others"))
     if set(stated.l) != (set(counts) if design.l is not None else set()) or set(stated.t) != (
         set(counts) if design.t is not None else set()
     ):

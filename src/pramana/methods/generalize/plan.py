@@ -37,7 +37,7 @@ from pramana.methods.generalize.setting import GeneralizeDesign
 from pramana.methods.protocol import Capabilities, Examination, Explanation, Plan, Publication, WriteFile
 from pramana.methods.quasi import Quasi, QuasiForm, restored_quasi
 from pramana.rows import Column, Rows
-from pramana.schema import Ordinal, read_section
+from pramana.schema import Ordinal, Role, read_section
 from pramana.sources import write_table
 from pramana.theory import Guarantee, rounding
 
@@ -224,8 +224,23 @@ def restore_generalisation(certificate: Certificate) -> GeneralizePlan:
     )
     try:
         quasi = restored_quasi(stated.quasi, certificate.attributes)
+        sensitive = tuple(Sensitive.of_form(s) for s in stated.sensitive)
     except (SchemaError, ValueError, IndexError) as error:
         raise BundleError("The certificate must state its generalisation", type(error).__name__) from None
+    if [s.name for s in sensitive] != [
+        a.name for a in certificate.attributes if a.role is Role.SENSITIVE and a.raw
+    ]:
+        raise BundleError("The certificate must state its sensitive columns, in their order", "others")
+    along_tree = stated.setting.t is not None and stated.setting.t_distance == "hierarchical"
+    if any((s.parents is not None) != along_tree for s in sensitive):
+        raise BundleError("The certificate must state trees where distances follow them, and nowhere else")
+    if certificate.records != stated.measured.records or stated.source_records < certificate.records:
+        raise BundleError("The certificate must state one number of records", "several")
+    several = stated.setting.cells in ("set", "pdf")
+    if (stated.measured.by_class and not several) or (
+        certificate.output == "csv" and several != stated.measured.by_class
+    ):
+        raise BundleError("Cells must go by class where a CSV cannot hold them", "otherwise")
     if stated.levels is not None and (
         len(stated.levels) != len(quasi)
         or any(level >= q.ladder.height for level, q in zip(stated.levels, quasi, strict=True))
@@ -239,7 +254,7 @@ def restore_generalisation(certificate: Certificate) -> GeneralizePlan:
         output=certificate.output,
         design=stated.setting,
         quasi=quasi,
-        sensitive=tuple(Sensitive.of_form(s) for s in stated.sensitive),
+        sensitive=sensitive,
         of_source=stated.source_records,
         levels=None if stated.levels is None else tuple(stated.levels),
         measured=stated.measured,

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
+import msgspec
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
@@ -41,7 +42,7 @@ from pramana.methods.generalize import CELLS_COUNTING
 from pramana.methods.presence.examination import examine_presence
 from pramana.methods.presence.pairing import pair_of, public_table
 from pramana.methods.presence.setting import DesignForm
-from pramana.methods.presence.words import Reached, presence_guarantees, presence_warnings
+from pramana.methods.presence.words import Reached, ReversalForm, presence_guarantees, presence_warnings
 from pramana.methods.protocol import Capabilities, Examination, Explanation, Plan, Publication, WriteFile
 from pramana.methods.quasi import Quasi, QuasiForm, restored_quasi
 from pramana.pages import Grid, Section, Text
@@ -240,7 +241,7 @@ def _reached(made: Presented) -> Reached:
         expected_cost=_finite(mine),
         expected_cost_uniform=uniform,
         expected_gains=gains,
-        reversal=reversed_of(Seen.of(made)).to_json(),
+        reversal=msgspec.convert(reversed_of(Seen.of(made)).to_json(), ReversalForm),
     )
 
 
