@@ -36,6 +36,7 @@ MAY_STAY = {
     "dataset": "a name that coins are bound to, which only the key shows",
     "dropped*": "columns that are not there",
     "source.*": "how the source was read; only the source can tell",
+    "escaped": "where no text would be run, nothing follows from it",
     "key.commitment": "of the key; only the key can tell",
     "attributes.*.role": "the holder's judgement",
     "attributes.*.kind": "of a column released unchanged: how to read it",

@@ -48,12 +48,15 @@ class Certificate:
     files: Mapping[str, JsonObject]
     content: str
     dataset: str = ""
+    escaped: bool = False  # texts of a CSV that a spreadsheet would run have an apostrophe before them
     signature: Mapping[str, str] | None = field(default=None)
 
     def __post_init__(self) -> None:
         names = [a.name for a in self.attributes]
         if not names or len(set(names)) != len(names):
             raise BundleError("A certificate must name its columns, each once", f"{len(names)} names")
+        if self.escaped and self.output != "csv":
+            raise BundleError("Texts can be escaped for spreadsheets in a CSV only", self.output)
         if self.records < 1:
             raise BundleError("A certificate must be of at least one record", str(self.records))
 
@@ -76,6 +79,7 @@ class Certificate:
             "mechanism": dict(self.mechanism),
             "source": dict(self.source),
             "output": self.output,
+            "escaped": self.escaped,
             "shuffled": self.shuffled,
             "guarantees": [dict(g) for g in self.guarantees],
             "warnings": list(self.warnings),
@@ -117,6 +121,7 @@ class Certificate:
             files=plain["files"],
             content=form.content,
             dataset=form.dataset,
+            escaped=form.escaped,
             signature=plain["signature"],
         )
 

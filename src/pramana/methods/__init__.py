@@ -14,7 +14,6 @@ from pramana.methods.protocol import (
     Plan,
     Publication,
     PublishedTable,
-    WriteFile,
 )
 from pramana.methods.recipe import Recipe
 from pramana.methods.registry import METHODS, method_named, restore
@@ -51,7 +50,6 @@ __all__ = [
     "PublishedCells",
     "PublishedTable",
     "Recipe",
-    "WriteFile",
     "method_named",
     "problems_of",
     "read_matrix",

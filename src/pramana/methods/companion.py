@@ -16,20 +16,23 @@ from pramana.errors import BundleError
 from pramana.generalize import CLASS, COMPANION, Cells, companion
 from pramana.methods.cell_table import ShownCells
 from pramana.methods.quasi import Quasi
-from pramana.sources import digest_of_written, write_table
+from pramana.sources import digest_of_written, unescaped, write_table
 
 _TYPES = {CLASS: pa.int64(), "attribute": pa.string(), "value": pa.string(), "weight": pa.int64()}
 
 
-def read_companion(path: Path, quasi: Sequence[Quasi]) -> list[Cells]:
+def read_companion(path: Path, quasi: Sequence[Quasi], escaped: bool) -> list[Cells]:
     """The cells of every class, by quasi-identifier; a file that is not just as it is written is refused."""
     try:
         lines = pacsv.read_csv(path, convert_options=pacsv.ConvertOptions(column_types=_TYPES))
+        if escaped:
+            texts = {name: unescaped(lines[name]) for name in ("attribute", "value")}
+            lines = pa.table({name: texts.get(name, lines[name]) for name in lines.column_names})
         cells = [_cells_of(lines, q) for q in quasi]
         again = companion(
             {q.name: c for q, c in zip(quasi, cells, strict=True)}, {q.name: q.leaf_labels for q in quasi}
         )
-        same = digest_of_written(lambda sink: write_table(again, sink, "csv")) == _digest(path)
+        same = digest_of_written(lambda sink: write_table(again, sink, "csv", escaped)) == _digest(path)
     except (KeyError, ValueError, TypeError, OSError, pa.ArrowException):
         same = False
     if not same or len({len(c) for c in cells}) != 1:
@@ -39,7 +42,7 @@ def read_companion(path: Path, quasi: Sequence[Quasi]) -> list[Cells]:
 
 def check_companion(bundle: Bundle, quasi: Sequence[Quasi], shown: ShownCells) -> None:
     """The classes that rows are in are those whose cells are told, and the cells are of their domains."""
-    cells = read_companion(bundle.path / COMPANION, quasi)
+    cells = read_companion(bundle.path / COMPANION, quasi, bundle.certificate.escaped)
     for column, told in zip(shown.columns.values(), cells, strict=True):
         column.check_cells(told)
     classes = len(cells[0])

@@ -107,7 +107,7 @@ def _by_row(opened: Bundle, table: pa.Table, quasi: Sequence[Quasi]) -> tuple[li
 
 
 def _by_class(opened: Bundle, table: pa.Table, quasi: Sequence[Quasi]) -> tuple[list[Cells], NDArray[np.int64]]:
-    cells = read_companion(opened.path / COMPANION, quasi)
+    cells = read_companion(opened.path / COMPANION, quasi, opened.certificate.escaped)
     class_of = pc.cast(_plain(table.column(CLASS)), pa.int64()).to_numpy()
     if class_of.min(initial=0) < 0 or class_of.max(initial=0) >= len(cells[0]):
         raise BundleError("The classes of a bundle must be those of its companion", "others")

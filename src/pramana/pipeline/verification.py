@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+
 from pramana.bundle import Bundle, Check, JsonObject, read_public_key
-from pramana.errors import BundleError, InputError, SourceError
+from pramana.errors import BundleError, InputError, PramanaError, SourceError
 from pramana.methods import Counts, Plan, Recipe, restore
 from pramana.pages import html_of
 from pramana.pipeline.opening import Home, source_of
@@ -17,7 +19,7 @@ from pramana.pipeline.pictures import without_pictures
 from pramana.pipeline.writing import file_entry, write_pieces
 from pramana.randomness import Key
 from pramana.rows import Progress, no_progress
-from pramana.sources import FILE_NAMES, SUFFIXES, Source, digest_of_written
+from pramana.sources import FILE_NAMES, SUFFIXES, Source, digest_of_written, formula_columns, write_table
 
 
 @dataclass(frozen=True)
@@ -88,6 +90,7 @@ def verify(
         examination = plan.examine(opened)
         checks += examination.checks
         checks.append(_report(opened, plan, examination.counts))
+        checks += _formulas(opened)
     else:
         checks.append(Check("data", False, "not read, because of what failed above"))
     if seed is not None:
@@ -207,6 +210,22 @@ def _report(bundle: Bundle, plan: Plan, counts: Mapping[str, Counts]) -> Check:
     return Check("report", same, told if same else "says something else than the certificate and the data")
 
 
+def _formulas(bundle: Bundle) -> list[Check]:
+    """For who opens the CSV in a spreadsheet: nothing is wrong with the data, but its texts may be run."""
+    if bundle.certificate.output != "csv":
+        return []
+    columns: dict[str, None] = {}
+    try:
+        for batch in (
+            () if bundle.certificate.escaped else bundle.batches()
+        ):  # escaped ones are refused if they are not
+            columns |= dict.fromkeys(formula_columns(pa.table(batch)))
+    except PramanaError as error:
+        return [Check("spreadsheets", False, str(error))]
+    told = f"may run as formulas there: texts of {', '.join(columns)}; read it with another program"
+    return [Check("spreadsheets", True, told if columns else "no text that one would run")]
+
+
 def _remade(bundle: Bundle, plan: Plan, source: Any, key: Key, home: Home) -> list[Check]:
     """The pipeline once more: the source opened, the stated plan published, and written nowhere."""
     certificate = bundle.certificate
@@ -227,7 +246,9 @@ def _remade(bundle: Bundle, plan: Plan, source: Any, key: Key, home: Home) -> li
         try:
             rows.settle(plan.attributes)
             publication = plan.publish(rows)
-            digest = digest_of_written(lambda sink: write_pieces(publication, sink, certificate.output))
+            digest = digest_of_written(
+                lambda sink: write_pieces(publication, sink, certificate.output, certificate.escaped)
+            )
         except SourceError as error:
             return [*checks, Check("source", False, f"another table: {error}")]
     same = publication.commitment == certificate.source.get("commitment")
@@ -239,8 +260,9 @@ def _remade(bundle: Bundle, plan: Plan, source: Any, key: Key, home: Home) -> li
         same = publication.table.content() == certificate.content
         detail = "the same rows; the file was written by another version" if same else "other rows"
         checks.append(Check("made again", same, detail))
-    for name, write in publication.extra.items():  # what stands beside the rows, such as the cells of classes
-        same = digest_of_written(write) == certificate.files.get(name, {}).get("sha256")
+    for name, table in publication.extra.items():  # what stands beside the rows, such as the cells of classes
+        again = digest_of_written(lambda sink, table=table: write_table(table, sink, "csv", certificate.escaped))
+        same = again == certificate.files.get(name, {}).get("sha256")
         checks.append(Check(f"made again {name}", same, "byte for byte" if same else "other contents"))
     return checks
 

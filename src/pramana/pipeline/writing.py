@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -22,7 +22,7 @@ from pramana.pipeline.promises import check_promises
 from pramana.pipeline.table_copy import table_copy
 from pramana.randomness import Key
 from pramana.rows import Columns, ahead
-from pramana.sources import FILE_NAMES, Source, TableWriter
+from pramana.sources import FILE_NAMES, Source, TableWriter, formula_columns, write_table
 
 T = TypeVar("T")
 
@@ -36,6 +36,9 @@ class Destination:
     key_file: Path | None = None  # where a new key is kept
     signing: Ed25519PrivateKey | None = None
     is_wanted: Callable[[str], bool] = lambda _: True  # asked about the digest of the data at the end
+    tell_formulas: Callable[[Sequence[str]], None] = lambda _: (
+        None
+    )  # columns that a spreadsheet would run texts of
 
 
 def write_bundle(recipe: AnyRecipe, source: Source, publication: Publication, to: Destination) -> Certificate:
@@ -44,7 +47,7 @@ def write_bundle(recipe: AnyRecipe, source: Source, publication: Publication, to
         table_copy(recipe.output) as copy,
         whole_folder(to.out, to.key, to.key_file, None if recipe.output.url is None else copy.commit) as folder,
     ):
-        certificate = _write(folder, recipe, source, publication, to.key)
+        certificate = _write(folder, recipe, source, publication, to)
         if not to.is_wanted(certificate.content):
             raise RefusedError("A release made again must have the same content", "other content")
         if to.signing is not None:
@@ -54,9 +57,12 @@ def write_bundle(recipe: AnyRecipe, source: Source, publication: Publication, to
     return certificate
 
 
-def _write(folder: Path, recipe: AnyRecipe, source: Source, publication: Publication, key: Key) -> Certificate:
+def _write(
+    folder: Path, recipe: AnyRecipe, source: Source, publication: Publication, to: Destination
+) -> Certificate:
     """The file is written while the promises are derived and the report is drawn."""
-    plan = publication.plan
+    plan, key = publication.plan, to.key
+    form, escape = recipe.output.format, recipe.output.escape_formulas
 
     def prepare() -> tuple[Certificate, list[Section]]:
         guarantees = plan.guarantees(key.seeded)
@@ -68,10 +74,11 @@ def _write(folder: Path, recipe: AnyRecipe, source: Source, publication: Publica
         # Not before the first piece is there: threads that take turns with the interpreter a thousand times a
         # second, as those that randomise do, wait long for one that never rests.
         pieces, preparing = _after_first(publication.pieces, lambda: pool.submit(prepare))
-        with named_when_whole(folder / FILE_NAMES[recipe.output.format]) as place:
-            write_pieces(replace(publication, pieces=pieces), place, recipe.output.format)
-        for extra, write in publication.extra.items():
-            write(folder / extra)
+        with named_when_whole(folder / FILE_NAMES[form]) as place:
+            formulas = write_pieces(replace(publication, pieces=pieces), place, form, escape)
+        for extra, table in publication.extra.items():
+            write_table(table, folder / extra, "csv", escape)
+        to.tell_formulas(formulas)
         certificate, sections = preparing[0].result()
     certificate = replace(certificate, content=publication.table.content())
     page = page_of(PageMaterial(certificate, plan, publication.table.counts(), sections=sections))
@@ -79,14 +86,23 @@ def _write(folder: Path, recipe: AnyRecipe, source: Source, publication: Publica
     return replace(certificate, files={path.name: file_entry(path) for path in sorted(folder.iterdir())})
 
 
-def write_pieces(publication: Publication, place: Path | BinaryIO, form: str) -> None:
-    """The data file, piece by piece; while one is written the next is decoded and digested."""
+def write_pieces(
+    publication: Publication, place: Path | BinaryIO, form: str, escape: bool = False
+) -> tuple[str, ...]:
+    """The data file, piece by piece; while one is written the next is decoded and digested.
+
+    Returned are the columns of a CSV with a text that a spreadsheet would run.
+    """
     writer: TableWriter | None = None
+    formulas: dict[str, None] = {}
     for table in ahead(publication.table.table, publication.pieces, 1):  # one thread: pieces in their order
-        writer = TableWriter(place, form, table.schema) if writer is None else writer
+        writer = TableWriter(place, form, table.schema, escape) if writer is None else writer
         writer.write(table)
+        if form == "csv" and not escape:
+            formulas |= dict.fromkeys(formula_columns(table))
     if writer is not None:
         writer.close()
+    return tuple(formulas)
 
 
 def _after_first(
@@ -117,6 +133,7 @@ def _certificate(
         mechanism=plan.statement(),
         source={**source.to_json(), "commitment": publication.commitment},
         output=recipe.output.format,
+        escaped=recipe.output.escape_formulas,
         shuffled=plan.shuffled,
         guarantees=tuple(guarantees),
         warnings=plan.warnings(key.seeded),

@@ -34,11 +34,10 @@ from pramana.methods.generalize.measured import Measured, agree, measure, sensit
 from pramana.methods.generalize.search import solve
 from pramana.methods.generalize.sensitive import Sensitive, SensitiveForm
 from pramana.methods.generalize.setting import GeneralizeDesign
-from pramana.methods.protocol import Capabilities, Examination, Explanation, Plan, Publication, WriteFile
+from pramana.methods.protocol import Capabilities, Examination, Explanation, Plan, Publication
 from pramana.methods.quasi import Quasi, QuasiForm, restored_quasi
 from pramana.rows import Column, Rows
 from pramana.schema import Ordinal, Role, read_section
-from pramana.sources import write_table
 from pramana.theory import Guarantee, rounding
 
 _USE = (
@@ -164,7 +163,7 @@ class GeneralizePlan(Plan):
 
 def columns_by_class(
     plan: GeneralizePlan, generalised: Generalised
-) -> tuple[dict[str, Column], dict[str, WriteFile]]:
+) -> tuple[dict[str, Column], dict[str, pa.Table]]:
     """The published cells by class, and the companion where there is one."""
     kind, text = plan.design.cells, plan.output == "csv"
     cells = generalised.cells(kind, plan.design.intermediate)
@@ -172,7 +171,7 @@ def columns_by_class(
         by_name = {q.name: c for q, c in zip(plan.quasi, cells, strict=True)}
         table = companion(by_name, {q.name: q.leaf_labels for q in plan.quasi})
         numbers = pa.array(np.arange(generalised.classes))
-        return {CLASS: numbers}, {COMPANION: lambda path: write_table(table, path, "csv")}
+        return {CLASS: numbers}, {COMPANION: table}
     columns: dict[str, Column] = {}
     for a, (q, c) in enumerate(zip(plan.quasi, cells, strict=True)):
         if kind == "hierarchy":

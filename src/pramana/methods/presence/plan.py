@@ -43,13 +43,12 @@ from pramana.methods.presence.examination import examine_presence
 from pramana.methods.presence.pairing import pair_of, public_table
 from pramana.methods.presence.setting import DesignForm
 from pramana.methods.presence.words import Reached, ReversalForm, presence_guarantees, presence_warnings
-from pramana.methods.protocol import Capabilities, Examination, Explanation, Plan, Publication, WriteFile
+from pramana.methods.protocol import Capabilities, Examination, Explanation, Plan, Publication
 from pramana.methods.quasi import Quasi, QuasiForm, restored_quasi
 from pramana.pages import Grid, Section, Text
 from pramana.randomness import code_dtype
 from pramana.rows import Column, ColumnReading, MemoryRows, Rows
 from pramana.schema import Count, Ordinal, read_section
-from pramana.sources import write_table
 from pramana.theory import Guarantee
 
 _DIGITS = 1e9  # probabilities are rounded outwards at the ninth place
@@ -255,7 +254,7 @@ def _outward(chance: float, rounded: Callable[[float], int], end: float) -> floa
     return end if abs(chance - end) < 1 / _DIGITS else rounded(chance * _DIGITS) / _DIGITS
 
 
-def _columns(plan: PresencePlan, made: Presented) -> tuple[dict[str, Column], dict[str, WriteFile]]:
+def _columns(plan: PresencePlan, made: Presented) -> tuple[dict[str, Column], dict[str, pa.Table]]:
     """The published cells by class, and the companion of a CSV."""
     if plan.single_values:
         parts = zip(plan.quasi, made.classes.public, made.levels, strict=True)
@@ -264,7 +263,7 @@ def _columns(plan: PresencePlan, made: Presented) -> tuple[dict[str, Column], di
         by_name = {q.name: c for q, c in zip(plan.quasi, made.cells, strict=True)}
         table = companion(by_name, {q.name: q.leaf_labels for q in plan.quasi})
         numbers = pa.array(np.arange(made.classes.classes))
-        return {CLASS: numbers}, {COMPANION: lambda path: write_table(table, path, "csv")}
+        return {CLASS: numbers}, {COMPANION: table}
     return {q.name: list_column(c, q.leaf_labels, True) for q, c in zip(plan.quasi, made.cells, strict=True)}, {}
 
 
