@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -214,11 +215,11 @@ def _formulas(bundle: Bundle) -> list[Check]:
     """For who opens the CSV in a spreadsheet: nothing is wrong with the data, but its texts may be run."""
     if bundle.certificate.output != "csv":
         return []
+    if bundle.certificate.escaped:  # else they would not have been read
+        return [Check("spreadsheets", True, "texts that one would run have an apostrophe before them")]
     columns: dict[str, None] = {}
     try:
-        for batch in (
-            () if bundle.certificate.escaped else bundle.batches()
-        ):  # escaped ones are refused if they are not
+        for batch in bundle.batches():
             columns |= dict.fromkeys(formula_columns(pa.table(batch)))
     except PramanaError as error:
         return [Check("spreadsheets", False, str(error))]
@@ -261,8 +262,8 @@ def _remade(bundle: Bundle, plan: Plan, source: Any, key: Key, home: Home) -> li
         detail = "the same rows; the file was written by another version" if same else "other rows"
         checks.append(Check("made again", same, detail))
     for name, table in publication.extra.items():  # what stands beside the rows, such as the cells of classes
-        again = digest_of_written(lambda sink, table=table: write_table(table, sink, "csv", certificate.escaped))
-        same = again == certificate.files.get(name, {}).get("sha256")
+        write = partial(write_table, table, format="csv", escape_formulas=certificate.escaped)
+        same = digest_of_written(write) == certificate.files.get(name, {}).get("sha256")
         checks.append(Check(f"made again {name}", same, "byte for byte" if same else "other contents"))
     return checks
 

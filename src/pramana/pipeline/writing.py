@@ -36,9 +36,7 @@ class Destination:
     key_file: Path | None = None  # where a new key is kept
     signing: Ed25519PrivateKey | None = None
     is_wanted: Callable[[str], bool] = lambda _: True  # asked about the digest of the data at the end
-    tell_formulas: Callable[[Sequence[str]], None] = lambda _: (
-        None
-    )  # columns that a spreadsheet would run texts of
+    tell_formulas: Callable[[Sequence[str]], None] = lambda _: None  # columns with texts that are run
 
 
 def write_bundle(recipe: AnyRecipe, source: Source, publication: Publication, to: Destination) -> Certificate:
@@ -78,6 +76,7 @@ def _write(
             formulas = write_pieces(replace(publication, pieces=pieces), place, form, escape)
         for extra, table in publication.extra.items():
             write_table(table, folder / extra, "csv", escape)
+            formulas += () if escape else tuple(f"{name} of {extra}" for name in formula_columns(table))
         to.tell_formulas(formulas)
         certificate, sections = preparing[0].result()
     certificate = replace(certificate, content=publication.table.content())
