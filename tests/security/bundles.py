@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import hashlib
 import json
@@ -117,8 +118,9 @@ def content_of(bundle: Path) -> str | None:
         mock.patch.object(coded, "ContentDigest", Telling),
         mock.patch.object(cell_table, "ContentDigest", Telling),
     ):
-        opened = Bundle.open(bundle)
-        restore(opened.certificate).examine(opened)
+        with contextlib.suppress(PramanaError):
+            opened = Bundle.open(bundle)
+            restore(opened.certificate).examine(opened)
     return seen[-1] if seen else None
 
 

@@ -59,6 +59,7 @@ MAY_STAY = {
     "mechanism.measured.journalist": "only the population can tell, as `verify` says",
     "mechanism.quasi.*.labels.[1-9]*": "the holder's hierarchy: what groups are called that no cell shows",
     "mechanism.quasi.*.levels.[1-9]*": "the holder's hierarchy: groups of a level that no cell shows",
+    "mechanism.sensitive.*.values": "the order in which values are listed",
     "mechanism.quasi.*.ordered": "how classes were cut; only the source can tell",
 }
 # Where the matrix is withheld, only the largest risk is in a guarantee.
@@ -99,7 +100,7 @@ def edits(statement: Any) -> Iterator[tuple[Place, str, Any]]:
         if path:
             yield path, "deleted", _without(statement, path)
             for other in REPLACEMENTS:
-                if type(other) is bool or type(value) is bool or other != value:
+                if other != value or isinstance(other, bool) != isinstance(value, bool):
                     yield path, f"replaced by {json.dumps(other)[:20]}", _with(statement, path, other)
         if isinstance(value, list) and len(value) > 1 and value[0] != value[1]:
             yield path, "exchanged", _with(statement, path, [value[1], value[0], *value[2:]])

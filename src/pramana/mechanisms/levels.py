@@ -19,7 +19,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from pramana.errors import MatrixError
+from pramana.errors import InputError, MatrixError
 from pramana.mechanisms import _levels
 from pramana.mechanisms.channel import Channel, Dense, Retention
 from pramana.mechanisms.replacement import Replacement, Rows, Uniform, Weighted, replacement_from_json
@@ -110,7 +110,10 @@ class AtLevel:
         """The level is stated the one way that `to_json` writes it."""
         statement = dict(mapping_in(content, "coin", "level", "joint", "laws"))
         stated, coin = statement.pop("level"), statement.pop("coin")
-        level = Level.of(stated) if isinstance(stated, str) else None
+        try:
+            level = Level.of(stated if isinstance(stated, str) else "")
+        except InputError:
+            level = None
         if level is None or str(level) != stated or coin != "levels":
             raise MatrixError("A version must be stated with its level and design", "another")
         return cls(LevelDesign.from_json(statement), level)

@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from pramana.bundle import Bundle, Check, JsonObject, read_public_key
-from pramana.errors import BundleError, InputError, PramanaError, SourceError
+from pramana.errors import BundleError, InputError, SourceError
 from pramana.methods import Counts, Plan, Recipe, restore
 from pramana.pages import html_of
 from pramana.pipeline.opening import Home, source_of
@@ -91,7 +91,7 @@ def verify(
         examination = plan.examine(opened)
         checks += examination.checks
         checks.append(_report(opened, plan, examination.counts))
-        checks += _formulas(opened)
+        checks += _formulas(opened) if all(check.ok for check in examination.checks) else []
     else:
         checks.append(Check("data", False, "not read, because of what failed above"))
     if seed is not None:
@@ -218,11 +218,8 @@ def _formulas(bundle: Bundle) -> list[Check]:
     if bundle.certificate.escaped:  # else they would not have been read
         return [Check("spreadsheets", True, "texts that one would run have an apostrophe before them")]
     columns: dict[str, None] = {}
-    try:
-        for batch in bundle.batches():
-            columns |= dict.fromkeys(formula_columns(pa.table(batch)))
-    except PramanaError as error:
-        return [Check("spreadsheets", False, str(error))]
+    for batch in bundle.batches():
+        columns |= dict.fromkeys(formula_columns(pa.table(batch)))
     told = f"may run as formulas there: texts of {', '.join(columns)}; read it with another program"
     return [Check("spreadsheets", True, told if columns else "no text that one would run")]
 

@@ -240,6 +240,8 @@ def restore_generalisation(certificate: Certificate) -> GeneralizePlan:
         certificate.output == "csv" and several != stated.measured.by_class
     ):
         raise BundleError("Cells must go by class where a CSV cannot hold them", "otherwise")
+    if (stated.levels is not None) != (stated.setting.algorithm == "incognito"):
+        raise BundleError("Levels must be stated of a full-domain generalisation, and of no other", "otherwise")
     if stated.levels is not None and (
         len(stated.levels) != len(quasi)
         or any(level >= q.ladder.height for level, q in zip(stated.levels, quasi, strict=True))

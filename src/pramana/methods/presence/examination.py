@@ -19,16 +19,17 @@ _NEEDS_PUBLIC = "stated, not checked: they need the public table (--source and -
 
 
 def examine_presence(
-    bundle: Bundle, raw: Sequence[str], quasi: Sequence[Quasi], kind: str, records: int, reached: Reached
+    bundle: Bundle, quasi: Sequence[Quasi], levels: Sequence[int], kind: str, records: int, reached: Reached
 ) -> Examination:
     """The content is the certified one and shows no more classes than certified.
 
     Existence probabilities need the public table: they are computed again with the source and key.
     """
     by_class = kind == "pdf" and bundle.certificate.output == "csv"
-    shown = ShownCells([ShownColumn.of(q, kind) for q in quasi], bundle.certificate.output)
+    columns = [ShownColumn.of(q, kind, level, narrower=True) for q, level in zip(quasi, levels, strict=True)]
+    shown = ShownCells(columns, bundle.certificate.output)
     try:
-        bundle.check_columns(_columns(bundle, raw, kind, by_class))
+        bundle.check_columns(_columns(bundle, kind, by_class))
         for piece in bundle.batches():
             shown.take(piece)
         content, classes = shown.content(), len(shown.sizes)
@@ -49,7 +50,7 @@ def examine_presence(
     )
 
 
-def _columns(bundle: Bundle, raw: Sequence[str], kind: str, by_class: bool) -> dict[str, pa.DataType | None]:
+def _columns(bundle: Bundle, kind: str, by_class: bool) -> dict[str, pa.DataType | None]:
     if by_class:
-        return {CLASS: pa.int64(), **dict.fromkeys(raw)}
+        return {CLASS: pa.int64(), **{a.name: None for a in bundle.certificate.attributes if a.raw}}
     return {a.name: None if a.raw else cell_type(kind) for a in bundle.certificate.attributes}

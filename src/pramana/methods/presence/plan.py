@@ -158,7 +158,7 @@ class PresencePlan(Plan):
 
     def examine(self, bundle: Bundle) -> Examination:
         kind = "hierarchy" if self.single_values else "pdf"
-        return examine_presence(bundle, self.raw_names(), self.quasi, kind, self.records, self.reached)
+        return examine_presence(bundle, self.quasi, self.levels, kind, self.records, self.reached)
 
     @property
     def companions(self) -> tuple[str, ...]:
