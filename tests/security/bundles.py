@@ -117,10 +117,10 @@ def content_of(bundle: Path) -> str | None:
     with (
         mock.patch.object(coded, "ContentDigest", Telling),
         mock.patch.object(cell_table, "ContentDigest", Telling),
+        contextlib.suppress(PramanaError),
     ):
-        with contextlib.suppress(PramanaError):
-            opened = Bundle.open(bundle)
-            restore(opened.certificate).examine(opened)
+        opened = Bundle.open(bundle)
+        restore(opened.certificate).examine(opened)
     return seen[-1] if seen else None
 
 
