@@ -33,9 +33,9 @@ def unnoticed(
     statement, shown, draw = statement_of(bundle), shown_texts(bundle), random.Random(seed)
     report = (bundle / "report.html").read_bytes()
     kept, tried = [], 0
-    for place, what, edited in edits(statement):
-        if draw.random() >= share:
-            continue
+    chosen = [edit for edit in edits(statement) if draw.random() < share]
+    draw.shuffle(chosen)
+    for place, what, edited in chosen:
         if time.monotonic() > until:
             break
         tried += 1

@@ -1,4 +1,4 @@
-"""Names, labels and texts of anyone's files on a screen: nothing that a terminal obeys, and no line of their own."""
+"""Names, labels and texts of anyone's files on a screen: nothing that a terminal obeys, no line of their own."""
 
 from __future__ import annotations
 
@@ -102,8 +102,8 @@ def test_every_error_that_quotes_what_it_was_given(hostile: str, desk: Path, scr
     for text in (
         recipe_text(name, "M", "x.csv"), recipe_text("sex", name, "x.csv"), recipe_text("sex", "M", name),
         recipe_text("sex", "M", "x.csv", f"method = {quoted(name)}"), f"[{quoted(name)}]\n",
-        recipe_text("sex", "M", "x.csv", f"{quoted(name)} = 1"), recipe_text("sex", "M", "x.csv", f"k = {quoted(name)}"),
-        f"a = {name}",
+        recipe_text("sex", "M", "x.csv", f"{quoted(name)} = 1"), f"a = {name}",
+        recipe_text("sex", "M", "x.csv", f"k = {quoted(name)}"),
     ):  # fmt: skip
         (desk / "bad.toml").write_text(text)
         code, shown = screen.shows("release", str(desk / "bad.toml"), "--out", str(desk / "never"))
@@ -139,7 +139,7 @@ def test_no_text_of_an_invalid_bundle_says_that_it_is_valid(tmp_path: Path, scre
         copy = copied(tmp_path / "out", tmp_path / "copy")
         write_statement(copy, {**stated, **edit})
         for remade in (False, True):
-            if remade and not write_report_again(copy):
+            if remade and ("files" in edit or not write_report_again(copy)):
                 continue
             for command in (["verify"], ["report"], ["crosstab", "--by", "sex"]):
                 code, shown = screen.shows(command[0], str(copy), *command[1:])

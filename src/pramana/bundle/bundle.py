@@ -52,7 +52,10 @@ class Bundle:
         A type is None where it is not known beforehand.
         """
         if self.certificate.output == "parquet":
-            check_parquet(self.data_path, self.certificate.records, columns)
+            try:
+                check_parquet(self.data_path, self.certificate.records, columns)
+            except OSError:  # Arrow's word for a footer that it cannot decode
+                raise BundleError(f"{self.data_path} must be a readable parquet file", "damaged data") from None
         elif csv_header(self.data_path) != list(columns):
             raise BundleError(f"{self.data_path} must have its {len(columns)} columns in their order", "others")
 
