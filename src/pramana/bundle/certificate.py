@@ -2,7 +2,7 @@
 
 It is JSON. A signature covers its canonical form (RFC 8785), and so does a digest of itself, so that damage shows
 where there is no signature. It holds no path, no time, no digest of the source (that would let anyone test a guess
-of the whole table), and of the key only a commitment. `docs/certificate.md` specifies it.
+of the whole table), and of the key only a commitment.
 """
 
 from __future__ import annotations
