@@ -11,22 +11,8 @@ from typing import Any
 
 LONG = "a" * 100_000
 REPLACEMENTS: tuple[Any, ...] = (
-    True,
-    -1,
-    0,
-    2**64,
-    0.5,
-    "nan",
-    "a",
-    "٣",
-    "",
-    "\x1b[2J\n",
-    [],
-    {},
-    [[]],
-    None,
-    LONG,
-)
+    True, -1, 0, 7, 2**64, 0.5, "nan", "a", "٣", "", "\x1b[2J\n", [], {}, [[]], None, LONG,
+)  # fmt: skip
 Place = tuple[str | int, ...]
 
 # Where an edit may leave a bundle valid, and why: nothing that a recipient has can show that it is wrong. With the

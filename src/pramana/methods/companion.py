@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -46,7 +47,7 @@ def check_companion(bundle: Bundle, quasi: Sequence[Quasi], shown: ShownCells) -
     for column, told in zip(shown.columns.values(), cells, strict=True):
         column.check_cells(told)
     classes = len(cells[0])
-    if {int(number) for number in shown.cells.get(CLASS, {})} != set(range(classes)):
+    if {int(json.loads(number)) for number in shown.cells.get(CLASS, {})} != set(range(classes)):
         raise BundleError(f"The classes of the rows must be those of {COMPANION}", "others")
 
 
