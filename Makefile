@@ -1,6 +1,7 @@
 # Two commands do everything on a fresh machine with Python 3.11+, make and a C compiler:
 #   make demo   set up, publish a generated census, verify it, reconstruct a table
 #   make test   set up, lint, type-check and run every test
+# make fuzz tries every edit of certificates, and random recipes and files, for FUZZ_SECONDS (ten minutes).
 # make bench runs every comparison with other tools in one go (some ten minutes).
 PYTHON ?= python3
 VENV   ?= .venv
@@ -10,7 +11,7 @@ TOOLS  := $(VENV)/.tools
 KERNELS := $(shell find src -name '*.c' -o -name '*.h')
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test lint setup bench clean
+.PHONY: demo test fuzz lint setup bench clean
 
 setup: $(TOOLS)
 
@@ -36,6 +37,11 @@ lint: $(TOOLS)
 
 test: lint
 	$(BIN)/python -m pytest -n auto --dist loadgroup
+
+# Hostile certificates, recipes and files for so many seconds; what fails tells its seed.
+FUZZ_SECONDS ?= 600
+fuzz: $(STAMP)
+	FUZZ_SECONDS=$(FUZZ_SECONDS) $(BIN)/python -m tests.security.fuzz
 
 # Peers from PyPI get environments of their own under .venv-bench; tables go to benchmarks/results.
 bench: $(TOOLS)

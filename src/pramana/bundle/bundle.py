@@ -16,7 +16,7 @@ from pramana.bundle.certificate import Certificate
 from pramana.errors import BundleError
 from pramana.randomness import Codes
 from pramana.rows import Columns
-from pramana.sources import FILE_NAMES, Encoder, check_parquet, raw_column
+from pramana.sources import FILE_NAMES, Encoder, check_parquet, formula_columns, raw_column, unescaped
 
 _ROWS = 1 << 18  # read at a time
 _BYTES = 1 << 22
@@ -52,13 +52,16 @@ class Bundle:
         A type is None where it is not known beforehand.
         """
         if self.certificate.output == "parquet":
-            check_parquet(self.data_path, self.certificate.records, columns)
+            try:
+                check_parquet(self.data_path, self.certificate.records, columns)
+            except OSError:  # Arrow's word for a footer that it cannot decode
+                raise BundleError(f"{self.data_path} must be a readable parquet file", "damaged data") from None
         elif csv_header(self.data_path) != list(columns):
             raise BundleError(f"{self.data_path} must have its {len(columns)} columns in their order", "others")
 
     def batches(self, names: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
         """The published columns batch by batch, as they are written: a CSV has texts, and empty is missing."""
-        return published_batches(self.data_path, names)
+        return published_batches(self.data_path, names, self.certificate.escaped)
 
     def column(self, name: str) -> pa.ChunkedArray:
         return pa.chunked_array([batch.column(name) for batch in self.batches([name])])
@@ -87,8 +90,10 @@ class Bundle:
         return {name: np.concatenate([part[name] for part in parts]) for name in names}
 
 
-def published_batches(path: Path, names: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
-    """The rows of a data file that Pramana wrote."""
+def published_batches(
+    path: Path, names: Sequence[str] | None = None, escaped: bool = False
+) -> Iterator[pa.RecordBatch]:
+    """The rows of a data file that Pramana wrote; of `escaped` texts, what they were before."""
     if path.is_symlink():
         raise BundleError(f"{path} must be a file of the bundle", "a symbolic link")
     try:
@@ -115,9 +120,20 @@ def published_batches(path: Path, names: Sequence[str] | None = None) -> Iterato
                 quoted_strings_can_be_null=True,
             ),
         ) as reader:
-            yield from filter(len, reader)
+            for batch in filter(len, reader):
+                yield _as_before(path, batch) if escaped else batch
     except (OSError, ValueError, csv.Error, pa.ArrowException):
         raise BundleError(f"{path} must be a readable {path.suffix[1:]} file", "damaged data") from None
+
+
+def _as_before(path: Path, batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Without the apostrophes; a text that should have one and has none is refused."""
+    if columns := formula_columns(pa.table(batch)):
+        raise BundleError(f"{path} must hold no text that a spreadsheet would run", f"some in {columns[0]!r}")
+    plain = [
+        pa.DictionaryArray.from_arrays(column.indices, unescaped(column.dictionary)) for column in batch.columns
+    ]
+    return pa.record_batch(plain, names=batch.schema.names)
 
 
 def csv_header(path: Path) -> list[str]:

@@ -2,17 +2,18 @@
 
 It is JSON. A signature covers its canonical form (RFC 8785), and so does a digest of itself, so that damage shows
 where there is no signature. It holds no path, no time, no digest of the source (that would let anyone test a guess
-of the whole table), and of the key only a commitment. `docs/certificate.md` specifies it.
+of the whole table), and of the key only a commitment.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import msgspec
 import rfc8785
@@ -20,6 +21,7 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
 from pramana.bundle.form import FORMAT, VERSION, CertificateForm
+from pramana.bundle.small_order import is_usable_key
 from pramana.errors import BundleError, SchemaError
 from pramana.schema import Attribute, read_section
 
@@ -46,12 +48,15 @@ class Certificate:
     files: Mapping[str, JsonObject]
     content: str
     dataset: str = ""
+    escaped: bool = False  # texts of a CSV that a spreadsheet would run have an apostrophe before them
     signature: Mapping[str, str] | None = field(default=None)
 
     def __post_init__(self) -> None:
         names = [a.name for a in self.attributes]
         if not names or len(set(names)) != len(names):
             raise BundleError("A certificate must name its columns, each once", f"{len(names)} names")
+        if self.escaped and self.output != "csv":
+            raise BundleError("Texts can be escaped for spreadsheets in a CSV only", self.output)
         if self.records < 1:
             raise BundleError("A certificate must be of at least one record", str(self.records))
 
@@ -74,6 +79,7 @@ class Certificate:
             "mechanism": dict(self.mechanism),
             "source": dict(self.source),
             "output": self.output,
+            "escaped": self.escaped,
             "shuffled": self.shuffled,
             "guarantees": [dict(g) for g in self.guarantees],
             "warnings": list(self.warnings),
@@ -115,6 +121,7 @@ class Certificate:
             files=plain["files"],
             content=form.content,
             dataset=form.dataset,
+            escaped=form.escaped,
             signature=plain["signature"],
         )
 
@@ -123,7 +130,13 @@ class Certificate:
         try:
             if path.stat().st_size > _MOST_BYTES:
                 raise BundleError(f"{path} must have at most {_MOST_BYTES:,} bytes", "more")
-            return cls.from_json(json.loads(path.read_bytes(), object_pairs_hook=_without_repetition))
+            content = json.loads(
+                path.read_bytes(),
+                object_pairs_hook=_without_repetition,
+                parse_constant=_no_number,
+                parse_float=_finite_number,
+            )
+            return cls.from_json(content)
         except (ValueError, RecursionError):
             raise BundleError(f"{path} must be JSON", "something else") from None
         except OSError as error:
@@ -152,7 +165,7 @@ class Certificate:
             return False
         try:
             stated = bytes.fromhex(self.signature["public_key"])
-            if public_key is not None and stated != public_key:
+            if not is_usable_key(stated) or (public_key is not None and stated != public_key):
                 return False
             signature = bytes.fromhex(self.signature["signature"])
             Ed25519PublicKey.from_public_bytes(stated).verify(signature, self._signed_bytes())
@@ -172,3 +185,12 @@ def _without_repetition(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(content) != len(pairs):
         raise ValueError("a key that occurs twice")
     return content
+
+
+def _no_number(text: str) -> NoReturn:
+    raise ValueError(f"{text} is none of JSON's numbers")
+
+
+def _finite_number(text: str) -> float:
+    number = float(text)
+    return number if math.isfinite(number) else _no_number(text)

@@ -79,6 +79,7 @@ class CertificateForm(Form, frozen=True, kw_only=True):
     mechanism: dict[str, Json]
     source: SourceForm
     output: Literal["parquet", "csv"]
+    escaped: bool
     shuffled: bool
     guarantees: list[GuaranteeForm]
     warnings: list[str]

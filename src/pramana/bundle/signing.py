@@ -8,6 +8,7 @@ from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
+from pramana.bundle.small_order import is_usable_key
 from pramana.errors import KeyFileError
 from pramana.randomness import write_new
 
@@ -51,13 +52,19 @@ def read_public_key(path: str | Path) -> bytes:
         raise KeyFileError(f"The public key {path} must be readable", error.strerror) from None
     except ValueError:
         raise KeyFileError("A public key must be a file", "a name that is none") from None
+    raw = b""
     try:
         if b"BEGIN" in content:
             key = serialization.load_pem_public_key(content)
-            if isinstance(key, Ed25519PublicKey):
-                return key.public_bytes_raw()
-        elif len(raw := bytes.fromhex(content.decode().strip())) == 32:
-            return raw
+            raw = key.public_bytes_raw() if isinstance(key, Ed25519PublicKey) else b""
+        else:
+            raw = bytes.fromhex(content.decode("ascii").strip())
     except (ValueError, TypeError, UnsupportedAlgorithm):
         pass
+    if is_usable_key(raw):
+        return raw
+    if len(raw) == 32:
+        raise KeyFileError(
+            f"The public key {path} must be one that a private key belongs to", "one of small order"
+        )
     raise KeyFileError(f"The public key {path} must be an Ed25519 key, in PEM form or 64 hexadecimal digits")

@@ -8,6 +8,7 @@ their class, with a companion table of class, attribute, value and weight.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -117,6 +118,42 @@ def _entries(cell: Any, leaves: Sequence[str], members: Mapping[str, Sequence[st
         pairs = [(leaf, 1) for leaf in leaves[leaves.index(low) : leaves.index(high or low) + 1]]
     place = {leaf: i for i, leaf in enumerate(leaves)}
     return sorted(pairs, key=lambda pair: place[pair[0]])
+
+
+def cell_admitted(cell: object, kind: str, place: Mapping[str, int], labels: frozenset[str]) -> bool:
+    """Whether a cell of this kind can have been published: of labels or leaves, in order, each once.
+
+    `place`: where each leaf stands; `labels`: those of the levels.
+    """
+    if kind == "hierarchy":
+        return isinstance(cell, str) and cell in labels
+    if kind == "interval":
+        ends = _ends(cell, place)
+        return ends is not None and place[ends[0]] <= place[ends[1]]
+    if not isinstance(cell, list) or not cell:
+        return False
+    if kind == "pdf":
+        if not all(isinstance(entry, dict) and type(entry.get("weight")) is int for entry in cell):
+            return False
+        if any(entry["weight"] < 1 for entry in cell):
+            return False
+        cell = [entry["value"] for entry in cell]
+    places = [place.get(value, -1) for value in cell]
+    return places[0] >= 0 and all(a < b for a, b in pairwise(places))
+
+
+def _ends(cell: object, place: Mapping[str, int]) -> tuple[str, str] | None:
+    """The leaves an interval goes from and to; in a CSV it is one text."""
+    if isinstance(cell, dict):
+        low, high = str(cell.get("low")), str(cell.get("high"))
+        return (low, high) if low in place and high in place else None
+    if not isinstance(cell, str):
+        return None
+    if cell in place:
+        return cell, cell
+    parts = cell.split(BETWEEN)
+    cuts = ((BETWEEN.join(parts[:i]), BETWEEN.join(parts[i:])) for i in range(1, len(parts)))
+    return next((cut for cut in cuts if cut[0] in place and cut[1] in place), None)
 
 
 def cell_codes(column: Any) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:

@@ -7,7 +7,7 @@ certified is the law that is published. A channel knows no tables, files or keys
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pramana.errors import MatrixError
+from pramana.mechanisms.stated import count_in, mapping_in, square_in, weight_in
 from pramana.randomness import ONE, Codes, alias_table, brief_table, draw_from_table, retain
 from pramana.theory import pk
 
@@ -165,7 +166,7 @@ class Dense:
             raise MatrixError("A transition matrix must be square", "x".join(map(str, w.shape)))
         if w.dtype != np.int64 or (w < 0).any():
             raise MatrixError("Integer weights must be 64-bit and not negative")
-        if any(int(total) != ONE for total in w.sum(axis=1, dtype=np.int64)):
+        if (w > ONE).any() or any(sum(row) != ONE for row in w.tolist()):  # 64-bit sums would wrap around
             raise MatrixError("Every row of integer weights must sum to 2^62")
         w.setflags(write=False)
 
@@ -243,20 +244,20 @@ def integers_of(probabilities: Sequence[Fraction], what: str) -> list[int]:
     return whole
 
 
-def channel_from_json(statement: Mapping[str, Any]) -> Channel:
-    try:
-        if statement["kind"] == "retention":
-            return Retention(int(statement["size"]), int(statement["step"]))
-        if statement["kind"] == "redrawn":
-            return Redrawn(int(statement["size"]))
-        if statement["kind"] == "dense":
-            return Dense(np.array([[int(w) for w in row] for row in statement["weights"]], np.int64))
-        if statement["kind"] == "blocks":
-            from pramana.mechanisms.invariant import BlockInvariant
+def channel_from_json(content: object) -> Channel:
+    """Read what `to_json` wrote; anything else is refused."""
+    kind = mapping_in(content).get("kind")
+    if kind == "retention":
+        statement = mapping_in(content, "kind", "size", "step")
+        return Retention(count_in(statement["size"], 1, MOST_VALUES), weight_in(statement["step"]))
+    if kind == "redrawn":
+        return Redrawn(count_in(mapping_in(content, "kind", "size")["size"], 1, MOST_VALUES))
+    if kind == "dense":
+        return Dense(square_in(mapping_in(content, "kind", "weights")["weights"]))
+    if kind == "blocks":
+        from pramana.mechanisms.invariant import BlockInvariant
 
-            return BlockInvariant.from_json(statement)
-    except (KeyError, TypeError, ValueError, OverflowError):
-        pass
+        return BlockInvariant.from_json(mapping_in(content, "kind", "size", "blocks"))
     raise MatrixError(
         "A channel must be stated as a retention (size, step), redrawn (size), a dense matrix (weights) or blocks "
         "(blocks)"

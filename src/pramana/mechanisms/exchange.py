@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from pramana.errors import MatrixError
 from pramana.mechanisms.central import Blankets
 from pramana.mechanisms.channel import Channel, channel_from_json
-from pramana.mechanisms.table import Columns, StreamOf
+from pramana.mechanisms.stated import list_in, mapping_in, names_in
+from pramana.mechanisms.table import Columns, StreamOf, sizes_in
 from pramana.randomness import code_dtype, joint_codes, split_codes
 
 
@@ -93,9 +94,10 @@ class Exchange:
         return {"coin": "exchange", "sizes": dict(self.domains), "groups": groups}
 
     @classmethod
-    def from_json(cls, statement: Mapping[str, Any]) -> Exchange:
-        groups = tuple(
-            ChannelGroup(tuple(str(c) for c in group["columns"]), channel_from_json(group["channel"]))
-            for group in statement["groups"]
-        )
-        return cls({str(n): int(v) for n, v in statement["sizes"].items()}, groups)
+    def from_json(cls, content: object) -> Exchange:
+        statement = mapping_in(content, "coin", "sizes", "groups")
+        groups = []
+        for stated in list_in(statement["groups"]):
+            group = mapping_in(stated, "columns", "channel")
+            groups.append(ChannelGroup(names_in(group["columns"]), channel_from_json(group["channel"])))
+        return cls(sizes_in(statement["sizes"]), tuple(groups))

@@ -18,7 +18,8 @@ import scipy  # its parts load when first used
 from numpy.typing import ArrayLike, NDArray
 
 from pramana.errors import MatrixError
-from pramana.mechanisms.channel import Channel, Dense, Words, integers_of
+from pramana.mechanisms.channel import MOST_VALUES, Channel, Dense, Words, integers_of
+from pramana.mechanisms.stated import count_in, list_in, mapping_in, square_in
 from pramana.randomness import ONE, Codes, Stream, alias_table, code_dtype, draw_from_table
 from pramana.theory import pk
 
@@ -149,14 +150,13 @@ class BlockInvariant:
 
     @classmethod
     def from_json(cls, statement: Mapping[str, Any]) -> BlockInvariant:
-        blocks = (
-            Block(
-                tuple(int(member) for member in block["members"]),
-                np.array([[int(w) for w in row] for row in block["weights"]], np.int64),
-            )
-            for block in statement["blocks"]
-        )
-        return cls(int(statement["size"]), tuple(blocks))
+        size = count_in(statement["size"], 1, MOST_VALUES)
+        blocks = []
+        for content in list_in(statement["blocks"]):
+            block = mapping_in(content, "members", "weights")
+            members = tuple(count_in(member, 0, size - 1) for member in list_in(block["members"]))
+            blocks.append(Block(members, square_in(block["weights"])))
+        return cls(size, tuple(blocks))
 
 
 # ---------------------------------------------------------------- building them

@@ -19,11 +19,12 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from pramana.errors import MatrixError
+from pramana.errors import InputError, MatrixError
 from pramana.mechanisms import _levels
 from pramana.mechanisms.central import Blankets, blankets_of_retentions
 from pramana.mechanisms.channel import Channel, Dense, Retention
-from pramana.mechanisms.replacement import Replacement, Rows, Uniform, replacement_from_json
+from pramana.mechanisms.replacement import Replacement, Rows, Uniform, Weighted, replacement_from_json
+from pramana.mechanisms.stated import flag_in, mapping_in
 from pramana.mechanisms.table import Columns, Product, RecordRetention, StreamOf
 from pramana.randomness import Codes, Stream
 from pramana.theory import GRID, Level, levels
@@ -33,6 +34,7 @@ from pramana.theory import GRID, Level, levels
 _MARKS = 1 << 63
 _ATTEMPT = 1 << 32
 _CHUNK = 1 << 16  # rows at a time: their state stays in cache
+_LARGEST_MATRIX = 1 << 10
 
 
 @dataclass(frozen=True)
@@ -75,12 +77,10 @@ class LevelDesign:
         return {"joint": self.joint, "laws": {name: law.to_json() for name, law in self.laws.items()}}
 
     @classmethod
-    def from_json(cls, statement: Mapping[str, Any]) -> LevelDesign:
-        try:
-            laws = {str(n): replacement_from_json(law) for n, law in statement["laws"].items()}
-            return cls(laws, bool(statement["joint"]))
-        except (KeyError, TypeError, AttributeError):
-            raise MatrixError("A design of levels must be stated with joint and laws") from None
+    def from_json(cls, content: object) -> LevelDesign:
+        statement = mapping_in(content, "joint", "laws")
+        laws = {name: replacement_from_json(law) for name, law in mapping_in(statement["laws"]).items()}
+        return cls(laws, flag_in(statement["joint"]))
 
     @property
     def digest(self) -> str:
@@ -107,11 +107,17 @@ class AtLevel:
     level: Level
 
     @classmethod
-    def from_json(cls, statement: Mapping[str, Any]) -> AtLevel:
+    def from_json(cls, content: object) -> AtLevel:
+        """The level is stated the one way that `to_json` writes it."""
+        statement = dict(mapping_in(content, "coin", "level", "joint", "laws"))
+        stated, coin = statement.pop("level"), statement.pop("coin")
         try:
-            return cls(LevelDesign.from_json(statement), Level.of(str(statement["level"])))
-        except (KeyError, TypeError):
-            raise MatrixError("A version must be stated with its level and design") from None
+            level = Level.of(stated if isinstance(stated, str) else "")
+        except InputError:
+            level = None
+        if level is None or str(level) != stated or coin != "levels":
+            raise MatrixError("A version must be stated with its level and design", "another")
+        return cls(LevelDesign.from_json(statement), level)
 
     @property
     def sizes(self) -> dict[str, int]:
@@ -161,9 +167,12 @@ class AtLevel:
     def as_single(self) -> Product | RecordRetention | None:
         """The ordinary mechanism of the same law (Theorem 2), to one unit of 2^-62: what recipients analyse with.
 
-        None where there is none: one chain for several attributes with a replacement law that is not uniform.
+        None where there is none: one chain for several attributes with a replacement law that is not uniform, or
+        such a law over so many values that its matrix would outgrow what states it.
         """
         rho = self.level.retention
+        if any(isinstance(law, Weighted) and law.size > _LARGEST_MATRIX for law in self.design.laws.values()):
+            return None
         if self.design.joint and len(self.design.laws) > 1:
             uniform = all(isinstance(law, Uniform) for law in self.design.laws.values())
             return RecordRetention.at(rho, self.sizes) if uniform else None

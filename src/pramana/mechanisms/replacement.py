@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -14,11 +14,13 @@ from numpy.typing import NDArray
 from pramana.errors import MatrixError
 from pramana.mechanisms import _levels
 from pramana.mechanisms.channel import integers_of
+from pramana.mechanisms.stated import count_in, list_in, mapping_in, weight_in
 from pramana.randomness import ONE, Codes, alias_table
 from pramana.theory import levels
 
 Rows = NDArray[np.uint32]
 Blocks = Callable[[Rows, int], NDArray[np.uint64]]  # rows, attempt -> two uniform words for each row
+_MOST_VALUES = 1 << 32
 
 
 @dataclass(frozen=True)
@@ -28,7 +30,7 @@ class Uniform:
     size: int
 
     def __post_init__(self) -> None:
-        if not 1 <= self.size <= 1 << 32:
+        if not 1 <= self.size <= _MOST_VALUES:
             raise MatrixError("A domain must have between 1 and 2^32 values", str(self.size))
 
     @property
@@ -96,12 +98,12 @@ class Weighted:
 Replacement = Uniform | Weighted
 
 
-def replacement_from_json(statement: Mapping[str, Any]) -> Replacement:
-    try:
-        if statement["kind"] == "uniform":
-            return Uniform(int(statement["size"]))
-        if statement["kind"] == "weighted":
-            return Weighted(tuple(int(w) for w in statement["weights"]))
-    except (KeyError, TypeError, ValueError):
-        pass
+def replacement_from_json(content: object) -> Replacement:
+    """Read what `to_json` wrote; anything else is refused."""
+    kind = mapping_in(content).get("kind")
+    if kind == "uniform":
+        return Uniform(count_in(mapping_in(content, "kind", "size")["size"], 1, _MOST_VALUES))
+    if kind == "weighted":
+        weights = list_in(mapping_in(content, "kind", "weights")["weights"])
+        return Weighted(tuple(map(weight_in, weights)))
     raise MatrixError("A replacement law must be stated as uniform (size) or weighted (weights)")

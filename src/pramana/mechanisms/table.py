@@ -21,7 +21,8 @@ from numpy.typing import NDArray
 
 from pramana.errors import MatrixError
 from pramana.mechanisms.central import Blankets, blankets_of_channels, blankets_of_retentions
-from pramana.mechanisms.channel import Channel, Retention, channel_from_json, check_size
+from pramana.mechanisms.channel import MOST_VALUES, Channel, Retention, channel_from_json, check_size
+from pramana.mechanisms.stated import count_in, mapping_in, weight_in
 from pramana.randomness import ONE, Codes, Stream, retain_joint
 
 Columns = Mapping[str, Codes]
@@ -191,26 +192,30 @@ class RecordRetention:
         return {"coin": "record", "sizes": dict(self.domains), "bound": str(self.bound)}
 
 
-def mechanism_from_json(statement: Mapping[str, Any]) -> Mechanism:
-    try:
-        if statement["coin"] == "attribute":
-            return Product({str(n): channel_from_json(c) for n, c in statement["channels"].items()})
-        if statement["coin"] == "record":
-            sizes = {str(n): int(v) for n, v in statement["sizes"].items()}
-            return RecordRetention(sizes, int(statement["bound"]))
-        if statement["coin"] == "exchange":
-            from pramana.mechanisms.exchange import Exchange
+def mechanism_from_json(content: object) -> Mechanism:
+    """Read what `to_json` wrote; anything else is refused."""
+    coin = mapping_in(content).get("coin")
+    if coin == "attribute":
+        channels = mapping_in(mapping_in(content, "coin", "channels")["channels"])
+        return Product({name: channel_from_json(channel) for name, channel in channels.items()})
+    if coin == "record":
+        statement = mapping_in(content, "coin", "sizes", "bound")
+        return RecordRetention(sizes_in(statement["sizes"]), weight_in(statement["bound"]))
+    if coin == "exchange":
+        from pramana.mechanisms.exchange import Exchange
 
-            return Exchange.from_json(statement)
-        if statement["coin"] == "levels":
-            from pramana.mechanisms.levels import AtLevel
+        return Exchange.from_json(content)
+    if coin == "levels":
+        from pramana.mechanisms.levels import AtLevel
 
-            return AtLevel.from_json(statement)
-    except (KeyError, TypeError, ValueError, AttributeError):
-        pass
+        return AtLevel.from_json(content)
     raise MatrixError(
         "A mechanism must be stated with its coin (attribute, record, exchange or levels) and its integers"
     )
+
+
+def sizes_in(content: object) -> dict[str, int]:
+    return {name: count_in(size, 1, MOST_VALUES) for name, size in mapping_in(content).items()}
 
 
 def digest_of(mechanism: Mechanism) -> str:

@@ -15,7 +15,6 @@ from pramana.methods.protocol import (
     Plan,
     Publication,
     TableMaker,
-    WriteFile,
 )
 from pramana.methods.recipe import Recipe
 from pramana.methods.registry import METHODS, method_named, restore
@@ -53,7 +52,6 @@ __all__ = [
     "PublishedCells",
     "Recipe",
     "TableMaker",
-    "WriteFile",
     "certificate_schema",
     "method_named",
     "problems_of",

@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from pramana.generalize import CLASS, by_appearance, cell_codes
+from pramana.errors import BundleError
+from pramana.generalize import CLASS, Cells, by_appearance, cell_admitted, cell_codes
 from pramana.methods.protocol import Counts
+from pramana.methods.quasi import Quasi
 from pramana.rows import Column, Columns, ContentDigest
 from pramana.schema import Attribute
 from pramana.sources import numbers, raw_column
@@ -95,6 +101,57 @@ def _as_read(cells: Column, output: str) -> Column:
     return cells.cast(pa.string()) if output == "csv" else cells
 
 
+@dataclass(frozen=True, eq=False)
+class ShownColumn:
+    """What the cells of a published column may say: their kind, the leaves in order, and the labels of levels."""
+
+    name: str
+    kind: str
+    leaves: tuple[str, ...]
+    labels: frozenset[str]
+    groups: NDArray[np.int64] | None = None  # by leaf, at the only level that shows
+
+    @classmethod
+    def of(cls, quasi: Quasi, kind: str, level: int | None = None, narrower: bool = False) -> ShownColumn:
+        """`level`: the only one whose labels may show, or with `narrower` the highest."""
+        levels = quasi.labels if level is None else quasi.labels[0 if narrower else level : level + 1]
+        labels = frozenset(label for named in levels for label in named)
+        groups = None if level is None else quasi.ladder.maps[level]
+        return cls(quasi.name, kind, quasi.leaf_labels, labels, groups)
+
+    @cached_property
+    def place(self) -> dict[str, int]:
+        return {leaf: i for i, leaf in enumerate(self.leaves)}
+
+    def check(self, cell: object) -> None:
+        if not cell_admitted(cell, self.kind, self.place, self.labels) or not self._in_one_group(cell):
+            raise BundleError(f"Every cell of {self.name!r} must be of its domain and of its kind", "another")
+
+    def _in_one_group(self, cell: object) -> bool:
+        """What a set or distribution is of was one value at the level that is shown."""
+        if self.groups is None or not isinstance(cell, list):
+            return True
+        leaves = [entry["value"] if isinstance(entry, dict) else entry for entry in cell]
+        return len({int(self.groups[self.place[leaf]]) for leaf in leaves}) == 1
+
+    def check_cells(self, cells: Cells) -> None:
+        """The same of cells that a companion tells."""
+        for first, last in pairwise(cells.first.tolist()):
+            entries = zip(cells.values[first:last].tolist(), cells.weights[first:last].tolist(), strict=True)
+            pairs = [{"value": self.leaves[value], "weight": weight} for value, weight in entries]
+            self.check([pair["value"] for pair in pairs] if self.kind == "set" else pairs)
+
+
+class CheckedColumn(Protocol):
+    """A published column whose cells can be held against what may be published."""
+
+    @property
+    def name(self) -> str: ...
+
+    def check(self, cell: object) -> None:
+        """Refuse a cell that cannot have been published."""
+
+
 class ShownCells:
     """The classes that a reader of the published file sees, and its content as the digest sees it.
 
@@ -102,16 +159,18 @@ class ShownCells:
     own: they are covered by the digest of the file.
     """
 
-    def __init__(self, quasi: Sequence[str], output: str) -> None:
-        self.quasi, self.output = quasi, output
+    def __init__(self, columns: Sequence[CheckedColumn], output: str) -> None:
+        self.columns = {column.name: column for column in columns}
+        self.output = output
         self.digest = ContentDigest()
         self.cells: dict[str, dict[str, int]] = {}  # by column: what a cell says, numbered as it appears
         self.numbers: dict[tuple[int, ...], int] = {}  # classes
         self.sizes = np.zeros(0, np.int64)
+        self.dictionaries: dict[str, list[str]] = {}
 
     def take(self, piece: pa.RecordBatch) -> NDArray[np.int64]:
         """The numbers of the rows' classes."""
-        names = [name for name in self.quasi if name in piece.schema.names] or [CLASS]
+        names = [name for name in self.columns if name in piece.schema.names] or [CLASS]
         shown = np.stack([self._codes(name, piece.column(name)) for name in names])
         if self.output == "parquet":
             rest = [name for name in piece.schema.names if name not in names]
@@ -128,19 +187,35 @@ class ShownCells:
         return class_of
 
     def _codes(self, name: str, column: Column) -> NDArray[np.uint32]:
+        self._note_dictionary(name, column)
         codes, rows = cell_codes(column)
         known = self.cells.setdefault(name, {})
-        cells = [json.dumps(cell, ensure_ascii=True) for cell in column.take(numbers(rows)).to_pylist()]
-        found = np.array([known.setdefault(cell, len(known)) for cell in cells], np.uint32)[codes]
+        cells = []
+        for cell in column.take(numbers(rows)).to_pylist():
+            text = json.dumps(cell, ensure_ascii=True)
+            if text not in known and name in self.columns:
+                self.columns[name].check(cell)
+            cells.append(known.setdefault(text, len(known)))
+        found = np.array(cells, np.uint32)[codes]
         self.digest.update({name: found})
         return found
+
+    def _note_dictionary(self, name: str, column: Column) -> None:
+        if self.output != "parquet" or not pa.types.is_dictionary(column.type):
+            return
+        dictionary = column.dictionary.to_pylist()
+        if self.dictionaries.setdefault(name, dictionary) != dictionary:
+            raise BundleError(f"The column {name!r} must have one dictionary", "several")
 
     @property
     def records(self) -> int:
         return int(self.sizes.sum())
 
     def content(self) -> str:
-        """As `CellTable` has it."""
+        """As `CellTable` has it, once all pieces were taken."""
+        for name, dictionary in self.dictionaries.items():  # what no row shows, and an order, could tell of others
+            if dictionary != sorted(json.loads(cell) for cell in self.cells[name]):
+                raise BundleError(f"The dictionary of {name!r} must be the labels that occur, in order", "another")
         for name, known in self.cells.items():
             text = f"[{', '.join(known)}]"
             self.digest.update({f"{name} cells": np.frombuffer(text.encode(), np.uint8)})

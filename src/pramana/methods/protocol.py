@@ -8,10 +8,10 @@ it again for its guarantees, and has it publish the source again.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import BinaryIO, ClassVar, Generic, Protocol, TypeVar
+from typing import ClassVar, Generic, Protocol, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -29,7 +29,6 @@ S = TypeVar("S", bound=Setting)
 C = TypeVar("C", bound=ColumnSection)
 Law = Product | RecordRetention | Exchange  # by which recipients can estimate true counts
 Counts = NDArray[np.int64]
-WriteFile = Callable[[Path | BinaryIO], None]
 
 
 @dataclass(frozen=True)
@@ -66,7 +65,7 @@ class Publication:
     pieces: Iterator[Columns]
     table: TableMaker
     commitment: str
-    extra: Mapping[str, WriteFile] = field(default_factory=dict)  # further files of the bundle
+    extra: Mapping[str, pa.Table] = field(default_factory=dict)  # further files of the bundle, as CSV
     checks: tuple[Check, ...] = ()  # what only the source can tell of the plan
 
 
@@ -143,6 +142,11 @@ class Plan(ABC):
     def counting(self) -> str:
         """How a recipient counts a release that has no law to estimate by."""
         return "Its published values are to be counted as they are."
+
+    @property
+    def companions(self) -> tuple[str, ...]:
+        """Files of the bundle beside certificate, data and report."""
+        return ()
 
     @property
     def source_records(self) -> int:

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.csv as pacsv
 from numpy.typing import NDArray
 
 from pramana.bundle import Bundle
@@ -24,6 +23,7 @@ from pramana.generalize import (
     expected_counts,
     reconstructed,
 )
+from pramana.methods.companion import read_companion
 from pramana.methods.quasi import Quasi, QuasiForm, restored_quasi
 from pramana.randomness import Codes, Key
 from pramana.schema import near, read_section
@@ -107,18 +107,11 @@ def _by_row(opened: Bundle, table: pa.Table, quasi: Sequence[Quasi]) -> tuple[li
 
 
 def _by_class(opened: Bundle, table: pa.Table, quasi: Sequence[Quasi]) -> tuple[list[Cells], NDArray[np.int64]]:
-    text = {"attribute": pa.string(), "value": pa.string()}
-    lines = pacsv.read_csv(opened.path / COMPANION, convert_options=pacsv.ConvertOptions(column_types=text))
-    cells = []
-    for q in quasi:
-        here = lines.filter(pc.equal(lines["attribute"], q.name))
-        code = {leaf: i for i, leaf in enumerate(q.leaf_labels)}
-        values = np.array([code[v] for v in here["value"].to_pylist()], np.int64)
-        number = here[CLASS].to_numpy()
-        order = np.lexsort((values, number))
-        first = np.concatenate([[0], np.cumsum(np.bincount(number))])
-        cells.append(Cells(len(q.leaf_labels), first, values[order], here["weight"].to_numpy()[order]))
-    return cells, pc.cast(_plain(table.column(CLASS)), pa.int64()).to_numpy()
+    cells = read_companion(opened.path / COMPANION, quasi, opened.certificate.escaped)
+    class_of = pc.cast(_plain(table.column(CLASS)), pa.int64()).to_numpy()
+    if class_of.min(initial=0) < 0 or class_of.max(initial=0) >= len(cells[0]):
+        raise BundleError("The classes of a bundle must be those of its companion", "others")
+    return cells, class_of
 
 
 def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:

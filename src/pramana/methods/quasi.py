@@ -78,17 +78,23 @@ class Quasi:
             raise SchemaError(f"The levels of {form.name} must be those of a column with a domain")
         ladder = Ladder(attribute.name, tuple(np.array(level, np.int64) for level in form.levels))
         labels = tuple(tuple(level) for level in form.labels)
-        if [len(level) for level in labels] != list(ladder.sizes) or ladder.leaves != attribute.coded.size:
+        if [len(level) for level in labels] != list(ladder.sizes) or labels[0] != leaves_of(attribute):
             raise SchemaError(f"The levels of {attribute.name} must fit its domain")
+        if ladder.maps[0].tolist() != list(range(ladder.leaves)) or any(
+            len(set(level)) < len(level) for level in labels
+        ):
+            raise SchemaError(
+                f"The levels of {attribute.name} must begin with its values, and label each group once"
+            )
         return cls(attribute, ladder, labels, form.ordered)
 
 
 def quasi_of(name: str, column: ClassifiedColumn, folder: Path, rows: Values) -> Quasi:
     """A quasi-identifier as the recipe has it; a column without a hierarchy has its values and the top."""
     attribute = resolve(name, column, folder, rows)
-    leaves = [*attribute.coded.labels, *([MISSING_LABEL] if attribute.coded.missing else [])]
+    leaves = leaves_of(attribute)
     maps: list[NDArray[np.int64]] = [np.arange(len(leaves))]
-    labels = [tuple(leaves)]
+    labels = [leaves]
     if column.hierarchy is not None:
         upper = _upper(Hierarchy.read(folder / column.hierarchy), column.level, attribute.coded)
         maps += [level for level, _ in upper]
@@ -100,7 +106,15 @@ def quasi_of(name: str, column: ClassifiedColumn, folder: Path, rows: Values) ->
     return Quasi(attribute, Ladder(name, tuple(maps)), tuple(labels), ordered)
 
 
+def leaves_of(attribute: Attribute) -> tuple[str, ...]:
+    """The values of a column, the missing one last."""
+    return (*attribute.coded.labels, *((MISSING_LABEL,) if attribute.coded.missing else ()))
+
+
 def restored_quasi(forms: Sequence[QuasiForm], attributes: Sequence[Attribute]) -> tuple[Quasi, ...]:
+    """Every column with a domain, in the order of the columns."""
+    if [form.name for form in forms] != [a.name for a in attributes if not a.raw]:
+        raise SchemaError("The quasi-identifying columns must be those with a domain, in their order", "others")
     by_name = {a.name: a for a in attributes}
     return tuple(Quasi.of_form(form, by_name) for form in forms)
 

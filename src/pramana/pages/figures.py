@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from pramana.errors import printable
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.axis import Axis
@@ -226,8 +228,8 @@ def _draw_bars(axes: Axes, series: Series, place: int, turn: int, bars: int) -> 
 
 
 def _plain(words: str) -> str:
-    """Values such as "$10k" are words, not the plotting library's formulas."""
-    return words.replace("$", r"\$")
+    """Values such as "$10k" are words, not the plotting library's formulas; what has no shape is written out."""
+    return printable(words).replace("$", r"\$")
 
 
 def _whiskers(series: Series) -> tuple[list[float], list[float]]:

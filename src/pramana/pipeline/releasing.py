@@ -27,6 +27,7 @@ class Released:
     bundle: Path
     certificate: Certificate
     key_file: Path | None
+    formulas: tuple[str, ...] = ()  # columns of a CSV with texts that a spreadsheet would run
 
     @property
     def records(self) -> int:
@@ -73,12 +74,14 @@ def release(
     source = source_of(read) if data is None else Source(frame=data)
     home = Home(engine, memory, threads, out.absolute().parent, progress, show_values)
     can = method.capabilities(read.release)
+    formulas: list[str] = []
     with home.open(source, method.readings(read), secret, method.name, can) as rows:
         plan = method.plan(read, rows)
         rows.settle(plan.attributes)
         publication = plan.publish(rows)
-        certificate = write_bundle(read, source, publication, Destination(out, secret, key_file, signing))
-    return Released(out, certificate, key_file)
+        destination = Destination(out, secret, key_file, signing, tell_formulas=formulas.extend)
+        certificate = write_bundle(read, source, publication, destination)
+    return Released(out, certificate, key_file, tuple(formulas))
 
 
 def _key_for(out: Path, key: Key | str | Path | None, seed: int | None) -> tuple[Key, Path | None]:

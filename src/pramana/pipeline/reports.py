@@ -71,7 +71,7 @@ def _write(place: Path, text: str, private: bool) -> None:
     """True counts are for their owner alone, whatever the umask and whatever lay there before."""
     if private:
         place.unlink(missing_ok=True)
-    flags = os.O_WRONLY | os.O_CREAT | (os.O_EXCL if private else os.O_TRUNC)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | (os.O_EXCL if private else os.O_TRUNC)
     with os.fdopen(os.open(place, flags, 0o600 if private else 0o666), "w", encoding="utf-8") as file:
         file.write(text)
 
@@ -86,6 +86,8 @@ def _place(bundle: Bundle, out: str | Path | None, private: bool) -> Path:
             str(out),
             "Choose a place beside it.",
         )
+    if place.is_symlink():  # what it leads to may be anything of anyone's
+        raise BundleError(f"{place.name} must be a place for a file", "a symbolic link")
     if place.exists() and (not place.is_file() or GENERATOR not in place.read_text("utf-8", "replace")[:400]):
         raise BundleError(f"{place.name} must not exist, or be an earlier report", "something else")
     if not place.parent.is_dir():

@@ -41,7 +41,7 @@ class TableCopy:
         if self._output.url is None:
             return
         self._database = open_database(self._output.url, "output", writing=True)
-        batches = published_batches(data)
+        batches = published_batches(data, escaped=self._output.escape_formulas)
         first = next(batches)
         schema = storable(first.schema)
         self._database.create(_name(self._output), schema, stored(chain([first], batches), schema))

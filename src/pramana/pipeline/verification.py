@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+
+import pyarrow as pa
 
 from pramana.bundle import Bundle, Check, JsonObject, read_public_key
 from pramana.errors import BundleError, InputError, SourceError
@@ -15,7 +18,7 @@ from pramana.pipeline.page import PageMaterial, page_of
 from pramana.pipeline.writing import file_entry, write_pieces
 from pramana.randomness import Key
 from pramana.rows import Progress, no_progress
-from pramana.sources import FILE_NAMES, SUFFIXES, Source, digest_of_written
+from pramana.sources import FILE_NAMES, SUFFIXES, Source, digest_of_written, formula_columns, write_table
 
 
 @dataclass(frozen=True)
@@ -79,12 +82,14 @@ def verify(
     except InputError as error:
         return Verification((*checks, Check("law", False, str(error))))
     checks.append(Check("law", True, _WITHHELD if plan.withheld else "as stated, and it fits the domains"))
+    checks += _companions(opened, plan)
     whole = all(check.ok for check in checks)
     checks += [*_guarantees(opened, plan), _seed(opened)]
     if whole:
         examination = plan.examine(opened)
         checks += examination.checks
         checks.append(_report(opened, plan, examination.counts))
+        checks += _formulas(opened) if all(check.ok for check in examination.checks) else []
     else:
         checks.append(Check("data", False, "not read, because of what failed above"))
     if seed is not None:
@@ -96,6 +101,7 @@ def verify(
     return Verification(tuple(checks), opened.certificate.warnings, opened.certificate.signature is not None)
 
 
+_REPORT = "report.html"
 _SEEDS = 2048  # that someone might try by hand
 _WITHHELD = "withheld by the holder, who alone can derive the promises again (--source and --key)"
 
@@ -128,6 +134,18 @@ def _files(bundle: Bundle) -> list[Check]:
     return checks
 
 
+def _companions(bundle: Bundle, plan: Plan) -> list[Check]:
+    """A certificate may name what its method publishes, and no file besides."""
+    known = {FILE_NAMES[bundle.certificate.output], _REPORT, *plan.companions}
+    stated = set(bundle.certificate.files)
+    checks = []
+    if strange := sorted(stated - known):
+        checks.append(Check("files", False, f"none of this method: {', '.join(strange)}"))
+    if missing := sorted({*plan.companions} - stated):
+        checks.append(Check("files", False, f"the certificate does not name {', '.join(missing)}"))
+    return checks
+
+
 def _signature(bundle: Bundle, public_key: str | Path | None) -> Check:
     certificate = bundle.certificate
     wanted = None if public_key is None else read_public_key(public_key)
@@ -145,11 +163,11 @@ def _guarantees(bundle: Bundle, plan: Plan) -> list[Check]:
     derived = [g.to_json() for g in plan.guarantees(seeded)]
     stated = [dict(g) for g in certificate.guarantees]
     checks = []
-    for mine in derived:
-        same = mine in stated
-        value = _in_words(mine["value"])
+    for place, guarantee in enumerate(derived):
+        same = stated[place : place + 1] == [guarantee]
+        value = _in_words(guarantee["value"])
         detail = f"{plan.derivation}: {value}" if same else f"derived {value}, stated otherwise"
-        checks.append(Check(f"guarantee {mine['notion']}", same, detail))
+        checks.append(Check(f"guarantee {guarantee['notion']}", same, detail))
     if len(stated) != len(derived):
         checks.append(Check("guarantees", False, f"{len(stated)} stated, {len(derived)} derived"))
     same = certificate.warnings == plan.warnings(seeded)
@@ -193,6 +211,19 @@ def _report(bundle: Bundle, plan: Plan, counts: Mapping[str, Counts]) -> Check:
     return Check("report", same, told if same else "says something else than the certificate and the data")
 
 
+def _formulas(bundle: Bundle) -> list[Check]:
+    """For who opens the CSV in a spreadsheet: nothing is wrong with the data, but its texts may be run."""
+    if bundle.certificate.output != "csv":
+        return []
+    if bundle.certificate.escaped:  # else they would not have been read
+        return [Check("spreadsheets", True, "texts that one would run have an apostrophe before them")]
+    columns: dict[str, None] = {}
+    for batch in bundle.batches():
+        columns |= dict.fromkeys(formula_columns(pa.table(batch)))
+    told = f"may run as formulas there: texts of {', '.join(columns)}; read it with another program"
+    return [Check("spreadsheets", True, told if columns else "no text that one would run")]
+
+
 def _remade(bundle: Bundle, plan: Plan, source: object, key: Key, home: Home) -> list[Check]:
     """The pipeline once more: the source opened, the stated plan published, and written nowhere."""
     certificate = bundle.certificate
@@ -213,7 +244,9 @@ def _remade(bundle: Bundle, plan: Plan, source: object, key: Key, home: Home) ->
         try:
             rows.settle(plan.attributes)
             publication = plan.publish(rows)
-            digest = digest_of_written(lambda sink: write_pieces(publication, sink, certificate.output))
+            digest = digest_of_written(
+                lambda sink: write_pieces(publication, sink, certificate.output, certificate.escaped)
+            )
         except SourceError as error:
             return [*checks, Check("source", False, f"another table: {error}")]
     same = publication.commitment == certificate.source.get("commitment")
@@ -225,7 +258,8 @@ def _remade(bundle: Bundle, plan: Plan, source: object, key: Key, home: Home) ->
         same = publication.table.content() == certificate.content
         detail = "the same rows; the file was written by another version" if same else "other rows"
         checks.append(Check("made again", same, detail))
-    for name, write in publication.extra.items():  # what stands beside the rows, such as the cells of classes
+    for name, table in publication.extra.items():  # what stands beside the rows, such as the cells of classes
+        write = partial(write_table, table, format="csv", escape_formulas=certificate.escaped)
         same = digest_of_written(write) == certificate.files.get(name, {}).get("sha256")
         checks.append(Check(f"made again {name}", same, "byte for byte" if same else "other contents"))
     return checks

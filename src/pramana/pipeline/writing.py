@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -22,7 +22,7 @@ from pramana.pipeline.promises import check_promises
 from pramana.pipeline.table_copy import table_copy
 from pramana.randomness import Key
 from pramana.rows import Columns, ahead
-from pramana.sources import FILE_NAMES, Source, TableWriter
+from pramana.sources import FILE_NAMES, Source, TableWriter, formula_columns, write_table
 
 T = TypeVar("T")
 
@@ -36,6 +36,7 @@ class Destination:
     key_file: Path | None = None  # where a new key is kept
     signing: Ed25519PrivateKey | None = None
     is_wanted: Callable[[str], bool] = lambda _: True  # asked about the digest of the data at the end
+    tell_formulas: Callable[[Sequence[str]], None] = lambda _: None  # columns with texts that are run
 
 
 def write_bundle(recipe: AnyRecipe, source: Source, publication: Publication, to: Destination) -> Certificate:
@@ -59,6 +60,7 @@ def _write(
 ) -> Certificate:
     """The file is written while the promises are derived and the report is prepared."""
     plan, key = publication.plan, to.key
+    form, escape = recipe.output.format, recipe.output.escape_formulas
 
     def prepare() -> tuple[Certificate, Explanation]:
         load_templates()
@@ -71,10 +73,12 @@ def _write(
         # Not before the first piece is there: threads that take turns with the interpreter a thousand times a
         # second, as those that randomise do, wait long for one that never rests.
         pieces, preparing = _after_first(publication.pieces, lambda: pool.submit(prepare))
-        with named_when_whole(folder / FILE_NAMES[recipe.output.format]) as place:
-            write_pieces(replace(publication, pieces=pieces), place, recipe.output.format)
-        for extra, write in publication.extra.items():
-            write(folder / extra)
+        with named_when_whole(folder / FILE_NAMES[form]) as place:
+            formulas = write_pieces(replace(publication, pieces=pieces), place, form, escape)
+        for extra, table in publication.extra.items():
+            write_table(table, folder / extra, "csv", escape)
+            formulas += () if escape else tuple(f"{name} of {extra}" for name in formula_columns(table))
+        to.tell_formulas(formulas)
         certificate, explanation = preparing[0].result()
     certificate = replace(certificate, content=publication.table.content())
     signer = None if to.signing is None else to.signing.public_key().public_bytes_raw().hex()
@@ -84,14 +88,23 @@ def _write(
     return replace(certificate, files={path.name: file_entry(path) for path in sorted(folder.iterdir())})
 
 
-def write_pieces(publication: Publication, place: Path | BinaryIO, form: str) -> None:
-    """The data file, piece by piece; while one is written the next is decoded and digested."""
+def write_pieces(
+    publication: Publication, place: Path | BinaryIO, form: str, escape: bool = False
+) -> tuple[str, ...]:
+    """The data file, piece by piece; while one is written the next is decoded and digested.
+
+    Returned are the columns of a CSV with a text that a spreadsheet would run.
+    """
     writer: TableWriter | None = None
+    formulas: dict[str, None] = {}
     for table in ahead(publication.table.table, publication.pieces, 1):  # one thread: pieces in their order
-        writer = TableWriter(place, form, table.schema) if writer is None else writer
+        writer = TableWriter(place, form, table.schema, escape) if writer is None else writer
         writer.write(table)
+        if form == "csv" and not escape:
+            formulas |= dict.fromkeys(formula_columns(table))
     if writer is not None:
         writer.close()
+    return tuple(formulas)
 
 
 def _after_first(
@@ -122,6 +135,7 @@ def _certificate(
         mechanism=plan.statement(),
         source={**source.to_json(), "commitment": publication.commitment},
         output=recipe.output.format,
+        escaped=recipe.output.escape_formulas,
         shuffled=plan.shuffled,
         guarantees=tuple(guarantees),
         warnings=plan.warnings(key.seeded),

@@ -139,7 +139,7 @@ class Domain:
     def from_json(cls, content: object) -> Domain:
         """Read what `to_json` wrote; anything else is refused, nothing is turned into what it should have been."""
         statement = mapping_in(content, "A domain", _KEYS, _OPTIONAL_KEYS)
-        return cls(
+        domain = cls(
             texts_in(statement, "labels", "A domain"),
             text_in(statement, "origin", "A domain"),  # type: ignore[arg-type] # checked by the domain itself
             flag_in(statement, "missing", "A domain"),
@@ -148,6 +148,11 @@ class Domain:
             pairs_in(statement, "members", "A domain"),
             Kind.read(statement["kind"], "a domain"),
         )
+        if (domain.origin == "bins") != bool(domain.edges):
+            raise SchemaError("A domain of bins must be stated with their edges, and no other", "otherwise")
+        if domain.edges and domain.labels != tuple(bin_label(a, b) for a, b in pairwise(domain.edges)):
+            raise SchemaError("The labels of bins must be those of their edges", "others")
+        return domain
 
 
 def _kind_of(domain: Domain) -> Kind:

@@ -44,9 +44,16 @@ class OutputSection(RecipeSection, frozen=True, kw_only=True):
     """[output]: the form of the data, and a table of a database to copy it to."""
 
     format: Literal["parquet", "csv"] = "parquet"
+    escape_formulas: Annotated[
+        Flag, Meta(description="Put an apostrophe before texts of a CSV that a spreadsheet would run.")
+    ] = False
     url: Url | None = None
     table: Text | None = None
     schema: Text | None = None
+
+    def __post_init__(self) -> None:
+        if self.escape_formulas and self.format != "csv":
+            raise RecipeError('output.escape_formulas must go with format = "csv"', f"format = {self.format!r}")
 
 
 class ColumnSection(RecipeSection, frozen=True, kw_only=True):

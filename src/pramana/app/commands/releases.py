@@ -58,6 +58,7 @@ def release_command(
         "records": done.records,
         "guarantees": [dict(g) for g in done.guarantees],
         "warnings": list(certificate.warnings),
+        "formulas": list(done.formulas),
     }
     show(as_json, content, _words(content))
 
@@ -72,6 +73,11 @@ def _words(content: dict[str, Any]) -> list[str]:
         lines += ["", f"{guarantee['notion']} (holds for {guarantee['scope']})", f"  {guarantee['words']}"]
         lines += [f"  - assumes: {a}" for a in guarantee["assumptions"]]
     lines += ["", *(f"Note: {w}" for w in content["warnings"])] if content["warnings"] else []
+    if content["formulas"]:
+        lines.append(
+            f"Note: a spreadsheet would run texts of {', '.join(content['formulas'])} as formulas. Write "
+            "escape_formulas = true in [output] to put an apostrophe before them."
+        )
     return lines
 
 

@@ -10,9 +10,10 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from pramana.bundle import Bundle, Check
-from pramana.errors import PramanaError
+from pramana.errors import BundleError, PramanaError
 from pramana.generalize import Risks, SensitiveCounts
-from pramana.methods.cell_table import ShownCells, published_types
+from pramana.methods.cell_table import ShownCells, ShownColumn, published_types
+from pramana.methods.companion import check_companion
 from pramana.methods.generalize.measured import Measured, diversity_of, rounded_up
 from pramana.methods.generalize.sensitive import Sensitive
 from pramana.methods.generalize.setting import GeneralizeDesign
@@ -32,9 +33,12 @@ def examine_classes(
     sensitive: Sequence[Sensitive],
     design: GeneralizeDesign,
     stated: Measured,
+    levels: Sequence[int] | None,
 ) -> Examination:
     """k, l, t, risks and inferences counted again from the published file, and its content compared."""
-    shown = ShownCells([q.name for q in quasi], bundle.certificate.output)
+    at = [None] * len(quasi) if levels is None else levels
+    columns = [ShownColumn.of(q, design.cells, level) for q, level in zip(quasi, at, strict=True)]
+    shown = ShownCells(columns, bundle.certificate.output)
     pairs = {s.name: _ClassValues(s) for s in sensitive}
     try:
         bundle.check_columns(published_types(attributes, design.cells, stated.by_class))
@@ -44,6 +48,8 @@ def examine_classes(
                 counting.take(class_of, piece.column(name))
         content, sizes = shown.content(), shown.sizes
         counts = {name: counting.counts(sizes) for name, counting in pairs.items()}
+        if stated.by_class:
+            check_companion(bundle, quasi, columns, shown)
     except PramanaError as error:
         return Examination((Check("data", False, str(error)),))
     except (KeyError, ValueError, TypeError, AttributeError):
@@ -79,6 +85,8 @@ class _ClassValues:
     def counts(self, sizes: NDArray[np.int64]) -> SensitiveCounts:
         self.encoder.finish()
         class_of, value = np.divmod(self.keys, self.column.size)
+        if self.column.parents is None and len(np.unique(value)) != self.column.size:
+            raise BundleError(f"The certificate must list the values of {self.column.name!r} that occur", "others")
         times, all_sizes = self.times.astype(np.float64), sizes.astype(np.float64)
         return SensitiveCounts(class_of, value, times, all_sizes, self.column.size)
 
@@ -90,6 +98,8 @@ def _counted_again(
     stated: Measured,
 ) -> list[Check]:
     checks = []
+    if set(stated.inferred) != set(counts) or set(stated.single_valued) != set(counts):
+        checks.append(Check("inferences", False, "not stated for every sensitive column, or for others"))
     if set(stated.l) != (set(counts) if design.l is not None else set()) or set(stated.t) != (
         set(counts) if design.t is not None else set()
     ):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Annotated
+from typing import Annotated, Literal
 
 import msgspec
 import numpy as np
@@ -31,7 +31,7 @@ Cost = Annotated[float, Meta(ge=0)]
 class Diversity(Form, frozen=True, kw_only=True, omit_defaults=True):
     """How many values a class has at least, by one of three notions."""
 
-    kind: str
+    kind: Literal["distinct", "entropy", "recursive"]
     l: Annotated[float, Meta(ge=0)]  # noqa: E741 - the notion's own name
     c: Cost | None = None
 

@@ -37,11 +37,10 @@ from pramana.methods.generalize.measured import Measured, agree, measure, sensit
 from pramana.methods.generalize.search import solve
 from pramana.methods.generalize.sensitive import Sensitive, SensitiveForm
 from pramana.methods.generalize.setting import GeneralizeDesign
-from pramana.methods.protocol import Capabilities, Examination, Explanation, Plan, Publication, WriteFile
+from pramana.methods.protocol import Capabilities, Examination, Explanation, Plan, Publication
 from pramana.methods.quasi import Quasi, QuasiForm, restored_quasi
 from pramana.rows import Column, Rows
-from pramana.schema import Ordinal, read_section
-from pramana.sources import write_table
+from pramana.schema import Ordinal, Role, read_section
 from pramana.theory import Guarantee, rounding
 
 CELLS_COUNTING = (
@@ -124,7 +123,13 @@ class GeneralizePlan(Plan):
         return "as the stated measures have it, which are counted again below"
 
     def examine(self, bundle: Bundle) -> Examination:
-        return examine_classes(bundle, self.attributes, self.quasi, self.sensitive, self.design, self.measured)
+        return examine_classes(
+            bundle, self.attributes, self.quasi, self.sensitive, self.design, self.measured, self.levels
+        )
+
+    @property
+    def companions(self) -> tuple[str, ...]:
+        return (COMPANION,) if self.by_class else ()
 
     def publish(self, rows: Rows) -> Publication:
         generalised = self.generalised
@@ -158,7 +163,7 @@ class GeneralizePlan(Plan):
 
 def columns_by_class(
     plan: GeneralizePlan, generalised: Generalised
-) -> tuple[dict[str, Column], dict[str, WriteFile]]:
+) -> tuple[dict[str, Column], dict[str, pa.Table]]:
     """The published cells by class, and the companion where there is one."""
     kind, text = plan.design.cells, plan.output == "csv"
     cells = generalised.cells(kind, plan.design.intermediate)
@@ -166,7 +171,7 @@ def columns_by_class(
         by_name = {q.name: c for q, c in zip(plan.quasi, cells, strict=True)}
         table = companion(by_name, {q.name: q.leaf_labels for q in plan.quasi})
         numbers = pa.array(np.arange(generalised.classes))
-        return {CLASS: numbers}, {COMPANION: lambda path: write_table(table, path, "csv")}
+        return {CLASS: numbers}, {COMPANION: table}
     columns: dict[str, Column] = {}
     for a, (q, c) in enumerate(zip(plan.quasi, cells, strict=True)):
         if kind == "hierarchy":
@@ -218,8 +223,25 @@ def restore_generalisation(certificate: Certificate) -> GeneralizePlan:
     )
     try:
         quasi = restored_quasi(stated.quasi, certificate.attributes)
+        sensitive = tuple(Sensitive.of_form(s) for s in stated.sensitive)
     except (SchemaError, ValueError, IndexError) as error:
         raise BundleError("The certificate must state its generalisation", type(error).__name__) from None
+    if [s.name for s in sensitive] != [
+        a.name for a in certificate.attributes if a.role is Role.SENSITIVE and a.raw
+    ]:
+        raise BundleError("The certificate must state its sensitive columns, in their order", "others")
+    along_tree = stated.setting.t is not None and stated.setting.t_distance == "hierarchical"
+    if any((s.parents is not None) != along_tree for s in sensitive):
+        raise BundleError("The certificate must state trees where distances follow them, and nowhere else")
+    if certificate.records != stated.measured.records or stated.source_records < certificate.records:
+        raise BundleError("The certificate must state one number of records", "several")
+    several = stated.setting.cells in ("set", "pdf")
+    if (stated.measured.by_class and not several) or (
+        certificate.output == "csv" and several != stated.measured.by_class
+    ):
+        raise BundleError("Cells must go by class where a CSV cannot hold them", "otherwise")
+    if (stated.levels is not None) != (stated.setting.algorithm == "incognito"):
+        raise BundleError("Levels must be stated of a full-domain generalisation, and of no other", "otherwise")
     if stated.levels is not None and (
         len(stated.levels) != len(quasi)
         or any(level >= q.ladder.height for level, q in zip(stated.levels, quasi, strict=True))
@@ -233,7 +255,7 @@ def restore_generalisation(certificate: Certificate) -> GeneralizePlan:
         output=certificate.output,
         design=stated.setting,
         quasi=quasi,
-        sensitive=tuple(Sensitive.of_form(s) for s in stated.sensitive),
+        sensitive=sensitive,
         of_source=stated.source_records,
         levels=None if stated.levels is None else tuple(stated.levels),
         measured=stated.measured,

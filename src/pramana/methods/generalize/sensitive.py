@@ -12,7 +12,7 @@ from msgspec import Meta
 from numpy.typing import NDArray
 
 from pramana.bundle import Form
-from pramana.errors import RecipeError
+from pramana.errors import RecipeError, SchemaError
 from pramana.methods.quasi import ClassifiedColumn
 from pramana.randomness import Codes
 from pramana.rows import Columns, Rows, chunks_of
@@ -73,8 +73,19 @@ class Sensitive:
 
     @classmethod
     def of_form(cls, form: SensitiveForm) -> Sensitive:
+        if form.parents is not None:
+            _check_tree(form.parents, len(form.values))
         tree = None if form.parents is None else tuple(np.array(level, np.int64) for level in form.parents)
         return cls(form.name, tuple(form.values), form.missing, tree)
+
+
+def _check_tree(parents: Sequence[Sequence[int]], leaves: int) -> None:
+    """Every node has one parent, and every parent a child: no level is larger than the one below it."""
+    below = leaves
+    for level in parents:
+        if len(level) != below or set(level) != set(range(max(level, default=-1) + 1)):
+            raise SchemaError("The tree of a sensitive column must give every value one parent", "another")
+        below = len(set(level))
 
 
 def sensitive_in(name: str, rows: Rows) -> Sensitive:

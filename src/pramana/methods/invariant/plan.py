@@ -19,7 +19,7 @@ from pramana.methods.coded import CodedPlan
 from pramana.methods.columns import read_from_data
 from pramana.methods.invariant.design import InvariantDesign, InvariantDesignForm
 from pramana.methods.invariant.explanation import explanation_of_exchange
-from pramana.methods.invariant.table_law import InvariantLaw, alike, law_for, summaries_of
+from pramana.methods.invariant.table_law import InvariantLaw, alike, law_for, stratum_of, summaries_of
 from pramana.methods.protocol import Explanation, Law, Publication
 from pramana.rows import Rows
 from pramana.schema import read_section
@@ -265,8 +265,24 @@ def restore_invariant(certificate: Certificate) -> InvariantPlan:
     return plan
 
 
+def _check_columns(plan: InvariantPlan) -> None:
+    """Every randomised column is in one group; the design names no column that is not there."""
+    sizes = {a.name: a.coded.size for a in plan.attributes if not a.raw}
+    grouped = sorted(name for group in plan.design.groups for name in group)
+    barred = dict(plan.design.forbidden)
+    if grouped != sorted(sizes) or not {*plan.design.ordered, *barred} <= set(sizes):
+        raise BundleError("The design of a certificate must name its randomised columns, each in one group")
+    if not set(plan.design.strata) <= set(plan.raw_names()):
+        raise BundleError("The strata of a certificate must be columns released unchanged", "others")
+    if any(code >= sizes[name] for name, pairs in barred.items() for pair in pairs for code in pair):
+        raise BundleError("The forbidden transitions of a certificate must be between values of their domain")
+    if not plan.shuffled:
+        raise BundleError("An invariant release must be shuffled", "one in source order")
+
+
 def _check_stated(plan: InvariantPlan, shown: bool) -> None:
     """Where the law is stated, every risk is derived from it again."""
+    _check_columns(plan)
     if {" and ".join(group) for group in plan.design.groups} != set(plan.summaries):
         raise BundleError("The certificate must state the risks of every group of columns", "others")
     if shown != (plan.published_law is not None and plan.frequencies is not None):
@@ -276,8 +292,25 @@ def _check_stated(plan: InvariantPlan, shown: bool) -> None:
     mechanism = mechanism_from_json(plan.published_law)
     if not isinstance(mechanism, Exchange):
         raise BundleError("The law of an invariant release must be an exchange", "another kind")
+    _check_fit(plan, mechanism, plan.frequencies)
     if not alike(summaries_of(mechanism, plan.frequencies, plan.design), plan.summaries):
         raise BundleError("The stated risks must be those of the stated law", "others")
     k = rounding.float_down(1 + (plan.records - 1) * mechanism.anonymity_ratio)
     if not alike(k, plan.k):
         raise BundleError("The stated k must be that of the stated law", "another")
+
+
+def _check_fit(plan: InvariantPlan, mechanism: Exchange, frequencies: Mapping[str, list[int]]) -> None:
+    """Law, domains and frequencies speak of the same columns and values, before anything of their size is made."""
+    strata = bool(plan.design.strata)
+    columns = [(stratum_of(group), *group) if strata else group for group in plan.design.groups]
+    if [group.columns for group in mechanism.groups] != columns:
+        raise BundleError("The law of a certificate must be of the design's groups", "others")
+    if any(mechanism.sizes[a.name] != a.coded.size for a in plan.attributes if not a.raw):
+        raise BundleError("The law of a certificate must fit its domains", "other sizes")
+    for group, own in zip(mechanism.groups, plan.design.groups, strict=True):
+        counts = frequencies.get(" and ".join(own), [])
+        if len(counts) != group.channel.size or sum(counts) != plan.records:
+            raise BundleError("The frequencies of a certificate must be those of its records", "others")
+    if len(frequencies) != len(plan.design.groups):
+        raise BundleError("The frequencies of a certificate must be those of its groups", "others")

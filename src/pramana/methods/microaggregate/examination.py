@@ -3,21 +3,40 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from math import isfinite
+
+import pyarrow as pa
 
 from pramana.bundle import Bundle, Check
-from pramana.errors import PramanaError
-from pramana.methods.cell_table import ShownCells
+from pramana.errors import BundleError, PramanaError
+from pramana.methods.cell_table import CheckedColumn, ShownCells, ShownColumn
 from pramana.methods.microaggregate.classes import AggregateMeasures
 from pramana.methods.protocol import Examination
+from pramana.methods.quasi import MISSING_LABEL
+from pramana.schema import Attribute, decimal_number
+
+
+@dataclass(frozen=True)
+class ShownNumbers:
+    """A published column of means or medians."""
+
+    name: str
+
+    def check(self, cell: object) -> None:
+        number = decimal_number(cell) if isinstance(cell, str) else cell
+        if isinstance(number, bool) or not isinstance(number, int | float | Decimal) or not isfinite(number):
+            raise BundleError(f"Every cell of {self.name!r} must be a number", "another")
 
 
 def examine_aggregates(
-    bundle: Bundle, columns: Sequence[str], quasi: Sequence[str], stated: AggregateMeasures
+    bundle: Bundle, attributes: Sequence[Attribute], quasi: Sequence[Attribute], stated: AggregateMeasures
 ) -> Examination:
     """k: how many records at least agree in all quasi-identifiers. The losses need the source."""
-    shown = ShownCells(quasi, bundle.certificate.output)
+    shown = ShownCells([_shown(a) for a in quasi], bundle.certificate.output)
     try:
-        bundle.check_columns(dict.fromkeys(columns))
+        bundle.check_columns({a.name: pa.string() if a.domain is not None else None for a in attributes})
         for piece in bundle.batches():
             shown.take(piece)
         content, k = shown.content(), int(shown.sizes.min())
@@ -35,3 +54,10 @@ def examine_aggregates(
             Check("information loss", True, "stated, not checked: it needs the source", derived=False),
         )
     )
+
+
+def _shown(attribute: Attribute) -> CheckedColumn:
+    if attribute.domain is None:
+        return ShownNumbers(attribute.name)
+    labels = (*attribute.coded.labels, *([MISSING_LABEL] if attribute.coded.missing else []))
+    return ShownColumn(attribute.name, "hierarchy", labels, frozenset(labels))

@@ -107,8 +107,7 @@ class MicroaggregatePlan(Plan):
         return "as the stated measures have it, which are counted again below"
 
     def examine(self, bundle: Bundle) -> Examination:
-        names = [a.name for a in self.attributes]
-        return examine_aggregates(bundle, names, [a.name for a in self.quasi], self.measured)
+        return examine_aggregates(bundle, self.attributes, self.quasi, self.measured)
 
     def explain(self) -> Explanation:
         treatments = {a.name: {"treatment": self._treatment(a)} for a in self.attributes}

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-
-import pyarrow as pa
+from collections.abc import Sequence
 
 from pramana.bundle import Bundle, Check
 from pramana.errors import PramanaError
-from pramana.methods.cell_table import ShownCells
+from pramana.methods.cell_table import ShownCells, ShownColumn, published_types
+from pramana.methods.companion import check_companion
 from pramana.methods.presence.words import Reached
 from pramana.methods.protocol import Examination
 from pramana.methods.quasi import Quasi
@@ -17,22 +16,22 @@ _NEEDS_PUBLIC = "stated, not checked: they need the public table (--source and -
 
 
 def examine_presence(
-    bundle: Bundle,
-    columns: Mapping[str, pa.DataType | None],
-    quasi: Sequence[Quasi],
-    records: int,
-    reached: Reached,
+    bundle: Bundle, quasi: Sequence[Quasi], levels: Sequence[int], kind: str, records: int, reached: Reached
 ) -> Examination:
     """The content is the certified one and shows no more classes than certified.
 
     Existence probabilities need the public table: they are computed again with the source and key.
     """
-    shown = ShownCells([q.name for q in quasi], bundle.certificate.output)
+    by_class = kind == "pdf" and bundle.certificate.output == "csv"
+    columns = [ShownColumn.of(q, kind, level, narrower=True) for q, level in zip(quasi, levels, strict=True)]
+    shown = ShownCells(columns, bundle.certificate.output)
     try:
-        bundle.check_columns(columns)
+        bundle.check_columns(published_types(bundle.certificate.attributes, kind, by_class))
         for piece in bundle.batches():
             shown.take(piece)
         content, classes = shown.content(), len(shown.sizes)
+        if by_class:
+            check_companion(bundle, quasi, columns, shown)
     except PramanaError as error:
         return Examination((Check("data", False, str(error)),))
     except (KeyError, ValueError, TypeError, AttributeError):

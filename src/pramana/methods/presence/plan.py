@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
+import msgspec
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
@@ -37,20 +38,19 @@ from pramana.generalize import (
 )
 from pramana.mechanisms import Product
 from pramana.methods.cell_check import check_cells
-from pramana.methods.cell_table import CLASS_NUMBER, CellTable, published_types
+from pramana.methods.cell_table import CLASS_NUMBER, CellTable
 from pramana.methods.columns import read_from_data
 from pramana.methods.generalize import CELLS_COUNTING
 from pramana.methods.presence.examination import examine_presence
 from pramana.methods.presence.explanation import explanation_of_presence
 from pramana.methods.presence.pairing import pair_of, public_table
 from pramana.methods.presence.setting import PresenceDesignForm
-from pramana.methods.presence.words import Reached, presence_guarantees, presence_warnings
-from pramana.methods.protocol import Capabilities, Examination, Explanation, Plan, Publication, WriteFile
+from pramana.methods.presence.words import Reached, ReversalForm, presence_guarantees, presence_warnings
+from pramana.methods.protocol import Capabilities, Examination, Explanation, Plan, Publication
 from pramana.methods.quasi import Quasi, QuasiForm, restored_quasi
 from pramana.randomness import code_dtype
 from pramana.rows import Column, ColumnReading, MemoryRows, Rows, digest_of_columns
 from pramana.schema import Count, Ordinal, read_section
-from pramana.sources import write_table
 from pramana.theory import Guarantee
 
 _DIGITS = 1e9  # probabilities are rounded outwards at the ninth place
@@ -152,9 +152,12 @@ class PresencePlan(Plan):
         return "as stated, not checked without the public table"
 
     def examine(self, bundle: Bundle) -> Examination:
-        by_class = self.output == "csv" and not self.single_values
-        columns = published_types(self.attributes, "hierarchy" if self.single_values else "pdf", by_class)
-        return examine_presence(bundle, columns, self.quasi, self.records, self.reached)
+        kind = "hierarchy" if self.single_values else "pdf"
+        return examine_presence(bundle, self.quasi, self.levels, kind, self.records, self.reached)
+
+    @property
+    def companions(self) -> tuple[str, ...]:
+        return (COMPANION,) if self.output == "csv" and not self.single_values else ()
 
     def pair(self, rows: Rows) -> tuple[Pair, NDArray[np.int64]]:
         """Both tables as codes, and for each private row whose of the public table it is."""
@@ -217,7 +220,7 @@ def _reached(made: Presented) -> Reached:
         expected_cost=_finite(mine),
         expected_cost_uniform=uniform,
         expected_gains=gains,
-        reversal=reversed_of(Seen.of(made)).to_json(),
+        reversal=msgspec.convert(reversed_of(Seen.of(made)).to_json(), ReversalForm),
     )
 
 
@@ -231,7 +234,7 @@ def _outward(chance: float, rounded: Callable[[float], int], end: float) -> floa
     return end if abs(chance - end) < 1 / _DIGITS else rounded(chance * _DIGITS) / _DIGITS
 
 
-def _columns(plan: PresencePlan, made: Presented) -> tuple[dict[str, Column], dict[str, WriteFile]]:
+def _columns(plan: PresencePlan, made: Presented) -> tuple[dict[str, Column], dict[str, pa.Table]]:
     """The published cells by class, and the companion of a CSV."""
     if plan.single_values:
         parts = zip(plan.quasi, made.classes.public, made.levels, strict=True)
@@ -240,7 +243,7 @@ def _columns(plan: PresencePlan, made: Presented) -> tuple[dict[str, Column], di
         by_name = {q.name: c for q, c in zip(plan.quasi, made.cells, strict=True)}
         table = companion(by_name, {q.name: q.leaf_labels for q in plan.quasi})
         numbers = pa.array(np.arange(made.classes.classes))
-        return {CLASS: numbers}, {COMPANION: lambda path: write_table(table, path, "csv")}
+        return {CLASS: numbers}, {COMPANION: table}
     return {q.name: list_column(c, q.leaf_labels, True) for q, c in zip(plan.quasi, made.cells, strict=True)}, {}
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated
+from typing import Annotated, Literal
 
 import msgspec
 from msgspec import Meta
@@ -26,6 +26,19 @@ GIVEN = "the levels were given without looking at who is present"
 Chance = Annotated[float, Meta(ge=0, le=1)]
 
 
+class ReversalForm(Form, frozen=True, kw_only=True):
+    """What came of undoing the release, as a certificate states it."""
+
+    verdict: Literal["withstood", "broken", "unproven"]
+    reason: str
+    lowest: Chance | None
+    highest: Chance | None
+    classes: Annotated[int, Meta(ge=0)]
+    enumerated: Annotated[int, Meta(ge=0)]
+    broken: Annotated[int, Meta(ge=0)]
+    fewest_worlds: Annotated[int, Meta(ge=0)] | None
+
+
 class Reached(Form, frozen=True, kw_only=True):
     """Numbers of this pair of tables, none of which is computed from private counts below the classes'.
 
@@ -41,7 +54,7 @@ class Reached(Form, frozen=True, kw_only=True):
     expected_cost: float | None
     expected_cost_uniform: float
     expected_gains: dict[str, float | None]
-    reversal: dict[str, str | float | int | bool | None]
+    reversal: ReversalForm
 
     def to_json(self) -> JsonObject:
         plain: JsonObject = msgspec.to_builtins(self)
@@ -49,11 +62,11 @@ class Reached(Form, frozen=True, kw_only=True):
 
     @property
     def verdict(self) -> str:
-        return str(self.reversal.get("verdict"))
+        return self.reversal.verdict
 
     @property
     def reason(self) -> str:
-        return str(self.reversal.get("reason"))
+        return self.reversal.reason
 
 
 def presence_guarantees(

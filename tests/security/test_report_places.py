@@ -1,0 +1,75 @@
+"""`report` writes to the place it is given and nowhere else, and true counts for their owner alone."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+import pytest
+from tests.security.bundles import copied, made
+
+from pramana import report
+from pramana.errors import BundleError
+
+
+@pytest.mark.parametrize("private", [False, True])
+@pytest.mark.parametrize("to", ["a file", "an earlier report", "nothing", "a folder"])
+def test_no_report_goes_through_a_link(private: bool, to: str, tables: Path, tmp_path: Path) -> None:
+    bundle = copied(made("retention k", "csv", tables), tmp_path / "bundle")
+    options = {"source": tables / "people.csv"} if private else {}
+    target = tmp_path / "target"
+    if to == "a folder":
+        target.mkdir()
+    elif to == "an earlier report":
+        report(bundle, target, **options)
+    elif to == "a file":
+        target.write_text("someone's")
+    before = target.read_bytes() if target.is_file() else None
+    link = tmp_path / "out.html"
+    link.symlink_to(target)
+    with pytest.raises(BundleError, match="symbolic link"):
+        report(bundle, link, **options)
+    assert link.is_symlink() and (target.read_bytes() if target.is_file() else None) == before
+    default = tmp_path / ("bundle.private-report.html" if private else "bundle.report.html")
+    default.symlink_to(target)
+    with pytest.raises(BundleError, match="symbolic link"):
+        report(bundle, **options)
+
+
+def test_a_link_that_comes_between_looking_and_writing_is_not_followed(
+    tables: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The place is looked at first; who puts a link there meanwhile gets an error and no file."""
+    bundle = copied(made("retention k", "csv", tables), tmp_path / "bundle")
+    link, target = tmp_path / "out.html", tmp_path / "target"
+    target.write_text("someone's")
+    opened = os.open
+
+    def raced(path: object, flags: int, *rest: object, **more: object) -> int:
+        if Path(str(path)) == link and flags & os.O_CREAT and not link.is_symlink():
+            link.symlink_to(target)
+        return opened(path, flags, *rest, **more)  # type: ignore[arg-type, call-overload, no-any-return]
+
+    monkeypatch.setattr(os, "open", raced)
+    with pytest.raises(OSError):
+        report(bundle, link)
+    assert target.read_text() == "someone's"
+
+
+def test_a_private_report_is_for_its_owner_alone(tables: Path, tmp_path: Path) -> None:
+    bundle = copied(made("retention k", "csv", tables), tmp_path / "bundle")
+    old = os.umask(0)
+    try:
+        place = report(bundle, source=tables / "people.csv")
+        assert stat.S_IMODE(place.stat().st_mode) == 0o600
+        place.chmod(0o666)
+        reader = place.open()  # someone who opened the earlier one
+        assert report(bundle, source=tables / "people.csv") == place
+        assert stat.S_IMODE(place.stat().st_mode) == 0o600
+        assert os.fstat(reader.fileno()).st_ino != place.stat().st_ino, "a new file, not the one that was open"
+        reader.close()
+        assert stat.S_IMODE(report(bundle).stat().st_mode) == 0o666
+    finally:
+        os.umask(old)
+    assert "NOT FOR RELEASE" in place.read_text()
