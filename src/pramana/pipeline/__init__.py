@@ -10,26 +10,26 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from pramana.pipeline.analysis import crosstab, open_study
-    from pramana.pipeline.issuing import Created, Issued, create_levels, issue, issued_versions
     from pramana.pipeline.outlook import Outlook, plan
     from pramana.pipeline.promises import PROMISES, check_promises
     from pramana.pipeline.releasing import Released, release
     from pramana.pipeline.reports import report
     from pramana.pipeline.single_record import plan_for_records, randomise_record
     from pramana.pipeline.verification import Verification, verify
+    from pramana.pipeline.versions import Created, Issued, create_levels, issue, issued_versions
 
 _MODULE_OF = {
-    "Created": "issuing",
-    "Issued": "issuing",
+    "Created": "versions",
+    "Issued": "versions",
     "Outlook": "outlook",
     "PROMISES": "promises",
     "Released": "releasing",
     "Verification": "verification",
     "check_promises": "promises",
-    "create_levels": "issuing",
+    "create_levels": "versions",
     "crosstab": "analysis",
-    "issue": "issuing",
-    "issued_versions": "issuing",
+    "issue": "versions",
+    "issued_versions": "versions",
     "open_study": "analysis",
     "plan": "outlook",
     "plan_for_records": "single_record",

@@ -30,9 +30,9 @@ from pramana.methods.levels import (
     design_of,
     version_at,
 )
-from pramana.pipeline.kept_key import DigestUnderKeys, KeptKey
 from pramana.pipeline.opening import AnyRecipe, Home, source_of
-from pramana.pipeline.version_store import VersionStore
+from pramana.pipeline.versions.kept_key import DigestUnderKeys, KeptKey
+from pramana.pipeline.versions.version_store import VersionStore
 from pramana.pipeline.writing import Destination, write_bundle
 from pramana.randomness import Codes, Key, check_outside_bundles
 from pramana.rows import Progress, Rows, no_progress
