@@ -14,7 +14,7 @@ from tests.conftest import RECIPE
 
 import pramana
 from pramana import Recipe, release
-from pramana.methods import Publication, method_named, restore
+from pramana.methods import AnyRecipe, Publication, method_named, restore
 from pramana.methods.retention import RandomisedPlan
 from pramana.pipeline import writing
 from pramana.randomness import Key, shuffled_order
@@ -38,7 +38,7 @@ def frame() -> pa.Table:
     ).replace_schema_metadata({"pandas": "SecretMetadata"})
 
 
-def recipe(output: object = None, **release_: object) -> Recipe:
+def recipe(output: object = None, **release_: object) -> AnyRecipe:
     return Recipe.parse(
         {
             "output": output or {},
@@ -53,7 +53,7 @@ def recipe(output: object = None, **release_: object) -> Recipe:
     )
 
 
-def published(wanted: Recipe, source: pa.Table, engine: LocalEngine) -> tuple[pa.Table, Publication]:
+def published(wanted: AnyRecipe, source: pa.Table, engine: LocalEngine) -> tuple[pa.Table, Publication]:
     """The published rows, without a bundle around them."""
     method = method_named("retention")
     names = [reading.name for reading in method.readings(wanted)]

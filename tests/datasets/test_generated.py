@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from itertools import pairwise
 
 import numpy as np
@@ -120,7 +121,7 @@ def p_value(observed: np.ndarray, laws: np.ndarray) -> float:
 def tempered(shares: np.ndarray, power: float) -> np.ndarray:
     """Laws of the same support, weaker (nearer uniform) for a power below one and stronger above."""
     raised = np.where(shares > 0, shares**power, 0.0)
-    return raised / raised.sum(axis=1, keepdims=True)
+    return np.asarray(raised / raised.sum(axis=1, keepdims=True))
 
 
 CASES = [(name, a) for name, (_, chain) in GENERATED.items() for a in chain().attributes]
@@ -161,7 +162,7 @@ def information(people: Population, left: str, right: str) -> float:
     product = joint.sum(1, keepdims=True) * joint.sum(0, keepdims=True)
     there = joint > 0
     bits = float((joint[there] * np.log2(joint[there] / product[there])).sum())
-    return bits - (sizes[left] - 1) * (sizes[right] - 1) / (2 * len(people) * np.log(2))
+    return bits - (sizes[left] - 1) * (sizes[right] - 1) / (2 * len(people) * math.log(2))
 
 
 def test_attributes_are_tied_together(populations: dict[str, Population]) -> None:

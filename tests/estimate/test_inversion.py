@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.estimate.simulation import axes_of, each, population, publish, record
+from tests.estimate.simulation import axes_of, each, population, publish, record, streams_of
 
 from pramana.errors import InputError
 from pramana.estimate import (
@@ -147,7 +147,9 @@ COVERED = [
 def test_intervals_cover(mechanism: Mechanism, sizes: tuple[int, ...], records: int) -> None:
     rng = np.random.default_rng(9)
     holds = Selection((np.arange(sizes[-1]) % 3 != 0).astype(float))
-    covered, filtered, narrow = [], [], []
+    covered: list[np.ndarray] = []
+    filtered: list[np.ndarray] = []
+    narrow: list[np.ndarray] = []
     while sum(c.size for c in covered) < 4_000:
         true = population(sizes, records, 0.5, rng)
         table = publish(true, mechanism, rng)
@@ -170,8 +172,7 @@ def test_weighted_tables_are_unbiased_and_cover() -> None:
         true = {"a0": rng.integers(0, 3, 4_000).astype(np.uint8), "a1": rng.integers(0, 4, 4_000).astype(np.uint8)}
         weights = rng.gamma(2.0, 2.0, 4_000)
         out = {name: np.empty_like(codes) for name, codes in true.items()}
-        key = Key.from_seed(draw)
-        mechanism.publish(lambda purpose, column, key=key: key.stream(purpose, "test", column), 0, true, out)
+        mechanism.publish(streams_of(Key.from_seed(draw)), 0, true, out)
         found = invert(tabulate(out, axes_of((3, 4)), mechanism, weights))
         want = tabulate(true, axes_of((3, 4)), mechanism, weights).counts
         covered.append((found.low <= want) & (want <= found.high))

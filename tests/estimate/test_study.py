@@ -1,9 +1,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 import pytest
+from tests.estimate.simulation import streams_of
 
 from pramana.errors import InputError
 from pramana.estimate import Axis, Filter, PublishedTable, Study, check_memory
@@ -32,7 +34,7 @@ def people(records: int, seed: int) -> dict[str, np.ndarray]:
 def published(true: dict[str, np.ndarray], mechanism: Mechanism, seed: int) -> Study:
     out = {name: np.empty_like(codes) for name, codes in true.items()}
     key = Key.from_seed(seed)
-    mechanism.publish(lambda purpose, column: key.stream(purpose, "test", column), 0, true, out)
+    mechanism.publish(streams_of(key), 0, true, out)
     return Study.of_codes(AXES, mechanism, out)
 
 
@@ -107,7 +109,8 @@ def test_filters_on_the_attributes_of_the_table_itself(mechanism: Mechanism) -> 
 
 @pytest.mark.parametrize("mechanism", [EACH, WHOLE], ids=["each", "record"])
 def test_shares_of_a_table_cover(mechanism: Mechanism) -> None:
-    covered, fitted = [], []
+    covered: list[np.ndarray] = []
+    fitted: list[np.ndarray] = []
     for seed in range(120):
         true = people(2_000, seed)
         want = unprotected(true).crosstab(["income"], "age >= 20", method="inverse", shares=True).estimate
@@ -155,7 +158,7 @@ def test_survey_weights() -> None:
 
 def test_bad_questions_are_refused_in_one_line() -> None:
     study = published(people(100, 6), EACH, 6)
-    for ask, words in [
+    questions: list[tuple[Callable[[], object], str]] = [
         (lambda: study.crosstab(["sexx"]), "Did you mean 'sex'"),
         (lambda: study.crosstab(["sex", "sex"]), "each attribute once"),
         (lambda: study.crosstab(["sex"], method="magic"), "em or inverse"),
@@ -164,7 +167,8 @@ def test_bad_questions_are_refused_in_one_line() -> None:
         (lambda: study.compare("sex = F", "sex = M"), "share or of a mean"),
         (lambda: study.share("sex = F", "age < 20 and age >= 65"), "too small"),
         (lambda: study.crosstab(["sex"], shares=True, method="inverse", confidence=2.0), "strictly between"),
-    ]:
+    ]
+    for ask, words in questions:
         with pytest.raises(InputError, match=words) as caught:
             ask()
         assert "\n" not in str(caught.value)
@@ -235,7 +239,7 @@ def test_questions_take_filters_as_objects_and_parse_texts_once(monkeypatch: pyt
     study = published(people(1_000, 8), EACH, 8)
     texts = "sex = F", "age >= 65", "income = high"
     women, old, rich = map(Filter.parse, texts)
-    asked = {
+    asked: dict[int, Callable[..., object]] = {
         1: lambda a, _, __: study.crosstab(["income"], a, method="inverse").cells(),
         2: lambda a, _, c: study.share(c, a),
         3: lambda a, b, c: (study.compare(a, b, share=c), study.compare(a, b, mean="age")),

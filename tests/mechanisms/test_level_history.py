@@ -54,7 +54,8 @@ class Branches:
     """Runs a procedure down every outcome of its coins and marks, keeping the probability of each path."""
 
     def __init__(self, law: levels.Law) -> None:
-        self.law, self.path, self.place, self.probability = law, [], 0, Fraction(1)
+        self.law, self.place, self.probability = law, 0, Fraction(1)
+        self.path: list[list[int]] = []
 
     def choose(self, chances: list[Fraction]) -> int:
         if self.place == len(self.path):

@@ -11,12 +11,13 @@ from hypothesis import strategies as st
 
 from pramana import Recipe
 from pramana.errors import RecipeError
-from pramana.schema import shown_url
+from pramana.methods import AnyRecipe
+from pramana.schema import SourceSection, shown_url
 
 COLUMNS = {"sex": {"role": "quasi-identifying", "domain": ["F", "M"]}}
 
 
-def parsed(source: dict[str, Any] | None = None, output: dict[str, Any] | None = None) -> Recipe:
+def parsed(source: dict[str, Any] | None = None, output: dict[str, Any] | None = None) -> AnyRecipe:
     return Recipe.parse(
         {"source": source or {}, "attributes": COLUMNS, "output": output or {}}, Path("/where/the/recipe/is")
     )
@@ -49,9 +50,10 @@ def parsed(source: dict[str, Any] | None = None, output: dict[str, Any] | None =
     ],
 )
 def test_a_recipe_holds_no_password(url: str) -> None:
-    for sections in (({"url": url, "table": "people"}, {}), ({}, {"url": url, "table": "people"})):
+    database = {"url": url, "table": "people"}
+    for source, output in ((database, None), (None, database)):
         with pytest.raises(RecipeError, match="must hold no password") as refused:
-            parsed(*sections)
+            parsed(source, output)
         assert "cr3t" not in str(refused.value) and "host" not in str(refused.value)
         assert "env:NAME" in str(refused.value)
 
@@ -68,13 +70,13 @@ def test_a_recipe_holds_no_password(url: str) -> None:
     ],
 )
 def test_a_url_without_a_password_is_kept_as_it_is(url: str) -> None:
-    assert parsed({"url": url, "table": "people"}).source["url"] == url
-    assert parsed({}, {"url": url, "table": "people"}).output["url"] == url
+    assert parsed({"url": url, "table": "people"}).source.url == url
+    assert parsed({}, {"url": url, "table": "people"}).output.url == url
 
 
 def test_a_database_file_lies_beside_the_recipe() -> None:
-    assert parsed({"url": "sqlite:///a.db", "table": "t"}).source["url"] == "sqlite:////where/the/recipe/is/a.db"
-    assert parsed({"url": "duckdb:////b.db", "table": "t"}).source["url"] == "duckdb:////b.db"
+    assert parsed({"url": "sqlite:///a.db", "table": "t"}).source.url == "sqlite:////where/the/recipe/is/a.db"
+    assert parsed({"url": "duckdb:////b.db", "table": "t"}).source.url == "duckdb:////b.db"
 
 
 def test_nothing_is_looked_up_in_the_environment_before_it_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -118,12 +120,13 @@ def test_any_text_is_taken_or_refused(text: str, start: str) -> None:
         found = parsed({"url": start + text, "table": "t"})
     except RecipeError:
         return
-    assert found.source["url"].startswith(("env:", "sqlite:///", "duckdb:///")) or "://" in found.source["url"]
+    assert found.source.url is not None
+    assert found.source.url.startswith(("env:", "sqlite:///", "duckdb:///")) or "://" in found.source.url
 
 
 def test_another_file_takes_the_place_of_a_database() -> None:
     found = parsed({"url": "env:A", "table": "t", "schema": "s", "dataset": "d"}).with_source("b.csv")
-    assert found.source == {"dataset": "d", "path": Path("b.csv")}
+    assert found.source == SourceSection(dataset="d", path="b.csv")
 
 
 # ---------------------------------------------------------------- how a database is shown

@@ -17,7 +17,7 @@ from pramana.methods.protocol import (
     TableMaker,
     WriteFile,
 )
-from pramana.methods.recipe import Recipe
+from pramana.methods.recipe import AnyRecipe, Recipe
 from pramana.methods.registry import METHODS, method_named, restore
 
 if TYPE_CHECKING:
@@ -43,6 +43,7 @@ def __getattr__(name: str) -> object:
 
 __all__ = [
     "METHODS",
+    "AnyRecipe",
     "Capabilities",
     "Counts",
     "Explanation",
