@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import chi2
+from tests.statistical.thresholds import SEPARATES_GENERATED_LAWS
 
 from pramana.datasets import Chain, Population, census, census_chain, salaries, salaries_chain
 from pramana.datasets.chain import CHUNK, ConditionalAttribute, Parent, bell, law
@@ -18,7 +19,6 @@ from pramana.randomness import ONE
 
 GENERATED = {"census": (census, census_chain), "salaries": (salaries, salaries_chain)}
 ROWS = 400_000
-SIGNIFICANCE = 1e-4  # the seed is fixed: a test passes or fails for ever
 
 PAPER_1 = {  # paper 1, Table 1, in its order
     "sex": 2,
@@ -138,10 +138,10 @@ def test_laws_are_the_stated_ones_and_wrong_ones_are_caught(
     place = conditions(chain, people, attribute) * size + people.column(attribute.name)
     observed = np.bincount(place, minlength=laws.size).reshape(laws.shape)
     shares = laws / ONE
-    assert p_value(observed, shares) > SIGNIFICANCE
+    assert p_value(observed, shares) > SEPARATES_GENERATED_LAWS
     # a coin's law hardly moves under a small power: it is held against the fair coin and its own square
     for power in (0.9, 1.1) if size > 2 else (0, 2):
-        assert p_value(observed, tempered(shares, power)) < SIGNIFICANCE
+        assert p_value(observed, tempered(shares, power)) < SEPARATES_GENERATED_LAWS
 
 
 def test_the_top_of_the_chain_is_as_written() -> None:

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.estimate.simulation import axes_of, each, population, publish, record, streams_of
+from tests.statistical.thresholds import COVERAGE_OF_THOUSANDS
 
 from pramana.errors import InputError
 from pramana.estimate import (
@@ -159,9 +160,10 @@ def test_intervals_cover(mechanism: Mechanism, sizes: tuple[int, ...], records: 
         narrow.append(abs(found.values - true) <= half)
         part, sums = invert(table, holds), (true * holds.holds).sum(axis=-1)
         filtered.append((part.low <= sums) & (sums <= part.high))
-    assert 0.93 <= np.mean(covered) <= 0.97
+    least, most = COVERAGE_OF_THOUSANDS
+    assert least <= np.mean(covered) <= most
     assert np.mean(filtered) == pytest.approx(0.95, abs=max(0.02, 3 * math.sqrt(0.05 / np.size(filtered))))
-    assert np.mean(narrow) < 0.93  # the test would see intervals that are a fifth too short
+    assert np.mean(narrow) < least  # the test would see intervals that are a fifth too short
 
 
 def test_weighted_tables_are_unbiased_and_cover() -> None:
@@ -176,7 +178,8 @@ def test_weighted_tables_are_unbiased_and_cover() -> None:
         found = invert(tabulate(out, axes_of((3, 4)), mechanism, weights))
         want = tabulate(true, axes_of((3, 4)), mechanism, weights).counts
         covered.append((found.low <= want) & (want <= found.high))
-    assert 0.93 <= np.mean(covered) <= 0.97
+    least, most = COVERAGE_OF_THOUSANDS
+    assert least <= np.mean(covered) <= most
 
 
 def test_ten_million_cells_are_inverted_without_a_kronecker_matrix() -> None:

@@ -9,6 +9,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import CategoricalNB
 from sklearn.tree import DecisionTreeClassifier
 from tests.estimate.simulation import streams_of
+from tests.statistical.thresholds import COVERAGE_OF_MODELS
 
 from pramana.errors import InputError
 from pramana.estimate import (
@@ -98,7 +99,8 @@ def test_intervals_of_coefficients_cover_the_law_that_made_the_data(mechanism: M
         model = RandomisedLogisticRegression(mechanism, FEATURES, "ill", C=1e4).fit(matrix(out), out["ill"])
         low, high = model.coef_interval_
         covered.append((low <= want) & (want <= high))
-    assert 0.9 <= np.mean(covered) <= 0.99
+    least, most = COVERAGE_OF_MODELS
+    assert least <= np.mean(covered) <= most
 
 
 def test_a_bundle_s_columns_can_be_learnt_from() -> None:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 from tests.estimate.simulation import streams_of
+from tests.statistical.thresholds import COVERAGE_OF_FEW, COVERAGE_OF_HUNDREDS, LEAST_COVERAGE_OF_FITS
 
 from pramana.errors import InputError
 from pramana.estimate import Axis, Filter, PublishedTable, Study, check_memory
@@ -74,7 +75,8 @@ def test_measures_cover_what_the_private_table_says(question: str, mechanism: Me
         found = QUESTIONS[question](published(true, mechanism, seed))
         covered.append(found.low <= want <= found.high)
         narrow.append(abs(found.estimate - want) <= 0.6 * (found.high - found.low) / 2)
-    assert 0.91 <= np.mean(covered) <= 0.99
+    least, most = COVERAGE_OF_FEW
+    assert least <= np.mean(covered) <= most
     assert np.mean(narrow) < 0.9
 
 
@@ -118,8 +120,9 @@ def test_shares_of_a_table_cover(mechanism: Mechanism) -> None:
             table = published(true, mechanism, seed).crosstab(["income"], "age >= 20", method=method, shares=True)
             kept.append((table.low <= want) & (want <= table.high))
             assert ((table.low <= table.estimate) & (table.estimate <= table.high)).all()
-    assert 0.92 <= np.mean(covered) <= 0.98
-    assert np.mean(fitted) >= 0.92
+    least, most = COVERAGE_OF_HUNDREDS
+    assert least <= np.mean(covered) <= most
+    assert np.mean(fitted) >= LEAST_COVERAGE_OF_FITS
 
 
 def test_em_is_never_negative_and_keeps_the_total() -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.statistical.thresholds import OF_A_POISSON_COUNT
 
 from pramana.errors import MatrixError
 from pramana.mechanisms import History, LevelDesign, RecordedLevels, Uniform, history
@@ -198,7 +199,7 @@ def test_size_of_the_history_is_as_lemma_2_says() -> None:
     high, low = float(asked.max()) / GRID, float(asked.min()) / GRID
     dense = levels.history_size(high, low, size)
     mean = source.histories["a",].entries_per_row
-    spread = 5 * math.sqrt(dense / rows)  # a Poisson count, five standard errors
+    spread = OF_A_POISSON_COUNT * math.sqrt(dense / rows)
     assert dense - 0.1 - spread < mean < dense + spread
 
 
