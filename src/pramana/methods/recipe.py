@@ -37,7 +37,13 @@ SECTIONS = ("source", "release", "attributes", "output")
 
 @dataclass(frozen=True)
 class Recipe(Generic[S, C]):
-    """What to read, what to promise, what each column is, and how to write it."""
+    """What to read, what to promise, what each column is, and how to write it.
+
+    >>> import pramana
+    >>> sex = {"role": "quasi-identifying", "domain": ["F", "M"]}
+    >>> pramana.Recipe.parse({"release": {"epsilon": 1.0}, "attributes": {"sex": sex}}).method
+    'retention'
+    """
 
     release: S
     attributes: Mapping[str, C]
