@@ -44,7 +44,15 @@ from pramana.methods.presence.examination import examine_presence
 from pramana.methods.presence.pairing import pair_of, public_table
 from pramana.methods.presence.setting import PresenceDesignForm
 from pramana.methods.presence.words import Reached, presence_guarantees, presence_warnings
-from pramana.methods.protocol import Capabilities, Examination, Explanation, Plan, Publication, WriteFile
+from pramana.methods.protocol import (
+    Capabilities,
+    Examination,
+    Explanation,
+    Plan,
+    Publication,
+    WriteFile,
+    fields_of_certificate,
+)
 from pramana.methods.quasi import Quasi, QuasiForm, restored_quasi
 from pramana.pages import Grid, Section, Text
 from pramana.randomness import code_dtype
@@ -288,11 +296,7 @@ def restore_presence(certificate: Certificate) -> PresencePlan:
     ):
         raise BundleError("The levels of a certificate must be levels of its columns", "others")
     return PresencePlan(
-        attributes=certificate.attributes,
-        dropped=certificate.dropped,
-        dataset=certificate.dataset,
-        shuffled=certificate.shuffled,
-        output=certificate.output,
+        **fields_of_certificate(certificate),
         wanted=wanted,
         design=design,
         quasi=quasi,
