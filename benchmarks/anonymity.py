@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from benchmarks import seeded
 from benchmarks.harness import Case, Comparison, Goal, Sample
@@ -39,8 +40,9 @@ def comparisons(folder: Path) -> Iterator[tuple[list[Comparison], dict[str, str]
     quasi, secret = Layout(layout.ladders[:QUASI]), columns[QUASI]
     coded = [c.astype(np.uint16) for c in columns[:QUASI]]
     place = folder / "table.npz"
-    levels = {f"q{a}/{i}": table for a, ladder in enumerate(quasi.ladders) for i, table in enumerate(ladder.maps)}
-    np.savez(place, **{f"q{a}": c for a, c in enumerate(coded)}, secret=secret, **levels)
+    arrays: dict[str, NDArray[Any]] = {f"q{a}": c for a, c in enumerate(coded)} | {"secret": secret}
+    arrays |= {f"q{a}/{i}": table for a, ladder in enumerate(quasi.ladders) for i, table in enumerate(ladder.maps)}
+    np.savez(place, allow_pickle=False, **arrays)
     workers = {name: Worker.start(name, "table_worker.py") for name in PEERS}
 
     def peer(name: str, environment: str, way: str) -> Case:

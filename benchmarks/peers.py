@@ -49,7 +49,7 @@ def prepare(names: Sequence[str] = tuple(REQUIREMENTS)) -> None:
             continue
         print(f"preparing {name}: {', '.join(wanted)}", file=sys.stderr)
         venv.create(ENVIRONMENTS / name, with_pip=True, symlinks=True, clear=True)
-        pip = [python_of(name), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *wanted]
+        pip = [str(python_of(name)), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *wanted]
         if subprocess.run(pip, check=False).returncode == 0:
             done.write_text("\n".join(wanted))
         else:

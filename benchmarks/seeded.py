@@ -66,4 +66,4 @@ def table(shape: tuple[tuple[int, ...], ...], rows: int, seed: int = 1) -> tuple
 
 def _zipf(size: int, power: float) -> NDArray[np.float64]:
     weights = 1.0 / np.arange(1, size + 1) ** power
-    return weights / weights.sum()
+    return np.asarray(weights / weights.sum(), np.float64)

@@ -61,9 +61,17 @@ def release(rows: int, folder: Path) -> list[Comparison]:
 
         return Case(name, rows, run, why)
 
-    copying = [polars, "-c", POLARS, table, copy]
-    releasing = [sys.executable, "-c", PRAMANA, recipe, out]
-    shell = [Path(sys.executable).with_name("pramana"), "release", recipe, "--out", out, "--seed", "1"]
+    copying: list[str | Path] = [polars, "-c", POLARS, table, copy]
+    releasing: list[str | Path] = [sys.executable, "-c", PRAMANA, recipe, out]
+    shell: list[str | Path] = [
+        Path(sys.executable).with_name("pramana"),
+        "release",
+        recipe,
+        "--out",
+        out,
+        "--seed",
+        "1",
+    ]
     default, ours = "polars read and write (its default, zstd)", "pramana.release"
     size = f"{rows:,} rows x 7 columns Parquet"
     return [

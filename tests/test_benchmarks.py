@@ -8,6 +8,7 @@ import pkgutil
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import benchmarks
 import pytest
@@ -30,7 +31,7 @@ def broken() -> Sample:
     raise RuntimeError("no such luck")
 
 
-def a_run() -> tuple[dict[str, object], list[str]]:
+def a_run() -> tuple[dict[str, Any], list[str]]:
     log: list[str] = []
     cases = (
         Case("plain", 1000, timed(1.0, log, "plain")),
@@ -102,7 +103,7 @@ def test_the_batch_engine_alone_and_the_shuffle_run(tmp_path: Path) -> None:
     from benchmarks import scale, shuffle, whole
 
     recipe = scale._prepared(1_000, tmp_path)
-    call = [sys.executable, "-c", scale.ENGINE, recipe, tmp_path / "out", "600000000", recipe]
+    call: list[str | Path] = [sys.executable, "-c", scale.ENGINE, recipe, tmp_path / "out", "600000000", recipe]
     assert whole.child(call, True).seconds > 0
     shuffle.table(1_000, tmp_path / "table.parquet")
     call = [sys.executable, "-c", shuffle.OURS, tmp_path / "table.parquet", tmp_path / "o", "600000000", tmp_path]

@@ -24,7 +24,15 @@ _LONGEST = 300  # what was got may be a whole file's worth of brackets
 
 
 class PramanaError(Exception):
-    """Base of everything Pramana raises on purpose."""
+    """Base of everything Pramana raises on purpose: what must hold, what was given, and what may help.
+
+    >>> import pramana
+    >>> try:
+    ...     pramana.Recipe.parse({})
+    ... except pramana.PramanaError as error:
+    ...     print(error)
+    A recipe must describe at least one column, got no [attributes.NAME] section
+    """
 
     exit_code = 2
 

@@ -7,6 +7,7 @@ import os
 import resource
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
@@ -497,10 +498,9 @@ def test_a_terminal_never_obeys_a_message(desk: Path, refused: Refused) -> None:
 # ---------------------------------------------------------------- as a process
 
 
-def command(*arguments: str, **more: object) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "pramana", *arguments], capture_output=True, text=True, timeout=60, **more
-    )  # type: ignore[call-overload]
+def command(*arguments: str, preexec_fn: Callable[[], None] | None = None) -> subprocess.CompletedProcess[str]:
+    whole = [sys.executable, "-m", "pramana", *arguments]
+    return subprocess.run(whole, capture_output=True, text=True, timeout=60, check=False, preexec_fn=preexec_fn)
 
 
 @pytest.mark.parametrize("bytes_", [10, 1000, 3000, 20_000])

@@ -31,7 +31,9 @@ def test_theorem_2_by_brute_force(recoding: tuple[int, ...]) -> None:
 
 def test_several_columns_and_missing_values(tmp_path: Path) -> None:
     rng = np.random.default_rng(3)
-    frame = pandas.DataFrame({"a": rng.integers(0, 3, 500), "b": rng.choice(["x", "y", None], 500)})
+    frame = pandas.DataFrame(
+        {"a": rng.integers(0, 3, 500), "b": rng.choice(np.array(["x", "y", None], object), 500)}
+    )
     expected = frame.fillna("-").groupby(["a", "b"]).size().min()
     assert k_of_table(frame, ["a", "b"]) == expected
     frame.to_csv(tmp_path / "t.csv", index=False)

@@ -62,8 +62,9 @@ def test_every_flipped_byte_is_found_out(bundle: Path, tmp_path: Path, name: str
 
 
 def changes(statement: dict[str, object]) -> Iterator[tuple[str, object]]:
+    wrong: list[object] = [None, 5, -1, "x", [], {}, [[]], True, 1e308, "\ud800", 10**30]
     for key in statement:
-        for value in (None, 5, -1, "x", [], {}, [[]], True, 1e308, "\ud800", 10**30):
+        for value in wrong:
             yield key, value
 
 

@@ -10,16 +10,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from tests.conftest import RECIPE
 
 import pramana
 from pramana import Recipe, release
-from pramana.methods import Publication, method_named, restore
+from pramana.methods import AnyRecipe, Publication, method_named, restore
 from pramana.methods.retention import RandomisedPlan
 from pramana.pipeline import writing
 from pramana.randomness import Key, shuffled_order
 from pramana.rows import LocalEngine, MemoryRows, commitment_to
-from pramana.sources import Source, encode, raw_column
+from pramana.sources import Source, encode
 
 ROWS = 5_000
 DOMAIN = ["delta", "alpha", "never", "charlie", "bravo"]
@@ -38,7 +37,7 @@ def frame() -> pa.Table:
     ).replace_schema_metadata({"pandas": "SecretMetadata"})
 
 
-def recipe(output: object = None, **release_: object) -> Recipe:
+def recipe(output: object = None, **release_: object) -> AnyRecipe:
     return Recipe.parse(
         {
             "output": output or {},
@@ -53,7 +52,7 @@ def recipe(output: object = None, **release_: object) -> Recipe:
     )
 
 
-def published(wanted: Recipe, source: pa.Table, engine: LocalEngine) -> tuple[pa.Table, Publication]:
+def published(wanted: AnyRecipe, source: pa.Table, engine: LocalEngine) -> tuple[pa.Table, Publication]:
     """The published rows, without a bundle around them."""
     method = method_named("retention")
     names = [reading.name for reading in method.readings(wanted)]
@@ -106,9 +105,10 @@ def test_rows_are_in_the_keyed_order(bundle: Path) -> None:
     plan = restore(certificate)
     assert isinstance(plan, RandomisedPlan)
     table = Source(frame=frame()).read(None)
-    codes = {a.name: encode(table.column(a.name), a.coded, a.name) for a in plan.attributes if not a.raw}
-    raw = {a.name: raw_column(table.column(a.name), None) for a in plan.attributes if a.raw}
-    order = shuffled_order(KEY, plan.context(commitment_to({**codes, **raw}, KEY)), ROWS)
+    randomised_first = sorted(plan.attributes, key=lambda a: a.raw)
+    columns = {a.name: table.column(a.name) for a in randomised_first}
+    columns |= {a.name: encode(columns[a.name], a.coded, a.name) for a in plan.attributes if not a.raw}
+    order = shuffled_order(KEY, plan.context(commitment_to(columns, KEY)), ROWS)
     source = np.array(frame().column("town").to_pylist())
     assert pq.read_table(bundle / "data.parquet").column("town").to_pylist() == source[order].tolist()
     assert not np.array_equal(order, np.arange(ROWS))
@@ -176,7 +176,6 @@ def test_an_unforeseen_error_shows_its_kind_alone(
 
 
 def test_a_seeded_release_says_so_everywhere(desk: Path) -> None:
-    assert RECIPE
     made = release(desk / "recipe.toml", desk / "out", seed=1)
     assert made.key_file is None and not (desk / "out.key").exists()
     assert any("not private" in w for w in made.certificate.warnings)

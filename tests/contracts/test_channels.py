@@ -48,8 +48,6 @@ EXAMPLES: dict[str, Channel] = {
     "odd size": Dense.of(np.random.default_rng(1).dirichlet(np.ones(37), 37)),
 }
 SMALL = {name: channel for name, channel in EXAMPLES.items() if channel.size <= 1000}
-TINY = {name: channel for name, channel in EXAMPLES.items() if channel.size <= 40}
-NOT_STATED = ({}, {"kind": "retention"}, {"kind": "dense", "weights": [["x"]]}, {"kind": "?"}, {"kind": "blocks"})
 
 
 @pytest.mark.parametrize("channel", SMALL.values(), ids=SMALL)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy import stats
+from tests.statistical.thresholds import SEPARATES_LEVEL_LAWS
 
 from pramana.mechanisms import KeyedLevels, LevelDesign, LevelSource, RecordedLevels, Uniform, Weighted
 from pramana.randomness import Key, code_dtype
@@ -17,7 +18,6 @@ from pramana.theory import levels
 from pramana.theory.levels import Level
 
 ROWS = 60_000
-ALARM = 1e-6  # a fixed key makes the verdicts reproducible; a right law fails one key in a million
 SKEWED = (Fraction(1, 2), Fraction(1, 3), Fraction(1, 6))
 
 
@@ -77,9 +77,9 @@ def departure(source: LevelSource, asked: list[str], law: levels.Law, wanted: li
 def test_joint_law_of_three_recipients(make: Make, law: Uniform | Weighted) -> None:
     """The true law passes; a stronger and a weaker one, in any of the three levels, are both rejected."""
     design, asked = LevelDesign({"a": law}), ["0.3", "0.1", "0.5"]
-    assert departure(make(design, 11, ROWS), asked, law.law, asked) > ALARM
+    assert departure(make(design, 11, ROWS), asked, law.law, asked) > SEPARATES_LEVEL_LAWS
     for wrong in (["0.33", "0.1", "0.5"], ["0.27", "0.1", "0.5"], ["0.3", "0.07", "0.5"], ["0.3", "0.1", "0.53"]):
-        assert departure(make(design, 11, ROWS), asked, law.law, wrong) < ALARM
+        assert departure(make(design, 11, ROWS), asked, law.law, wrong) < SEPARATES_LEVEL_LAWS
 
 
 @both
@@ -93,7 +93,7 @@ def test_independent_releases_would_be_caught(make: Make) -> None:
             return make(self.design, self.seed, ROWS).version(level, codes)
 
     asked = ["0.5", "0.3"]
-    assert departure(Independent(), asked, levels.uniform_law(3), asked) < ALARM
+    assert departure(Independent(), asked, levels.uniform_law(3), asked) < SEPARATES_LEVEL_LAWS
 
 
 @both
@@ -128,7 +128,7 @@ def test_a_joint_domain_keeps_or_redraws_the_whole_record(make: Make) -> None:
         version = source.version(Level.of(p), true)
         kept = version["a"] == true["a"]
         assert ((version["b"] == true["b"]) ^ kept).sum() <= 5  # a redraw that hits by chance
-        assert stats.binomtest(int(kept.sum()), rows, float(p) + 1 / 40_000).pvalue > ALARM
+        assert stats.binomtest(int(kept.sum()), rows, float(p) + 1 / 40_000).pvalue > SEPARATES_LEVEL_LAWS
 
 
 @both
@@ -139,7 +139,7 @@ def test_separate_chains_are_independent(make: Make) -> None:
     version = make(design, 2, rows).version(Level.of("0.5"), true)
     table = np.zeros((2, 2))
     np.add.at(table, ((version["a"] == true["a"]).astype(int), (version["b"] == true["b"]).astype(int)), 1)
-    assert stats.chi2_contingency(table, correction=False).pvalue > ALARM
+    assert stats.chi2_contingency(table, correction=False).pvalue > SEPARATES_LEVEL_LAWS
 
 
 @both
@@ -151,7 +151,7 @@ def test_level_zero_tells_nothing(make: Make) -> None:
     for other in (true, near):
         table = np.zeros((4, 4))
         np.add.at(table, (other, zero), 1)
-        assert stats.chi2_contingency(table, correction=False).pvalue > ALARM
+        assert stats.chi2_contingency(table, correction=False).pvalue > SEPARATES_LEVEL_LAWS
 
 
 @both

@@ -28,7 +28,8 @@ def raw_line(**values: int) -> str:
 
 
 def labels_of(path: Path) -> list[dict[str, str]]:
-    return uci_census(path).to_arrow().to_pylist()
+    rows: list[dict[str, str]] = uci_census(path).to_arrow().to_pylist()
+    return rows
 
 
 def test_the_raw_files_columns() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from itertools import pairwise
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import chi2
+from tests.statistical.thresholds import SEPARATES_GENERATED_LAWS
 
 from pramana.datasets import Chain, Population, census, census_chain, salaries, salaries_chain
 from pramana.datasets.chain import CHUNK, ConditionalAttribute, Parent, bell, law
@@ -17,7 +19,6 @@ from pramana.randomness import ONE
 
 GENERATED = {"census": (census, census_chain), "salaries": (salaries, salaries_chain)}
 ROWS = 400_000
-SIGNIFICANCE = 1e-4  # the seed is fixed: a test passes or fails for ever
 
 PAPER_1 = {  # paper 1, Table 1, in its order
     "sex": 2,
@@ -120,7 +121,7 @@ def p_value(observed: np.ndarray, laws: np.ndarray) -> float:
 def tempered(shares: np.ndarray, power: float) -> np.ndarray:
     """Laws of the same support, weaker (nearer uniform) for a power below one and stronger above."""
     raised = np.where(shares > 0, shares**power, 0.0)
-    return raised / raised.sum(axis=1, keepdims=True)
+    return np.asarray(raised / raised.sum(axis=1, keepdims=True))
 
 
 CASES = [(name, a) for name, (_, chain) in GENERATED.items() for a in chain().attributes]
@@ -137,10 +138,10 @@ def test_laws_are_the_stated_ones_and_wrong_ones_are_caught(
     place = conditions(chain, people, attribute) * size + people.column(attribute.name)
     observed = np.bincount(place, minlength=laws.size).reshape(laws.shape)
     shares = laws / ONE
-    assert p_value(observed, shares) > SIGNIFICANCE
+    assert p_value(observed, shares) > SEPARATES_GENERATED_LAWS
     # a coin's law hardly moves under a small power: it is held against the fair coin and its own square
     for power in (0.9, 1.1) if size > 2 else (0, 2):
-        assert p_value(observed, tempered(shares, power)) < SIGNIFICANCE
+        assert p_value(observed, tempered(shares, power)) < SEPARATES_GENERATED_LAWS
 
 
 def test_the_top_of_the_chain_is_as_written() -> None:
@@ -161,7 +162,7 @@ def information(people: Population, left: str, right: str) -> float:
     product = joint.sum(1, keepdims=True) * joint.sum(0, keepdims=True)
     there = joint > 0
     bits = float((joint[there] * np.log2(joint[there] / product[there])).sum())
-    return bits - (sizes[left] - 1) * (sizes[right] - 1) / (2 * len(people) * np.log(2))
+    return bits - (sizes[left] - 1) * (sizes[right] - 1) / (2 * len(people) * math.log(2))
 
 
 def test_attributes_are_tied_together(populations: dict[str, Population]) -> None:

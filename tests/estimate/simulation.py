@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 
 from pramana.estimate import Axis, PublishedTable, TableLaw
 from pramana.estimate.law import Factor, Keep, Matrix
 from pramana.mechanisms import Mechanism, Product, RecordRetention, Retention
+from pramana.randomness import Key, Stream
 
 
 def axes_of(sizes: tuple[int, ...]) -> list[Axis]:
@@ -26,6 +28,11 @@ def record(retention: float, sizes: tuple[int, ...]) -> Mechanism:
 def population(sizes: tuple[int, ...], records: int, spread: float, rng: np.random.Generator) -> np.ndarray:
     chances = rng.dirichlet(np.full(math.prod(sizes), spread))
     return rng.multinomial(records, chances).reshape(sizes)
+
+
+def streams_of(key: Key) -> Callable[[str, str], Stream]:
+    """Coins for a mechanism that publishes outside of a release."""
+    return lambda purpose, column: key.stream(purpose, "test", column)
 
 
 def publish(true: np.ndarray, mechanism: Mechanism, rng: np.random.Generator) -> PublishedTable:

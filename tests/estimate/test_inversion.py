@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.estimate.simulation import axes_of, each, population, publish, record
+from tests.estimate.simulation import axes_of, each, population, publish, record, streams_of
+from tests.statistical.thresholds import COVERAGE_OF_THOUSANDS
 
 from pramana.errors import InputError
 from pramana.estimate import (
@@ -147,7 +148,9 @@ COVERED = [
 def test_intervals_cover(mechanism: Mechanism, sizes: tuple[int, ...], records: int) -> None:
     rng = np.random.default_rng(9)
     holds = Selection((np.arange(sizes[-1]) % 3 != 0).astype(float))
-    covered, filtered, narrow = [], [], []
+    covered: list[np.ndarray] = []
+    filtered: list[np.ndarray] = []
+    narrow: list[np.ndarray] = []
     while sum(c.size for c in covered) < 4_000:
         true = population(sizes, records, 0.5, rng)
         table = publish(true, mechanism, rng)
@@ -157,9 +160,10 @@ def test_intervals_cover(mechanism: Mechanism, sizes: tuple[int, ...], records: 
         narrow.append(abs(found.values - true) <= half)
         part, sums = invert(table, holds), (true * holds.holds).sum(axis=-1)
         filtered.append((part.low <= sums) & (sums <= part.high))
-    assert 0.93 <= np.mean(covered) <= 0.97
+    least, most = COVERAGE_OF_THOUSANDS
+    assert least <= np.mean(covered) <= most
     assert np.mean(filtered) == pytest.approx(0.95, abs=max(0.02, 3 * math.sqrt(0.05 / np.size(filtered))))
-    assert np.mean(narrow) < 0.93  # the test would see intervals that are a fifth too short
+    assert np.mean(narrow) < least  # the test would see intervals that are a fifth too short
 
 
 def test_weighted_tables_are_unbiased_and_cover() -> None:
@@ -170,12 +174,12 @@ def test_weighted_tables_are_unbiased_and_cover() -> None:
         true = {"a0": rng.integers(0, 3, 4_000).astype(np.uint8), "a1": rng.integers(0, 4, 4_000).astype(np.uint8)}
         weights = rng.gamma(2.0, 2.0, 4_000)
         out = {name: np.empty_like(codes) for name, codes in true.items()}
-        key = Key.from_seed(draw)
-        mechanism.publish(lambda purpose, column, key=key: key.stream(purpose, "test", column), 0, true, out)
+        mechanism.publish(streams_of(Key.from_seed(draw)), 0, true, out)
         found = invert(tabulate(out, axes_of((3, 4)), mechanism, weights))
         want = tabulate(true, axes_of((3, 4)), mechanism, weights).counts
         covered.append((found.low <= want) & (want <= found.high))
-    assert 0.93 <= np.mean(covered) <= 0.97
+    least, most = COVERAGE_OF_THOUSANDS
+    assert least <= np.mean(covered) <= most
 
 
 def test_ten_million_cells_are_inverted_without_a_kronecker_matrix() -> None:

@@ -1,11 +1,15 @@
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import CategoricalNB
 from sklearn.tree import DecisionTreeClassifier
+from tests.estimate.simulation import streams_of
+from tests.statistical.thresholds import COVERAGE_OF_MODELS
 
 from pramana.errors import InputError
 from pramana.estimate import (
@@ -38,8 +42,7 @@ def people(rows: int, seed: int, xor: bool = False) -> dict[str, np.ndarray]:
 
 def published(true: dict[str, np.ndarray], mechanism: Mechanism) -> dict[str, np.ndarray]:
     out = {name: np.empty_like(codes) for name, codes in true.items()}
-    key = Key.from_seed(5)
-    mechanism.publish(lambda purpose, column: key.stream(purpose, "test", column), 0, true, out)
+    mechanism.publish(streams_of(Key.from_seed(5)), 0, true, out)
     return out
 
 
@@ -59,7 +62,7 @@ def matrix(codes: dict[str, np.ndarray]) -> np.ndarray:
     ids=["bayes", "tree", "tree of an interaction", "logistic"],
 )
 def test_models_come_near_the_same_model_on_the_originals(
-    ours: type, theirs: object, xor: bool, mechanism: Mechanism
+    ours: type, theirs: Any, xor: bool, mechanism: Mechanism
 ) -> None:
     true, new = people(30_000, 1, xor), people(20_000, 2, xor)
     noisy = published(true, mechanism)
@@ -92,12 +95,12 @@ def test_intervals_of_coefficients_cover_the_law_that_made_the_data(mechanism: M
     for seed in range(40):
         true = people(20_000, 100 + seed)
         out = {name: np.empty_like(codes) for name, codes in true.items()}
-        key = Key.from_seed(seed)
-        mechanism.publish(lambda purpose, column, key=key: key.stream(purpose, "test", column), 0, true, out)
+        mechanism.publish(streams_of(Key.from_seed(seed)), 0, true, out)
         model = RandomisedLogisticRegression(mechanism, FEATURES, "ill", C=1e4).fit(matrix(out), out["ill"])
         low, high = model.coef_interval_
         covered.append((low <= want) & (want <= high))
-    assert 0.9 <= np.mean(covered) <= 0.99
+    least, most = COVERAGE_OF_MODELS
+    assert least <= np.mean(covered) <= most
 
 
 def test_a_bundle_s_columns_can_be_learnt_from() -> None:

@@ -1,9 +1,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 import pytest
+from tests.estimate.simulation import streams_of
+from tests.statistical.thresholds import COVERAGE_OF_FEW, COVERAGE_OF_HUNDREDS, LEAST_COVERAGE_OF_FITS
 
 from pramana.errors import InputError
 from pramana.estimate import Axis, Filter, PublishedTable, Study, check_memory
@@ -32,7 +35,7 @@ def people(records: int, seed: int) -> dict[str, np.ndarray]:
 def published(true: dict[str, np.ndarray], mechanism: Mechanism, seed: int) -> Study:
     out = {name: np.empty_like(codes) for name, codes in true.items()}
     key = Key.from_seed(seed)
-    mechanism.publish(lambda purpose, column: key.stream(purpose, "test", column), 0, true, out)
+    mechanism.publish(streams_of(key), 0, true, out)
     return Study.of_codes(AXES, mechanism, out)
 
 
@@ -72,7 +75,8 @@ def test_measures_cover_what_the_private_table_says(question: str, mechanism: Me
         found = QUESTIONS[question](published(true, mechanism, seed))
         covered.append(found.low <= want <= found.high)
         narrow.append(abs(found.estimate - want) <= 0.6 * (found.high - found.low) / 2)
-    assert 0.91 <= np.mean(covered) <= 0.99
+    least, most = COVERAGE_OF_FEW
+    assert least <= np.mean(covered) <= most
     assert np.mean(narrow) < 0.9
 
 
@@ -107,7 +111,8 @@ def test_filters_on_the_attributes_of_the_table_itself(mechanism: Mechanism) -> 
 
 @pytest.mark.parametrize("mechanism", [EACH, WHOLE], ids=["each", "record"])
 def test_shares_of_a_table_cover(mechanism: Mechanism) -> None:
-    covered, fitted = [], []
+    covered: list[np.ndarray] = []
+    fitted: list[np.ndarray] = []
     for seed in range(120):
         true = people(2_000, seed)
         want = unprotected(true).crosstab(["income"], "age >= 20", method="inverse", shares=True).estimate
@@ -115,8 +120,9 @@ def test_shares_of_a_table_cover(mechanism: Mechanism) -> None:
             table = published(true, mechanism, seed).crosstab(["income"], "age >= 20", method=method, shares=True)
             kept.append((table.low <= want) & (want <= table.high))
             assert ((table.low <= table.estimate) & (table.estimate <= table.high)).all()
-    assert 0.92 <= np.mean(covered) <= 0.98
-    assert np.mean(fitted) >= 0.92
+    least, most = COVERAGE_OF_HUNDREDS
+    assert least <= np.mean(covered) <= most
+    assert np.mean(fitted) >= LEAST_COVERAGE_OF_FITS
 
 
 def test_em_is_never_negative_and_keeps_the_total() -> None:
@@ -155,7 +161,7 @@ def test_survey_weights() -> None:
 
 def test_bad_questions_are_refused_in_one_line() -> None:
     study = published(people(100, 6), EACH, 6)
-    for ask, words in [
+    questions: list[tuple[Callable[[], object], str]] = [
         (lambda: study.crosstab(["sexx"]), "Did you mean 'sex'"),
         (lambda: study.crosstab(["sex", "sex"]), "each attribute once"),
         (lambda: study.crosstab(["sex"], method="magic"), "em or inverse"),
@@ -164,7 +170,8 @@ def test_bad_questions_are_refused_in_one_line() -> None:
         (lambda: study.compare("sex = F", "sex = M"), "share or of a mean"),
         (lambda: study.share("sex = F", "age < 20 and age >= 65"), "too small"),
         (lambda: study.crosstab(["sex"], shares=True, method="inverse", confidence=2.0), "strictly between"),
-    ]:
+    ]
+    for ask, words in questions:
         with pytest.raises(InputError, match=words) as caught:
             ask()
         assert "\n" not in str(caught.value)
@@ -235,7 +242,7 @@ def test_questions_take_filters_as_objects_and_parse_texts_once(monkeypatch: pyt
     study = published(people(1_000, 8), EACH, 8)
     texts = "sex = F", "age >= 65", "income = high"
     women, old, rich = map(Filter.parse, texts)
-    asked = {
+    asked: dict[int, Callable[..., object]] = {
         1: lambda a, _, __: study.crosstab(["income"], a, method="inverse").cells(),
         2: lambda a, _, c: study.share(c, a),
         3: lambda a, b, c: (study.compare(a, b, share=c), study.compare(a, b, mean="age")),

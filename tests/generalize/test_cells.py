@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
+from tests.statistical.thresholds import SEPARATES_CELL_LAWS
 
 from pramana.errors import RecipeError, SchemaError
 from pramana.generalize import (
@@ -137,9 +138,9 @@ def test_reconstruction_follows_the_cells_law_and_no_other() -> None:
     rows = np.zeros(20_000, np.int64)
     drawn = reconstructed([cells], ["a"], rows, Key.from_seed(5))[0]
     seen = np.bincount(drawn, minlength=3)
-    assert stats.chisquare(seen, 20_000 * np.array([0.5, 0.3, 0.2])).pvalue > 1e-3
+    assert stats.chisquare(seen, 20_000 * np.array([0.5, 0.3, 0.2])).pvalue > SEPARATES_CELL_LAWS
     for wrong in ([0.48, 0.31, 0.21], [0.52, 0.29, 0.19]):
-        assert stats.chisquare(seen, 20_000 * np.array(wrong)).pvalue < 1e-3
+        assert stats.chisquare(seen, 20_000 * np.array(wrong)).pvalue < SEPARATES_CELL_LAWS
 
 
 def test_reconstruction_is_repeatable_and_draws_and_columns_differ() -> None:

@@ -61,8 +61,8 @@ class ShareWithin:
     anchor = None
 
     def held(self, counts: np.ndarray) -> np.ndarray:
-        share = counts[:, 1] / counts[:, 0]
-        return (share >= self.low) & (share <= self.high)
+        share: np.ndarray = counts[:, 1] / counts[:, 0]
+        return np.asarray((share >= self.low) & (share <= self.high))
 
 
 def conditions(k: int, whole: np.ndarray) -> list[Condition]:

@@ -11,6 +11,7 @@ import pytest
 import scipy.optimize
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.statistical.thresholds import OF_A_SHARE
 
 from pramana.errors import RecipeError, SourceError, UnreachableError
 from pramana.generalize import (
@@ -314,15 +315,16 @@ def test_noise_follows_its_law_and_spends_what_it_says() -> None:
     from pramana.randomness import ONE
 
     coin, length = ONE // 2, 20_000
-    key = Key.from_seed(7).stream
-    noise = _geometric(key, "", "x", coin, 0, length) - _geometric(key, "", "x", coin, 1, length)
+    streams = Key.from_seed(7).stream
+    up, down = (_geometric(streams, "", "x", coin, which, length) for which in (0, 1))
+    noise = np.subtract(up, down)
     share = {k: float((noise == k).mean()) for k in (-1, 0, 1)}
     sigma = math.sqrt(1 / 3 * 2 / 3 / length)
-    assert abs(share[0] - 1 / 3) < 4 * sigma
-    assert abs(share[1] - 1 / 6) < 4 * sigma
-    assert abs(share[-1] - 1 / 6) < 4 * sigma
+    assert abs(share[0] - 1 / 3) < OF_A_SHARE * sigma
+    assert abs(share[1] - 1 / 6) < OF_A_SHARE * sigma
+    assert abs(share[-1] - 1 / 6) < OF_A_SHARE * sigma
     for other in (0.45, 0.55):
-        assert abs(share[0] - (1 - other) / (1 + other)) > 4 * sigma
+        assert abs(share[0] - (1 - other) / (1 + other)) > OF_A_SHARE * sigma
     setting_ = PresenceDesign("wpalm", "noised", epsilon=1.0)
     spent = setting_.spent(3)
     assert spent is not None

@@ -42,7 +42,7 @@ def world(seed: int, people: int = 40) -> Pair:
 
 
 def cost(levels: tuple[int, ...]) -> float:
-    return math.prod(1 + loss[level] for loss, level in zip(LOSSES, levels, strict=True)) ** (1 / 3) - 1
+    return float(math.prod(1 + loss[level] for loss, level in zip(LOSSES, levels, strict=True)) ** (1 / 3) - 1)
 
 
 def elementary(w: list[Fraction], degree: int) -> Fraction:

@@ -16,6 +16,7 @@ from tests.ledger.flow import end_of, start
 from pramana import Ledger, create_levels, issue
 from pramana.errors import BundleError, KeyFileError, LedgerError, PramanaError, RefusedError
 from pramana.ledger import ledger as ledger_module
+from pramana.ledger import store
 from pramana.ledger.entry import COMMITTED, DATASET, REPEATED, Entry
 from pramana.randomness import Key
 
@@ -44,7 +45,7 @@ def check_key(ledger: Path, key_file: Path) -> None:
 
 def failing(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """From now on the disk is full whenever an entry of a kind is written."""
-    real = ledger_module.append
+    real = store.append
 
     def append(connection: Any, entry: Entry) -> Entry:
         if entry.kind == kind:

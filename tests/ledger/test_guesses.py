@@ -8,6 +8,7 @@ import json
 import re
 from collections.abc import Iterable
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 import pyarrow as pa
@@ -18,7 +19,7 @@ from pramana import Ledger, Recipe, create_levels, issue
 from pramana.errors import LedgerError, RefusedError
 from pramana.ledger.entry import DATASET, Entry
 from pramana.ledger.store import append
-from pramana.methods.levels import attributes_at_levels, design_of
+from pramana.methods.levels import LevelsRecipe, attributes_at_levels, design_of
 from pramana.randomness import Key
 from pramana.rows import MemoryRows, commitment_to, digest_of_columns
 from pramana.sources import Source
@@ -59,7 +60,7 @@ def rows_recovered(export: str) -> list[tuple[int, ...]]:
     ]
 
 
-def fingerprint_of(recipe: Recipe, values: Iterable[str]) -> str:
+def fingerprint_of(recipe: LevelsRecipe, values: Iterable[str]) -> str:
     """The digest of attributes and design as it is without a key."""
     table = Source(frame=pa.table({"ill": list(values)})).read(None)
     attributes = attributes_at_levels(recipe, MemoryRows(table, Key.from_seed(0)))
@@ -67,7 +68,7 @@ def fingerprint_of(recipe: Recipe, values: Iterable[str]) -> str:
     return hashlib.sha256(json.dumps(stated, sort_keys=True).encode()).hexdigest()
 
 
-def domains_recovered(recipe: Recipe, export: str) -> list[tuple[str, ...]]:
+def domains_recovered(recipe: LevelsRecipe, export: str) -> list[tuple[str, ...]]:
     seen = digests_in(export)
     guesses = itertools.chain(*(itertools.combinations(ILLNESSES, size) for size in range(2, 7)))
     return [guess for guess in guesses if fingerprint_of(recipe, guess) in seen]
@@ -94,7 +95,7 @@ def test_no_domain_can_be_guessed_from_an_export(tmp_path: Path) -> None:
     place = desk(tmp_path, present * 3, '"from-data"')
     create_levels(tmp_path / "ledger.db", place)
     export = "\n".join(Ledger.open(tmp_path / "ledger.db").lines())
-    recipe = Recipe.read(place)
+    recipe = cast(LevelsRecipe, Recipe.read(place))
     assert domains_recovered(recipe, export) == []
     assert domains_recovered(recipe, export + fingerprint_of(recipe, present)) == [present]
 

@@ -167,9 +167,8 @@ def test_published_law_is_the_integers(size: int) -> None:
     channel.publish(words, codes, out)
     still = ~np.isin(codes, members)
     assert (out[still] == codes[still]).all()
-    local = np.searchsorted(np.sort(members), codes[~still])
-    order = np.argsort(members)
-    local = order[local].astype(np.uint8)
+    ranks = np.searchsorted(np.sort(members), codes[~still])
+    local = np.argsort(members)[ranks].astype(np.uint8)
     expected = np.empty_like(local)
     Dense(channel.blocks[0].weights).publish(words[~still], local, expected)
     assert (out[~still] == np.array(members)[expected]).all()
@@ -215,6 +214,7 @@ def test_risks_and_errors_of_the_papers_simulation() -> None:
     assert float(found.risk[0] or 0) == pytest.approx(0.0998496582, abs=1e-10)
     assert found.xi == pytest.approx(0.0998496582, abs=1e-10)
     low, high = found.match_all_counts[0] or (0, 0)
+    assert found.match[0] is not None
     assert found.match[0] <= low <= high < 0.084
     assert [d for d in found.drift if d] == []
 
@@ -231,4 +231,4 @@ def test_a_category_without_records_has_no_risk() -> None:
     channel = BlockInvariant(3, (inverse_frequency([4, 0, 9], [0, 2], 1.0),))
     found = match_risk(channel, [4, 0, 9])
     assert found.risk[1] is None
-    assert found.to_json()["risk"][1] is None  # type: ignore[index]
+    assert found.to_json()["risk"][1] is None

@@ -23,7 +23,9 @@ def stated(raw: tuple[str, ...]) -> dict[str, Guarantee]:
 def channel() -> np.ndarray:
     """P(published | true) at the level, in rationals."""
     matrix = np.full((SIZE, SIZE), (1 - RETENTION) / SIZE)
-    return matrix + RETENTION * np.array([[Fraction(int(i == j)) for j in range(SIZE)] for i in range(SIZE)])
+    return np.asarray(
+        matrix + RETENTION * np.array([[Fraction(int(i == j)) for j in range(SIZE)] for i in range(SIZE)])
+    )
 
 
 def posterior(prior: list[Fraction], published: int) -> list[Fraction]:

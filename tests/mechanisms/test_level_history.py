@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.statistical.thresholds import OF_A_POISSON_COUNT
 
 from pramana.errors import MatrixError
 from pramana.mechanisms import History, LevelDesign, RecordedLevels, Uniform, history
@@ -54,7 +55,8 @@ class Branches:
     """Runs a procedure down every outcome of its coins and marks, keeping the probability of each path."""
 
     def __init__(self, law: levels.Law) -> None:
-        self.law, self.path, self.place, self.probability = law, [], 0, Fraction(1)
+        self.law, self.place, self.probability = law, 0, Fraction(1)
+        self.path: list[list[int]] = []
 
     def choose(self, chances: list[Fraction]) -> int:
         if self.place == len(self.path):
@@ -197,7 +199,7 @@ def test_size_of_the_history_is_as_lemma_2_says() -> None:
     high, low = float(asked.max()) / GRID, float(asked.min()) / GRID
     dense = levels.history_size(high, low, size)
     mean = source.histories["a",].entries_per_row
-    spread = 5 * math.sqrt(dense / rows)  # a Poisson count, five standard errors
+    spread = OF_A_POISSON_COUNT * math.sqrt(dense / rows)
     assert dense - 0.1 - spread < mean < dense + spread
 
 

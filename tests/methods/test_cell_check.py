@@ -11,6 +11,7 @@ import pytest
 from pramana import Recipe, release
 from pramana.errors import RefusedError
 from pramana.generalize import Cells
+from pramana.methods import AnyRecipe
 from pramana.methods.cell_check import check_cells
 from pramana.methods.quasi import ClassifiedColumn, quasi_of
 from pramana.randomness import Key
@@ -27,7 +28,7 @@ def write_ages(folder: Path) -> Path:
     return place
 
 
-def recipe(folder: Path, domain: object) -> Recipe:
+def recipe(folder: Path, domain: object) -> AnyRecipe:
     return Recipe.parse(
         {
             "source": {"path": str(write_ages(folder))},

@@ -15,16 +15,15 @@ from tests.golden.cells import SETTINGS, make_tables, path_of
 from pramana import Bundle, plan_for_records, release, verify
 from pramana.bundle import Certificate
 from pramana.errors import BundleError, PramanaError, RecipeError
-from pramana.methods import METHODS, Capabilities, Plan, Recipe, method_named, restore
+from pramana.methods import METHODS, AnyRecipe, Capabilities, Plan, Recipe, method_named, restore
 from pramana.rows import LEAST_MEMORY
-from pramana.schema import ColumnSection, Setting
 from pramana.sources import Source
 
 HISTORY = {"method": "levels", "retention": 0.4, "history": True}  # for a ledger alone, and never streamed
 STREAMING = {**SETTINGS, "levels history": (HISTORY, SETTINGS["levels"][1])}
 
 
-def recipe(name: str, folder: Path, **changes: Any) -> Recipe[Setting, ColumnSection]:
+def recipe(name: str, folder: Path, **changes: Any) -> AnyRecipe:
     stated, attributes = STREAMING[name]
     content = {
         "source": {"path": path_of(name, "parquet"), "dataset": "golden"},

@@ -28,7 +28,7 @@ from pramana.generalize import (
 from pramana.methods.generalize.measured import InClasses, measure
 from pramana.methods.generalize.search import solve_lines
 from pramana.methods.generalize.sensitive import Sensitive
-from pramana.methods.generalize.setting import GeneralizeDesign, GeneralizeSetting, design_in
+from pramana.methods.generalize.setting import CellKind, GeneralizeDesign, GeneralizeSetting, Measure, design_in
 from pramana.methods.quasi import Quasi
 from pramana.rows import Lines
 from pramana.schema import Attribute, Domain, Role
@@ -111,7 +111,14 @@ WANTED: list[dict[str, Any]] = [
     st.booleans(),
 )
 def test_lines_with_counts_are_as_good_as_rows(
-    seed: int, rows: int, k: int, wanted: dict[str, Any], kind: str, loss: str, pieces: int, by_class: bool
+    seed: int,
+    rows: int,
+    k: int,
+    wanted: dict[str, Any],
+    kind: CellKind,
+    loss: Measure,
+    pieces: int,
+    by_class: bool,
 ) -> None:
     """The search, the cells and every measure; and rows in another order change none of them."""
     kind = "pdf" if "intermediate" in wanted else kind
@@ -142,9 +149,9 @@ def test_lines_with_counts_are_as_good_as_rows(
     ]
     asked = pairs if design.looks_at_sensitive else []
     if made is None:
-        with pytest.raises(UnreachableError) as found:
+        with pytest.raises(UnreachableError) as refused:
             solve_lines(design, own, lines, asked, None)
-        assert str(found.value) == expected
+        assert str(refused.value) == expected
         return
     counted = solve_lines(design, own, lines, asked, None)
     finder = counted.finder

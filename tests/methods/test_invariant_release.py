@@ -17,6 +17,7 @@ from pramana.bundle import Certificate
 from pramana.errors import CheckError, InputError
 from pramana.mechanisms import ChannelGroup, Exchange, inverse_frequency
 from pramana.mechanisms.invariant import BlockInvariant
+from pramana.methods import AnyRecipe
 from pramana.randomness import Key
 
 JOBS = ["farmer", "smith", "miller", "baker", "weaver", "potter", "clerk", "astronomer"]
@@ -32,7 +33,7 @@ def people(seed: int = 3) -> pa.Table:
     return pa.table({"job": job, "sex": sex, "region": region, "income": rng.integers(0, 9, len(job))})
 
 
-def recipe(**release_keys: Any) -> Recipe:
+def recipe(**release_keys: Any) -> AnyRecipe:
     content: dict[str, Any] = {
         "release": {"method": "invariant", "xi": 0.1, **release_keys},
         "attributes": {
@@ -244,14 +245,15 @@ def test_wrong_recipes_are_refused(tmp_path: Path, options: dict[str, Any]) -> N
 def test_wrong_statements_do_not_pass(tmp_path: Path) -> None:
     release(recipe(), tmp_path / "out", data=people())
     text = (tmp_path / "out" / "certificate.json").read_text()
-    for change in (
+    changes: list[Callable[[dict[str, Any]], object]] = [
         lambda m: m.pop("risks"),
         lambda m: m.update(risks={}),
         lambda m: m["setting"].update(kind="other"),
         lambda m: m["setting"].update(xi="1/0"),
         lambda m: m.update(matrix="published"),
         lambda m: m.update(k="many"),
-    ):
+    ]
+    for change in changes:
         content = json.loads(text)
         change(content["mechanism"])
         (tmp_path / "out" / "certificate.json").write_text(Certificate.from_json(content).text())

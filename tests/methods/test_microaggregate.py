@@ -172,7 +172,7 @@ def test_coins_decide_which_of_equal_rows_goes_to_which_class(tmp_path: Path) ->
 @pytest.mark.parametrize("decimals", [None, 2, 0, -3])
 def test_means_keep_the_sum_of_a_column_up_to_rounding(tmp_path: Path, decimals: int | None) -> None:
     table = people()
-    setting = {} if decimals is None else {"decimals": decimals}
+    setting: dict[str, Any] = {} if decimals is None else {"decimals": decimals}
     bundle = published(tmp_path, table, {"age": QUASI, "income": QUASI}, k=4, **setting)
     unit = 1e-9 if decimals is None else 10.0**-decimals
     for name in ("age", "income"):

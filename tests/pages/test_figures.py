@@ -47,7 +47,10 @@ def test_a_place_that_names_its_kind_is_the_only_file(
 
 
 def test_a_table_keeps_every_digit_in_the_csv(tmp_path: Path) -> None:
-    rows = [{"records": 2458285, "error": 0.1234567890123, "who": "a|b"}, {"records": 1, "error": None, "who": ""}]
+    rows: list[dict[str, object]] = [
+        {"records": 2458285, "error": 0.1234567890123, "who": "a|b"},
+        {"records": 1, "error": None, "who": ""},
+    ]
     comma, mark = write_table(rows, tmp_path / "t")
     with comma.open(newline="") as file:
         assert [row["error"] for row in csv.DictReader(file)] == ["0.1234567890123", ""]

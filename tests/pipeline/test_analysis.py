@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import shutil
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -92,9 +93,10 @@ def test_survey_weights_come_from_a_column_released_unchanged(bundle: Path) -> N
         pramana.crosstab(bundle, ["sex"], weights="age")
 
 
-def run_json(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict:
+def run_json(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any]:
     assert run([*arguments, "--json"]) == 0
-    return json.loads(capsys.readouterr().out)
+    answer: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return answer
 
 
 def test_the_command_line_answers_with_the_agreed_keys(bundle: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -12,6 +12,7 @@ import pytest
 
 from pramana import Recipe, release, verify
 from pramana.errors import SourceError
+from pramana.methods import AnyRecipe
 
 DAY, MOMENT = datetime.date(2020, 2, 29), datetime.datetime(2020, 2, 29, 12, 30)
 COLUMNS = {
@@ -32,7 +33,7 @@ COLUMNS = {
 }
 
 
-def recipe(name: str, format_: str, **attribute: str) -> Recipe:
+def recipe(name: str, format_: str, **attribute: str) -> AnyRecipe:
     return Recipe.parse(
         {
             "release": {"retention": 0.5},

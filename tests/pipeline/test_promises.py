@@ -18,6 +18,9 @@ from pramana.app.main import run
 from pramana.bundle import JsonObject
 from pramana.errors import UnreachableError
 from pramana.methods import METHODS, method_named, restore
+from pramana.methods.generalize.setting import GeneralizeSetting
+from pramana.methods.invariant.setting import InvariantSetting
+from pramana.methods.presence.setting import PresenceSetting
 from pramana.pipeline import PROMISES, check_promises
 from pramana.schema import keys_of
 from pramana.theory import (
@@ -36,7 +39,7 @@ from pramana.theory import (
 RELEASE = ("release", "recipe.toml", "--out", "out", "--seed", "1")
 LISTED = {"sex": FINE_SEX, "age": FINE_AGE, "town": FINE_TOWN, "illness": SECRET}
 NOISED = {"sex": {**SEX, "matrix": MATRIX}}
-LINKED = {"sex": {**SEX, "randomise": True}, "illness": ILLNESS}
+LINKED: dict[str, dict[str, Any]] = {"sex": {**SEX, "randomise": True}, "illness": ILLNESS}
 
 
 @dataclass(frozen=True)
@@ -300,7 +303,7 @@ def test_every_sensitive_column_counts() -> None:
     def close(name: str, t: float) -> TCloseness:
         return TCloseness(*WORDS, attribute=name, distance="equal", t=t)
 
-    setting = method_named("generalize").setting(k=2, l=3, l_kind="recursive", c=2.0, t=0.2)
+    setting = GeneralizeSetting(k=2, l=3, l_kind="recursive", c=2.0, t=0.2)
     common = [KAnonymity(*WORDS, k=2), diverse("a", 3, 2.0), close("a", 0.2)]
     check_promises(setting, [*common, diverse("b", 4, 1.0), close("b", 0.1)])
     for missed in (diverse("b", 2, 1.0), diverse("b", 3, 2.1), close("b", 0.21)):
@@ -309,7 +312,7 @@ def test_every_sensitive_column_counts() -> None:
 
 
 def test_a_range_of_presence_is_kept_on_both_sides() -> None:
-    setting = method_named("presence").setting(delta=(0.25, 0.5))
+    setting = PresenceSetting(delta=(0.25, 0.5))
 
     def between(low: float, high: float) -> DeltaPresence:
         return DeltaPresence(
@@ -329,7 +332,7 @@ def test_a_range_of_presence_is_kept_on_both_sides() -> None:
 
 
 def test_only_a_promise_that_its_holder_gave_up_is_passed_over() -> None:
-    setting = method_named("invariant").setting(xi=0.1, unreached="publish")
+    setting = InvariantSetting(xi=0.1, unreached="publish")
     assert setting.waived == ("xi",)
     check_promises(setting, [], setting.waived)
     with pytest.raises(UnreachableError):

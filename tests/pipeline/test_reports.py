@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
+from tests.estimate.simulation import streams_of
 
 import pramana
 from pramana.app.main import run
@@ -163,8 +164,8 @@ def test_a_plans_errors_are_those_that_releases_have(tmp_path: Path) -> None:
     true = tabulate(codes, axes, law).counts
     errors = []
     for seed in range(60):
-        key, out = pramana.Key.from_seed(seed), {name: np.empty_like(c) for name, c in codes.items()}
-        law.publish(lambda purpose, column, key=key: key.stream(purpose, "test", column), 0, codes, out)
+        out = {name: np.empty_like(c) for name, c in codes.items()}
+        law.publish(streams_of(pramana.Key.from_seed(seed)), 0, codes, out)
         errors.append(np.abs(invert_counts(tabulate(out, axes, law)) - true).sum() / 3_000)
     assert np.mean(errors) == pytest.approx(choice.errors["sex x age"], rel=0.12)
     assert np.mean(errors) != pytest.approx(1.3 * choice.errors["sex x age"], rel=0.12)

@@ -14,6 +14,7 @@ import pytest
 from pramana import Recipe, release, verify
 from pramana.bundle import Bundle, Certificate, bundle
 from pramana.errors import PramanaError, RecipeError
+from pramana.methods import AnyRecipe
 from pramana.methods.generalize import search
 from pramana.pipeline.writing import file_entry
 from pramana.rows import BatchEngine
@@ -71,7 +72,7 @@ ATTRIBUTES: dict[str, dict[str, Any]] = {
 }
 
 
-def recipe(folder: Path, output: str = "parquet", source: str = "people.parquet", **options: Any) -> Recipe:
+def recipe(folder: Path, output: str = "parquet", source: str = "people.parquet", **options: Any) -> AnyRecipe:
     attributes = {name: dict(a) for name, a in ATTRIBUTES.items()}
     for name in options.pop("without", ("income", "class")):
         del attributes[name]
@@ -98,7 +99,7 @@ def pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(write, "ROW_GROUP", 2_500)
 
 
-def both(stated: Recipe, folder: Path, **options: Any) -> dict[str, bytes]:
+def both(stated: AnyRecipe, folder: Path, **options: Any) -> dict[str, bytes]:
     """The files of a release, after making sure that they are the same in memory and within a bound."""
     release(stated, folder / "whole", seed=1)
     release(stated, folder / "streamed", seed=1, memory=SMALL, **options)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -49,9 +51,9 @@ def test_rows_whose_upper_bits_tie_are_ordered_by_the_whole_tag(monkeypatch: pyt
 
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.uint16, np.uint32])
-def test_gathering_and_counting(dtype: type) -> None:
+def test_gathering_and_counting(dtype: type[np.unsignedinteger[Any]]) -> None:
     rng = np.random.default_rng(3)
-    values = rng.integers(0, 200, 10_001).astype(dtype)
+    values: np.ndarray = rng.integers(0, 200, 10_001).astype(dtype)
     order = rng.permutation(10_001).astype(np.uint32)
     assert (gathered(values, order) == values[order]).all()
     assert counted(values, 300).tolist() == np.bincount(values, minlength=300).tolist()

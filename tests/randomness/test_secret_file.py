@@ -54,7 +54,8 @@ def test_a_key_whose_writer_is_killed_is_whole_or_absent(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, system: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    moment, ends = 0, []
+    moment = 0
+    ends: list[int] = []
     while not ends or ends[-1] == -9:
         moment += 1
         assert moment < 40

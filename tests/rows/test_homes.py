@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
@@ -43,8 +44,9 @@ def desk(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Mon
 
 
 def test_bundles_are_the_same_in_every_home(desk: Path) -> None:
-    recipe, bound = desk / "recipe.toml", {"memory": 600 << 20}
-    homes: dict[str, dict[str, int]] = {"one": {"threads": 1}, "three": {"threads": 3}}
+    recipe = desk / "recipe.toml"
+    bound: dict[str, Any] = {"memory": 600 << 20}
+    homes: dict[str, dict[str, Any]] = {"one": {"threads": 1}, "three": {"threads": 3}}
     if "mondrian" not in recipe.read_text():  # which needs all rows at once
         homes |= {"bounded": {**bound, "threads": 1}, "in threads": {**bound, "threads": 3}}
     for name, options in homes.items():

@@ -21,6 +21,7 @@ from tests.rows.people import GENERALIZE, LEVELS, RECIPE, RECORDS, STRATA, peopl
 from pramana import Key, Recipe, SparkEngine, crosstab, open_study, release, verify
 from pramana.errors import EngineError, MissingExtraError, RecipeError, SourceError
 from pramana.generalize import KAnonymous, Ladder, Layout, grouped_for, measure_of, search
+from pramana.methods import AnyRecipe
 from pramana.rows import ColumnReading, Lines, MemoryRows, Rows, SparkRows, no_progress
 from pramana.rows.spark import jobs, session
 from pramana.rows.spark import table as spark_table
@@ -77,7 +78,7 @@ def desk(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def both(recipe: Path | Recipe, folder: Path, engine: SparkEngine, **options: Any) -> tuple[Path, Path]:
+def both(recipe: Path | AnyRecipe, folder: Path, engine: SparkEngine, **options: Any) -> tuple[Path, Path]:
     key = Key(bytes(range(32)))
     here, there = folder / "here", folder / "there"
     release(recipe, here, key=key, **options)
@@ -118,7 +119,7 @@ def test_levels(desk: Path, engine: SparkEngine) -> None:
     same(*both(desk / "recipe.toml", desk, engine))
 
 
-def large_law(folder: Path) -> Recipe:
+def large_law(folder: Path) -> AnyRecipe:
     """A matrix of 300 values: too large to travel within a function."""
     matrix = np.full((300, 300), 0.5 / 299)
     np.fill_diagonal(matrix, 0.5)
@@ -134,7 +135,12 @@ def large_law(folder: Path) -> Recipe:
 def test_a_law_too_large_for_a_function(desk: Path, engine: SparkEngine, monkeypatch: pytest.MonkeyPatch) -> None:
     sent: list[int] = []
     sealed = jobs._sealed
-    monkeypatch.setattr(jobs, "_sealed", lambda s, plain: sent.append(len(plain)) or sealed(s, plain))
+
+    def noted(session: Any, plain: bytes) -> Any:
+        sent.append(len(plain))
+        return sealed(session, plain)
+
+    monkeypatch.setattr(jobs, "_sealed", noted)
     same(*both(large_law(desk), desk, engine))
     assert sent
 
@@ -297,7 +303,7 @@ def test_counts_and_levels_are_those_of_the_local_engine(desk: Path, engine: Spa
         groups = [{"town": 300, "age": 12}, {"age": 12}, {"quarter": 150, "age": 12}]
         found, expected = spread.combinations(groups), alone.combinations(groups)
         quarters = spread.counts(("quarter",), (150,))
-        assert spread.commitments() == alone.commitments()
+        assert spread.commitment() == alone.commitment()
     assert counts.tolist() == [
         [int(((codes["age"] == a) & (codes["sex"] == s)).sum()) for s in range(2)] for a in range(12)
     ]
@@ -338,7 +344,7 @@ def test_values_and_missing_ones_are_those_of_the_local_engine(desk: Path, engin
 
 def test_tables_are_those_counted_locally(desk: Path, engine: SparkEngine) -> None:
     release(desk / "recipe.toml", desk / "out", seed=1)
-    asked = {"by": ["sex", "age"], "where": "job in ('nurse', 'miner')", "method": "inverse"}
+    asked: dict[str, Any] = {"by": ["sex", "age"], "where": "job in ('nurse', 'miner')", "method": "inverse"}
     here = crosstab(desk / "out", **asked).cells()
     assert crosstab(desk / "out", **asked, engine=engine).cells() == here
     with_note = open_study(desk / "out", engine=engine).total("note = 'note-5'")  # no domain: counted here
@@ -367,14 +373,22 @@ def test_no_key_in_event_logs_temporary_files_plans_or_output(
     monkeypatch.setattr(Key, "derive", noted)
     sealing: list[bytes] = []
     urandom = os.urandom
-    monkeypatch.setattr(os, "urandom", lambda n: sealing.append(urandom(n)) or sealing[-1])
+
+    def drawn(size: int) -> bytes:
+        sealing.append(urandom(size))
+        return sealing[-1]
+
+    monkeypatch.setattr(os, "urandom", drawn)
     key = Key(bytes(range(7, 39)))
     release(desk / "recipe.toml", desk / "there", key=key, engine=SparkEngine(pieces=4))
     plans = []
     original = Job._mapped
-    monkeypatch.setattr(
-        Job, "_mapped", lambda self, labels: plans.append(original(self, labels)) or original(self, labels)
-    )
+
+    def mapped(self: Job, labels: Any) -> Any:
+        plans.append(original(self, labels))
+        return original(self, labels)
+
+    monkeypatch.setattr(Job, "_mapped", mapped)
     release(large_law(desk), desk / "again", key=key, engine=SparkEngine(pieces=4))
     for plan in plans:
         plan.explain(True)

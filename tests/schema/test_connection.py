@@ -11,12 +11,13 @@ from hypothesis import strategies as st
 
 from pramana import Recipe
 from pramana.errors import RecipeError
+from pramana.methods import AnyRecipe
 from pramana.schema import SourceSection, shown_url
 
 COLUMNS = {"sex": {"role": "quasi-identifying", "domain": ["F", "M"]}}
 
 
-def parsed(source: dict[str, Any] | None = None, output: dict[str, Any] | None = None) -> Recipe:
+def parsed(source: dict[str, Any] | None = None, output: dict[str, Any] | None = None) -> AnyRecipe:
     return Recipe.parse(
         {"source": source or {}, "attributes": COLUMNS, "output": output or {}}, Path("/where/the/recipe/is")
     )
@@ -49,9 +50,10 @@ def parsed(source: dict[str, Any] | None = None, output: dict[str, Any] | None =
     ],
 )
 def test_a_recipe_holds_no_password(url: str) -> None:
-    for sections in (({"url": url, "table": "people"}, {}), ({}, {"url": url, "table": "people"})):
+    database = {"url": url, "table": "people"}
+    for source, output in ((database, None), (None, database)):
         with pytest.raises(RecipeError, match="must hold no password") as refused:
-            parsed(*sections)
+            parsed(source, output)
         assert "cr3t" not in str(refused.value) and "host" not in str(refused.value)
         assert "env:NAME" in str(refused.value)
 
@@ -118,9 +120,8 @@ def test_any_text_is_taken_or_refused(text: str, start: str) -> None:
         found = parsed({"url": start + text, "table": "t"})
     except RecipeError:
         return
-    assert (found.source.url or "").startswith(("env:", "sqlite:///", "duckdb:///")) or "://" in (
-        found.source.url or ""
-    )
+    assert found.source.url is not None
+    assert found.source.url.startswith(("env:", "sqlite:///", "duckdb:///")) or "://" in found.source.url
 
 
 def test_another_file_takes_the_place_of_a_database() -> None:

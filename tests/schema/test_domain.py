@@ -59,7 +59,7 @@ def test_an_empty_text_in_a_domain_is_the_missing_category() -> None:
         lambda: Attribute("a", Role.SENSITIVE, None).coded,
         lambda: Attribute.from_json({"name": "a"}),
         lambda: Attribute.from_json({"name": "a", "role": "hero", "domain": None}),
-        lambda: Attribute.from_json(5),  # type: ignore[arg-type]
+        lambda: Attribute.from_json(5),
     ],
 )
 def test_what_is_no_domain_or_attribute(build: object) -> None:

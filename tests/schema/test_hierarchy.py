@@ -155,7 +155,7 @@ def test_masking() -> None:
     assert hierarchy_by_masking(["12345", "12399"], levels=2).height == 4
     for wrong in ({"values": ["1*"]}, {"values": ["12"], "mask": "**"}, {"values": ["12"], "levels": 2}):
         with pytest.raises(SchemaError):
-            hierarchy_by_masking(**wrong)  # type: ignore[arg-type]
+            hierarchy_by_masking(**wrong)
 
 
 def test_dates() -> None:
@@ -180,4 +180,4 @@ def test_trees_of_uneven_depth() -> None:
     )
     for wrong in ({}, {"a": "leaf"}, {"a": ["x"], "b": ["x"]}, {"a": {"b": ["a"]}}):
         with pytest.raises(SchemaError):
-            hierarchy_of_tree(wrong)  # type: ignore[arg-type]
+            hierarchy_of_tree(wrong)

@@ -27,6 +27,9 @@ ROWS = (
 )
 
 
+WHOLE_TABLE: list[dict[str, Any]] = [{"table": "t"}, {"query": "SELECT * FROM t"}]
+
+
 def read(url: str, wanted: list[str] | None = None, **more: Any) -> pa.Table:
     return pa.Table.from_batches(list(batches(url, wanted, **more)))
 
@@ -54,7 +57,7 @@ def test_a_query_that_needs_casts_keeps_its_order(base: Place) -> None:
 
 def test_an_empty_result_has_a_schema_and_is_no_table(base: Place) -> None:
     base.run("CREATE TABLE t (a integer, b varchar(3))")
-    for more in ({"table": "t"}, {"query": "SELECT * FROM t"}):
+    for more in WHOLE_TABLE:
         found = list(batches(base.url, **more))
         assert [(b.num_rows, b.schema.names) for b in found] == [(0, ["a", "b"])]
         with pytest.raises(SourceError, match="at least one record, got none"):
@@ -155,7 +158,7 @@ def check_types(base: Place, kinds: list[tuple[str, str, Any]]) -> None:
         f"INSERT INTO t VALUES ({', '.join(value for _, value, _ in kinds)})",
         f"INSERT INTO t VALUES ({', '.join('NULL' for _ in kinds)})",
     )
-    for more in ({"table": "t"}, {"query": "SELECT * FROM t"}):
+    for more in WHOLE_TABLE:
         found = read(base.url, **more).to_pylist()
         for i, (kind, _, value) in enumerate(kinds):
             assert found[0][f"c{i}"] == value, kind

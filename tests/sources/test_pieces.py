@@ -28,7 +28,8 @@ def read(source: Source, columns: list[str], wanted: int) -> list[dict[str, obje
 
 def at_once(source: Source, columns: list[str]) -> list[dict[str, object]]:
     table = source.read(columns)
-    return pa.table({name: table.column(name) for name in columns}).to_pylist()
+    rows: list[dict[str, object]] = pa.table({name: table.column(name) for name in columns}).to_pylist()
+    return rows
 
 
 @pytest.fixture

@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from pramana.errors import PramanaError, SourceError
+from pramana.randomness import code_dtype
 from pramana.schema import Domain
 from pramana.sources import Source, decode, domain_from_data, encode, has_missing
 
@@ -111,7 +112,7 @@ def test_bytes_that_are_no_text_are_refused_without_quoting_them() -> None:
 @pytest.mark.parametrize("missing", [False, True])
 def test_codes_and_labels_are_each_others_inverse(size: int, missing: bool) -> None:
     domain = Domain.declared([f"v{i}" for i in range(size)], missing=missing)
-    codes = np.arange(domain.size).astype(np.uint16 if domain.size > 256 else np.uint8)
+    codes = np.arange(domain.size).astype(code_dtype(domain.size))
     column = decode(codes, domain)
     assert column.dictionary.to_pylist() == list(domain.labels)
     assert column.null_count == missing

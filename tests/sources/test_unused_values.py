@@ -15,6 +15,7 @@ import pytest
 
 from pramana import Recipe, release
 from pramana.errors import SourceError
+from pramana.methods import AnyRecipe
 from pramana.randomness import Key
 from pramana.schema import Domain
 from pramana.sources import Encoder, Numbering, domain_from_data, encode, has_missing
@@ -87,7 +88,7 @@ METHODS: dict[str, dict[str, Any]] = {
 }
 
 
-def recipe(method: str, folder: Path, path: Path | None) -> Recipe:
+def recipe(method: str, folder: Path, path: Path | None) -> AnyRecipe:
     of_levels = method == "levels"
     attributes = {
         "illness": {"role": "sensitive" if of_levels else "quasi-identifying", "domain": "from-data"},

@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy import stats
+from tests.statistical.thresholds import SEPARATES_INTRUDERS
 
 from pramana.calibration import plan_blocks
 from pramana.mechanisms import BlockInvariant, inverse_frequency
@@ -17,7 +18,6 @@ from pramana.theory import identification
 
 COUNTS = [2, 106, 194, 205, 221, 230]
 RUNS = 20_000
-RARE_ENOUGH = 1e-6
 
 
 def published(channel: BlockInvariant, runs: int, seed: int) -> np.ndarray:
@@ -46,7 +46,7 @@ def statistic(channel: BlockInvariant, claimed: np.ndarray, seed: int) -> tuple[
 
 
 def rejected(value: float, degrees: int) -> bool:
-    return bool(stats.chi2.sf(value, degrees) < RARE_ENOUGH)
+    return bool(stats.chi2.sf(value, degrees) < SEPARATES_INTRUDERS)
 
 
 @pytest.mark.parametrize("rule", ["best", "paper"])

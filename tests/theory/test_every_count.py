@@ -39,7 +39,7 @@ def random_weights(seed: int, size: int) -> np.ndarray:
     matrix = rng.dirichlet(np.full(size, 0.7), size) * (rng.random((size, size)) > 0.15) + 0.1 * np.eye(size)
     weights = np.floor(matrix / matrix.sum(axis=1, keepdims=True) * ONE / 1024).astype(np.int64) * 1024
     weights[np.arange(size), np.arange(size)] += ONE - weights.sum(axis=1)
-    return weights
+    return np.asarray(weights)
 
 
 @settings(max_examples=60, deadline=None)

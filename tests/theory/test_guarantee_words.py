@@ -122,7 +122,8 @@ def test_exactly_one_sentence_may_be_said_of_a_guarantee() -> None:
 def test_every_sentence_is_said_of_some_guarantee() -> None:
     """Nothing in the table is a sentence that no release can come to."""
     stated = [g.to_json() for make in BUILT.values() for x in (1.0, 1.379, 3.0) for g in make(x)]
-    around = [{"uncovered": columns, "assumptions": a} for columns in ([], ["sex"]) for a in ([], SEEDED)]
+    columns: tuple[list[str], ...] = ([], ["sex"])
+    around = [{"uncovered": c, "assumptions": a} for c in columns for a in ((), SEEDED)]
     stated = [{**g, **circumstances} for g in stated for circumstances in around]
     for name, notion in NOTIONS.items():
         for sentence in notion.sentences:

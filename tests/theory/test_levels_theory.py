@@ -151,7 +151,7 @@ def test_no_predicate_grows_beyond_the_bounds(p: F, weights: list[int], seen: in
     assert ratio is not None
     after = levels.coalition_posterior({p: seen}, prior, skewed)
     event = [x for x in range(3) if members >> x & 1]
-    before, then = sum(prior[x] for x in event), sum(after[x] for x in event)
+    before, then = sum((prior[x] for x in event), F(0)), sum((after[x] for x in event), F(0))
     assert then <= levels.posterior_bound(ratio, before)
     assert levels.posterior_bound(ratio, then) >= before
     assert then - before <= F(levels.growth_bound(ratio))

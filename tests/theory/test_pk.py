@@ -131,10 +131,11 @@ def test_epsilon_is_tight_for_the_shuffled_release() -> None:
 
     def likelihood(truth: tuple[int, ...], seen: tuple[int, ...]) -> Fraction:
         people = range(len(truth))
-        return sum(
-            (math.prod((channel[truth[r]][seen[s]] for r, s in zip(people, o, strict=True)), start=Fraction(1)))
+        orders = (
+            math.prod((channel[truth[r]][seen[s]] for r, s in zip(people, o, strict=True)), start=Fraction(1))
             for o in permutations(people)
         )
+        return sum(orders, Fraction(0))
 
     tables = list(product(range(2), repeat=3))
     neighbours = [(s, t) for s in tables for t in tables if sum(a != b for a, b in zip(s, t, strict=True)) == 1]

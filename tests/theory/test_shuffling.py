@@ -144,7 +144,7 @@ def test_the_sheets_formula_is_no_bound() -> None:
     stay = 1 - 2 * other
     at_20 = own * other - e * other * other
     at_10 = own * stay + other * other - e * (other * stay + other * other)
-    assert max(at_20, 0) + max(at_10, 0) == Fraction(1, 50)
+    assert max(at_20, Fraction(0)) + max(at_10, Fraction(0)) == Fraction(1, 50)
     law = blanket.blanket_of_retentions([Fraction(2, 5)], [3])
     assert shuffling.shuffled_delta(2, law, math.log(2.5)) >= 0.06
 

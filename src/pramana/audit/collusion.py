@@ -103,7 +103,11 @@ def _descending(seen: Sequence[Holding]) -> list[Holding]:
 def collude(
     ledger: str | Path, recipients: Sequence[str], *, dataset: str | None = None, key: str | Path | None = None
 ) -> Collusion:
-    """Audit recipients of a ledger: all the versions they hold, made again from the source and the key."""
+    """Audit recipients of a ledger: all the versions they hold, made again from the source and the key.
+
+    >>> pramana.collude("releases.ledger", ["university", "newspaper"]).useless  # doctest: +SKIP
+    True
+    """
     design, true, held = issued_versions(ledger, list(dict.fromkeys(recipients)), dataset, key)
     return collusion(design, true, [(level, version) for _, level, version in held])
 

@@ -26,7 +26,11 @@ _TEXT = pa.dictionary(pa.int32(), pa.string())
 
 @dataclass(frozen=True)
 class Bundle:
-    """An opened folder; nothing of it has been verified yet."""
+    """An opened folder; nothing of it has been verified yet.
+
+    >>> pramana.Bundle.open("published").certificate.records  # doctest: +SKIP
+    32561
+    """
 
     path: Path
     certificate: Certificate

@@ -14,7 +14,12 @@ from pramana.randomness import write_new
 
 
 def make_signing_key(path: str | Path) -> str:
-    """Create a key pair: the private half at `path`, for its owner alone, the public half at `path`.pub."""
+    """Create a key pair: the private half at `path`, for its owner alone, the public half at `path`.pub.
+
+    >>> import pramana
+    >>> len(pramana.make_signing_key("office"))  # the public half, in hexadecimal digits
+    64
+    """
     key = Ed25519PrivateKey.generate()
     pem = key.private_bytes(
         serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()

@@ -39,6 +39,10 @@ class Wanted:
     """The promise: k, local epsilon, central epsilon or several, for a table in given circumstances.
 
     `central` is the epsilon of the whole shuffled release at the delta of the circumstances.
+
+    >>> import pramana
+    >>> pramana.Wanted(pramana.Circumstances(records=1000), k=20).k
+    20
     """
 
     circumstances: Circumstances
@@ -110,6 +114,11 @@ def calibrate(
     `coin`: "attribute" (the paper), "record", or "best" for the one with the smaller expected error over
     `tables`. `allocation`: "equal" retention (the paper) or "best", which spends more on the attributes of the
     tables that matter.
+
+    >>> import pramana
+    >>> wanted = pramana.Wanted(pramana.Circumstances(records=1000), epsilon=1.0)
+    >>> pramana.calibrate({"sex": 2}, wanted).retentions()  # (e - 1) / (e + 1)
+    [0.46211715726...]
     """
     if not sizes:
         raise UnreachableError("A release must randomise at least one attribute", "none")

@@ -1,4 +1,9 @@
-"""Data that ships as code: generated populations, and loaders for public files a user already has."""
+"""Data that ships as code: generated populations, and loaders for public files a user already has.
+
+>>> import pramana
+>>> len(pramana.datasets.census(1000, seed=1))
+1000
+"""
 
 from pramana.datasets.adult import adult
 from pramana.datasets.census import census, census_chain

@@ -73,7 +73,11 @@ class Request:
 
 @dataclass(frozen=True)
 class Ledger:
-    """An opened ledger; every method is one transaction."""
+    """An opened ledger; every method is one transaction.
+
+    >>> [release.recipient for release in pramana.Ledger.open("releases.ledger").releases()]  # doctest: +SKIP
+    ['university']
+    """
 
     store: Store
     now: Callable[[], str] = _now

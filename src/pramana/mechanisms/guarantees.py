@@ -30,7 +30,12 @@ MOST_RECORDS = 2**32 - 1  # a shuffle numbers rows in 32 bits
 
 @dataclass(frozen=True)
 class Circumstances:
-    """What, besides the mechanism, the guarantees depend on."""
+    """What, besides the mechanism, the guarantees depend on.
+
+    >>> import pramana
+    >>> pramana.Circumstances(records=1000).shuffled
+    True
+    """
 
     records: int
     shuffled: bool = True
@@ -58,7 +63,14 @@ def k_of(mechanism: Mechanism, circumstances: Circumstances) -> Fraction:
 
 
 def guarantees_of(mechanism: Mechanism, circumstances: Circumstances) -> tuple[Guarantee, ...]:
-    """k, local epsilon and, for a shuffled release without raw columns, central (epsilon, delta)."""
+    """k, local epsilon and, for a shuffled release without raw columns, central (epsilon, delta).
+
+    >>> import pramana
+    >>> around = pramana.Circumstances(records=1000)
+    >>> law = pramana.calibrate({"sex": 2}, pramana.Wanted(around, epsilon=1.0))
+    >>> [g.notion for g in pramana.guarantees_of(law, around)]
+    ['pk-anonymity', 'local-differential-privacy', 'central-differential-privacy']
+    """
     common = _common_assumptions(circumstances)
     likelihood = mechanism.likelihood_ratio
     found: list[Guarantee] = []

@@ -16,7 +16,7 @@ from pramana.methods.protocol import (
     Publication,
     TableMaker,
 )
-from pramana.methods.recipe import Recipe
+from pramana.methods.recipe import AnyRecipe, Recipe
 from pramana.methods.registry import METHODS, method_named, restore
 
 if TYPE_CHECKING:
@@ -42,6 +42,7 @@ def __getattr__(name: str) -> object:
 
 __all__ = [
     "METHODS",
+    "AnyRecipe",
     "Capabilities",
     "Counts",
     "Explanation",

@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import ClassVar, Generic, Protocol, TypeVar
+from typing import ClassVar, Generic, Protocol, TypedDict, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -170,6 +170,36 @@ class Plan(ABC):
     def raw_names(self) -> list[str]:
         """The columns released unchanged."""
         return [a.name for a in self.attributes if a.raw]
+
+
+class PlanFields(TypedDict):
+    """What plans of all methods have in common."""
+
+    attributes: tuple[Attribute, ...]
+    dropped: tuple[str, ...]
+    dataset: str
+    shuffled: bool
+    output: str
+
+
+def fields_of_recipe(recipe: Recipe[S, C], attributes: tuple[Attribute, ...]) -> PlanFields:
+    return PlanFields(
+        attributes=attributes,
+        dropped=recipe.dropped,
+        dataset=recipe.source.dataset,
+        shuffled=recipe.release.shuffle,
+        output=recipe.output.format,
+    )
+
+
+def fields_of_certificate(certificate: Certificate) -> PlanFields:
+    return PlanFields(
+        attributes=certificate.attributes,
+        dropped=certificate.dropped,
+        dataset=certificate.dataset,
+        shuffled=certificate.shuffled,
+        output=certificate.output,
+    )
 
 
 class Method(ABC, Generic[S, C]):

@@ -31,7 +31,11 @@ from pramana.schema import near, read_section
 
 @dataclass(frozen=True, eq=False)
 class PublishedCells:
-    """Cells by class for every quasi-identifier, the class of every record, and the other columns."""
+    """Cells by class for every quasi-identifier, the class of every record, and the other columns.
+
+    >>> pramana.PublishedCells.open("published").expected(["sex"])  # doctest: +SKIP
+    array([10771., 21790.])
+    """
 
     names: tuple[str, ...]
     leaves: tuple[tuple[str, ...], ...]

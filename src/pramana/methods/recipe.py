@@ -37,7 +37,13 @@ SECTIONS = ("source", "release", "attributes", "output")
 
 @dataclass(frozen=True)
 class Recipe(Generic[S, C]):
-    """What to read, what to promise, what each column is, and how to write it."""
+    """What to read, what to promise, what each column is, and how to write it.
+
+    >>> import pramana
+    >>> sex = {"role": "quasi-identifying", "domain": ["F", "M"]}
+    >>> pramana.Recipe.parse({"release": {"epsilon": 1.0}, "attributes": {"sex": sex}}).method
+    'retention'
+    """
 
     release: S
     attributes: Mapping[str, C]
@@ -67,7 +73,7 @@ class Recipe(Generic[S, C]):
         return tuple(name for name, column in self.attributes.items() if column.role is Role.IDENTIFYING)
 
     @classmethod
-    def read(cls, recipe: str | Path | Mapping[str, Any]) -> Recipe[Setting, ColumnSection]:
+    def read(cls, recipe: str | Path | Mapping[str, Any]) -> AnyRecipe:
         """Read a recipe file, whose paths are relative to its folder; or what such a file would hold."""
         if isinstance(recipe, Mapping):
             return parse(recipe, Path())
@@ -75,7 +81,7 @@ class Recipe(Generic[S, C]):
         return parse(read_toml(path), path.parent)
 
     @classmethod
-    def parse(cls, content: Mapping[str, Any], folder: Path = Path()) -> Recipe[Setting, ColumnSection]:
+    def parse(cls, content: Mapping[str, Any], folder: Path = Path()) -> AnyRecipe:
         return parse(content, folder)
 
     def with_source(self, path: str | Path) -> Recipe[S, C]:
@@ -84,6 +90,9 @@ class Recipe(Generic[S, C]):
             raise RecipeError("A source must be a path", "an empty name")
         other = msgspec.structs.replace(self.source, path=str(path), url=None, query=None, table=None, schema=None)
         return replace(self, source=other)
+
+
+AnyRecipe = Recipe[Setting, ColumnSection]  # of whatever method
 
 
 def read_toml(path: Path) -> dict[str, Any]:
@@ -116,7 +125,7 @@ def _quoting(text: str, error: tomllib.TOMLDecodeError) -> str | None:
     return None
 
 
-def parse(content: Mapping[str, Any], folder: Path) -> Recipe[Setting, ColumnSection]:
+def parse(content: Mapping[str, Any], folder: Path) -> AnyRecipe:
     """The typed recipe: a union by method, whose keys and types its folder in `methods/` states."""
     from pramana.methods.registry import method_named, name_of_method
 

@@ -40,6 +40,9 @@ def open_study(
 
     `weights` names a column of survey weights that was released unchanged. With `engine` "spark" or a SparkEngine
     the combinations of randomised columns are counted on Spark.
+
+    >>> pramana.open_study("published").share("income = high", "sex = F").estimate  # doctest: +SKIP
+    0.11
     """
     opened = Bundle.open(bundle)
     if not unverified:

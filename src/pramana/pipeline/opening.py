@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from pramana.errors import RecipeError
-from pramana.methods import Capabilities, Recipe, method_named
+from pramana.methods import AnyRecipe, Capabilities, Recipe, method_named
 from pramana.randomness import Key
 from pramana.rows import (
     LEAST_MEMORY,
@@ -25,13 +25,12 @@ from pramana.rows import (
     SpooledRows,
     no_progress,
 )
-from pramana.schema import ColumnSection, Setting, SourceSection
+from pramana.schema import SourceSection
 from pramana.sources import Source, size_in_memory
 
 if TYPE_CHECKING:
     from pramana.rows import SparkEngine
 
-AnyRecipe = Recipe[Setting, ColumnSection]
 RecipeLike = AnyRecipe | str | Path
 
 

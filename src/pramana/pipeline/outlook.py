@@ -18,10 +18,10 @@ from pramana.calibration import Wanted, calibrate, expected_error, tables_that_m
 from pramana.errors import RecipeError, UnreachableError
 from pramana.estimate import Axis, expected_l1, law_of, tabulate
 from pramana.mechanisms import Circumstances, Mechanism, Product, k_of
-from pramana.methods import Recipe, method_named, randomised_attributes
+from pramana.methods import AnyRecipe, Recipe, method_named, randomised_attributes
 from pramana.methods.retention import DrawnSetting, epsilon_of
 from pramana.pages import Panel, Picture, Series, write_figure, write_table
-from pramana.pipeline.opening import AnyRecipe, RecipeLike, read_recipe, source_of
+from pramana.pipeline.opening import RecipeLike, read_recipe, source_of
 from pramana.randomness import Key
 from pramana.rows import MemoryRows
 from pramana.schema import Attribute, RandomisedColumn, Setting

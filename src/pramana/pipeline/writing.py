@@ -14,9 +14,8 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from pramana import __version__
 from pramana.bundle import Certificate, named_when_whole, whole_folder
 from pramana.errors import RefusedError
-from pramana.methods import Explanation, Plan, Publication
+from pramana.methods import AnyRecipe, Explanation, Plan, Publication
 from pramana.pages import html_of, load_templates
-from pramana.pipeline.opening import AnyRecipe
 from pramana.pipeline.page import PageMaterial, page_of
 from pramana.pipeline.promises import check_promises
 from pramana.pipeline.table_copy import table_copy

@@ -74,7 +74,12 @@ class Stream:
 
 @dataclass(frozen=True)
 class Key:
-    """One 256-bit secret. `seeded` marks a key made from a number a person chose: reproducible, not private."""
+    """One 256-bit secret. `seeded` marks a key made from a number a person chose: reproducible, not private.
+
+    >>> import pramana
+    >>> pramana.Key.from_seed(1).seeded, pramana.Key.create().seeded
+    (True, False)
+    """
 
     secret: bytes = field(repr=False)
     seeded: bool = False

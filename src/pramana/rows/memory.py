@@ -10,8 +10,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from pramana.mechanisms import Mechanism
-from pramana.randomness import Codes, Key, Stream
+from pramana.randomness import Codes, Key
 from pramana.rows.digest import Column, commitment_to
+from pramana.rows.keyed import KeyedRows
 from pramana.rows.local import LocalEngine
 from pramana.rows.protocol import Columns, Lines, Progress, Rows, Work, no_progress
 from pramana.schema import Attribute
@@ -20,7 +21,7 @@ from pramana.sources import ROW_GROUP, Table, encode, has_missing, numbers, raw_
 _PIECE = 8 * ROW_GROUP  # rows that are digested, decoded and written while the next ones are
 
 
-class MemoryRows:
+class MemoryRows(KeyedRows):
     """A table in memory, under a key."""
 
     def __init__(
@@ -31,13 +32,12 @@ class MemoryRows:
         progress: Progress = no_progress,
         show: bool = False,
     ) -> None:
-        self._table, self._key, self._progress, self._show = table, key, progress, show
+        super().__init__(key)
+        self._table, self._progress, self._show = table, progress, show
         self._engine = LocalEngine() if engine is None else engine
-        self._attributes: tuple[Attribute, ...] = ()
         self._columns: Columns = {}  # codes, and columns that pass unchanged
         self._derived: dict[str, tuple[tuple[str, ...], Work]] = {}
         self._attached: dict[str, Codes] = {}
-        self._digest: str | None = None
 
     @property
     def records(self) -> int:
@@ -59,7 +59,7 @@ class MemoryRows:
 
         with ThreadPoolExecutor(self._engine.workers) as pool:
             self._columns = dict(zip((a.name for a in attributes), pool.map(coded, attributes), strict=True))
-        self._attributes, self._digest = tuple(attributes), None
+        self._settled(attributes)
 
     def derive(self, name: str, of: Sequence[str], work: Work) -> None:
         self._derived[name] = (tuple(of), work)
@@ -94,15 +94,8 @@ class MemoryRows:
     def check_room(self, needed: int) -> None:
         """What is in memory already is not bounded."""
 
-    def commitment(self, key: Key | None = None) -> str:
-        if key is not None:
-            return self._digested(key)
-        if self._digest is None:
-            self._digest = self._digested(self._key)
-        return self._digest
-
-    def _digested(self, key: Key) -> str:
-        columns = {a.name: self._columns[a.name] for a in sorted(self._attributes, key=lambda a: a.raw)}
+    def _digest_under(self, key: Key, names: Sequence[str]) -> str:
+        columns = {name: self._columns[name] for name in names}
         with ThreadPoolExecutor(self._engine.workers) as pool:
             return commitment_to(columns, key, pool.map)
 
@@ -126,9 +119,6 @@ class MemoryRows:
         return {
             name: ordered[name] if name in ordered else column.take(places) for name, column in columns.items()
         }
-
-    def stream(self, purpose: str, context: str, column: str, draw: int) -> Stream:
-        return self._key.stream(purpose, context, column, draw)
 
     def whole(self) -> MemoryRows:
         return self

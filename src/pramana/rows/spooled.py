@@ -15,12 +15,13 @@ from numpy.typing import NDArray
 
 from pramana.errors import RecipeError
 from pramana.mechanisms import Mechanism
-from pramana.randomness import Key, Stream, tag_stream
+from pramana.randomness import Key, tag_stream
 from pramana.rows.ahead import ahead
 from pramana.rows.batch import BatchEngine
 from pramana.rows.buckets import Scattering
 from pramana.rows.coders import Coder, coders_for
 from pramana.rows.digest import Column
+from pramana.rows.keyed import KeyedRows
 from pramana.rows.local import LocalEngine
 from pramana.rows.protocol import ColumnReading, Columns, Lines, Progress, WholeRows, Work
 from pramana.rows.spool import Spool, SpoolBlock
@@ -34,16 +35,15 @@ B = TypeVar("B")
 _COPIES = 8  # of the combinations that are in memory at one time, measured where they are most of it
 
 
-class SpooledRows:
+class SpooledRows(KeyedRows):
     """A table in scratch room, under a key."""
 
     def __init__(
         self, spool: Spool, coders: Mapping[str, Coder], key: Key, engine: BatchEngine, progress: Progress
     ) -> None:
-        self._spool, self._coders, self._key = spool, coders, key
+        super().__init__(key)
+        self._spool, self._coders = spool, coders
         self._engine, self._progress = engine, progress
-        self._attributes: tuple[Attribute, ...] = ()
-        self._digest: str | None = None
 
     @classmethod
     def read(
@@ -102,7 +102,7 @@ class SpooledRows:
                 lookup = self._coders[attribute.name].lookup(attribute.coded)
                 if lookup is not None:
                     self._spool.lookups[attribute.name] = lookup
-        self._attributes, self._digest = tuple(attributes), None
+        self._settled(attributes)
 
     def derive(self, name: str, of: Sequence[str], work: Work) -> None:
         self._spool.derived[name] = (tuple(of), work)
@@ -147,15 +147,7 @@ class SpooledRows:
                 "Allow more memory, or begin with coarser values (level = 1 in a column's section).",
             )
 
-    def commitment(self, key: Key | None = None) -> str:
-        if key is not None:
-            return self._digested(key)
-        if self._digest is None:
-            self._digest = self._digested(self._key)
-        return self._digest
-
-    def _digested(self, key: Key) -> str:
-        names = [a.name for a in sorted(self._attributes, key=lambda a: a.raw)]
+    def _digest_under(self, key: Key, names: Sequence[str]) -> str:
         return self._spool.commitment(key, names, self._engine.workers)
 
     def publish(
@@ -186,9 +178,6 @@ class SpooledRows:
                     done += len(next(iter(columns.values())))
                     progress("writing in keyed order", done, spool.records)
                     yield columns
-
-    def stream(self, purpose: str, context: str, column: str, draw: int) -> Stream:
-        return self._key.stream(purpose, context, column, draw)
 
     def whole(self) -> WholeRows:
         raise RecipeError(

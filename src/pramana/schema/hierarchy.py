@@ -27,7 +27,12 @@ MOST_LEAVES = 1 << 24
 
 @dataclass(frozen=True)
 class Hierarchy:
-    """`levels[level][leaf]`: the label that stands for the leaf at that level; level 0 is the leaf itself."""
+    """`levels[level][leaf]`: the label that stands for the leaf at that level; level 0 is the leaf itself.
+
+    >>> import pramana
+    >>> pramana.Hierarchy((("Rome", "Lyon"), ("Italy", "France"), ("*", "*"))).height
+    3
+    """
 
     levels: tuple[tuple[str, ...], ...]
 

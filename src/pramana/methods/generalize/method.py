@@ -14,7 +14,7 @@ from pramana.methods.generalize.plan import GeneralizePlan, GeneralizeStatement,
 from pramana.methods.generalize.search import goes_by_class, population_of, solve
 from pramana.methods.generalize.sensitive import Sensitive, sensitive_along_tree, sensitive_in
 from pramana.methods.generalize.setting import GeneralizeDesign, GeneralizeSetting, design_in, design_of
-from pramana.methods.protocol import Capabilities, Method
+from pramana.methods.protocol import Capabilities, Method, fields_of_recipe
 from pramana.methods.quasi import ClassifiedColumn, Quasi, quasi_of, require_hierarchy
 from pramana.methods.recipe import Recipe
 from pramana.rows import ColumnReading, Rows
@@ -73,11 +73,7 @@ class GeneralizeMethod(Method[GeneralizeSetting, ClassifiedColumn]):
         population = population_of(None if place is None else recipe.folder / place, quasi, generalised)
         in_classes = sensitive_in_classes(rows, sensitive, generalised)
         return GeneralizePlan(
-            attributes=attributes,
-            dropped=recipe.dropped,
-            dataset=recipe.source.dataset,
-            shuffled=recipe.release.shuffle,
-            output=recipe.output.format,
+            **fields_of_recipe(recipe, attributes),
             design=design,
             quasi=quasi,
             sensitive=tuple(

@@ -37,7 +37,14 @@ from pramana.methods.generalize.measured import Measured, agree, measure, sensit
 from pramana.methods.generalize.search import solve
 from pramana.methods.generalize.sensitive import Sensitive, SensitiveForm
 from pramana.methods.generalize.setting import GeneralizeDesign
-from pramana.methods.protocol import Capabilities, Examination, Explanation, Plan, Publication
+from pramana.methods.protocol import (
+    Capabilities,
+    Examination,
+    Explanation,
+    Plan,
+    Publication,
+    fields_of_certificate,
+)
 from pramana.methods.quasi import Quasi, QuasiForm, restored_quasi
 from pramana.rows import Column, Rows
 from pramana.schema import Ordinal, Role, read_section
@@ -248,11 +255,7 @@ def restore_generalisation(certificate: Certificate) -> GeneralizePlan:
     ):
         raise BundleError("The levels of a certificate must be levels of its columns", "others")
     return GeneralizePlan(
-        attributes=certificate.attributes,
-        dropped=certificate.dropped,
-        dataset=certificate.dataset,
-        shuffled=certificate.shuffled,
-        output=certificate.output,
+        **fields_of_certificate(certificate),
         design=stated.setting,
         quasi=quasi,
         sensitive=sensitive,

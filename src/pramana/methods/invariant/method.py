@@ -12,7 +12,7 @@ from pramana.methods.invariant.design import design_of
 from pramana.methods.invariant.plan import InvariantPlan, InvariantStatement, restore_invariant
 from pramana.methods.invariant.setting import InvariantColumn, InvariantSetting
 from pramana.methods.invariant.table_law import law_for
-from pramana.methods.protocol import Capabilities, Method
+from pramana.methods.protocol import Capabilities, Method, fields_of_recipe
 from pramana.methods.recipe import Recipe
 from pramana.rows import ColumnReading, Rows
 from pramana.theory import rounding
@@ -40,10 +40,7 @@ class InvariantMethod(Method[InvariantSetting, InvariantColumn]):
         law = law_for(design, attributes, rows, recipe.release.k)
         design = replace(design, retention=law.retention)
         plan = InvariantPlan(
-            attributes=attributes,
-            dropped=recipe.dropped,
-            dataset=recipe.source.dataset,
-            output=recipe.output.format,
+            **fields_of_recipe(recipe, attributes),
             design=design,
             total=rows.records,
             summaries=law.summaries,

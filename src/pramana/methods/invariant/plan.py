@@ -20,7 +20,7 @@ from pramana.methods.columns import read_from_data
 from pramana.methods.invariant.design import InvariantDesign, InvariantDesignForm
 from pramana.methods.invariant.explanation import explanation_of_exchange
 from pramana.methods.invariant.table_law import InvariantLaw, alike, law_for, stratum_of, summaries_of
-from pramana.methods.protocol import Explanation, Law, Publication
+from pramana.methods.protocol import Explanation, Law, Publication, fields_of_certificate
 from pramana.rows import Rows
 from pramana.schema import read_section
 from pramana.theory import (
@@ -247,11 +247,7 @@ def restore_invariant(certificate: Certificate) -> InvariantPlan:
     shown = stated.matrix == "published"
     try:
         plan = InvariantPlan(
-            attributes=certificate.attributes,
-            dropped=certificate.dropped,
-            dataset=certificate.dataset,
-            shuffled=certificate.shuffled,
-            output=certificate.output,
+            **fields_of_certificate(certificate),
             design=InvariantDesign.of_form(stated.setting, shown),
             total=certificate.records,
             summaries=stated.risks,

@@ -19,7 +19,7 @@ from pramana.mechanisms import (
 from pramana.methods.columns import Values, reading_of, resolve, unchanged
 from pramana.methods.levels.plan import LevelPlan, LevelsStatement, restore_version
 from pramana.methods.levels.setting import LevelsColumn, LevelsSetting
-from pramana.methods.protocol import Capabilities, Method
+from pramana.methods.protocol import Capabilities, Method, fields_of_recipe
 from pramana.methods.recipe import Recipe
 from pramana.methods.retention import circumstances_for
 from pramana.rows import ColumnReading, Rows
@@ -70,12 +70,10 @@ def version_at(
     dataset: str,
 ) -> LevelPlan:
     """The plan of one version."""
+    fields = fields_of_recipe(recipe, attributes)
+    fields["dataset"] = dataset
     return LevelPlan(
-        attributes=attributes,
-        dropped=recipe.dropped,
-        dataset=dataset,
-        shuffled=recipe.release.shuffle,
-        output=recipe.output.format,
+        **fields,
         mechanism=AtLevel(design, level),
         circumstances=_circumstances(recipe.release, attributes, records),
         tables=recipe.tables,

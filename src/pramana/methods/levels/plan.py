@@ -11,7 +11,7 @@ from msgspec import Meta
 from pramana.bundle import Certificate, Form, JsonObject
 from pramana.errors import BundleError, InputError
 from pramana.mechanisms import AtLevel, LevelSource, Product, RecordRetention, level_guarantees
-from pramana.methods.protocol import Capabilities, Explanation, Law, Publication
+from pramana.methods.protocol import Capabilities, Explanation, Law, Publication, fields_of_certificate
 from pramana.methods.retention import RandomisedPlan, check_sizes, circumstances_for, explanation_of_law
 from pramana.randomness import Codes
 from pramana.rows import Rows
@@ -100,11 +100,7 @@ def restore_version(certificate: Certificate) -> LevelPlan:
         raise BundleError(f"The level of a certificate must be out of {GRID}", stated.out_of)
     check_sizes(version, certificate)
     return LevelPlan(
-        attributes=certificate.attributes,
-        dropped=certificate.dropped,
-        dataset=certificate.dataset,
-        shuffled=certificate.shuffled,
-        output=certificate.output,
+        **fields_of_certificate(certificate),
         mechanism=version,
         circumstances=circumstances_for(
             certificate.attributes, certificate.records, certificate.shuffled, stated.delta, stated.candidates

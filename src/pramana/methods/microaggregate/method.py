@@ -19,7 +19,7 @@ from pramana.methods.microaggregate.setting import (
     MicroaggregateSetting,
     design_of,
 )
-from pramana.methods.protocol import Capabilities, Method
+from pramana.methods.protocol import Capabilities, Method, fields_of_recipe
 from pramana.rows import ColumnReading, Rows
 from pramana.schema import Attribute, Kind
 
@@ -47,11 +47,7 @@ class MicroaggregateMethod(Method[MicroaggregateSetting, AggregatedColumn]):
         rows.settle(attributes)
         aggregated = aggregate(rows, design, attributes, context_of(recipe.source.dataset, design, rows))
         return MicroaggregatePlan(
-            attributes=attributes,
-            dropped=recipe.dropped,
-            dataset=recipe.source.dataset,
-            shuffled=recipe.release.shuffle,
-            output=recipe.output.format,
+            **fields_of_recipe(recipe, attributes),
             design=design,
             measured=aggregated.measured,
             aggregated=aggregated,

@@ -16,7 +16,14 @@ from pramana.methods.columns import read_from_data
 from pramana.methods.microaggregate.classes import Aggregated, AggregateMeasures, aggregate
 from pramana.methods.microaggregate.examination import examine_aggregates
 from pramana.methods.microaggregate.setting import MicroaggregateDesign
-from pramana.methods.protocol import Capabilities, Examination, Explanation, Plan, Publication
+from pramana.methods.protocol import (
+    Capabilities,
+    Examination,
+    Explanation,
+    Plan,
+    Publication,
+    fields_of_certificate,
+)
 from pramana.pages import Grid, Section, Text
 from pramana.randomness import code_dtype
 from pramana.rows import Rows
@@ -200,11 +207,7 @@ def restore_microaggregation(certificate: Certificate) -> MicroaggregatePlan:
     if stated.setting.k > measured.records or (stated.setting.algorithm == "optimal" and len(numbers) > 1):
         raise BundleError("The setting of a certificate must fit its table", "one that does not")
     return MicroaggregatePlan(
-        attributes=certificate.attributes,
-        dropped=certificate.dropped,
-        dataset=certificate.dataset,
-        shuffled=certificate.shuffled,
-        output=certificate.output,
+        **fields_of_certificate(certificate),
         design=stated.setting,
         measured=measured,
     )

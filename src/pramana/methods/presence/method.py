@@ -15,7 +15,7 @@ from pramana.methods.generalize import weights_of
 from pramana.methods.presence.pairing import pair_of, read_public
 from pramana.methods.presence.plan import PresencePlan, PresenceStatement, restore_presence
 from pramana.methods.presence.setting import PresenceSetting, levels_given
-from pramana.methods.protocol import Capabilities, Method
+from pramana.methods.protocol import Capabilities, Method, fields_of_recipe
 from pramana.methods.quasi import ClassifiedColumn, quasi_of
 from pramana.methods.recipe import Recipe
 from pramana.rows import ColumnReading, Rows
@@ -77,11 +77,7 @@ class PresenceMethod(Method[PresenceSetting, ClassifiedColumn]):
         if recipe.output.format == "csv" and CLASS in recipe.published:
             raise RecipeError(f"No column may be called {CLASS!r} where cells go by class", "one that is")
         return PresencePlan(
-            attributes=attributes,
-            dropped=recipe.dropped,
-            dataset=recipe.source.dataset,
-            shuffled=setting.shuffle,
-            output=recipe.output.format,
+            **fields_of_recipe(recipe, attributes),
             wanted=wanted,
             design=design,
             quasi=quasi,

@@ -46,7 +46,14 @@ from pramana.methods.presence.explanation import explanation_of_presence
 from pramana.methods.presence.pairing import pair_of, public_table
 from pramana.methods.presence.setting import PresenceDesignForm
 from pramana.methods.presence.words import Reached, ReversalForm, presence_guarantees, presence_warnings
-from pramana.methods.protocol import Capabilities, Examination, Explanation, Plan, Publication
+from pramana.methods.protocol import (
+    Capabilities,
+    Examination,
+    Explanation,
+    Plan,
+    Publication,
+    fields_of_certificate,
+)
 from pramana.methods.quasi import Quasi, QuasiForm, restored_quasi
 from pramana.randomness import code_dtype
 from pramana.rows import Column, ColumnReading, MemoryRows, Rows, digest_of_columns
@@ -259,11 +266,7 @@ def restore_presence(certificate: Certificate) -> PresencePlan:
     ):
         raise BundleError("The levels of a certificate must be levels of its columns", "others")
     return PresencePlan(
-        attributes=certificate.attributes,
-        dropped=certificate.dropped,
-        dataset=certificate.dataset,
-        shuffled=certificate.shuffled,
-        output=certificate.output,
+        **fields_of_certificate(certificate),
         wanted=wanted,
         design=design,
         quasi=quasi,

@@ -20,7 +20,7 @@ from pramana.mechanisms import (
     guarantees_of,
 )
 from pramana.methods.columns import randomised_attributes, randomised_readings
-from pramana.methods.protocol import Capabilities, Method
+from pramana.methods.protocol import Capabilities, Method, fields_of_recipe
 from pramana.methods.recipe import Recipe
 from pramana.methods.retention.matrix_file import read_matrix
 from pramana.methods.retention.plan import RandomisedPlan, circumstances_for, restore_drawn
@@ -62,11 +62,7 @@ class DrawnMethod(Method[S, C]):
         if not sizes:
             raise RecipeError("A recipe must randomise at least one column", "none", "Make one quasi-identifying.")
         return RandomisedPlan(
-            attributes=attributes,
-            dropped=recipe.dropped,
-            dataset=recipe.source.dataset,
-            shuffled=recipe.release.shuffle,
-            output=recipe.output.format,
+            **fields_of_recipe(recipe, attributes),
             mechanism=self._mechanism(recipe, sizes, circumstances),
             circumstances=circumstances,
             tables=recipe.tables,

@@ -20,7 +20,7 @@ from pramana.mechanisms import (
 )
 from pramana.methods.coded import CodedPlan
 from pramana.methods.columns import read_from_data
-from pramana.methods.protocol import Explanation, Law, Publication
+from pramana.methods.protocol import Explanation, Law, Publication, fields_of_certificate
 from pramana.methods.retention.explanation import explanation_of_law
 from pramana.methods.retention.statement import DrawnStatement
 from pramana.rows import Rows
@@ -120,11 +120,7 @@ def restore_drawn(certificate: Certificate) -> RandomisedPlan:
     if not all(name in names for table in stated.tables for name in table):
         raise BundleError("The tables of a certificate must be of its columns", "others")
     return RandomisedPlan(
-        attributes=certificate.attributes,
-        dropped=certificate.dropped,
-        dataset=certificate.dataset,
-        shuffled=certificate.shuffled,
-        output=certificate.output,
+        **fields_of_certificate(certificate),
         mechanism=mechanism,
         circumstances=circumstances_for(
             certificate.attributes, certificate.records, certificate.shuffled, stated.delta, stated.candidates

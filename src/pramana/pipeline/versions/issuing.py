@@ -21,7 +21,7 @@ from pramana.bundle import Certificate, check_new, read_signing_key, same_files,
 from pramana.errors import LedgerError, RecipeError, RefusedError
 from pramana.ledger import Dataset, Ledger, Release, Request, is_ledger_file, whoami
 from pramana.mechanisms import LevelDesign, RecordedLevels
-from pramana.methods import Recipe, method_named
+from pramana.methods import AnyRecipe, Recipe, method_named
 from pramana.methods.levels import (
     LevelPlan,
     LevelsRecipe,
@@ -30,7 +30,7 @@ from pramana.methods.levels import (
     design_of,
     version_at,
 )
-from pramana.pipeline.opening import AnyRecipe, Home, source_of
+from pramana.pipeline.opening import Home, source_of
 from pramana.pipeline.versions.kept_key import DigestUnderKeys, KeptKey
 from pramana.pipeline.versions.version_store import VersionStore
 from pramana.pipeline.writing import Destination, write_bundle

@@ -56,6 +56,8 @@ class SparkEngine:
 
     `pieces` is about how many tasks a table is cut into (twice as many as there are cores, unless it is given);
     `options` are settings of a new session.
+
+    >>> pramana.release("recipe.toml", "published", engine=pramana.SparkEngine("local[2]"))  # doctest: +SKIP
     """
 
     master: str | None = None

@@ -1,0 +1,69 @@
+"""The front of the house: few names, each explained by an example that runs, and nothing loaded before its use."""
+
+from __future__ import annotations
+
+import doctest
+import inspect
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import pramana
+
+NAMES = sorted(set(pramana.__all__) - {"__version__"})
+MOST_NAMES = 30
+FUNCTIONS = ("calibrate", "collude", "crosstab", "issue", "plan", "release", "report", "verify")
+
+
+def modules_after(code: str) -> set[str]:
+    """What a new process has loaded after some code."""
+    code = f"{code}\nimport json, sys\nprint(json.dumps(list(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
+    return set(json.loads(done.stdout.splitlines()[-1]))
+
+
+def test_public_names_are_few_and_there() -> None:
+    assert len(NAMES) <= MOST_NAMES
+    assert len(pramana.__all__) == len(set(pramana.__all__))
+    assert sorted(dir(pramana)) == sorted(pramana.__all__)
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        pramana.nothing  # noqa: B018
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_public_name_has_an_example(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those that need no recipe, ledger or Spark are run."""
+    words = inspect.getdoc(vars(pramana).get(name) or pramana.__getattr__(name))
+    assert words
+    example = doctest.DocTestParser().get_doctest(words, {}, name, None, None)
+    assert any(f"pramana.{name}" in e.source for e in example.examples)
+    monkeypatch.chdir(tmp_path)
+    said: list[str] = []
+    result = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(example, out=said.append)
+    assert result.failed == 0, "".join(said)
+
+
+def test_importing_the_package_loads_no_room() -> None:
+    loaded = modules_after("import pramana")
+    assert "pramana" in loaded
+    assert {name for name in loaded if name.startswith("pramana.")} == set()
+    assert loaded & {"click", "msgspec", "numpy", "pyarrow", "scipy"} == set()
+
+
+def test_help_waits_for_no_large_library() -> None:
+    loaded = modules_after("from pramana.app.main import run\nassert run(['--help']) == 0")
+    assert "click" in loaded
+    assert loaded & {"msgspec", "numpy", "pyarrow", "scipy", "sqlalchemy"} == set()
+
+
+def test_functions_stay_functions_after_rooms_were_imported() -> None:
+    """A room or module of a function's name would take its place in the package."""
+    folder = Path(pramana.__file__).parent
+    rooms = [p.stem for p in folder.iterdir() if (p / "__init__.py").exists() or p.suffix == ".py"]
+    lines = [f"import pramana.{room}" for room in sorted(rooms) if not room.startswith("_")]
+    lines += ["import types", "import pramana.pipeline.releasing"]
+    lines += [f"assert isinstance(pramana.{name}, types.FunctionType), {name!r}" for name in FUNCTIONS]
+    assert "pramana.app" in modules_after("\n".join(lines))
