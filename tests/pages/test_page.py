@@ -9,6 +9,8 @@ from pramana.errors import printable
 from pramana.pages import (
     Bar,
     Bars,
+    Block,
+    Cell,
     Drawn,
     Grid,
     Legend,
@@ -75,8 +77,14 @@ def page_saying(words: str) -> Page:
         [Panel([Series(words, [1, 2], [3, 4]), Series(words, [1, 2], [1, 2])], words, words, mark=(1.5, words))]
     )
     bar = Bar([words], 10, 12, 8, 15, 11)
-    cells = {words: words, "meter": Meter(words, 0.5), "steps": Steps([3, 1], 1), "number": 1234567, "none": None}
-    blocks = [
+    cells: dict[str, Cell] = {
+        words: words,
+        "meter": Meter(words, 0.5),
+        "steps": Steps([3, 1], 1),
+        "number": 1234567,
+        "none": None,
+    }
+    blocks: list[Block] = [
         Text(words),
         Text(f"`{words}`", note=True),
         Points([words], words),

@@ -19,7 +19,7 @@ from tests.golden import cells
 import pramana
 from pramana import Recipe
 from pramana.bundle import Bundle, Certificate
-from pramana.methods import restore
+from pramana.methods import AnyRecipe, restore
 from pramana.pages import html_of
 from pramana.pipeline.page import PageMaterial, page_of
 from pramana.pipeline.writing import file_entry
@@ -191,7 +191,7 @@ def test_the_estimates_are_those_of_crosstab_and_sum_to_the_records(name: str, m
 
 def recipe_of(
     folder: Path, columns: dict[str, list[str]], release: dict[str, Any], domains: dict[str, Any]
-) -> Recipe:
+) -> AnyRecipe:
     pacsv.write_csv(pa.table(columns), folder / "people.csv")
     attributes = {name: {**QUASI, **domain} for name, domain in domains.items()}
     content = {

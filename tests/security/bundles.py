@@ -19,7 +19,7 @@ from tests.golden.cells import SETTINGS, make_tables, path_of
 from pramana import Recipe, release, verify
 from pramana.bundle import Bundle, canonical
 from pramana.errors import PramanaError
-from pramana.methods import restore
+from pramana.methods import AnyRecipe, restore
 from pramana.pages import html_of
 from pramana.pipeline.page import PageMaterial, page_of
 from pramana.pipeline.verification import Verification
@@ -43,7 +43,7 @@ def make_small_tables(folder: Path) -> None:
     pacsv.write_csv(people, folder / "people.csv")
 
 
-def recipe_of(name: str, kind: str, folder: Path, **output: Any) -> Recipe:
+def recipe_of(name: str, kind: str, folder: Path, **output: Any) -> AnyRecipe:
     chosen, attributes = SETTINGS[name]
     statement = {
         "source": {"path": path_of(name, kind), "dataset": "golden"},
@@ -105,11 +105,11 @@ def content_of(bundle: Path) -> str | None:
     from unittest import mock
 
     from pramana.methods import cell_table, coded
+    from pramana.rows import ContentDigest
 
     seen: list[str] = []
-    digest = coded.ContentDigest
 
-    class Telling(digest):  # type: ignore[misc, valid-type]
+    class Telling(ContentDigest):
         def hexdigest(self, *order: Any) -> str:
             seen.append(super().hexdigest(*order))
             return seen[-1]
@@ -130,7 +130,7 @@ def write_report_again(bundle: Path) -> bool:
         opened = Bundle.open(bundle)
         plan = restore(opened.certificate)
         page = page_of(PageMaterial(opened.certificate, plan, plan.examine(opened).counts))
-        (bundle / "report.html").write_text(html_of(page, drawings=False))
+        (bundle / "report.html").write_text(html_of(page))
     except PramanaError:
         return False
     write_statement(bundle, statement_of(bundle), files=True)

@@ -67,7 +67,7 @@ def fit_again(bundle: Path) -> None:
 
 
 def with_source(name: str, kind: str, tables: Path) -> dict[str, object]:
-    return {"source": tables / recipe_of(name, kind, tables).source.path, "key": KEY}
+    return {"source": tables / (recipe_of(name, kind, tables).source.path or ""), "key": KEY}
 
 
 # ---------------------------------------------------------------- columns, labels, the file
@@ -215,9 +215,9 @@ def replaced(bundle: Path) -> None:
         other = next(row for row in rows if row != rows[0])
         write_rows(bundle, [head, other, *rows[1:]])
         return
-    rows = pq.read_table(data_of(bundle)).to_pylist()
-    other = next(i for i, row in enumerate(rows) if row != rows[0])
-    change_table(bundle, lambda t: t.take([other, *range(1, t.num_rows)]))
+    cells = pq.read_table(data_of(bundle)).to_pylist()
+    place = next(i for i, row in enumerate(cells) if row != cells[0])
+    change_table(bundle, lambda t: t.take([place, *range(1, t.num_rows)]))
 
 
 def doubled(bundle: Path) -> None:

@@ -120,7 +120,8 @@ def test_levels_are_stated_one_way() -> None:
     for level in ("0.40", ".4", "4e-1", " 0.4", "٠.٤", 0.4, None, "2/5", "+0.4", "nan", "0_0.4"):
         with pytest.raises(MatrixError):
             mechanism_from_json({**stated, "level": level})
-    for change in ({"joint": 0}, {"joint": "false"}, {"laws": []}, {"laws": {}}, {"more": 1}):
+    changes: list[dict[str, Any]] = [{"joint": 0}, {"joint": "false"}, {"laws": []}, {"laws": {}}, {"more": 1}]
+    for change in changes:
         with pytest.raises(MatrixError):
             mechanism_from_json({**stated, **change})
 

@@ -24,6 +24,7 @@ from tests.security.bundles import KEY, make_small_tables
 
 from pramana import Recipe, release, verify
 from pramana.errors import PramanaError
+from pramana.methods import AnyRecipe
 from pramana.methods.generalize.sensitive import Sensitive
 
 PLANT = "Zq7PlantedXw"
@@ -96,7 +97,7 @@ def _with_columns(table: pa.Table) -> pa.Table:
     return table.append_column("name", names).append_column(f"{PLANT} column", names)
 
 
-def recipe(name: str, folder: Path, output: str) -> Recipe:
+def recipe(name: str, folder: Path, output: str) -> AnyRecipe:
     chosen, attributes = SETTINGS[name]
     return Recipe.parse(
         {
@@ -119,7 +120,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     yield tmp_path
 
 
-def leaks(wanted: Recipe, place: Path, capture: Any, **options: Any) -> set[str]:
+def leaks(wanted: AnyRecipe, place: Path, capture: Any, **options: Any) -> set[str]:
     """Where the planted value shows up when the recipe is released, verified and made again."""
     out = place / "output" / "out"
     with Watch([place / "output", place / "temporary"], set()) as watch:
@@ -153,7 +154,7 @@ def test_nothing_planted_is_published(
 # ---------------------------------------------------------------- suppressed rows
 
 
-def suppressing(folder: Path) -> Recipe:
+def suppressing(folder: Path) -> AnyRecipe:
     """One person of a third sex, whom it is cheaper to suppress than to make all alike."""
     rows = [("F", "flu")] * 30 + [("F", "cold")] * 30 + [("M", "flu")] * 40 + [("X", PLANT)]
     pacsv.write_csv(pa.table({"sex": [r[0] for r in rows], "illness": [r[1] for r in rows]}), folder / "t.csv")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import stat
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.security.bundles import copied, made
@@ -17,7 +18,7 @@ from pramana.errors import BundleError
 @pytest.mark.parametrize("to", ["a file", "an earlier report", "nothing", "a folder"])
 def test_no_report_goes_through_a_link(private: bool, to: str, tables: Path, tmp_path: Path) -> None:
     bundle = copied(made("retention k", "csv", tables), tmp_path / "bundle")
-    options = {"source": tables / "people.csv"} if private else {}
+    options: dict[str, Any] = {"source": tables / "people.csv"} if private else {}
     target = tmp_path / "target"
     if to == "a folder":
         target.mkdir()
@@ -49,7 +50,7 @@ def test_a_link_that_comes_between_looking_and_writing_is_not_followed(
     def raced(path: object, flags: int, *rest: object, **more: object) -> int:
         if Path(str(path)) == link and flags & os.O_CREAT and not link.is_symlink():
             link.symlink_to(target)
-        return opened(path, flags, *rest, **more)  # type: ignore[arg-type, call-overload, no-any-return]
+        return opened(path, flags, *rest, **more)  # type: ignore[arg-type]
 
     monkeypatch.setattr(os, "open", raced)
     with pytest.raises(OSError):

@@ -13,7 +13,7 @@ from tests.security.bundles import copied, failed, statement_of, write_report_ag
 from pramana import Recipe, crosstab, release, verify
 from pramana.app.main import run
 from pramana.errors import RecipeError, SourceError
-from pramana.methods import PublishedCells
+from pramana.methods import AnyRecipe, PublishedCells
 from pramana.pipeline.verification import Verification
 
 FORMULA = "=cmd|' /C calc'!A0"
@@ -26,14 +26,14 @@ def table() -> pa.Table:
     return pa.table({"word": words, "raw": [f"+{w}" for w in words], "n": list(range(ROWS))})
 
 
-def recipe(method: dict[str, Any], **output: Any) -> Recipe:
+def recipe(method: dict[str, Any], **output: Any) -> AnyRecipe:
     word = {"role": "quasi-identifying", "domain": DOMAIN}
     roles = {"raw": {"role": "insensitive"}, "n": {"role": "insensitive"}}
     return Recipe.parse({"release": method, "attributes": {"word": word, **roles}, "output": output})
 
 
 RETENTION = {"epsilon": 4.0}
-METHODS = {
+METHODS: dict[str, dict[str, Any]] = {
     "retention": RETENTION,
     "invariant": {"method": "invariant", "xi": 0.5},
     "levels": {"method": "levels", "retention": 0.4},
@@ -42,7 +42,7 @@ METHODS = {
 }
 
 
-def words_of(method: str, **output: Any) -> Recipe:
+def words_of(method: str, **output: Any) -> AnyRecipe:
     made = recipe(METHODS[method], **output)
     if method != "levels":
         return made

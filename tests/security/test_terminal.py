@@ -124,7 +124,9 @@ def test_no_text_of_an_invalid_bundle_says_that_it_is_valid(tmp_path: Path, scre
     release(Recipe.parse(statement, tmp_path), tmp_path / "out", threads=1)
     hostile = f"x\n{VALID}\r\x1b[2K{VALID}\n"
     stated = statement_of(tmp_path / "out")
-    edits = [{key: hostile} for key in ("pramana", "method", "dataset", "content", "output", "format")]
+    edits: list[dict[str, object]] = [
+        {key: hostile} for key in ("pramana", "method", "dataset", "content", "output", "format")
+    ]
     edits += [
         {"warnings": [hostile]},
         {"dropped": [hostile]},
