@@ -111,15 +111,15 @@ def _bars(attribute: Attribute, material: PageMaterial) -> list[Bar]:
     axis = Axis.of_domain(attribute.name, attribute.coded)
     counts = np.asarray(material.marginals[attribute.name])
     true = material.true.get(attribute.name)
-    found = _estimate(axis, counts, material.plan.law)
+    estimate = _estimate(axis, counts, material.plan.law)
     order = range(axis.size) if axis.size <= MOST_VALUES else np.argsort(-counts, kind="stable")[: MOST_VALUES - 1]
     bars = [
         Bar(
             axis.labels[i],
             float(counts[i]),
-            None if found is None else float(found[0][i]),
-            None if found is None else float(found[1][i]),
-            None if found is None else float(found[2][i]),
+            None if estimate is None else float(estimate[0][i]),
+            None if estimate is None else float(estimate[1][i]),
+            None if estimate is None else float(estimate[2][i]),
             None if true is None else float(true[i]),
         )
         for i in map(int, order)
@@ -143,10 +143,11 @@ def _estimate(axis: Axis, counts: Counts, law: Law | None) -> tuple[Floats, Floa
     from pramana.estimate import PublishedTable, invert
 
     try:
-        found = invert(PublishedTable.of_counts([axis], counts, law))
+        estimate = invert(PublishedTable.of_counts([axis], counts, law))
     except InputError:
         return None
-    return found.values, found.low, found.high  # not cut at 0: an unbiased estimate lies inside its interval
+    # Not cut at 0: an unbiased estimate lies inside its interval.
+    return estimate.values, estimate.low, estimate.high
 
 
 def _bar_picture(name: str, bars: Sequence[Bar]) -> Picture:

@@ -40,7 +40,7 @@ def report(
     PosixPath('published.report.html')
     """
     opened = Bundle.open(bundle)
-    place = _place(opened, out, source is not None)
+    target = _target(opened, out, source is not None)
     certificate = opened.certificate
     if not unverified:
         require_valid(bundle)
@@ -59,34 +59,34 @@ def report(
         raise BundleError("Tables can be reconstructed from randomised releases", f"method {certificate.method!r}")
     true = {} if source is None else _true_counts(opened, source)
     page = page_of(PageMaterial(certificate, plan, marginals, crosstabs, true, pictures=True))
-    _write(place, html_of(page), private=source is not None)
-    return place
+    _write(target, html_of(page), private=source is not None)
+    return target
 
 
-def _write(place: Path, text: str, private: bool) -> None:
+def _write(path: Path, text: str, private: bool) -> None:
     """True counts are for their owner alone, whatever the umask and whatever lay there before."""
     if private:
-        place.unlink(missing_ok=True)
+        path.unlink(missing_ok=True)
     flags = os.O_WRONLY | os.O_CREAT | (os.O_EXCL if private else os.O_TRUNC)
-    with os.fdopen(os.open(place, flags, 0o600 if private else 0o666), "w", encoding="utf-8") as file:
+    with os.fdopen(os.open(path, flags, 0o600 if private else 0o666), "w", encoding="utf-8") as file:
         file.write(text)
 
 
-def _place(bundle: Bundle, out: str | Path | None, private: bool) -> Path:
+def _target(bundle: Bundle, out: str | Path | None, private: bool) -> Path:
     inside = bundle.path.absolute()
     ending = ".private-report.html" if private else ".report.html"
-    place = inside.with_name(inside.name + ending) if out is None else Path(out).absolute()
-    if place.is_relative_to(inside):
+    target = inside.with_name(inside.name + ending) if out is None else Path(out).absolute()
+    if target.is_relative_to(inside):
         raise BundleError(
             "A report must not be written into the bundle, whose files are certified",
             str(out),
             "Choose a place beside it.",
         )
-    if place.exists() and (not place.is_file() or GENERATOR not in place.read_text("utf-8", "replace")[:400]):
-        raise BundleError(f"{place.name} must not exist, or be an earlier report", "something else")
-    if not place.parent.is_dir():
-        raise BundleError("A report must be written into a folder that exists", str(place.parent))
-    return place
+    if target.exists() and (not target.is_file() or GENERATOR not in target.read_text("utf-8", "replace")[:400]):
+        raise BundleError(f"{target.name} must not exist, or be an earlier report", "something else")
+    if not target.parent.is_dir():
+        raise BundleError("A report must be written into a folder that exists", str(target.parent))
+    return target
 
 
 def _small_tables(study: Study, names: list[str]) -> list[Crosstab]:
@@ -100,17 +100,17 @@ def _small_tables(study: Study, names: list[str]) -> list[Crosstab]:
 
 
 def _crosstabs(study: Study, tables: Sequence[Sequence[str]]) -> list[Crosstab]:
-    found = []
+    crosstabs = []
     for table in tables:
-        made = study.crosstab(list(table))
-        if made.estimate.size > MOST_CELLS:
+        crosstab = study.crosstab(list(table))
+        if crosstab.estimate.size > MOST_CELLS:
             raise BundleError(
                 f"A table in a report must have at most {MOST_CELLS} cells",
-                f"{made.estimate.size} for {', '.join(table)}",
+                f"{crosstab.estimate.size} for {', '.join(table)}",
                 "`pramana crosstab` has no such limit.",
             )
-        found.append(made)
-    return found
+        crosstabs.append(crosstab)
+    return crosstabs
 
 
 def _true_counts(bundle: Bundle, source: Any) -> dict[str, Counts]:

@@ -67,8 +67,8 @@ def _write(folder: Path, recipe: AnyRecipe, source: Source, publication: Publica
         # Not before the first piece is there: threads that take turns with the interpreter a thousand times a
         # second, as those that randomise do, wait long for one that never rests.
         pieces, preparing = _after_first(publication.pieces, lambda: pool.submit(prepare))
-        with named_when_whole(folder / FILE_NAMES[recipe.output.format]) as place:
-            write_pieces(replace(publication, pieces=pieces), place, recipe.output.format)
+        with named_when_whole(folder / FILE_NAMES[recipe.output.format]) as file:
+            write_pieces(replace(publication, pieces=pieces), file, recipe.output.format)
         for extra, write in publication.extra.items():
             write(folder / extra)
         certificate, sections = preparing[0].result()
@@ -78,11 +78,11 @@ def _write(folder: Path, recipe: AnyRecipe, source: Source, publication: Publica
     return replace(certificate, files={path.name: file_entry(path) for path in sorted(folder.iterdir())})
 
 
-def write_pieces(publication: Publication, place: Path | BinaryIO, form: str) -> None:
+def write_pieces(publication: Publication, file: Path | BinaryIO, form: str) -> None:
     """The data file, piece by piece; while one is written the next is decoded and digested."""
     writer: TableWriter | None = None
     for table in ahead(publication.table.table, publication.pieces, 1):  # one thread: pieces in their order
-        writer = TableWriter(place, form, table.schema) if writer is None else writer
+        writer = TableWriter(file, form, table.schema) if writer is None else writer
         writer.write(table)
     if writer is not None:
         writer.close()

@@ -167,8 +167,8 @@ class GeneralizePlan(Plan):
         for a in self.attributes:
             if a.raw:
                 treatments[a.name] = {"treatment": "released unchanged", "values": None, "level": None}
-        for place, q in enumerate(self.quasi):
-            level = None if self.levels is None else f"{self.levels[place]} of {q.ladder.height - 1}"
+        for index, q in enumerate(self.quasi):
+            level = None if self.levels is None else f"{self.levels[index]} of {q.ladder.height - 1}"
             treatments[q.name] = {"treatment": "generalised", "values": q.ladder.leaves, "level": level}
         return Explanation(treatments, use=_USE)
 
