@@ -183,7 +183,7 @@ def _sent(spark: Any, work: Callable[[Batches], Iterator[Any]]) -> Callable[[Bat
     """The function that Spark is given. It names nothing but itself in plans and logs."""
     from pyspark import cloudpickle
 
-    plain = cloudpickle.dumps(work)
+    plain = cloudpickle.dumps(work)  # type: ignore[no-untyped-call]  # its stubs leave it out
     return _inline(plain) if len(plain) <= _INLINE else _sealed(spark, plain)
 
 
