@@ -7,7 +7,7 @@ certified is the law that is published. A channel knows no tables, files or keys
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
@@ -53,6 +53,17 @@ class Channel(Protocol):
 
     def to_json(self) -> dict[str, Any]:
         """What the certificate holds of this channel; `channel_from_json` reads it back."""
+
+
+def joint_likelihood_ratio(channels: Iterable[Channel]) -> Fraction | None:
+    """Corollary 1 of paper 1: the epsilons of independent channels add up; None where one has none."""
+    product = Fraction(1)
+    for channel in channels:
+        ratio = channel.likelihood_ratio
+        if ratio is None:
+            return None
+        product *= ratio
+    return product
 
 
 def check_size(size: int) -> None:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from pramana.errors import MatrixError
 from pramana.mechanisms.central import Blankets
-from pramana.mechanisms.channel import Channel, channel_from_json
+from pramana.mechanisms.channel import Channel, channel_from_json, joint_likelihood_ratio
 from pramana.mechanisms.table import Columns, StreamOf
 from pramana.randomness import code_dtype, joint_codes, split_codes
 
@@ -48,13 +48,7 @@ class Exchange:
     @property
     def likelihood_ratio(self) -> Fraction | None:
         """Corollary 1 of paper 1, over groups."""
-        product = Fraction(1)
-        for group in self.groups:
-            ratio = group.channel.likelihood_ratio
-            if ratio is None:
-                return None
-            product *= ratio
-        return product
+        return joint_likelihood_ratio(group.channel for group in self.groups)
 
     @property
     def anonymity_ratio(self) -> Fraction:

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from pramana.errors import MatrixError
 from pramana.mechanisms.central import Blankets, blankets_of_channels, blankets_of_retentions
-from pramana.mechanisms.channel import Channel, Retention, channel_from_json, check_size
+from pramana.mechanisms.channel import Channel, Retention, channel_from_json, check_size, joint_likelihood_ratio
 from pramana.randomness import ONE, Codes, Stream, retain_joint
 
 Columns = Mapping[str, Codes]
@@ -82,13 +82,7 @@ class Product:
     @property
     def likelihood_ratio(self) -> Fraction | None:
         """Corollary 1: epsilons of independent attributes add up."""
-        product = Fraction(1)
-        for channel in self.channels.values():
-            ratio = channel.likelihood_ratio
-            if ratio is None:
-                return None
-            product *= ratio
-        return product
+        return joint_likelihood_ratio(self.channels.values())
 
     @property
     def anonymity_ratio(self) -> Fraction:
