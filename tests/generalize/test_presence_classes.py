@@ -5,12 +5,14 @@ from __future__ import annotations
 import itertools
 import math
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
 import scipy.optimize
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 from tests.statistical.thresholds import OF_A_SHARE
 
 from pramana.errors import RecipeError, SourceError, UnreachableError
@@ -220,13 +222,20 @@ def convex(counts: list[np.ndarray], places: list[np.ndarray], star: float) -> f
         rows[np.arange(len(place)), start + place] = 1
     weights = np.concatenate(counts)
     pairs = np.array([rows[i] - rows[j] for i, j in itertools.permutations(range(len(rows)), 2)])
-    limits = [{"type": "ineq", "fun": lambda x: [1 - np.exp(x[a:b]).sum() for a, b in itertools.pairwise(edges)]}]
+    limits: list[Any] = [  # in the form of SciPy's own dictionaries
+        {"type": "ineq", "fun": lambda x: [1 - np.exp(x[a:b]).sum() for a, b in itertools.pairwise(edges)]}
+    ]
     if len(pairs):
         limits.append({"type": "ineq", "fun": lambda x: math.log(star) - pairs @ x})
     start_at = np.concatenate([np.full(len(c), -math.log(len(c))) for c in counts])
-    done = scipy.optimize.minimize(
-        lambda x: -weights @ x, start_at, jac=lambda _: -weights, constraints=limits, options={"ftol": 1e-12}
-    )
+
+    def cost(x: np.ndarray) -> float:
+        return float(-weights @ x)
+
+    def slope(_: np.ndarray) -> NDArray[np.float64]:
+        return np.asarray(-weights, np.float64)
+
+    done = scipy.optimize.minimize(cost, start_at, jac=slope, constraints=limits, options={"ftol": 1e-12})
     return float(done.fun) if done.success else None
 
 

@@ -241,11 +241,11 @@ def fail_once(tables):
     sys.modules["failing"] = module
     from pyspark import cloudpickle
 
-    cloudpickle.register_pickle_by_value(module)
+    cloudpickle.register_pickle_by_value(module)  # type: ignore[no-untyped-call]  # its stubs leave it out
     try:
         same(*both(desk / "recipe.toml", desk, SparkEngine(pieces=3, watch=module.fail_once)))
     finally:
-        cloudpickle.unregister_pickle_by_value(module)
+        cloudpickle.unregister_pickle_by_value(module)  # type: ignore[no-untyped-call]
         del sys.modules["failing"]
 
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 import itertools
 import math
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
 import scipy.optimize
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from pramana.theory import presence, presence_rows
 
@@ -156,7 +158,7 @@ def solved(tables: list[np.ndarray], ratio: float) -> float:
         return [x[a:b] for a, b in itertools.pairwise(edges)]
 
     start = np.concatenate([np.full(s, -math.log(s)) for s in sizes])
-    limits = [{"type": "ineq", "fun": lambda x: np.array([1 - np.exp(g).sum() for g in parts(x)])}]
+    limits: list[Any] = [{"type": "ineq", "fun": lambda x: np.array([1 - np.exp(g).sum() for g in parts(x)])}]
     rows = []
     for chosen in itertools.product(*[itertools.permutations(range(s), 2) for s in sizes]):
         row = np.zeros(edges[-1])
@@ -167,7 +169,14 @@ def solved(tables: list[np.ndarray], ratio: float) -> float:
     spread = np.array(rows)
     limits.append({"type": "ineq", "fun": lambda x: math.log(ratio) - spread @ x})
     weights = np.concatenate(tables)
-    done = scipy.optimize.minimize(lambda x: -weights @ x, start, jac=lambda _: -weights, constraints=limits)
+
+    def cost(x: np.ndarray) -> float:
+        return float(-weights @ x)
+
+    def slope(_: np.ndarray) -> NDArray[np.float64]:
+        return np.asarray(-weights, np.float64)
+
+    done = scipy.optimize.minimize(cost, start, jac=slope, constraints=limits)
     return float(done.fun) if done.success else math.inf
 
 
@@ -214,7 +223,7 @@ def solved_for_rows(counts: list[np.ndarray], places: list[np.ndarray], width: f
     weights = np.concatenate([*counts, [0.0]])
     start_at = np.concatenate([np.full(len(c), -math.log(len(c))) for c in counts])
     start_at = np.append(start_at, -sum(math.log(len(c)) for c in counts) - width / 2)
-    limits = [
+    limits: list[Any] = [
         {
             "type": "ineq",
             "fun": lambda x: np.array([1 - np.exp(x[a:b]).sum() for a, b in itertools.pairwise(edges)]),
@@ -222,9 +231,14 @@ def solved_for_rows(counts: list[np.ndarray], places: list[np.ndarray], width: f
         {"type": "ineq", "fun": lambda x: which @ x},
         {"type": "ineq", "fun": lambda x: width - which @ x},
     ]
-    done = scipy.optimize.minimize(
-        lambda x: -weights @ x, start_at, jac=lambda _: -weights, constraints=limits, options={"ftol": 1e-12}
-    )
+
+    def cost(x: np.ndarray) -> float:
+        return float(-weights @ x)
+
+    def slope(_: np.ndarray) -> NDArray[np.float64]:
+        return np.asarray(-weights, np.float64)
+
+    done = scipy.optimize.minimize(cost, start_at, jac=slope, constraints=limits, options={"ftol": 1e-12})
     return float(done.fun) if done.success else None
 
 

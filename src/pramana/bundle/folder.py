@@ -174,7 +174,7 @@ def sweep(out: Path) -> None:
     except (OSError, ValueError):  # `check_new` says what is wrong with it
         return
     try:
-        names = [place.name for place in out.parent.iterdir() if place.name.startswith(f".{out.name}.partial-")]
+        names = [path.name for path in out.parent.iterdir() if path.name.startswith(f".{out.name}.partial-")]
         kept = [_sweep_one(parent, name, out) for name in names]
     finally:
         os.close(parent)

@@ -243,13 +243,16 @@ def _best_allocation(
         mechanism = with_shares([max(1e-6, float(s)) for s in shares], Fraction(1))
         return sum(expected_error(mechanism, t, records) for t in matter)
 
+    def left_over(shares: np.ndarray[tuple[int], np.dtype[np.float64]]) -> float:
+        return float(shares.sum() - total)
+
     start = np.array([math.log(r) for n in live if (r := equal.channels[n].likelihood_ratio) is not None])
     found = optimize.minimize(
         error,
         start,
         method="SLSQP",
         bounds=[(1e-6, total)] * len(live),
-        constraints=[{"type": "eq", "fun": lambda shares: shares.sum() - total}],
+        constraints={"type": "eq", "fun": left_over},
         options={"maxiter": 200, "ftol": 1e-10},
     )
     if not np.isfinite(found.x).all() or error(found.x) >= error(start):

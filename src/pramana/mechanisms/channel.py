@@ -56,6 +56,17 @@ class Channel(Protocol):
         """What the certificate holds of this channel; `channel_from_json` reads it back."""
 
 
+def joint_likelihood_ratio(channels: Iterable[Channel]) -> Fraction | None:
+    """Corollary 1 of paper 1: the epsilons of independent channels add up; None where one has none."""
+    product = Fraction(1)
+    for channel in channels:
+        ratio = channel.likelihood_ratio
+        if ratio is None:
+            return None
+        product *= ratio
+    return product
+
+
 def check_size(size: int) -> None:
     if not 1 <= size <= MOST_VALUES:
         raise MatrixError(f"A domain must have 1 to {MOST_VALUES} values", str(size))

@@ -49,13 +49,7 @@ class Exchange:
     @property
     def likelihood_ratio(self) -> Fraction | None:
         """Corollary 1 of paper 1, over groups."""
-        product = Fraction(1)
-        for group in self.groups:
-            ratio = group.channel.likelihood_ratio
-            if ratio is None:
-                return None
-            product *= ratio
-        return product
+        return joint_likelihood_ratio(group.channel for group in self.groups)
 
     @property
     def anonymity_ratio(self) -> Fraction:

@@ -83,13 +83,7 @@ class Product:
     @property
     def likelihood_ratio(self) -> Fraction | None:
         """Corollary 1: epsilons of independent attributes add up."""
-        product = Fraction(1)
-        for channel in self.channels.values():
-            ratio = channel.likelihood_ratio
-            if ratio is None:
-                return None
-            product *= ratio
-        return product
+        return joint_likelihood_ratio(self.channels.values())
 
     @property
     def anonymity_ratio(self) -> Fraction:

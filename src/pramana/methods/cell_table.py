@@ -44,12 +44,12 @@ class CellContent:
         self.shown: list[int] = []  # a class of each cell that has
 
     def codes(self, class_of: NDArray[np.integer]) -> NDArray[np.uint32]:
-        mine = self.alike[class_of]
-        new = np.flatnonzero(self.number[mine] == 0)
-        for row in np.sort(np.unique(mine[new], return_index=True)[1]).tolist():
+        look = self.alike[class_of]
+        new = np.flatnonzero(self.number[look] == 0)
+        for row in np.sort(np.unique(look[new], return_index=True)[1]).tolist():
             self.shown.append(int(class_of[new[row]]))
-            self.number[mine[new[row]]] = len(self.shown)
-        return np.asarray(self.number[mine] - np.uint32(1))
+            self.number[look[new[row]]] = len(self.shown)
+        return np.asarray(self.number[look] - np.uint32(1))
 
     def told(self) -> Columns:
         cells = self.cells.take(numbers(np.array(self.shown, np.int64)))
@@ -178,9 +178,9 @@ class ShownCells:
         keys = np.zeros(piece.num_rows, np.int64)
         for codes in shown:
             keys = by_appearance(keys * (int(codes.max()) + 1) + codes)[0].astype(np.int64)
-        found, rows = by_appearance(keys)
-        mine = [self.numbers.setdefault(tuple(line), len(self.numbers)) for line in shown[:, rows].T.tolist()]
-        class_of = np.array(mine, np.int64)[found]
+        key_of, rows = by_appearance(keys)
+        number_of = [self.numbers.setdefault(tuple(line), len(self.numbers)) for line in shown[:, rows].T.tolist()]
+        class_of = np.array(number_of, np.int64)[key_of]
         sizes = np.bincount(class_of, minlength=len(self.numbers))
         sizes[: len(self.sizes)] += self.sizes
         self.sizes = sizes

@@ -100,10 +100,10 @@ def _by_row(opened: Bundle, table: pa.Table, quasi: Sequence[Quasi]) -> tuple[li
     del opened
     cells, codes, keys = [], [], np.zeros(table.num_rows, np.int64)
     for q in quasi:
-        found, code = cells_from_column(_plain(table.column(q.name)), q.leaf_labels, q.members())
-        cells.append(found)
+        column_cells, code = cells_from_column(_plain(table.column(q.name)), q.leaf_labels, q.members())
+        cells.append(column_cells)
         codes.append(code)
-        keys = by_appearance(keys * len(found) + code)[0].astype(np.int64)
+        keys = by_appearance(keys * len(column_cells) + code)[0].astype(np.int64)
     class_of, rows = by_appearance(keys)
     return [c.select(code[rows].astype(np.int64)) for c, code in zip(cells, codes, strict=True)], class_of.astype(
         np.int64

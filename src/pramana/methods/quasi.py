@@ -57,11 +57,11 @@ class Quasi:
 
     def members(self) -> dict[str, list[str]]:
         """For every label of every level the leaves it stands for; a lower level wins where labels repeat."""
-        found: dict[str, list[str]] = {}
+        leaves_of: dict[str, list[str]] = {}
         for maps, labels in reversed(list(zip(self.ladder.maps, self.labels, strict=True))):
             for code, label in enumerate(labels):
-                found[label] = [self.leaf_labels[leaf] for leaf in np.flatnonzero(maps == code)]
-        return found
+                leaves_of[label] = [self.leaf_labels[leaf] for leaf in np.flatnonzero(maps == code)]
+        return leaves_of
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -131,7 +131,7 @@ def require_hierarchy(name: str, column: ColumnSection) -> None:
 def _upper(hierarchy: Hierarchy, level: int, domain: Domain) -> list[tuple[NDArray[np.int64], tuple[str, ...]]]:
     """The levels above the leaves; a missing category keeps a label of its own until the top."""
     codes, _ = hierarchy.level_map(level)
-    found = []
+    steps = []
     for above in range(level + 1, hierarchy.height):
         upper, names = hierarchy.level_map(above)
         step = np.zeros(int(codes.max()) + 1, np.int64)
@@ -140,5 +140,5 @@ def _upper(hierarchy: Hierarchy, level: int, domain: Domain) -> list[tuple[NDArr
             step, names = np.append(step, len(names)), (*names, MISSING_LABEL)
         elif domain.missing:
             step = np.append(step, 0)
-        found.append((step, names))
-    return found
+        steps.append((step, names))
+    return steps

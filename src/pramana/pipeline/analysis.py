@@ -167,10 +167,10 @@ def _read_unchanged(attribute: Attribute, column: pa.ChunkedArray) -> tuple[Axis
         encoded = encoded.combine_chunks()
     labels = [label_of(value) for value in encoded.dictionary.to_pylist()]
     kind = Kind.of_labels(labels) if attribute.kind is Kind.NOMINAL else attribute.kind
-    place = {label: i for i, label in enumerate(kind.in_order(labels))}
+    rank_of = {label: i for i, label in enumerate(kind.in_order(labels))}
     missing = encoded.indices.null_count > 0
     rank = np.empty(len(labels) + 1, code_dtype(len(labels) + 1))
-    rank[:-1] = [place[label] for label in labels]
-    rank[-1] = len(place)
+    rank[:-1] = [rank_of[label] for label in labels]
+    rank[-1] = len(rank_of)
     places = pc.fill_null(encoded.indices, len(labels)).to_numpy(zero_copy_only=False)
-    return Axis.of_labels(attribute.name, list(place), missing, kind), np.asarray(rank[places])
+    return Axis.of_labels(attribute.name, list(rank_of), missing, kind), np.asarray(rank[places])

@@ -108,11 +108,11 @@ class Outlook:
             series = []
             for table in self.tables[:MOST_TABLES]:
                 for coin in COINS:
-                    mine = [c for c in self.choices if c.promise == promise and c.coin == coin]
-                    if mine:
+                    choices = [c for c in self.choices if c.promise == promise and c.coin == coin]
+                    if choices:
                         name = f"{' x '.join(table)}, {coin} coin"
-                        errors = [c.errors[" x ".join(table)] for c in mine]
-                        series.append(Series(name, [c.value for c in mine], errors))
+                        errors = [c.errors[" x ".join(table)] for c in choices]
+                        series.append(Series(name, [c.value for c in choices], errors))
             if series:
                 panels.append(Panel(series, f"expected L1 error by {promise}", promise, log_x=True, log_y=True))
         return Picture(panels, title=f"{self.records:,} records", width=9.0, height=4.2)
@@ -161,11 +161,11 @@ def plan(
     tables = tuple(tuple(t) for t in tables_that_matter(read.tables, sizes))
     true = _true_tables(rows, attributes, tables) if with_data and rows is not None else None
     asked = [(promise, value) for promise, values in (("k", ks), ("epsilon", epsilons)) for value in values]
-    found = {one: [_choice(*one, coin, sizes, count, tables, true) for coin in COINS] for one in asked}
-    choices = tuple(choice for both in found.values() for choice in both if choice is not None)
+    tried = {one: [_choice(*one, coin, sizes, count, tables, true) for coin in COINS] for one in asked}
+    choices = tuple(choice for both in tried.values() for choice in both if choice is not None)
     if not choices:
         raise UnreachableError("A plan must ask for promises that can be reached", f"none with {count} records")
-    unreachable = tuple(f"{name} = {value:g}" for (name, value), both in found.items() if None in both)
+    unreachable = tuple(f"{name} = {value:g}" for (name, value), both in tried.items() if None in both)
     unseen = [n for n, c in read.published.items() if rows is None and c.missing == "auto" and n in sizes]
     note = (
         f"Missing values would cost a little more; whether there are any was not looked at: {', '.join(unseen)}."

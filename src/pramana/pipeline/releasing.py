@@ -91,12 +91,12 @@ def _key_for(out: Path, key: Key | str | Path | None, seed: int | None) -> tuple
             raise RecipeError("A release must have a key or a seed", "both")
         return Key.from_seed(seed), None
     if key is None:
-        place = out.absolute().with_name(out.name + ".key")
-        if place.exists() or place.is_symlink():
+        key_file = out.absolute().with_name(out.name + ".key")
+        if key_file.exists() or key_file.is_symlink():
             raise RecipeError(
-                f"The key file {place} must not exist yet",
+                f"The key file {key_file} must not exist yet",
                 "an existing one",
-                f"Pass --key {place.name} to re-make the release it belongs to, or move it away.",
+                f"Pass --key {key_file.name} to re-make the release it belongs to, or move it away.",
             )
-        return Key.create(), place
+        return Key.create(), key_file
     return (key if isinstance(key, Key) else Key.read(key)), None

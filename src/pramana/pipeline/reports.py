@@ -39,7 +39,7 @@ def report(
     PosixPath('published.report.html')
     """
     opened = Bundle.open(bundle)
-    place = _place(opened, out, source is not None)
+    target = _target(opened, out, source is not None)
     certificate = opened.certificate
     if not unverified:
         require_valid(bundle)
@@ -76,11 +76,11 @@ def _write(place: Path, text: str, private: bool) -> None:
         file.write(text)
 
 
-def _place(bundle: Bundle, out: str | Path | None, private: bool) -> Path:
+def _target(bundle: Bundle, out: str | Path | None, private: bool) -> Path:
     inside = bundle.path.absolute()
     ending = ".private-report.html" if private else ".report.html"
-    place = inside.with_name(inside.name + ending) if out is None else Path(out).absolute()
-    if place.is_relative_to(inside):
+    target = inside.with_name(inside.name + ending) if out is None else Path(out).absolute()
+    if target.is_relative_to(inside):
         raise BundleError(
             "A report must not be written into the bundle, whose files are certified",
             str(out),
@@ -106,17 +106,17 @@ def _small_tables(study: Study, names: list[str]) -> list[Crosstab]:
 
 
 def _crosstabs(study: Study, tables: Sequence[Sequence[str]]) -> list[Crosstab]:
-    found = []
+    crosstabs = []
     for table in tables:
-        made = study.crosstab(list(table))
-        if made.estimate.size > MOST_CELLS:
+        crosstab = study.crosstab(list(table))
+        if crosstab.estimate.size > MOST_CELLS:
             raise BundleError(
                 f"A table in a report must have at most {MOST_CELLS} cells",
-                f"{made.estimate.size} for {', '.join(table)}",
+                f"{crosstab.estimate.size} for {', '.join(table)}",
                 "`pramana crosstab` has no such limit.",
             )
-        found.append(made)
-    return found
+        crosstabs.append(crosstab)
+    return crosstabs
 
 
 def _true_counts(bundle: Bundle, source: object) -> dict[str, Counts]:

@@ -52,14 +52,14 @@ def randomise_record(recipe: RecipeLike | RandomisedPlan, record: Mapping[str, o
     key = Key.create()
     context = plan.context()
     plan.mechanism.publish(lambda purpose, column: key.stream(purpose, context, column), 0, codes, out)
-    found: dict[str, str | None] = {}
+    published: dict[str, str | None] = {}
     for a in plan.attributes:
         if a.raw:
-            found[a.name] = label_of(record.get(a.name)) or None
+            published[a.name] = label_of(record.get(a.name)) or None
         else:
             code = int(out[a.name][0])
-            found[a.name] = None if code == a.coded.missing_code else a.coded.labels[code]
-    return found
+            published[a.name] = None if code == a.coded.missing_code else a.coded.labels[code]
+    return published
 
 
 def _code(attribute: Attribute, record: Mapping[str, object]) -> Codes:

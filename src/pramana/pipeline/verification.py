@@ -188,12 +188,12 @@ def _seed(bundle: Bundle) -> Check:
     stated = bundle.certificate.key
     if stated.get("seeded") is True:
         return Check("key", True, "made from a seed, as the certificate says: not private")
-    found = next(
+    claim = next(
         (seed for seed in range(_SEEDS) if Key.from_seed(seed).commitment() == stated["commitment"]), None
     )
-    if found is None:
+    if claim is None:
         return Check("key", True, f"not made from a seed below {_SEEDS}")
-    return Check("key", False, f"made from the seed {found}: the release can be undone, and is not private")
+    return Check("key", False, f"made from the seed {claim}: the release can be undone, and is not private")
 
 
 def _report(bundle: Bundle, plan: Plan, counts: Mapping[str, Counts]) -> Check:
@@ -272,10 +272,10 @@ def _source(source: object, options: JsonObject) -> Source:
     if Path(source).suffix == ".toml":
         return source_of(Recipe.read(source))
     known = {k: options[k] for k in ("delimiter", "encoding") if isinstance(options.get(k), str)}
-    place, missing = Path(source), options.get("missing")
-    format_ = options.get("format") if place.suffix.lower() not in SUFFIXES else None
+    path, missing = Path(source), options.get("missing")
+    format_ = options.get("format") if path.suffix.lower() not in SUFFIXES else None
     return Source(
-        path=place,
+        path=path,
         format=format_ if format_ in FILE_NAMES else None,
         missing=tuple(str(m) for m in missing) if isinstance(missing, list) else ("",),
         **known,

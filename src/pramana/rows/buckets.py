@@ -25,7 +25,7 @@ class Scattered:
 
     first: int
     rows: int
-    place: int
+    start: int
     ends: NDArray[np.int64]
     counts: NDArray[np.int64]
 
@@ -63,23 +63,23 @@ class Scattering:
             parts += part
             end += sum(map(len, part))
             ends[bucket] = end
-        place = self.scratch.append(np.concatenate(parts))
-        return Scattered(block.first, block.rows, place, ends, np.diff(bounds))
+        start = self.scratch.append(np.concatenate(parts))
+        return Scattered(block.first, block.rows, start, ends, np.diff(bounds))
 
     def bucket(self, number: int) -> dict[str, Column]:
         """The rows of a bucket in published order."""
-        found = [part for block in self.blocks if (part := self._part(block, number)) is not None]
-        if not found:
+        parts = [part for block in self.blocks if (part := self._part(block, number)) is not None]
+        if not parts:
             return {}
-        entries = np.concatenate([part.entries for part in found])
-        order = bucket_order(self.tags, entries, np.concatenate([part.rows for part in found]))
+        entries = np.concatenate([part.entries for part in parts])
+        order = bucket_order(self.tags, entries, np.concatenate([part.rows for part in parts]))
         columns: dict[str, Column] = {}
         for name, kind in self.kinds.items():
             columns[name] = np.empty(len(order), kind)
-            gather(np.concatenate([part.coded[name] for part in found]), order, columns[name])
-        places = pa.array(order) if found[0].raw else None
-        for name in found[0].raw:
-            columns[name] = pa.concat_arrays([part.raw[name] for part in found]).take(places)
+            gather(np.concatenate([part.coded[name] for part in parts]), order, columns[name])
+        places = pa.array(order) if parts[0].raw else None
+        for name in parts[0].raw:
+            columns[name] = pa.concat_arrays([part.raw[name] for part in parts]).take(places)
         return columns
 
     def _part(self, block: Scattered, number: int) -> BucketPart | None:
@@ -87,7 +87,7 @@ class Scattering:
         if not count:
             return None
         first = int(block.ends[number - 1]) if number else 0
-        data = self.scratch.read(block.place + first, int(block.ends[number]) - first)
+        data = self.scratch.read(block.start + first, int(block.ends[number]) - first)
         entries, at = data[: 8 * count].view(np.uint64), 8 * count
         coded = {}
         for name, kind in self.kinds.items():

@@ -49,10 +49,10 @@ class ContentDigest:
 
     def update(self, columns: Columns) -> None:
         for name, column in columns.items():
-            found = as_bytes(column)
+            parts = as_bytes(column)
             if name not in self.parts:
-                self.parts[name] = tuple(hashlib.sha256() for _ in found)
-            for digest, part in zip(self.parts[name], found, strict=True):
+                self.parts[name] = tuple(hashlib.sha256() for _ in parts)
+            for digest, part in zip(self.parts[name], parts, strict=True):
                 digest.update(part)
 
     def hexdigest(self, order: Iterable[str] | None = None) -> str:

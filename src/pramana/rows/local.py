@@ -95,12 +95,12 @@ class LocalEngine:
 
     def reorder(self, columns: Mapping[str, Codes], order: NDArray[np.uint32]) -> dict[str, Codes]:
         """Every column in the given order. All threads work on one column at a time: it fits a shared cache."""
-        found = {name: np.empty(len(order), column.dtype) for name, column in columns.items()}
+        ordered = {name: np.empty(len(order), column.dtype) for name, column in columns.items()}
 
         def work(item: tuple[str, int]) -> None:
             name, start = item
             part = slice(start, start + _GATHERED)
-            gather(columns[name], order[part], found[name][part])
+            gather(columns[name], order[part], ordered[name][part])
 
         list(self._each(work, ((name, start) for name in columns for start in range(0, len(order), _GATHERED))))
-        return found
+        return ordered

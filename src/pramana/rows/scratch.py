@@ -26,69 +26,69 @@ _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 class Scratch:
-    """Append pieces, which must not change any more, read them back by place. Threads may do both at once.
+    """Append pieces, which must not change any more, read them back by where they start.
 
-    The pieces within the first `held` bytes are kept in memory, as they are.
+    Threads may do both at once. The pieces within the first `in_memory` bytes are kept in memory, as they are.
     """
 
-    def __init__(self, folder: Path, held: int = 0) -> None:
+    def __init__(self, folder: Path, in_memory: int = 0) -> None:
         try:
             self.file = tempfile.TemporaryFile(dir=folder, buffering=0)  # noqa: SIM115 - closed by `close`
         except OSError as error:
             raise BundleError(f"{folder} must take temporary files", error.strerror) from None
         self.folder = folder
         self.key = secrets.token_bytes(32)
-        self.held = held
-        self.kept: dict[int, NDArray[np.uint8]] = {}  # what stays in memory, by place
-        self.starts: list[int] = []  # its places, ascending
+        self.in_memory = in_memory
+        self.kept: dict[int, NDArray[np.uint8]] = {}  # what stays in memory, by where it starts
+        self.starts: list[int] = []  # ascending
         self.border = 0  # where it ends
         self.end = 0
         self.lock = threading.Lock()
 
     def append(self, data: Any) -> int:
-        """Write a piece and return its place."""
+        """Write a piece and return where it starts."""
         plain = memoryview(data).cast("B")
         with self.lock:
-            place = self.end
+            start = self.end
             self.end += -(-len(plain) // _BLOCK) * _BLOCK
-            if self.end <= self.held:
-                self.starts.append(place)
-                self.kept[place] = np.frombuffer(plain, np.uint8)
+            if self.end <= self.in_memory:
+                self.starts.append(start)
+                self.kept[start] = np.frombuffer(plain, np.uint8)
                 self.border = self.end
-                return place
+                return start
         hidden = np.empty(len(plain), np.uint8)
-        self._crypt(place, plain, hidden)
+        self._crypt(start, plain, hidden)
         rest = hidden.data
         try:
             while rest:
-                done = os.pwrite(self.file.fileno(), rest, place)
-                rest, place = rest[done:], place + done
+                done = os.pwrite(self.file.fileno(), rest, start)
+                rest, start = rest[done:], start + done
         except OSError as error:
             if error.errno in _NO_ROOM:
                 raise BundleError(
                     f"{self.folder} must have room for the release and as much for temporary files", "a full disk"
                 ) from None
             raise BundleError(f"{self.folder} must take temporary files", error.strerror) from None
-        return place - len(plain)
+        return start - len(plain)
 
-    def read(self, place: int, length: int) -> NDArray[np.uint8]:
-        """`length` bytes of a piece from `place` on, which need not be where the piece starts."""
-        if place < self.border:
-            start = self.starts[bisect_right(self.starts, place) - 1]
-            return self.kept[start][place - start :][:length]
-        found = np.empty(length, np.uint8)
+    def read(self, offset: int, length: int) -> NDArray[np.uint8]:
+        """`length` bytes of a piece from `offset` on, which need not be where the piece starts."""
+        if offset < self.border:
+            start = self.starts[bisect_right(self.starts, offset) - 1]
+            return self.kept[start][offset - start :][:length]
+        data = np.empty(length, np.uint8)
         done = 0
         while done < length:
-            got = os.preadv(self.file.fileno(), [found.data[done:]], place + done)
+            got = os.preadv(self.file.fileno(), [data.data[done:]], offset + done)
             if not got:
                 raise BundleError(f"The temporary files in {self.folder} must stay as they are", "a shorter one")
             done += got
-        self._crypt(place, found, found)
-        return found
+        self._crypt(offset, data, data)
+        return data
 
-    def _crypt(self, place: int, data: Any, out: NDArray[np.uint8]) -> None:
+    def _crypt(self, start: int, data: Any, out: NDArray[np.uint8]) -> None:
         """Counter mode: to hide and to show is the same."""
-        block, skip = divmod(place, _BLOCK)
+        block, skip = divmod(start, _BLOCK)
         cipher = Cipher(algorithms.AES(self.key), modes.CTR(block.to_bytes(_BLOCK, "big"))).encryptor()
         if skip:
             cipher.update(bytes(skip))

@@ -70,8 +70,8 @@ class Spool:
                 own, work = self.derived[name]
                 columns[name] = work(self.read(block, own))
                 continue
-            place, length, kind = block.places[name]
-            stored = self.scratch.read(place, length)
+            start, length, kind = block.places[name]
+            stored = self.scratch.read(start, length)
             if kind is None:
                 columns[name] = unpack(stored)[""]
             else:

@@ -157,8 +157,8 @@ class SpooledRows(KeyedRows):
 
         def drawn(block: SpoolBlock) -> tuple[SpoolBlock, Columns]:
             columns = spool.read(block, dict.fromkeys([*names, *mechanism.sizes]))
-            made = local.publish(mechanism, self._key, context, columns, block.first)
-            return block, {name: made.get(name, columns[name]) for name in names}
+            drawn_columns = local.publish(mechanism, self._key, context, columns, block.first)
+            return block, {name: drawn_columns.get(name, columns[name]) for name in names}
 
         if not shuffled:
             for block, columns in ahead(drawn, spool.blocks, self._engine.workers):

@@ -17,7 +17,6 @@ from pramana.sources.write import (
     TableWriter,
     digest_of_written,
     raw_column,
-    read_published,
     write_table,
 )
 
@@ -47,7 +46,6 @@ __all__ = [
     "open_database",
     "pieces_of",
     "raw_column",
-    "read_published",
     "size_in_memory",
     "storable",
     "stored",

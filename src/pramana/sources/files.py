@@ -10,7 +10,6 @@ from pathlib import Path
 from pramana.errors import SourceError
 
 SUFFIXES = {".csv": "csv", ".tsv": "csv", ".txt": "csv", ".parquet": "parquet", ".pq": "parquet"}
-_URL = re.compile(r"^[a-z][a-z0-9+]*:|/[a-z][a-z0-9+]*:/")  # also behind the folder of a recipe
 
 
 def check_kind(path: Path, kind: str) -> None:

@@ -21,7 +21,6 @@ import pyarrow.parquet as pq
 from pramana.errors import SourceError
 from pramana.sources.columns import plain_type
 from pramana.sources.formulas import escaped
-from pramana.sources.table import Table
 
 ROW_GROUP = 1 << 17
 FILE_NAMES = {"parquet": "data.parquet", "csv": "data.csv"}
@@ -162,10 +161,3 @@ def digest_of_written(write: Callable[[BinaryIO], object]) -> str:
 
 def _as_text(table: pa.Table) -> pa.Table:
     return pa.table([column.cast(plain_type(column.type)) for column in table.columns], names=table.column_names)
-
-
-def read_published(path: Path, format: str, columns: list[str] | None = None) -> Table:  # noqa: A002
-    """Read a bundle's data back."""
-    from pramana.sources.table import Source
-
-    return Source(path=path, format=format).read(columns)

@@ -274,11 +274,6 @@ def _add(joint: Joint, values: tuple[int, ...], probability: Fraction) -> None:
     joint[values] = joint.get(values, Fraction(0)) + probability
 
 
-def expected_draws(retention: float) -> float:
-    """Draws the process makes for a row at one level: 1 + ln(1/p)."""
-    return 1 - math.log(retention)
-
-
 def history_size(highest: float, lowest: float, size: int) -> float:
     """Lemma 2, tightened: entries of history(t) once levels fill [lowest, highest] densely."""
     return 1 + (size - 1) / size * math.log(highest / lowest)

@@ -106,18 +106,18 @@ def _counted_again(
         checks.append(Check("l and t", False, "not stated for every sensitive column, or for others"))
         return checks
     for s in sensitive:
-        found = counts[s.name]
+        counted = counts[s.name]
         if s.name in stated.l:
-            again = diversity_of(found, design)
+            again = diversity_of(counted, design)
             right = again.kind == stated.l[s.name].kind and _alike(again.l, stated.l[s.name].l)
             right = right and _alike(again.c or 0.0, stated.l[s.name].c or 0.0)
             checks.append(Check(f"l of {s.name} counted again", right, f"{again.l:.10g}, {again.kind}"))
         if s.name in stated.t:
-            t = rounded_up(found.t(design.t_distance, () if s.parents is None else s.parents))
+            t = rounded_up(counted.t(design.t_distance, () if s.parents is None else s.parents))
             checks.append(Check(f"t of {s.name} counted again", _alike(t, stated.t[s.name]), f"{t:.10g}"))
-        share = rounded_up(found.largest_share)
+        share = rounded_up(counted.largest_share)
         right = _alike(share, stated.inferred.get(s.name, -1.0))
-        right = right and found.single_valued == stated.single_valued.get(s.name)
+        right = right and counted.single_valued == stated.single_valued.get(s.name)
         checks.append(Check(f"what can be inferred of {s.name} counted again", right, f"up to {share:.10g}"))
     return checks
 

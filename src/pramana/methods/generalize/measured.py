@@ -72,12 +72,12 @@ class Measured(Form, frozen=True, kw_only=True):
         if seeded:
             common.append("the order of the records comes from a seed and is no secret")
         words = tuple(common)
-        found: list[Guarantee] = [
+        guarantees: list[Guarantee] = [
             KAnonymity(THIS_TABLE, "paper 4, Definition 1", k=self.k, uncovered=tuple(raw), assumptions=words)
         ]
         for name, value in self.l.items():
             statement = "Machanavajjhala et al. 2006, counted in the published classes"
-            found.append(
+            guarantees.append(
                 LDiversity(
                     THIS_TABLE,
                     statement,
@@ -91,7 +91,7 @@ class Measured(Form, frozen=True, kw_only=True):
             )
         for name, distance in self.t.items():
             statement = "Li, Li and Venkatasubramanian 2007, counted in the published classes"
-            found.append(
+            guarantees.append(
                 TCloseness(
                     THIS_TABLE,
                     statement,
@@ -102,7 +102,7 @@ class Measured(Form, frozen=True, kw_only=True):
                     assumptions=(*words, *_of_gaps(name, gaps)),
                 )
             )
-        return tuple(found)
+        return tuple(guarantees)
 
 
 def _of_gaps(name: str, gaps: Sequence[str]) -> tuple[str, ...]:
@@ -146,10 +146,10 @@ def measure(
         records=int(generalised.sizes.sum()),
         classes=len(sizes),
         k=int(sizes.min()),
-        l={} if design.l is None else {name: diversity_of(found, design) for name, found in counts.items()},
+        l={} if design.l is None else {name: diversity_of(counted, design) for name, counted in counts.items()},
         t={} if design.t is None else {s.name: _distance(counts[s.name], s, design) for s in sensitive},
-        single_valued={name: found.single_valued for name, found in counts.items()},
-        inferred={name: rounded_up(found.largest_share) for name, found in counts.items()},
+        single_valued={name: counted.single_valued for name, counted in counts.items()},
+        inferred={name: rounded_up(counted.largest_share) for name, counted in counts.items()},
         kl_cost=float(sum(kl_cost(o, p) for o, p in zip(generalised.pdf, published, strict=True))),
         cost=generalised.cost,
         nodes=generalised.nodes,
@@ -163,29 +163,29 @@ def _alike(generalised: Generalised, design: GeneralizeDesign) -> NDArray[np.int
     """For each class a number that classes with the same published cells share."""
     published = generalised.cells(design.cells, design.intermediate)
     known: dict[tuple[bytes, ...], int] = {}
-    found = np.empty(generalised.classes, np.int64)
+    look_of = np.empty(generalised.classes, np.int64)
     bounds = [(c.first.tolist(), c.values, c.weights) for c in published]
     for number in range(generalised.classes):
         cell = []
         for first, values, weights in bounds:
             here = slice(first[number], first[number + 1])
             cell.append(values[here].tobytes() + weights[here].tobytes())
-        found[number] = known.setdefault(tuple(cell), len(known))
-    return found
+        look_of[number] = known.setdefault(tuple(cell), len(known))
+    return look_of
 
 
-def diversity_of(found: SensitiveCounts, design: GeneralizeDesign) -> Diversity:
+def diversity_of(counted: SensitiveCounts, design: GeneralizeDesign) -> Diversity:
     if design.l_kind == "distinct":
-        return Diversity(kind="distinct", l=found.distinct_l)
+        return Diversity(kind="distinct", l=counted.distinct_l)
     if design.l_kind == "entropy":
         # e^H of l equally frequent values is l up to a float's rounding, some 1e-15: beyond, l is rounded down
-        return Diversity(kind="entropy", l=math.floor(found.entropy_l * (1 + 1e-14) * _DIGITS) / _DIGITS)
-    least = found.recursive_c(int(design.l or 1))
+        return Diversity(kind="entropy", l=math.floor(counted.entropy_l * (1 + 1e-14) * _DIGITS) / _DIGITS)
+    least = counted.recursive_c(int(design.l or 1))
     return Diversity(kind="recursive", l=int(design.l or 1), c=math.ceil(least * _DIGITS) / _DIGITS)
 
 
-def _distance(found: SensitiveCounts, column: Sensitive, design: GeneralizeDesign) -> float:
-    return rounded_up(found.t(design.t_distance, () if column.parents is None else column.parents))
+def _distance(counted: SensitiveCounts, column: Sensitive, design: GeneralizeDesign) -> float:
+    return rounded_up(counted.t(design.t_distance, () if column.parents is None else column.parents))
 
 
 def rounded_up(share: float) -> float:

@@ -69,8 +69,8 @@ class GeneralizeMethod(Method[GeneralizeSetting, ClassifiedColumn]):
         by_class = goes_by_class(design, generalised, recipe.output.format)
         if by_class and any(a.name == CLASS for a in attributes):
             raise RecipeError(f"No column may be called {CLASS!r} where cells go by class", "one that is")
-        place = recipe.release.population
-        population = population_of(None if place is None else recipe.folder / place, quasi, generalised)
+        stated = recipe.release.population
+        population = population_of(None if stated is None else recipe.folder / stated, quasi, generalised)
         in_classes = sensitive_in_classes(rows, sensitive, generalised)
         return GeneralizePlan(
             **fields_of_recipe(recipe, attributes),

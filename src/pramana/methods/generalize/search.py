@@ -127,13 +127,13 @@ def solve_lines(
     `looked`: for each sensitive column the conditions look at, the combinations with its codes as the last column.
     """
     layout = Layout(tuple(q.ladder for q in quasi))
-    totals = [np.bincount(found.columns[-1], found.times, s.size).astype(np.int64) for s, found in looked]
+    totals = [np.bincount(joint.columns[-1], joint.times, s.size).astype(np.int64) for s, joint in looked]
     condition = design.condition([(total, s.parents) for total, (s, _) in zip(totals, looked, strict=True)])
     base, index = grouped_for(layout, lines.columns, times=lines.times)
     counted = []
-    for s, found in looked:  # the same classes in the same order, that of their keys
-        _, places = grouped_for(layout, found.columns[:-1], times=found.times)
-        counted.append((places, found.columns[-1], s.size, found.times))
+    for s, joint in looked:  # the same classes in the same order, that of their keys
+        _, places = grouped_for(layout, joint.columns[:-1], times=joint.times)
+        counted.append((places, joint.columns[-1], s.size, joint.times))
     base = with_sensitive(base, counted)
     return _full_domain(design, lines.columns, base, index, condition, levels, lines.times)
 
@@ -171,17 +171,15 @@ def goes_by_class(design: GeneralizeDesign, generalised: Generalised, output: st
     return output == "csv" or entries > MOST_ENTRIES
 
 
-def population_of(
-    place: Path | None, quasi: Sequence[Quasi], generalised: Generalised
-) -> NDArray[np.int64] | None:
+def population_of(path: Path | None, quasi: Sequence[Quasi], generalised: Generalised) -> NDArray[np.int64] | None:
     """Class sizes in the table of everyone the records could be, for the journalist's risk."""
-    if place is None:
+    if path is None:
         return None
     if generalised.levels is None:
-        raise RecipeError('population must be a file, with algorithm = "incognito"', str(place))
+        raise RecipeError('population must be a file, with algorithm = "incognito"', str(path))
     encoders = [Encoder(q.attribute.coded, q.name) for q in quasi]
     finder, sizes = generalised.finder, np.zeros(generalised.classes + 1, np.int64)
-    for batch in Source(path=place).batches([q.name for q in quasi], _ROWS):
+    for batch in Source(path=path).batches([q.name for q in quasi], _ROWS):
         codes = [encoder.encode(batch.column(q.name)) for encoder, q in zip(encoders, quasi, strict=True)]
         if not any(encoder.outside or encoder.unexpected for encoder in encoders):
             sizes += np.bincount(finder.find(codes), minlength=generalised.classes + 1)

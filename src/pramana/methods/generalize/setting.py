@@ -116,17 +116,17 @@ class GeneralizeDesign(Form, frozen=True, kw_only=True):
 
     def condition(self, sensitive: list[tuple[NDArray[np.int64], tuple[Any, ...] | None]]) -> Condition:
         """`sensitive`: how often each value occurs and, for the hierarchical distance, its tree."""
-        found: list[Condition] = [KAnonymous(self.k)]
+        conditions: list[Condition] = [KAnonymous(self.k)]
         start = 1
         for totals, parents in sensitive:
             here = range(start, start + len(totals))
             start += len(totals)
             diverse = self._diverse()
             if diverse is not None:
-                found.append(On(diverse, here))
+                conditions.append(On(diverse, here))
             if self.t is not None:
-                found.append(On(Close(self.t, totals / totals.sum(), parents), here))
-        return found[0] if len(found) == 1 else All(tuple(found))
+                conditions.append(On(Close(self.t, totals / totals.sum(), parents), here))
+        return conditions[0] if len(conditions) == 1 else All(tuple(conditions))
 
 
 def design_in(setting: GeneralizeSetting) -> GeneralizeDesign:

@@ -138,7 +138,7 @@ class InvariantPlan(CodedPlan):
             + ", and may know the true frequencies and the matrices, but not the key"
         )
         raw = tuple(a.name for a in self.attributes if a.raw and a.name not in self.design.strata)
-        found: list[Guarantee] = [
+        guarantees: list[Guarantee] = [
             IdentificationBound(
                 THIS_TABLE,
                 "paper 2, Eq. 10 and Theorem 3.1, from the integers that were sampled",
@@ -158,47 +158,49 @@ class InvariantPlan(CodedPlan):
         if self.k > 1:
             known = "every true value of the protected columns" if raw else "every true record"
             words = f"the intruder may know {known}, the method and all its parameters, but not the key"
-            found.append(
+            guarantees.append(
                 PkAnonymity(ANY_TABLE, "paper 1, Theorem 3", k=self.k, uncovered=raw, assumptions=(words, *common))
             )
-        return tuple(found)
+        return tuple(guarantees)
 
     def _assumptions(self, seeded: bool) -> tuple[str, ...]:
-        found = [
+        assumptions = [
             f"the release has exactly {self.records} records, published in an order that only the key tells",
             "this is the only release about these people",
             "AES-256 in counter mode is indistinguishable from random bits to anyone without the key",
         ]
         if seeded:
-            found[-1] = "NONE OF THIS HOLDS IN EARNEST: the key was made from a seed; reproducible, not private"
+            assumptions[-1] = (
+                "NONE OF THIS HOLDS IN EARNEST: the key was made from a seed; reproducible, not private"
+            )
         raw = [a.name for a in self.attributes if a.raw and a.name not in self.design.strata]
         if raw:
-            found.append(
+            assumptions.append(
                 "the intruder does not know the people's values of the columns released unchanged: "
                 + ", ".join(raw)
             )
-        return tuple(found)
+        return tuple(assumptions)
 
     def warnings(self, seeded: bool) -> tuple[str, ...]:
-        found = []
+        warnings = []
         if seeded:
-            found.append("The key was made from a seed that anyone can guess: reproducible, not private.")
+            warnings.append("The key was made from a seed that anyone can guess: reproducible, not private.")
         if not self.reached:
-            found.append(
+            warnings.append(
                 f"xi = {float(self.design.xi or 1):g} was asked for and {rounding.shown_up(self.xi)} was reached."
             )
         if self.design.xi is not None and self.xi_all_counts > rounding.float_up(self.design.xi):
             chance = rounding.shown_up(self.left_out)
             usual = f", but for outcomes of a total probability of {chance}" if self.left_out else ""
-            found.append(
+            warnings.append(
                 f"xi = {float(self.design.xi):g} is asked for against anyone who sees how many records show the "
                 "person's own category. Anyone who sees every category's published count finds them with a chance "
                 f"of up to {rounding.shown_up(self.xi_all_counts)}{usual}."
             )
         if self.design.published:
-            found.append("The matrices are published, and with them the true frequencies they were made from.")
+            warnings.append("The matrices are published, and with them the true frequencies they were made from.")
         else:
-            found.append(
+            warnings.append(
                 "The matrices are withheld, as paper 2 has it; the published counts are used as they are. The "
                 "certificate tells of the true frequencies no more than its few rounded figures; the bounds hold "
                 "for intruders who know the frequencies anyway."
@@ -206,28 +208,28 @@ class InvariantPlan(CodedPlan):
         groups = [" and ".join(group) for group in self.design.groups]
         same = [g for g in groups if self.summaries.get(g, {}).get("total_expected_squared_error") == 0]
         if same:
-            found.append(
+            warnings.append(
                 f"No value is rare enough to need a change: {'; '.join(same)} published as in the source."
             )
         if len(groups) > 1:
-            found.append(
+            warnings.append(
                 f"xi is for anyone who knows one of these: {'; '.join(groups)}. Anyone who knows more of them may "
                 "find a person with a higher chance; together = [[...]] protects combinations."
             )
         if self.k <= 1:
-            found.append(
+            warnings.append(
                 "k is 1: the matrices have blocks, so a published value rules out every value of other blocks, "
                 "and for some table a link would be certain (paper 1, Theorem 3). What is promised is xi."
             )
-        found.append("The matrices were made from this table: no epsilon holds.")
+        warnings.append("The matrices were made from this table: no epsilon holds.")
         raw = [a.name for a in self.attributes if a.raw]
         if raw:
-            found.append(
+            warnings.append(
                 f"Released unchanged: {', '.join(raw)}. Anyone who knows a person's values there can link their "
                 "record."
             )
-        found += read_from_data(self.attributes)
-        return tuple(found)
+        warnings += read_from_data(self.attributes)
+        return tuple(warnings)
 
     def publish(self, rows: Rows) -> Publication:
         law = self.table_law or law_for(self.design, self.attributes, rows)

@@ -221,12 +221,12 @@ def down_to_digits(value: float, digits: int) -> float:
     return rounding.float_down(math.floor(Fraction(str(value)) / step) * step)
 
 
-def alike(mine: Any, stated: Any) -> bool:
+def alike(derived: Any, stated: Any) -> bool:
     """The same numbers, but for the last digits, which a sum of floats may have otherwise on another machine."""
-    if isinstance(mine, Mapping) and isinstance(stated, Mapping):
-        return mine.keys() == stated.keys() and all(alike(mine[key], stated[key]) for key in mine)
-    if isinstance(mine, list) and isinstance(stated, list):
-        return len(mine) == len(stated) and all(alike(a, b) for a, b in zip(mine, stated, strict=True))
-    if isinstance(mine, float) and isinstance(stated, float | int) and not isinstance(stated, bool):
-        return math.isclose(mine, stated, rel_tol=1e-9, abs_tol=1e-12)
-    return type(mine) is type(stated) and bool(mine == stated)
+    if isinstance(derived, Mapping) and isinstance(stated, Mapping):
+        return derived.keys() == stated.keys() and all(alike(derived[key], stated[key]) for key in derived)
+    if isinstance(derived, list) and isinstance(stated, list):
+        return len(derived) == len(stated) and all(alike(a, b) for a, b in zip(derived, stated, strict=True))
+    if isinstance(derived, float) and isinstance(stated, float | int) and not isinstance(stated, bool):
+        return math.isclose(derived, stated, rel_tol=1e-9, abs_tol=1e-12)
+    return type(derived) is type(stated) and bool(derived == stated)

@@ -99,13 +99,14 @@ class MicroaggregatePlan(Plan):
 
     def publish(self, rows: Rows) -> Publication:
         context = context_of(self.dataset, self.design, rows)
-        mine = self.aggregated or aggregate(rows, self.design, self.attributes, context)
-        numbers = mine.groups.class_of.astype(code_dtype(mine.groups.classes + 1))
+        aggregated = self.aggregated or aggregate(rows, self.design, self.attributes, context)
+        groups = aggregated.groups
+        numbers = groups.class_of.astype(code_dtype(groups.classes + 1))
         rows.whole().attach(CLASS_NUMBER, (), numbers)
-        table = CellTable(self.attributes, mine.cells, mine.groups.classes, by_class=False, output=self.output)
+        table = CellTable(self.attributes, aggregated.cells, groups.classes, by_class=False, output=self.output)
         names = [CLASS_NUMBER, *self.raw_names()]
         pieces = rows.publish(Product({}), context, self.shuffled, names, stage="aggregating")
-        same = mine.measured == self.measured
+        same = aggregated.measured == self.measured
         measured = Check("measured again", same, "as certified" if same else "other numbers than certified")
         return Publication(self, pieces, table, rows.commitment(), checks=(measured,))
 
@@ -118,15 +119,15 @@ class MicroaggregatePlan(Plan):
 
     def explain(self) -> Explanation:
         treatments = {a.name: {"treatment": self._treatment(a)} for a in self.attributes}
-        found = self.measured
+        measured = self.measured
         words = (
-            f"{found.classes:,} classes that look different, the smallest of {found.k:,} records; algorithm "
+            f"{measured.classes:,} classes that look different, the smallest of {measured.k:,} records; algorithm "
             f"{self.design.algorithm}; no record was left out."
         )
         rows = [
-            *({"column": a.name, "lost": _percent(found.lost[a.name])} for a in self.quasi if a.raw),
-            {"column": "all columns of numbers, standardised", "lost": _percent(found.total)},
-            *({"column": a.name, "lost": _percent(found.changed[a.name])} for a in self.quasi if not a.raw),
+            *({"column": a.name, "lost": _percent(measured.lost[a.name])} for a in self.quasi if a.raw),
+            {"column": "all columns of numbers, standardised", "lost": _percent(measured.total)},
+            *({"column": a.name, "lost": _percent(measured.changed[a.name])} for a in self.quasi if not a.raw),
         ]
         section = Section("Information loss", [Text(words), Grid(rows), Text(_LOSS, quiet=True)])
         return Explanation(treatments, sections=[section], use=_use(self.design))

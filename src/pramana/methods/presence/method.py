@@ -52,11 +52,11 @@ class PresenceMethod(Method[PresenceSetting, ClassifiedColumn]):
     def plan(self, recipe: PresenceRecipe, rows: Rows) -> PresencePlan:
         setting = recipe.release
         wanted, design, flag = setting.wanted, setting.design, setting.present
-        place = _public_path(recipe)
+        public_path = _public_path(recipe)
         columns = {n: c for n, c in recipe.published.items() if c.role is Role.QUASI_IDENTIFYING}
         if not columns:
             raise RecipeError("A recipe must have at least one quasi-identifying column", "none")
-        public = None if place is None else read_public(place, list(columns))
+        public = None if public_path is None else read_public(public_path, list(columns))
         quasi = tuple(
             quasi_of(n, c, recipe.folder, rows if public is None else public) for n, c in columns.items()
         )
@@ -85,7 +85,7 @@ class PresenceMethod(Method[PresenceSetting, ClassifiedColumn]):
             present=len(row_of),
             people=len(pair.present),
             flag=flag,
-            public_name=None if place is None else place.name,
+            public_name=None if public_path is None else public_path.name,
             given=setting.levels is not None,
             public=public,
         )

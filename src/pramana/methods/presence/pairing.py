@@ -19,13 +19,13 @@ _PRESENT = "\0present"  # the column of marks, under a name that no column of a 
 _MARKS = {"1": True, "0": False, "true": True, "false": False, "1.0": True, "0.0": False}
 
 
-def read_public(place: Path, names: Sequence[str]) -> MemoryRows:
+def read_public(path: Path, names: Sequence[str]) -> MemoryRows:
     """The public table; its key serves nothing, because nothing of it is published."""
-    return MemoryRows(Source(path=place).read(names), Key.create())
+    return MemoryRows(Source(path=path).read(names), Key.create())
 
 
-def public_table(place: Path, quasi: Sequence[Quasi]) -> MemoryRows:
-    rows = read_public(place, [q.name for q in quasi])
+def public_table(path: Path, quasi: Sequence[Quasi]) -> MemoryRows:
+    rows = read_public(path, [q.name for q in quasi])
     rows.settle([q.attribute for q in quasi])
     return rows
 

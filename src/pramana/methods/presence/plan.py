@@ -212,19 +212,19 @@ class PresencePlan(Plan):
         )
 
 
-def _reached(made: Presented) -> Reached:
-    low, high = made.existence
-    wanted = made.classes.wanted
-    mine, uniform = made.expected_costs
+def _reached(result: Presented) -> Reached:
+    low, high = result.existence
+    wanted = result.classes.wanted
+    expected, uniform = result.expected_costs
     # what other algorithms would have gained comes from the same counts, and may be told only of public ones
-    shown = compared(made) if made.setting.mode == "public" else {made.setting.algorithm: made}
+    shown = compared(result) if result.setting.mode == "public" else {result.setting.algorithm: result}
     gains = {name: _finite(one.expected_gain) for name, one in sorted(shown.items())}  # as JSON has them
     return Reached(
         lowest=_outward(low, math.floor, float(wanted.lowest)),
         highest=_outward(high, math.ceil, float(wanted.highest)),
-        classes=made.classes.classes,
-        alone=made.classes.alone,
-        expected_cost=_finite(mine),
+        classes=result.classes.classes,
+        alone=result.classes.alone,
+        expected_cost=_finite(expected),
         expected_cost_uniform=uniform,
         expected_gains=gains,
         reversal=msgspec.convert(reversed_of(Seen.of(made)).to_json(), ReversalForm),
@@ -244,10 +244,10 @@ def _outward(chance: float, rounded: Callable[[float], int], end: float) -> floa
 def _columns(plan: PresencePlan, made: Presented) -> tuple[dict[str, Column], dict[str, pa.Table]]:
     """The published cells by class, and the companion of a CSV."""
     if plan.single_values:
-        parts = zip(plan.quasi, made.classes.public, made.levels, strict=True)
+        parts = zip(plan.quasi, result.classes.public, result.levels, strict=True)
         return {q.name: label_column(labels_of(q.ladder, q.labels, c, level)) for q, c, level in parts}, {}
     if plan.output == "csv":
-        by_name = {q.name: c for q, c in zip(plan.quasi, made.cells, strict=True)}
+        by_name = {q.name: c for q, c in zip(plan.quasi, result.cells, strict=True)}
         table = companion(by_name, {q.name: q.leaf_labels for q in plan.quasi})
         numbers = pa.array(np.arange(made.classes.classes))
         return {CLASS: numbers}, {COMPANION: table}

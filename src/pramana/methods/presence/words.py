@@ -107,20 +107,20 @@ def presence_guarantees(
 
 
 def presence_warnings(design: PresenceDesign, reached: Reached, shuffled: bool, seeded: bool) -> tuple[str, ...]:
-    found = []
+    warnings = []
     if seeded:
-        found.append("The key was made from a seed that anyone can guess: order and noise are no secret.")
+        warnings.append("The key was made from a seed that anyone can guess: order and noise are no secret.")
     if not shuffled:
-        found.append("Published in source order, which may tell which record is whose.")
+        warnings.append("Published in source order, which may tell which record is whose.")
     if reached.alone:
-        found.append(f"{reached.alone} people of the public table are in classes in which nobody is present.")
+        warnings.append(f"{reached.alone} people of the public table are in classes in which nobody is present.")
     verdict, reason = reached.verdict, reached.reason
     if verdict == "broken":
-        found.append(f"Reversal breaks this release: {reason}. Use mode public.")
+        warnings.append(f"Reversal breaks this release: {reason}. Use mode public.")
     elif verdict == "unproven":
-        found.append(f"Not shown to withstand reversal: {reason}.")
+        warnings.append(f"Not shown to withstand reversal: {reason}.")
     if design.mode in ("private", "quantised") and design.algorithm != "spalm":
-        found.append(
+        warnings.append(
             "The distributions come from private counts: delta holds for an intruder who takes them at their word."
         )
-    return tuple(found)
+    return tuple(warnings)

@@ -43,11 +43,11 @@ def _rows(text: str) -> list[list[str]]:
     delimiter = next((d for d in ";\t," if d in text), None)
     if delimiter is None:
         return [line.split() for line in text.splitlines()]
-    found = []
+    rows = []
     for row in csv.reader(text.splitlines(), delimiter=delimiter):
         cells = [cell.strip() for cell in row]
-        found.append(cells[:-1] if cells and not cells[-1] else cells)
-    return found
+        rows.append(cells[:-1] if cells and not cells[-1] else cells)
+    return rows
 
 
 def _entry(cell: str, path: str | Path) -> Fraction:

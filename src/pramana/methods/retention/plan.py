@@ -136,9 +136,9 @@ def check_sizes(mechanism: Mechanism, certificate: Certificate) -> None:
 
 def _in_order(law: Mapping[str, Any], attributes: tuple[Attribute, ...]) -> dict[str, Any]:
     """The law with its columns as the table has them: JSON sorted them, and sums of floats feel their order."""
-    place = {a.name: i for i, a in enumerate(attributes)}
+    rank = {a.name: i for i, a in enumerate(attributes)}
     ordered = dict(law)
     for key in ("channels", "sizes"):
         if key in ordered:
-            ordered[key] = dict(sorted(ordered[key].items(), key=lambda item: place.get(item[0], len(place))))
+            ordered[key] = dict(sorted(ordered[key].items(), key=lambda item: rank.get(item[0], len(rank))))
     return ordered

@@ -258,8 +258,8 @@ def issue(
         def is_wanted(content: str) -> bool:
             return not again or _sealed(secret, "content", content) == release.content
 
-        def written(place: Path) -> Certificate:
-            to = Destination(place, secret, signing=signing, is_wanted=is_wanted)
+        def written(folder: Path) -> Certificate:
+            to = Destination(folder, secret, signing=signing, is_wanted=is_wanted)
             return write_bundle(opened.recipe, opened.source, plan.publish(opened.rows), to)
 
         certificate = None if again else _left_behind(out, written)

@@ -23,13 +23,13 @@ Group = tuple[str, ...]
 class VersionStore:
     """The histories of one dataset, as of each release that is begun or is the latest."""
 
-    place: Path
+    root: Path
     dataset: str
 
     @property
     def folder(self) -> Path:
         """Named by a digest: a dataset may be called anything."""
-        return self.place / hashlib.sha256(self.dataset.encode()).hexdigest()[:16]
+        return self.root / hashlib.sha256(self.dataset.encode()).hexdigest()[:16]
 
     def _file(self, release: str) -> Path:
         return self.folder / f"{release}.npz"
@@ -44,7 +44,7 @@ class VersionStore:
             arrays |= {f"{i} {name}": column for name, column in history.to_columns().items()}
         partial = self.folder / f".{release}.{os.getpid()}"
         try:
-            for folder in (self.place, self.folder):  # the modes of parents that mkdir makes are not its mode
+            for folder in (self.root, self.folder):  # the modes of parents that mkdir makes are not its mode
                 folder.mkdir(mode=0o700, exist_ok=True)
                 if folder.stat().st_mode & 0o077 and folder.stat().st_uid == os.geteuid():
                     folder.chmod(0o700)
@@ -62,7 +62,7 @@ class VersionStore:
             partial.unlink(missing_ok=True)
             full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
             raise LedgerError(
-                f"{self.place} must be writable and have room", "a full disk" if full else error.strerror
+                f"{self.root} must be writable and have room", "a full disk" if full else error.strerror
             ) from None
 
     def read(self, release: str) -> dict[Group, History]:
@@ -75,7 +75,7 @@ class VersionStore:
                 }
         except (OSError, KeyError, ValueError, EOFError, zipfile.BadZipFile, MatrixError):
             raise LedgerError(
-                f"{self.place} must hold the history of every version", "a missing or damaged file"
+                f"{self.root} must hold the history of every version", "a missing or damaged file"
             ) from None
 
     def keep_only(self, releases: Collection[str]) -> None:

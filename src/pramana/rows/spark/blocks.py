@@ -43,19 +43,19 @@ class RowBlock:
 
 def blocks_from(tables: Iterable[pa.Table], first: int) -> Iterator[tuple[int, pa.Table]]:
     """The same rows, cut at multiples of BLOCK rows of the whole table: number of the first row, and the rows."""
-    held: list[pa.Table] = []
+    waiting_tables: list[pa.Table] = []
     waiting = 0
     for table in tables:
         while table.num_rows:
             room = BLOCK - (first + waiting) % BLOCK
-            held.append(table.slice(0, room))
-            waiting += held[-1].num_rows
-            table = table.slice(held[-1].num_rows)
+            waiting_tables.append(table.slice(0, room))
+            waiting += waiting_tables[-1].num_rows
+            table = table.slice(waiting_tables[-1].num_rows)
             if (first + waiting) % BLOCK == 0:
-                yield first, _stacked(held)
-                first, held, waiting = first + waiting, [], 0
-    if held:
-        yield first, _stacked(held)
+                yield first, _stacked(waiting_tables)
+                first, waiting_tables, waiting = first + waiting, [], 0
+    if waiting_tables:
+        yield first, _stacked(waiting_tables)
 
 
 def _stacked(tables: list[pa.Table]) -> pa.Table:
@@ -105,8 +105,8 @@ class Encoding:
 
     @property
     def faults(self) -> dict[str, Faults]:
-        found = {n: Faults(e.outside, e.unexpected, tuple(sorted(e.seen))) for n, e in self.coded.items()}
-        return {name: faults for name, faults in found.items() if faults != Faults()}
+        by_name = {n: Faults(e.outside, e.unexpected, tuple(sorted(e.seen))) for n, e in self.coded.items()}
+        return {name: faults for name, faults in by_name.items() if faults != Faults()}
 
 
 def _encoded(encoder: Encoder, column: pa.ChunkedArray) -> Codes:
@@ -118,16 +118,16 @@ def _encoded(encoder: Encoder, column: pa.ChunkedArray) -> Codes:
     return out
 
 
-def refuse(faults: Iterable[Mapping[str, Faults]], attributes: Sequence[Attribute], show: bool) -> None:
+def refuse(faults_by_run: Iterable[Mapping[str, Faults]], attributes: Sequence[Attribute], show: bool) -> None:
     """Tell of the faults of all runs as if they had been found in one; columns in their order."""
-    all_faults = list(faults)
+    runs = list(faults_by_run)
     for a in attributes:
-        found = [f[a.name] for f in all_faults if a.name in f]
-        if found:
+        faults = [f[a.name] for f in runs if a.name in f]
+        if faults:
             encoder = Encoder(a.coded, a.name, show)
-            encoder.outside = sum(f.outside for f in found)
-            encoder.unexpected = sum(f.unexpected for f in found)
-            encoder.seen = {label for f in found for label in f.seen}
+            encoder.outside = sum(f.outside for f in faults)
+            encoder.unexpected = sum(f.unexpected for f in faults)
+            encoder.seen = {label for f in faults for label in f.seen}
             encoder.finish()
 
 
@@ -219,17 +219,17 @@ def packed(block: RowBlock) -> bytes:
 
 def unpacked(content: bytes, first: int = 0) -> RowBlock:
     """What `packed` was given."""
-    place = 8 + int.from_bytes(content[:8], "little")
-    rows, kinds = json.loads(content[8:place])
+    offset = 8 + int.from_bytes(content[:8], "little")
+    rows, kinds = json.loads(content[8:offset])
     codes = {}
     for name, dtype in kinds:
         kind = np.dtype(dtype)
-        column = np.frombuffer(content, kind, rows, place)
+        column = np.frombuffer(content, kind, rows, offset)
         codes[name] = column if column.flags.aligned else column.copy()
-        place += rows * kind.itemsize
+        offset += rows * kind.itemsize
     raw = {}
-    if place < len(content):
-        table = pa.ipc.open_stream(pa.py_buffer(content)[place:]).read_all()
+    if offset < len(content):
+        table = pa.ipc.open_stream(pa.py_buffer(content)[offset:]).read_all()
         raw = {name: table.column(name) for name in table.column_names}
     return RowBlock(first, rows, codes, raw)
 

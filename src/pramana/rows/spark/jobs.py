@@ -21,8 +21,8 @@ from pramana.rows.spark.session import quiet
 from pramana.rows.spark.steps import REPORT, OrderBucket, Seal, Sent, Step, performed, unquoted
 from pramana.sources import Piece
 
-_SCHEMA = "place int, number long, content binary"
-_FIELDS = pa.schema([("place", pa.int32()), ("number", pa.int64()), ("content", pa.binary())])
+_SCHEMA = "slot int, number long, content binary"
+_FIELDS = pa.schema([("slot", pa.int32()), ("number", pa.int64()), ("content", pa.binary())])
 _INLINE = 1 << 18
 # what a failed task may say: its own words, which quote nothing, and that something is not installed where it ran
 _TOLD = r"^(?:RuntimeError|pramana\.errors\.\w+|ModuleNotFoundError): (.*)$"
@@ -84,19 +84,19 @@ class Job:
         return {row.number: self.report(row.number, row.content) for row in sorted(rows, key=lambda r: r.number)}
 
     def report(self, run: int, content: bytes) -> Any:
-        found = pickle.loads(self.work.step.seal.opened(REPORT, run, bytes(content)))
-        if isinstance(found, PramanaError):
-            raise found
-        return found
+        report = pickle.loads(self.work.step.seal.opened(REPORT, run, bytes(content)))
+        if isinstance(report, PramanaError):
+            raise report
+        return report
 
     def ordered(self, order: OrderBucket, buckets: int) -> Iterator[Sent]:
         """Reports, then the contents of the buckets in their order."""
         labels = labels_for(buckets + 1)
         with _failing():
-            drawn = self._mapped(labels).repartition(buckets + 1, "place")
-            found = drawn.mapInArrow(_sent(self.spark, _Ordering(order, labels)), _SCHEMA)
-            for row in found.toLocalIterator(prefetchPartitions=True):
-                yield row.place, row.number, bytes(row.content)
+            drawn = self._mapped(labels).repartition(buckets + 1, "slot")
+            ordered = drawn.mapInArrow(_sent(self.spark, _Ordering(order, labels)), _SCHEMA)
+            for row in ordered.toLocalIterator(prefetchPartitions=True):
+                yield row.slot, row.number, bytes(row.content)
 
     def grouped(self, schema: pa.Schema, words: list[str]) -> pa.Table:
         """Batches of combinations and their numbers, equal ones added up by Spark."""
@@ -146,8 +146,8 @@ class _Working:
 
     def __call__(self, batches: Batches) -> Iterator[Sent]:
         for run, first, tables in self.work.runs(batches):
-            for place, number, content in performed(self.work.step, run, first, tables):
-                yield (place if self.labels is None else self.labels[place]), number, content
+            for slot, number, content in performed(self.work.step, run, first, tables):
+                yield (slot if self.labels is None else self.labels[slot]), number, content
 
 
 @dataclass(frozen=True)
@@ -166,24 +166,24 @@ class _Ordering:
     labels: tuple[int, ...]
 
     def __call__(self, batches: Batches) -> Iterator[Sent]:
-        places = {label: place for place, label in enumerate(self.labels)}
+        slot_of = {label: slot for slot, label in enumerate(self.labels)}
         arrived: dict[int, list[tuple[int, bytes]]] = {}
         for batch in batches:
             columns = [batch.column(name).to_pylist() for name in _FIELDS.names]
             for label, number, content in zip(*columns, strict=True):
-                arrived.setdefault(places[label], []).append((number, content))
-        for place, contents in sorted(arrived.items()):
-            if place == REPORT:
+                arrived.setdefault(slot_of[label], []).append((number, content))
+        for slot, contents in sorted(arrived.items()):
+            if slot == REPORT:
                 yield from ((REPORT, number, content) for number, content in sorted(contents))
             else:
-                yield from self.order.ordered(place, sorted(contents))
+                yield from self.order.ordered(slot, sorted(contents))
 
 
 def _sent(spark: Any, work: Callable[[Batches], Iterator[Any]]) -> Callable[[Batches], Iterator[pa.RecordBatch]]:
     """The function that Spark is given. It names nothing but itself in plans and logs."""
     from pyspark import cloudpickle
 
-    plain = cloudpickle.dumps(work)
+    plain = cloudpickle.dumps(work)  # type: ignore[no-untyped-call]  # its stubs leave it out
     return _inline(plain) if len(plain) <= _INLINE else _sealed(spark, plain)
 
 
@@ -204,34 +204,34 @@ def _sealed(spark: Any, plain: bytes) -> Callable[[Batches], Iterator[pa.RecordB
     return task
 
 
-def _batches(found: Iterator[Any]) -> Iterator[pa.RecordBatch]:
-    for item in found:
+def _batches(items: Iterator[Any]) -> Iterator[pa.RecordBatch]:
+    for item in items:
         if isinstance(item, pa.RecordBatch):
             yield item
             continue
-        place, number, content = item
-        yield pa.RecordBatch.from_pydict({"place": [place], "number": [number], "content": [content]}, _FIELDS)
+        slot, number, content = item
+        yield pa.RecordBatch.from_pydict({"slot": [slot], "number": [number], "content": [content]}, _FIELDS)
 
 
 def labels_for(partitions: int) -> tuple[int, ...]:
     """For each partition a number that Spark's hash partitioning sends there."""
-    found: dict[int, int] = {}
+    label_of: dict[int, int] = {}
     label = 0
-    while len(found) < partitions:
-        found.setdefault(hashed(label) % partitions, label)
+    while len(label_of) < partitions:
+        label_of.setdefault(hashed(label) % partitions, label)
         label += 1
-    return tuple(found[p] for p in range(partitions))
+    return tuple(label_of[p] for p in range(partitions))
 
 
 def hashed(value: int) -> int:
     """Spark's hash of a 32-bit integer: Murmur3 (x86, 32 bits), as a signed number."""
     mixed = _rotated(value * 0xCC9E2D51 & _MASK, 15) * 0x1B873593 & _MASK
-    found = (_rotated(_SEED ^ mixed, 13) * 5 + 0xE6546B64) & _MASK
-    found ^= 4  # bytes of the value
-    found = (found ^ found >> 16) * 0x85EBCA6B & _MASK
-    found = (found ^ found >> 13) * 0xC2B2AE35 & _MASK
-    found ^= found >> 16
-    return found - (1 << 32) if found >> 31 else found
+    hash_ = (_rotated(_SEED ^ mixed, 13) * 5 + 0xE6546B64) & _MASK
+    hash_ ^= 4  # bytes of the value
+    hash_ = (hash_ ^ hash_ >> 16) * 0x85EBCA6B & _MASK
+    hash_ = (hash_ ^ hash_ >> 13) * 0xC2B2AE35 & _MASK
+    hash_ ^= hash_ >> 16
+    return hash_ - (1 << 32) if hash_ >> 31 else hash_
 
 
 def _rotated(value: int, by: int) -> int:

@@ -132,8 +132,8 @@ class RepeatedRows:
         assert self._lines is not None, "codes are attached to rows that were asked for"
         times = self._lines.times.astype(np.int64)
         once = codes[np.cumsum(times) - times]
-        place = {column: i for i, column in enumerate(self._sizes)}
-        columns = [self._lines.columns[place[column]] for column in of]
+        index_of = {column: i for i, column in enumerate(self._sizes)}
+        columns = [self._lines.columns[index_of[column]] for column in of]
         layout = Layout(tuple(Ladder(column, (np.arange(self._sizes[column]),)) for column in of))
         base, index = grouped(layout, columns)
         by_combination = np.zeros(len(base) + 1, codes.dtype)
@@ -164,8 +164,8 @@ def _summed(lines: Lines, sizes: Mapping[str, int], group: Mapping[str, int]) ->
     """The combinations of some of the columns."""
     if list(group) == list(sizes):
         return lines
-    place = {name: i for i, name in enumerate(sizes)}
+    index_of = {name: i for i, name in enumerate(sizes)}
     layout = Layout(tuple(Ladder(name, (np.arange(size),)) for name, size in group.items()))
-    base, _ = grouped(layout, [lines.columns[place[name]] for name in group], lines.times)
-    columns = tuple(base.codes(a).astype(lines.columns[place[name]].dtype) for a, name in enumerate(group))
+    base, _ = grouped(layout, [lines.columns[index_of[name]] for name in group], lines.times)
+    columns = tuple(base.codes(a).astype(lines.columns[index_of[name]].dtype) for a, name in enumerate(group))
     return Lines(columns, np.ascontiguousarray(base.sizes))

@@ -1,7 +1,7 @@
 """What is done to a run of rows far from the driver: pure functions of rows, row numbers and subkeys.
 
-Nothing here knows Spark. A step yields (place, number, content): place 0 is its report, which comes before all
-else where it arrives; place b + 1 are rows of bucket b. Contents are sealed on their way, because what engines
+Nothing here knows Spark. A step yields (slot, number, content): slot 0 is its report, which comes before all
+else where it arrives; slot b + 1 has the rows of bucket b. Contents are sealed on their way, because what engines
 write to temporary files must not tell which row of the source a published record came from.
 """
 
@@ -44,7 +44,7 @@ _LOWER = np.uint64(2**32 - 1)
 LARGEST = 1 << 22  # rows of one content on its way back
 REPORT = 0
 _NONCE = 12  # bytes
-Sent = tuple[int, int, bytes]  # place, number, content
+Sent = tuple[int, int, bytes]  # slot, number, content
 Tables = Iterable[tuple[int, pa.Table]]  # with the number of their first row
 Group = tuple[tuple[str, int], ...]  # columns and their numbers of codes
 
@@ -55,19 +55,19 @@ class Seal:
 
     key: bytes = field(repr=False)
 
-    def closed(self, place: int, number: int, content: bytes) -> bytes:
+    def closed(self, slot: int, number: int, content: bytes) -> bytes:
         nonce = os.urandom(
             _NONCE
         )  # not from the row's number: a source that changes may have two rows of one number
-        return nonce + AESGCM(self.key).encrypt(nonce, content, _name(place, number))
+        return nonce + AESGCM(self.key).encrypt(nonce, content, _name(slot, number))
 
-    def opened(self, place: int, number: int, content: bytes) -> bytes:
-        return AESGCM(self.key).decrypt(content[:_NONCE], content[_NONCE:], _name(place, number))
+    def opened(self, slot: int, number: int, content: bytes) -> bytes:
+        return AESGCM(self.key).decrypt(content[:_NONCE], content[_NONCE:], _name(slot, number))
 
 
-def _name(place: int, number: int) -> bytes:
+def _name(slot: int, number: int) -> bytes:
     """A content is bound to where it belongs."""
-    return number.to_bytes(8, "big") + place.to_bytes(4, "big")
+    return number.to_bytes(8, "big") + slot.to_bytes(4, "big")
 
 
 class Step(Protocol):
@@ -87,8 +87,8 @@ def performed(step: Step, run: int, first: int, tables: Iterable[pa.Table]) -> I
     """Do a step on one run. Faults of the source become its report: what fails as a task is written to logs."""
     try:
         with unquoted():
-            for found in step.work(blocks_from(tables, first)):
-                yield found if isinstance(found, tuple) else _report(step, run, found)
+            for result in step.work(blocks_from(tables, first)):
+                yield result if isinstance(result, tuple) else _report(step, run, result)
     except PramanaError as error:
         yield _report(step, run, error)
 
@@ -108,8 +108,8 @@ def unquoted() -> Iterator[None]:
         raise RuntimeError(f"{type(error).__name__} at {' > '.join(places[-3:])}") from None
 
 
-def _report(step: Step, run: int, found: Any) -> Sent:
-    return REPORT, run, step.seal.closed(REPORT, run, pickle.dumps(found))
+def _report(step: Step, run: int, report: Any) -> Sent:
+    return REPORT, run, step.seal.closed(REPORT, run, pickle.dumps(report))
 
 
 # ---------------------------------------------------------------- what a table holds
@@ -208,8 +208,8 @@ class CountRun:
                 for group, shape, count in zip(self.groups, shapes, counts, strict=True):
                     joint = np.ravel_multi_index([codes[name] for name, _ in group], shape)
                     count += np.bincount(joint, minlength=len(count))
-        found = [count.reshape(shape) for count, shape in zip(counts, shapes, strict=True)]
-        yield replace(seen.seen(encoding), counts=tuple(found))
+        shaped = [count.reshape(shape) for count, shape in zip(counts, shapes, strict=True)]
+        yield replace(seen.seen(encoding), counts=tuple(shaped))
 
 
 class _Seeing:
@@ -229,8 +229,8 @@ class _Seeing:
         self.raw += sum(column.nbytes for column in block.raw.values())
 
     def seen(self, encoding: Encoding) -> RunReport:
-        found = encoding.faults, frozenset(self.missing), self.digests, tuple(self.edges)
-        return RunReport(self.rows, *found, self.raw)
+        seen = encoding.faults, frozenset(self.missing), self.digests, tuple(self.edges)
+        return RunReport(self.rows, *seen, self.raw)
 
 
 # ---------------------------------------------------------------- publishing
@@ -341,10 +341,10 @@ class OrderBucket:
     buckets: Buckets
     seal: Seal
 
-    def ordered(self, place: int, contents: Iterable[tuple[int, bytes]]) -> Iterator[Sent]:
+    def ordered(self, slot: int, contents: Iterable[tuple[int, bytes]]) -> Iterator[Sent]:
         entries, rows, blocks = [], [], []
         for first, content in contents:
-            plain = self.seal.opened(place, first, content)
+            plain = self.seal.opened(slot, first, content)
             size = int.from_bytes(plain[:8], "little")
             entries.append(np.frombuffer(plain, np.uint64, size // 8, 8))
             rows.append((entries[-1] & _LOWER) + np.uint64(first))
@@ -353,4 +353,4 @@ class OrderBucket:
             return
         whole = taken(joined(blocks), self.buckets.order(np.concatenate(entries), np.concatenate(rows)))
         for part, start in enumerate(range(0, whole.rows, LARGEST)):
-            yield place, part, packed(_part(whole, start, min(start + LARGEST, whole.rows)))
+            yield slot, part, packed(_part(whole, start, min(start + LARGEST, whole.rows)))

@@ -159,9 +159,9 @@ class SparkTable:
     def survey(self, listed: Iterable[str] = (), columns: Sequence[str] | None = None) -> Summary:
         """Count the rows, list the values of some columns, and see which columns have missing ones."""
         step = SurveyRun(self.columns if columns is None else tuple(columns), self.seal(), frozenset(listed))
-        found: dict[int, SurveyReport] = self.job(step).reports()
-        self._number(_rows(found))
-        parts = [found[run] for run in sorted(found) if found[run].rows]
+        reports: dict[int, SurveyReport] = self.job(step).reports()
+        self._number(_rows(reports))
+        parts = [reports[run] for run in sorted(reports) if reports[run].rows]
         kinds = dict(parts[0].kinds)
         if any(part.kinds != kinds for part in parts):
             raise SourceError("Every column must have values of one kind in all files", "several kinds")
@@ -170,10 +170,10 @@ class SparkTable:
 
     def read(self, attributes: Sequence[Attribute], key: Key, show: bool = False) -> Reading:
         """Read everything once: refuse what does not fit its domain, and digest the source."""
-        found = self._count(tuple(attributes), commitment_secret(key), (), show)
-        self.raw_bytes = sum(seen.raw_bytes for seen in found.values())
-        root = _root(found, commitment_secret(key), self.records)
-        missing = frozenset().union(*(seen.missing for seen in found.values()))
+        reports = self._count(tuple(attributes), commitment_secret(key), (), show)
+        self.raw_bytes = sum(seen.raw_bytes for seen in reports.values())
+        root = _root(reports, commitment_secret(key), self.records)
+        missing = frozenset().union(*(seen.missing for seen in reports.values()))
         self.last = Reading(tuple(attributes), key.commitment(), root, missing)
         return self.last
 
@@ -257,15 +257,15 @@ class SparkTable:
         job = self.job(draw)
         reports: dict[int, RunReport] = {}
         last = (0, -1)
-        for place, number, content in job.ordered(OrderBucket(buckets, seal), buckets.count):
-            if place == REPORT:
+        for slot, number, content in job.ordered(OrderBucket(buckets, seal), buckets.count):
+            if slot == REPORT:
                 reports[number] = job.report(number, content)
                 continue
             if last == (0, -1) and _root(reports, secret, self.records) != expected:
                 raise _changed()
-            if (place, number) <= last:
+            if (slot, number) <= last:
                 raise EngineError("Buckets must arrive in their order", "another one")
-            last = (place, number)
+            last = (slot, number)
             yield unpacked(content).columns
         if last == (0, -1):
             raise _changed()
@@ -277,8 +277,8 @@ class SparkTable:
         return Buckets(bits, tag_stream(key, context) if shuffled else None, -(-self.records // (1 << bits)))
 
 
-def _rows(found: Mapping[int, Any]) -> list[int]:
-    return [found[run].rows if run in found else 0 for run in range(max(found, default=-1) + 1)]
+def _rows(reports: Mapping[int, Any]) -> list[int]:
+    return [reports[run].rows if run in reports else 0 for run in range(max(reports, default=-1) + 1)]
 
 
 def _codes_alike(read: Sequence[Attribute], settled: Sequence[Attribute]) -> bool:
@@ -304,11 +304,11 @@ def _changed() -> SourceError:
     )
 
 
-def _root(found: Mapping[int, RunReport], secret: bytes, records: int) -> str:
-    if sum(seen.rows for seen in found.values()) != records or any(seen.faults for seen in found.values()):
+def _root(reports: Mapping[int, RunReport], secret: bytes, records: int) -> str:
+    if sum(seen.rows for seen in reports.values()) != records or any(seen.faults for seen in reports.values()):
         raise _changed()
     digests = Digests()
-    for seen in found.values():
+    for seen in reports.values():
         digests.leaves |= seen.digests.leaves
-    digests.close(secret, (edge for seen in found.values() for edge in seen.edges))
+    digests.close(secret, (edge for seen in reports.values() for edge in seen.edges))
     return digests.root(secret, records)
