@@ -7,7 +7,7 @@ certified is the law that is published. A channel knows no tables, files or keys
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from pramana.errors import MatrixError
 from pramana.mechanisms.central import Blankets
-from pramana.mechanisms.channel import Channel, channel_from_json
+from pramana.mechanisms.channel import Channel, channel_from_json, joint_likelihood_ratio
 from pramana.mechanisms.stated import list_in, mapping_in, names_in
 from pramana.mechanisms.table import Columns, StreamOf, sizes_in
 from pramana.randomness import code_dtype, joint_codes, split_codes

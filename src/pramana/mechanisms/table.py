@@ -21,7 +21,14 @@ from numpy.typing import NDArray
 
 from pramana.errors import MatrixError
 from pramana.mechanisms.central import Blankets, blankets_of_channels, blankets_of_retentions
-from pramana.mechanisms.channel import MOST_VALUES, Channel, Retention, channel_from_json, check_size
+from pramana.mechanisms.channel import (
+    MOST_VALUES,
+    Channel,
+    Retention,
+    channel_from_json,
+    check_size,
+    joint_likelihood_ratio,
+)
 from pramana.mechanisms.stated import count_in, mapping_in, weight_in
 from pramana.randomness import ONE, Codes, Stream, retain_joint
 

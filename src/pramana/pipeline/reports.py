@@ -54,8 +54,8 @@ def report(
         raise BundleError("Tables can be reconstructed from randomised releases", f"method {certificate.method!r}")
     true = {} if source is None else _true_counts(opened, source)
     page = page_of(PageMaterial(certificate, plan, marginals, crosstabs, true))
-    _write(place, html_of(page), private=source is not None)
-    return place
+    _write(target, html_of(page), private=source is not None)
+    return target
 
 
 def _published_counts(bundle: Bundle, plan: Plan) -> Mapping[str, Counts]:
@@ -67,12 +67,12 @@ def _published_counts(bundle: Bundle, plan: Plan) -> Mapping[str, Counts]:
     return examination.counts
 
 
-def _write(place: Path, text: str, private: bool) -> None:
+def _write(target: Path, text: str, private: bool) -> None:
     """True counts are for their owner alone, whatever the umask and whatever lay there before."""
     if private:
-        place.unlink(missing_ok=True)
+        target.unlink(missing_ok=True)
     flags = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | (os.O_EXCL if private else os.O_TRUNC)
-    with os.fdopen(os.open(place, flags, 0o600 if private else 0o666), "w", encoding="utf-8") as file:
+    with os.fdopen(os.open(target, flags, 0o600 if private else 0o666), "w", encoding="utf-8") as file:
         file.write(text)
 
 
@@ -86,13 +86,13 @@ def _target(bundle: Bundle, out: str | Path | None, private: bool) -> Path:
             str(out),
             "Choose a place beside it.",
         )
-    if place.is_symlink():  # what it leads to may be anything of anyone's
-        raise BundleError(f"{place.name} must be a place for a file", "a symbolic link")
-    if place.exists() and (not place.is_file() or GENERATOR not in place.read_text("utf-8", "replace")[:400]):
-        raise BundleError(f"{place.name} must not exist, or be an earlier report", "something else")
-    if not place.parent.is_dir():
-        raise BundleError("A report must be written into a folder that exists", str(place.parent))
-    return place
+    if target.is_symlink():  # what it leads to may be anything of anyone's
+        raise BundleError(f"{target.name} must be a place for a file", "a symbolic link")
+    if target.exists() and (not target.is_file() or GENERATOR not in target.read_text("utf-8", "replace")[:400]):
+        raise BundleError(f"{target.name} must not exist, or be an earlier report", "something else")
+    if not target.parent.is_dir():
+        raise BundleError("A report must be written into a folder that exists", str(target.parent))
+    return target
 
 
 def _small_tables(study: Study, names: list[str]) -> list[Crosstab]:

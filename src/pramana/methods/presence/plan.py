@@ -227,7 +227,7 @@ def _reached(result: Presented) -> Reached:
         expected_cost=_finite(expected),
         expected_cost_uniform=uniform,
         expected_gains=gains,
-        reversal=msgspec.convert(reversed_of(Seen.of(made)).to_json(), ReversalForm),
+        reversal=msgspec.convert(reversed_of(Seen.of(result)).to_json(), ReversalForm),
     )
 
 
@@ -241,7 +241,7 @@ def _outward(chance: float, rounded: Callable[[float], int], end: float) -> floa
     return end if abs(chance - end) < 1 / _DIGITS else rounded(chance * _DIGITS) / _DIGITS
 
 
-def _columns(plan: PresencePlan, made: Presented) -> tuple[dict[str, Column], dict[str, pa.Table]]:
+def _columns(plan: PresencePlan, result: Presented) -> tuple[dict[str, Column], dict[str, pa.Table]]:
     """The published cells by class, and the companion of a CSV."""
     if plan.single_values:
         parts = zip(plan.quasi, result.classes.public, result.levels, strict=True)
@@ -249,9 +249,9 @@ def _columns(plan: PresencePlan, made: Presented) -> tuple[dict[str, Column], di
     if plan.output == "csv":
         by_name = {q.name: c for q, c in zip(plan.quasi, result.cells, strict=True)}
         table = companion(by_name, {q.name: q.leaf_labels for q in plan.quasi})
-        numbers = pa.array(np.arange(made.classes.classes))
+        numbers = pa.array(np.arange(result.classes.classes))
         return {CLASS: numbers}, {COMPANION: table}
-    return {q.name: list_column(c, q.leaf_labels, True) for q, c in zip(plan.quasi, made.cells, strict=True)}, {}
+    return {q.name: list_column(c, q.leaf_labels, True) for q, c in zip(plan.quasi, result.cells, strict=True)}, {}
 
 
 def restore_presence(certificate: Certificate) -> PresencePlan:
