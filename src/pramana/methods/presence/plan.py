@@ -23,6 +23,7 @@ from pramana.generalize import (
     Pair,
     Presence,
     PresenceDesign,
+    PresentClasses,
     Presented,
     Seen,
     at_presence_levels,
@@ -59,7 +60,7 @@ _USE = (
 )
 _GAINS = (
     "Savings are expected shares of what uniform cells cost (spalm), if the people present in a class were any of "
-    "it. Other algorithms' are shown where they tell nothing private."
+    "it. Other algorithms' are shown with compare = true, where they tell nothing private."
 )
 
 
@@ -89,7 +90,10 @@ class PresencePlan(Plan):
     flag: str | None  # the column that marks who is present; None with two files
     public_name: str | None
     given: bool = False  # the levels stood in the recipe and were not searched
+    compare: bool = False  # whether the certificate says what the other algorithms would have gained
     public: MemoryRows | None = field(default=None, repr=False)  # with two files, at the holder's only
+    # the classes and for each private row whose of the public table it is; at the holder's only
+    searched: tuple[PresentClasses, NDArray[np.int64]] | None = field(default=None, repr=False)
     measured: Reached | None = None  # known when the noise is drawn
 
     @property
@@ -166,14 +170,9 @@ class PresencePlan(Plan):
         return pair_of(self.quasi, rows, self.public, self.flag)
 
     def publish(self, rows: Rows) -> Publication:
-        pair, row_of = self.pair(rows)
-        if len(row_of) != self.present or len(pair.present) != self.people:
-            raise SourceError(
-                f"The tables must have {self.present} present of {self.people} people",
-                f"{len(row_of)} of {len(pair.present)}",
-            )
+        classes, row_of = self.searched or self._found_again(rows)
+        pair = classes.pair
         private = rows.whole().only(pair.present) if self.flag else rows
-        classes = at_presence_levels(pair, self.wanted, self.levels)
         shown = presented(classes, self.design, rows.stream, self.dataset)
         number = classes.class_of[row_of].astype(code_dtype(classes.classes + 1))
         private.whole().attach(CLASS_NUMBER, [q.name for q in self.quasi], number)
@@ -186,12 +185,22 @@ class PresencePlan(Plan):
             [CLASS_NUMBER, *self.raw_names()],
             "generalising",
         )
-        reached = _reached(shown)
+        reached = _reached(shown, self.compare)
         same = self.measured is None or reached == self.measured
         told = "as computed from the two tables" if same else "differ from those of the two tables"
         check = Check("chances of being present, and reversal, made again", same, told)
         plan = replace(self, measured=reached)
         return Publication(plan, pieces, table, private.commitments().everything, extra, (check,))
+
+    def _found_again(self, rows: Rows) -> tuple[PresentClasses, NDArray[np.int64]]:
+        """The classes at the certified levels, from the two tables."""
+        pair, row_of = self.pair(rows)
+        if len(row_of) != self.present or len(pair.present) != self.people:
+            raise SourceError(
+                f"The tables must have {self.present} present of {self.people} people",
+                f"{len(row_of)} of {len(pair.present)}",
+            )
+        return at_presence_levels(pair, self.wanted, self.levels), row_of
 
     def explain(self) -> Explanation:
         treatments = {
@@ -222,12 +231,13 @@ class PresencePlan(Plan):
         return Section("Classes and distributions", [Text(words), Grid(rows), Text(_GAINS, quiet=True)])
 
 
-def _reached(made: Presented) -> Reached:
+def _reached(made: Presented, compare: bool) -> Reached:
     low, high = made.existence
     wanted = made.classes.wanted
     mine, uniform = made.expected_costs
     # what other algorithms would have gained comes from the same counts, and may be told only of public ones
-    shown = compared(made) if made.setting.mode == "public" else {made.setting.algorithm: made}
+    told = compare and made.setting.mode == "public"
+    shown = compared(made) if told else {made.setting.algorithm: made}
     gains = {name: _finite(one.expected_gain) for name, one in shown.items()}
     return Reached(
         lowest=_outward(low, math.floor, float(wanted.lowest)),
@@ -290,5 +300,6 @@ def restore_presence(certificate: Certificate) -> PresencePlan:
         flag=stated.flag,
         public_name=None if stated.public is None else Path(stated.public).name,
         given=stated.levels_given,
+        compare=len(stated.reached.expected_gains) > 1,
         measured=stated.reached,
     )
