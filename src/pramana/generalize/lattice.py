@@ -21,6 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import combinations
 
 import numpy as np
@@ -243,7 +244,14 @@ class _Probe:
     """The rows with the rarest labels of one or two attributes, at their highest level below the top."""
 
     attributes: tuple[int, ...]
-    tables: _Tables
+    base: Classes
+    rare: NDArray[np.bool_]
+
+    @cached_property
+    def tables(self) -> _Tables:
+        """Made when it is asked: many a search ends before its last probe is."""
+        base = self.base
+        return _Tables(Classes(base.layout, base.levels, base.keys[self.rare], base.counts[self.rare]))
 
 
 def _probes(base: Classes, limit: int) -> list[_Probe]:
@@ -252,17 +260,20 @@ def _probes(base: Classes, limit: int) -> list[_Probe]:
         return []
     ladders = base.layout.ladders
     usable = [a for a, ladder in enumerate(ladders) if ladder.height > 1]
-    labels = {a: ladders[a].maps[ladders[a].height - 2][base.codes(a)] for a in usable}
+    # below the top there are few combinations left, and every label that is counted is one of theirs
+    high, into = base.rolled_with_index(tuple(max(ladder.height - 2, 0) for ladder in ladders))
+    labels = {a: high.codes(a) for a in usable}
     found = []
     for attributes in [(a,) for a in usable] + list(combinations(usable, 2)):
         codes = labels[attributes[0]]
         if len(attributes) == 2:
             codes = joint_codes(pair := [labels[a] for a in attributes], [int(c.max()) + 1 for c in pair])
-        rare = _rare(codes, base.sizes, max(4 * limit, base.rows // 500))
+        rare = _rare(codes, high.sizes, max(4 * limit, base.rows // 500))
         if rare is not None:
-            found.append((int(rare.sum()), attributes, rare))
-    smallest = sorted(found, key=lambda f: f[:2])[:MOST_PROBES]
-    return [_Probe(attributes, _Tables(_part(base, rare))) for _, attributes, rare in smallest]
+            found.append((rare, attributes))
+    sized = [(int(np.count_nonzero(rare[into])), attributes, rare) for rare, attributes in found]
+    smallest = sorted(sized, key=lambda f: f[:2])[:MOST_PROBES]
+    return [_Probe(attributes, base, np.asarray(rare[into])) for _, attributes, rare in smallest]
 
 
 def _rare(codes: NDArray[np.int64], sizes: NDArray[np.uint32], enough: int) -> NDArray[np.bool_] | None:
@@ -276,10 +287,6 @@ def _rare(codes: NDArray[np.int64], sizes: NDArray[np.uint32], enough: int) -> N
     rare = np.zeros(len(share), np.bool_)
     rare[chosen] = True
     return np.asarray(rare[codes])
-
-
-def _part(base: Classes, here: NDArray[np.bool_]) -> Classes:
-    return Classes(base.layout, base.levels, base.keys[here], base.counts[here])
 
 
 class _Tables:
