@@ -9,6 +9,9 @@ searched as by Flash). What is learnt spreads at once over whole sub-lattices:
   * a node that holds settles the question for all its generalisations, which then only need their cost;
   * the classes of a node bound the cost of what lies above it, its suppressed rows the cost of what lies below.
 
+Of nodes that cost the same the one with the least loss is taken, then the one with the lowest levels, attribute by
+attribute: nothing is shown coarser than its cost asks for.
+
 A second condition that is not monotone is asked only of nodes that hold, the cheapest first, so that the first to
 pass is the best; it settles no other node.
 
@@ -20,7 +23,7 @@ long as the attribute is not at its top. Where too many of them fail, the node f
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
 
@@ -29,8 +32,8 @@ from numpy.typing import NDArray
 
 from pramana.errors import RecipeError, UnreachableError
 from pramana.generalize.classes import Classes, Layout, Levels
-from pramana.generalize.conditions import Condition
-from pramana.generalize.measures import Measure
+from pramana.generalize.conditions import Condition, KAnonymous, kept_classes, least_rows
+from pramana.generalize.measures import Measure, separable
 from pramana.randomness import joint_codes
 
 MOST_NODES = 1 << 24
@@ -38,6 +41,7 @@ SMALL_TABLE = 256  # rolling up this few classes costs less than looking for few
 LARGE_TABLE = 1 << 14  # from here on rare rows are asked first
 MOST_PROBES = 16
 TABLE_BYTES = 1 << 28  # memory for tables kept to roll up from
+_SAME = 1e-12  # of a cost; nearer ones are the same
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,18 +116,23 @@ class _Search:
         self.monotone = limit == 0 or self.anchor is condition
         self.bounds = measure.prior().astype(np.float64)
         self.holding = np.zeros(self.layout.heights, np.bool_)
-        self.tables = _Tables(base)
-        self.probes = _probes(base, limit) if self.monotone else []
+        self.tables = _Tables(base.bare)
+        self.pairs = [_Tables(table) for table in base.pairs]
+        # with pairs the sizes of classes are asked first: how few rows a class can have and hold is known
+        self.quick: Condition | None = KAnonymous(least_rows(condition)) if base.pairs else None
+        probing = self.quick or (condition if self.monotone else None)
+        self.probes = _Probes(base.bare, probing, limit) if probing else None
+        self.finest = separable("loss", base.bare)
         self.best = np.inf
-        self.found: tuple[Classes, NDArray[np.bool_]] | None = None
+        self.found: _Found | None = None
         self.checked = 0
 
     def run(self) -> Solution:
         while True:
             place = int(self.bounds.argmin())
-            if not self.bounds.flat[place] < self.best:
-                break
             node = self._levels(place)
+            if not self._open(node):
+                break
             if self.also is not None and self.holding[node]:
                 self._ask(node, self.also)
             elif not self.monotone or self.holding[node]:
@@ -132,11 +141,16 @@ class _Search:
                 self._halve(self._chain(node))
         if self.found is None:
             raise self._nothing()
-        classes, held = self.found
-        return Solution(classes, held, float(self.best), self.bounds.size, self.checked)
+        found = self.found
+        return Solution(found.classes, found.held, found.cost, self.bounds.size, self.checked)
 
     def _levels(self, place: int) -> Levels:
         return tuple(int(i) for i in np.unravel_index(place, self.layout.heights))
+
+    def _open(self, node: Levels) -> bool:
+        """Whether a node may still be better than the best, or as good and finer."""
+        bound = float(self.bounds[node])
+        return bound < np.inf and bound <= self.best + _tie(self.best)
 
     def _chain(self, node: Levels) -> list[Levels]:
         """From the node upwards, the cheapest open step each time, as long as there is one."""
@@ -146,7 +160,7 @@ class _Search:
             for a, level in enumerate(node):
                 if level + 1 < self.layout.heights[a]:
                     higher = (*node[:a], level + 1, *node[a + 1 :])
-                    if self.bounds[higher] < self.best and not self.holding[higher]:
+                    if not self.holding[higher] and self._open(higher):
                         steps.append((float(self.bounds[higher]), higher))
             if not steps:
                 return chain
@@ -160,7 +174,7 @@ class _Search:
         while low <= high:
             middle = first if first >= 0 else (low + high) // 2
             first = -1
-            settled = not self.bounds[chain[middle]] < self.best  # by what was learnt since the chain was made
+            settled = not self._open(chain[middle])  # by what was learnt since the chain was made
             if settled or self._check(chain[middle]):
                 high = middle - 1
             else:
@@ -168,13 +182,20 @@ class _Search:
 
     def _check(self, node: Levels) -> bool:
         self.checked += 1
-        if self.tables.costly(node) and self._rare_rows_fail(node):
+        if self.probes is not None and self.tables.costly(node) and self.probes.fail(node):
             self.bounds[down(node)] = np.inf
             return False
         classes = self.tables.at(node)
-        held = self.condition.held(classes.counts)
+        if self.quick is not None and _lost(classes, self.quick.held(classes.counts)) > self.limit:
+            self.bounds[down(node)] = np.inf
+            return False
+        if self.pairs:
+            classes = replace(classes, pairs=tuple(table.at((*node, 0)) for table in self.pairs))
+        if not self.monotone and self._hopeless(node, classes):
+            return False
+        held = kept_classes(self.condition, classes.seen)
         if _lost(classes, held) > self.limit:
-            self._fail(node, classes)
+            self.bounds[down(node) if self.monotone else node] = np.inf
             return False
         if not self.measure.known:
             above = self.bounds[up(node)]
@@ -182,48 +203,54 @@ class _Search:
         if self.also is not None:  # the node stays open until it is the cheapest and asked
             self.holding[up(node)] = True
             return True
-        cost = self.measure.cost(classes, held)
-        if cost < self.best:
-            self.best, self.found = cost, (classes, held)
+        self._take(classes, held)
+        self._settle(node, classes, held)
+        return True
+
+    def _hopeless(self, node: Levels, classes: Classes) -> bool:
+        """What does not even have the anchor is lost here and below: too much of it, or too dear."""
+        if self.anchor is None:
+            return False
+        held = self.anchor.held(classes.seen)
+        if _lost(classes, held) > self.limit:
+            self.bounds[down(node)] = np.inf
+            return True
+        self._raise_below(node, classes, held)
+        if self.measure.cost(classes, held) > self.best + _tie(self.best):
+            self.bounds[node] = np.inf
+            return True
+        return False
+
+    def _settle(self, node: Levels, classes: Classes, held: NDArray[np.bool_]) -> None:
+        if bool(held.all()):  # every generalisation costs as much at least, and is no finer
+            self.bounds[up(node)] = np.inf
         self.bounds[node] = np.inf
         if self.monotone:
             self.holding[up(node)] = True
             self._raise_below(node, classes, held)
-        return True
 
     def _ask(self, node: Levels, also: Callable[[Levels], bool]) -> None:
         self.checked += 1
         self.bounds[node] = np.inf
         if also(node):
             classes = self.tables.at(node)
-            held = np.ones(len(classes), np.bool_)
-            cost = self.measure.cost(classes, held)
-            if cost < self.best:
-                self.best, self.found = cost, (classes, held)
+            self._take(classes, np.ones(len(classes), np.bool_))
+
+    def _take(self, classes: Classes, held: NDArray[np.bool_]) -> None:
+        """The cheaper of this node and the best; of two that cost the same the finer, then the lower levels."""
+        cost, room = self.measure.cost(classes, held), _tie(self.best)
+        if cost > self.best + room:
+            return
+        found = _Found(classes, held, cost, self.finest.cost(classes, held))
+        if self.found is None or self.found.cost > cost + room or found.finer(self.found):
+            self.found = found
+        self.best = min(self.best, cost)
 
     def _raise_below(self, node: Levels, classes: Classes, held: NDArray[np.bool_]) -> None:
         raised = self.measure.below(classes, held)
         if raised is not None:
             below = self.bounds[down(node)]
             np.maximum(below, raised, out=below)
-
-    def _fail(self, node: Levels, classes: Classes) -> None:
-        if self.monotone:
-            self.bounds[down(node)] = np.inf
-            return
-        self.bounds[node] = np.inf
-        if self.anchor is not None and _lost(classes, self.anchor.held(classes.counts)) > self.limit:
-            self.bounds[down(node)] = np.inf
-
-    def _rare_rows_fail(self, node: Levels) -> bool:
-        for place, probe in enumerate(self.probes):
-            if all(node[a] < self.layout.heights[a] - 1 for a in probe.attributes):
-                classes = probe.tables.at(node)
-                if _lost(classes, self.condition.held(classes.counts)) > self.limit:
-                    # what failed one node likely fails its neighbours: ask it first next time
-                    self.probes.insert(0, self.probes.pop(place))
-                    return True
-        return False
 
     def _nothing(self) -> UnreachableError:
         top = self.tables.at(self.layout.top)
@@ -232,6 +259,27 @@ class _Search:
             f"none, not even the top of every hierarchy, which makes {len(top)} class of {top.rows} rows",
             "Lower k, l or c, raise t, or allow more suppression.",
         )
+
+
+@dataclass(frozen=True, eq=False)
+class _Found:
+    """A node that holds: its classes, which of them stay, what it costs, and its loss."""
+
+    classes: Classes
+    held: NDArray[np.bool_]
+    cost: float
+    loss: float
+
+    def finer(self, other: _Found) -> bool:
+        """By loss, and where that is the same by the levels in their order."""
+        if abs(self.loss - other.loss) > _tie(other.loss):
+            return self.loss < other.loss
+        return self.classes.levels < other.classes.levels
+
+
+def _tie(cost: float) -> float:
+    """Costs so near are one: what differs is how floats were added."""
+    return _SAME * max(abs(cost), 1.0) if cost < np.inf else 0.0
 
 
 def _lost(classes: Classes, held: NDArray[np.bool_]) -> int:
@@ -252,6 +300,25 @@ class _Probe:
         """Made when it is asked: many a search ends before its last probe is."""
         base = self.base
         return _Tables(Classes(base.layout, base.levels, base.keys[self.rare], base.counts[self.rare]))
+
+
+class _Probes:
+    """Rare rows that are asked before a large table is rolled up."""
+
+    def __init__(self, base: Classes, condition: Condition, limit: int) -> None:
+        self.condition, self.limit, self.heights = condition, limit, base.layout.heights
+        self.probes = _probes(base, limit)
+
+    def fail(self, node: Levels) -> bool:
+        """Whether more rare rows fail than may."""
+        for place, probe in enumerate(self.probes):
+            if all(node[a] < self.heights[a] - 1 for a in probe.attributes):
+                classes = probe.tables.at(node)
+                if _lost(classes, self.condition.held(classes.counts)) > self.limit:
+                    # what failed one node likely fails its neighbours: ask it first next time
+                    self.probes.insert(0, self.probes.pop(place))
+                    return True
+        return False
 
 
 def _probes(base: Classes, limit: int) -> list[_Probe]:

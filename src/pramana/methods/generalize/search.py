@@ -64,7 +64,9 @@ def _by_counts(
     own = {q.name: q.attribute.coded.size for q in quasi}
     lines, *others = rows.combinations([own, *({**own, s.coded: s.size} for s in looked)])
     layout = Layout(tuple(q.ladder for q in quasi))
-    size = len(lines.times) * (8 * layout.words + 4 * (1 + sum(s.size for s in looked)))
+    # a key and a count for each combination; with a sensitive value a key may need one word more
+    size = len(lines.times) * (8 * layout.words + 4)
+    size += sum(len(found.times) * (8 * (layout.words + 1) + 4) for found in others)
     rows.check_room(_COPIES * size + (0 if levels is not None else _kept(design, layout, size)))
     generalised = solve_lines(design, quasi, lines, list(zip(looked, others, strict=True)), levels)
     finder, names = generalised.finder, tuple(own)

@@ -115,14 +115,14 @@ class GeneralizeDesign(Form, frozen=True, kw_only=True):
         """`sensitive`: how often each value occurs and, for the hierarchical distance, its tree."""
         found: list[Condition] = [KAnonymous(self.k)]
         start = 1
-        for totals, parents in sensitive:
+        for which, (totals, parents) in enumerate(sensitive):
             here = range(start, start + len(totals))
             start += len(totals)
             diverse = self._diverse()
             if diverse is not None:
-                found.append(On(diverse, here))
+                found.append(On(diverse, here, which))
             if self.t is not None:
-                found.append(On(Close(self.t, totals / totals.sum(), parents), here))
+                found.append(On(Close(self.t, totals, parents), here, which))
         return found[0] if len(found) == 1 else All(tuple(found))
 
 
