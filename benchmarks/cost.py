@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from pramana.release.streamed import Streamed
 
 from benchmarks.__main__ import RESULTS
-from pramana.release.streamed import Streamed
 from pramana.schema import Attribute, Domain, Role
 
 CORES = 2  # of the stored run

@@ -13,10 +13,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from pramana.rows.spark_session import quiet, session
+
 from benchmarks.harness import Case, Comparison, Goal, Sample
 from pramana import Key, Recipe, SparkEngine, release
 from pramana.datasets import census
-from pramana.rows.spark_session import quiet, session
 
 MASTER = "local[2]"
 

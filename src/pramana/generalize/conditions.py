@@ -162,10 +162,14 @@ class On:
         return None if inner is None else On(inner, self.columns, self.which)
 
     def held(self, counts: Seen) -> Flags:
+        return self.condition.held(self.part(counts))
+
+    def part(self, counts: Seen) -> Seen:
+        """What the condition looks at."""
         if not isinstance(counts, np.ndarray):
-            return self.condition.held((counts[self.which],))
+            return (counts[self.which],)
         here = slice(self.columns.start, self.columns.stop)
-        return self.condition.held(np.concatenate([counts[:, :1], counts[:, here]], axis=1))
+        return np.concatenate([counts[:, :1], counts[:, here]], axis=1)
 
 
 @dataclass(frozen=True)
@@ -221,6 +225,24 @@ def _among(condition: Condition, counts: Seen, held: Flags) -> Condition:
     if isinstance(condition, Close):
         return replace(condition, totals=_values(counts).only(held).totals)
     return condition
+
+
+def least_lost(condition: Condition, counts: Seen) -> NDArray[np.float64]:
+    """For each class how many of its rows cannot stay, neither together nor in the classes it is made of.
+
+    Of n rows at a distance d from the whole, n (d - t) must go before the others are within t: taking a share of
+    the rows away moves the rest by that share at most, and the union of classes within t is within t.
+    """
+    if isinstance(condition, All):
+        return np.asarray(np.max([least_lost(c, counts) for c in condition.conditions], axis=0))
+    if isinstance(condition, On):
+        return least_lost(condition.condition, condition.part(counts))
+    sizes = np.asarray(_sizes(counts), np.float64)
+    if isinstance(condition, Close):
+        distances = _values(counts).distances(condition.totals, condition.parents)
+        return np.asarray(sizes * np.maximum(distances - condition.t - _SLACK, 0.0))
+    anchor = condition.anchor
+    return np.zeros(len(sizes)) if anchor is None else np.where(anchor.held(counts), 0.0, sizes)
 
 
 def least_rows(condition: Condition) -> int:

@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 
 from pramana.errors import RecipeError, UnreachableError
 from pramana.generalize.classes import Classes, Layout, Levels
-from pramana.generalize.conditions import Condition, KAnonymous, kept_classes, least_rows
+from pramana.generalize.conditions import Condition, KAnonymous, kept_classes, least_lost, least_rows
 from pramana.generalize.measures import Measure, separable
 from pramana.randomness import joint_codes
 
@@ -42,6 +42,7 @@ LARGE_TABLE = 1 << 14  # from here on rare rows are asked first
 MOST_PROBES = 16
 TABLE_BYTES = 1 << 28  # memory for tables kept to roll up from
 _SAME = 1e-12  # of a cost; nearer ones are the same
+_PART = 1e-6  # of a row; what sums of shares of rows are given
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,7 +113,8 @@ class _Search:
         self.also = also
         self.condition, self.measure, self.limit = condition, measure, limit
         self.anchor = condition.anchor
-        # without suppression, and for conditions that survive any merging, failing spreads down and holding up
+        # without suppression, and for conditions that survive any merging, failing spreads down and holding up;
+        # else `holding` marks nodes that may hold, which do so only once they are checked themselves
         self.monotone = limit == 0 or self.anchor is condition
         self.bounds = measure.prior().astype(np.float64)
         self.holding = np.zeros(self.layout.heights, np.bool_)
@@ -135,7 +137,7 @@ class _Search:
                 break
             if self.also is not None and self.holding[node]:
                 self._ask(node, self.also)
-            elif not self.monotone or self.holding[node]:
+            elif self.holding[node]:
                 self._check(node)
             else:
                 self._halve(self._chain(node))
@@ -175,23 +177,41 @@ class _Search:
             middle = first if first >= 0 else (low + high) // 2
             first = -1
             settled = not self._open(chain[middle])  # by what was learnt since the chain was made
-            if settled or self._check(chain[middle]):
+            if settled or (self._check if self.monotone else self._may)(chain[middle]):
                 high = middle - 1
             else:
                 low = middle + 1
 
-    def _check(self, node: Levels) -> bool:
-        self.checked += 1
+    def _classes(self, node: Levels) -> Classes | None:
+        """The classes of a node; None where it fails with all below it, by what is seen at once."""
         if self.probes is not None and self.tables.costly(node) and self.probes.fail(node):
-            self.bounds[down(node)] = np.inf
-            return False
+            return None
         classes = self.tables.at(node)
         if self.quick is not None and _lost(classes, self.quick.held(classes.counts)) > self.limit:
-            self.bounds[down(node)] = np.inf
-            return False
+            return None
         if self.pairs:
             classes = replace(classes, pairs=tuple(table.at((*node, 0)) for table in self.pairs))
-        if not self.monotone and self._hopeless(node, classes):
+        return classes
+
+    def _may(self, node: Levels) -> bool:
+        """Whether a node, or one below it, may hold: what must be lost there must be lost below, and more."""
+        self.checked += 1
+        classes = self._classes(node)
+        if classes is None or float(least_lost(self.condition, classes.seen).sum()) > self.limit + _PART:
+            self.bounds[down(node)] = np.inf
+            return False
+        self.holding[up(node)] = True
+        if self.anchor is not None:
+            self._raise_below(node, classes, self.anchor.held(classes.seen))
+        return True
+
+    def _check(self, node: Levels) -> bool:
+        self.checked += 1
+        classes = self._classes(node)
+        if classes is None:
+            self.bounds[down(node)] = np.inf
+            return False
+        if not self.monotone and self._too_dear(node, classes):
             return False
         held = kept_classes(self.condition, classes.seen)
         if _lost(classes, held) > self.limit:
@@ -207,14 +227,11 @@ class _Search:
         self._settle(node, classes, held)
         return True
 
-    def _hopeless(self, node: Levels, classes: Classes) -> bool:
-        """What does not even have the anchor is lost here and below: too much of it, or too dear."""
+    def _too_dear(self, node: Levels, classes: Classes) -> bool:
+        """What does not even have the anchor is lost here and below: that alone may cost too much."""
         if self.anchor is None:
             return False
         held = self.anchor.held(classes.seen)
-        if _lost(classes, held) > self.limit:
-            self.bounds[down(node)] = np.inf
-            return True
         self._raise_below(node, classes, held)
         if self.measure.cost(classes, held) > self.best + _tie(self.best):
             self.bounds[node] = np.inf
