@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pramana import Recipe, release
+from pramana import Recipe, release, verify
 from pramana.errors import UnreachableError
 from pramana.generalize import (
     All,
@@ -26,6 +26,7 @@ from pramana.generalize import (
     with_counts_of,
 )
 from pramana.generalize.value_counts import ValueCounts
+from pramana.randomness import Key
 
 from .tables import Columns, random_table
 
@@ -137,19 +138,17 @@ def test_what_is_published_keeps_t_and_is_found_where_it_was(
 def test_a_release_that_suppresses_certifies_no_more_than_the_t_asked_for(tmp_path: Path) -> None:
     """Tables whose classes were close to the source, and further from what was published."""
     certified = []
-    for seed in range(6):
+    (tmp_path / "town.csv").write_text("".join(f"t{i};h{i // 2};*\n" for i in range(8)))
+    for seed in (8, 9, 10, 23):
         rng = np.random.default_rng(seed)
-        sizes = np.geomspace(1, 0.05, 8)
-        town = rng.choice(8, 120, p=sizes / sizes.sum())
-        laws = [[0.5, 0.3, 0.2] if place < 6 else [0.0, 0.0, 1.0] for place in town]
-        ill = [rng.choice(["flu", "cold", "gout"], p=law) for law in laws]
+        town, laws = rng.integers(0, 8, 40), rng.dirichlet(np.full(3, 2.0), 8)
+        ill = [["flu", "cold", "gout"][rng.choice(3, p=laws[place])] for place in town]
         rows = "\n".join(f"t{a},{b}" for a, b in zip(town, ill, strict=True))
         (tmp_path / "people.csv").write_text(f"town,ill\n{rows}\n")
-        (tmp_path / "town.csv").write_text("".join(f"t{i};h{i // 2};*\n" for i in range(8)))
-        setting = {"method": "generalize", "k": 2, "t": 0.2, "suppression": 0.2, "cells": "hierarchy"}
+        setting = {"method": "generalize", "k": 2, "t": 0.3, "suppression": 0.4, "cells": "hierarchy"}
         columns = {"town": {"role": "quasi-identifying", "hierarchy": "town.csv"}, "ill": {"role": "sensitive"}}
         recipe = {"source": {"path": "people.csv"}, "release": setting, "attributes": columns}
         done = release(Recipe.parse(recipe, tmp_path), tmp_path / f"out{seed}", seed=1)
         certified.append(done.certificate.mechanism["measured"]["t"]["ill"])
-    assert max(certified) <= 0.2
-    assert max(certified) > 0
+        assert verify(tmp_path / f"out{seed}", source=tmp_path / "people.csv", key=Key.from_seed(1)).valid
+    assert 0 < max(certified) <= 0.3
