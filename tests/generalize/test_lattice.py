@@ -25,8 +25,8 @@ from pramana.generalize import (
     Layout,
     RecursiveDiverse,
     grouped,
-    lattice,
     measure_of,
+    roll_ups,
     search,
     with_counts_of,
     with_sensitive,
@@ -136,8 +136,8 @@ def test_the_optimum_is_the_exhaustive_one(
         base = with_sensitive(grouped(layout, columns)[0], [(index, sensitive, 3, None)])
     with pytest.MonkeyPatch.context() as patch:
         if probing:  # small tables take the path of large ones
-            patch.setattr(lattice, "LARGE_TABLE", 0)
-            patch.setattr(lattice, "SMALL_TABLE", 0)
+            patch.setattr(roll_ups, "LARGE_TABLE", 0)
+            patch.setattr(roll_ups, "SMALL_TABLE", 0)
         if not nodes:
             with pytest.raises(UnreachableError):
                 search(base, condition, measure_of(kind, dense), limit)

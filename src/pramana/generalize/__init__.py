@@ -45,7 +45,7 @@ from pramana.generalize.generalised import (
     multidimensional,
     with_sensitive,
 )
-from pramana.generalize.lattice import TABLE_BYTES, Solution, search
+from pramana.generalize.lattice import Solution, search
 from pramana.generalize.measures import MEASURES, SEPARABLE, Measure, measure_of
 from pramana.generalize.microaggregation import (
     ColumnLoss,
@@ -87,6 +87,7 @@ from pramana.generalize.published import (
     list_column,
 )
 from pramana.generalize.reversal import Reversal, Seen, reversed_of
+from pramana.generalize.roll_ups import TABLE_BYTES
 from pramana.generalize.shaping import People, Presence, reached_range
 
 __all__ = [

@@ -15,9 +15,7 @@ attribute: nothing is shown coarser than its cost asks for.
 A second condition that is not monotone is asked only of nodes that hold, the cheapest first, so that the first to
 pass is the best; it settles no other node.
 
-Classes are rolled up from the smallest table at hand that is finer, not from the rows. Before a large table is
-rolled up, its rare rows are: all rows with the rarest labels of one attribute, which no class of a node leaves as
-long as the attribute is not at its top. Where too many of them fail, the node fails.
+Classes are rolled up from the smallest table at hand that is finer, not from the rows (roll_ups).
 """
 
 from __future__ import annotations
@@ -25,7 +23,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,13 +31,9 @@ from pramana.errors import RecipeError, UnreachableError
 from pramana.generalize.classes import Classes, Layout, Levels
 from pramana.generalize.conditions import Condition, KAnonymous, kept_classes, least_lost, least_rows
 from pramana.generalize.measures import Measure, separable
-from pramana.randomness import joint_codes
+from pramana.generalize.roll_ups import Probes, Tables, down, lost_rows, up
 
 MOST_NODES = 1 << 24
-SMALL_TABLE = 256  # rolling up this few classes costs less than looking for fewer
-LARGE_TABLE = 1 << 14  # from here on rare rows are asked first
-MOST_PROBES = 16
-TABLE_BYTES = 1 << 28  # memory for tables kept to roll up from
 _SAME = 1e-12  # of a cost; nearer ones are the same
 _PART = 1e-6  # of a row; what sums of shares of rows are given
 
@@ -90,16 +83,6 @@ def search(
     return _Search(base, condition, measure, limit, also).run()
 
 
-def down(levels: Levels) -> tuple[slice, ...]:
-    """All specialisations of a node, itself included, as an index of an array over the lattice."""
-    return tuple(slice(0, level + 1) for level in levels)
-
-
-def up(levels: Levels) -> tuple[slice, ...]:
-    """All generalisations of a node, itself included."""
-    return tuple(slice(level, None) for level in levels)
-
-
 class _Search:
     def __init__(
         self,
@@ -118,13 +101,14 @@ class _Search:
         self.monotone = limit == 0 or self.anchor is condition
         self.bounds = measure.prior().astype(np.float64)
         self.holding = np.zeros(self.layout.heights, np.bool_)
-        self.tables = _Tables(base.bare)
-        self.pairs = [_Tables(table) for table in base.pairs]
+        self.strides = [stride // self.bounds.itemsize for stride in self.bounds.strides]
+        self.tables = Tables(base.bare)
+        self.pairs = [Tables(table) for table in base.pairs]
         # with pairs the sizes of classes are asked first: how few rows a class can have and hold is known
         self.quick: Condition | None = KAnonymous(least_rows(condition)) if base.pairs else None
         probing = self.quick or (condition if self.monotone else None)
-        self.probes = _Probes(base.bare, probing, limit) if probing else None
-        self.finest = separable("loss", base.bare)
+        self.probes = Probes(base.bare, probing, limit) if probing else None
+        self.base = base.bare
         self.best = np.inf
         self.found: _Found | None = None
         self.checked = 0
@@ -156,18 +140,27 @@ class _Search:
 
     def _chain(self, node: Levels) -> list[Levels]:
         """From the node upwards, the cheapest open step each time, as long as there is one."""
-        chain = [node]
+        chain, levels = [node], list(node)
+        bounds, holding, heights = (
+            self.bounds.data.cast("B").cast("d"),
+            self.holding.data.cast("B"),
+            self.layout.heights,
+        )
+        most = self.best + _tie(self.best)
+        place = sum(level * stride for level, stride in zip(node, self.strides, strict=True))
         while True:
-            steps = []
-            for a, level in enumerate(node):
-                if level + 1 < self.layout.heights[a]:
-                    higher = (*node[:a], level + 1, *node[a + 1 :])
-                    if not self.holding[higher] and self._open(higher):
-                        steps.append((float(self.bounds[higher]), higher))
-            if not steps:
+            least, step = most, -1
+            for a, stride in enumerate(self.strides):
+                if levels[a] + 1 < heights[a]:
+                    bound = bounds[place + stride]
+                    # of equal ones that whose levels come first: a step of a later attribute
+                    if bound <= least and bound < np.inf and not holding[place + stride]:
+                        least, step = bound, a
+            if step < 0:
                 return chain
-            node = min(steps)[1]
-            chain.append(node)
+            levels[step] += 1
+            place += self.strides[step]
+            chain.append(tuple(levels))
 
     def _halve(self, chain: list[Levels]) -> None:
         low, high = 0, len(chain) - 1
@@ -187,7 +180,7 @@ class _Search:
         if self.probes is not None and self.tables.costly(node) and self.probes.fail(node):
             return None
         classes = self.tables.at(node)
-        if self.quick is not None and _lost(classes, self.quick.held(classes.counts)) > self.limit:
+        if self.quick is not None and lost_rows(classes, self.quick.held(classes.counts)) > self.limit:
             return None
         if self.pairs:
             classes = replace(classes, pairs=tuple(table.at((*node, 0)) for table in self.pairs))
@@ -214,7 +207,7 @@ class _Search:
         if not self.monotone and self._too_dear(node, classes):
             return False
         held = kept_classes(self.condition, classes.seen)
-        if _lost(classes, held) > self.limit:
+        if lost_rows(classes, held) > self.limit:
             self.bounds[down(node) if self.monotone else node] = np.inf
             return False
         if not self.measure.known:
@@ -252,6 +245,10 @@ class _Search:
         if also(node):
             classes = self.tables.at(node)
             self._take(classes, np.ones(len(classes), np.bool_))
+
+    @cached_property
+    def finest(self) -> Measure:
+        return separable("loss", self.base)
 
     def _take(self, classes: Classes, held: NDArray[np.bool_]) -> None:
         """The cheaper of this node and the best; of two that cost the same the finer, then the lower levels."""
@@ -297,109 +294,3 @@ class _Found:
 def _tie(cost: float) -> float:
     """Costs so near are one: what differs is how floats were added."""
     return _SAME * max(abs(cost), 1.0) if cost < np.inf else 0.0
-
-
-def _lost(classes: Classes, held: NDArray[np.bool_]) -> int:
-    """Rows in classes that do not hold."""
-    return 0 if bool(held.all()) else int(classes.sizes[~held].sum(dtype=np.int64))
-
-
-@dataclass(frozen=True, eq=False)
-class _Probe:
-    """The rows with the rarest labels of one or two attributes, at their highest level below the top."""
-
-    attributes: tuple[int, ...]
-    base: Classes
-    rare: NDArray[np.bool_]
-
-    @cached_property
-    def tables(self) -> _Tables:
-        """Made when it is asked: many a search ends before its last probe is."""
-        base = self.base
-        return _Tables(Classes(base.layout, base.levels, base.keys[self.rare], base.counts[self.rare]))
-
-
-class _Probes:
-    """Rare rows that are asked before a large table is rolled up."""
-
-    def __init__(self, base: Classes, condition: Condition, limit: int) -> None:
-        self.condition, self.limit, self.heights = condition, limit, base.layout.heights
-        self.probes = _probes(base, limit)
-
-    def fail(self, node: Levels) -> bool:
-        """Whether more rare rows fail than may."""
-        for place, probe in enumerate(self.probes):
-            if all(node[a] < self.heights[a] - 1 for a in probe.attributes):
-                classes = probe.tables.at(node)
-                if _lost(classes, self.condition.held(classes.counts)) > self.limit:
-                    # what failed one node likely fails its neighbours: ask it first next time
-                    self.probes.insert(0, self.probes.pop(place))
-                    return True
-        return False
-
-
-def _probes(base: Classes, limit: int) -> list[_Probe]:
-    """The smallest sets of rare rows of which more than `limit` could fail."""
-    if len(base) <= LARGE_TABLE:
-        return []
-    ladders = base.layout.ladders
-    usable = [a for a, ladder in enumerate(ladders) if ladder.height > 1]
-    # below the top there are few combinations left, and every label that is counted is one of theirs
-    high, into = base.rolled_with_index(tuple(max(ladder.height - 2, 0) for ladder in ladders))
-    labels = {a: high.codes(a) for a in usable}
-    found = []
-    for attributes in [(a,) for a in usable] + list(combinations(usable, 2)):
-        codes = labels[attributes[0]]
-        if len(attributes) == 2:
-            codes = joint_codes(pair := [labels[a] for a in attributes], [int(c.max()) + 1 for c in pair])
-        rare = _rare(codes, high.sizes, max(4 * limit, base.rows // 500))
-        if rare is not None:
-            found.append((rare, attributes))
-    sized = [(int(np.count_nonzero(rare[into])), attributes, rare) for rare, attributes in found]
-    smallest = sorted(sized, key=lambda f: f[:2])[:MOST_PROBES]
-    return [_Probe(attributes, base, np.asarray(rare[into])) for _, attributes, rare in smallest]
-
-
-def _rare(codes: NDArray[np.int64], sizes: NDArray[np.uint32], enough: int) -> NDArray[np.bool_] | None:
-    """Which classes have the rarest codes, up to `enough` rows; None if even those are common."""
-    share = np.bincount(codes, weights=sizes)
-    order = np.argsort(share)
-    order = order[share[order] > 0]
-    chosen = order[: int(np.searchsorted(np.cumsum(share[order]), enough)) + 1]
-    if share[chosen].sum() > share.sum() / 3:
-        return None
-    rare = np.zeros(len(share), np.bool_)
-    rare[chosen] = True
-    return np.asarray(rare[codes])
-
-
-class _Tables:
-    """Classes at nodes seen before, and for every node the smallest table it can be rolled up from."""
-
-    def __init__(self, base: Classes) -> None:
-        heights = base.layout.heights
-        self.kept: list[Classes] = [base]
-        self.source = np.zeros(heights, np.int32)
-        self.size = np.full(heights, len(base), np.int64)
-        self.bytes = 0
-
-    def costly(self, node: Levels) -> bool:
-        return bool(self.size[node] > LARGE_TABLE)
-
-    def at(self, node: Levels) -> Classes:
-        source = self.kept[int(self.source[node])]
-        if source.levels == node:
-            return source
-        classes = source.rolled(node)
-        worth = len(source) > SMALL_TABLE and len(classes) < 0.8 * len(source)
-        if worth and self.bytes + classes.nbytes <= TABLE_BYTES:
-            self._keep(node, classes)
-        return classes
-
-    def _keep(self, node: Levels, classes: Classes) -> None:
-        self.bytes += classes.nbytes
-        self.kept.append(classes)
-        size, source = self.size[up(node)], self.source[up(node)]
-        better = size > len(classes)
-        size[better] = len(classes)
-        source[better] = len(self.kept) - 1
