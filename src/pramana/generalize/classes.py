@@ -42,8 +42,9 @@ class Ladder:
         if not self.maps or not len(self.maps[0]):
             raise SchemaError(f"The levels of {self.name} must have at least one leaf")
         for below, above in pairwise(self.maps):
-            # one parent per label: as many (label, parent) pairs as labels
-            if len(np.unique(np.stack([below, above]), axis=1).T) != len(np.unique(below)):
+            parent = np.zeros(int(below.max()) + 1, np.int64)
+            parent[below] = above  # one for each label, or the last of several
+            if bool((parent[below] != above).any()):
                 raise SchemaError(f"The levels of {self.name} must nest")
 
     @classmethod

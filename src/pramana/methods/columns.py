@@ -60,9 +60,24 @@ def randomised_attributes(recipe: Recipe[Setting, RandomisedColumn], rows: Value
     )
 
 
-def resolve(name: str, column: ColumnSection, folder: Path, rows: Values | None) -> Attribute:
-    """The attribute with its domain; `rows` is None where an individual randomises one record."""
-    domain = _stated_domain(name, column, folder, rows)
+def hierarchy_of(name: str, column: ColumnSection, folder: Path) -> Hierarchy | None:
+    """The hierarchy of a column, read from its file."""
+    if column.hierarchy is None:
+        return None
+    try:
+        return Hierarchy.read(folder / column.hierarchy)
+    except SchemaError as error:
+        raise SchemaError(f"{name}: {error.must}", error.got, error.hint) from None
+
+
+def resolve(
+    name: str, column: ColumnSection, folder: Path, rows: Values | None, hierarchy: Hierarchy | None = None
+) -> Attribute:
+    """The attribute with its domain; `rows` is None where an individual randomises one record.
+
+    `hierarchy`: that of the column, where it was read already.
+    """
+    domain = _stated_domain(name, column, folder, rows, hierarchy)
     if column.missing == "category" and not domain.missing:
         domain = domain.with_missing(from_data=False)
     if column.missing == "auto" and not domain.missing and rows is not None and rows.has_missing(name):
@@ -76,14 +91,19 @@ def resolve(name: str, column: ColumnSection, folder: Path, rows: Values | None)
     return Attribute(name, column.role, domain)
 
 
-def _stated_domain(name: str, column: ColumnSection, folder: Path, rows: Values | None) -> Domain:
+def _stated_domain(
+    name: str, column: ColumnSection, folder: Path, rows: Values | None, hierarchy: Hierarchy | None
+) -> Domain:
+    tree = hierarchy
+    if column.values is None and column.bins is None and tree is None:
+        tree = hierarchy_of(name, column, folder)
     try:
         if column.values is not None:
             return Domain.declared(column.values)
         if column.bins is not None:
             return Domain.from_bins(column.bins)
-        if column.hierarchy is not None:
-            return _cut(Hierarchy.read(folder / column.hierarchy), column.level)
+        if tree is not None:
+            return _cut(tree, column.level)
     except SchemaError as error:
         raise SchemaError(f"{name}: {error.must}", error.got, error.hint) from None
     if not column.from_data:
