@@ -37,6 +37,7 @@ from pramana.generalize import (
     grouped_for,
     k_anonymity,
     l_diversity,
+    local_recoding,
     measure_of,
     partition,
     search,
@@ -98,6 +99,21 @@ def partitions(name: str, layout: Layout, columns: list[np.ndarray], k: int, tim
         first = first or seconds
         say(f"{name}: partition {mode}, k = {k}", seconds, f"{found.classes} classes")
     return first
+
+
+def labels(layout: Layout, columns: list[np.ndarray]) -> None:
+    """Local recoding: the mean share of further leaves in a cell. ARX reaches .062, .083 and .151 on Adult."""
+    for k in (5, 10, 50):
+        start = time.process_time()
+        base, index = grouped_for(layout, columns)
+        found = local_recoding(layout, columns, base, index, KAnonymous(k))
+        seconds = time.process_time() - start
+        shares = [
+            ((cells.sizes - 1) / max(ladder.leaves - 1, 1))[found.class_of].mean()
+            for ladder, cells in zip(layout.ladders, found.cells("hierarchy"), strict=True)
+        ]
+        note = f"loss {np.mean(shares):.4f}, {found.classes} classes"
+        say(f"Adult: local recoding, labels, k = {k}, CPU", seconds, note)
 
 
 def measurements(
@@ -233,6 +249,7 @@ def main() -> None:
     if given.adult:
         layout, columns, salary = adult(given.adult, given.hierarchies or given.adult.parent / "hierarchies")
         searches("Adult", layout, columns, (2, 5, 10, 50), 3)
+        labels(layout, columns)
         seconds = partitions("Adult", layout, columns, 10, 3)
         measurements("Adult", columns, salary, given.peers)
         kept = [a for a, name in enumerate(QUASI) if name not in ("workclass", "race", "native-country")]

@@ -42,6 +42,7 @@ from pramana.generalize.generalised import (
     at_levels,
     full_domain,
     grouped_for,
+    local_recoding,
     multidimensional,
     with_sensitive,
 )
@@ -163,6 +164,7 @@ __all__ = [
     "label_column",
     "labels_of",
     "list_column",
+    "local_recoding",
     "log_matching_probability",
     "matched",
     "mdav",

@@ -193,6 +193,14 @@ class Classes:
         """The same classes without their pairs."""
         return replace(self, pairs=()) if self.pairs else self
 
+    def only(self, here: NDArray[np.bool_]) -> Classes:
+        """Some of these classes, with their pairs."""
+        pairs = []
+        for table in self.pairs:
+            kept = here[self._values(table).class_of]
+            pairs.append(replace(table, keys=table.keys[kept], counts=table.counts[kept]))
+        return replace(self, keys=self.keys[here], counts=self.counts[here], pairs=tuple(pairs))
+
     def _values(self, pairs: Classes) -> ValueCounts:
         """The pairs with the numbers of these classes: these keys and theirs without the value, grouped once."""
         words, here = pairs.layout.words, len(self)

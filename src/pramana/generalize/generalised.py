@@ -22,11 +22,12 @@ from pramana.generalize.cells import (
 from pramana.generalize.classes import Classes, ClassFinder, Counts, Keys, Ladder, Layout, Levels, grouped
 from pramana.generalize.conditions import Condition, kept_classes
 from pramana.generalize.lattice import search
+from pramana.generalize.local import local_classes
 from pramana.generalize.measures import measure_of
 from pramana.generalize.partition import partition
 from pramana.randomness import Codes
 
-ALGORITHMS = {"incognito": None, "mondrian": "strict", "mondrian-relaxed": "relaxed", "kl": "kl"}
+ALGORITHMS = {"incognito": None, "local": None, "mondrian": "strict", "mondrian-relaxed": "relaxed", "kl": "kl"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,6 +163,21 @@ def at_levels(
         times=times,
         keys=classes.keys[order],
     )
+
+
+def local_recoding(
+    layout: Layout,
+    columns: Sequence[Codes],
+    base: Classes,
+    index: NDArray[np.uint32],
+    condition: Condition,
+    *,
+    measure: str = "loss",
+    weights: Mapping[str, float] | None = None,
+) -> Generalised:
+    """Classes at levels of their own. `base` and `index` are those of `grouped_for`, with any pairs."""
+    number, classes = local_classes(base, condition, measure, weights)
+    return Generalised(layout.ladders, tuple(columns), number[index].astype(np.int32), classes)
 
 
 def multidimensional(

@@ -26,7 +26,7 @@ from pramana.methods.quasi import ClassifiedColumn
 from pramana.methods.recipe import Recipe
 from pramana.schema import Count, FilePath, Role, Setting, Weights, keys_of
 
-Algorithm = Literal["incognito", "mondrian", "mondrian-relaxed", "kl"]
+Algorithm = Literal["incognito", "local", "mondrian", "mondrian-relaxed", "kl"]
 CellKind = Literal["pdf", "set", "interval", "hierarchy"]
 Measure = Literal["loss", "entropy", "precision", "discernibility", "class-size", "kl"]
 Steps = Annotated[tuple[int, int], Meta(extra={"must": "a step and the number of steps, such as [2, 3]"})]
