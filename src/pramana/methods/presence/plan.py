@@ -222,7 +222,7 @@ class PresencePlan(Plan):
                 "algorithm": name + (" (published)" if name == self.design.algorithm else ""),
                 "KL cost saved": "unbounded loss" if gain is None else f"{100 * gain:.1f}%",
             }
-            for name, gain in reached.expected_gains.items()
+            for name, gain in sorted(reached.expected_gains.items())  # in the order a certificate has them
         ]
         words = (
             f"Classes: {reached.classes:,}, at levels {levels}, {how}. Algorithm {self.design.algorithm}, cells "
