@@ -17,12 +17,14 @@ from pramana.errors import RecipeError, UnreachableError
 from pramana.generalize import (
     MEASURES,
     All,
+    Classes,
     Close,
     Condition,
     DistinctDiverse,
     EntropyDiverse,
     KAnonymous,
     Layout,
+    On,
     RecursiveDiverse,
     grouped,
     measure_of,
@@ -147,6 +149,30 @@ def test_the_optimum_is_the_exhaustive_one(
     assert found.levels == best_of(nodes)
     assert found.suppressed <= limit
     assert np.array_equal(found.held, staying(condition, dense.rolled(found.levels).counts))
+
+
+@given(st.integers(0, 10**6), st.integers(0, 15))
+@settings(deadline=None, max_examples=60)
+def test_two_sensitive_columns_are_asked_each_by_its_own_condition(seed: int, limit: int) -> None:
+    """The same counts side by side in one table, and as pairs of each column."""
+    layout, columns = random_table(seed)
+    rng = np.random.default_rng(seed + 1)
+    first, second = rng.integers(0, 3, 60).astype(np.uint8), rng.integers(0, 5, 60).astype(np.uint8)
+    base, index = grouped(layout, columns)
+    tables = [with_counts_of(base, index, codes, size).counts for codes, size in ((first, 3), (second, 5))]
+    counts = np.ascontiguousarray(np.concatenate([tables[0], tables[1][:, 1:]], axis=1))
+    dense = Classes(layout, base.levels, base.keys, counts)
+    sparse = with_sensitive(base, [(index, first, 3, None), (index, second, 5, None)])
+    close = Close(0.4, np.bincount(second, minlength=5))
+    condition = All((KAnonymous(2), On(DistinctDiverse(2), range(1, 4), 0), On(close, range(4, 9), 1)))
+    found = []
+    for table in (dense, sparse):
+        try:
+            solution = search(table, condition, measure_of("loss", base), limit)
+            found.append((solution.levels, solution.cost, solution.suppressed))
+        except UnreachableError:
+            found.append(((), np.inf, 0))
+    assert found[0] == found[1]
 
 
 @given(st.integers(0, 10**6))

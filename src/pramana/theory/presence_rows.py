@@ -55,10 +55,9 @@ class RowsProblem:
         self.free[self.edges[2:] - 1] = False
         self.inner = np.ix_(self.free, self.free)
         self.every = self.places.ravel()
-        # where in the matrix of curvature a row's weight goes: one place for each pair of attributes
-        upper = np.triu_indices(len(sizes))
+        # where in the matrix of curvature a row's weight goes: one place for each two attributes
+        upper = np.triu_indices(len(sizes), 1)
         self.pairs = (self.places[:, None, :] * self.size + self.places)[upper].ravel()
-
         self.early: _State | None = None
 
     def best(self, log_ratio: float) -> list[Floats] | None:
@@ -92,10 +91,9 @@ class RowsProblem:
         many = np.tile(weights, len(self.pairs) // len(weights))
         upper = np.bincount(self.pairs, many, self.size**2).reshape(self.size, self.size)
         found = np.asarray(upper + upper.T, np.float64)
-        found[np.diag_indices(self.size)] /= 2
         spread = self.mass * shares
         found -= np.where(self.same, spread[:, None] * shares, 0.0)
-        found[np.diag_indices(self.size)] += spread
+        found[np.diag_indices(self.size)] += spread + self.back(weights)
         return found
 
 
