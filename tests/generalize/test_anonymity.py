@@ -19,7 +19,7 @@ from pramana.generalize import (
     recursive_c,
     t_closeness,
 )
-from pramana.generalize.conditions import distances
+from pramana.generalize.value_counts import ValueCounts
 
 from .tables import random_table
 
@@ -58,12 +58,11 @@ def test_measures_are_those_of_plain_counting(seed: int) -> None:
 def test_hierarchical_distance_by_hand() -> None:
     """Two leaves under each of two parents. All of a class on one leaf, the whole even: a quarter moves to the
     sibling at half the height, half of it across the top."""
-    counts = np.array([[4, 4, 0, 0, 0]], np.uint32)
     parents = (np.array([0, 0, 1, 1]), np.array([0, 0]))
-    found = distances(counts, np.full(4, 0.25), parents)
-    assert found[0] == pytest.approx(0.25 * 0.5 + 0.5 * 1.0)
-    flat = distances(counts, np.full(4, 0.25), (np.zeros(4, np.int64),))
-    assert flat[0] == pytest.approx(distances(counts, np.full(4, 0.25))[0]) == pytest.approx(0.75)
+    counts = ValueCounts.of_table(np.array([[4, 4, 0, 0, 0]], np.uint32))
+    even = np.full(4, 25)
+    assert counts.distances(even, parents)[0] == 0.25 * 0.5 + 0.5 * 1.0
+    assert counts.distances(even, (np.zeros(4, np.int64),))[0] == counts.distances(even)[0] == 0.75
 
 
 def test_risks_by_hand() -> None:

@@ -191,7 +191,7 @@ def test_certificate_and_report_say_what_is_gained(tmp_path: Path) -> None:
     world(tmp_path)
     gains = {}
     for algorithm in ("spalm", "wpalm", "ppalm", "optimal"):
-        place = recipe(tmp_path, f'delta = [0.1, 0.6]\nalgorithm = "{algorithm}"')
+        place = recipe(tmp_path, f'delta = [0.1, 0.6]\nalgorithm = "{algorithm}"\ncompare = true')
         done = release(place, tmp_path / algorithm, seed=1)
         gains[algorithm] = done.certificate.mechanism["reached"]["expected_gains"]
         page = (tmp_path / algorithm / "report.html").read_text()

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pramana.errors import SchemaError
@@ -58,6 +59,46 @@ def test_level_map_hands_out_copies() -> None:
 def test_a_bad_hierarchy_is_refused_with_the_line(lines: list[str], words: str) -> None:
     with pytest.raises(SchemaError, match=words):
         Hierarchy.from_rows(rows(*lines))
+
+
+@given(st.integers(0, 10**6))
+@settings(max_examples=400)
+def test_a_hierarchy_is_refused_where_a_line_by_line_look_refuses_it(seed: int) -> None:
+    """Few labels at random, often under their own names: two parents, loops and good ones are all common."""
+    rng = np.random.default_rng(seed)
+    leaves, height = int(rng.integers(1, 5)), int(rng.integers(1, 4))
+    levels = [tuple(f"n{i}" for i in range(leaves))]
+    for _ in range(height):
+        labels = [f"n{i}" for i in rng.integers(0, leaves + 3, leaves)]
+        levels.append(tuple(rng.choice([a, b]) for a, b in zip(labels, levels[-1], strict=True)))
+    levels.append(("*",) * leaves)
+    try:
+        Hierarchy(tuple(levels))
+    except SchemaError:
+        assert bad(levels)
+    else:
+        assert not bad(levels)
+
+
+def bad(levels: list[tuple[str, ...]]) -> bool:
+    """Two parents of one label at one level, or a label that is above itself by way of another."""
+    above: dict[str, set[str]] = {}
+    for lower, upper in pairwise(levels):
+        parents = dict(zip(lower, upper, strict=True))
+        if any(parents[a] != b for a, b in zip(lower, upper, strict=True)):
+            return True
+        for label, parent in parents.items():
+            if label != parent:
+                above.setdefault(label, set()).add(parent)
+    for start in above:
+        reached: set[str] = set()
+        border = {start}
+        while border:
+            border = {up for label in border for up in above.get(label, ())} - reached
+            reached |= border
+        if start in reached:
+            return True
+    return False
 
 
 def test_a_shorter_branch_may_repeat_its_label() -> None:

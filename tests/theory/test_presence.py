@@ -189,6 +189,24 @@ def people_of(rng: np.random.Generator) -> tuple[list[np.ndarray], list[np.ndarr
     return counts, places
 
 
+def test_a_search_begun_elsewhere_ends_at_the_same_distributions() -> None:
+    """One class asked about several ratios, in any order, against each ratio asked by itself."""
+    rng = np.random.default_rng(4)
+    begun = 0
+    for _ in range(40):
+        counts, places = people_of(rng)
+        problem = presence_rows.RowsProblem(counts, places)
+        for width in rng.uniform(0.1, 6.0, 5).tolist():
+            begun += problem.early is not None
+            here, alone = problem.best(width), presence_rows.best_for_rows(counts, places, width)
+            assert here is not None and alone is not None
+            costs = [-sum(float(c @ np.log(f)) for c, f in zip(counts, fs, strict=True)) for fs in (here, alone)]
+            assert costs[0] == pytest.approx(costs[1], abs=1e-8)
+            logs = sum(np.log(f[p]) for f, p in zip(here, places, strict=True))
+            assert np.ptp(logs) <= width + 1e-9
+    assert begun > 100
+
+
 def test_best_for_rows_is_what_a_general_solver_finds() -> None:
     """The convex problem of the sheet, whose ratio is that of the rows people have, by scipy's SLSQP."""
     rng = np.random.default_rng(0)

@@ -42,10 +42,11 @@ from pramana.generalize.generalised import (
     at_levels,
     full_domain,
     grouped_for,
+    local_recoding,
     multidimensional,
     with_sensitive,
 )
-from pramana.generalize.lattice import TABLE_BYTES, Solution, search
+from pramana.generalize.lattice import Solution, search
 from pramana.generalize.measures import MEASURES, SEPARABLE, Measure, measure_of
 from pramana.generalize.microaggregation import (
     ColumnLoss,
@@ -88,6 +89,7 @@ from pramana.generalize.published import (
     list_column,
 )
 from pramana.generalize.reversal import Reversal, Seen, reversed_of
+from pramana.generalize.roll_ups import TABLE_BYTES
 from pramana.generalize.shaping import People, Presence, reached_range
 
 __all__ = [
@@ -164,6 +166,7 @@ __all__ = [
     "label_column",
     "labels_of",
     "list_column",
+    "local_recoding",
     "log_matching_probability",
     "matched",
     "mdav",

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
 
 from pramana.errors import RecipeError
 from pramana.generalize.cells import Cells
@@ -52,18 +53,24 @@ def _best(task: Task, line: Shaped) -> Shaped:
     ln R beyond ln R* goes in steps, halved: cells at a wider ratio cost no more, so R* itself is tried only where
     nothing wider holds. What holds at one ratio need not at a smaller: all that is tried is checked.
     """
+    with threadpool_limits(limits=1, user_api="blas"):  # systems this small are faster on one thread than shared
+        return _best_beyond(task, line)
+
+
+def _best_beyond(task: Task, line: Shaped) -> Shaped:
     best, cost = line, cost_by_class(task.target, line.cells)
     short = np.flatnonzero(line.reached < task.steps)
     star = _log_ratios(task, short)
     below = np.floor(star / _STEP)  # in steps from 0 and not from R*: more room never means worse cells
     low, high = below.copy(), below + _STEPS_BEYOND
+    problems: dict[int, presence_rows.RowsProblem] = {}
     for turn in range(_HALVINGS + 1):
         last = turn == _HALVINGS
         asked = np.flatnonzero(low == below) if last else np.arange(len(short))
         if not len(asked):
             break
         middle = (low[asked] + high[asked]) // 2
-        tried, held = _tried(task, short[asked], star[asked] if last else middle * _STEP)
+        tried, held = _tried(task, problems, short[asked], star[asked] if last else middle * _STEP)
         if not last:
             low[asked], high[asked] = np.where(held, middle, low[asked]), np.where(held, high[asked], middle)
         chosen = short[asked]
@@ -80,13 +87,15 @@ def _log_ratios(task: Task, classes: Ints) -> Floats:
     return np.array([log_ratio(n, p, task.wanted) for n, p in pairs])
 
 
-def _tried(task: Task, asked: Ints, widths: Floats) -> tuple[tuple[Cells, ...], NDArray[np.bool_]]:
+def _tried(
+    task: Task, problems: dict[int, presence_rows.RowsProblem], asked: Ints, widths: Floats
+) -> tuple[tuple[Cells, ...], NDArray[np.bool_]]:
     """The best cells of some classes at these ln R, and which of them hold."""
     part = part_of(task.people.first, asked)
     first = start_of(task.people.first, asked)
     people = People(first, task.people.counts[part], tuple(c[part] for c in task.people.codes))
     rounding = len(people.codes) / _FINE  # half a weight at each end of every attribute
-    tried = _cells_within(task, people, asked, widths - rounding)
+    tried = _cells_within(task, problems, people, asked, widths - rounding)
     logs = people.logs(tried)
     everyone = np.arange(len(asked))
     return tried, holding(logs, people.counts, first, everyone, task.present[asked], task.wanted, exact=True)
@@ -108,18 +117,23 @@ def _replaced(best: Shaped, tried: Sequence[Cells], classes: Ints, places: Ints)
     return Shaped(tuple(cells), np.where(which == 1, -1, best.reached))
 
 
-def _cells_within(task: Task, people: People, chosen: Ints, widths: Floats) -> tuple[Cells, ...]:
+def _cells_within(
+    task: Task, problems: dict[int, presence_rows.RowsProblem], people: People, chosen: Ints, widths: Floats
+) -> tuple[Cells, ...]:
     """The best cells of some classes at a given ln R, over the values that their people have."""
     supports = [_support(people, target.select(chosen), a) for a, target in enumerate(task.target)]
     weights: list[list[Floats]] = [[] for _ in supports]
-    for c, width in enumerate(widths.tolist()):
+    for c, (number, width) in enumerate(zip(chosen.tolist(), widths.tolist(), strict=True)):
         rows = slice(int(people.first[c]), int(people.first[c + 1]))
         counts, places = [], []
         for codes, support in zip(people.codes, supports, strict=True):
             here = slice(int(support.first[c]), int(support.first[c + 1]))
             counts.append(support.weights[here].astype(np.float64) - 1)
             places.append(np.searchsorted(support.values[here], codes[rows]))
-        for a, f in enumerate(_best_shares(counts, places, max(width, 0.0))):
+        some = len(places[0]) < math.prod(len(c) for c in counts)
+        if some and number not in problems:
+            problems[number] = presence_rows.RowsProblem(counts, places)
+        for a, f in enumerate(_best_shares(counts, problems.get(number), min(max(width, 0.0), 700.0))):
             weights[a].append(_weights(f))
     return tuple(
         Cells(support.leaves, support.first, support.values, np.concatenate(parts).astype(np.int64))
@@ -127,13 +141,12 @@ def _cells_within(task: Task, people: People, chosen: Ints, widths: Floats) -> t
     )
 
 
-def _best_shares(counts: Sequence[Floats], places: Sequence[Ints], width: float) -> list[Floats]:
+def _best_shares(
+    counts: Sequence[Floats], problem: presence_rows.RowsProblem | None, width: float
+) -> list[Floats]:
     """Where all combinations occur the closed form is the answer; it stands in where steps do not settle, too."""
-    if len(places[0]) < math.prod(len(c) for c in counts):
-        found = presence_rows.best_for_rows(counts, places, min(width, 700.0))
-        if found is not None:
-            return found
-    return presence.best_product(counts, math.exp(min(width, 700.0)))
+    found = None if problem is None else problem.best(width)
+    return presence.best_product(counts, math.exp(width)) if found is None else found
 
 
 def _weights(shares: Floats) -> Floats:

@@ -6,7 +6,7 @@ Independent of every search: rows are grouped by the values they show, and count
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,10 +15,8 @@ from numpy.typing import NDArray
 from pramana.errors import SourceError
 from pramana.generalize import _classes
 from pramana.generalize.classes import Classes, Counts, grouped, packed
-from pramana.generalize.conditions import distances
+from pramana.generalize.value_counts import ValueCounts
 from pramana.randomness import Codes
-
-_CHUNK = 1 << 22  # cells of a dense table of classes by sensitive values that are looked at together
 
 
 def _class_of_rows(columns: Sequence[Codes], times: Counts | None = None) -> tuple[Classes, NDArray[np.uint32]]:
@@ -35,14 +33,8 @@ def k_anonymity(columns: Sequence[Codes]) -> int:
 
 
 @dataclass(frozen=True, eq=False)
-class SensitiveCounts:
-    """Counts of the pairs (class, sensitive value) that occur, and the size of every class."""
-
-    class_of: NDArray[np.int64]
-    value: NDArray[np.int64]
-    count: NDArray[np.float64]
-    sizes: NDArray[np.float64]
-    values: int
+class SensitiveCounts(ValueCounts):
+    """Counts of the pairs (class, sensitive value) that occur in a table, and what it comes to."""
 
     @classmethod
     def of(
@@ -83,50 +75,22 @@ class SensitiveCounts:
         )
 
     @property
-    def whole(self) -> NDArray[np.float64]:
-        """The distribution of the sensitive values in the whole table."""
-        totals = np.bincount(self.value, weights=self.count, minlength=self.values)
-        return np.asarray(totals / self.sizes.sum(), np.float64)
-
-    def sums(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
-        return np.asarray(np.bincount(self.class_of, weights=weights, minlength=len(self.sizes)), np.float64)
-
-    def dense(self) -> Iterator[NDArray[np.uint32]]:
-        """Class sizes and counts by value, some classes at a time, as conditions take them."""
-        order = np.argsort(self.class_of, kind="stable")
-        step = max(_CHUNK // (self.values + 1), 1)
-        for start in range(0, len(self.sizes), step):
-            stop = min(start + step, len(self.sizes))
-            low, high = np.searchsorted(self.class_of[order], [start, stop])
-            here = order[low:high]
-            table = np.zeros((stop - start, self.values + 1), np.uint32)
-            table[:, 0] = self.sizes[start:stop]
-            table[self.class_of[here] - start, self.value[here] + 1] = self.count[here]
-            yield table
-
-    @property
     def distinct_l(self) -> int:
-        return int(np.bincount(self.class_of, minlength=len(self.sizes)).min())
+        return int(self.distinct.min())
 
     @property
     def entropy_l(self) -> float:
-        entropies = np.log(self.sizes) - self.sums(self.count * np.log(self.count)) / self.sizes
-        return math.exp(max(float(entropies.min()), 0.0))
+        return math.exp(max(float(self.entropies.min()), 0.0))
 
     def recursive_c(self, l: int) -> float:  # noqa: E741
         """The c above which the table is recursively (c, l)-diverse; infinite where a class has fewer values."""
-        order = np.lexsort((-self.count, self.class_of))
-        classes, counts = self.class_of[order], self.count[order]
-        first = np.searchsorted(classes, np.arange(len(self.sizes)))
-        rank = np.arange(len(classes)) - first[classes]
-        tail = np.bincount(classes, weights=np.where(rank >= l - 1, counts, 0.0), minlength=len(self.sizes))
-        most = counts[first]
+        most, tail = self.most_and_tail(l)
         return float(np.divide(most, tail, out=np.full(len(tail), np.inf), where=tail > 0).max())
 
     @property
     def single_valued(self) -> int:
         """Classes in which every record has the same sensitive value."""
-        return int((np.bincount(self.class_of, minlength=len(self.sizes)) == 1).sum())
+        return int((self.distinct == 1).sum())
 
     @property
     def largest_share(self) -> float:
@@ -134,17 +98,13 @@ class SensitiveCounts:
         return float((self.count / self.sizes[self.class_of]).max())
 
     def t(self, distance: str = "equal", parents: tuple[NDArray[np.int64], ...] = ()) -> float:
-        whole = self.whole
         if distance == "equal":
-            share = self.count / self.sizes[self.class_of]
-            present = self.sums(np.abs(share - whole[self.value]) - whole[self.value])
-            return float((present + 1.0).max() / 2)
+            return float(self.distances(self.totals).max())
         if distance == "ordered":
-            span = max(self.values - 1, 1)
-            return max(float(_ordered(table, whole).max()) / span for table in self.dense())
+            return float(self.ordered_distances(self.totals).max())
         if distance != "hierarchical" or not parents:
             raise SourceError("The distance must be equal, ordered, or hierarchical with its tree", repr(distance))
-        return max(float(distances(table, whole, parents).max()) for table in self.dense())
+        return float(self.distances(self.totals, parents).max())
 
 
 class Combinations:
@@ -204,11 +164,6 @@ def t_closeness(
     `hierarchical`: along a tree given by `parents`, see conditions.Close.
     """
     return SensitiveCounts.of(columns, sensitive).t(distance, parents)
-
-
-def _ordered(table: NDArray[np.uint32], whole: NDArray[np.float64]) -> NDArray[np.float64]:
-    excess = table[:, 1:] / table[:, :1] - whole
-    return np.asarray(np.abs(np.cumsum(excess, axis=1)).sum(axis=1))
 
 
 @dataclass(frozen=True)

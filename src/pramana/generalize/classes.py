@@ -3,13 +3,14 @@
 A row's quasi-identifiers are packed into a key, one field of bits for each attribute, the same field at every
 level. Generalising changes some fields through a table; equal keys are one class. Classes carry one or more
 columns of counts: column 0 is the class size, further columns are whatever a condition looks at (one for each
-sensitive value, or the public and the private rows), and they add up when classes merge.
+sensitive value, or the public and the private rows), and they add up when classes merge. Sensitive values may be
+many: their counts can also come as tables of their own, whose keys have the value as one more field.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 
@@ -18,6 +19,7 @@ from numpy.typing import NDArray
 
 from pramana.errors import SchemaError
 from pramana.generalize import _classes
+from pramana.generalize.value_counts import ValueCounts
 from pramana.randomness import Codes, code_dtype, joint_codes
 from pramana.schema import Hierarchy
 
@@ -25,6 +27,8 @@ Counts = NDArray[np.uint32]
 Keys = NDArray[np.uint64]
 Levels = tuple[int, ...]
 MOST_ROWS = 2**32 - 1
+# what a condition looks at: a line of counts for each class, or for each sensitive attribute the pairs that occur
+SeenCounts = Counts | tuple[ValueCounts, ...]
 
 
 @dataclass(frozen=True)
@@ -38,8 +42,9 @@ class Ladder:
         if not self.maps or not len(self.maps[0]):
             raise SchemaError(f"The levels of {self.name} must have at least one leaf")
         for below, above in pairwise(self.maps):
-            # one parent per label: as many (label, parent) pairs as labels
-            if len(np.unique(np.stack([below, above]), axis=1).T) != len(np.unique(below)):
+            parent = np.zeros(int(below.max()) + 1, np.int64)
+            parent[below] = above  # one for each label, or the last of several
+            if bool((parent[below] != above).any()):
                 raise SchemaError(f"The levels of {self.name} must nest")
 
     @classmethod
@@ -126,6 +131,14 @@ class Layout:
     def _masks(self) -> tuple[int, ...]:
         return tuple(((1 << bits) - 1) << shift for _, shift, bits in self.fields)
 
+    @property
+    def without_last(self) -> tuple[Keys, NDArray[np.int64], Keys]:
+        """What `roll` needs to leave out the last attribute."""
+        keep = [0] * self.words
+        for (word, _, _), mask in zip(self.fields[:-1], self._masks[:-1], strict=True):
+            keep[word] |= mask
+        return np.array(keep, np.uint64), np.zeros((0, 4), np.int64), np.zeros(1, np.uint64)
+
     def change(self, low: Levels, high: Levels) -> tuple[Keys, NDArray[np.int64], Keys]:
         """What `roll` needs to go from levels `low` up to `high`: bits kept, fields changed, tables."""
         lines, tables = self._steps
@@ -147,6 +160,7 @@ class Classes:
     levels: Levels
     keys: Keys  # classes x words
     counts: Counts  # classes x columns; column 0 is the class size
+    pairs: tuple[Classes, ...] = ()  # for each sensitive attribute the classes with its values as one more field
 
     def __len__(self) -> int:
         return len(self.keys)
@@ -169,6 +183,43 @@ class Classes:
         field = self.keys[:, word] >> np.uint64(shift & 63)
         return (field & np.uint64((1 << bits) - 1)).astype(np.int64)
 
+    @cached_property
+    def seen(self) -> SeenCounts:
+        """What a condition looks at."""
+        return tuple(self._values(pairs) for pairs in self.pairs) if self.pairs else self.counts
+
+    @property
+    def bare(self) -> Classes:
+        """The same classes without their pairs."""
+        return replace(self, pairs=()) if self.pairs else self
+
+    def only(self, here: NDArray[np.bool_]) -> Classes:
+        """Some of these classes, with their pairs."""
+        pairs = []
+        for table in self.pairs:
+            kept = here[self._values(table).class_of]
+            pairs.append(replace(table, keys=table.keys[kept], counts=table.counts[kept]))
+        return replace(self, keys=self.keys[here], counts=self.counts[here], pairs=tuple(pairs))
+
+    def _values(self, pairs: Classes) -> ValueCounts:
+        """The pairs with the numbers of these classes: these keys and theirs without the value, grouped once."""
+        words, here = pairs.layout.words, len(self)
+        keep, ops, tables = pairs.layout.without_last
+        keys = np.zeros((here + len(pairs), words), np.uint64)
+        keys[:here, : self.layout.words] = self.keys
+        keys[here:] = pairs.keys
+        index = np.empty(len(keys), np.uint32)
+        out, counts = np.empty_like(keys), np.empty((len(keys), 1), np.uint32)
+        _classes.roll(keys, None, 1, keep, ops, tables, out, counts, index)
+        last = len(pairs.layout.ladders) - 1
+        return ValueCounts(
+            index[here:].astype(np.int64),
+            pairs.codes(last),
+            pairs.sizes.astype(np.float64),
+            self.sizes.astype(np.float64),
+            pairs.layout.ladders[last].leaves,
+        )
+
     def rolled(self, levels: Levels) -> Classes:
         return self._roll(levels, None)
 
@@ -182,7 +233,8 @@ class Classes:
         keys, counts = np.empty_like(self.keys), np.empty_like(self.counts)
         columns = self.counts.shape[1]
         n = _classes.roll(self.keys, self.counts, columns, keep, ops, tables, keys, counts, index)
-        return Classes(self.layout, levels, keys[:n].copy(), counts[:n].copy())
+        pairs = tuple(table.rolled((*levels, 0)) for table in self.pairs)
+        return Classes(self.layout, levels, keys[:n].copy(), counts[:n].copy(), pairs)
 
 
 class ClassFinder:

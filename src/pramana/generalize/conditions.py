@@ -1,24 +1,28 @@
 """What a class must satisfy, as predicates on its counts. A search may take any object with these members.
 
 Column 0 of the counts is the class size; the columns behind it are the classes' counts of sensitive values (or,
-for presence, of private rows). Every condition here holds of a class made of classes that hold. `anchor` is the
-part that also survives merging with a class that does not hold: only that part may prune a search that suppresses.
+for presence, of private rows). Where sensitive values are many, their counts come as the pairs that occur. Every
+condition here holds of a class made of classes that hold. `anchor` is what holding implies and what also survives
+merging with a class that does not hold: only that part may prune a search that suppresses.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pramana.errors import RecipeError
-from pramana.generalize.classes import Counts
+from pramana.generalize.classes import SeenCounts
+from pramana.generalize.value_counts import ValueCounts
 
-# Entropies and distances are sums of floats; an equality such as l values equally often must not fail by rounding.
+# Entropies are sums of floats; an equality such as l values equally often must not fail by rounding.
 _SLACK = 1e-12
+_DIGITS = 1e9  # distances are certified rounded up at the ninth place, and compared so
 Flags = NDArray[np.bool_]
 
 
@@ -26,7 +30,7 @@ class Condition(Protocol):
     @property
     def anchor(self) -> Condition | None: ...
 
-    def held(self, counts: Counts) -> Flags: ...
+    def held(self, counts: SeenCounts) -> Flags: ...
 
 
 @dataclass(frozen=True)
@@ -43,8 +47,8 @@ class KAnonymous:
     def anchor(self) -> Condition:
         return self
 
-    def held(self, counts: Counts) -> Flags:
-        return np.asarray(counts[:, 0] >= self.k)
+    def held(self, counts: SeenCounts) -> Flags:
+        return np.asarray(_sizes(counts) >= self.k)
 
 
 @dataclass(frozen=True)
@@ -61,8 +65,8 @@ class DistinctDiverse:
     def anchor(self) -> Condition:
         return self
 
-    def held(self, counts: Counts) -> Flags:
-        return np.asarray((counts[:, 1:] > 0).sum(axis=1) >= self.l)
+    def held(self, counts: SeenCounts) -> Flags:
+        return np.asarray(_values(counts).distinct >= self.l)
 
 
 @dataclass(frozen=True)
@@ -75,10 +79,13 @@ class EntropyDiverse:
         if not self.l >= 1:
             raise RecipeError("l must be at least 1", str(self.l))
 
-    anchor = None
+    @property
+    def anchor(self) -> Condition:
+        """Fewer values than l have less entropy than l of them equally often."""
+        return DistinctDiverse(math.ceil(self.l * (1 - 1e-9)))
 
-    def held(self, counts: Counts) -> Flags:
-        return np.asarray(entropies(counts) >= math.log(self.l) - _SLACK)
+    def held(self, counts: SeenCounts) -> Flags:
+        return np.asarray(_values(counts).entropies >= math.log(self.l) - _SLACK)
 
 
 @dataclass(frozen=True)
@@ -92,50 +99,77 @@ class RecursiveDiverse:
         if not self.c > 0 or self.l < 1:
             raise RecipeError("c must be above 0 and l at least 1", f"c = {self.c}, l = {self.l}")
 
-    anchor = None
+    @property
+    def anchor(self) -> Condition:
+        """Without an l-th value there is nothing to weigh the commonest against."""
+        return DistinctDiverse(self.l)
 
-    def held(self, counts: Counts) -> Flags:
-        ordered = -np.sort(-counts[:, 1:].astype(np.int64), axis=1)
-        tail = ordered[:, self.l - 1 :].sum(axis=1)
-        return np.asarray(ordered[:, 0] < self.c * tail)
+    def held(self, counts: SeenCounts) -> Flags:
+        most, tail = _values(counts).most_and_tail(self.l)
+        return np.asarray(most < self.c * tail)
 
 
 @dataclass(frozen=True)
 class Close:
-    """Distance from the sensitive values of the whole table at most t.
+    """Distance from values that occur `totals` times, those of the whole table, at most t.
 
     `parents`: None for the equal distance (half the sum of absolute differences); else one array per inner level
     of a hierarchy, from the level above the leaves up, the top included: earth mover's distance on the tree.
     """
 
     t: float
-    whole: NDArray[np.float64]
+    totals: NDArray[np.int64]
     parents: tuple[NDArray[np.int64], ...] | None = field(default=None)
 
     def __post_init__(self) -> None:
         if not 0 <= self.t <= 1:
             raise RecipeError("t must be from 0 to 1", str(self.t))
 
-    anchor = None
+    @property
+    def anchor(self) -> Condition | None:
+        return KAnonymous(self.least) if self.least > 1 else None
 
-    def held(self, counts: Counts) -> Flags:
-        return np.asarray(distances(counts, self.whole, self.parents) <= self.t + _SLACK)
+    @cached_property
+    def least(self) -> int:
+        """The fewest rows of a class that can hold: n rows have n values at most, and miss what others weigh."""
+        totals, misses = self.totals, np.zeros(len(self.totals))
+        steps = (None, *(() if self.parents is None else self.parents[:-1]))
+        for parent in steps:
+            if parent is not None:
+                totals = np.bincount(parent, weights=totals, minlength=int(parent.max()) + 1).astype(np.int64)
+            reached = np.cumsum(-np.sort(-totals)) / totals.sum()
+            misses[: len(reached)] += 1 - reached
+        return 1 + int(np.argmax(misses / len(steps) <= self.t + _SLACK))
+
+    def held(self, counts: SeenCounts) -> Flags:
+        found = _values(counts).distances(self.totals, self.parents)
+        return np.asarray(np.ceil(found * _DIGITS) / _DIGITS <= self.t)
 
 
 @dataclass(frozen=True)
 class On:
-    """A condition on some columns of the counts: one of several sensitive attributes."""
+    """A condition on one of several sensitive attributes: the `which`-th, `columns` of the counts."""
 
     condition: Condition
     columns: range
+    which: int = 0
 
     @property
     def anchor(self) -> Condition | None:
-        return self if self.condition.anchor is self.condition else None
+        inner = self.condition.anchor
+        if inner is self.condition:
+            return self
+        return None if inner is None else On(inner, self.columns, self.which)
 
-    def held(self, counts: Counts) -> Flags:
+    def held(self, counts: SeenCounts) -> Flags:
+        return self.condition.held(self.part(counts))
+
+    def part(self, counts: SeenCounts) -> SeenCounts:
+        """What the condition looks at."""
+        if not isinstance(counts, np.ndarray):
+            return (counts[self.which],)
         here = slice(self.columns.start, self.columns.stop)
-        return self.condition.held(np.concatenate([counts[:, :1], counts[:, here]], axis=1))
+        return np.concatenate([counts[:, :1], counts[:, here]], axis=1)
 
 
 @dataclass(frozen=True)
@@ -146,50 +180,89 @@ class All:
 
     @property
     def anchor(self) -> Condition | None:
-        kept = tuple(c.anchor for c in self.conditions if c.anchor is not None)
-        if len(kept) == len(self.conditions):
+        anchors = [c.anchor for c in self.conditions]
+        if all(a is c for a, c in zip(anchors, self.conditions, strict=True)):
             return self
+        kept = tuple(a for a in anchors if a is not None)
         return All(kept) if kept else None
 
-    def held(self, counts: Counts) -> Flags:
-        flags = np.ones(len(counts), np.bool_)
+    def held(self, counts: SeenCounts) -> Flags:
+        flags = np.ones(len(_sizes(counts)), np.bool_)
         for condition in self.conditions:
             flags &= condition.held(counts)
         return flags
 
 
-def entropies(counts: Counts) -> NDArray[np.float64]:
-    """The entropy of each class's sensitive values, in nats."""
-    values = counts[:, 1:].astype(np.float64)
-    n = np.maximum(values.sum(axis=1), 1)
-    logs = np.log(values, out=np.zeros_like(values), where=values > 0)
-    return np.asarray(np.log(n) - (values * logs).sum(axis=1) / n)
+def kept_classes(condition: Condition, counts: SeenCounts) -> Flags:
+    """Which classes stay: those that hold, t being measured from the rows that stay.
 
-
-def distances(
-    counts: Counts, whole: NDArray[np.float64], parents: tuple[NDArray[np.int64], ...] | None = None
-) -> NDArray[np.float64]:
-    """Each class's distance from the whole, equal or along a hierarchy.
-
-    Hierarchical (Li, Li and Venkatasubramanian, 2007): moving mass between two leaves costs the height of their
-    lowest common ancestor over the tree's height; the total is a sum over inner nodes of what must pass them.
+    Whoever reads the release compares a class with what was published. So what does not hold against the source
+    goes first, then what does not against what is left, until all that is left holds. What stays once it held
+    against the source's values alone therefore stays here.
     """
-    values = counts[:, 1:].astype(np.float64)
-    excess = values / np.maximum(values.sum(axis=1, keepdims=True), 1) - whole
-    if parents is None:
-        return np.asarray(np.abs(excess).sum(axis=1) / 2)
-    total = np.zeros(len(values))
-    height = len(parents)
-    for level, parent in enumerate(parents, 1):
-        positive = _sums(np.maximum(excess, 0), parent)
-        negative = _sums(np.maximum(-excess, 0), parent)
-        total += level / height * np.minimum(positive, negative).sum(axis=1)
-        excess = positive - negative
-    return total
+    held = condition.held(counts)
+    while bool(held.any()) and not bool(held.all()):
+        again = _among(condition, counts, held)
+        still = held if again is condition else held & again.held(counts)
+        if np.array_equal(still, held):
+            break
+        held = still
+    return held
 
 
-def _sums(values: NDArray[np.float64], parent: NDArray[np.int64]) -> NDArray[np.float64]:
-    out = np.zeros((len(values), int(parent.max()) + 1))
-    for child, node in enumerate(parent):
-        out[:, node] += values[:, child]
-    return out
+def _among(condition: Condition, counts: SeenCounts, held: Flags) -> Condition:
+    """The same condition, with what it compares a class with taken from the classes that stay."""
+    if isinstance(condition, All):
+        parts = tuple(_among(c, counts, held) for c in condition.conditions)
+        same = all(a is b for a, b in zip(parts, condition.conditions, strict=True))
+        return condition if same else All(parts)
+    if isinstance(condition, On) and isinstance(condition.condition, Close):
+        if isinstance(counts, np.ndarray):
+            totals = counts[held][:, condition.columns.start : condition.columns.stop].sum(axis=0, dtype=np.int64)
+        else:
+            totals = counts[condition.which].only(held).totals
+        return replace(condition, condition=replace(condition.condition, totals=totals))
+    if isinstance(condition, Close):
+        return replace(condition, totals=_values(counts).only(held).totals)
+    return condition
+
+
+def least_lost(condition: Condition, counts: SeenCounts) -> NDArray[np.float64]:
+    """For each class how many of its rows cannot stay, neither together nor in the classes it is made of.
+
+    Of n rows at a distance d from the whole, n (d - t) must go before the others are within t: taking a share of
+    the rows away moves the rest by that share at most, and the union of classes within t is within t.
+    """
+    if isinstance(condition, All):
+        return np.asarray(np.max([least_lost(c, counts) for c in condition.conditions], axis=0))
+    if isinstance(condition, On):
+        return least_lost(condition.condition, condition.part(counts))
+    sizes = np.asarray(_sizes(counts), np.float64)
+    if isinstance(condition, Close):
+        distances = _values(counts).distances(condition.totals, condition.parents)
+        return np.asarray(sizes * np.maximum(distances - condition.t - _SLACK, 0.0))
+    anchor = condition.anchor
+    return np.zeros(len(sizes)) if anchor is None else np.where(anchor.held(counts), 0.0, sizes)
+
+
+def least_rows(condition: Condition) -> int:
+    """The fewest rows that a class which holds can have, as far as that is known."""
+    if isinstance(condition, All):
+        return max(least_rows(c) for c in condition.conditions)
+    if isinstance(condition, On):
+        return least_rows(condition.condition)
+    if isinstance(condition, KAnonymous):
+        return condition.k
+    if isinstance(condition, DistinctDiverse):
+        return condition.l
+    if isinstance(condition, EntropyDiverse | RecursiveDiverse | Close) and condition.anchor is not None:
+        return least_rows(condition.anchor)
+    return 1
+
+
+def _sizes(counts: SeenCounts) -> NDArray[np.uint32] | NDArray[np.float64]:
+    return counts[:, 0] if isinstance(counts, np.ndarray) else counts[0].sizes
+
+
+def _values(counts: SeenCounts) -> ValueCounts:
+    return ValueCounts.of_table(counts) if isinstance(counts, np.ndarray) else counts[0]

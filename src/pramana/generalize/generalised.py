@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -20,13 +20,14 @@ from pramana.generalize.cells import (
     set_cells,
 )
 from pramana.generalize.classes import Classes, ClassFinder, Counts, Keys, Ladder, Layout, Levels, grouped
-from pramana.generalize.conditions import Condition
+from pramana.generalize.conditions import Condition, kept_classes
 from pramana.generalize.lattice import search
+from pramana.generalize.local import local_classes
 from pramana.generalize.measures import measure_of
 from pramana.generalize.partition import partition
-from pramana.randomness import Codes, joint_codes
+from pramana.randomness import Codes
 
-ALGORITHMS = {"incognito": None, "mondrian": "strict", "mondrian-relaxed": "relaxed", "kl": "kl"}
+ALGORITHMS = {"incognito": None, "local": None, "mondrian": "strict", "mondrian-relaxed": "relaxed", "kl": "kl"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,7 +113,7 @@ def full_domain(
     times: Counts | None = None,
 ) -> Generalised:
     """The optimal node of the lattice. `base` and `index` are those of `grouped`, with any further counts."""
-    found = search(base, condition, measure_of(measure, base, weights), limit)
+    found = search(base, condition, measure_of(measure, base.bare, weights), limit)
     return at_levels(
         layout,
         columns,
@@ -142,7 +143,7 @@ def at_levels(
 ) -> Generalised:
     """A given node: classes that fail the condition are suppressed, the others numbered by what they show."""
     classes, into = base.rolled_with_index(levels)
-    held = condition.held(classes.counts)
+    held = kept_classes(condition, classes.seen)
     if not held.any():
         raise UnreachableError("Some class must satisfy the conditions", "none", "Lower k, l or c, or raise t.")
     order = np.lexsort(classes.keys.T)  # an order that tells nothing of the rows' order
@@ -162,6 +163,21 @@ def at_levels(
         times=times,
         keys=classes.keys[order],
     )
+
+
+def local_recoding(
+    layout: Layout,
+    columns: Sequence[Codes],
+    base: Classes,
+    index: NDArray[np.uint32],
+    condition: Condition,
+    *,
+    measure: str = "loss",
+    weights: Mapping[str, float] | None = None,
+) -> Generalised:
+    """Classes at levels of their own. `base` and `index` are those of `grouped_for`, with any pairs."""
+    number, classes = local_classes(base, condition, measure, weights)
+    return Generalised(layout.ladders, tuple(columns), number[index].astype(np.int32), classes)
 
 
 def multidimensional(
@@ -207,11 +223,15 @@ def grouped_for(
 def with_sensitive(
     base: Classes, sensitive: Sequence[tuple[NDArray[np.uint32], Codes, int, Counts | None]]
 ) -> Classes:
-    """The same classes with further counts: by attribute the lines' classes, codes, number of values and times."""
-    if not sensitive:
-        return base
-    counts = [base.counts]
+    """The same classes with their sensitive values: by attribute the lines' classes, codes, range and times.
+
+    Only pairs of a class and a value that occur take room, however many values there are.
+    """
+    pairs = []
     for index, codes, size, times in sensitive:
-        place = joint_codes([index, codes], [len(base), size])
-        counts.append(np.bincount(place, times, len(base) * size).reshape(-1, size).astype(np.uint32))
-    return Classes(base.layout, base.levels, base.keys, np.ascontiguousarray(np.concatenate(counts, axis=1)))
+        layout = Layout((*base.layout.ladders, Ladder("", (np.arange(size),))))
+        columns: list[Codes] = [base.codes(a)[index].astype(np.uint32) for a in range(len(base.layout.ladders))]
+        found = grouped(layout, [*columns, codes], times)[0]
+        order = np.lexsort(found.keys.T)  # sums of floats over them do not know the rows' order
+        pairs.append(replace(found, keys=found.keys[order], counts=found.counts[order]))
+    return replace(base, pairs=tuple(pairs))

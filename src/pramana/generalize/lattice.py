@@ -9,34 +9,33 @@ searched as by Flash). What is learnt spreads at once over whole sub-lattices:
   * a node that holds settles the question for all its generalisations, which then only need their cost;
   * the classes of a node bound the cost of what lies above it, its suppressed rows the cost of what lies below.
 
+Of nodes that cost the same the one with the least loss is taken, then the one with the lowest levels, attribute by
+attribute: nothing is shown coarser than its cost asks for.
+
 A second condition that is not monotone is asked only of nodes that hold, the cheapest first, so that the first to
 pass is the best; it settles no other node.
 
-Classes are rolled up from the smallest table at hand that is finer, not from the rows. Before a large table is
-rolled up, its rare rows are: all rows with the rarest labels of one attribute, which no class of a node leaves as
-long as the attribute is not at its top. Where too many of them fail, the node fails.
+Classes are rolled up from the smallest table at hand that is finer, not from the rows (roll_ups).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from itertools import combinations
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pramana.errors import RecipeError, UnreachableError
 from pramana.generalize.classes import Classes, Layout, Levels
-from pramana.generalize.conditions import Condition
-from pramana.generalize.measures import Measure
-from pramana.randomness import joint_codes
+from pramana.generalize.conditions import Condition, KAnonymous, kept_classes, least_lost, least_rows
+from pramana.generalize.measures import Measure, separable
+from pramana.generalize.roll_ups import Probes, Tables, down, lost_rows, up
 
 MOST_NODES = 1 << 24
-SMALL_TABLE = 256  # rolling up this few classes costs less than looking for fewer
-LARGE_TABLE = 1 << 14  # from here on rare rows are asked first
-MOST_PROBES = 16
-TABLE_BYTES = 1 << 28  # memory for tables kept to roll up from
+_SAME = 1e-12  # of a cost; nearer ones are the same
+_PART = 1e-6  # of a row; what sums of shares of rows are given
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,16 +83,6 @@ def search(
     return _Search(base, condition, measure, limit, also).run()
 
 
-def down(levels: Levels) -> tuple[slice, ...]:
-    """All specialisations of a node, itself included, as an index of an array over the lattice."""
-    return tuple(slice(0, level + 1) for level in levels)
-
-
-def up(levels: Levels) -> tuple[slice, ...]:
-    """All generalisations of a node, itself included."""
-    return tuple(slice(level, None) for level in levels)
-
-
 class _Search:
     def __init__(
         self,
@@ -107,50 +96,71 @@ class _Search:
         self.also = also
         self.condition, self.measure, self.limit = condition, measure, limit
         self.anchor = condition.anchor
-        # without suppression, and for conditions that survive any merging, failing spreads down and holding up
+        # without suppression, and for conditions that survive any merging, failing spreads down and holding up;
+        # else `holding` marks nodes that may hold, which do so only once they are checked themselves
         self.monotone = limit == 0 or self.anchor is condition
         self.bounds = measure.prior().astype(np.float64)
         self.holding = np.zeros(self.layout.heights, np.bool_)
-        self.tables = _Tables(base)
-        self.probes = _probes(base, limit) if self.monotone else []
+        self.strides = [stride // self.bounds.itemsize for stride in self.bounds.strides]
+        self.tables = Tables(base.bare)
+        self.pairs = [Tables(table) for table in base.pairs]
+        # with pairs the sizes of classes are asked first: how few rows a class can have and hold is known
+        self.quick: Condition | None = KAnonymous(least_rows(condition)) if base.pairs else None
+        probing = self.quick or (condition if self.monotone else None)
+        self.probes = Probes(base.bare, probing, limit) if probing else None
+        self.base = base.bare
         self.best = np.inf
-        self.found: tuple[Classes, NDArray[np.bool_]] | None = None
+        self.found: _Found | None = None
         self.checked = 0
 
     def run(self) -> Solution:
         while True:
             place = int(self.bounds.argmin())
-            if not self.bounds.flat[place] < self.best:
-                break
             node = self._levels(place)
+            if not self._open(node):
+                break
             if self.also is not None and self.holding[node]:
                 self._ask(node, self.also)
-            elif not self.monotone or self.holding[node]:
+            elif self.holding[node]:
                 self._check(node)
             else:
                 self._halve(self._chain(node))
         if self.found is None:
             raise self._nothing()
-        classes, held = self.found
-        return Solution(classes, held, float(self.best), self.bounds.size, self.checked)
+        found = self.found
+        return Solution(found.classes, found.held, found.cost, self.bounds.size, self.checked)
 
     def _levels(self, place: int) -> Levels:
         return tuple(int(i) for i in np.unravel_index(place, self.layout.heights))
 
+    def _open(self, node: Levels) -> bool:
+        """Whether a node may still be better than the best, or as good and finer."""
+        bound = float(self.bounds[node])
+        return bound < np.inf and bound <= self.best + _tie(self.best)
+
     def _chain(self, node: Levels) -> list[Levels]:
         """From the node upwards, the cheapest open step each time, as long as there is one."""
-        chain = [node]
+        chain, levels = [node], list(node)
+        bounds, holding, heights = (
+            self.bounds.data.cast("B").cast("d"),
+            self.holding.data.cast("B"),
+            self.layout.heights,
+        )
+        most = self.best + _tie(self.best)
+        place = sum(level * stride for level, stride in zip(node, self.strides, strict=True))
         while True:
-            steps = []
-            for a, level in enumerate(node):
-                if level + 1 < self.layout.heights[a]:
-                    higher = (*node[:a], level + 1, *node[a + 1 :])
-                    if self.bounds[higher] < self.best and not self.holding[higher]:
-                        steps.append((float(self.bounds[higher]), higher))
-            if not steps:
+            least, step = most, -1
+            for a, stride in enumerate(self.strides):
+                if levels[a] + 1 < heights[a]:
+                    bound = bounds[place + stride]
+                    # of equal ones that whose levels come first: a step of a later attribute
+                    if bound <= least and bound < np.inf and not holding[place + stride]:
+                        least, step = bound, a
+            if step < 0:
                 return chain
-            node = min(steps)[1]
-            chain.append(node)
+            levels[step] += 1
+            place += self.strides[step]
+            chain.append(tuple(levels))
 
     def _halve(self, chain: list[Levels]) -> None:
         low, high = 0, len(chain) - 1
@@ -159,21 +169,46 @@ class _Search:
         while low <= high:
             middle = first if first >= 0 else (low + high) // 2
             first = -1
-            settled = not self.bounds[chain[middle]] < self.best  # by what was learnt since the chain was made
-            if settled or self._check(chain[middle]):
+            settled = not self._open(chain[middle])  # by what was learnt since the chain was made
+            if settled or (self._check if self.monotone else self._may)(chain[middle]):
                 high = middle - 1
             else:
                 low = middle + 1
 
-    def _check(self, node: Levels) -> bool:
+    def _classes(self, node: Levels) -> Classes | None:
+        """The classes of a node; None where it fails with all below it, by what is seen at once."""
+        if self.probes is not None and self.tables.costly(node) and self.probes.fail(node):
+            return None
+        classes = self.tables.at(node)
+        if self.quick is not None and lost_rows(classes, self.quick.held(classes.counts)) > self.limit:
+            return None
+        if self.pairs:
+            classes = replace(classes, pairs=tuple(table.at((*node, 0)) for table in self.pairs))
+        return classes
+
+    def _may(self, node: Levels) -> bool:
+        """Whether a node, or one below it, may hold: what must be lost there must be lost below, and more."""
         self.checked += 1
-        if self.tables.costly(node) and self._rare_rows_fail(node):
+        classes = self._classes(node)
+        if classes is None or float(least_lost(self.condition, classes.seen).sum()) > self.limit + _PART:
             self.bounds[down(node)] = np.inf
             return False
-        classes = self.tables.at(node)
-        held = self.condition.held(classes.counts)
-        if _lost(classes, held) > self.limit:
-            self._fail(node, classes)
+        self.holding[up(node)] = True
+        if self.anchor is not None:
+            self._raise_below(node, classes, self.anchor.held(classes.seen))
+        return True
+
+    def _check(self, node: Levels) -> bool:
+        self.checked += 1
+        classes = self._classes(node)
+        if classes is None:
+            self.bounds[down(node)] = np.inf
+            return False
+        if not self.monotone and self._too_dear(node, classes):
+            return False
+        held = kept_classes(self.condition, classes.seen)
+        if lost_rows(classes, held) > self.limit:
+            self.bounds[down(node) if self.monotone else node] = np.inf
             return False
         if not self.measure.known:
             above = self.bounds[up(node)]
@@ -181,48 +216,55 @@ class _Search:
         if self.also is not None:  # the node stays open until it is the cheapest and asked
             self.holding[up(node)] = True
             return True
-        cost = self.measure.cost(classes, held)
-        if cost < self.best:
-            self.best, self.found = cost, (classes, held)
+        self._take(classes, held)
+        self._settle(node, classes, held)
+        return True
+
+    def _too_dear(self, node: Levels, classes: Classes) -> bool:
+        """What does not even have the anchor is lost here and below: that alone may cost too much."""
+        if self.anchor is None:
+            return False
+        held = self.anchor.held(classes.seen)
+        self._raise_below(node, classes, held)
+        if self.measure.cost(classes, held) > self.best + _tie(self.best):
+            self.bounds[node] = np.inf
+            return True
+        return False
+
+    def _settle(self, node: Levels, classes: Classes, held: NDArray[np.bool_]) -> None:
+        if bool(held.all()):  # every generalisation costs as much at least, and is no finer
+            self.bounds[up(node)] = np.inf
         self.bounds[node] = np.inf
         if self.monotone:
             self.holding[up(node)] = True
             self._raise_below(node, classes, held)
-        return True
 
     def _ask(self, node: Levels, also: Callable[[Levels], bool]) -> None:
         self.checked += 1
         self.bounds[node] = np.inf
         if also(node):
             classes = self.tables.at(node)
-            held = np.ones(len(classes), np.bool_)
-            cost = self.measure.cost(classes, held)
-            if cost < self.best:
-                self.best, self.found = cost, (classes, held)
+            self._take(classes, np.ones(len(classes), np.bool_))
+
+    @cached_property
+    def finest(self) -> Measure:
+        return separable("loss", self.base)
+
+    def _take(self, classes: Classes, held: NDArray[np.bool_]) -> None:
+        """The cheaper of this node and the best; of two that cost the same the finer, then the lower levels."""
+        cost, room = self.measure.cost(classes, held), _tie(self.best)
+        if cost > self.best + room:
+            return
+        found = _Found(classes, held, cost, self.finest.cost(classes, held))
+        if self.found is None or self.found.cost > cost + room or found.finer(self.found):
+            self.found = found
+        self.best = min(self.best, cost)
 
     def _raise_below(self, node: Levels, classes: Classes, held: NDArray[np.bool_]) -> None:
         raised = self.measure.below(classes, held)
         if raised is not None:
             below = self.bounds[down(node)]
             np.maximum(below, raised, out=below)
-
-    def _fail(self, node: Levels, classes: Classes) -> None:
-        if self.monotone:
-            self.bounds[down(node)] = np.inf
-            return
-        self.bounds[node] = np.inf
-        if self.anchor is not None and _lost(classes, self.anchor.held(classes.counts)) > self.limit:
-            self.bounds[down(node)] = np.inf
-
-    def _rare_rows_fail(self, node: Levels) -> bool:
-        for place, probe in enumerate(self.probes):
-            if all(node[a] < self.layout.heights[a] - 1 for a in probe.attributes):
-                classes = probe.tables.at(node)
-                if _lost(classes, self.condition.held(classes.counts)) > self.limit:
-                    # what failed one node likely fails its neighbours: ask it first next time
-                    self.probes.insert(0, self.probes.pop(place))
-                    return True
-        return False
 
     def _nothing(self) -> UnreachableError:
         top = self.tables.at(self.layout.top)
@@ -233,82 +275,22 @@ class _Search:
         )
 
 
-def _lost(classes: Classes, held: NDArray[np.bool_]) -> int:
-    """Rows in classes that do not hold."""
-    return 0 if bool(held.all()) else int(classes.sizes[~held].sum(dtype=np.int64))
-
-
 @dataclass(frozen=True, eq=False)
-class _Probe:
-    """The rows with the rarest labels of one or two attributes, at their highest level below the top."""
+class _Found:
+    """A node that holds: its classes, which of them stay, what it costs, and its loss."""
 
-    attributes: tuple[int, ...]
-    tables: _Tables
+    classes: Classes
+    held: NDArray[np.bool_]
+    cost: float
+    loss: float
 
-
-def _probes(base: Classes, limit: int) -> list[_Probe]:
-    """The smallest sets of rare rows of which more than `limit` could fail."""
-    if len(base) <= LARGE_TABLE:
-        return []
-    ladders = base.layout.ladders
-    usable = [a for a, ladder in enumerate(ladders) if ladder.height > 1]
-    labels = {a: ladders[a].maps[ladders[a].height - 2][base.codes(a)] for a in usable}
-    found = []
-    for attributes in [(a,) for a in usable] + list(combinations(usable, 2)):
-        codes = labels[attributes[0]]
-        if len(attributes) == 2:
-            codes = joint_codes(pair := [labels[a] for a in attributes], [int(c.max()) + 1 for c in pair])
-        rare = _rare(codes, base.sizes, max(4 * limit, base.rows // 500))
-        if rare is not None:
-            found.append((int(rare.sum()), attributes, rare))
-    smallest = sorted(found, key=lambda f: f[:2])[:MOST_PROBES]
-    return [_Probe(attributes, _Tables(_part(base, rare))) for _, attributes, rare in smallest]
+    def finer(self, other: _Found) -> bool:
+        """By loss, and where that is the same by the levels in their order."""
+        if abs(self.loss - other.loss) > _tie(other.loss):
+            return self.loss < other.loss
+        return self.classes.levels < other.classes.levels
 
 
-def _rare(codes: NDArray[np.int64], sizes: NDArray[np.uint32], enough: int) -> NDArray[np.bool_] | None:
-    """Which classes have the rarest codes, up to `enough` rows; None if even those are common."""
-    share = np.bincount(codes, weights=sizes)
-    order = np.argsort(share)
-    order = order[share[order] > 0]
-    chosen = order[: int(np.searchsorted(np.cumsum(share[order]), enough)) + 1]
-    if share[chosen].sum() > share.sum() / 3:
-        return None
-    rare = np.zeros(len(share), np.bool_)
-    rare[chosen] = True
-    return np.asarray(rare[codes])
-
-
-def _part(base: Classes, here: NDArray[np.bool_]) -> Classes:
-    return Classes(base.layout, base.levels, base.keys[here], base.counts[here])
-
-
-class _Tables:
-    """Classes at nodes seen before, and for every node the smallest table it can be rolled up from."""
-
-    def __init__(self, base: Classes) -> None:
-        heights = base.layout.heights
-        self.kept: list[Classes] = [base]
-        self.source = np.zeros(heights, np.int32)
-        self.size = np.full(heights, len(base), np.int64)
-        self.bytes = 0
-
-    def costly(self, node: Levels) -> bool:
-        return bool(self.size[node] > LARGE_TABLE)
-
-    def at(self, node: Levels) -> Classes:
-        source = self.kept[int(self.source[node])]
-        if source.levels == node:
-            return source
-        classes = source.rolled(node)
-        worth = len(source) > SMALL_TABLE and len(classes) < 0.8 * len(source)
-        if worth and self.bytes + classes.nbytes <= TABLE_BYTES:
-            self._keep(node, classes)
-        return classes
-
-    def _keep(self, node: Levels, classes: Classes) -> None:
-        self.bytes += classes.nbytes
-        self.kept.append(classes)
-        size, source = self.size[up(node)], self.source[up(node)]
-        better = size > len(classes)
-        size[better] = len(classes)
-        source[better] = len(self.kept) - 1
+def _tie(cost: float) -> float:
+    """Costs so near are one: what differs is how floats were added."""
+    return _SAME * max(abs(cost), 1.0) if cost < np.inf else 0.0

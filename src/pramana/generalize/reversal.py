@@ -66,10 +66,12 @@ class Seen:
     setting: PresenceDesign
     names: tuple[str, ...]
     alone: int  # people of classes that publish nothing
+    remade: tuple[Cells, ...] | None = None  # what the public table leads to, where that is known already
 
     @classmethod
     def of(cls, made: Presented) -> Seen:
         classes = made.classes
+        from_public = all(t is p for t, p in zip(made.target, classes.public, strict=True))
         return cls(
             classes.people,
             classes.present,
@@ -80,6 +82,7 @@ class Seen:
             made.setting,
             tuple(ladder.name for ladder in classes.pair.layout.ladders),
             classes.alone,
+            made.cells if from_public else None,  # made of nothing else: no need to make them once more
         )
 
 
@@ -104,10 +107,14 @@ def reversed_of(seen: Seen) -> Reversal:
 
 def _from_public(seen: Seen) -> bool:
     """Whether the cells can be made from what is public: then they add nothing to it."""
+    made = seen.remade or _made_from_public(seen)
+    return all(_same(a, b) for a, b in zip(made, seen.cells, strict=True))
+
+
+def _made_from_public(seen: Seen) -> tuple[Cells, ...]:
     start = start_cells(seen.setting, seen.uniform, seen.public)
     task = Task(seen.people, seen.present, start, seen.public, seen.wanted, seen.setting.steps)
-    made = shaped(task, seen.setting.algorithm).cells
-    return all(_same(a, b) for a, b in zip(made, seen.cells, strict=True))
+    return shaped(task, seen.setting.algorithm).cells
 
 
 def _same(a: Cells, b: Cells) -> bool:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from pramana.errors import RecipeError
 from pramana.generalize.cells import Cells, cells_between
-from pramana.generalize.classes import Counts
+from pramana.generalize.classes import SeenCounts
 from pramana.theory import presence
 
 Ints = NDArray[np.int64]
@@ -59,7 +59,9 @@ class Presence:
 
     anchor = None
 
-    def held(self, counts: Counts) -> Flags:
+    def held(self, counts: SeenCounts) -> Flags:
+        if not isinstance(counts, np.ndarray):
+            raise TypeError("presence is asked of people and present people, in two columns")
         people, present = counts[:, 0].astype(np.int64), counts[:, 1].astype(np.int64)
         low, high = self.lowest, self.highest
         enough = present * low.denominator >= people * low.numerator

@@ -64,9 +64,24 @@ def unchanged(name: str, column: ColumnSection) -> Attribute:
     return Attribute(name, column.role, None, Kind(column.kind or Kind.NOMINAL))
 
 
-def resolve(name: str, column: ColumnSection, folder: Path, rows: Values | None) -> Attribute:
-    """The attribute with its domain; `rows` is None where an individual randomises one record."""
-    domain = _stated_domain(name, column, folder, rows)
+def hierarchy_of(name: str, column: ColumnSection, folder: Path) -> Hierarchy | None:
+    """The hierarchy of a column, read from its file."""
+    if column.hierarchy is None:
+        return None
+    try:
+        return Hierarchy.read(folder / column.hierarchy)
+    except SchemaError as error:
+        raise SchemaError(f"{name}: {error.must}", error.got, error.hint) from None
+
+
+def resolve(
+    name: str, column: ColumnSection, folder: Path, rows: Values | None, hierarchy: Hierarchy | None = None
+) -> Attribute:
+    """The attribute with its domain; `rows` is None where an individual randomises one record.
+
+    `hierarchy`: that of the column, where it was read already.
+    """
+    domain = _stated_domain(name, column, folder, rows, hierarchy)
     if column.kind is not None:
         domain = _of_kind(name, domain, Kind(column.kind))
     if column.missing == "category" and not domain.missing:
@@ -88,14 +103,19 @@ def _of_kind(name: str, domain: Domain, kind: Kind) -> Domain:
     return replace(domain, kind=kind)
 
 
-def _stated_domain(name: str, column: ColumnSection, folder: Path, rows: Values | None) -> Domain:
+def _stated_domain(
+    name: str, column: ColumnSection, folder: Path, rows: Values | None, hierarchy: Hierarchy | None
+) -> Domain:
+    tree = hierarchy
+    if column.values is None and column.bins is None and tree is None:
+        tree = hierarchy_of(name, column, folder)
     try:
         if column.values is not None:
             return Domain.declared(column.values)
         if column.bins is not None:
             return Domain.from_bins(column.bins)
-        if column.hierarchy is not None:
-            return _cut(Hierarchy.read(folder / column.hierarchy), column.level)
+        if tree is not None:
+            return _cut(tree, column.level)
     except SchemaError as error:
         raise SchemaError(f"{name}: {error.must}", error.got, error.hint) from None
     if not column.from_data:

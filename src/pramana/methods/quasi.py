@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from pramana.bundle import Form
 from pramana.errors import RecipeError, SchemaError
 from pramana.generalize import Ladder
-from pramana.methods.columns import Values, resolve
+from pramana.methods.columns import Values, hierarchy_of, resolve
 from pramana.schema import TOP, Attribute, ColumnSection, Domain, Flag, Hierarchy
 
 MISSING_LABEL = "(missing)"
@@ -91,12 +91,13 @@ class Quasi:
 
 def quasi_of(name: str, column: ClassifiedColumn, folder: Path, rows: Values) -> Quasi:
     """A quasi-identifier as the recipe has it; a column without a hierarchy has its values and the top."""
-    attribute = resolve(name, column, folder, rows)
+    hierarchy = hierarchy_of(name, column, folder)
+    attribute = resolve(name, column, folder, rows, hierarchy)
     leaves = leaves_of(attribute)
     maps: list[NDArray[np.int64]] = [np.arange(len(leaves))]
     labels = [leaves]
-    if column.hierarchy is not None:
-        upper = _upper(Hierarchy.read(folder / column.hierarchy), column.level, attribute.coded)
+    if hierarchy is not None:
+        upper = _upper(hierarchy, column.level, attribute.coded)
         maps += [level for level, _ in upper]
         labels += [names for _, names in upper]
     elif len(leaves) > 1:

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
+from operator import itemgetter
 from pathlib import Path
 
 import numpy as np
@@ -41,17 +42,21 @@ class Hierarchy:
             raise SchemaError("A hierarchy must have at least one leaf")
         if len(self.leaves) > MOST_LEAVES:
             raise SchemaError(f"A hierarchy must have at most {MOST_LEAVES} leaves", f"{len(self.leaves)}")
-        for labels in self.levels:
+        for _, labels in self._maps:
             check_lengths(labels, "a hierarchy")
         _check_rectangle(self.levels)
-        _check_leaves(self.leaves)
-        for level in range(1, len(self.levels)):
-            _check_one_parent(self.levels[level - 1], self.levels[level], level)
-        _check_no_loop(self.levels)
-        if len(set(self.levels[-1])) != 1:
+        # on codes first, which is quick; only what is wrong is looked for line by line
+        if len(self._maps[0][1]) != len(self.leaves):
+            _check_leaves(self.leaves)
+        for level, ((below, _), (above, _)) in enumerate(pairwise(self._maps), 1):
+            if not _nests(below, above):
+                _check_one_parent(self.levels[level - 1], self.levels[level], level)
+        if not _level_by_level(self._maps):
+            _check_no_loop(self.levels)
+        if len(self._maps[-1][1]) != 1:
             raise SchemaError(
                 "The last level of a hierarchy must be one label for every leaf",
-                f"{len(set(self.levels[-1]))} labels",
+                f"{len(self._maps[-1][1])} labels",
                 f"Add a last column that holds {TOP} in every line.",
             )
 
@@ -112,7 +117,7 @@ class Hierarchy:
     @classmethod
     def from_rows(cls, rows: Sequence[Sequence[str]]) -> Hierarchy:
         """One row per leaf, leaf first."""
-        lengths = {len(row) for row in rows}
+        lengths = set(map(len, rows))
         if len(lengths) > 1:
             usual = max(lengths, key=lambda n: (sum(len(row) == n for row in rows), n))
             odd = next(i for i, row in enumerate(rows) if len(row) != usual)
@@ -121,7 +126,7 @@ class Hierarchy:
                 f"{len(rows[odd])} in line {odd + 1}",
                 "Repeat the last label before the top where a branch is shorter.",
             )
-        return cls(tuple(zip(*rows, strict=True)))
+        return cls(tuple(tuple(map(itemgetter(level), rows)) for level in range(max(lengths, default=0))))
 
     @classmethod
     def read(cls, path: str | Path) -> Hierarchy:
@@ -151,9 +156,31 @@ class Hierarchy:
 
 
 def _codes_in_order(labels: tuple[str, ...]) -> tuple[NDArray[np.int64], tuple[str, ...]]:
-    code: dict[str, int] = {}
-    codes = [code.setdefault(label, len(code)) for label in labels]
-    return np.array(codes, np.int64), tuple(code)
+    code = {label: number for number, label in enumerate(dict.fromkeys(labels))}
+    return np.fromiter(map(code.__getitem__, labels), np.int64, len(labels)), tuple(code)
+
+
+def _nests(below: NDArray[np.int64], above: NDArray[np.int64]) -> bool:
+    """Whether every label has one parent."""
+    parent = np.zeros(int(below.max()) + 1, np.int64)
+    parent[below] = above
+    return bool((parent[below] == above).all())
+
+
+def _level_by_level(maps: Sequence[tuple[NDArray[np.int64], tuple[str, ...]]]) -> bool:
+    """Whether a label that stands at several levels is its own parent from the first of them to the last.
+
+    Then every step to another label leads to one that ends at a higher level, and no ancestry comes back.
+    """
+    repeated = 0
+    for (below, labels), (above, parents) in pairwise(maps):
+        shared = set(labels).intersection(parents)
+        if shared:
+            parent = np.zeros(len(labels), np.int64)
+            parent[below] = above
+            repeated += sum(parents[parent[code]] == label for code, label in enumerate(labels) if label in shared)
+    stands = sum(len(labels) for _, labels in maps)
+    return stands - repeated == len(set().union(*(labels for _, labels in maps)))
 
 
 def _check_rectangle(levels: tuple[tuple[str, ...], ...]) -> None:

@@ -80,7 +80,10 @@ def _one(odds: Floats, people: Integers, present: int, which: int) -> float:
     total = int(others[live].sum())
     if present > total:
         return 1.0
-    tilt = identification.tilt_to(odds[live], others[live], present - 0.5)
+    # as `existence`, by the bracket of the bounds: any tilt near it gives the same chance, up to rounding
+    one, nobody = np.array([0, int(live.sum())]), np.zeros(int(live.sum()), np.int64)
+    bracket = _bracket(np.log(odds[live]), others[live].astype(np.float64), one, nobody, np.array([present - 0.5]))
+    tilt = math.exp(float(bracket[0][0] + bracket[1][0]) / 2)
     law = _law_of(odds[live] * tilt, others[live])
     below, at = law.at(present - 1), law.at(present)
     own = float(odds[which]) * tilt

@@ -17,6 +17,7 @@ Integers = NDArray[np.int64]
 
 _ENOUGH = 1e-11  # gap and residual, relative to the number of records
 _NEAR = 1e-8
+_EARLY = 0.05  # the gap of a place that is still far enough from all bounds to begin another search there
 _MOST_STEPS = 100
 _AHEAD = 10.0  # how far each step aims to reduce the gap
 
@@ -27,25 +28,21 @@ def best_for_rows(counts: Sequence[Floats], rows: Sequence[Integers], log_ratio:
     `rows[a][k]` is the place in `counts[a]` of row k's value; every place must occur. None where the steps do not
     settle, or where the ratio leaves no room.
     """
-    if not log_ratio > 1e-7:
-        return None
-    problem = _Problem(counts, rows, log_ratio)
-    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):  # a step that leaves the floats is refused
-        found = _solved(problem)
-    return None if found is None else np.split(problem.shares(found), problem.edges[1:-1])
+    return RowsProblem(counts, rows).best(log_ratio)
 
 
-class _Problem:
-    """minimise sum_a n_a ln sum_v e^(g_a v) - c g over 0 <= s_k <= width, s_k the sum of row k's g.
+class RowsProblem:
+    """One class, asked about several ratios: each search begins where an earlier one was on its way.
+
+    minimise sum_a n_a ln sum_v e^(g_a v) - c g over 0 <= s_k <= width, s_k the sum of row k's g.
 
     Scaling an attribute's e^g changes nothing but the position of all s, so the position is fixed: all but the
     first attribute have g = 0 at their last value. Everything is divided by the number of records.
     """
 
-    def __init__(self, counts: Sequence[Floats], rows: Sequence[Integers], width: float) -> None:
+    def __init__(self, counts: Sequence[Floats], rows: Sequence[Integers]) -> None:
         sizes = np.array([len(c) for c in counts])
         total = float(sum(c.sum() for c in counts))
-        self.width = width
         self.edges = np.concatenate([[0], np.cumsum(sizes)])
         self.size = int(self.edges[-1])
         attribute = np.repeat(np.arange(len(sizes)), sizes)
@@ -57,6 +54,25 @@ class _Problem:
         self.free = np.ones(self.size, np.bool_)
         self.free[self.edges[2:] - 1] = False
         self.inner = np.ix_(self.free, self.free)
+        self.every = self.places.ravel()
+        # where in the matrix of curvature a row's weight goes: one place for each two attributes
+        upper = np.triu_indices(len(sizes), 1)
+        self.pairs = (self.places[:, None, :] * self.size + self.places)[upper].ravel()
+        self.early: _State | None = None
+
+    def best(self, log_ratio: float) -> list[Floats] | None:
+        """As `best_for_rows`."""
+        if not log_ratio > 1e-7:
+            return None
+        with np.errstate(
+            divide="ignore", over="ignore", invalid="ignore"
+        ):  # steps that leave the floats are refused
+            found = None
+            if self.early is not None:
+                found = _solved(self, self.early.widened(self, log_ratio))
+            if found is None:
+                found = _solved(self, _middle(self, log_ratio))
+        return None if found is None else np.split(self.shares(found), self.edges[1:-1])
 
     def shares(self, g: Floats) -> Floats:
         top = np.maximum.reduceat(g, self.edges[:-1])[self.attribute]
@@ -68,33 +84,35 @@ class _Problem:
 
     def back(self, weights: Floats) -> Floats:
         """For every value the weights of its rows."""
-        many = np.broadcast_to(weights, self.places.shape).ravel()
-        return np.asarray(np.bincount(self.places.ravel(), many, self.size), np.float64)
+        return np.asarray(np.bincount(self.every, np.tile(weights, len(self.places)), self.size), np.float64)
 
     def curvature(self, shares: Floats, weights: Floats) -> Floats:
         """The second derivatives, with those of the bounds on rows weighted as given."""
-        many = np.broadcast_to(weights, self.places.shape).ravel()
-        found = np.empty((self.size, self.size))
-        for mine, low, high in zip(self.places, self.edges[:-1], self.edges[1:], strict=True):
-            key = (mine - low) * self.size + self.places  # every value of a row beside this attribute's
-            found[low:high] = np.bincount(key.ravel(), many, (high - low) * self.size).reshape(-1, self.size)
+        many = np.tile(weights, len(self.pairs) // len(weights))
+        upper = np.bincount(self.pairs, many, self.size**2).reshape(self.size, self.size)
+        found = np.asarray(upper + upper.T, np.float64)
         spread = self.mass * shares
         found -= np.where(self.same, spread[:, None] * shares, 0.0)
-        found[np.diag_indices(self.size)] += spread
+        found[np.diag_indices(self.size)] += spread + self.back(weights)
         return found
 
 
 class _State:
     """g with its multipliers, and how far they are from the conditions: all that is known of one place."""
 
-    def __init__(self, problem: _Problem, g: Floats, low: Floats, high: Floats) -> None:
-        self.g, self.low, self.high = g, low, high
+    def __init__(self, problem: RowsProblem, width: float, g: Floats, low: Floats, high: Floats) -> None:
+        self.width, self.g, self.low, self.high = width, g, low, high
         self.shares = problem.shares(g)
         self.s = problem.sums(g)
-        self.room = problem.width - self.s
+        self.room = width - self.s
         self.gradient = problem.mass * self.shares - problem.counts
         self.residual = (self.gradient - problem.back(low - high))[problem.free]
         self.gap = float(low @ self.s + high @ self.room)
+
+    def widened(self, problem: RowsProblem, width: float) -> _State:
+        """The same place in a range of another width: as far from both of its ends, and as well centred."""
+        by = width / self.width
+        return _State(problem, width, self.g * by, self.low / by, self.high / by)
 
     @property
     def error(self) -> float:
@@ -106,22 +124,27 @@ class _State:
         return float(np.sqrt(self.residual @ self.residual + below @ below + above @ above))
 
 
-def _solved(problem: _Problem) -> Floats | None:
+def _middle(problem: RowsProblem, width: float) -> _State:
     g = np.zeros(problem.size)
-    g[: problem.edges[1]] = problem.width / 2  # everyone in the middle of the range
+    g[: problem.edges[1]] = width / 2  # everyone in the middle of the range
     rows = problem.places.shape[1]
-    state = _State(problem, g, np.full(rows, 1.0 / rows), np.full(rows, 1.0 / rows))
+    return _State(problem, width, g, np.full(rows, 1.0 / rows), np.full(rows, 1.0 / rows))
+
+
+def _solved(problem: RowsProblem, state: _State) -> Floats | None:
     for _ in range(_MOST_STEPS):
         if state.error < _ENOUGH:
             return state.g
-        after = _step(problem, state, aim=state.gap / (2 * rows * _AHEAD))
+        if problem.early is None and state.gap < _EARLY:
+            problem.early = state
+        after = _step(problem, state, aim=state.gap / (2 * len(state.s) * _AHEAD))
         if after is None:  # no step is better: floats end here, or something is wrong
             return state.g if state.error < _NEAR else None
         state = after
     return None
 
 
-def _step(problem: _Problem, at: _State, aim: float) -> _State | None:
+def _step(problem: RowsProblem, at: _State, aim: float) -> _State | None:
     """One Newton step towards multiplier times slack = aim for every bound, shortened to stay inside."""
     pull_low, pull_high = at.low / at.s, at.high / at.room
     matrix = problem.curvature(at.shares, pull_low + pull_high)[problem.inner]
@@ -138,7 +161,8 @@ def _step(problem: _Problem, at: _State, aim: float) -> _State | None:
     length = min(1.0, *(0.99 * _reach(x, dx) for x, dx in pairs))
     before = at.distance(aim)
     for _ in range(40):
-        after = _State(problem, at.g + length * d, at.low + length * d_low, at.high + length * d_high)
+        low, high = at.low + length * d_low, at.high + length * d_high
+        after = _State(problem, at.width, at.g + length * d, low, high)
         if after.distance(aim) <= (1 - 0.01 * length) * before:
             return after
         length /= 2

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -21,6 +21,7 @@ from pramana.generalize import (
     at_levels,
     full_domain,
     grouped_for,
+    local_recoding,
     multidimensional,
     with_sensitive,
 )
@@ -29,7 +30,7 @@ from pramana.methods.generalize.sensitive import Sensitive, derive_codes
 from pramana.methods.generalize.setting import GeneralizeDesign
 from pramana.methods.quasi import Quasi
 from pramana.randomness import Codes, code_dtype
-from pramana.rows import Columns, Lines, Rows
+from pramana.rows import Columns, Lines, Rows, WholeRows
 from pramana.sources import Encoder, Source
 
 MOST_ENTRIES = 20_000_000  # entries of lists in one Parquet file; beyond, cells go to the companion
@@ -64,7 +65,9 @@ def _by_counts(
     own = {q.name: q.attribute.coded.size for q in quasi}
     lines, *others = rows.combinations([own, *({**own, s.coded: s.size} for s in looked)])
     layout = Layout(tuple(q.ladder for q in quasi))
-    size = len(lines.times) * (8 * layout.words + 4 * (1 + sum(s.size for s in looked)))
+    # a key and a count for each combination; with a sensitive value a key may need one word more
+    size = len(lines.times) * (8 * layout.words + 4)
+    size += sum(len(found.times) * (8 * (layout.words + 1) + 4) for found in others)
     rows.check_room(_COPIES * size + (0 if levels is not None else _kept(design, layout, size)))
     generalised = solve_lines(design, quasi, lines, list(zip(looked, others, strict=True)), levels)
     finder, names = generalised.finder, tuple(own)
@@ -90,9 +93,9 @@ def _by_rows(
     looked: Sequence[Sensitive],
     levels: tuple[int, ...] | None,
 ) -> Generalised:
-    """A multidimensional partition cuts rows: the codes of all of them are held."""
+    """A partition, or classes at levels of their own: the codes of all rows are held."""
     del levels
-    if len(looked) > 1:
+    if len(looked) > 1 and design.algorithm != "local":
         raise RecipeError(
             f"The algorithm {design.algorithm} takes l and t of one sensitive column", f"{len(looked)}"
         )
@@ -100,9 +103,18 @@ def _by_rows(
     own = {q.name: q.attribute.coded.size for q in quasi}
     codes = whole.codes({**own, **{s.coded: s.size for s in looked}})
     totals = [(np.bincount(codes[s.coded], minlength=s.size), s.parents) for s in looked]
+    columns = [codes[name] for name in own]
+    if design.algorithm == "local":
+        layout = Layout(tuple(q.ladder for q in quasi))
+        base, index = grouped_for(layout, columns, [(codes[s.coded], s.size) for s in looked])
+        condition, weights = design.condition(totals), design.weights or None
+        generalised = local_recoding(
+            layout, columns, base, index, condition, measure=design.measure, weights=weights
+        )
+        return _attached(whole, generalised, own)
     generalised = multidimensional(
         tuple(q.ladder for q in quasi),
-        [codes[name] for name in own],
+        columns,
         design.k,
         design.algorithm,
         ordered=[q.ordered for q in quasi],
@@ -110,6 +122,10 @@ def _by_rows(
         condition=design.condition(totals) if looked else None,
         sensitive=(codes[looked[0].coded], looked[0].size) if looked else None,
     )
+    return _attached(whole, generalised, own)
+
+
+def _attached(whole: WholeRows, generalised: Generalised, own: Mapping[str, int]) -> Generalised:
     number = np.where(generalised.class_of < 0, generalised.classes, generalised.class_of)
     whole.attach(CLASS_NUMBER, tuple(own), number.astype(code_dtype(generalised.classes + 1)))
     return generalised

@@ -26,7 +26,7 @@ from pramana.methods.quasi import ClassifiedColumn
 from pramana.methods.recipe import Recipe
 from pramana.schema import Count, FilePath, Role, Setting, Weights, keys_of
 
-Algorithm = Literal["incognito", "mondrian", "mondrian-relaxed", "kl"]
+Algorithm = Literal["incognito", "local", "mondrian", "mondrian-relaxed", "kl"]
 CellKind = Literal["pdf", "set", "interval", "hierarchy"]
 Measure = Literal["loss", "entropy", "precision", "discernibility", "class-size", "kl"]
 Steps = Annotated[tuple[int, int], Meta(extra={"must": "a step and the number of steps, such as [2, 3]"})]
@@ -118,14 +118,14 @@ class GeneralizeDesign(Form, frozen=True, kw_only=True):
         """`sensitive`: how often each value occurs and, for the hierarchical distance, its tree."""
         conditions: list[Condition] = [KAnonymous(self.k)]
         start = 1
-        for totals, parents in sensitive:
+        for which, (totals, parents) in enumerate(sensitive):
             here = range(start, start + len(totals))
             start += len(totals)
             diverse = self._diverse()
             if diverse is not None:
-                conditions.append(On(diverse, here))
+                conditions.append(On(diverse, here, which))
             if self.t is not None:
-                conditions.append(On(Close(self.t, totals / totals.sum(), parents), here))
+                conditions.append(On(Close(self.t, totals, parents), here, which))
         return conditions[0] if len(conditions) == 1 else All(tuple(conditions))
 
 

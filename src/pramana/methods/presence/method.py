@@ -9,7 +9,16 @@ import msgspec
 
 from pramana.bundle import Certificate
 from pramana.errors import RecipeError
-from pramana.generalize import CLASS, Pair, Presence, PresenceDesign, at_presence_levels, presented, spalm
+from pramana.generalize import (
+    CLASS,
+    Pair,
+    Presence,
+    PresenceDesign,
+    PresentClasses,
+    at_presence_levels,
+    presented,
+    spalm,
+)
 from pramana.methods.columns import unchanged
 from pramana.methods.generalize import weights_of
 from pramana.methods.presence.pairing import pair_of, read_public
@@ -70,10 +79,10 @@ class PresenceMethod(Method[PresenceSetting, ClassifiedColumn]):
         pair, row_of = pair_of(quasi, rows, public, flag)
         levels = levels_given(setting, {q.name: q.ladder.height for q in quasi})
         if levels is not None:
-            _check_given(pair, wanted, design, levels)
+            classes = _given(pair, wanted, design, levels)
         else:
             weights = weights_of(setting.weights, recipe)
-            levels = spalm(pair, wanted, setting.measure, weights or None, design).levels
+            classes = spalm(pair, wanted, setting.measure, weights or None, design)
         if recipe.output.format == "csv" and CLASS in recipe.published:
             raise RecipeError(f"No column may be called {CLASS!r} where cells go by class", "one that is")
         return PresencePlan(
@@ -81,13 +90,15 @@ class PresenceMethod(Method[PresenceSetting, ClassifiedColumn]):
             wanted=wanted,
             design=design,
             quasi=quasi,
-            levels=tuple(levels),
+            levels=classes.levels,
             present=len(row_of),
             people=len(pair.present),
             flag=flag,
             public_name=None if public_path is None else public_path.name,
             given=setting.levels is not None,
+            compare=setting.compare,
             public=public,
+            searched=(classes, row_of),
         )
 
     def restore(self, certificate: Certificate) -> PresencePlan:
@@ -107,8 +118,9 @@ def _public_path(recipe: PresenceRecipe) -> Path | None:
     return recipe.folder / recipe.release.public
 
 
-def _check_given(pair: Pair, wanted: Presence, design: PresenceDesign, levels: tuple[int, ...]) -> None:
+def _given(pair: Pair, wanted: Presence, design: PresenceDesign, levels: tuple[int, ...]) -> PresentClasses:
     """What does not hold at levels that were not searched is said before anything is made."""
     classes = at_presence_levels(pair, wanted, levels)
     if design.start == "pdf":
         presented(classes, design)
+    return classes

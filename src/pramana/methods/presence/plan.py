@@ -25,6 +25,7 @@ from pramana.generalize import (
     Pair,
     Presence,
     PresenceDesign,
+    PresentClasses,
     Presented,
     Seen,
     at_presence_levels,
@@ -89,7 +90,10 @@ class PresencePlan(Plan):
     flag: str | None  # the column that marks who is present; None with two files
     public_name: str | None
     given: bool = False  # the levels stood in the recipe and were not searched
+    compare: bool = False  # whether the certificate says what the other algorithms would have gained
     public: MemoryRows | None = field(default=None, repr=False)  # with two files, at the holder's only
+    # the classes and for each private row whose of the public table it is; at the holder's only
+    searched: tuple[PresentClasses, NDArray[np.int64]] | None = field(default=None, repr=False)
     measured: Reached | None = None  # known when the noise is drawn
 
     @property
@@ -181,16 +185,11 @@ class PresencePlan(Plan):
         return f"{self.dataset}\npresence\n{hashlib.sha256(stated).hexdigest()}\n{commitment}"
 
     def publish(self, rows: Rows) -> Publication:
-        pair, row_of = self.pair(rows)
-        if len(row_of) != self.present or len(pair.present) != self.people:
-            raise SourceError(
-                f"The tables must have {self.present} present of {self.people} people",
-                f"{len(row_of)} of {len(pair.present)}",
-            )
+        classes, row_of = self.searched or self._found_again(rows)
+        pair = classes.pair
         private = rows.whole().only(pair.present) if self.flag else rows
         commitment = private.commitment()
         context = self._context(pair, commitment)
-        classes = at_presence_levels(pair, self.wanted, self.levels)
         shown = presented(classes, self.design, rows.stream, context)
         check_cells(self.quasi, classes.private, shown.cells, intervals=False)
         number = classes.class_of[row_of].astype(code_dtype(classes.classes + 1))
@@ -199,12 +198,22 @@ class PresencePlan(Plan):
         table = CellTable(self.attributes, cells, classes.classes, by_class=CLASS in cells, output=self.output)
         names = [CLASS_NUMBER, *self.raw_names()]
         pieces = private.publish(Product({}), context, self.shuffled, names, "generalising")
-        reached = _reached(shown)
+        reached = _reached(shown, self.compare)
         same = self.measured is None or reached == self.measured
         told = "as computed from the two tables" if same else "differ from those of the two tables"
         check = Check("chances of being present, and reversal, made again", same, told)
         plan = replace(self, measured=reached)
         return Publication(plan, pieces, table, commitment, extra, (check,))
+
+    def _found_again(self, rows: Rows) -> tuple[PresentClasses, NDArray[np.int64]]:
+        """The classes at the certified levels, from the two tables."""
+        pair, row_of = self.pair(rows)
+        if len(row_of) != self.present or len(pair.present) != self.people:
+            raise SourceError(
+                f"The tables must have {self.present} present of {self.people} people",
+                f"{len(row_of)} of {len(pair.present)}",
+            )
+        return at_presence_levels(pair, self.wanted, self.levels), row_of
 
     def explain(self) -> Explanation:
         return explanation_of_presence(
@@ -212,12 +221,13 @@ class PresencePlan(Plan):
         )
 
 
-def _reached(result: Presented) -> Reached:
+def _reached(result: Presented, compare: bool) -> Reached:
     low, high = result.existence
     wanted = result.classes.wanted
     expected, uniform = result.expected_costs
     # what other algorithms would have gained comes from the same counts, and may be told only of public ones
-    shown = compared(result) if result.setting.mode == "public" else {result.setting.algorithm: result}
+    told = compare and result.setting.mode == "public"
+    shown = compared(result) if told else {result.setting.algorithm: result}
     gains = {name: _finite(one.expected_gain) for name, one in sorted(shown.items())}  # as JSON has them
     return Reached(
         lowest=_outward(low, math.floor, float(wanted.lowest)),
@@ -276,5 +286,6 @@ def restore_presence(certificate: Certificate) -> PresencePlan:
         flag=stated.flag,
         public_name=None if stated.public is None else Path(stated.public).name,
         given=stated.levels_given,
+        compare=len(stated.reached.expected_gains) > 1,
         measured=stated.reached,
     )

@@ -10,7 +10,7 @@ from msgspec import Meta
 from pramana.bundle import Form
 from pramana.errors import RecipeError
 from pramana.generalize import Presence, PresenceDesign
-from pramana.schema import Count, FilePath, Ordinal, PlainText, Positive, Setting, Weights
+from pramana.schema import Count, FilePath, Flag, Ordinal, PlainText, Positive, Setting, Weights
 
 Algorithm = Literal["spalm", "wpalm", "ppalm", "optimal"]
 Mode = Literal["public", "noised", "quantised", "private"]
@@ -39,12 +39,18 @@ class PresenceSetting(Setting, frozen=True, kw_only=True, tag="presence"):
     weights: Weights = {}
     levels: GivenLevels | None = None
     suppression: Annotated[float, Meta(ge=0)] = 0.0
+    compare: Annotated[Flag, Meta(description="Whether to say what the other algorithms would gain.")] = False
 
     def __post_init__(self) -> None:
         if self.suppression != 0:
             raise RecipeError(
                 "With method presence nothing may be suppressed: what is left out tells of its people as well",
                 f"suppression = {self.suppression!r}",
+            )
+        if self.compare and self.mode != "public":
+            raise RecipeError(
+                'compare must go with mode = "public": what other algorithms gain comes from the counts, too',
+                f"mode = {self.mode!r}",
             )
         if self.quantum is not None and self.mode != "quantised":
             raise RecipeError('quantum must go with mode = "quantised"', f"mode = {self.mode!r}")
