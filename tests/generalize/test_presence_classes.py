@@ -320,7 +320,7 @@ def test_errors_say_the_numbers() -> None:
 
 def test_noise_follows_its_law_and_spends_what_it_says() -> None:
     """Two-sided geometric: P(0) = (1-a)/(1+a), and neighbours differ by a factor a; a weaker law is told apart."""
-    from pramana.generalize.presence_modes import _geometric
+    from pramana.generalize.presence.modes import _geometric
     from pramana.randomness import ONE
 
     coin, length = ONE // 2, 20_000

@@ -11,7 +11,7 @@ import pytest
 from pramana import Recipe, release, verify
 from pramana.errors import RecipeError
 from pramana.generalize import PRESENCE_ALGORITHMS, algorithms, presence, reversal
-from pramana.generalize.shaping import Shaped, Task
+from pramana.generalize.presence.shaping import Shaped, Task
 from pramana.methods import AnyRecipe
 from pramana.randomness import Key
 

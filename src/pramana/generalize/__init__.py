@@ -1,6 +1,5 @@
 """Generalisation: classes of rows, searches for the best of them, and the distributions in their cells."""
 
-from pramana.generalize.algorithms import ALGORITHMS as PRESENCE_ALGORITHMS
 from pramana.generalize.anonymity import (
     Combinations,
     Risks,
@@ -61,8 +60,13 @@ from pramana.generalize.microaggregation import (
     optimal_univariate,
 )
 from pramana.generalize.partition import MODES, Partition, partition
-from pramana.generalize.presence import MEASURES as PRESENCE_MEASURES
-from pramana.generalize.presence import (
+from pramana.generalize.presence.algorithms import ALGORITHMS as PRESENCE_ALGORITHMS
+from pramana.generalize.presence.modes import MODES as PRESENCE_MODES
+from pramana.generalize.presence.modes import STARTS as PRESENCE_CELLS
+from pramana.generalize.presence.modes import PresenceDesign
+from pramana.generalize.presence.reversal import Reversal, Seen, reversed_of
+from pramana.generalize.presence.search import MEASURES as PRESENCE_MEASURES
+from pramana.generalize.presence.search import (
     Pair,
     PresentClasses,
     Presented,
@@ -72,9 +76,7 @@ from pramana.generalize.presence import (
     presented,
     spalm,
 )
-from pramana.generalize.presence_modes import MODES as PRESENCE_MODES
-from pramana.generalize.presence_modes import STARTS as PRESENCE_CELLS
-from pramana.generalize.presence_modes import PresenceDesign
+from pramana.generalize.presence.shaping import People, Presence, reached_range
 from pramana.generalize.published import (
     CLASS,
     COMPANION,
@@ -88,9 +90,7 @@ from pramana.generalize.published import (
     labels_of,
     list_column,
 )
-from pramana.generalize.reversal import Reversal, Seen, reversed_of
 from pramana.generalize.roll_ups import TABLE_BYTES
-from pramana.generalize.shaping import People, Presence, reached_range
 
 __all__ = [
     "ALGORITHMS",

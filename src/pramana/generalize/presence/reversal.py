@@ -19,11 +19,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pramana.generalize.algorithms import shaped
 from pramana.generalize.cells import Cells
-from pramana.generalize.presence import Presented
-from pramana.generalize.presence_modes import PresenceDesign, start_cells, target_cells
-from pramana.generalize.shaping import Floats, Ints, People, Presence, Task
+from pramana.generalize.presence.algorithms import shaped
+from pramana.generalize.presence.modes import PresenceDesign, start_cells, target_cells
+from pramana.generalize.presence.search import Presented
+from pramana.generalize.presence.shaping import Floats, Ints, People, Presence, Task
 from pramana.theory import rounding
 
 # Ways to choose the present of a class, people with equal rows counted together; in all so many times that. Each

@@ -15,7 +15,7 @@ from threadpoolctl import threadpool_limits
 
 from pramana.errors import RecipeError
 from pramana.generalize.cells import Cells
-from pramana.generalize.shaping import (
+from pramana.generalize.presence.shaping import (
     Floats,
     Ints,
     People,

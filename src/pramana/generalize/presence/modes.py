@@ -16,7 +16,7 @@ import numpy as np
 
 from pramana.errors import RecipeError
 from pramana.generalize.cells import Cells
-from pramana.generalize.shaping import STEPS, Ints
+from pramana.generalize.presence.shaping import STEPS, Ints
 from pramana.randomness import ONE, Stream
 
 StreamOf = Callable[[str, str, str, int], Stream]  # by purpose, context, column and draw

@@ -17,13 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pramana.errors import RecipeError, SourceError, UnreachableError
-from pramana.generalize.algorithms import ALGORITHMS, shaped
 from pramana.generalize.cells import Cells, hierarchy_cells, pdf_cells, set_cells
 from pramana.generalize.classes import Classes, Layout, Levels, grouped, with_counts_of
 from pramana.generalize.lattice import search
 from pramana.generalize.measures import separable
-from pramana.generalize.presence_modes import PresenceDesign, StreamOf, in_levels, start_cells, target_cells
-from pramana.generalize.shaping import Ints, People, Presence, Task, cost_by_class, holding, reached_range
+from pramana.generalize.presence.algorithms import ALGORITHMS, shaped
+from pramana.generalize.presence.modes import PresenceDesign, StreamOf, in_levels, start_cells, target_cells
+from pramana.generalize.presence.shaping import Ints, People, Presence, Task, cost_by_class, holding, reached_range
 from pramana.randomness import Codes
 
 MEASURES = ("loss", "entropy", "precision")
