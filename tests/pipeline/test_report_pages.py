@@ -19,6 +19,7 @@ from tests.golden import cells
 import pramana
 from pramana import Recipe
 from pramana.bundle import Bundle, Certificate
+from pramana.errors import RecipeError
 from pramana.methods import AnyRecipe, restore
 from pramana.pages import html_of
 from pramana.pipeline.page import PageMaterial, page_of
@@ -323,3 +324,35 @@ def test_the_certificate_alone_decides_the_page(make: Make) -> None:
     again = Certificate.from_json(json.loads(bundle.certificate.text()))
     pages = [html_of(page_of(PageMaterial(c, restore(c), {}))) for c in (bundle.certificate, again)]
     assert pages[0] == pages[1] == text_of(bundle.path)
+
+
+ABOUT = {
+    "title": "Survey <2026>",
+    "holder": "Office of Statistics",
+    "contact": "desk 7",
+    "recipient": "University & partners",
+    "purpose": "teaching",
+    "date": "2026-03-31",
+}
+
+
+def test_what_the_holder_says_of_a_release_stands_in_certificate_and_report(tmp_path: Path) -> None:
+    """[about] goes in as it is written, escaped; a page without it names no holder and no recipient."""
+    cells.make_tables(tmp_path)
+    recipe = cells.document(*cells.SETTINGS["retention k"], "people.csv", "csv")
+    plain = pramana.release(Recipe.parse(recipe, tmp_path), tmp_path / "plain", seed=1).bundle
+    said = pramana.release(Recipe.parse({**recipe, "about": ABOUT}, tmp_path), tmp_path / "said", seed=1)
+    assert said.certificate.about == ABOUT
+    page, without = ((bundle / "report.html").read_text() for bundle in (said.bundle, plain))
+    assert "<h1>Survey &lt;2026&gt;</h1>" in page
+    for words in ("Office of Statistics", "desk 7", "University &amp; partners", "teaching", "2026-03-31"):
+        assert words in page and words not in without
+    assert "Holder" in page and "Holder" not in without and "Recipient" not in without
+    assert pramana.verify(said.bundle).valid
+
+
+@pytest.mark.parametrize("about", [{"titel": "x"}, {"title": ""}, {"title": 5}, {"holder": "x" * 501}])
+def test_what_cannot_be_said_is_refused(about: dict[str, Any], tmp_path: Path) -> None:
+    recipe = cells.document(*cells.SETTINGS["retention k"], "people.csv", "csv")
+    with pytest.raises(RecipeError, match="about"):
+        Recipe.parse({**recipe, "about": about}, tmp_path)

@@ -18,6 +18,7 @@ Place = tuple[str | int, ...]
 # Where an edit may leave a bundle valid, and why: nothing that a recipient has can show that it is wrong. With the
 # source and the key the holder finds out. An unsigned certificate is anyone's word for these.
 MAY_STAY = {
+    "about*": "what the holder says of the release: only a signature shows whose words they are",
     "pramana": "the version that is named; nothing follows from it",
     "dataset": "a name that coins are bound to, which only the key shows",
     "dropped*": "columns that are not there",

@@ -48,6 +48,7 @@ class Certificate:
     files: Mapping[str, JsonObject]
     content: str
     dataset: str = ""
+    about: Mapping[str, str] = field(default_factory=dict)  # what the holder says of the release
     escaped: bool = False  # texts of a CSV that a spreadsheet would run have an apostrophe before them
     signature: Mapping[str, str] | None = field(default=None)
 
@@ -79,6 +80,7 @@ class Certificate:
             "mechanism": dict(self.mechanism),
             "source": dict(self.source),
             "output": self.output,
+            "about": dict(self.about),
             "escaped": self.escaped,
             "shuffled": self.shuffled,
             "guarantees": [dict(g) for g in self.guarantees],
@@ -121,6 +123,7 @@ class Certificate:
             files=plain["files"],
             content=form.content,
             dataset=form.dataset,
+            about=plain["about"],
             escaped=form.escaped,
             signature=plain["signature"],
         )

@@ -12,6 +12,7 @@ VERSION = 2
 Digest = Annotated[str, Meta(pattern="^[0-9a-f]{64}$", extra={"must": "64 hexadecimal digits"})]
 Whole = Annotated[int, Meta(ge=0, le=(1 << 53) - 1)]
 Label = Annotated[str, Meta(max_length=1 << 16)]
+AboutKey = Literal["title", "holder", "contact", "recipient", "purpose", "date"]
 Json = Any  # a method's own statement, which the method checks against its own type
 
 
@@ -79,6 +80,7 @@ class CertificateForm(Form, frozen=True, kw_only=True):
     mechanism: dict[str, Json]
     source: SourceForm
     output: Literal["parquet", "csv"]
+    about: dict[AboutKey, Annotated[str, Meta(min_length=1, max_length=500)]]
     escaped: bool
     shuffled: bool
     guarantees: list[GuaranteeForm]

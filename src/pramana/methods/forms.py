@@ -10,9 +10,17 @@ import msgspec
 
 from pramana.bundle import CertificateForm
 from pramana.errors import InputError
-from pramana.methods.recipe import check_columns, check_setting, output_of, parse, read_toml, source_of_section
+from pramana.methods.recipe import (
+    about_of,
+    check_columns,
+    check_setting,
+    output_of,
+    parse,
+    read_toml,
+    source_of_section,
+)
 from pramana.methods.registry import DEFAULT, METHODS, method_named, name_of_method
-from pramana.schema import OutputSection, SourceSection
+from pramana.schema import AboutSection, OutputSection, SourceSection
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
@@ -20,7 +28,7 @@ DIALECT = "https://json-schema.org/draft/2020-12/schema"
 def recipe_schema() -> dict[str, Any]:
     """A recipe is one of as many kinds as there are methods: `release.method` tells which."""
     methods = {name: method_named(name) for name in METHODS}
-    kinds = [SourceSection, OutputSection]
+    kinds = [AboutSection, SourceSection, OutputSection]
     for method in methods.values():
         kinds += [method.setting, method.column]
     references, definitions = msgspec.json.schema_components(kinds, ref_template="#/$defs/{name}")
@@ -33,6 +41,7 @@ def recipe_schema() -> dict[str, Any]:
         "required": ["attributes"],
         "additionalProperties": False,
         "properties": {
+            "about": by_kind[AboutSection],
             "source": by_kind[SourceSection],
             "output": by_kind[OutputSection],
             "release": {"type": "object"},
@@ -99,6 +108,7 @@ def problems_of(recipe: str | Path) -> list[str]:
             if str(error) not in problems:
                 problems.append(str(error))
 
+    attempt(lambda: about_of(_part(content, "about")))
     attempt(lambda: source_of_section(_part(content, "source"), path.parent))
     attempt(lambda: output_of(_part(content, "output"), path.parent))
     try:

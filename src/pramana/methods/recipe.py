@@ -13,6 +13,7 @@ import msgspec
 
 from pramana.errors import RecipeError
 from pramana.schema import (
+    AboutSection,
     ColumnSection,
     OutputSection,
     Role,
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 
 S = TypeVar("S", bound=Setting, covariant=True)
 C = TypeVar("C", bound=ColumnSection, covariant=True)
-SECTIONS = ("source", "release", "attributes", "output")
+SECTIONS = ("about", "source", "release", "attributes", "output")
 
 
 @dataclass(frozen=True)
@@ -50,6 +51,7 @@ class Recipe(Generic[S, C]):
     source: SourceSection = field(default_factory=SourceSection)
     output: OutputSection = field(default_factory=OutputSection)
     folder: Path = Path()
+    about: AboutSection = field(default_factory=AboutSection)
 
     @property
     def method(self) -> str:
@@ -144,7 +146,12 @@ def parse(content: Mapping[str, Any], folder: Path) -> AnyRecipe:
                 raise RecipeError(
                     "Every table must name attributes of the recipe", repr(name), near(name, columns)
                 )
-    return Recipe(setting, columns, source, output, folder)
+    return Recipe(setting, columns, source, output, folder, about_of(sections["about"]))
+
+
+def about_of(body: Mapping[str, Any]) -> AboutSection:
+    check_keys(body, keys_of(AboutSection), "a key of [about]")
+    return read_section(AboutSection, body, "[about]", prefix="about.")
 
 
 def check_setting(release: Mapping[str, Any], method: Method[S, C]) -> S:

@@ -67,15 +67,22 @@ def page_of(material: PageMaterial) -> Page:
 
 def _title(certificate: Certificate) -> str:
     records = f"{certificate.records:,} records"
+    if title := certificate.about.get("title"):
+        return title
     return f"{certificate.dataset}: {records}" if certificate.dataset else f"Release of {records}"
 
 
+_SAID = ("holder", "contact", "recipient", "purpose", "date")  # of [about], in the order they are shown
+
+
 def _facts(material: PageMaterial) -> list[tuple[str, str]]:
-    """Who and what, as far as the certificate tells; it holds no time, and names no holder and no recipient."""
+    """Who and what, as far as the certificate tells: what the holder says in [about], and what is known."""
     certificate = material.certificate
+    said = [(key.capitalize(), certificate.about[key]) for key in _SAID if key in certificate.about]
     signer = material.signer or (certificate.signature or {}).get("public_key")
     signed = f"with the key {signer}" if signer else "by no one: nothing shows who made it"
     return [
+        *said,
         *([("Dataset", certificate.dataset)] if certificate.dataset else []),
         ("Records", f"{certificate.records:,}"),
         ("Method", certificate.method),

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import BinaryIO, TypeVar
 
+import msgspec
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from pramana import __version__
@@ -134,6 +135,7 @@ def _certificate(
         mechanism=plan.statement(),
         source={**source.to_json(), "commitment": publication.commitment},
         output=recipe.output.format,
+        about=msgspec.to_builtins(recipe.about),
         escaped=recipe.output.escape_formulas,
         shuffled=plan.shuffled,
         guarantees=tuple(guarantees),

@@ -21,6 +21,7 @@ from pramana.schema.hierarchy_builders import (
 from pramana.schema.kind import Kind, label_of
 from pramana.schema.number import decimal_number, exact_number
 from pramana.schema.sections import (
+    AboutSection,
     ColumnSection,
     OutputSection,
     RandomisedColumn,
@@ -49,6 +50,7 @@ from pramana.schema.typed import (
 __all__ = [
     "ENVIRONMENT",
     "TOP",
+    "AboutSection",
     "AtLeastOne",
     "Attribute",
     "ColumnSection",

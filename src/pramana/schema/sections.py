@@ -40,6 +40,20 @@ class SourceSection(RecipeSection, frozen=True, kw_only=True):
     dataset: Annotated[Text, Meta(description="A name that coins are bound to.")] = ""
 
 
+Statement = Annotated[str, Meta(min_length=1, max_length=500, extra={"must": "text of 1 to 500 characters"})]
+
+
+class AboutSection(RecipeSection, frozen=True, kw_only=True):
+    """[about]: what the holder says of the release. It goes into certificate and report as it is written."""
+
+    title: Statement | None = None
+    holder: Annotated[Statement | None, Meta(description="Who publishes, and answers for it.")] = None
+    contact: Statement | None = None
+    recipient: Annotated[Statement | None, Meta(description="For whom this release is made.")] = None
+    purpose: Statement | None = None
+    date: Annotated[Statement | None, Meta(description="As text, such as 2026-03-31.")] = None
+
+
 class OutputSection(RecipeSection, frozen=True, kw_only=True):
     """[output]: the form of the data, and a table of a database to copy it to."""
 
