@@ -344,10 +344,10 @@ def test_what_the_holder_says_of_a_release_stands_in_certificate_and_report(tmp_
     said = pramana.release(Recipe.parse({**recipe, "about": ABOUT}, tmp_path), tmp_path / "said", seed=1)
     assert said.certificate.about == ABOUT
     page, without = ((bundle / "report.html").read_text() for bundle in (said.bundle, plain))
-    assert "<h1>Survey &lt;2026&gt;</h1>" in page
+    assert "<h1><bdi>Survey &lt;2026&gt;</bdi></h1>" in page
     for words in ("Office of Statistics", "desk 7", "University &amp; partners", "teaching", "2026-03-31"):
         assert words in page and words not in without
-    assert "Holder" in page and "Holder" not in without and "Recipient" not in without
+    assert ">Holder<" in page and ">Holder<" not in without and ">Recipient<" not in without
     assert pramana.verify(said.bundle).valid
 
 
