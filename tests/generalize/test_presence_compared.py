@@ -10,7 +10,9 @@ import pytest
 
 from pramana import Recipe, release, verify
 from pramana.errors import RecipeError
-from pramana.generalize import PRESENCE_ALGORITHMS, algorithms, presence, reversal
+from pramana.generalize import PRESENCE_ALGORITHMS
+from pramana.generalize.presence import algorithms, reversal
+from pramana.generalize.presence import search as presence
 from pramana.generalize.presence.shaping import Shaped, Task
 from pramana.methods import AnyRecipe
 from pramana.randomness import Key

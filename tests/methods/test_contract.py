@@ -129,9 +129,10 @@ def test_every_column_is_explained(bundle: Bundle) -> None:
     treatments: Mapping[str, Mapping[str, object]] = plan.explain().treatments
     assert set(treatments) == {a.name for a in bundle.certificate.attributes}
     for name in plan.raw_names():
-        assert treatments[name]["treatment"] == "released unchanged"
+        assert str(treatments[name]["treatment"]).startswith("released unchanged")
     for a in bundle.certificate.attributes:
-        assert a.raw or treatments[a.name]["treatment"] not in ("", "released unchanged")
+        told = str(treatments[a.name]["treatment"])
+        assert a.raw or (told and not told.startswith("released unchanged"))
 
 
 def test_publishing_twice_gives_the_same_bytes(bundle: Bundle, world: Path, tmp_path: Path) -> None:

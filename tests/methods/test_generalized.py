@@ -187,7 +187,15 @@ def test_a_changed_cell_is_found(tmp_path: Path) -> None:
     digest = hashlib.sha256(data.read_bytes()).hexdigest()
     stated["files"]["data.csv"] = {"sha256": digest, "bytes": data.stat().st_size}
     place.write_text(Certificate.from_json(stated).text())
-    assert {"content", "k counted again"} <= {c.name for c in verify(tmp_path / "out").checks if not c.ok}
+    failed = {c.name: c.detail for c in verify(tmp_path / "out").checks if not c.ok}
+    assert "must be of its domain" in failed["data"]
+    # and one who takes a label that the column has, by count and content
+    other = lines[1].split(",")[0] if lines[2].split(",")[0] != lines[1].split(",")[0] else '"*"'
+    data.write_text("".join([*lines[:2], lines[2].replace(lines[2].split(",")[0], other, 1), *lines[3:]]))
+    digest = hashlib.sha256(data.read_bytes()).hexdigest()
+    stated["files"]["data.csv"] = {"sha256": digest, "bytes": data.stat().st_size}
+    place.write_text(Certificate.from_json(stated).text())
+    assert {"content", "data"} & {c.name for c in verify(tmp_path / "out").checks if not c.ok}
 
 
 def test_the_certificate_claims_no_epsilon(tmp_path: Path) -> None:
@@ -305,5 +313,6 @@ def test_who_asks_for_a_reconstruction_is_told_how_to_count_cells(tmp_path: Path
     hint = str(caught.value.hint)
     assert advice in hint
     assert ("PublishedCells" in hint) == ("as they are" not in hint)
-    assert "PublishedCells.open(BUNDLE).expected" in (tmp_path / "out" / "report.html").read_text()
+    page = (tmp_path / "out" / "report.html").read_text()
+    assert ("PublishedCells.open(BUNDLE).expected" in page) == (cells != "hierarchy")
     assert PublishedCells.open(tmp_path / "out").expected(["nation"]).sum() == pytest.approx(400)

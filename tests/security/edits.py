@@ -49,6 +49,11 @@ MAY_STAY = {
     "mechanism.sensitive.*.values": "the order in which values are listed",
     "mechanism.quasi.*.ordered": "how classes were cut; only the source can tell",
 }
+MAY_STAY_AGGREGATED = {
+    "mechanism.measured.lost*": "only the source can tell, as `verify` says",
+    "mechanism.measured.total": "only the source can tell, as `verify` says",
+    "attributes.*.domain.labels": "the order of categories, by which nothing is published",
+}
 # Where the matrix is withheld, only the largest risk is in a guarantee.
 MAY_STAY_WITHHELD = {
     "mechanism.risks.*": "of a withheld matrix, and below the largest; only the source can tell",
@@ -62,8 +67,9 @@ def dotted(path: Place) -> str:
 
 def may_stay(path: Place, statement: Any, edited: Any, shown: frozenset[str]) -> bool:
     """`shown`: the texts that the data file holds, where it is a CSV."""
-    withheld = MAY_STAY_WITHHELD if statement["mechanism"].get("matrix") == "withheld" else {}
-    if any(fnmatchcase(dotted(path), pattern) for pattern in (*MAY_STAY, *withheld)):
+    more = MAY_STAY_WITHHELD if statement["mechanism"].get("matrix") == "withheld" else {}
+    more = MAY_STAY_AGGREGATED if statement["method"] == "microaggregate" else more
+    if any(fnmatchcase(dotted(path), pattern) for pattern in (*MAY_STAY, *more)):
         return True
     before, after = _at(statement, path), _at(edited, path)
     if fnmatchcase(dotted(path), "attributes.*.domain.labels.*"):

@@ -8,7 +8,16 @@ from typing import Any
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-from tests.security.bundles import certificate_text, copied, failed, made, recipe_of, statement_of, write_statement
+from tests.security.bundles import (
+    certificate_text,
+    copied,
+    failed,
+    made,
+    recipe_of,
+    statement_of,
+    write_report_again,
+    write_statement,
+)
 from tests.security.edits import dotted, edits
 
 from pramana import make_signing_key, release
@@ -137,6 +146,8 @@ def test_each_field_of_the_signature_is_needed(signed: Path, tables: Path, tmp_p
         write_statement(copy, {**statement, "signature": {**statement["signature"], **change}})
         assert failed(copy) & {"signature", "refused"}, change
     write_statement(copy, {k: v for k, v in statement.items() if k != "signature"})
+    assert failed(copy) == {"report"}, "the report still says who signed"
+    write_report_again(copy)
     assert failed(copy) == set(), "unsigned, which anyone can make, and is told so"
     assert "signature" in failed(copy, public_key=tables / "holder.pub")
     assert failed(signed, public_key=tables / "holder.pub") == set()

@@ -102,7 +102,9 @@ def _environment() -> Environment:
 
 def _finalized(value: object) -> object:
     """Everything a template prints passes here; what a macro has made is safe already."""
-    if not isinstance(value, str) or hasattr(value, "__html__"):
+    from markupsafe import Markup
+
+    if not isinstance(value, str) or isinstance(value, Markup):
         return value
     if len(value) > MOST["words"]:
         value = value[: MOST["words"]] + " ... (shortened; certificate.json has it whole)"

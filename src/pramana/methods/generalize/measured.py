@@ -75,7 +75,7 @@ class Measured(Form, frozen=True, kw_only=True):
         guarantees: list[Guarantee] = [
             KAnonymity(THIS_TABLE, "paper 4, Definition 1", k=self.k, uncovered=tuple(raw), assumptions=words)
         ]
-        for name, value in self.l.items():
+        for name, value in sorted(self.l.items()):  # in the order a certificate has them
             statement = "Machanavajjhala et al. 2006, counted in the published classes"
             guarantees.append(
                 LDiversity(
@@ -89,7 +89,7 @@ class Measured(Form, frozen=True, kw_only=True):
                     assumptions=(*words, *_of_gaps(name, gaps)),
                 )
             )
-        for name, distance in self.t.items():
+        for name, distance in sorted(self.t.items()):
             statement = "Li, Li and Venkatasubramanian 2007, counted in the published classes"
             guarantees.append(
                 TCloseness(
@@ -151,7 +151,7 @@ def measure(
         single_valued={name: counted.single_valued for name, counted in counts.items()},
         inferred={name: rounded_up(counted.largest_share) for name, counted in counts.items()},
         kl_cost=float(sum(kl_cost(o, p) for o, p in zip(generalised.pdf, published, strict=True))),
-        cost=generalised.cost,
+        cost=None if generalised.cost is None else float(generalised.cost),
         nodes=generalised.nodes,
         checked=generalised.checked,
         by_class=by_class,
