@@ -9,7 +9,7 @@ BIN    := $(VENV)/bin
 PRODUCT := $(VENV)/.product
 TOOLS  := $(VENV)/.tools
 KERNELS := $(shell find src -name '*.c' -o -name '*.h')
-PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
 
 .PHONY: demo test fuzz lint setup bench clean
 

@@ -33,5 +33,5 @@ setup(
         kernel("pramana.generalize.microaggregation._mdav"),
         kernel("pramana.mechanisms._levels"),
     ],
-    options={"bdist_wheel": {"py_limited_api": "cp311"}},
+    options={"bdist_wheel": {"py_limited_api": "cp311"}, "build_ext": {"parallel": 2}},
 )
