@@ -92,7 +92,11 @@ class MicroaggregatePlan(Plan):
         if seeded:
             assumptions.append("the order of the records comes from a seed and is no secret")
         k, words = self.measured.k, tuple(assumptions)
-        return (KAnonymity(THIS_TABLE, "paper 4, Definition 1", k=k, assumptions=words),)
+        return (
+            KAnonymity(
+                THIS_TABLE, "paper 4, Definition 1", k=k, uncovered=tuple(self.raw_names()), assumptions=words
+            ),
+        )
 
     def warnings(self, seeded: bool) -> tuple[str, ...]:
         return tuple(_warnings(self, seeded))
