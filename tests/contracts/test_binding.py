@@ -21,6 +21,7 @@ METHODS = {
     "levels": ("together", True),
     "generalize pdf": ("k", 6),
     "generalize mondrian": ("k", 6),
+    "microaggregate": ("k", 6),
     "presence labels": ("delta", [0.01, 0.85]),
 }
 BY_CHANCE = 0.1  # of rows may show the same raw value at the same place; when orders are shared, nearly all do
