@@ -40,7 +40,7 @@ test: lint
 
 # Hostile certificates, recipes and files for so many seconds; what fails tells its seed.
 FUZZ_SECONDS ?= 600
-fuzz: $(STAMP)
+fuzz: $(TOOLS)
 	FUZZ_SECONDS=$(FUZZ_SECONDS) $(BIN)/python -m tests.security.fuzz
 
 # Peers from PyPI get environments of their own under .venv-bench; tables go to benchmarks/results.

@@ -13,7 +13,7 @@ from tests.conftest import PEOPLE, RECIPE
 from pramana import make_signing_key, release, verify
 from pramana.app.main import run
 from pramana.bundle import Certificate
-from pramana.errors import BundleError
+from pramana.errors import BundleError, KeyFileError
 
 
 @pytest.fixture(scope="module")
@@ -157,6 +157,14 @@ def test_the_wrong_key_source_or_signer_is_a_no(
                 ["--source", source, "--key", source], ["--public-key", source], ["--public-key", "nowhere"],
                 ["--seed", "1"], ["--source", source, "--key", key, "--seed", "1"]):  # fmt: skip
         assert ends(["verify", out, *bad], capfd)[0] == 2, bad
+
+
+def test_a_signing_key_that_others_can_read_is_refused(tmp_path: Path, bundle: Path) -> None:
+    make_signing_key(tmp_path / "open")
+    (tmp_path / "open").chmod(0o640)
+    with pytest.raises(KeyFileError, match="owner alone, got one of mode 640"):
+        release(bundle / "recipe.toml", tmp_path / "out", seed=1, sign=tmp_path / "open")
+    assert not (tmp_path / "out").exists()
 
 
 def test_verifying_writes_nothing(bundle: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -91,7 +91,7 @@ def run(arguments: list[str]) -> int:
     except click.ClickException as error:
         return _fail(error.format_message(), 2)
     except (click.Abort, KeyboardInterrupt):
-        return _fail("interrupted; nothing was written", 130)
+        return _fail("interrupted: each output is either whole or not there", 130)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0

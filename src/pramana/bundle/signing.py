@@ -10,7 +10,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey,
 
 from pramana.bundle.small_order import is_usable_key
 from pramana.errors import KeyFileError
-from pramana.randomness import write_new
+from pramana.randomness import check_private, write_new
 
 
 def make_signing_key(path: str | Path) -> str:
@@ -39,6 +39,7 @@ def make_signing_key(path: str | Path) -> str:
 def read_signing_key(path: str | Path) -> Ed25519PrivateKey:
     """An unencrypted PEM private key, as `pramana key sign FILE` or openssl write it."""
     try:
+        check_private(Path(path))
         key = serialization.load_pem_private_key(Path(path).read_bytes(), None)
     except OSError as error:
         raise KeyFileError(f"The signing key {path} must be readable", error.strerror) from None

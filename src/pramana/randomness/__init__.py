@@ -16,6 +16,7 @@ from pramana.randomness.samplers import (
 from pramana.randomness.secret_file import (
     bundle_around,
     check_outside_bundles,
+    check_private,
     flush_folder,
     is_own,
     lock_of,
@@ -52,6 +53,7 @@ __all__ = [
     "bucketed",
     "bundle_around",
     "check_outside_bundles",
+    "check_private",
     "code_dtype",
     "counted",
     "draw_from_table",

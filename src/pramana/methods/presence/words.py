@@ -109,7 +109,8 @@ def presence_guarantees(
 def presence_warnings(design: PresenceDesign, reached: Reached, shuffled: bool, seeded: bool) -> tuple[str, ...]:
     warnings = []
     if seeded:
-        warnings.append("The key was made from a seed that anyone can guess: order and noise are no secret.")
+        secrets = "order and noise are" if design.mode == "noised" else "the order of rows is"
+        warnings.append(f"The key was made from a seed that anyone can guess: {secrets} no secret.")
     if not shuffled:
         warnings.append("Published in source order, which may tell which record is whose.")
     if reached.alone:
