@@ -30,6 +30,7 @@ COMMANDS = {
     "identification": ("identification", "Choose blocks for an attribute and say what two intruders achieve."),
     "key": ("keys", "Make keys: for releases, and for signing certificates."),
     "plan": ("plans", "Show the expected error of a recipe's tables for a range of k and epsilon."),
+    "ledger": ("ledger", "Keep account of every release about the same people, with totals and limits."),
     "levels": ("levels", "Issue versions at many levels from a ledger; collusion is useless."),
     "presence": ("presence", "Say how likely each person of a class is in the private table."),
     "recipe": ("recipes", "Check a recipe, or print the JSON Schema of recipes for editors."),

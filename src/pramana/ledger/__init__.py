@@ -1,8 +1,25 @@
-"""Who received what, at which level: append-only, in a SQLite file or in PostgreSQL."""
+"""Who received what, and what it adds up to: append-only, in a SQLite file or in PostgreSQL."""
 
+from pramana.ledger.cost import Cost
 from pramana.ledger.entry import Entry
-from pramana.ledger.ledger import Ledger, Request, whoami
-from pramana.ledger.state import Dataset, Release, State
+from pramana.ledger.ledger import Ledger
+from pramana.ledger.rules import Booking, Request
+from pramana.ledger.state import Dataset, Release, State, Table
 from pramana.ledger.store import is_ledger_file
+from pramana.ledger.totals import Total
+from pramana.ledger.whoami import whoami
 
-__all__ = ["Dataset", "Entry", "Ledger", "Release", "Request", "State", "is_ledger_file", "whoami"]
+__all__ = [
+    "Booking",
+    "Cost",
+    "Dataset",
+    "Entry",
+    "Ledger",
+    "Release",
+    "Request",
+    "State",
+    "Table",
+    "Total",
+    "is_ledger_file",
+    "whoami",
+]

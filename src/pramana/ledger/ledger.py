@@ -7,12 +7,10 @@ counts like a release (the bundle may have left the house) and that the same req
 from __future__ import annotations
 
 import contextlib
-import getpass
 import json
-import os
 import secrets
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
@@ -29,9 +27,26 @@ from pramana.ledger.entry import (
     RESERVED,
     Entry,
 )
+from pramana.ledger.rules import (
+    Booking,
+    KeyedDigest,
+    Request,
+    booked_before,
+    check_content,
+    check_first,
+    check_level,
+    check_total,
+    check_turn,
+    checked_dataset,
+    known_release,
+    same_table,
+    version_of,
+    warnings_about,
+)
 from pramana.ledger.state import DONE, KEYED, OPEN, Dataset, Release, State, unbroken
 from pramana.ledger.store import Store, append, entries
-from pramana.theory import Level, rounding
+from pramana.ledger.totals import DEFAULT_DELTA, Total, total_about
+from pramana.theory import Level
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -42,33 +57,6 @@ _SETTINGS = (DATASET, ALLOWED, LIMITED)  # few, and what most rules are about
 
 def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
-
-
-def whoami() -> str:
-    """Who is asking, where nobody says so."""
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):
-        return f"user {os.getuid()}"
-
-
-@dataclass(frozen=True)
-class Request:
-    """Someone wants a version: of what, for whom, at which level, and from which table under which key."""
-
-    dataset: str
-    recipient: str
-    level: Level
-    source: str
-    key: str
-    design: str
-    ratio: Fraction | None
-    who: str = field(default_factory=whoami)
-
-    def __post_init__(self) -> None:
-        for what, text in (("recipient", self.recipient), ("dataset", self.dataset)):
-            if not text.strip() or len(text) > 200 or not text.isprintable():
-                raise LedgerError(f"The name of a {what} must be 1 to 200 printable characters", repr(text)[:80])
 
 
 @dataclass(frozen=True)
@@ -120,11 +108,26 @@ class Ledger:
     def releases(self, dataset: str | None = None) -> list[Release]:
         return [r for r in self.state().releases.values() if dataset in (None, r.dataset)]
 
+    def total(self, people: str | None = None, delta: float = DEFAULT_DELTA) -> Total:
+        """What all releases about some people add up to, at a delta; without a name, about the only ones."""
+        state = self.state()
+        known = state.everyone()
+        if people is None and len(known) != 1:
+            raise LedgerError(
+                "The people must be named where a ledger has several", ", ".join(map(repr, known)) or "none"
+            )
+        if people is not None and people not in known:
+            hint = f"It has: {', '.join(map(repr, known))}." if known else None
+            raise LedgerError("The people must be known to the ledger", repr(people)[:80], hint)
+        if not 0 < delta < 1:
+            raise LedgerError("delta must lie between 0 and 1", str(delta))
+        return total_about(state, people or known[0], delta)
+
     def version_of(self, dataset: str, recipient: str, level: Level) -> Release | None:
         """What a recipient has, or is about to get, at a level."""
         with self.store.reading() as connection:
             known = State.of(entries(connection, version=(recipient, str(level))))
-        return _version_of(known, dataset, recipient, level)
+        return version_of(known, dataset, recipient, level)
 
     def is_unbroken(self) -> bool:
         return unbroken(self.entries())
@@ -152,7 +155,7 @@ class Ledger:
         self,
         dataset: Dataset,
         who: str,
-        digest_under: Callable[[Dataset], str | None],
+        digest_under: KeyedDigest,
         independent: bool = False,
         keep_key: Callable[[], None] = lambda: None,
     ) -> tuple[str, ...]:
@@ -165,7 +168,7 @@ class Ledger:
         no one else can register anything: a key file that it makes is either registered or known to be this run's.
         """
         with self.store.writing() as connection:
-            state = State.of(entries(connection, _SETTINGS))
+            state = State.of(entries(connection))
             for earlier in state.datasets.values():
                 earlier.check_digests()
             if dataset.name in state.datasets:
@@ -177,10 +180,10 @@ class Ledger:
             reused = [d.name for d in state.datasets.values() if d.key == dataset.key]
             if reused:
                 raise RefusedError("A key must serve one dataset", f"the key of {reused[0]!r}")
-            again = _same_table(state, dataset, digest_under, independent)
+            again = same_table(state, dataset, digest_under, independent)
             keep_key()
             self._write(connection, DATASET, who, dataset=dataset.name, body=dataset.to_json())
-        return tuple(_warnings(state, dataset, again))
+        return tuple(warnings_about(state, dataset, again))
 
     def allow(self, dataset: str, recipient: str, level: Level, who: str) -> None:
         """The highest level a recipient may get; recipient "" is everybody without one of their own."""
@@ -188,33 +191,37 @@ class Ledger:
         with self.store.writing() as connection:
             self._write(connection, ALLOWED, who, dataset=dataset, recipient=recipient, level=str(level))
 
-    def limit(self, people: str, epsilon: Fraction, who: str) -> None:
-        """The total epsilon of all datasets about some people."""
+    def limit(self, people: str, epsilon: Fraction, who: str, delta: float | None = None) -> None:
+        """The total epsilon of all releases about some people: local, or central at a delta."""
         if epsilon <= 0:
             raise LedgerError("A limit of epsilon must be positive", str(epsilon))
+        if delta is not None and not 0 < delta < 1:
+            raise LedgerError("The delta of a limit must lie between 0 and 1", str(delta))
         if not people:
             raise LedgerError("A limit of epsilon must say about whom it is", "no name", "Write people = ...")
         with self.store.writing() as connection:
-            self._write(connection, LIMITED, who, body={"people": people, "epsilon": str(epsilon)})
+            body = {"people": people, "epsilon": str(epsilon)} | ({} if delta is None else {"delta": delta})
+            self._write(connection, LIMITED, who, body=body)
 
     def reserve(self, request: Request) -> Release:
         """Check every rule and write the intention down; or take up a request that was begun or done before."""
         with self.store.writing() as connection:
             about = (request.recipient, str(request.level))
             state = State.of(entries(connection, _SETTINGS, version=about))
-            dataset = _checked_dataset(state, request)
-            known = _version_of(state, request.dataset, request.recipient, request.level)
+            dataset = checked_dataset(state, request)
+            known = version_of(state, request.dataset, request.recipient, request.level)
             if known is not None:
                 return known
-            if not dataset.keyed or dataset.people in state.limits:
+            limited = {*state.limits, *state.central_limits}
+            if not dataset.keyed or dataset.people in limited:
                 state = State.of(entries(connection))  # these rules look at every release
             wanted = Release(
                 secrets.token_hex(16), request.dataset, request.recipient, request.level, request.ratio,
                 request.who, self.now(),
             )  # fmt: skip
-            _check_level(state, request)
-            _check_total(state, dataset, wanted)
-            _check_turn(state, dataset)
+            check_level(state, request)
+            check_total(state, dataset.people, wanted)
+            check_turn(state, dataset)
             ratio = None if request.ratio is None else str(request.ratio)
             self._write(
                 connection, RESERVED, request.who, wanted.reserved_at, dataset=request.dataset, release=wanted.id,
@@ -222,159 +229,75 @@ class Ledger:
             )  # fmt: skip
         return wanted
 
+    def book(self, booking: Booking, digest_under: KeyedDigest) -> tuple[Release, tuple[str, ...]]:
+        """Check every rule and write the intention down, or take up a release that was begun or made before.
+
+        Returned with the release: what the rules could not tell.
+        """
+        with self.store.writing() as connection:
+            state = State.of(entries(connection))
+            known = booked_before(state, booking)
+            if known is not None:
+                return known, ()
+            wanted = Release(
+                secrets.token_hex(16), booking.dataset, booking.recipient, None, None, booking.who, self.now(),
+                people=booking.people, method=booking.method, cost=booking.cost, table=booking.table,
+            )  # fmt: skip
+            unsure = check_first(state, booking, wanted, digest_under)
+            check_total(state, booking.people, wanted)
+            body = {
+                "people": booking.people,
+                "method": booking.method,
+                "cost": booking.cost.to_json(),
+                "table": booking.table.to_json(),
+            }
+            self._write(
+                connection, RESERVED, booking.who, wanted.reserved_at, dataset=booking.dataset,
+                release=wanted.id, recipient=booking.recipient, body=body,
+            )  # fmt: skip
+        return wanted, tuple(unsure)
+
     def commit(self, release: str, content: str, who: str, details: Mapping[str, Any] | None = None) -> Release:
         """The release was made, with this content. Saying so twice changes nothing; other content is refused."""
         with self.store.writing() as connection:
-            known = _known(State.of(entries(connection, release=release)), release)
+            known = known_release(State.of(entries(connection, release=release)), release)
             if known.status not in (OPEN, DONE):
                 raise RefusedError("A release must be reserved to be committed", known.status)
             if known.status == DONE:
-                _check_content(known, content)
+                check_content(known, content)
             else:
                 body = {"content": content, "details": dict(details or {})}
                 self._write(
                     connection, COMMITTED, who, dataset=known.dataset, release=release,
-                    recipient=known.recipient, level=str(known.level), body=body,
+                    recipient=known.recipient, level=_text_of(known.level), body=body,
                 )  # fmt: skip
-            return _known(State.of(entries(connection, release=release)), release)
+            return known_release(State.of(entries(connection, release=release)), release)
 
     def repeat(self, release: str, content: str, who: str) -> Release:
         """A committed release is given out again: the same content, or it is refused."""
         with self.store.writing() as connection:
-            known = _known(State.of(entries(connection, release=release)), release)
-            _check_content(known, content)
+            known = known_release(State.of(entries(connection, release=release)), release)
+            check_content(known, content)
             self._write(
                 connection, REPEATED, who, dataset=known.dataset, release=release, recipient=known.recipient,
-                level=str(known.level),
+                level=_text_of(known.level),
             )  # fmt: skip
         return known
 
     def abandon(self, release: str, who: str, reason: str) -> None:
         """A reservation whose bundle has reached no one, and will not."""
         with self.store.writing() as connection:
-            known = _known(State.of(entries(connection, release=release)), release)
+            known = known_release(State.of(entries(connection, release=release)), release)
             if known.status != OPEN:
                 raise RefusedError("Only a release that is reserved can be abandoned", known.status)
             self._write(
                 connection, ABANDONED, who, dataset=known.dataset, release=release, recipient=known.recipient,
-                level=str(known.level), body={"reason": reason},
+                level=_text_of(known.level), body={"reason": reason},
             )  # fmt: skip
 
     def _write(self, connection: Connection, kind: str, who: str, at: str | None = None, **what: Any) -> Entry:
         return append(connection, Entry(1, at or self.now(), kind, who, **what))
 
 
-# ---------------------------------------------------------------- the rules
-
-
-def _same_table(
-    state: State, dataset: Dataset, digest_under: Callable[[Dataset], str | None], independent: bool
-) -> list[str]:
-    """The earlier datasets that are the same table, or may be for all that can be told without their keys."""
-    alike = {d.name: (digest_under(d), d) for d in state.datasets.values() if d.records == dataset.records}
-    again = [name for name, (digest, d) in alike.items() if digest is None or digest == d.source]
-    if again and not independent:
-        name = again[0]
-        if alike[name][0] is None:
-            raise RefusedError(
-                f"The key of {name!r}, which has as many records, must be at hand to tell the two tables apart",
-                "none",
-                "Put it back where it was made, or say --independent if they are about other people.",
-            )
-        raise RefusedError(
-            "A table must be released under one key",
-            f"the table of {name!r} under another",
-            "Recipients of independent releases learn more together than the best of them alone. "
-            f"Issue from {name!r}, or say --independent.",
-        )
-    return again
-
-
-def _warnings(state: State, dataset: Dataset, again: list[str]) -> Iterator[str]:
-    """What is allowed, and yet weakens what each certificate says by itself."""
-    if again:
-        yield f"If this is the table released as {again[0]!r}, the two are independent, and collusion pays."
-    alike = [d.name for d in state.datasets.values() if dataset.people and d.people == dataset.people]
-    if alike and dataset.limit is None and dataset.people not in state.limits:
-        yield f"{alike[0]!r} is about {dataset.people!r} too: their epsilons add up, and nothing limits the total."
-
-
-def _known(state: State, release: str) -> Release:
-    try:
-        return state.releases[release]
-    except KeyError:
-        raise LedgerError("The release must be in the ledger", repr(release)) from None
-
-
-def _version_of(state: State, dataset: str, recipient: str, level: Level) -> Release | None:
-    versions = [r for r in state.live(dataset) if (r.recipient, r.level) == (recipient, level)]
-    return versions[-1] if versions else None
-
-
-def _check_content(known: Release, content: str) -> None:
-    if known.status != DONE or known.content != content:
-        raise RefusedError(
-            "A release made again must have the same content",
-            "other content",
-            "The source, the key or the program has changed since; nothing may be given out.",
-        )
-
-
-def _checked_dataset(state: State, request: Request) -> Dataset:
-    dataset = state.datasets.get(request.dataset)
-    if dataset is None:
-        raise LedgerError("The dataset must be in the ledger", repr(request.dataset))
-    if request.key != dataset.key:
-        raise RefusedError(
-            f"All versions of {dataset.name!r} must come from its one key",
-            "another key",
-            "A version under another key is an independent release: with it, collusion pays.",
-        )
-    dataset.check_digests()
-    if request.source != dataset.source:
-        raise RefusedError(
-            f"The source of {dataset.name!r} must be the table it was registered with",
-            "a changed one",
-            "Under the same key, two tables tell where they differ. Register the new table as a new dataset.",
-        )
-    if request.design != dataset.design:
-        raise RefusedError(
-            f"The attributes, domains and replacement laws of {dataset.name!r} must stay as registered",
-            "changed ones",
-        )
-    return dataset
-
-
-def _check_level(state: State, request: Request) -> None:
-    allowed = state.allowance(request.dataset, request.recipient)
-    if allowed is not None and request.level > allowed:
-        raise RefusedError(
-            f"The level for {request.recipient!r} must be at most {allowed}, their allowance", str(request.level)
-        )
-
-
-def _check_total(state: State, dataset: Dataset, wanted: Release) -> None:
-    limit = state.limits.get(dataset.people)
-    if limit is None or not dataset.people:
-        return
-    total = state.total_ratio(dataset.people, wanted)
-    if total is None or total > rounding.exp_down(limit):
-        reached = "infinity" if total is None else rounding.shown_up(rounding.log_up(total))
-        raise RefusedError(
-            f"The total epsilon of all datasets about {dataset.people!r} must stay within {float(limit):g}",
-            reached,
-            "Ask for a lower level, or set another limit with `pramana levels limit`.",
-        )
-
-
-def _check_turn(state: State, dataset: Dataset) -> None:
-    """With a history every version is drawn from those before it: one release at a time."""
-    if dataset.keyed:
-        return
-    begun = [r for r in state.live(dataset.name) if r.status == OPEN]
-    if begun:
-        raise RefusedError(
-            f"The releases of {dataset.name!r} must be made one after another",
-            f"one for {begun[0].recipient!r} at {begun[0].level} that is not finished",
-            "Ask for that one again to finish it, or abandon it if its bundle reached no one.",
-        )
+def _text_of(level: Level | None) -> str:
+    return "" if level is None else str(level)

@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from pramana.errors import LedgerError, RefusedError
+from pramana.ledger.cost import Cost
 from pramana.ledger.entry import (
     ABANDONED,
     ALLOWED,
@@ -83,6 +84,11 @@ class Dataset:
             "digests": self.digests,
         }
 
+    @property
+    def key_file(self) -> str:
+        """Where its key was made."""
+        return str(self.details.get("key_file", ""))
+
     def check_digests(self) -> None:
         """An entry cannot be changed: digests that anyone can compute cannot be put under the key afterwards."""
         if self.digests != KEYED:
@@ -95,13 +101,41 @@ class Dataset:
 
 
 @dataclass(frozen=True)
+class Table:
+    """The table of a release that stands by itself: what a second release of it is recognised by.
+
+    `source` and `design` are digests under the release's key, to which `key` is a commitment. `key_file` is where
+    it was kept.
+    """
+
+    source: str
+    design: str
+    key: str
+    records: int
+    key_file: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "source": self.source,
+            "design": self.design,
+            "key": self.key,
+            "records": self.records,
+            "key_file": self.key_file,
+        }
+
+
+@dataclass(frozen=True)
 class Release:
-    """One version for one recipient. `ratio` is its e^epsilon; None stands for infinity."""
+    """One version of a dataset at a level, or a release that stands by itself, for one recipient.
+
+    `ratio` is a version's e^epsilon; None stands for infinity. A release by itself has no level; `people` are
+    those whom it is about, `cost` is what it adds to their total.
+    """
 
     id: str
     dataset: str
     recipient: str
-    level: Level
+    level: Level | None
     ratio: Fraction | None
     who: str
     reserved_at: str
@@ -110,18 +144,34 @@ class Release:
     content: str | None = None
     repeats: int = 0
     details: Mapping[str, Any] = field(default_factory=dict)
+    people: str = ""
+    method: str = "levels"
+    cost: Cost | None = None
+    table: Table | None = None
 
     @property
     def epsilon(self) -> float | None:
+        if self.cost is not None:
+            return self.cost.epsilon
         return None if self.ratio is None else rounding.log_up(self.ratio)
+
+    @property
+    def own_level(self) -> Level:
+        """Of a version, which has one."""
+        if self.level is None:
+            raise LedgerError("A version must have a level", "a release that stands by itself")
+        return self.level
 
     def to_json(self) -> dict[str, Any]:
         return {
             "id": self.id,
             "dataset": self.dataset,
             "recipient": self.recipient,
-            "retention": str(self.level),
+            "method": self.method,
+            "people": self.people,
+            "retention": None if self.level is None else str(self.level),
             "epsilon": self.epsilon,
+            "promises": [] if self.cost is None else [dict(promise) for promise in self.cost.promises],
             "status": self.status,
             "asked_by": self.who,
             "reserved_at": self.reserved_at,
@@ -140,6 +190,7 @@ class State:
     releases: dict[str, Release] = field(default_factory=dict)
     allowances: dict[tuple[str, str], Level] = field(default_factory=dict)
     limits: dict[str, Fraction] = field(default_factory=dict)
+    central_limits: dict[str, tuple[float, float]] = field(default_factory=dict)  # epsilon and delta
 
     @classmethod
     def of(cls, entries: Iterable[Entry]) -> State:
@@ -160,15 +211,28 @@ class State:
             self._register(Dataset.from_entry(entry))
         elif entry.kind == ALLOWED:
             self.allowances[entry.dataset, entry.recipient] = Level.of(entry.level)
-        elif entry.kind == LIMITED:
+        elif entry.kind == LIMITED and body.get("delta") is None:
             self.limits[body["people"]] = Fraction(body["epsilon"])
+        elif entry.kind == LIMITED:
+            self.central_limits[body["people"]] = float(Fraction(body["epsilon"])), float(body["delta"])
         elif entry.kind == RESERVED:
-            ratio = None if body["ratio"] is None else Fraction(body["ratio"])
-            self.releases[entry.release] = Release(
-                entry.release, entry.dataset, entry.recipient, Level.of(entry.level), ratio, entry.who, entry.at
-            )
+            self.releases[entry.release] = self._reserved(entry)
         else:
             self._change(entry)
+
+    def _reserved(self, entry: Entry) -> Release:
+        body = entry.body
+        if "cost" in body:
+            return Release(
+                entry.release, entry.dataset, entry.recipient, None, None, entry.who, entry.at,
+                people=body["people"], method=body["method"], cost=Cost.from_json(body["cost"]),
+                table=Table(**body["table"]),
+            )  # fmt: skip
+        ratio = None if body["ratio"] is None else Fraction(body["ratio"])
+        return Release(
+            entry.release, entry.dataset, entry.recipient, Level.of(entry.level), ratio, entry.who, entry.at,
+            people=self.datasets[entry.dataset].people if entry.dataset in self.datasets else "",
+        )  # fmt: skip
 
     def _register(self, dataset: Dataset) -> None:
         self.datasets[dataset.name] = dataset
@@ -200,17 +264,39 @@ class State:
         """The recipient's own allowance, else the one for everybody."""
         return self.allowances.get((dataset, recipient), self.allowances.get((dataset, "")))
 
-    def total_ratio(self, people: str, extra: Release | None = None) -> Fraction | None:
-        """e^(total epsilon) about some people: within a dataset the best version counts, datasets multiply."""
-        total = Fraction(1)
+    def single(self, people: str) -> list[Release]:
+        """Live releases about some people that stand by themselves."""
+        return [r for r in self.live() if r.cost is not None and r.people == people]
+
+    def tables(self) -> list[tuple[str, Dataset | Table]]:
+        """Every table that was released, or is about to be, with its name."""
+        alone = [(r.dataset, r.table) for r in self.live() if r.table is not None]
+        return [*self.datasets.items(), *alone]
+
+    def everyone(self) -> list[str]:
+        """All people that something is known about."""
+        named = [d.people for d in self.datasets.values()] + [r.people for r in self.releases.values()]
+        return sorted({people for people in [*named, *self.limits, *self.central_limits] if people})
+
+    def ratios(self, people: str, extra: Release | None = None) -> list[Fraction | None]:
+        """e^epsilon of each dataset at levels about some people: within a dataset the best version counts."""
+        largest = []
         for name, dataset in self.datasets.items():
             if dataset.people != people:
                 continue
             releases = self.live(name) + ([extra] if extra is not None and extra.dataset == name else [])
             ratios = [r.ratio for r in releases]
-            if any(ratio is None for ratio in ratios):
+            finite = [ratio for ratio in ratios if ratio is not None]
+            largest.append(max(finite, default=Fraction(1)) if len(finite) == len(ratios) else None)
+        return largest
+
+    def total_ratio(self, people: str, extra: Release | None = None) -> Fraction | None:
+        """e^(total epsilon) of all datasets at levels about some people: they multiply."""
+        total = Fraction(1)
+        for ratio in self.ratios(people, extra):
+            if ratio is None:
                 return None
-            total *= max((ratio for ratio in ratios if ratio is not None), default=Fraction(1))
+            total *= ratio
         return total
 
 

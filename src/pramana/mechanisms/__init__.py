@@ -1,6 +1,6 @@
 """Channels, mechanisms for whole records, and the guarantees proved of them."""
 
-from pramana.mechanisms.central import central_epsilon, central_excess
+from pramana.mechanisms.central import central_epsilon, central_excess, profile_of_shuffled
 from pramana.mechanisms.channel import Channel, Dense, Redrawn, Retention, channel_from_json, integers_of
 from pramana.mechanisms.exchange import ChannelGroup, Exchange
 from pramana.mechanisms.guarantees import DEFAULT_DELTA, Circumstances, guarantees_of, k_of
@@ -71,6 +71,7 @@ __all__ = [
     "level_guarantees",
     "match_risk",
     "mechanism_from_json",
+    "profile_of_shuffled",
     "realised",
     "redrawn",
     "sinkhorn",

@@ -7,11 +7,13 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 from pramana.mechanisms.channel import Channel, Retention
-from pramana.theory import blanket, rounding, shuffling
+from pramana.theory import PrivacyProfile, blanket, rounding, shuffling
 
 Blankets = tuple[blanket.Blanket | blanket.RowsOverBlanket, ...]
 LOCAL = "the local guarantee, on which no bound for shuffled releases improves at this delta"
 _MOST_RATIO = 10**120  # beyond it a blanket is thinner than any table is long, and floats end
+_PROFILE_POINTS = 40
+_PROFILE_ENDS = 1e-15  # the delta of its last point but the local one
 _MOST_ROWS = 128  # true records of a joint matrix whose pairs are all compared
 
 
@@ -60,3 +62,18 @@ def central_excess(blankets: Blankets, ratio: Fraction, records: int, epsilon: f
         return -math.inf
     laws = [one for one in blankets if isinstance(one, blanket.Blanket)]
     return min((shuffling.log_delta(records, one, epsilon) for one in laws), default=math.inf) - math.log(delta)
+
+
+def profile_of_shuffled(blankets: Blankets, ratio: Fraction, records: int) -> PrivacyProfile:
+    """Delta over epsilon, for composing a shuffled release with others: the smallest that any blanket gives."""
+    local = rounding.log_up(ratio)
+    laws = [one if isinstance(one, blanket.Blanket) else blanket.envelope_of_rows(one) for one in blankets]
+    if not laws or not local:
+        return PrivacyProfile.pure(local)
+    widest = min(shuffling.shuffled_epsilon(records, ratio, law, _PROFILE_ENDS) for law in laws)
+    pure = PrivacyProfile.pure(local)
+    epsilons = [widest * i / _PROFILE_POINTS for i in range(_PROFILE_POINTS + 1)]
+    deltas = [min(pure.at(e), *(shuffling.shuffled_delta(records, law, e) for law in laws)) for e in epsilons]
+    if widest >= local:
+        return PrivacyProfile((*epsilons[:-1], local), (*deltas[:-1], 0.0))
+    return PrivacyProfile((*epsilons, local), (*deltas, 0.0))

@@ -14,13 +14,14 @@ from pramana.methods.recipe import (
     about_of,
     check_columns,
     check_setting,
+    ledger_of,
     output_of,
     parse,
     read_toml,
     source_of_section,
 )
 from pramana.methods.registry import DEFAULT, METHODS, method_named, name_of_method
-from pramana.schema import AboutSection, OutputSection, SourceSection
+from pramana.schema import AboutSection, LedgerSection, OutputSection, SourceSection
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
@@ -28,7 +29,7 @@ DIALECT = "https://json-schema.org/draft/2020-12/schema"
 def recipe_schema() -> dict[str, Any]:
     """A recipe is one of as many kinds as there are methods: `release.method` tells which."""
     methods = {name: method_named(name) for name in METHODS}
-    kinds = [AboutSection, SourceSection, OutputSection]
+    kinds = [AboutSection, SourceSection, OutputSection, LedgerSection]
     for method in methods.values():
         kinds += [method.setting, method.column]
     references, definitions = msgspec.json.schema_components(kinds, ref_template="#/$defs/{name}")
@@ -44,6 +45,7 @@ def recipe_schema() -> dict[str, Any]:
             "about": by_kind[AboutSection],
             "source": by_kind[SourceSection],
             "output": by_kind[OutputSection],
+            "ledger": by_kind[LedgerSection],
             "release": {"type": "object"},
             "attributes": {"type": "object", "minProperties": 1},
         },
@@ -111,6 +113,8 @@ def problems_of(recipe: str | Path) -> list[str]:
     attempt(lambda: about_of(_part(content, "about")))
     attempt(lambda: source_of_section(_part(content, "source"), path.parent))
     attempt(lambda: output_of(_part(content, "output"), path.parent))
+    if "ledger" in content:
+        attempt(lambda: ledger_of(_part(content, "ledger"), path.parent))
     try:
         method = method_named(name_of_method(_part(content, "release")))
     except InputError as error:

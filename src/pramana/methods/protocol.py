@@ -23,7 +23,7 @@ from pramana.methods.recipe import Recipe
 from pramana.pages import Cell, Section
 from pramana.rows import ColumnReading, Columns, Rows
 from pramana.schema import Attribute, ColumnSection, Setting, SourceSection
-from pramana.theory import Guarantee
+from pramana.theory import Guarantee, PrivacyProfile
 
 S = TypeVar("S", bound=Setting)
 C = TypeVar("C", bound=ColumnSection)
@@ -126,6 +126,10 @@ class Plan(ABC):
     @property
     def law(self) -> Law | None:
         """The law by which recipients can estimate true counts, where there is one and they may see it."""
+        return None
+
+    def profile(self) -> PrivacyProfile | None:
+        """Its central guarantee at every epsilon, where it has one: for adding several releases up."""
         return None
 
     @property

@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 import msgspec
 
 from pramana.errors import RecipeError
+from pramana.ledger import is_ledger_file
 from pramana.schema import (
     AboutSection,
     ColumnSection,
+    LedgerSection,
     OutputSection,
     Role,
     Setting,
@@ -33,7 +35,7 @@ if TYPE_CHECKING:
 
 S = TypeVar("S", bound=Setting, covariant=True)
 C = TypeVar("C", bound=ColumnSection, covariant=True)
-SECTIONS = ("about", "source", "release", "attributes", "output")
+SECTIONS = ("about", "source", "release", "attributes", "output", "ledger")
 
 
 @dataclass(frozen=True)
@@ -52,6 +54,7 @@ class Recipe(Generic[S, C]):
     output: OutputSection = field(default_factory=OutputSection)
     folder: Path = Path()
     about: AboutSection = field(default_factory=AboutSection)
+    ledger: LedgerSection | None = None
 
     @property
     def method(self) -> str:
@@ -146,12 +149,21 @@ def parse(content: Mapping[str, Any], folder: Path) -> AnyRecipe:
                 raise RecipeError(
                     "Every table must name attributes of the recipe", repr(name), near(name, columns)
                 )
-    return Recipe(setting, columns, source, output, folder, about_of(sections["about"]))
+    ledger = ledger_of(sections["ledger"], folder) if "ledger" in content else None
+    return Recipe(setting, columns, source, output, folder, about_of(sections["about"]), ledger)
 
 
 def about_of(body: Mapping[str, Any]) -> AboutSection:
     check_keys(body, keys_of(AboutSection), "a key of [about]")
     return read_section(AboutSection, body, "[about]", prefix="about.")
+
+
+def ledger_of(body: Mapping[str, Any], folder: Path) -> LedgerSection:
+    check_keys(body, keys_of(LedgerSection), "a key of [ledger]")
+    section = read_section(LedgerSection, body, "[ledger]", prefix="ledger.")
+    file = is_ledger_file(section.path)
+    place = str(folder / section.path) if file else connection_url(section.path, "ledger.path", folder)
+    return msgspec.structs.replace(section, path=place)
 
 
 def check_setting(release: Mapping[str, Any], method: Method[S, C]) -> S:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from pramana.bundle import Certificate, JsonObject, check_new, read_signing_key, sweep
 from pramana.errors import RecipeError
 from pramana.methods import method_named
+from pramana.pipeline.booking import Holding, booked
 from pramana.pipeline.opening import Home, RecipeLike, read_recipe, source_of
 from pramana.pipeline.table_copy import check_target
 from pramana.pipeline.writing import Destination, write_bundle
@@ -28,6 +29,7 @@ class Released:
     certificate: Certificate
     key_file: Path | None
     formulas: tuple[str, ...] = ()  # columns of a CSV with texts that a spreadsheet would run
+    ledger: tuple[str, ...] = ()  # what all releases about these people come to, for the holder
 
     @property
     def records(self) -> int:
@@ -80,8 +82,11 @@ def release(
         rows.settle(plan.attributes)
         publication = plan.publish(rows)
         destination = Destination(out, secret, key_file, signing, tell_formulas=formulas.extend)
-        certificate = write_bundle(read, source, publication, destination)
-    return Released(out, certificate, key_file, tuple(formulas))
+        kept_at = key_file if key is None or isinstance(key, Key) else Path(key)
+        with booked(read, publication.plan, rows, Holding(secret, kept_at, out)) as commit:
+            certificate = write_bundle(read, source, publication, destination)
+            told = commit(certificate)
+    return Released(out, certificate, key_file, tuple(formulas), told)
 
 
 def _key_for(out: Path, key: Key | str | Path | None, seed: int | None) -> tuple[Key, Path | None]:

@@ -23,6 +23,7 @@ from pramana.schema.number import decimal_number, exact_number
 from pramana.schema.sections import (
     AboutSection,
     ColumnSection,
+    LedgerSection,
     OutputSection,
     RandomisedColumn,
     RecipeSection,
@@ -61,6 +62,7 @@ __all__ = [
     "Hierarchy",
     "Inside",
     "Kind",
+    "LedgerSection",
     "Ordinal",
     "OutputSection",
     "PlainText",

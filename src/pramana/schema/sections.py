@@ -54,6 +54,17 @@ class AboutSection(RecipeSection, frozen=True, kw_only=True):
     date: Annotated[Statement | None, Meta(description="As text, such as 2026-03-31.")] = None
 
 
+class LedgerSection(RecipeSection, frozen=True, kw_only=True):
+    """[ledger]: where releases about the same people are added up, before this one is made."""
+
+    path: Annotated[Url, Meta(description="A SQLite file, a postgresql:// URL, or env:NAME.")]
+    people: Annotated[Text, Meta(description="Whom the table is about; their releases add up.")]
+    recipient: Annotated[Statement | None, Meta(description="Who gets it, if not as [about] says.")] = None
+    again: Annotated[
+        Flag, Meta(description="Release a table that was released before, as an independent second release.")
+    ] = False
+
+
 class OutputSection(RecipeSection, frozen=True, kw_only=True):
     """[output]: the form of the data, and a table of a database to copy it to."""
 

@@ -13,6 +13,7 @@ from pramana.theory import (
     rounding,
     shuffling,
 )
+from pramana.theory.composition import PrivacyProfile, composed_epsilon
 from pramana.theory.levels import GRID, Level
 from pramana.theory.notions.guarantee import (
     NOTIONS,
@@ -72,11 +73,13 @@ __all__ = [
     "NotionExplanation",
     "PkAnonymity",
     "PosteriorBound",
+    "PrivacyProfile",
     "Sentence",
     "SentenceCondition",
     "Statement",
     "TCloseness",
     "blanket",
+    "composed_epsilon",
     "every_count",
     "explanation_of",
     "identification",

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
 from typing import Any
 
 import click
 
+from pramana.app.commands.ledger import abandon, check, export, limit, list_releases
 from pramana.app.screen import ProgressLine, bytes_of, json_option, show
 from pramana.errors import CheckError, RecipeError
 
@@ -107,34 +107,6 @@ def issue_version(
     show(as_json, content, lines)
 
 
-@levels_command.command("list")
-@click.argument("ledger")
-@_dataset
-@json_option
-def list_releases(ledger: str, dataset: str | None, as_json: bool) -> None:
-    """List who received what, at which level."""
-    from pramana import Ledger
-    from pramana.theory import rounding
-
-    known = Ledger.open(ledger)
-    if dataset is not None:
-        known.dataset(dataset)
-    state = known.state()
-    releases = [r.to_json() for r in known.releases(dataset)]
-    content = {
-        "releases": releases,
-        "datasets": [{"name": d.name, "records": d.records, "people": d.people} for d in state.datasets.values()],
-    }
-    lines = [f"{'dataset':<16} {'recipient':<20} {'level':<16} {'epsilon':>10}  status     committed"]
-    for r in releases:
-        epsilon = "infinite" if r["epsilon"] is None else rounding.shown_up(r["epsilon"])
-        when = r["committed_at"] or ""
-        lines.append(
-            f"{r['dataset']:<16} {r['recipient']:<20} {r['retention']:<16} {epsilon:>10}  {r['status']:<10} {when}"
-        )
-    show(as_json, content, lines)
-
-
 @levels_command.command("collude")
 @click.argument("ledger")
 @click.option("--recipients", required=True, help="Names, with commas between them.")
@@ -195,59 +167,5 @@ def allow(
     show(as_json, {"dataset": name, "recipient": recipient, "retention": str(level)}, [f"Allowed up to {level}."])
 
 
-@levels_command.command("limit")
-@click.argument("ledger")
-@click.option("--people", required=True, help="Whom the datasets are about.")
-@click.option("--epsilon", required=True, help="The most that all datasets about them may add up to.")
-@_who
-@json_option
-def limit(ledger: str, people: str, epsilon: str, who: str | None, as_json: bool) -> None:
-    """Limit the total epsilon of all datasets about some people."""
-    from pramana import Ledger
-    from pramana.ledger import whoami
-
-    try:
-        value = Fraction(epsilon if len(epsilon) < 30 and "e" not in epsilon.lower() else "none")
-    except (ValueError, ZeroDivisionError):
-        raise RecipeError("epsilon must be a decimal number", repr(epsilon)) from None
-    Ledger.open(ledger).limit(people, value, who or whoami())
-    show(as_json, {"people": people, "epsilon": float(value)}, [f"Limited to {float(value):g}."])
-
-
-@levels_command.command("abandon")
-@click.argument("ledger")
-@click.argument("release")
-@click.option("--reason", required=True, help="Why it reached no one, and will not.")
-@_who
-@json_option
-def abandon(ledger: str, release: str, reason: str, who: str | None, as_json: bool) -> None:
-    """Give up a reserved release whose bundle reached no one."""
-    from pramana import Ledger
-    from pramana.ledger import whoami
-
-    Ledger.open(ledger).abandon(release, who or whoami(), reason)
-    show(as_json, {"release": release, "status": "abandoned"}, [f"Release {release} is abandoned."])
-
-
-@levels_command.command("export")
-@click.argument("ledger")
-def export(ledger: str) -> None:
-    """Write every entry to standard output, one line of JSON each."""
-    from pramana import Ledger
-
-    for line in Ledger.open(ledger).lines():
-        click.echo(line)
-
-
-@levels_command.command("check")
-@click.argument("ledger")
-@json_option
-def check(ledger: str, as_json: bool) -> int:
-    """Check that every entry is as it was written, and that none is missing between two."""
-    from pramana import Ledger
-
-    known = Ledger.open(ledger)
-    whole = known.is_unbroken()
-    count = len(known.entries())
-    show(as_json, {"valid": whole, "entries": count}, [f"{count} entries, {'unbroken' if whole else 'BROKEN'}."])
-    return 0 if whole else 1
+for _shared in (list_releases, limit, abandon, export, check):
+    levels_command.add_command(_shared)

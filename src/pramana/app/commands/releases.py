@@ -59,6 +59,7 @@ def release_command(
         "guarantees": [dict(g) for g in done.guarantees],
         "warnings": list(certificate.warnings),
         "formulas": list(done.formulas),
+        "ledger": list(done.ledger),
     }
     show(as_json, content, _words(content))
 
@@ -73,6 +74,7 @@ def _words(content: dict[str, Any]) -> list[str]:
         lines += ["", f"{guarantee['notion']} (holds for {guarantee['scope']})", f"  {guarantee['words']}"]
         lines += [f"  - assumes: {a}" for a in guarantee["assumptions"]]
     lines += ["", *(f"Note: {w}" for w in content["warnings"])] if content["warnings"] else []
+    lines += content["ledger"]
     if content["formulas"]:
         lines.append(
             f"Note: a spreadsheet would run texts of {', '.join(content['formulas'])} as formulas. Write "

@@ -17,6 +17,7 @@ from pramana.mechanisms import (
     guarantees_of,
     k_of,
     mechanism_from_json,
+    profile_of_shuffled,
 )
 from pramana.methods.coded import CodedPlan
 from pramana.methods.columns import read_from_data
@@ -25,7 +26,7 @@ from pramana.methods.retention.explanation import explanation_of_law
 from pramana.methods.retention.statement import DrawnStatement
 from pramana.rows import Rows
 from pramana.schema import Attribute, read_section
-from pramana.theory import Guarantee, rounding
+from pramana.theory import Guarantee, PrivacyProfile, rounding
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -63,6 +64,13 @@ class RandomisedPlan(CodedPlan):
 
     def guarantees(self, seeded: bool) -> tuple[Guarantee, ...]:
         return guarantees_of(self.mechanism, replace(self.circumstances, seeded=seeded))
+
+    def profile(self) -> PrivacyProfile | None:
+        blankets, ratio = self.mechanism.blankets, self.mechanism.likelihood_ratio
+        hidden = self.circumstances.shuffled and not self.circumstances.raw_columns
+        if not hidden or blankets is None or ratio is None:
+            return None
+        return profile_of_shuffled(blankets, ratio, self.records)
 
     def warnings(self, seeded: bool) -> tuple[str, ...]:
         circumstances = self.circumstances

@@ -168,7 +168,7 @@ def create_levels(
             },
         )
         under = DigestUnderKeys(opened.digest)
-        for earlier in known.state().datasets.values():
+        for _, earlier in known.state().tables():
             if earlier.records == wanted.records:
                 under(earlier)  # before anyone has to wait for it
         try:
@@ -332,9 +332,9 @@ def _recorded(known: Ledger, dataset: Dataset, opened: _Opened, release: Release
 
     if release.status == "reserved" and not store.has(release.id):
         drawn = source(_latest(known, dataset.name))
-        drawn.version(release.level, opened.codes())
+        drawn.version(release.own_level, opened.codes())
         store.write(release.id, drawn.histories)
-    now = known.version_of(dataset.name, release.recipient, release.level)
+    now = known.version_of(dataset.name, release.recipient, release.own_level)
     begun = now is not None and now.status == "reserved"
     return source(release.id if begun else _latest(known, dataset.name))
 
@@ -360,10 +360,10 @@ def issued_versions(
             for release in releases:
                 if not (registered.keyed or release.status == "committed" or _store(registered).has(release.id)):
                     continue  # reserved, and not drawn yet: no one can hold it
-                plan = opened.plan(registered.name, release.level)
+                plan = opened.plan(registered.name, release.own_level)
                 if not registered.keyed:
                     plan = replace(plan, recorded=_recorded(known, registered, opened, release))
-                versions.append((name, release.level, plan.version_in_order(opened.rows)))
+                versions.append((name, release.own_level, plan.version_in_order(opened.rows)))
     if not versions:
         raise LedgerError("The recipients must hold a version", "none")
     return opened.design, codes, versions

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from pramana.errors import KeyFileError, PramanaError, RefusedError
-from pramana.ledger import Dataset, Ledger
+from pramana.ledger import Dataset, Ledger, Table
 from pramana.randomness import Key, is_own, sweep_unfinished
 
 
@@ -65,13 +65,13 @@ class DigestUnderKeys:
     digest: Callable[[Key], str]
     known: dict[str, str | None] = field(default_factory=dict)
 
-    def __call__(self, dataset: Dataset) -> str | None:
+    def __call__(self, table: Dataset | Table) -> str | None:
         """None where the key is not where it was made, or is another."""
-        if dataset.name not in self.known:
+        if table.key not in self.known:
             try:
-                key = Key.read(dataset.details.get("key_file", ""))
+                key = Key.read(table.key_file)
             except KeyFileError:
                 key = None
-            its_own = key is not None and key.commitment() == dataset.key
-            self.known[dataset.name] = self.digest(key) if key is not None and its_own else None
-        return self.known[dataset.name]
+            its_own = key is not None and key.commitment() == table.key
+            self.known[table.key] = self.digest(key) if key is not None and its_own else None
+        return self.known[table.key]

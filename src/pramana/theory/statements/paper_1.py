@@ -116,6 +116,13 @@ PAPER_1 = (
     ),
     Statement(
         1,
+        "Several releases (extension)",
+        "local epsilons add; profiles of delta over e^epsilon compose by convolving the losses of their chords",
+        "theory:composition.composed_epsilon",
+        "tests/theory/test_composition.py::test_two_shuffled_releases_tell_no_more_than_their_profiles",
+    ),
+    Statement(
+        1,
         "Shuffling, any law (extension)",
         "clones: weight 1/p, ratios 2p/(p+1) and 2/(p+1) (Feldman et al. 2021, Theorem 3.1)",
         "theory:blanket.blanket_of_ratio",

@@ -1,0 +1,104 @@
+"""A release and the ledger that its recipe names: reserved before it is made, committed when it is there."""
+
+from __future__ import annotations
+
+import contextlib
+import hmac
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import rfc8785
+
+from pramana.bundle import Certificate
+from pramana.errors import LedgerError
+from pramana.ledger import Booking, Cost, Ledger, Release, Table, whoami
+from pramana.methods import AnyRecipe, Plan
+from pramana.pipeline.versions.kept_key import DigestUnderKeys
+from pramana.randomness import Key
+from pramana.rows import Rows
+
+Commit = Callable[[Certificate], tuple[str, ...]]
+ANYONE = "everyone"  # where neither [ledger] nor [about] names a recipient
+
+
+@dataclass(frozen=True)
+class Holding:
+    """The key of a release, where it is or will be kept, and where its bundle goes."""
+
+    key: Key
+    key_file: Path | None
+    out: Path
+
+
+@contextlib.contextmanager
+def booked(recipe: AnyRecipe, plan: Plan, rows: Rows, holding: Holding) -> Iterator[Commit]:
+    """Reserve the release in its recipe's ledger; what is yielded commits it, and returns what it comes to.
+
+    A release that fails has shown nothing to anyone, and is given up. One that is killed stays reserved and
+    counts: its bundle may have appeared.
+    """
+    section = recipe.ledger
+    if section is None:
+        yield lambda _: ()
+        return
+    ledger = Ledger.open(section.path)
+    try:
+        booking = _booking(recipe, plan, rows, holding)
+        under = DigestUnderKeys(rows.commitment)
+        for _, earlier in ledger.state().tables():
+            if earlier.records == booking.table.records:
+                under(earlier)  # before anyone has to wait for it
+        release, unsure = ledger.book(booking, under)
+        try:
+            yield lambda certificate: (*_committed(ledger, release, certificate, holding, section.people), *unsure)
+        except BaseException:
+            if release.status == "reserved" and not holding.out.exists():
+                with contextlib.suppress(LedgerError):
+                    ledger.abandon(release.id, booking.who, "it failed before a bundle appeared")
+            raise
+    finally:
+        ledger.close()
+
+
+def _booking(recipe: AnyRecipe, plan: Plan, rows: Rows, holding: Holding) -> Booking:
+    section = recipe.ledger
+    assert section is not None
+    key, key_file = holding.key, holding.key_file
+    return Booking(
+        dataset=recipe.source.dataset or holding.out.name,
+        people=section.people,
+        recipient=section.recipient or recipe.about.recipient or ANYONE,
+        method=recipe.method,
+        table=Table(
+            source=rows.commitment(),
+            design=_sealed(key, "design", rfc8785.dumps(plan.statement())),
+            key=key.commitment(),
+            records=plan.source_records,
+            key_file="" if key_file is None else str(key_file.absolute()),
+        ),
+        cost=Cost.of(plan.guarantees(key.seeded), plan.profile(), key.seeded),
+        again=section.again,
+        who=whoami(),
+    )
+
+
+def _sealed(key: Key, what: str, content: bytes) -> str:
+    return hmac.digest(key.derive("ledger", what), content, "sha256").hex()
+
+
+def _committed(
+    ledger: Ledger, release: Release, certificate: Certificate, holding: Holding, people: str
+) -> tuple[str, ...]:
+    content = _sealed(holding.key, "content", certificate.content.encode())
+    try:
+        if release.status == "committed":
+            ledger.repeat(release.id, content, whoami())
+        else:
+            ledger.commit(release.id, content, whoami(), {"bundle": str(holding.out)})
+    except LedgerError as error:
+        hint = f"The bundle {holding.out} is made, and the ledger only says that it was about to be."
+        raise LedgerError(error.must, error.got, hint) from None
+    total = ledger.total(people)
+    count = "1 release" if total.releases == 1 else f"{total.releases} releases"
+    return (f"The ledger has {count} about {people!r}: {total.words()}.", *(f"{n}" for n in total.notes))
