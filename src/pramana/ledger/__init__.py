@@ -4,7 +4,7 @@ from pramana.ledger.cost import Cost
 from pramana.ledger.entry import Entry
 from pramana.ledger.ledger import Ledger
 from pramana.ledger.rules import Booking, Request
-from pramana.ledger.state import Dataset, Release, State, Table
+from pramana.ledger.state import Dataset, Release, ReleasedTable, State
 from pramana.ledger.store import is_ledger_file
 from pramana.ledger.totals import Total
 from pramana.ledger.whoami import whoami
@@ -16,9 +16,9 @@ __all__ = [
     "Entry",
     "Ledger",
     "Release",
+    "ReleasedTable",
     "Request",
     "State",
-    "Table",
     "Total",
     "is_ledger_file",
     "whoami",

@@ -8,12 +8,12 @@ from fractions import Fraction
 
 from pramana.errors import LedgerError, RefusedError
 from pramana.ledger.cost import Cost
-from pramana.ledger.state import DONE, OPEN, Dataset, Release, State, Table
+from pramana.ledger.state import DONE, OPEN, Dataset, Release, ReleasedTable, State
 from pramana.ledger.totals import total_about
 from pramana.ledger.whoami import whoami
 from pramana.theory import Level, rounding
 
-KeyedDigest = Callable[[Dataset | Table], str | None]
+KeyedDigest = Callable[[Dataset | ReleasedTable], str | None]
 
 
 def check_name(what: str, text: str) -> None:
@@ -47,7 +47,7 @@ class Booking:
     people: str
     recipient: str
     method: str
-    table: Table
+    table: ReleasedTable
     cost: Cost
     again: bool = False
     who: str = field(default_factory=whoami)

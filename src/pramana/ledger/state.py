@@ -101,7 +101,7 @@ class Dataset:
 
 
 @dataclass(frozen=True)
-class Table:
+class ReleasedTable:
     """The table of a release that stands by itself: what a second release of it is recognised by.
 
     `source` and `design` are digests under the release's key, to which `key` is a commitment. `key_file` is where
@@ -147,7 +147,7 @@ class Release:
     people: str = ""
     method: str = "levels"
     cost: Cost | None = None
-    table: Table | None = None
+    table: ReleasedTable | None = None
 
     @property
     def epsilon(self) -> float | None:
@@ -226,7 +226,7 @@ class State:
             return Release(
                 entry.release, entry.dataset, entry.recipient, None, None, entry.who, entry.at,
                 people=body["people"], method=body["method"], cost=Cost.from_json(body["cost"]),
-                table=Table(**body["table"]),
+                table=ReleasedTable(**body["table"]),
             )  # fmt: skip
         ratio = None if body["ratio"] is None else Fraction(body["ratio"])
         return Release(
@@ -268,7 +268,7 @@ class State:
         """Live releases about some people that stand by themselves."""
         return [r for r in self.live() if r.cost is not None and r.people == people]
 
-    def tables(self) -> list[tuple[str, Dataset | Table]]:
+    def tables(self) -> list[tuple[str, Dataset | ReleasedTable]]:
         """Every table that was released, or is about to be, with its name."""
         alone = [(r.dataset, r.table) for r in self.live() if r.table is not None]
         return [*self.datasets.items(), *alone]

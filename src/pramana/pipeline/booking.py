@@ -12,7 +12,7 @@ import rfc8785
 
 from pramana.bundle import Certificate
 from pramana.errors import LedgerError
-from pramana.ledger import Booking, Cost, Ledger, Release, Table, whoami
+from pramana.ledger import Booking, Cost, Ledger, Release, ReleasedTable, whoami
 from pramana.methods import AnyRecipe, Plan
 from pramana.pipeline.versions.kept_key import DigestUnderKeys
 from pramana.randomness import Key
@@ -70,7 +70,7 @@ def _booking(recipe: AnyRecipe, plan: Plan, rows: Rows, holding: Holding) -> Boo
         people=section.people,
         recipient=section.recipient or recipe.about.recipient or ANYONE,
         method=recipe.method,
-        table=Table(
+        table=ReleasedTable(
             source=rows.commitment(),
             design=_sealed(key, "design", rfc8785.dumps(plan.statement())),
             key=key.commitment(),

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from pramana.errors import KeyFileError, PramanaError, RefusedError
-from pramana.ledger import Dataset, Ledger, Table
+from pramana.ledger import Dataset, Ledger, ReleasedTable
 from pramana.randomness import Key, is_own, sweep_unfinished
 
 
@@ -65,7 +65,7 @@ class DigestUnderKeys:
     digest: Callable[[Key], str]
     known: dict[str, str | None] = field(default_factory=dict)
 
-    def __call__(self, table: Dataset | Table) -> str | None:
+    def __call__(self, table: Dataset | ReleasedTable) -> str | None:
         """None where the key is not where it was made, or is another."""
         if table.key not in self.known:
             try:
