@@ -80,6 +80,7 @@ def document(release: Mapping[str, Any], attributes: Mapping[str, Any], path: st
 RANDOMISED = {"sex": SEX, "age": AGE, "job": JOB, "town": TOWN, "income": RAW}
 GENERAL = {"sex": FINE_SEX, "age": FINE_AGE, "town": FINE_TOWN, "illness": SECRET, "income": RAW}
 LISTED = {"here": {"sex": FINE_SEX, "age": FINE_AGE, "illness": SECRET}}
+SEARCHED = {"method": "presence", "choose": "searched"}
 SETTINGS: dict[str, tuple[Mapping[str, Any], Mapping[str, Any]]] = {
     "retention k": ({"method": "retention", "k": 5}, {"sex": SEX, "age": AGE}),
     "retention epsilon": ({"method": "retention", "epsilon": 6.0}, RANDOMISED),
@@ -107,15 +108,15 @@ SETTINGS: dict[str, tuple[Mapping[str, Any], Mapping[str, Any]]] = {
     "generalize mondrian": ({"method": "generalize", "k": 5, "algorithm": "mondrian"}, GENERAL),
     "generalize kl": ({"method": "generalize", "k": 5, "algorithm": "kl", "cells": "interval"}, GENERAL),
     "presence flag": (
-        {"method": "presence", "delta": [0.01, 0.8], "present": "here", "public": "everyone.csv"},
+        {**SEARCHED, "delta": [0.01, 0.8], "present": "here", "public": "everyone.csv"},
         LISTED["here"],
     ),
     "presence labels": (
-        {"method": "presence", "delta": [0.01, 0.8], "algorithm": "spalm", "public": "everyone.csv"},
+        {**SEARCHED, "delta": [0.01, 0.8], "algorithm": "spalm", "public": "everyone.csv"},
         LISTED["here"],
     ),
     "presence noised": (
-        {"method": "presence", "delta": [0.01, 0.9], "algorithm": "wpalm", "mode": "noised", "noise_epsilon": 2.0,
+        {**SEARCHED, "delta": [0.01, 0.9], "algorithm": "wpalm", "mode": "noised", "noise_epsilon": 2.0,
          "public": "everyone.csv"},
         LISTED["here"],
     ),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import json
 import tempfile
@@ -16,7 +17,7 @@ from hypothesis import strategies as st
 from pramana import PublishedCells, release, verify
 from pramana.app.main import run
 from pramana.audit import reversal
-from pramana.errors import PramanaError
+from pramana.errors import PramanaError, UnreachableError
 from pramana.theory import presence
 
 AGES = ["20", "30", "40", "50"]
@@ -147,19 +148,42 @@ def test_distributions_searched_by_spalm(tmp_path: Path) -> None:
     assert done.guarantees[0]["value"]["mode"] == "quantised"
 
 
-def test_levels_that_were_given_are_not_searched_and_told_so(tmp_path: Path) -> None:
+def test_how_the_levels_were_chosen_is_told(tmp_path: Path) -> None:
     world(tmp_path)
-    said = {}
-    for given_, lines in ((False, ""), (True, "\nlevels = { age = 2, sex = 0 }")):
-        out = tmp_path / f"out{given_}"
+    said, warned, levels = {}, {}, {}
+    ways = {"public": "", "searched": '\nchoose = "searched"', "given": "\nlevels = { age = 2, sex = 0 }"}
+    for way, lines in ways.items():
+        out = tmp_path / way
         done = release(recipe(tmp_path, f"delta = [0.1, 0.6]{lines}"), out)
-        said[given_] = " ".join(done.guarantees[0]["assumptions"])
-        assert done.certificate.mechanism["levels_given"] is given_
+        said[way], warned[way] = " ".join(done.guarantees[0]["assumptions"]), " ".join(done.certificate.warnings)
+        levels[way] = done.certificate.mechanism["levels"]
+        assert done.certificate.mechanism["levels_chosen"] == way
         assert verify(out, source=tmp_path / "everyone.csv", key=done.key_file).valid
         assert reversal(out, tmp_path / "everyone.csv").ok
-    assert done.certificate.mechanism["levels"] == [2, 0]
-    assert "cheaper ones fail" in said[False] and "cheaper ones fail" not in said[True]
-    assert "levels were given" in said[True]
+    assert levels["given"] == [2, 0]
+    assert "follow from the public table" in said["public"] and "levels were given" in said["given"]
+    # Nobody is said to know the method and yet to draw nothing from the choice it made.
+    assert "infers nothing from the choice of levels" in said["searched"] and "the method" not in said["searched"]
+    assert all("knows the public table, the method" in said[way] for way in ("public", "given"))
+    assert [way for way, words in warned.items() if "searched on the private table" in words] == ["searched"]
+
+
+def test_who_is_present_does_not_move_the_levels(tmp_path: Path) -> None:
+    """As many others present: the same levels, or nothing is published."""
+    world(tmp_path)
+    with (tmp_path / "everyone.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    chosen, wanted = set(), "delta = [0.0, 0.9]"
+    for turn in range(4):
+        marks = np.random.default_rng(turn).permutation([r["ill"] for r in rows])
+        with (tmp_path / "everyone.csv").open("w", newline="") as file:
+            out = csv.DictWriter(file, rows[0])
+            out.writeheader()
+            out.writerows({**r, "ill": mark} for r, mark in zip(rows, marks, strict=True))
+        with contextlib.suppress(UnreachableError):
+            done = release(recipe(tmp_path, wanted), tmp_path / f"out{turn}")
+            chosen.add(tuple(done.certificate.mechanism["levels"]))
+    assert len(chosen) == 1
 
 
 def test_given_levels_publish_what_the_counts_of_classes_and_public_table_say(tmp_path: Path) -> None:
@@ -255,7 +279,12 @@ def test_public_table_gone_is_said(tmp_path: Path) -> None:
         ('delta = [0.1, 0.6]\nmeasure = "kl"', "measure must be one of"),
         ('delta = [0.1, 0.6]\ncells = "interval"', "cells must be one of"),
         ('delta = [0.1, 0.6]\ncells = "pdf"', 'must go with algorithm = "spalm"'),
-        ('delta = [0.32, 0.321]\ncells = "pdf"\nalgorithm = "spalm"', "with distributions as its cells"),
+        (
+            'delta = [0.32, 0.321]\ncells = "pdf"\nalgorithm = "spalm"\nchoose = "searched"',
+            "with distributions as its cells",
+        ),
+        ('delta = [0.1, 0.6]\nchoose = "searched"\nspread = 2', 'spread must go with choose = "public"'),
+        ("delta = [0.1, 0.6]\nspread = 0.5", "spread must be a number of at least 1"),
         ("delta = [0.1, 0.6]\nlevels = 1", "every quasi-identifying column"),
         ("delta = [0.1, 0.6]\nlevels = { age = 1 }", "every quasi-identifying column"),
         ("delta = [0.1, 0.6]\nlevels = { age = 3, sex = 0 }", "from 0 to 2"),

@@ -61,6 +61,7 @@ from pramana.generalize.microaggregation import (
 )
 from pramana.generalize.partition import MODES, Partition, partition
 from pramana.generalize.presence.algorithms import ALGORITHMS as PRESENCE_ALGORITHMS
+from pramana.generalize.presence.choice import SPREAD, levels_from_public, smallest_class
 from pramana.generalize.presence.modes import MODES as PRESENCE_MODES
 from pramana.generalize.presence.modes import STARTS as PRESENCE_CELLS
 from pramana.generalize.presence.modes import PresenceDesign
@@ -104,6 +105,7 @@ __all__ = [
     "PRESENCE_MEASURES",
     "PRESENCE_MODES",
     "SEPARABLE",
+    "SPREAD",
     "TABLE_BYTES",
     "All",
     "Cells",
@@ -165,6 +167,7 @@ __all__ = [
     "l_diversity",
     "label_column",
     "labels_of",
+    "levels_from_public",
     "list_column",
     "local_recoding",
     "log_matching_probability",
@@ -182,6 +185,7 @@ __all__ = [
     "reversed_of",
     "search",
     "set_cells",
+    "smallest_class",
     "spalm",
     "t_closeness",
     "with_counts_of",

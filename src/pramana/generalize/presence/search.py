@@ -152,7 +152,7 @@ def spalm(
     """
     if measure not in MEASURES:
         raise RecipeError(f"With method presence the measure must be one of {', '.join(MEASURES)}", repr(measure))
-    _check_share(pair, wanted)
+    check_share(pair, wanted)
     base = pair.base
     private = Classes(base.layout, base.levels, base.keys, np.ascontiguousarray(base.counts[:, 1:]))
     also = None
@@ -168,15 +168,15 @@ def spalm(
 def at_presence_levels(
     pair: Pair, wanted: Presence, levels: Levels, cost: float = math.nan, nodes: int = 0, checked: int = 0
 ) -> PresentClasses:
-    """A given node, whose classes must hold."""
+    """A node that was not searched on the private table, whose classes must hold."""
     base = pair.base
     classes, into = base.rolled_with_index(levels)
     held = wanted.held(classes.counts)
     if not bool(held.all()):
         raise UnreachableError(
-            f"Every class at the levels given must have {_named(wanted)}",
+            f"Every class at levels {list(levels)} must have {_named(wanted)}",
             f"{int((~held).sum())} of {len(held)} classes that have not, with {_shares(classes)}",
-            "Give higher levels, widen delta, or let the levels be searched.",
+            'Give higher levels, raise `spread`, widen delta, or write choose = "searched", which tells more.',
         )
     order = np.lexsort(classes.keys.T)  # an order that tells nothing of the rows' order
     order = order[classes.counts[order, 1] > 0]
@@ -195,7 +195,7 @@ def at_presence_levels(
     )
 
 
-def _check_share(pair: Pair, wanted: Presence) -> None:
+def check_share(pair: Pair, wanted: Presence) -> None:
     people, present = len(pair.present), int(pair.present.sum())
     share = Fraction(present, people)
     said = f"{present} of {people} people present, a share of {float(share):.6g}"

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from pramana.generalize import Presence, PresenceDesign
 from pramana.methods.generalize import treatments_of
+from pramana.methods.presence.setting import Chosen
 from pramana.methods.presence.words import Reached
 from pramana.methods.protocol import Explanation
 from pramana.methods.quasi import Quasi
@@ -33,18 +34,26 @@ _GAINS = (
 )
 
 
+_LEVELS: Mapping[Chosen, str] = {
+    "given": "The levels were given in the recipe.",
+    "public": "The levels were chosen from the public table, the number of people present and delta alone.",
+    "searched": "The levels are the best that hold: they were searched on the private table.",
+}
+
+
 def explanation_of_presence(
     attributes: Sequence[Attribute],
     quasi: Sequence[Quasi],
     levels: Sequence[int],
-    given: bool,
+    chosen: Chosen,
     wanted: Presence,
     design: PresenceDesign,
     reached: Reached,
 ) -> Explanation:
-    how = "The levels were given in the recipe." if given else "The levels are the best that hold."
     sections = [_chances(wanted, reached), _distributions(design, reached)]
-    return Explanation(treatments_of(attributes, quasi, levels), (_STEPS, how), sections, _USE, _VERIFIED)
+    return Explanation(
+        treatments_of(attributes, quasi, levels), (_STEPS, _LEVELS[chosen]), sections, _USE, _VERIFIED
+    )
 
 
 def _chances(wanted: Presence, reached: Reached) -> Section:

@@ -11,11 +11,13 @@ from pramana.bundle import Certificate
 from pramana.errors import RecipeError
 from pramana.generalize import (
     CLASS,
+    SPREAD,
     Pair,
     Presence,
     PresenceDesign,
     PresentClasses,
     at_presence_levels,
+    levels_from_public,
     presented,
     spalm,
 )
@@ -78,11 +80,13 @@ class PresenceMethod(Method[PresenceSetting, ClassifiedColumn]):
         rows.settle(attributes)
         pair, row_of = pair_of(quasi, rows, public, flag)
         levels = levels_given(setting, {q.name: q.ladder.height for q in quasi})
+        weights = weights_of(setting.weights, recipe) or None
+        if levels is None and setting.chosen == "public":
+            levels = levels_from_public(pair, wanted, setting.measure, weights, setting.spread or SPREAD)
         if levels is not None:
-            classes = _given(pair, wanted, design, levels)
+            classes = _unsearched(pair, wanted, design, levels)
         else:
-            weights = weights_of(setting.weights, recipe)
-            classes = spalm(pair, wanted, setting.measure, weights or None, design)
+            classes = spalm(pair, wanted, setting.measure, weights, design)
         if recipe.output.format == "csv" and CLASS in recipe.published:
             raise RecipeError(f"No column may be called {CLASS!r} where cells go by class", "one that is")
         return PresencePlan(
@@ -95,7 +99,7 @@ class PresenceMethod(Method[PresenceSetting, ClassifiedColumn]):
             people=len(pair.present),
             flag=flag,
             public_name=None if public_path is None else public_path.name,
-            given=setting.levels is not None,
+            chosen=setting.chosen,
             compare=setting.compare,
             public=public,
             searched=(classes, row_of),
@@ -118,7 +122,7 @@ def _public_path(recipe: PresenceRecipe) -> Path | None:
     return recipe.folder / recipe.release.public
 
 
-def _given(pair: Pair, wanted: Presence, design: PresenceDesign, levels: tuple[int, ...]) -> PresentClasses:
+def _unsearched(pair: Pair, wanted: Presence, design: PresenceDesign, levels: tuple[int, ...]) -> PresentClasses:
     """What does not hold at levels that were not searched is said before anything is made."""
     classes = at_presence_levels(pair, wanted, levels)
     if design.start == "pdf":

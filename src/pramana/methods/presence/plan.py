@@ -45,7 +45,7 @@ from pramana.methods.generalize import CELLS_COUNTING
 from pramana.methods.presence.examination import examine_presence
 from pramana.methods.presence.explanation import explanation_of_presence
 from pramana.methods.presence.pairing import pair_of, public_table
-from pramana.methods.presence.setting import PresenceDesignForm
+from pramana.methods.presence.setting import Chosen, PresenceDesignForm
 from pramana.methods.presence.words import Reached, ReversalForm, presence_guarantees, presence_warnings
 from pramana.methods.protocol import (
     Capabilities,
@@ -69,7 +69,7 @@ class PresenceStatement(Form, frozen=True, kw_only=True):
 
     setting: PresenceDesignForm
     levels: list[Ordinal]
-    levels_given: bool
+    levels_chosen: Chosen
     quasi: list[QuasiForm]
     people: Count
     flag: str | None
@@ -89,7 +89,7 @@ class PresencePlan(Plan):
     people: int
     flag: str | None  # the column that marks who is present; None with two files
     public_name: str | None
-    given: bool = False  # the levels stood in the recipe and were not searched
+    chosen: Chosen = "public"  # how the levels came about
     compare: bool = False  # whether the certificate says what the other algorithms would have gained
     public: MemoryRows | None = field(default=None, repr=False)  # with two files, at the holder's only
     # the classes and for each private row whose of the public table it is; at the holder's only
@@ -142,7 +142,7 @@ class PresencePlan(Plan):
         return {
             "setting": self._setting(),
             "levels": list(self.levels),
-            "levels_given": self.given,
+            "levels_chosen": self.chosen,
             "quasi": [q.to_json() for q in self.quasi],
             "people": self.people,
             "flag": self.flag,
@@ -152,10 +152,10 @@ class PresencePlan(Plan):
 
     def guarantees(self, seeded: bool) -> tuple[Guarantee, ...]:
         attributes, raw = len(self.quasi), self.raw_names()
-        return presence_guarantees(self.wanted, self.design, self.reached, attributes, raw, seeded, self.given)
+        return presence_guarantees(self.wanted, self.design, self.reached, attributes, raw, seeded, self.chosen)
 
     def warnings(self, seeded: bool) -> tuple[str, ...]:
-        own = presence_warnings(self.design, self.reached, self.shuffled, seeded)
+        own = presence_warnings(self.design, self.reached, self.shuffled, seeded, self.chosen)
         return (*own, *read_from_data(self.attributes, "the public table"))
 
     @property
@@ -217,7 +217,7 @@ class PresencePlan(Plan):
 
     def explain(self) -> Explanation:
         return explanation_of_presence(
-            self.attributes, self.quasi, self.levels, self.given, self.wanted, self.design, self.reached
+            self.attributes, self.quasi, self.levels, self.chosen, self.wanted, self.design, self.reached
         )
 
 
@@ -285,7 +285,7 @@ def restore_presence(certificate: Certificate) -> PresencePlan:
         people=stated.people,
         flag=stated.flag,
         public_name=None if stated.public is None else Path(stated.public).name,
-        given=stated.levels_given,
+        chosen=stated.levels_chosen,
         compare=len(stated.reached.expected_gains) > 1,
         measured=stated.reached,
     )

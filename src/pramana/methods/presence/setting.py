@@ -14,6 +14,7 @@ from pramana.schema import Count, FilePath, Flag, Ordinal, PlainText, Positive, 
 
 Algorithm = Literal["spalm", "wpalm", "ppalm", "optimal"]
 Mode = Literal["public", "noised", "quantised", "private"]
+Chosen = Literal["given", "public", "searched"]  # how the levels came about
 CellKind = Literal["hierarchy", "set", "pdf"]
 Range = Annotated[tuple[float, float], Meta(extra={"must": "two numbers, such as delta = [0.01, 0.5]"})]
 GivenLevels = Annotated[
@@ -38,6 +39,17 @@ class PresenceSetting(Setting, frozen=True, kw_only=True, tag="presence"):
     measure: Literal["loss", "entropy", "precision"] = "loss"
     weights: Weights = {}
     levels: GivenLevels | None = None
+    choose: Annotated[
+        Literal["public", "searched"],
+        Meta(description="How levels that are not given are chosen: from public knowledge or on the table."),
+    ] = "public"
+    spread: Annotated[
+        Annotated[float, Meta(ge=1)] | None,
+        Meta(
+            description="By which factor classes may differ from the overall share, as levels are chosen.",
+            extra={"must": "a number of at least 1"},
+        ),
+    ] = None
     suppression: Annotated[float, Meta(ge=0)] = 0.0
     compare: Annotated[Flag, Meta(description="Whether to say what the other algorithms would gain.")] = False
 
@@ -52,6 +64,9 @@ class PresenceSetting(Setting, frozen=True, kw_only=True, tag="presence"):
                 'compare must go with mode = "public": what other algorithms gain comes from the counts, too',
                 f"mode = {self.mode!r}",
             )
+        if self.spread is not None and (self.choose != "public" or self.levels is not None):
+            how = "levels that are given" if self.levels is not None else "levels that are searched"
+            raise RecipeError('spread must go with choose = "public"', how)
         if self.quantum is not None and self.mode != "quantised":
             raise RecipeError('quantum must go with mode = "quantised"', f"mode = {self.mode!r}")
         if self.mode == "noised" and self.noise_epsilon is None:
@@ -62,6 +77,10 @@ class PresenceSetting(Setting, frozen=True, kw_only=True, tag="presence"):
     @property
     def wanted(self) -> Presence:
         return Presence.of(*self.delta)
+
+    @property
+    def chosen(self) -> Chosen:
+        return "given" if self.levels is not None else self.choose
 
     @property
     def design(self) -> PresenceDesign:

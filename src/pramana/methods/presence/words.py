@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Literal
 
 import msgspec
@@ -10,17 +10,21 @@ from msgspec import Meta
 
 from pramana.bundle import Form, JsonObject
 from pramana.generalize import Presence, PresenceDesign
+from pramana.methods.presence.setting import Chosen
 from pramana.theory import IN_EARNEST, THIS_TABLE, DeltaPresence, Guarantee
 
 WITHSTANDS = {
-    "public": "knows the public table, the method and this certificate, and undoes the distributions",
-    "noised": "knows the public table and the method, and undoes the distributions as far as the noise lets",
+    "public": "knows the public table, {method}this certificate, and undoes the distributions",
+    "noised": "knows the public table, {method}this certificate, and undoes what the noise lets be undone",
     "quantised": "knows the public table and takes the distributions at their word",
     "private": "knows the public table and takes the distributions at their word",
 }
 # what the levels themselves may tell
-SEARCHED = "nothing is inferred from the choice of levels, which says that cheaper ones fail"
-GIVEN = "the levels were given without looking at who is present"
+CHOSEN: Mapping[Chosen, str] = {
+    "given": "the levels were given without looking at who is present",
+    "public": "the levels follow from the public table, the number of people present and delta",
+    "searched": "the intruder infers nothing from the choice of levels, which were searched on the private table",
+}
 
 
 Chance = Annotated[float, Meta(ge=0, le=1)]
@@ -76,13 +80,16 @@ def presence_guarantees(
     attributes: int,
     raw: Sequence[str],
     seeded: bool,
-    given: bool,
+    chosen: Chosen,
 ) -> tuple[Guarantee, ...]:
+    method = (
+        "" if chosen == "searched" else "the method and "
+    )  # who knows how levels were searched learns from them
     assumptions = [
-        f"the intruder {WITHSTANDS[design.mode]}",
+        f"the intruder {WITHSTANDS[design.mode].format(method=method)}",
         "beforehand every person of a class is as likely to be present as any other of it",
         "the quasi-identifying columns are all an intruder can know of a person",
-        GIVEN if given else SEARCHED,
+        CHOSEN[chosen],
         "this is the only release about these people",
     ]
     if raw:
@@ -106,7 +113,9 @@ def presence_guarantees(
     )
 
 
-def presence_warnings(design: PresenceDesign, reached: Reached, shuffled: bool, seeded: bool) -> tuple[str, ...]:
+def presence_warnings(
+    design: PresenceDesign, reached: Reached, shuffled: bool, seeded: bool, chosen: Chosen
+) -> tuple[str, ...]:
     warnings = []
     if seeded:
         secrets = "order and noise are" if design.mode == "noised" else "the order of rows is"
@@ -115,6 +124,11 @@ def presence_warnings(design: PresenceDesign, reached: Reached, shuffled: bool, 
         warnings.append("Published in source order, which may tell which record is whose.")
     if reached.alone:
         warnings.append(f"{reached.alone} people of the public table are in classes in which nobody is present.")
+    if chosen == "searched":
+        warnings.append(
+            "The levels were searched on the private table: that cheaper ones failed can tell more of who is "
+            "present than delta allows, to an intruder who knows how they were searched."
+        )
     verdict, reason = reached.verdict, reached.reason
     if verdict == "broken":
         warnings.append(f"Reversal breaks this release: {reason}. Use mode public.")
