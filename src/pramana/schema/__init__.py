@@ -1,6 +1,7 @@
 """Roles, kinds, domains, attributes, hierarchies; reading recipes and ARX hierarchy files."""
 
 from pramana.schema.attribute import Attribute, Role
+from pramana.schema.bin_numbers import BinNumbers, Publish
 from pramana.schema.connection import (
     ENVIRONMENT,
     check_database_source,
@@ -53,6 +54,7 @@ __all__ = [
     "AboutSection",
     "AtLeastOne",
     "Attribute",
+    "BinNumbers",
     "ColumnSection",
     "Count",
     "Domain",
@@ -65,6 +67,7 @@ __all__ = [
     "OutputSection",
     "PlainText",
     "Positive",
+    "Publish",
     "RandomisedColumn",
     "RecipeSection",
     "Role",

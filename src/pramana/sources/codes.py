@@ -142,7 +142,7 @@ class Encoder:
             number = "all" if self.padded == self.outside else str(self.padded)
             got += f", {number} of them only by blanks around the value"
         if self.show:
-            got += f": {', '.join(map(repr, sorted(self.seen)[:20]))}"
+            got += f": {', '.join(map(repr, Kind.of_labels(self.seen).in_order(self.seen)[:20]))}"
         hint = None if self.show else "Run with --show-values to see them on this screen."
         raise SourceError(f"Every value of the column {self.name!r} must be in its domain", got, hint)
 
@@ -219,7 +219,7 @@ def _index_dtype(size: int) -> type[np.signedinteger]:
 def _encode_chunk(chunk: pa.Array, domain: Domain, out: Codes) -> NDArray[np.int8] | None:
     """Write a chunk's codes; None, or per row its fault (_OUTSIDE, _MISSING, _PADDED) where any has one."""
     numeric = pa.types.is_integer(chunk.type) or pa.types.is_floating(chunk.type)
-    if numeric and domain.edges:
+    if numeric and domain.edges and domain.kind is Kind.NUMBER:
         return _encode_numbers(chunk, domain, out)
     places, values = occurring(chunk)
     labels = [label_of(value) for value in values]
