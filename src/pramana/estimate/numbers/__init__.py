@@ -1,0 +1,14 @@
+"""Numbers and dates as recipients use them: means whose intervals hold whole bins, quantiles, linear regressions."""
+
+from pramana.estimate.numbers.means import mean_within_bins
+from pramana.estimate.numbers.quantiles import EstimatedQuantile, estimate_quantiles
+from pramana.estimate.numbers.regression import Coefficient, EstimatedRegression, estimate_regression
+
+__all__ = [
+    "Coefficient",
+    "EstimatedQuantile",
+    "EstimatedRegression",
+    "estimate_quantiles",
+    "estimate_regression",
+    "mean_within_bins",
+]
