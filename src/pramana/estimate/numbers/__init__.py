@@ -1,4 +1,4 @@
-"""Numbers and dates as recipients use them: means whose intervals hold whole bins, quantiles, linear regressions."""
+"""Numbers and dates as recipients use them: means that hold whole bins, quantiles, linear regressions."""
 
 from pramana.estimate.numbers.means import mean_within_bins
 from pramana.estimate.numbers.quantiles import EstimatedQuantile, estimate_quantiles
