@@ -12,7 +12,7 @@ from pramana.bundle.folder import (
     whole_folder,
 )
 from pramana.bundle.form import CertificateForm, Form
-from pramana.bundle.published_numbers import WITHIN_BIN, PublishedNumbers, numbers_of, words_of_law
+from pramana.bundle.published_numbers import WITHIN_BIN, PublishedNumbers, notes_on_numbers, numbers_of
 from pramana.bundle.signing import make_signing_key, read_public_key, read_signing_key
 
 __all__ = [
@@ -28,6 +28,7 @@ __all__ = [
     "check_new",
     "make_signing_key",
     "named_when_whole",
+    "notes_on_numbers",
     "numbers_of",
     "published_batches",
     "read_public_key",
@@ -36,5 +37,4 @@ __all__ = [
     "scratch_beside",
     "sweep",
     "whole_folder",
-    "words_of_law",
 ]

@@ -167,9 +167,17 @@ def scaled(words: NDArray[np.uint64], sizes: NDArray[np.int64]) -> NDArray[np.in
     return (((words >> _HALF_WORD) * size + low) >> _HALF_WORD).astype(np.int64)
 
 
-def words_of_law(stated: BinNumbers) -> str:
-    """What a report says of the numbers of a column."""
+def notes_on_numbers(attributes: Sequence[Attribute]) -> list[str]:
+    """What a report says of the columns that are published as numbers or days."""
+    laws = {name: numbers.stated for name, numbers in numbers_of(attributes).items()}
+    return [f"{name} is published as {_words_of(stated)}." for name, stated in laws.items()]
+
+
+def _words_of(stated: BinNumbers) -> str:
     if stated.publish == "midpoint":
-        return "the middle of the published bin"
+        return "the middle of its bin, or at an open end as the value next to the edge"
     grid = "the days" if stated.kind is Kind.DATE else f"the multiples of {stated.step}"
-    return f"a draw, uniform on {grid} in the published bin, by coins of its own"
+    return (
+        f"a draw, uniform on {grid} in its bin, or at an open end as the value next to the edge; it is made of the "
+        "bin as it came out, and tells no more than that"
+    )

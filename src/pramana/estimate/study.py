@@ -195,7 +195,7 @@ class Study:
     ) -> EstimatedNumber:
         """The mean of a numeric attribute, each bin standing for its middle, among records with `where`.
 
-        With `within_bins` the interval also holds the mean of the values themselves, wherever in their bins they are.
+        With `within_bins` the interval also holds the mean of the values themselves, wherever in bins they are.
         """
         if within_bins:
             axis, among = self.axis(attribute), as_filter(where)

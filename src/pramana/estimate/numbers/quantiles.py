@@ -1,4 +1,4 @@
-"""Quantiles of the private table's numbers and dates, with intervals that hold whole bins. Formulas: estimate.md."""
+"""Quantiles of the private table's numbers and dates; intervals hold whole bins. Formulas: estimate.md."""
 
 from __future__ import annotations
 
@@ -68,6 +68,7 @@ def estimate_quantiles(
         raise UnseenGroupError(
             "A quantile must be asked of a group that the release can see",
             "an estimated size that is not positive",
+            "The group is too small for this release's noise.",
         )
     below, everyone = np.cumsum(members, axis=0)[:-1], members.sum(axis=0)
     z = quantile(confidence)

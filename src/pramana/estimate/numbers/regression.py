@@ -74,7 +74,7 @@ def estimate_regression(
 ) -> EstimatedRegression:
     """Least squares of `attribute` on others, among records with `where` that miss none of them.
 
-    Numbers enter as they are, each bin at its middle; names and dates by one indicator for each value but the first.
+    Numbers enter as they are, each bin at its middle; names and dates by an indicator for each value but the first.
     """
     selected = np.ones(table.law.shape) if where is None else where.select(table.axes)
     places = {axis.name: i for i, axis in enumerate(table.axes)}
@@ -99,10 +99,8 @@ def estimate_regression(
     within = np.abs(pull) @ (likely * widths)
     z = quantile(confidence)
     coefficients = [
-        Coefficient(
-            n, float(b), float(e), float(b - z * e), float(b + z * e), _p_value(float(b), float(e)), float(w)
-        )
-        for n, b, e, w in zip(names, slopes, errors, within, strict=True)
+        Coefficient(name, b, e, b - z * e, b + z * e, _p_value(b, e), w)
+        for name, b, e, w in zip(names, slopes.tolist(), errors.tolist(), within.tolist(), strict=True)
     ]
     return EstimatedRegression(attribute.name, float(counts.sum()), tuple(coefficients))
 
@@ -154,7 +152,7 @@ def _inverse_moments(design: Array, counts: Array) -> Array:
     scale = np.sqrt(np.maximum(np.diagonal(moments), 0.0))
     if not (scale > 0).all() or np.linalg.eigvalsh(moments / np.outer(scale, scale))[0] < _LEAST_EIGENVALUE:
         raise InputError(
-            "A regression must be on attributes that the release can tell apart, of which none follows from others",
+            "A regression must be on attributes that the release can tell apart, none following from others",
             "sums of products that have no inverse",
             "Ask for fewer attributes, or for a larger group.",
         )
