@@ -178,6 +178,6 @@ def _words_of(stated: BinNumbers) -> str:
         return "the middle of its bin, or at an open end as the value next to the edge"
     grid = "the days" if stated.kind is Kind.DATE else f"the multiples of {stated.step}"
     return (
-        f"a draw, uniform on {grid} in its bin, or at an open end as the value next to the edge; it is made of the "
-        "bin as it came out, and tells no more than that"
+        f"a draw, uniform on {grid} in its bin, or at an open end as the value next to the edge; it is made of "
+        "the bin as it came out, and tells no more than that"
     )

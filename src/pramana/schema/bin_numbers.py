@@ -21,7 +21,7 @@ from pramana.schema.number import short_number
 Publish = Literal["interval", "midpoint", "draw"]
 _MOST_NUMBERS = 1 << 31  # of all bins together: a draw from 64 bits is then uniform to a relative 2^-33
 _LARGEST = 10**15  # in steps: a float tells neighbours apart, and reads back as it was written
-_STEPS = 1000  # in the narrowest bin, at least, where its edges have too many decimals for a step of their own
+_DECIMALS, _STEPS = 6, 1000  # of edges with more decimals, so many, and so many steps in the narrowest bin
 
 
 def labels_of_bins(
@@ -122,7 +122,7 @@ def _decimals(edges: Sequence[float], publish: Publish) -> int:
     narrowest = min((b - a for a, b in pairwise(sorted(set(exact)))), default=Fraction(1))
     decimals = 0
     while any((edge * 10**decimals).denominator != 1 for edge in exact):
-        if decimals and narrowest * 10**decimals >= _STEPS:
+        if decimals >= _DECIMALS and narrowest * 10**decimals >= _STEPS:
             break
         decimals += 1
     return decimals

@@ -75,8 +75,8 @@ class Domain:
             raise SchemaError("Only bins can be periods, be rounded, or be published as numbers", "others")
         if self.calendar is not None and (self.calendar not in UNITS or self.kind is not Kind.DATE):
             raise SchemaError(f"Bins by the calendar must be of dates, each a {' or '.join(UNITS)}", "others")
-        if self.rounded is not None and (self.calendar is not None or self.kind is not Kind.NUMBER):
-            raise SchemaError("Only numbers can be rounded", "others")
+        if self.rounded is not None and (self.calendar or self.kind is not Kind.NUMBER or not self.rounded > 0):
+            raise SchemaError("Only numbers can be rounded, to multiples of a positive one", "others")
         if self.publish not in get_args(Publish):
             raise SchemaError(f"Bins must be published as one of {', '.join(get_args(Publish))}", "something else")
         if self.numbers is not None and len(self.numbers.counts) != len(self.labels):

@@ -74,7 +74,7 @@ def estimate_regression(
 ) -> EstimatedRegression:
     """Least squares of `attribute` on others, among records with `where` that miss none of them.
 
-    Numbers enter as they are, each bin at its middle; names and dates by an indicator for each value but the first.
+    Numbers enter as they are, each bin at its middle; names and dates by an indicator for every value but one.
     """
     selected = np.ones(table.law.shape) if where is None else where.select(table.axes)
     places = {axis.name: i for i, axis in enumerate(table.axes)}
