@@ -22,7 +22,8 @@ UNCHANGED = Product({})
 EDGES = [0, 10, 20, 35, 50, 65, 100]
 AGE = Axis.of_domain("age", Domain.from_bins(EDGES))
 SEX = Axis("sex", ("F", "M"))
-INCOME = Axis.of_domain("income", Domain.from_bins([0, 500, 1000, 1500, 2000, 3000, 5000]))
+INCOMES = [0, 500, 1000, 1500, 2000, 3000, 5000]
+INCOME = Axis.of_domain("income", Domain.from_bins(INCOMES))
 
 
 def study_of(axes: list[Axis], counts: np.ndarray, mechanism: Mechanism = UNCHANGED) -> Study:
@@ -135,13 +136,13 @@ def people() -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     rng = np.random.default_rng(5)
     age, sex = rng.integers(0, 100, PEOPLE), rng.integers(0, 2, PEOPLE)
     income = np.clip(700 + 14.0 * age + 300 * sex + rng.gamma(2.0, 250, PEOPLE), 0, 4999)
-    codes = [np.searchsorted(e, v, side="right") - 1 for e, v in ((INCOME.lower, income), (AGE.lower, age))]
+    codes = [np.searchsorted(e, v, side="right") - 1 for e, v in ((INCOMES, income), (EDGES, age))]
     counts = np.zeros((INCOME.size, AGE.size, SEX.size), int)
     np.add.at(counts, (codes[0], codes[1], sex), 1)
     return income, age, sex, counts
 
 
-LAWS = {
+LAWS: dict[str, Mechanism] = {
     "a coin for each value": Product(
         {"income": Retention.at(RETENTION, INCOME.size), "age": Retention.at(RETENTION, AGE.size)}
     ),

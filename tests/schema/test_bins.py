@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import math
+from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
@@ -37,13 +38,14 @@ def test_a_period_holds_its_days_and_no_others(day: datetime.date, unit: str) ->
     one = datetime.timedelta(days=1)
     inside = [datetime.date.fromordinal(d) for d in (first, (first + end) // 2, end - 1)]
     outside = [inside[0] - one, inside[2] + one]
-    name = {
+    names: dict[str, Callable[[datetime.date], object]] = {
         "year": lambda d: d.year,
         "quarter": lambda d: (d.year, (d.month - 1) // 3),
         "month": lambda d: (d.year, d.month),
         "week": lambda d: d.isocalendar()[:2],
         "decade": lambda d: d.year // 10,
-    }[unit]
+    }
+    name = names[unit]
     assert {name(d) for d in inside} == {name(day)}
     assert name(day) not in {name(d) for d in outside}
 

@@ -24,4 +24,4 @@ def standard_errors(table: PublishedTable, coefficients: Sequence[Array]) -> Arr
         reach = table.law.inverse_adjoint(np.broadcast_to(coefficient, table.law.shape))
         there = float((likely * (table.law.backward(reach**2) - coefficient**2)).sum())
         variances.append(max(float(unbiased[0, 0]), there, 0.0))
-    return np.sqrt(np.array(variances))
+    return np.asarray(np.sqrt(np.array(variances)))
