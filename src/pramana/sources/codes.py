@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, NoReturn
 
 import numpy as np
@@ -71,11 +71,16 @@ def domain_from_data(column: pa.ChunkedArray) -> Domain:
     by_label.pop("", None)
     if not by_label:
         raise SchemaError("A column whose domain is read from the data must have values", "only missing ones")
+    labels, kind = in_order_of_values(by_label, column.type)
+    return Domain(tuple(labels), "from-data", kind=kind)
+
+
+def in_order_of_values(by_label: Mapping[str, Any], type_: pa.DataType) -> tuple[list[str], Kind]:
+    """The labels of values in the order of these, and their kind; texts as their labels read."""
     kind = Kind.of_labels(by_label)
-    if not _has_values_in_order(plain_type(column.type)):
-        return Domain(tuple(kind.in_order(by_label)), "from-data", kind=kind)
-    labels = tuple(sorted(by_label, key=lambda label: by_label[label]))
-    return Domain(labels, "from-data", kind=kind if kind.has_order else Kind.ORDERED)
+    if not _has_values_in_order(plain_type(type_)):
+        return kind.in_order(by_label), kind
+    return sorted(by_label, key=lambda label: by_label[label]), kind if kind.has_order else Kind.ORDERED
 
 
 def _has_values_in_order(kind: pa.DataType) -> bool:
