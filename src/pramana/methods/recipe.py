@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import msgspec
 
-from pramana.errors import RecipeError
+from pramana.errors import RecipeError, SchemaError
 from pramana.schema import (
     AboutSection,
     ColumnSection,
@@ -174,7 +174,17 @@ def check_columns(attributes: Mapping[str, Any], method: Method[S, C]) -> dict[s
             check_keys(body, keys_of(method.column), f"a key of [{where}] with method {method.name!r}")
             body = _with_written_dates(body)
         columns[name] = read_section(method.column, body, f"[{where}]", prefix=f"{where}.")
+        _check_bins(name, columns[name])
     return columns
+
+
+def _check_bins(name: str, column: ColumnSection) -> None:
+    """Bins are public, so that what is wrong with them shows in the recipe alone."""
+    try:
+        if column.binning is not None:
+            column.binning.domain()
+    except SchemaError as error:
+        raise SchemaError(f"{name}: {error.must}", error.got, error.hint) from None
 
 
 def _with_written_dates(value: Any) -> Any:

@@ -23,6 +23,8 @@ from pramana.schema.typed import Count, Positive
 
 MOST_BINS = 1_000_000
 Bound = float | str  # a number, or a date such as 2024-03-31
+_BOUND = "A bound of bins must be a number or a date like 2024-03-31"
+_BREAKS = "bins must be a list of numbers, or of dates like 2024-03-31, in ascending order"
 Exact = Fraction | float  # a float is an infinite end, and only that
 
 
@@ -70,7 +72,7 @@ class Binning:
         else:
             breaks = list(self.bins or ())
             kind = self._kind(breaks)
-            edges = [_exact(edge, kind) for edge in breaks]
+            edges = [_exact(edge, kind, _BREAKS) for edge in breaks]
         if unit is not None:
             kind = Kind.DATE
         edges = self._coded_ends(edges, kind)
@@ -172,17 +174,17 @@ class Binning:
         return Domain.from_bins([least, *map(float, middle), most], rounded=float(base))
 
 
-def _exact(bound: Bound, kind: Kind) -> Exact:
+def _exact(bound: Bound, kind: Kind, must: str = _BOUND) -> Exact:
     """A bound as it was written, a date as its day; an infinite one as it is."""
     if isinstance(bound, str):
         day = calendar_day(bound) if kind is Kind.DATE else None
         if day is None:
-            raise SchemaError("A bound of bins must be a number or a date like 2024-03-31", repr(bound)[:80])
+            raise SchemaError(must, repr(bound)[:80])
         return Fraction(day.toordinal())
     if math.isinf(bound):
         return bound
     if kind is Kind.DATE or math.isnan(bound):
-        raise SchemaError("A bound of bins must be a number or a date like 2024-03-31", repr(bound))
+        raise SchemaError(must, repr(bound))
     return Fraction(short_number(bound))
 
 
