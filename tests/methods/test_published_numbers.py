@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import datetime
+from dataclasses import replace
 from fractions import Fraction
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -146,6 +148,20 @@ def test_filters_speak_of_numbers_and_dates(people: Path, tmp_path: Path) -> Non
         assert found.low <= truth <= found.high, words
     with pytest.raises(PramanaError, match="must not cut"):
         study.total("born >= 1991-01-15")
+
+
+def test_versions_at_levels_draw_a_row_with_the_same_coins(people: Path, tmp_path: Path) -> None:
+    """So that versions together tell of a row what their bins tell: where these agree, so do the numbers."""
+    numbers, codes = [], []
+    for retention in (0.3, 0.6):
+        stated = recipe(people, "levels", "draw")
+        at = replace(stated, release=msgspec.structs.replace(stated.release, retention=retention))
+        release(at, tmp_path / str(retention), seed=5)
+        numbers.append(pq.read_table(tmp_path / str(retention) / "data.parquet")["age"].to_numpy())
+        codes.append(Bundle.open(tmp_path / str(retention)).codes(["age"])["age"])
+    alike = codes[0] == codes[1]
+    assert 0.3 < alike.mean() < 0.9
+    assert (numbers[0][alike] == numbers[1][alike]).all()
 
 
 def test_one_record_is_published_the_same_way(people: Path) -> None:

@@ -76,31 +76,23 @@ def estimate_regression(
 
     Numbers enter as they are, each bin at its middle; names and dates by an indicator for every value but one.
     """
-    selected = np.ones(table.law.shape) if where is None else where.select(table.axes)
-    places = {axis.name: i for i, axis in enumerate(table.axes)}
-    names, features = [INTERCEPT], [np.ones(table.law.shape)]
-    for axis in (attribute, *on):
-        selected = selected * _wide(_present(axis).astype(np.float64), places[axis.name], table)
-    for axis in on:
-        for name, values in _features(axis, _wide_sum(selected, places[axis.name])):
-            names.append(name)
-            features.append(_wide(values, places[axis.name], table))
-    numbers, half = _numbers(attribute, _wide_sum(selected, places[attribute.name]))
-    outcome = _wide(numbers, places[attribute.name], table)
-    counts = table.law.inverse(table.counts) * selected
-    design = np.stack([np.broadcast_to(f, table.law.shape) for f in features]).reshape(len(features), -1)
-    inverse = _inverse_moments(design, counts.ravel())
-    slopes = inverse @ (design * counts.ravel()) @ np.broadcast_to(outcome, table.law.shape).ravel()
-    residuals = np.broadcast_to(outcome, table.law.shape).ravel() - slopes @ design
+    names = [attribute.name, *(axis.name for axis in on)]
+    if len(set(names)) != len(names):
+        raise InputError("A regression must name each attribute once", ", ".join(names))
+    selected = _complete(table, (attribute, *on), where)
+    terms, design = _design(table, on, selected)
+    middles, halves = _numbers(attribute, _cells_of(selected, table, attribute))
+    outcome, half = (_flat(values, table, attribute) for values in (middles, halves))
+    counts = table.law.inverse(table.counts).ravel() * selected.ravel()
+    inverse = _inverse_moments(design, counts)
+    slopes = inverse @ (design * counts) @ outcome
     pull = inverse @ design * selected.ravel()  # what a record adds to each coefficient, by its outcome
-    errors = standard_errors(table, [row.reshape(table.law.shape) for row in pull * residuals])
-    likely = to_simplex(counts, float(counts.sum())).ravel()
-    widths = np.broadcast_to(_wide(half, places[attribute.name], table), table.law.shape).ravel()
-    within = np.abs(pull) @ (likely * widths)
+    errors = standard_errors(table, [row.reshape(table.law.shape) for row in pull * (outcome - slopes @ design)])
+    within = np.abs(pull) @ (to_simplex(counts, float(counts.sum())) * half)
     z = quantile(confidence)
     coefficients = [
         Coefficient(name, b, e, b - z * e, b + z * e, _p_value(b, e), w)
-        for name, b, e, w in zip(names, slopes.tolist(), errors.tolist(), within.tolist(), strict=True)
+        for name, b, e, w in zip(terms, slopes.tolist(), errors.tolist(), within.tolist(), strict=True)
     ]
     return EstimatedRegression(attribute.name, float(counts.sum()), tuple(coefficients))
 
@@ -109,19 +101,35 @@ def _p_value(estimate: float, error: float) -> float:
     return math.erfc(abs(estimate) / error / math.sqrt(2)) if error > 0 else float(estimate == 0)
 
 
-def _present(axis: Axis) -> Array:
-    """1 for every value but the missing category."""
-    return np.array([axis.label(code) is not None for code in range(axis.size)], np.float64)
+def _complete(table: PublishedTable, axes: Sequence[Axis], where: Filter | None) -> Array:
+    """1 in the cells where the filter holds and no attribute is missing."""
+    selected = np.ones(table.law.shape) if where is None else where.select(table.axes)
+    for axis in axes:
+        present = np.array([axis.label(code) is not None for code in range(axis.size)], np.float64)
+        selected = selected * _flat(present, table, axis).reshape(table.law.shape)
+    return selected
 
 
-def _wide(values: Array, place: int, table: PublishedTable) -> Array:
-    """Values of one attribute, shaped to go with the table."""
-    return values.reshape([-1 if i == place else 1 for i in range(len(table.axes))])
+def _flat(values: Array, table: PublishedTable, axis: Axis) -> Array:
+    """For every cell of the table, in a row, the value of one attribute there."""
+    shape = [-1 if other.name == axis.name else 1 for other in table.axes]
+    return np.broadcast_to(values.reshape(shape), table.law.shape).ravel()
 
 
-def _wide_sum(selected: Array, place: int) -> Array:
-    """How many cells of each value are selected."""
-    return np.asarray(selected.sum(axis=tuple(i for i in range(selected.ndim) if i != place)))
+def _cells_of(selected: Array, table: PublishedTable, axis: Axis) -> Array:
+    """How many cells of each value of an attribute are selected."""
+    others = tuple(i for i, other in enumerate(table.axes) if other.name != axis.name)
+    return np.asarray(selected.sum(axis=others))
+
+
+def _design(table: PublishedTable, on: Sequence[Axis], selected: Array) -> tuple[list[str], Array]:
+    """The names of the coefficients, and what each is multiplied by in every cell."""
+    terms, rows = [INTERCEPT], [np.ones(table.law.cells)]
+    for axis in on:
+        for name, values in _features(axis, _cells_of(selected, table, axis)):
+            terms.append(name)
+            rows.append(_flat(values, table, axis))
+    return terms, np.stack(rows)
 
 
 def _numbers(axis: Axis, cells: Array) -> tuple[Array, Array]:
