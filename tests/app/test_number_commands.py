@@ -59,9 +59,19 @@ def test_regression(bundle: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert [line.split("  ")[0] for line in lines[1:3]] == ["(intercept)", "sex = M"]
 
 
+def test_means_within_bins(bundle: str, capsys: pytest.CaptureFixture[str]) -> None:
+    found = answer(capsys, "crosstab", bundle, "--by", "sex", "--mean", "age", "--within-bins")
+    study = open_study(bundle)
+    for cell in found["cells"]:
+        wide = study.mean("age", f"sex = {cell['sex']}", within_bins=True)
+        assert [cell[key] for key in ("estimate", "low", "high")] == [wide.estimate, wide.low, wide.high]
+        assert wide.high - wide.low > 20  # the width of the bins
+
+
 @pytest.mark.parametrize(
     "arguments",
     [
+        ["crosstab", "--by", "sex", "--within-bins"],
         ["quantiles", "sex"],
         ["quantiles", "height"],
         ["quantiles", "age", "--shares", "half"],

@@ -163,12 +163,14 @@ def test_intervals_of_quantiles_cover_the_values_themselves(law: Mechanism) -> N
     income, _, _, counts = people()
     shares, rng = [0.1, 0.5, 0.9], np.random.default_rng(7)
     true = np.quantile(income, shares, method="inverted_cdf")
-    covered, naive = np.zeros(len(shares)), np.zeros(len(shares))
+    covered, naive, bins = np.zeros(len(shares)), np.zeros(len(shares)), 0
     for _ in range(TIMES):
         drawn = published(counts, law, rng)
         for hits, mechanism in ((covered, law), (naive, UNCHANGED)):
             found = study_of([INCOME, AGE, SEX], drawn, mechanism).quantiles("income", shares)
             hits += [q.low <= t <= q.high for q, t in zip(found, true, strict=True)]
+            bins += sum(q.low <= edge < q.high for q in found for edge in INCOMES) * (mechanism is law)
+    assert bins < 2 * len(shares) * TIMES  # it is not by being wide that they cover
     assert (covered / TIMES >= LEAST_COVERAGE_OF_FITS).all()
     assert (naive / TIMES).min() < 0.1
 

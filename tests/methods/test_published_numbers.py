@@ -359,6 +359,31 @@ def test_values_that_are_shown_stand_in_the_order_of_values(tmp_path: Path) -> N
         release(Recipe.parse(stated, tmp_path), tmp_path / "out", seed=1, show_values=True)
 
 
+@pytest.mark.parametrize("memory", [None, LEAST_MEMORY])
+@pytest.mark.parametrize(
+    "kind", [pa.date32(), pa.date64(), pa.timestamp("s"), pa.timestamp("us", "UTC"), pa.string(), "times", "years"]
+)
+def test_dates_of_every_type_find_their_period(kind: Any, memory: int | None, tmp_path: Path) -> None:
+    days = [datetime.date(1979 + i % 40, 1 + i % 12, 1 + i % 28) for i in range(400)]
+    column = pa.array(days)
+    if kind == "years":
+        column = pa.array([day.year for day in days])
+    elif kind == "times":
+        column = pa.array([f"{day}T23:59:59.5+02:00" for day in days])
+    else:
+        column = column.cast(pa.timestamp("s")).cast(kind) if pa.types.is_timestamp(kind) else column.cast(kind)
+    pq.write_table(pa.table({"born": column}), tmp_path / "t.parquet")
+    bins = {"calendar": "decade", "from": "1970-01-01", "to": "2020-01-01"}
+    stated = {
+        "source": {"path": "t.parquet"},
+        "release": {"retention": 1.0, "shuffle": False},
+        "attributes": {"born": {**QUASI, "bins": bins}},
+    }
+    release(Recipe.parse(stated, tmp_path), tmp_path / "out", seed=1, memory=memory)
+    seen = pq.read_table(tmp_path / "out" / "data.parquet")["born"].to_pylist()
+    assert seen == [f"{day.year // 10 * 10}s" for day in days]
+
+
 def test_only_columns_with_numbers_have_numbers(people: Path, tmp_path: Path) -> None:
     release(recipe(people, "retention", "interval"), tmp_path / "out", seed=5)
     assert numbers_of(Bundle.open(tmp_path / "out").certificate.attributes) == {}

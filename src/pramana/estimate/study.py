@@ -31,6 +31,7 @@ from pramana.estimate.numbers import (
     EstimatedRegression,
     estimate_quantiles,
     estimate_regression,
+    mean_of_middles,
     mean_within_bins,
 )
 from pramana.estimate.ratios import (
@@ -197,11 +198,9 @@ class Study:
 
         With `within_bins` the interval also holds the mean of the values themselves, wherever in bins they are.
         """
-        if within_bins:
-            axis, among = self.axis(attribute), as_filter(where)
-            table = self.table(list(dict.fromkeys(Ratio(axis, among).names)))
-            return mean_within_bins(table, axis, among, confidence)
-        return self._ratios([Ratio.of_mean(self.axis(attribute), where)], confidence).numbers[0]
+        axis, among = self.axis(attribute), as_filter(where)
+        table = self.table(list(dict.fromkeys(Ratio(axis, among).names)))
+        return (mean_within_bins if within_bins else mean_of_middles)(table, axis, among, confidence)
 
     def quantiles(
         self,
@@ -236,8 +235,10 @@ class Study:
         where: str | Filter | None = None,
         *,
         confidence: float = DEFAULT_CONFIDENCE,
+        within_bins: bool = False,
     ) -> list[dict[str, Any]]:
         """The mean of a numeric attribute in each cell of `by`; null where the release cannot see the cell."""
+        estimate = mean_within_bins if within_bins else mean_of_middles
         axes = [self.axis(name) for name in by]
         among, of = as_filter(where), self.axis(attribute)
         table = self.table(list(dict.fromkeys([*by, *Ratio(of, among).names])))
@@ -248,8 +249,7 @@ class Study:
             if among is not None:
                 terms.append(among)
             try:
-                ratio = Ratio(of, reduce(and_, terms) if terms else None)
-                number = estimate_ratios(table, [ratio], confidence).numbers[0].to_json()
+                number = estimate(table, of, reduce(and_, terms) if terms else None, confidence).to_json()
             except UnseenGroupError:
                 number = {"estimate": None, "low": None, "high": None}
             cells.append({**cell, **number})

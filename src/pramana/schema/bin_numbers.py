@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from fractions import Fraction
 from itertools import pairwise
 from typing import Any, Literal
@@ -116,13 +117,21 @@ def _numbers_in(low: float, high: float, decimals: int, multiple: Fraction | Non
 
 def _decimals(edges: Sequence[float], publish: Publish) -> int:
     """As few as the edges have; a midpoint may need one more. Where they have very many: enough for every bin."""
-    exact = [Fraction(str(edge)) for edge in edges if math.isfinite(edge)]
+    finite = [Fraction(str(edge)) for edge in edges if math.isfinite(edge)]
+    decimals = max(map(_decimals_of, edges))
+    narrowest = min((b - a for a, b in pairwise(finite)), default=Fraction(1))
     if publish == "midpoint":
-        exact += [(a + b) / 2 for a, b in pairwise(exact)]
-    narrowest = min((b - a for a, b in pairwise(sorted(set(exact)))), default=Fraction(1))
-    decimals = 0
-    while any((edge * 10**decimals).denominator != 1 for edge in exact):
-        if decimals >= _DECIMALS and narrowest * 10**decimals >= _STEPS:
-            break
-        decimals += 1
-    return decimals
+        narrowest /= 2
+        decimals += any(((a + b) * 10**decimals / 2).denominator != 1 for a, b in pairwise(finite))
+    enough = _DECIMALS
+    while enough < decimals and narrowest * 10**enough < _STEPS:
+        enough += 1
+    return min(decimals, enough)
+
+
+def _decimals_of(edge: float) -> int:
+    """How many an edge is written with."""
+    if math.isinf(edge):
+        return 0
+    exponent = Decimal(str(edge)).normalize().as_tuple().exponent
+    return max(0, -exponent) if isinstance(exponent, int) else 0

@@ -24,14 +24,15 @@ _LINES = 60
 @click.option("--method", type=click.Choice(["em", "inverse"]), default="em", show_default=True)
 @click.option("--shares", is_flag=True, help="Shares of the selected records instead of counts.")
 @click.option("--mean", default=None, help="The mean of this numeric attribute in each cell instead of counts.")
+@click.option("--within-bins", is_flag=True, help="Intervals of means that hold values anywhere in their bins.")
 @click.option("--profile", is_flag=True, help="Likelihood intervals (em, small tables).")
 @_weights
 @_confidence
 @_unverified
 @json_option
 def crosstab_command(
-    bundle: str, by: str, where: str | None, method: str, shares: bool, mean: str | None, profile: bool,
-    weights: str | None, confidence: float, unverified: bool, as_json: bool,
+    bundle: str, by: str, where: str | None, method: str, shares: bool, mean: str | None, within_bins: bool,
+    profile: bool, weights: str | None, confidence: float, unverified: bool, as_json: bool,
 ) -> None:  # fmt: skip
     """Estimate how many records of the private table have each combination of values, from BUNDLE alone."""
     from pramana import open_study
@@ -42,7 +43,10 @@ def crosstab_command(
     if mean is not None:
         if shares or profile:
             raise RecipeError("A mean must be asked without --shares and --profile", "both")
-        content |= {"mean": mean, "cells": study.means(mean, names, where, confidence=confidence)}
+        means = study.means(mean, names, where, confidence=confidence, within_bins=within_bins)
+        content |= {"mean": mean, "cells": means}
+    elif within_bins:
+        raise RecipeError("--within-bins must be asked of a mean", "none")
     else:
         table = study.crosstab(names, where, method=method, confidence=confidence, shares=shares, profile=profile)
         content |= {"method": method, "converged": table.converged, "cells": table.cells()}

@@ -1,6 +1,6 @@
 """Numbers and dates as recipients use them: means that hold whole bins, quantiles, linear regressions."""
 
-from pramana.estimate.numbers.means import mean_within_bins
+from pramana.estimate.numbers.means import mean_of_middles, mean_within_bins
 from pramana.estimate.numbers.quantiles import EstimatedQuantile, estimate_quantiles
 from pramana.estimate.numbers.regression import Coefficient, EstimatedRegression, estimate_regression
 
@@ -10,5 +10,6 @@ __all__ = [
     "EstimatedRegression",
     "estimate_quantiles",
     "estimate_regression",
+    "mean_of_middles",
     "mean_within_bins",
 ]

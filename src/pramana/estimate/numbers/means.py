@@ -11,6 +11,11 @@ from pramana.estimate.ratios import EstimatedNumber, Ratio, estimate_ratios
 from pramana.estimate.table import PublishedTable
 
 
+def mean_of_middles(table: PublishedTable, axis: Axis, where: Filter | None, confidence: float) -> EstimatedNumber:
+    """The mean with each bin at its middle."""
+    return estimate_ratios(table, [Ratio(axis, where)], confidence).numbers[0]
+
+
 def mean_within_bins(
     table: PublishedTable, axis: Axis, where: Filter | None, confidence: float
 ) -> EstimatedNumber:
@@ -20,8 +25,7 @@ def mean_within_bins(
     """
     middle = Ratio(axis, where)
     middle.coefficients(table.axes)  # refuses names and bins without an end
-    if axis.intervals is None:
-        return estimate_ratios(table, [middle], confidence).numbers[0]
+    assert axis.intervals is not None
     ratios = [middle, *(Ratio(_at(axis, ends), where) for ends in axis.intervals)]
     at_middle, at_low, at_high = estimate_ratios(table, ratios, confidence).numbers
     return EstimatedNumber(at_middle.estimate, at_low.low, at_high.high)
