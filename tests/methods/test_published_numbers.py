@@ -384,6 +384,16 @@ def test_dates_of_every_type_find_their_period(kind: Any, memory: int | None, tm
     assert seen == [f"{day.year // 10 * 10}s" for day in days]
 
 
+def test_the_report_names_the_law_of_every_column(people: Path, tmp_path: Path) -> None:
+    for publish, words in (
+        ("draw", "a draw, uniform on the days in its bin"),
+        ("midpoint", "the middle of its bin"),
+    ):
+        release(recipe(people, "retention", publish), tmp_path / publish, seed=5)
+        report = (tmp_path / publish / "report.html").read_text()
+        assert f"born is published as {words}" in report and "the multiple it was rounded to" in report
+
+
 def test_only_columns_with_numbers_have_numbers(people: Path, tmp_path: Path) -> None:
     release(recipe(people, "retention", "interval"), tmp_path / "out", seed=5)
     assert numbers_of(Bundle.open(tmp_path / "out").certificate.attributes) == {}

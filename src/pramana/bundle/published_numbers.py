@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from pramana.errors import BundleError
 from pramana.randomness import Codes, code_dtype
-from pramana.schema import Attribute, BinNumbers, Domain, Kind, decimal_number
+from pramana.schema import Attribute, Domain, Kind, decimal_number
 from pramana.sources import flags_of, numbers, values_of
 
 WITHIN_BIN = "within bin"  # the purpose of the coins that choose a number within a published bin
@@ -169,15 +169,16 @@ def scaled(words: NDArray[np.uint64], sizes: NDArray[np.int64]) -> NDArray[np.in
 
 def notes_on_numbers(attributes: Sequence[Attribute]) -> list[str]:
     """What a report says of the columns that are published as numbers or days."""
-    laws = {name: numbers.stated for name, numbers in numbers_of(attributes).items()}
-    return [f"{name} is published as {_words_of(stated)}." for name, stated in laws.items()]
+    return [f"{name} is published as {_words_of(numbers)}." for name, numbers in numbers_of(attributes).items()]
 
 
-def _words_of(stated: BinNumbers) -> str:
-    if stated.publish == "midpoint":
-        return "the middle of its bin, or at an open end as the value next to the edge"
+def _words_of(numbers: PublishedNumbers) -> str:
+    stated = numbers.stated
+    end = "the value next to the edge" if numbers.domain.rounded is None else "the multiple it was rounded to"
+    if not numbers.drawn:
+        return f"the middle of its bin, or at an open end as {end}"
     grid = "the days" if stated.kind is Kind.DATE else f"the multiples of {stated.step}"
     return (
-        f"a draw, uniform on {grid} in its bin, or at an open end as the value next to the edge; it is made of "
-        "the bin as it came out, and tells no more than that"
+        f"a draw, uniform on {grid} in its bin, or at an open end as {end}; it is made of the bin as it came out, "
+        "and tells no more than that"
     )
