@@ -63,6 +63,8 @@ AGE = {**QUASI, "bins": list(range(0, 101, 10))}
 JOB = {**QUASI, "domain": JOBS}
 TOWN = {**QUASI, "domain": TOWNS}
 ILLNESS = {"role": "sensitive", "domain": ["none", "flu", "cold", "gout"]}
+DRAWN = {**QUASI, "bins": {"width": 10, "from": 0}, "top": 80, "publish": "draw"}
+MIDDLE = {**QUASI, "round": 15_000, "bottom": 0, "top": 90_000, "publish": "midpoint"}
 FINE_AGE, FINE_SEX, FINE_TOWN = ({**QUASI, "hierarchy": f"{n}.csv"} for n in ("age", "sex", "town"))
 RAW, SECRET = {"role": "insensitive"}, {"role": "sensitive"}
 MATRIX = [[0.8, 0.2], [0.3, 0.7]]
@@ -86,6 +88,7 @@ SETTINGS: dict[str, tuple[Mapping[str, Any], Mapping[str, Any]]] = {
     "retention epsilon": ({"method": "retention", "epsilon": 6.0}, RANDOMISED),
     "retention record": ({"method": "retention", "epsilon": 6.0, "coin": "record"}, RANDOMISED),
     "retention stated": ({"method": "retention", "retention": 0.4, "shuffle": False}, RANDOMISED),
+    "retention numbers": ({"method": "retention", "retention": 0.5}, {"sex": SEX, "age": DRAWN, "income": MIDDLE}),
     "matrix": ({"method": "matrix"}, {"sex": {**SEX, "matrix": MATRIX}, "town": RAW}),
     "invariant": ({"method": "invariant", "xi": 0.2}, {"job": JOB, "town": TOWN, "sex": RAW}),
     "invariant strata": (

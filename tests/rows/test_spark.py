@@ -491,3 +491,16 @@ def test_labels_go_where_spark_sends_them(spark: Any) -> None:
     assert [row.h for row in told] == [hashed(n) for n in numbers]
     for partitions in (1, 2, 5, 129):
         assert [hashed(label) % partitions for label in labels_for(partitions)] == list(range(partitions))
+
+
+def test_numbers_drawn_within_bins(desk: Path, engine: SparkEngine) -> None:
+    """Draws belong to published rows, so that it does not matter who randomised them; tables are counted there."""
+    bins = "bins = { width = 20, from = 0, to = 120 }"
+    recipe = variant(
+        desk / "recipe.toml", ("bins = [0, 20, 40, 60, 80, 120]", f'{bins}\ntop = 80\npublish = "draw"')
+    )
+    here, there = both(recipe, desk, engine)
+    same(here, there)
+    assert pa.types.is_integer(pq.read_schema(there / "data.parquet").field("age").type)
+    local, spread = (open_study(there, engine=e).crosstab(["age", "sex"]).estimate for e in ("local", engine))
+    assert (local == spread).all()

@@ -12,19 +12,24 @@ from pramana.bundle.folder import (
     whole_folder,
 )
 from pramana.bundle.form import CertificateForm, Form
+from pramana.bundle.published_numbers import WITHIN_BIN, PublishedNumbers, notes_on_numbers, numbers_of
 from pramana.bundle.signing import make_signing_key, read_public_key, read_signing_key
 
 __all__ = [
+    "WITHIN_BIN",
     "Bundle",
     "Certificate",
     "CertificateForm",
     "Check",
     "Form",
     "JsonObject",
+    "PublishedNumbers",
     "canonical",
     "check_new",
     "make_signing_key",
     "named_when_whole",
+    "notes_on_numbers",
+    "numbers_of",
     "published_batches",
     "read_public_key",
     "read_signing_key",

@@ -13,6 +13,7 @@ import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 
 from pramana.bundle.certificate import Certificate
+from pramana.bundle.published_numbers import numbers_of
 from pramana.errors import BundleError
 from pramana.randomness import Codes
 from pramana.rows import Columns
@@ -71,17 +72,26 @@ class Bundle:
         return pa.chunked_array([batch.column(name) for batch in self.batches([name])])
 
     def pieces(self, names: Sequence[str] | None = None) -> Iterator[Columns]:
-        """Columns as the content digest sees them, batch by batch: codes where there is a domain, else values.
+        """Columns batch by batch: codes where there is a domain, else values.
 
         A value outside its domain shows after the last piece.
         """
+        numbers = numbers_of(self.certificate.attributes)
+        for columns in self.content(names):
+            yield {n: numbers[n].codes(column) if n in numbers else column for n, column in columns.items()}
+
+    def content(self, names: Sequence[str] | None = None) -> Iterator[Columns]:
+        """Columns as the content digest sees them: of numbers that are published for bins, their positions."""
         named = [a for a in self.certificate.attributes if names is None or a.name in names]
-        attributes = sorted(named, key=lambda a: a.raw)
-        encoders = {a.name: Encoder(a.coded.as_published(), a.name) for a in attributes if not a.raw}
+        attributes, numbers = sorted(named, key=lambda a: a.raw), numbers_of(named)
+        labelled = [a for a in attributes if not a.raw and a.name not in numbers]
+        encoders = {a.name: Encoder(a.coded.as_published(), a.name) for a in labelled}
         for batch in self.batches([a.name for a in attributes]):
             yield {
                 a.name: raw_column(pa.chunked_array([batch.column(a.name)]), None)
                 if a.raw
+                else numbers[a.name].read(batch.column(a.name))
+                if a.name in numbers
                 else encoders[a.name].encode(batch.column(a.name))
                 for a in attributes
             }

@@ -20,6 +20,7 @@ from pramana.estimate.inversion import (
 )
 from pramana.estimate.law import TableLaw, law_of
 from pramana.estimate.likelihood import Fit, fit, profile_interval
+from pramana.estimate.numbers import Coefficient, EstimatedQuantile, EstimatedRegression
 from pramana.estimate.ratios import EstimatedNumber
 from pramana.estimate.rules import (
     MIN_CONFIDENCE,
@@ -56,9 +57,12 @@ __all__ = [
     "AnyOf",
     "AttributeFilter",
     "Axis",
+    "Coefficient",
     "Crosstab",
     "Estimate",
     "EstimatedNumber",
+    "EstimatedQuantile",
+    "EstimatedRegression",
     "Filter",
     "Fit",
     "GroupComparison",

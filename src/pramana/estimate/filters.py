@@ -200,6 +200,8 @@ def _ordered_codes(axis: Axis, sign: str, value: str) -> Truth:
         codes = np.arange(axis.size, dtype=np.float64)
         low = high = np.where(codes == axis.size - 1, np.nan, codes) if axis.missing else codes
         point = float(np.flatnonzero(_equal_codes(axis, value))[0])
+    elif axis.kind is Kind.DATE:
+        return _ordered_days(axis, sign, value)
     else:
         stated = axis.kind.point_of(value)
         if axis.intervals is None or stated is None:
@@ -210,7 +212,25 @@ def _ordered_codes(axis: Axis, sign: str, value: str) -> Truth:
         below, above = np.where(one, low < point, high <= point), low >= point
     else:  # ... is at or below it, or none is
         below, above = np.where(one, low <= point, high <= point), low > point
-    for code in np.flatnonzero(~(below | above | np.isnan(low))):
+    return _uncut(axis, sign, value, below, above)
+
+
+def _ordered_days(axis: Axis, sign: str, value: str) -> Truth:
+    """The same of dates, whose days are whole: `<= 2024-12-31` and `<= 2024` are `< 2025-01-01`."""
+    stated = axis.kind.ends_of(value)
+    if axis.lower is None or axis.upper is None or stated is None:
+        raise _incomparable(axis, sign, value)
+    low, high = np.array(axis.lower), np.array(axis.upper)
+    high = np.where(low == high, low + 1, high)
+    first, after = float(stated[0]), float(max(stated[1], stated[0] + 1))
+    point = first if sign in ("<", ">=") else after
+    return _uncut(axis, sign, value, high <= point, low >= point)
+
+
+def _uncut(axis: Axis, sign: str, value: str, below: Truth, above: Truth) -> Truth:
+    """Which codes the comparison holds for, where each lies on one side of it."""
+    missing = np.array([axis.label(code) is None for code in range(axis.size)])
+    for code in np.flatnonzero(~(below | above | missing)):
         raise InputError(
             f"A filter must not cut a published bin of {axis.name}",
             f"{sign} {value}, which lies inside {axis.labels[code]}",
@@ -221,7 +241,7 @@ def _ordered_codes(axis: Axis, sign: str, value: str) -> Truth:
 
 def _incomparable(axis: Axis, sign: str, value: str) -> InputError:
     must = (
-        f"A filter with {sign} must compare a date with one like 2024-03-31"
+        f"A filter with {sign} must compare a date with one like 2024-03-31, or a period like 2024-03 or 2024"
         if axis.kind is Kind.DATE
         else f"A filter with {sign} must compare a numeric attribute with a number"
     )

@@ -43,10 +43,6 @@ class Ratio:
     def of_share(cls, of: str | Filter, where: str | Filter | None) -> Ratio:
         return cls(Filter.parse(of) if isinstance(of, str) else of, as_filter(where))
 
-    @classmethod
-    def of_mean(cls, of: Axis, where: str | Filter | None) -> Ratio:
-        return cls(of, as_filter(where))
-
     @property
     def names(self) -> tuple[str, ...]:
         own = (self.of.name,) if isinstance(self.of, Axis) else self.of.names

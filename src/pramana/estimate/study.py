@@ -26,6 +26,14 @@ from pramana.estimate.inversion import (
 )
 from pramana.estimate.law import Array
 from pramana.estimate.likelihood import fit, profile_interval
+from pramana.estimate.numbers import (
+    EstimatedQuantile,
+    EstimatedRegression,
+    estimate_quantiles,
+    estimate_regression,
+    mean_of_middles,
+    mean_within_bins,
+)
 from pramana.estimate.ratios import (
     EstimatedNumber,
     EstimatedRatios,
@@ -179,10 +187,46 @@ class Study:
         return self._ratios([Ratio.of_share(of, where)], confidence).numbers[0]
 
     def mean(
-        self, attribute: str, where: str | Filter | None = None, *, confidence: float = DEFAULT_CONFIDENCE
+        self,
+        attribute: str,
+        where: str | Filter | None = None,
+        *,
+        confidence: float = DEFAULT_CONFIDENCE,
+        within_bins: bool = False,
     ) -> EstimatedNumber:
-        """The mean of a numeric attribute, each bin standing for its middle, among records with `where`."""
-        return self._ratios([Ratio.of_mean(self.axis(attribute), where)], confidence).numbers[0]
+        """The mean of a numeric attribute, each bin standing for its middle, among records with `where`.
+
+        With `within_bins` the interval also holds the mean of the values themselves, wherever in bins they are.
+        """
+        axis, among = self.axis(attribute), as_filter(where)
+        table = self.table(list(dict.fromkeys(Ratio(axis, among).names)))
+        return (mean_within_bins if within_bins else mean_of_middles)(table, axis, among, confidence)
+
+    def quantiles(
+        self,
+        attribute: str,
+        shares: Sequence[float] = (0.25, 0.5, 0.75),
+        where: str | Filter | None = None,
+        *,
+        confidence: float = DEFAULT_CONFIDENCE,
+    ) -> list[EstimatedQuantile]:
+        """The values below which these shares of the records with `where` lie; the intervals hold whole bins."""
+        axis, among = self.axis(attribute), as_filter(where)
+        table = self.table(list(dict.fromkeys(Ratio(axis, among).names)))
+        return estimate_quantiles(table, axis, among, shares, confidence)
+
+    def regression(
+        self,
+        attribute: str,
+        on: Sequence[str],
+        where: str | Filter | None = None,
+        *,
+        confidence: float = DEFAULT_CONFIDENCE,
+    ) -> EstimatedRegression:
+        """Least squares of a numeric attribute on others, corrected for the release's law."""
+        axes, among = [self.axis(name) for name in (attribute, *on)], as_filter(where)
+        table = self.table(list(dict.fromkeys([*(a.name for a in axes), *([] if among is None else among.names)])))
+        return estimate_regression(table, axes[0], axes[1:], among, confidence)
 
     def means(
         self,
@@ -191,8 +235,10 @@ class Study:
         where: str | Filter | None = None,
         *,
         confidence: float = DEFAULT_CONFIDENCE,
+        within_bins: bool = False,
     ) -> list[dict[str, Any]]:
         """The mean of a numeric attribute in each cell of `by`; null where the release cannot see the cell."""
+        estimate = mean_within_bins if within_bins else mean_of_middles
         axes = [self.axis(name) for name in by]
         among, of = as_filter(where), self.axis(attribute)
         table = self.table(list(dict.fromkeys([*by, *Ratio(of, among).names])))
@@ -203,8 +249,7 @@ class Study:
             if among is not None:
                 terms.append(among)
             try:
-                ratio = Ratio(of, reduce(and_, terms) if terms else None)
-                number = estimate_ratios(table, [ratio], confidence).numbers[0].to_json()
+                number = estimate(table, of, reduce(and_, terms) if terms else None, confidence).to_json()
             except UnseenGroupError:
                 number = {"estimate": None, "low": None, "high": None}
             cells.append({**cell, **number})

@@ -7,39 +7,58 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
-from pramana.bundle import Bundle, Check
+from pramana.bundle import WITHIN_BIN, Bundle, Check, numbers_of
 from pramana.errors import BundleError, PramanaError
 from pramana.mechanisms import Mechanism
-from pramana.methods.contradiction import contradicts
+from pramana.methods.contradiction import contradicts, uneven
 from pramana.methods.protocol import Counts, Examination, Plan, Publication
-from pramana.randomness import counted
+from pramana.randomness import Codes, Stream, counted
 from pramana.rows import Columns, ContentDigest, Rows
 from pramana.schema import Attribute
 from pramana.sources import decode
 
+_PARTS = 16  # of a bin, whose draws are held against the law
+
 
 class CodedTable:
-    """Published codes as the labels of their domains, beside the columns that pass unchanged."""
+    """Published codes as the labels of their domains, or as numbers, beside the columns that pass unchanged.
 
-    def __init__(self, attributes: tuple[Attribute, ...]) -> None:
-        self._attributes = attributes
+    `coins` are those of the columns whose numbers are drawn: a published row has the word of its place.
+    """
+
+    def __init__(self, attributes: tuple[Attribute, ...], coins: Mapping[str, Stream]) -> None:
+        self._attributes, self._coins = attributes, coins
         self._coded = [a for a in attributes if not a.raw]
+        self._numbers = numbers_of(attributes)
         self._order = [a.name for a in sorted(attributes, key=lambda a: a.raw)]
         self._digest = ContentDigest()
         self._counts = {a.name: np.zeros(a.coded.size, np.int64) for a in self._coded}
+        self._rows = 0
 
     def table(self, columns: Columns) -> pa.Table:
         """A column whose public domain has no missing value is written as one that has none, which is quicker."""
-        self._digest.update({name: columns[name] for name in self._order})
+        positions = {name: self._positions(name, columns) for name in self._numbers}
+        self._digest.update({name: positions.get(name, columns[name]) for name in self._order})
         for a in self._coded:
             self._counts[a.name] += counted(columns[a.name], a.coded.size)
-        shown = [columns[a.name] if a.raw else decode(columns[a.name], a.coded) for a in self._attributes]
+        self._rows += len(next(iter(columns.values())))
+        shown = [self._shown(a, columns, positions) for a in self._attributes]
         fields = [
             pa.field(a.name, column.type, nullable=a.raw or a.coded.missing_code is not None)
             for a, column in zip(self._attributes, shown, strict=True)
         ]
         return pa.table(shown, schema=pa.schema(fields))
+
+    def _positions(self, name: str, columns: Columns) -> Codes:
+        codes, coins = columns[name], self._coins.get(name)
+        return self._numbers[name].positions(codes, None if coins is None else coins.words(self._rows, len(codes)))
+
+    def _shown(self, a: Attribute, columns: Columns, positions: Mapping[str, Codes]) -> pa.Array:
+        if a.name in positions:
+            return self._numbers[a.name].column(positions[a.name])
+        return columns[a.name] if a.raw else decode(columns[a.name], a.coded)
 
     def content(self) -> str:
         return self._digest.hexdigest()
@@ -58,28 +77,39 @@ class CodedPlan(Plan):
         """Rows through the mechanism, under coins bound to `context`."""
         names = [a.name for a in sorted(self.attributes, key=lambda a: a.raw)]
         pieces = rows.publish(mechanism, context, self.shuffled, names)
-        return Publication(self, pieces, CodedTable(self.attributes), rows.commitment(), checks=checks)
+        drawn = [name for name, numbers in numbers_of(self.attributes).items() if numbers.drawn]
+        coins = {name: rows.stream(WITHIN_BIN, context, name, 0) for name in drawn}
+        return Publication(self, pieces, CodedTable(self.attributes, coins), rows.commitment(), checks=checks)
 
     def examine(self, bundle: Bundle) -> Examination:
         """The published values are in their domains, as many as certified, and have the certified content."""
         content, records = ContentDigest(), 0
         coded = [a for a in self.attributes if not a.raw]
         counts = {a.name: np.zeros(a.coded.size, np.int64) for a in coded}
+        numbers = numbers_of(self.attributes)
+        types = {a.name: None if a.raw else pa.string() for a in self.attributes}
+        parts = {
+            name: np.zeros((len(n.domain.labels), _PARTS), np.int64) for name, n in numbers.items() if n.drawn
+        }
         try:
-            bundle.check_columns({a.name: None if a.raw else pa.string() for a in self.attributes})
-            check_dictionaries(bundle, coded)
-            for columns in bundle.pieces():
+            bundle.check_columns(types | {name: n.type for name, n in numbers.items()})
+            check_dictionaries(bundle, [a for a in coded if a.name not in numbers])
+            for columns in bundle.content():
                 content.update(columns)
                 records += len(next(iter(columns.values())))
                 for a in coded:
-                    counts[a.name] += counted(columns[a.name], a.coded.size)
+                    own = numbers[a.name].codes(columns[a.name]) if a.name in numbers else columns[a.name]
+                    counts[a.name] += counted(own, a.coded.size)
+                for name, table in parts.items():
+                    np.add.at(table, numbers[name].parts(columns[name], _PARTS), 1)
         except PramanaError as error:
             return Examination((Check("data", False, str(error)),))
         if records != self.records:
             return Examination((Check("data", False, f"{self.records} records certified, {records} found"),))
         same = content.hexdigest() == bundle.certificate.content
         told = f"{self.records} records, all in their domains" if same else "other content"
-        return Examination((Check("data", same, told), *self._borne_out(counts)), counts)
+        drawn = _drawn_evenly({name: (table, numbers[name].chances(_PARTS)) for name, table in parts.items()})
+        return Examination((Check("data", same, told), *self._borne_out(counts), *drawn), counts)
 
     def _borne_out(self, counts: Mapping[str, Counts]) -> tuple[Check, ...]:
         """Whether the published counts can have come from the stated law."""
@@ -90,6 +120,15 @@ class CodedPlan(Plan):
         return (
             Check("law and data", not strange, f"never so by chance: {', '.join(strange)}" if strange else told),
         )
+
+
+def _drawn_evenly(drawn: Mapping[str, tuple[Counts, NDArray[np.float64]]]) -> tuple[Check, ...]:
+    """Whether numbers within bins can have been drawn by their law; byte for byte only the source and key tell."""
+    if not drawn:
+        return ()
+    strange = [name for name, (counts, chances) in drawn.items() if uneven(counts, chances)]
+    told = f"never so by chance: {', '.join(strange)}" if strange else "uniform, as far as the data tell"
+    return (Check("draws within bins", not strange, told),)
 
 
 def check_dictionaries(bundle: Bundle, coded: Sequence[Attribute]) -> None:

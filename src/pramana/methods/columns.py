@@ -7,12 +7,23 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
+import msgspec
 import pyarrow as pa
 
 from pramana.errors import RecipeError, SchemaError
 from pramana.methods.recipe import Recipe
 from pramana.rows import ColumnReading
-from pramana.schema import Attribute, ColumnSection, Domain, Hierarchy, Kind, RandomisedColumn, Role, Setting
+from pramana.schema import (
+    Attribute,
+    ColumnSection,
+    Domain,
+    Hierarchy,
+    Kind,
+    Publish,
+    RandomisedColumn,
+    Role,
+    Setting,
+)
 from pramana.sources import domain_from_data
 
 
@@ -61,6 +72,11 @@ def randomised_attributes(recipe: Recipe[Setting, RandomisedColumn], rows: Value
 
 def unchanged(name: str, column: ColumnSection) -> Attribute:
     """A column that is released as it is."""
+    asked = [key for key in ("bottom", "top", "round") if msgspec.structs.asdict(column)[key] is not None]
+    if isinstance(column, RandomisedColumn) and column.publish != "interval":
+        asked.append("publish")
+    if asked:
+        raise RecipeError(f"{asked[0]} must be of a column that is randomised", f"{name!r}, released unchanged")
     return Attribute(name, column.role, None, Kind(column.kind or Kind.NOMINAL))
 
 
@@ -82,6 +98,8 @@ def resolve(
     `hierarchy`: that of the column, where it was read already.
     """
     domain = _stated_domain(name, column, folder, rows, hierarchy)
+    if isinstance(column, RandomisedColumn) and column.publish != "interval":
+        domain = _published_as(name, domain, column.publish)
     if column.kind is not None:
         domain = _of_kind(name, domain, Kind(column.kind))
     if column.missing == "category" and not domain.missing:
@@ -97,7 +115,16 @@ def resolve(
     return Attribute(name, column.role, domain)
 
 
+def _published_as(name: str, domain: Domain, publish: Publish) -> Domain:
+    try:
+        return replace(domain, publish=publish)
+    except SchemaError as error:
+        raise SchemaError(f"{name}: {error.must}", error.got, error.hint) from None
+
+
 def _of_kind(name: str, domain: Domain, kind: Kind) -> Domain:
+    if domain.edges and kind is not domain.kind:
+        raise SchemaError(f"The bins of {name!r} must be of the kind {domain.kind.value}", kind.value)
     if kind in (Kind.NUMBER, Kind.DATE) and not domain.edges and not kind.reads(domain.labels):
         raise SchemaError(f"The values of {name!r} must all be of the kind {kind.value}", "others")
     return replace(domain, kind=kind)
@@ -107,13 +134,13 @@ def _stated_domain(
     name: str, column: ColumnSection, folder: Path, rows: Values | None, hierarchy: Hierarchy | None
 ) -> Domain:
     tree = hierarchy
-    if column.values is None and column.bins is None and tree is None:
+    if column.values is None and column.binning is None and tree is None:
         tree = hierarchy_of(name, column, folder)
     try:
         if column.values is not None:
             return Domain.declared(column.values)
-        if column.bins is not None:
-            return Domain.from_bins(column.bins)
+        if column.binning is not None:
+            return column.binning.domain()
         if tree is not None:
             return _cut(tree, column.level)
     except SchemaError as error:

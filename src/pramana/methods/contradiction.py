@@ -34,6 +34,21 @@ def contradicts(law: Law, name: str, counts: Counts) -> bool:
     return any(records * d > -math.log(_NEVER / (2 * len(counts))) for d in beyond)
 
 
+def uneven(counts: Counts, chances: NDArray[np.float64]) -> bool:
+    """Whether the draws of some bin fall into its parts as the stated chances hardly ever let them.
+
+    `counts` and `chances` are by bin and part; the bound is the same.
+    """
+    never = -math.log(_NEVER / (2 * counts.size))
+    for row, stated in zip(counts, chances, strict=True):
+        records = int(row.sum())
+        if records and any(
+            records * _divergence(int(c) / records, float(p)) > never for c, p in zip(row, stated, strict=True)
+        ):
+            return True
+    return False
+
+
 def _bounds(law: Law, name: str) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
     """For each published value the least and the largest chance of it, over all true values."""
     if isinstance(law, Exchange):

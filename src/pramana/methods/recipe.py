@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import math
 import tomllib
 from collections.abc import Mapping
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import msgspec
 
-from pramana.errors import RecipeError
+from pramana.errors import RecipeError, SchemaError
 from pramana.ledger import is_ledger_file
 from pramana.schema import (
     AboutSection,
@@ -179,12 +180,32 @@ def check_setting(release: Mapping[str, Any], method: Method[S, C]) -> S:
 
 def check_columns(attributes: Mapping[str, Any], method: Method[S, C]) -> dict[str, C]:
     columns = {}
-    for name, body in attributes.items():
-        where = f"attributes.{name}"
+    for name, stated in attributes.items():
+        where, body = f"attributes.{name}", stated
         if isinstance(body, Mapping):
             check_keys(body, keys_of(method.column), f"a key of [{where}] with method {method.name!r}")
+            body = _with_written_dates(body)
         columns[name] = read_section(method.column, body, f"[{where}]", prefix=f"{where}.")
+        _check_bins(name, columns[name])
     return columns
+
+
+def _check_bins(name: str, column: ColumnSection) -> None:
+    """Bins are public, so that what is wrong with them shows in the recipe alone."""
+    try:
+        if column.binning is not None:
+            column.binning.domain()
+    except SchemaError as error:
+        raise SchemaError(f"{name}: {error.must}", error.got, error.hint) from None
+
+
+def _with_written_dates(value: Any) -> Any:
+    """Dates that TOML has as such, as the texts they are in a table."""
+    if isinstance(value, Mapping):
+        return {key: _with_written_dates(part) for key, part in value.items()}
+    if isinstance(value, list):
+        return [_with_written_dates(part) for part in value]
+    return value.isoformat() if type(value) is datetime.date else value
 
 
 def _unknown_key(key: str, method: str, known: tuple[str, ...], others: list[str]) -> RecipeError:

@@ -21,7 +21,7 @@ from pramana.pipeline.verification import verify
 from pramana.randomness import Key, code_dtype
 from pramana.rows import ColumnReading
 from pramana.schema import Attribute, Kind, label_of
-from pramana.sources import Source
+from pramana.sources import Source, in_order_of_values
 
 if TYPE_CHECKING:
     from pramana.rows import SparkEngine
@@ -165,12 +165,15 @@ def _read_unchanged(attribute: Attribute, column: pa.ChunkedArray) -> tuple[Axis
     encoded = column.combine_chunks().dictionary_encode()
     if isinstance(encoded, pa.ChunkedArray):
         encoded = encoded.combine_chunks()
-    labels = [label_of(value) for value in encoded.dictionary.to_pylist()]
-    kind = Kind.of_labels(labels) if attribute.kind is Kind.NOMINAL else attribute.kind
-    rank_of = {label: i for i, label in enumerate(kind.in_order(labels))}
-    missing = encoded.indices.null_count > 0
-    rank = np.empty(len(labels) + 1, code_dtype(len(labels) + 1))
-    rank[:-1] = [rank_of[label] for label in labels]
-    rank[-1] = len(rank_of)
+    values = encoded.dictionary.to_pylist()
+    labels = [label_of(value) for value in values]
+    by_label = {label: value for label, value in zip(labels, values, strict=True) if label != ""}  # NaN is missing
+    ordered, kind = in_order_of_values(by_label, column.type)
+    if attribute.kind is not Kind.NOMINAL:
+        ordered, kind = attribute.kind.in_order(by_label), attribute.kind
+    missing = encoded.indices.null_count > 0 or "" in labels
+    rank_of = {label: i for i, label in enumerate(ordered)}
+    rank = np.array([*(rank_of.get(label, len(rank_of)) for label in labels), len(rank_of)])
     places = pc.fill_null(encoded.indices, len(labels)).to_numpy(zero_copy_only=False)
-    return Axis.of_labels(attribute.name, list(rank_of), missing, kind), np.asarray(rank[places])
+    codes = rank.astype(code_dtype(len(labels) + 1))[places]
+    return Axis.of_labels(attribute.name, ordered, missing, kind), np.asarray(codes)

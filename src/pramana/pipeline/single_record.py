@@ -9,6 +9,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from pramana.bundle import WITHIN_BIN, numbers_of
 from pramana.errors import SourceError
 from pramana.methods import method_named
 from pramana.methods.retention import RandomisedPlan
@@ -59,6 +60,9 @@ def randomise_record(recipe: RecipeLike | RandomisedPlan, record: Mapping[str, o
         else:
             code = int(out[a.name][0])
             published[a.name] = None if code == a.coded.missing_code else a.coded.labels[code]
+    for name, numbers in numbers_of(plan.attributes).items():
+        coins = key.stream(WITHIN_BIN, context, name).words(0, 1) if numbers.drawn else None
+        published[name] = numbers.label(int(out[name][0]), coins)
     return published
 
 

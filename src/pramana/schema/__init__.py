@@ -1,6 +1,7 @@
 """Roles, kinds, domains, attributes, hierarchies; reading recipes and ARX hierarchy files."""
 
 from pramana.schema.attribute import Attribute, Role
+from pramana.schema.bin_numbers import BinNumbers, Publish
 from pramana.schema.connection import (
     ENVIRONMENT,
     check_database_source,
@@ -54,6 +55,7 @@ __all__ = [
     "AboutSection",
     "AtLeastOne",
     "Attribute",
+    "BinNumbers",
     "ColumnSection",
     "Count",
     "Domain",
@@ -67,6 +69,7 @@ __all__ = [
     "OutputSection",
     "PlainText",
     "Positive",
+    "Publish",
     "RandomisedColumn",
     "RecipeSection",
     "Role",

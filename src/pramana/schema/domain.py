@@ -15,22 +15,26 @@ from itertools import groupby, pairwise
 from typing import Any, Literal, get_args
 
 from pramana.errors import SchemaError
-from pramana.schema.kind import Kind, bin_label, check_lengths, label_of
+from pramana.schema.bin_numbers import BinNumbers, Publish, labels_of_bins
+from pramana.schema.calendar import UNITS, calendar_day, day_of_time
+from pramana.schema.kind import Kind, check_lengths, edge_label, label_of
 from pramana.schema.number import decimal_number, short_number
 from pramana.schema.statement import flag_in, mapping_in, pairs_in, text_in, texts_in
 
 Origin = Literal["declared", "bins", "hierarchy", "from-data"]
 MOST_VALUES = 1 << 31
 _KEYS = {"labels", "origin", "kind", "missing"}
-_OPTIONAL_KEYS = {"missing_from_data", "edges", "members"}
+_OPTIONAL_KEYS = {"missing_from_data", "edges", "members", "calendar", "rounded", "publish"}
 
 
 @dataclass(frozen=True)
 class Domain:
     """Labels in code order; the missing category, if there is one, has the last code and no label.
 
-    `edges` are the bounds of bins; `members` maps finer values to labels (a hierarchy cut at some level), in the
-    order of the hierarchy. `kind` follows from the others where it is not stated: see `_kind_of`.
+    `edges` are the bounds of bins, of dates the days they count to; bins may be the periods of a `calendar`, or
+    what is nearest to a multiple of `rounded`, and are published as `publish` says. `members` maps finer values to
+    labels (a hierarchy cut at some level), in the order of the hierarchy. `kind` follows from the others where it
+    is not stated: see `_kind_of`.
     """
 
     labels: tuple[str, ...]
@@ -40,6 +44,9 @@ class Domain:
     edges: tuple[float, ...] = ()
     members: Mapping[str, str] = field(default_factory=dict)
     kind: Kind = None  # type: ignore[assignment] # never None once made
+    calendar: str | None = None
+    rounded: float | None = None
+    publish: Publish = "interval"
 
     def __post_init__(self) -> None:
         if self.origin not in get_args(Origin):
@@ -60,12 +67,33 @@ class Domain:
         if unknown := set(self.members.values()) - set(self.labels):
             raise SchemaError("A domain's members must map to its labels", f"{len(unknown)} others")
         self._settle_kind()
+        self._check_bins()
+
+    def _check_bins(self) -> None:
+        """What only bins have."""
+        if not self.edges and (self.calendar, self.rounded, self.publish) != (None, None, "interval"):
+            raise SchemaError("Only bins can be periods, be rounded, or be published as numbers", "others")
+        if self.calendar is not None and (self.calendar not in UNITS or self.kind is not Kind.DATE):
+            raise SchemaError(f"Bins by the calendar must be of dates, each a {' or '.join(UNITS)}", "others")
+        if self.rounded is not None and (self.calendar or self.kind is not Kind.NUMBER or not self.rounded > 0):
+            raise SchemaError("Only numbers can be rounded, to multiples of a positive one", "others")
+        if self.publish not in get_args(Publish):
+            raise SchemaError(f"Bins must be published as one of {', '.join(get_args(Publish))}", "something else")
+        if self.numbers is not None and len(self.numbers.counts) != len(self.labels):
+            raise SchemaError("Every bin must have numbers to publish", "one without")
+
+    @cached_property
+    def numbers(self) -> BinNumbers | None:
+        """The numbers or days that are published instead of labels, if any are."""
+        if self.publish == "interval":
+            return None
+        return BinNumbers.of_bins(self.publish, self.edges, self.kind, self.rounded)
 
     def _settle_kind(self) -> None:
         if self.kind is None:
             object.__setattr__(self, "kind", _kind_of(self))
-        elif self.edges and self.kind is not Kind.NUMBER:
-            raise SchemaError("Bins must be of the kind number", self.kind.value)
+        elif self.edges and self.kind not in (Kind.NUMBER, Kind.DATE):
+            raise SchemaError("Bins must be of the kind number or date", self.kind.value)
         elif not self.edges and self.kind in (Kind.NUMBER, Kind.DATE) and not self.kind.reads(self.labels):
             raise SchemaError(f"The labels of a domain of the kind {self.kind.value} must read as such", "others")
 
@@ -76,14 +104,21 @@ class Domain:
         return cls(tuple(v for v in labels if v != ""), missing=missing or "" in labels)
 
     @classmethod
-    def from_bins(cls, edges: Sequence[float], missing: bool = False) -> Domain:
-        """Half-open intervals [edge, next edge); use inf and -inf for open ends."""
+    def from_bins(
+        cls,
+        edges: Sequence[float],
+        missing: bool = False,
+        kind: Kind = Kind.NUMBER,
+        calendar: str | None = None,
+        rounded: float | None = None,
+    ) -> Domain:
+        """Half-open intervals [edge, next edge); use inf and -inf for open ends. Edges of dates are days."""
         bounds = tuple(float(e) for e in edges)
         if len(bounds) < 2:
             raise SchemaError("bins must have at least two edges", str(len(bounds)))
         _check_edges(bounds, len(bounds) - 1)
-        labels = tuple(bin_label(a, b) for a, b in pairwise(bounds))
-        return cls(labels, "bins", missing=missing, edges=bounds)
+        labels = labels_of_bins(bounds, kind, calendar, rounded)
+        return cls(labels, "bins", missing, edges=bounds, kind=kind, calendar=calendar, rounded=rounded)
 
     @property
     def size(self) -> int:
@@ -98,8 +133,10 @@ class Domain:
         return replace(self, missing=True, missing_from_data=from_data)
 
     def as_published(self) -> Domain:
-        """The domain of the published labels themselves: bins and members have become plain values."""
-        return replace(self, edges=(), members={})
+        """The domain of what is published: bins and members have become plain values, where labels are."""
+        if self.publish != "interval":
+            return self
+        return replace(self, edges=(), members={}, calendar=None, rounded=None)
 
     def code_of(self, value: str) -> int | None:
         """The code of one value, or None where the domain does not have it. Bins take numbers."""
@@ -108,12 +145,24 @@ class Domain:
         return self._code_by_value.get(value)
 
     def bin_of(self, value: str | float) -> int | None:
-        """The bin of a number; of texts, those that `decimal_number` reads."""
+        """The bin of a number; of texts, those that `decimal_number` reads. Of dates, see `_bin_of_days`."""
+        if self.kind is Kind.DATE:
+            return self._bin_of_days(str(value))
         number = decimal_number(value) if isinstance(value, str) else value
-        if number is None:
-            return None
-        code = bisect.bisect_right(self.edges, float(number)) - 1
+        return None if number is None else self._bin_at(float(number))
+
+    def _bin_at(self, point: float) -> int | None:
+        code = bisect.bisect_right(self.edges, point) - 1
         return code if 0 <= code < len(self.labels) else None
+
+    def _bin_of_days(self, text: str) -> int | None:
+        """The bin of a day, also where a time follows it; or of a period, such as a year, that lies in one bin."""
+        if (day := day_of_time(text)) is not None:
+            return self._bin_at(day.toordinal())
+        if (ends := Kind.DATE.ends_of(text)) is None:
+            return None
+        code = self._bin_at(float(ends[0]))
+        return code if code is not None and float(ends[1]) <= self.edges[code + 1] else None
 
     @cached_property
     def _code_by_value(self) -> dict[str, int]:
@@ -130,7 +179,13 @@ class Domain:
         if self.missing_from_data:
             statement["missing_from_data"] = True
         if self.edges:
-            statement["edges"] = [short_number(e) for e in self.edges]
+            statement["edges"] = [edge_label(e, self.kind) for e in self.edges]
+        if self.calendar is not None:
+            statement["calendar"] = self.calendar
+        if self.rounded is not None:
+            statement["rounded"] = short_number(self.rounded)
+        if self.numbers is not None:
+            statement["publish"] = self.numbers.to_json()
         if self.members:
             statement["members"] = dict(self.members)
         return statement
@@ -139,19 +194,26 @@ class Domain:
     def from_json(cls, content: object) -> Domain:
         """Read what `to_json` wrote; anything else is refused, nothing is turned into what it should have been."""
         statement = mapping_in(content, "A domain", _KEYS, _OPTIONAL_KEYS)
+        kind = Kind.read(statement["kind"], "a domain")
         domain = cls(
             texts_in(statement, "labels", "A domain"),
             text_in(statement, "origin", "A domain"),  # type: ignore[arg-type] # checked by the domain itself
             flag_in(statement, "missing", "A domain"),
             flag_in(statement, "missing_from_data", "A domain", default=False),
-            tuple(_edge_of(text) for text in texts_in(statement, "edges", "A domain", default=())),
+            tuple(_edge_of(text, kind) for text in texts_in(statement, "edges", "A domain", default=())),
             pairs_in(statement, "members", "A domain"),
-            Kind.read(statement["kind"], "a domain"),
+            kind,
+            text_in(statement, "calendar", "A domain") if "calendar" in statement else None,
+            _edge_of(text_in(statement, "rounded", "A domain"), Kind.NUMBER) if "rounded" in statement else None,
+            pairs_in(statement, "publish", "A domain").get("as", "interval"),  # type: ignore[arg-type] # as origin
         )
         if (domain.origin == "bins") != bool(domain.edges):
             raise SchemaError("A domain of bins must be stated with their edges, and no other", "otherwise")
-        if domain.edges and domain.labels != tuple(bin_label(a, b) for a, b in pairwise(domain.edges)):
+        if domain.edges and domain.labels != labels_of_bins(domain.edges, kind, domain.calendar, domain.rounded):
             raise SchemaError("The labels of bins must be those of their edges", "others")
+        stated = None if domain.numbers is None else domain.numbers.to_json()
+        if statement.get("publish") != stated:
+            raise SchemaError("The law of what is published for a bin must be that of its edges", "another")
         return domain
 
 
@@ -183,8 +245,11 @@ def _check_edges(edges: Sequence[float], labels: int) -> None:
         raise SchemaError("The edges of bins must be numbers in ascending order", str(list(edges)))
 
 
-def _edge_of(text: str) -> float:
-    number = float(text) if text in ("inf", "-inf") else decimal_number(text)
+def _edge_of(text: str, kind: Kind) -> float:
+    if text in ("inf", "-inf"):
+        return float(text)
+    day = calendar_day(text)
+    number = decimal_number(text) if kind is not Kind.DATE else None if day is None else day.toordinal()
     if number is None:
         raise SchemaError("The edges of bins must be numbers in ascending order", repr(text)[:80])
     return float(number)

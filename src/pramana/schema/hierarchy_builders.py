@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import datetime
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import TypeAlias
 
 from pramana.errors import SchemaError
+from pramana.schema.calendar import calendar_day, label_of_period
 from pramana.schema.hierarchy import TOP, Hierarchy
-from pramana.schema.kind import calendar_day
 
 Tree: TypeAlias = "Mapping[str, Tree] | Sequence[str]"
 _MOST_DIGITS = 300  # what a float can hold
@@ -80,13 +79,9 @@ def hierarchy_of_dates(values: Sequence[str], units: Sequence[str] = DATE_UNITS)
         [value for value in values if calendar_day(value) is None],
         "The values of a date hierarchy must be dates like 2024-03-31",
     )
-    label: dict[str, Callable[[datetime.date], str]] = {
-        "month": lambda date: f"{date.year:04}-{date.month:02}",
-        "quarter": lambda date: f"{date.year:04}-Q{(date.month + 2) // 3}",
-        "year": lambda date: f"{date.year:04}",
-        "decade": lambda date: f"{date.year // 10 * 10:04}s",
-    }
-    return _with_top([[date.isoformat() for date in dates], *([label[u](date) for date in dates] for u in units)])
+    ordinals = [date.toordinal() for date in dates]
+    levels = [[label_of_period(unit, day) for day in ordinals] for unit in units]
+    return _with_top([[date.isoformat() for date in dates], *levels])
 
 
 def hierarchy_of_tree(tree: Tree) -> Hierarchy:

@@ -3,7 +3,7 @@
     nominal   names without an order
     ordered   names whose order is that of the domain: low, middle, high
     number    numbers, or intervals of numbers: 7, -0.5, 20-24, 85+, [0,5)
-    date      days of the calendar: 2024-03-31
+    date      days or periods of the calendar: 2024-03-31, 2024-W13, 2024-03, 2024-Q1, 2024, 2020s
     cell      what a generalised release publishes: a set, an interval or a distribution of values
 
 A label that starts with a zero and goes on with digits (01067) is a code, such as a postcode: it is no number, and
@@ -22,11 +22,11 @@ from itertools import pairwise
 from typing import Any
 
 from pramana.errors import SchemaError
+from pramana.schema.calendar import calendar_day, period_of
 from pramana.schema.number import LONGEST_LABEL, decimal_number, short_number
 
 Ends = tuple[Decimal, Decimal]
 _ENDLESS = Decimal("Infinity")
-_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _CODE = re.compile(r"[+-]?0[0-9]")
 _HALF_OPEN = re.compile(r"\[([^,]++),([^,)]++)\)")
 _FIRST_TO_LAST = re.compile(r"(-?[0-9]++)[ \t]*+-[ \t]*+(-?[0-9]++)")
@@ -50,12 +50,14 @@ class Kind(StrEnum):
 
     @classmethod
     def of_labels(cls, labels: Iterable[str]) -> Kind:
-        """Number where every label reads as a number or interval, date where every one is a date, else nominal."""
+        """Number where every label reads as a number or interval, date where every one is a day, else nominal.
+
+        That labels such as 2024-Q1 are periods has to be stated: they may be names as well.
+        """
         known = list(labels)
-        for kind in (cls.NUMBER, cls.DATE):
-            if known and kind.reads(known):
-                return kind
-        return cls.NOMINAL
+        if known and cls.NUMBER.reads(known):
+            return cls.NUMBER
+        return cls.DATE if known and all(calendar_day(label) is not None for label in known) else cls.NOMINAL
 
     @property
     def has_order(self) -> bool:
@@ -72,9 +74,7 @@ class Kind(StrEnum):
         """
         if self is Kind.NUMBER:
             return _interval_of(label)
-        if self is Kind.DATE and (day := self.point_of(label)) is not None:
-            return day, day
-        return None
+        return _days_of(label) if self is Kind.DATE else None
 
     def point_of(self, text: str) -> Decimal | None:
         """The one number, or day (counted from the year 1), that a text states; None where it states none."""
@@ -110,14 +110,23 @@ def is_code(label: str) -> bool:
     return _CODE.match(label.lstrip(" \t")) is not None and decimal_number(label) is not None
 
 
-def calendar_day(text: str) -> datetime.date | None:
-    """A date as 2024-03-31, and in no other form."""
-    if _DATE.fullmatch(text) is None:
-        return None
-    try:
-        return datetime.date.fromisoformat(text)
-    except ValueError:
-        return None
+def _days_of(label: str) -> Ends | None:
+    """Of one day equal ends, as of one number."""
+    if (day := calendar_day(label)) is not None:
+        return Decimal(day.toordinal()), Decimal(day.toordinal())
+    if (period := period_of(label)) is not None:
+        return Decimal(period[0]), Decimal(period[1])
+    if parts := _HALF_OPEN.fullmatch(label):
+        low, high = (_day_edge(part) for part in parts.groups())
+        return (low, high) if low is not None and high is not None and low < high else None
+    return None
+
+
+def _day_edge(text: str) -> Decimal | None:
+    if text in ("inf", "-inf"):
+        return Decimal(text)
+    day = calendar_day(text)
+    return None if day is None else Decimal(day.toordinal())
 
 
 def _interval_of(label: str) -> Ends | None:
@@ -157,9 +166,16 @@ def label_of(value: Any) -> str:
     return str(value)
 
 
-def bin_label(low: float, high: float) -> str:
-    """The half-open interval of a bin, as `Kind.NUMBER` reads it back."""
-    return f"[{short_number(low)},{short_number(high)})"
+def bin_label(low: float, high: float, kind: Kind = Kind.NUMBER) -> str:
+    """The half-open interval of a bin, as its kind reads it back."""
+    return f"[{edge_label(low, kind)},{edge_label(high, kind)})"
+
+
+def edge_label(edge: float, kind: Kind) -> str:
+    """An edge of a bin as it is written: a number, or the day it counts to."""
+    if kind is not Kind.DATE or math.isinf(edge):
+        return short_number(edge)
+    return datetime.date.fromordinal(int(edge)).isoformat()
 
 
 def check_lengths(labels: Iterable[str], of: str) -> None:

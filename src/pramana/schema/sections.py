@@ -9,7 +9,9 @@ from msgspec import Meta
 
 from pramana.errors import RecipeError
 from pramana.schema.attribute import Role
-from pramana.schema.typed import FilePath, Flag, Ordinal, Text
+from pramana.schema.bin_numbers import Publish
+from pramana.schema.bins import Binning, BinsSection, Bound
+from pramana.schema.typed import FilePath, Flag, Ordinal, Positive, Text
 
 Tables = Annotated[
     list[Annotated[list[str], Meta(min_length=1)]],
@@ -89,7 +91,13 @@ class ColumnSection(RecipeSection, frozen=True, kw_only=True):
         Annotated[list[str | int | float | bool], Meta(min_length=1)] | Literal["from-data"] | None,
         Meta(extra={"must": 'a list of texts or numbers, or "from-data"'}),
     ] = None
-    bins: Annotated[list[float] | None, Meta(extra={"must": "a list of numbers"})] = None
+    bins: Annotated[
+        list[Bound] | BinsSection | None,
+        Meta(extra={"must": "a list of numbers or dates, or a section such as { width = 5, from = 0, to = 100 }"}),
+    ] = None
+    bottom: Annotated[Bound | None, Meta(description="Everything below it is one bin.")] = None
+    top: Annotated[Bound | None, Meta(description="Everything from it on is one bin.")] = None
+    round: Annotated[Positive | None, Meta(description="Numbers are rounded to multiples of it.")] = None
     hierarchy: Annotated[FilePath | None, Meta(description="A hierarchy file as ARX has them.")] = None
     level: Annotated[Ordinal, Meta(description="The level of the hierarchy to begin with.")] = 0
     missing: Literal["auto", "category", "never"] = "auto"
@@ -99,9 +107,23 @@ class ColumnSection(RecipeSection, frozen=True, kw_only=True):
     ] = None
 
     def __post_init__(self) -> None:
-        given = [key for key in ("domain", "bins", "hierarchy") if msgspec.structs.asdict(self)[key] is not None]
-        if len(given) > 1:
+        stated = {key: value for key, value in msgspec.structs.asdict(self).items() if value is not None}
+        given = [key for key in ("domain", "bins", "hierarchy", "round") if key in stated]
+        bounds = isinstance(self.bins, BinsSection) and self.bins.only_bounds
+        if len(given) > 1 and not (given == ["bins", "round"] and bounds):
             raise RecipeError("A column must state its domain one way", " and ".join(given))
+        ends = [key for key in ("bottom", "top") if key in stated]
+        if ends and self.binning is None:
+            raise RecipeError(
+                f"{ends[0]} must be of a column with bins or round", " and ".join(given) or "neither"
+            )
+
+    @property
+    def binning(self) -> Binning | None:
+        """Its bins, if it has any."""
+        if self.bins is None and self.round is None:
+            return None
+        return Binning(self.bins, self.bottom, self.top, self.round)
 
     @property
     def from_data(self) -> bool:
@@ -119,6 +141,12 @@ class RandomisedColumn(ColumnSection, frozen=True, kw_only=True):
     randomise: Annotated[Flag | None, Meta(description="Whether it is randomised, if not as its role says.")] = (
         None
     )
+    publish: Annotated[Publish, Meta(description="What is published of a bin.")] = "interval"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.publish != "interval" and self.binning is None:
+            raise RecipeError(f"publish = {self.publish!r} must be of a column with bins or round", "neither")
 
 
 class Setting(RecipeSection, frozen=True, kw_only=True, tag_field="method"):

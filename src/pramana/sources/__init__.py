@@ -2,7 +2,15 @@
 
 from pramana.sources.arrays import flags_of, numbers, texts, values_of
 from pramana.sources.batches import expected_records, size_in_memory
-from pramana.sources.codes import Encoder, Numbering, decode, domain_from_data, encode, has_missing
+from pramana.sources.codes import (
+    Encoder,
+    Numbering,
+    decode,
+    domain_from_data,
+    encode,
+    has_missing,
+    in_order_of_values,
+)
 from pramana.sources.columns import is_bytes
 from pramana.sources.databases.database import Database, TableName, open_database
 from pramana.sources.databases.types import storable, stored
@@ -41,6 +49,7 @@ __all__ = [
     "flags_of",
     "formula_columns",
     "has_missing",
+    "in_order_of_values",
     "is_bytes",
     "numbers",
     "open_database",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, NoReturn
 
 import numpy as np
@@ -71,11 +71,16 @@ def domain_from_data(column: pa.ChunkedArray) -> Domain:
     by_label.pop("", None)
     if not by_label:
         raise SchemaError("A column whose domain is read from the data must have values", "only missing ones")
+    labels, kind = in_order_of_values(by_label, column.type)
+    return Domain(tuple(labels), "from-data", kind=kind)
+
+
+def in_order_of_values(by_label: Mapping[str, Any], type_: pa.DataType) -> tuple[list[str], Kind]:
+    """The labels of values in the order of these, and their kind; texts as their labels read."""
     kind = Kind.of_labels(by_label)
-    if not _has_values_in_order(plain_type(column.type)):
-        return Domain(tuple(kind.in_order(by_label)), "from-data", kind=kind)
-    labels = tuple(sorted(by_label, key=lambda label: by_label[label]))
-    return Domain(labels, "from-data", kind=kind if kind.has_order else Kind.ORDERED)
+    if not _has_values_in_order(plain_type(type_)):
+        return kind.in_order(by_label), kind
+    return sorted(by_label, key=lambda label: by_label[label]), kind if kind.has_order else Kind.ORDERED
 
 
 def _has_values_in_order(kind: pa.DataType) -> bool:
@@ -142,7 +147,7 @@ class Encoder:
             number = "all" if self.padded == self.outside else str(self.padded)
             got += f", {number} of them only by blanks around the value"
         if self.show:
-            got += f": {', '.join(map(repr, sorted(self.seen)[:20]))}"
+            got += f": {', '.join(map(repr, Kind.of_labels(self.seen).in_order(self.seen)[:20]))}"
         hint = None if self.show else "Run with --show-values to see them on this screen."
         raise SourceError(f"Every value of the column {self.name!r} must be in its domain", got, hint)
 
@@ -219,7 +224,7 @@ def _index_dtype(size: int) -> type[np.signedinteger]:
 def _encode_chunk(chunk: pa.Array, domain: Domain, out: Codes) -> NDArray[np.int8] | None:
     """Write a chunk's codes; None, or per row its fault (_OUTSIDE, _MISSING, _PADDED) where any has one."""
     numeric = pa.types.is_integer(chunk.type) or pa.types.is_floating(chunk.type)
-    if numeric and domain.edges:
+    if numeric and domain.edges and domain.kind is Kind.NUMBER:
         return _encode_numbers(chunk, domain, out)
     places, values = occurring(chunk)
     labels = [label_of(value) for value in values]

@@ -1,4 +1,4 @@
-"""`pramana crosstab` and `pramana compare`: what a bundle tells of the private table, with intervals."""
+"""`pramana crosstab`, `compare`, `quantiles`, `regression`: what a bundle tells of the private table."""
 
 from __future__ import annotations
 
@@ -24,14 +24,15 @@ _LINES = 60
 @click.option("--method", type=click.Choice(["em", "inverse"]), default="em", show_default=True)
 @click.option("--shares", is_flag=True, help="Shares of the selected records instead of counts.")
 @click.option("--mean", default=None, help="The mean of this numeric attribute in each cell instead of counts.")
+@click.option("--within-bins", is_flag=True, help="Intervals of means that hold values anywhere in their bins.")
 @click.option("--profile", is_flag=True, help="Likelihood intervals (em, small tables).")
 @_weights
 @_confidence
 @_unverified
 @json_option
 def crosstab_command(
-    bundle: str, by: str, where: str | None, method: str, shares: bool, mean: str | None, profile: bool,
-    weights: str | None, confidence: float, unverified: bool, as_json: bool,
+    bundle: str, by: str, where: str | None, method: str, shares: bool, mean: str | None, within_bins: bool,
+    profile: bool, weights: str | None, confidence: float, unverified: bool, as_json: bool,
 ) -> None:  # fmt: skip
     """Estimate how many records of the private table have each combination of values, from BUNDLE alone."""
     from pramana import open_study
@@ -42,7 +43,10 @@ def crosstab_command(
     if mean is not None:
         if shares or profile:
             raise RecipeError("A mean must be asked without --shares and --profile", "both")
-        content |= {"mean": mean, "cells": study.means(mean, names, where, confidence=confidence)}
+        means = study.means(mean, names, where, confidence=confidence, within_bins=within_bins)
+        content |= {"mean": mean, "cells": means}
+    elif within_bins:
+        raise RecipeError("--within-bins must be asked of a mean", "none")
     else:
         table = study.crosstab(names, where, method=method, confidence=confidence, shares=shares, profile=profile)
         content |= {"method": method, "converged": table.converged, "cells": table.cells()}
@@ -100,3 +104,69 @@ def compare_command(
         if isinstance(m, dict)
     ]
     show(as_json, found, [*lines, f"p-value     {found['p_value']:.3g} of no difference"])
+
+
+@click.command("quantiles")
+@click.argument("bundle")
+@click.argument("attribute")
+@click.option("--shares", default="0.25,0.5,0.75", show_default=True, help="Of the records that lie below.")
+@click.option("--where", default=None, help="A filter, such as: sex = F")
+@_weights
+@_confidence
+@_unverified
+@json_option
+def quantiles_command(
+    bundle: str, attribute: str, shares: str, where: str | None, weights: str | None, confidence: float,
+    unverified: bool, as_json: bool,
+) -> None:  # fmt: skip
+    """Estimate quantiles of ATTRIBUTE, a number or date, from BUNDLE alone. Intervals hold whole bins."""
+    from pramana import open_study
+
+    try:
+        wanted = [float(share) for share in shares.split(",")]
+    except ValueError:
+        raise RecipeError("--shares must be numbers, such as 0.25,0.5", repr(shares)[:80]) from None
+    study = open_study(bundle, unverified=unverified, weights=weights)
+    found = [q.to_json() for q in study.quantiles(attribute, wanted, where, confidence=confidence)]
+    content = {"attribute": attribute, "confidence": confidence, "where": where, "quantiles": found}
+    head = ["share", "estimate", f"{confidence:.0%} from", "to"]
+    show(as_json, content, _aligned(head, [[_shown(q[key]) for key in _QUANTILE] for q in found]))
+
+
+@click.command("regression")
+@click.argument("bundle")
+@click.argument("attribute")
+@click.option("--on", "names", required=True, help="Attributes, such as age,sex.")
+@click.option("--where", default=None, help="A filter, such as: age < 85")
+@_weights
+@_confidence
+@_unverified
+@json_option
+def regression_command(
+    bundle: str, attribute: str, names: str, where: str | None, weights: str | None, confidence: float,
+    unverified: bool, as_json: bool,
+) -> None:  # fmt: skip
+    """Estimate the least-squares regression of ATTRIBUTE on others in the private table, from BUNDLE alone."""
+    from pramana import open_study
+
+    study = open_study(bundle, unverified=unverified, weights=weights)
+    on = [name.strip() for name in names.split(",")]
+    fitted = study.regression(attribute, on, where, confidence=confidence).to_json()
+    head = ["", "estimate", "error", f"{confidence:.0%} from", "to", "p-value", "within bins"]
+    rows = [[_shown(c[key]) for key in _COEFFICIENT] for c in fitted["coefficients"]]
+    show(as_json, {**fitted, "confidence": confidence, "where": where}, _aligned(head, rows))
+
+
+_QUANTILE = ("share", "estimate", "low", "high")
+_COEFFICIENT = ("name", "estimate", "error", "low", "high", "p_value", "within")
+
+
+def _shown(value: float | str | None) -> str:
+    if value is None:
+        return "no end"
+    return value if isinstance(value, str) else f"{value:,.6g}"
+
+
+def _aligned(head: list[str], rows: list[list[str]]) -> list[str]:
+    widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
+    return [_line(row, widths, 1) for row in [head, *rows]]

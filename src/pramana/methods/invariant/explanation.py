@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from pramana.bundle import notes_on_numbers
 from pramana.methods.invariant.design import InvariantDesign
 from pramana.methods.protocol import Explanation
 from pramana.pages import Cell, Grid, Meter, Section, Text
@@ -46,6 +47,7 @@ def explanation_of_exchange(
     touched = any(is_touched(summary) for summary in summaries.values())
     return Explanation(
         treatments,
+        notes_on_numbers(attributes),
         sections=[_risks(attributes, design, summaries)],
         use=_USE if touched else _UNTOUCHED,
         verified=_PUBLISHED if design.published else _WITHHELD,

@@ -12,7 +12,13 @@ from pramana.bundle import Certificate, Form, JsonObject
 from pramana.errors import BundleError, InputError
 from pramana.mechanisms import AtLevel, LevelSource, Product, RecordRetention, level_guarantees
 from pramana.methods.protocol import Capabilities, Explanation, Law, Publication, fields_of_certificate
-from pramana.methods.retention import RandomisedPlan, check_sizes, circumstances_for, explanation_of_law
+from pramana.methods.retention import (
+    RandomisedPlan,
+    check_sizes,
+    circumstances_for,
+    explanation_of_law,
+    law_in_order,
+)
 from pramana.randomness import Codes
 from pramana.rows import Rows
 from pramana.schema import Count, Role, read_section
@@ -93,7 +99,7 @@ class LevelPlan(RandomisedPlan):
 def restore_version(certificate: Certificate) -> LevelPlan:
     stated = read_section(LevelsStatement, certificate.mechanism, "The mechanism of a certificate", BundleError)
     try:
-        version = AtLevel.from_json(stated.law)
+        version = AtLevel.from_json(law_in_order(stated.law, certificate.attributes))
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError, InputError):
         raise BundleError("The certificate must state its level and design", "something else") from None
     if stated.out_of != str(GRID):

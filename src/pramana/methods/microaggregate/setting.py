@@ -38,7 +38,7 @@ class AggregatedColumn(ColumnSection, frozen=True, kw_only=True):
     @property
     def has_categories(self) -> bool:
         """Whether it is published by its commonest values: an intruder may know it, and it has a domain."""
-        stated = (self.domain, self.bins, self.hierarchy)
+        stated = (self.domain, self.binning, self.hierarchy)
         return self.is_quasi and any(part is not None for part in stated)
 
     @property

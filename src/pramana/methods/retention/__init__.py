@@ -4,7 +4,7 @@ from pramana.methods.retention.curves import epsilon_of
 from pramana.methods.retention.explanation import explanation_of_law
 from pramana.methods.retention.matrix_file import read_matrix
 from pramana.methods.retention.method import MatrixMethod, RetentionMethod, check_promise
-from pramana.methods.retention.plan import RandomisedPlan, check_sizes, circumstances_for
+from pramana.methods.retention.plan import RandomisedPlan, check_sizes, circumstances_for, law_in_order
 from pramana.methods.retention.setting import Delta, DrawnSetting, Epsilon, K
 
 METHODS = {method.name: method for method in (RetentionMethod(), MatrixMethod())}
@@ -21,5 +21,6 @@ __all__ = [
     "circumstances_for",
     "epsilon_of",
     "explanation_of_law",
+    "law_in_order",
     "read_matrix",
 ]

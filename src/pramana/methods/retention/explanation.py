@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from pramana.bundle import notes_on_numbers
 from pramana.calibration import tables_that_matter
 from pramana.mechanisms import Product, RecordRetention, Retention
 from pramana.methods.protocol import Explanation, Law
@@ -48,6 +49,7 @@ def explanation_of_law(
     if isinstance(law, RecordRetention):
         share = _percent(float(law.retention))
         notes.insert(0, f"One coin per record: the whole record is kept with a probability of {share}.")
+    notes += notes_on_numbers(attributes)
     sections = [*_choice(law, records, tables, with_k), *_matrices(law, attributes)]
     return Explanation(treatments, notes, sections, _USE, _VERIFIED)
 

@@ -118,7 +118,7 @@ def restore_drawn(certificate: Certificate) -> RandomisedPlan:
     """The plan that a certificate states."""
     stated = read_section(DrawnStatement, certificate.mechanism, "The mechanism of a certificate", BundleError)
     try:
-        mechanism = mechanism_from_json(_in_order(stated.law, certificate.attributes))
+        mechanism = mechanism_from_json(law_in_order(stated.law, certificate.attributes))
     except (TypeError, ValueError, AttributeError, OverflowError, MatrixError):
         raise BundleError("The certificate must state its law in integers", "something else") from None
     if stated.candidates is not None and stated.candidates < certificate.records:
@@ -142,11 +142,11 @@ def check_sizes(mechanism: Mechanism, certificate: Certificate) -> None:
         raise BundleError("The law of a certificate must fit its domains", "other sizes")
 
 
-def _in_order(law: Mapping[str, Any], attributes: tuple[Attribute, ...]) -> dict[str, Any]:
+def law_in_order(law: Mapping[str, Any], attributes: tuple[Attribute, ...]) -> dict[str, Any]:
     """The law with its columns as the table has them: JSON sorted them, and sums of floats feel their order."""
     rank = {a.name: i for i, a in enumerate(attributes)}
     ordered = dict(law)
-    for key in ("channels", "sizes"):
+    for key in ("channels", "sizes", "laws"):
         if key in ordered:
             ordered[key] = dict(sorted(ordered[key].items(), key=lambda item: rank.get(item[0], len(rank))))
     return ordered
