@@ -75,7 +75,7 @@ def release(
     home = Home(engine, memory, threads, out.absolute().parent, progress, show_values)
     can = method.capabilities(read.release)
     formulas: list[str] = []
-    with home.open(source, method.readings(read), secret, method.name, can) as rows:
+    with home.open(source, method.readings(read), secret, method.name, can, read.unit) as rows:
         plan = method.plan(read, rows)
         rows.settle(plan.attributes)
         publication = plan.publish(rows)
