@@ -213,7 +213,7 @@ def fields_of_recipe(
 
 def unit_in(section: UnitSection, rows: Rows | None) -> Unit:
     """The recipe's unit with what the rows say of it: how many people and households there are."""
-    people = None if rows is None else rows.people
+    people = None if rows is None else rows.owners
     if section.row or people is None:
         return Unit(kind="row")
     kind: Literal["person", "household"] = "person" if section.household is None else "household"

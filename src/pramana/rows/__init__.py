@@ -22,7 +22,7 @@ from pramana.rows.protocol import (
     no_progress,
 )
 from pramana.rows.spooled import SpooledRows
-from pramana.rows.units import HOUSEHOLD, PERSON, People, UnitShape
+from pramana.rows.units import HOUSEHOLD, PERSON, Owners, UnitShape
 
 if TYPE_CHECKING:
     from pramana.rows.spark import SparkEngine, SparkRows
@@ -49,7 +49,7 @@ __all__ = [
     "Lines",
     "LocalEngine",
     "MemoryRows",
-    "People",
+    "Owners",
     "Progress",
     "Rows",
     "SparkEngine",

@@ -75,8 +75,8 @@ class MemoryRows(KeyedRows):
             return self._attached[name]
         if name in self._columns:
             return self._columns[name]
-        if name in (PERSON, HOUSEHOLD) and self._people is not None:
-            return self._people.columns()[name]
+        if name in (PERSON, HOUSEHOLD) and self._owners is not None:
+            return self._owners.columns()[name]
         return raw_column(self._table.column(name), None)  # read for the method alone, and not published
 
     def counts(self, names: Sequence[str], shape: Sequence[int]) -> NDArray[np.int64]:
@@ -99,8 +99,8 @@ class MemoryRows(KeyedRows):
 
     def _digest_under(self, key: Key, names: Sequence[str]) -> str:
         columns = {name: self._columns[name] for name in names}
-        if self._people is not None:
-            columns |= self._people.columns()
+        if self._owners is not None:
+            columns |= self._owners.columns()
         with ThreadPoolExecutor(self._engine.workers) as pool:
             return commitment_to(columns, key, pool.map)
 
@@ -133,17 +133,17 @@ class MemoryRows(KeyedRows):
         if not once:
             return self._engine.publish(mechanism, self._key, context, true, progress=self._progress)
         assert isinstance(mechanism, Product), "columns are drawn once where each has a coin of its own"
-        assert self._people is not None, "rows are brought together where columns are drawn once"
+        assert self._owners is not None, "rows are brought together where columns are drawn once"
         each = Product({name: c for name, c in mechanism.channels.items() if name not in once})
         drawn = self._engine.publish(each, self._key, context, true, progress=self._progress)
         storeys: tuple[Storey, ...] = ("person", "household")
         for storey in storeys:
             own = Product({n: mechanism.channels[n] for n, of in once.items() if of == storey})
             if own.channels:
-                first = self._people.first_rows(storey)
+                first = self._owners.first_rows(storey)
                 common = {name: true[name][first] for name in own.channels}
                 values = self._engine.publish(own, self._key, context, common)
-                drawn |= {name: codes[self._people.numbers_of(storey)] for name, codes in values.items()}
+                drawn |= {name: codes[self._owners.numbers_of(storey)] for name, codes in values.items()}
         return drawn
 
     def _ordered(self, columns: Columns, order: NDArray[np.uint32]) -> Columns:
@@ -165,9 +165,9 @@ class MemoryRows(KeyedRows):
         self._attached[name] = codes
 
     def in_units(self, unit: UnitSection) -> MemoryRows:
-        table, people = bring_together(self._table, unit, self._key)
+        table, owners = bring_together(self._table, unit, self._key)
         rows = MemoryRows(table, self._key, self._engine, self._progress, self._show)
-        rows._people = people
+        rows._owners = owners
         return rows
 
     def only(self, kept: NDArray[np.bool_]) -> Rows:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from pramana.mechanisms import Mechanism
 from pramana.randomness import Codes, Key, Stream
 from pramana.rows.digest import Column
-from pramana.rows.units import People
+from pramana.rows.units import Owners
 from pramana.schema import Attribute, Domain, Storey, UnitSection
 
 Columns = dict[str, Column]
@@ -91,7 +91,7 @@ class Rows(Protocol):
     def records(self) -> int: ...
 
     @property
-    def people(self) -> People | None:
+    def owners(self) -> Owners | None:
         """Whose rows they are, where they were brought together."""
 
     def values(self, names: Sequence[str]) -> dict[str, pa.ChunkedArray]:

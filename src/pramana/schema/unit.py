@@ -94,6 +94,11 @@ class Unit:
             return ()
         return ("person",) if self.kind == "person" else ("person", "household")
 
+    @property
+    def largest(self) -> Storey | None:
+        """Whose guarantee implies the others'; None where rows are people."""
+        return self.storeys[-1] if self.storeys else None
+
     def most(self, storey: Storey) -> dict[str, int]:
         """The bounds that guarantees for people, or for households, are stated with."""
         bounds = {"rows": self.rows} if storey == "person" else {"rows": self.rows, "persons": self.persons}

@@ -51,7 +51,7 @@ def _most(draws: UnitDraws, storey: Storey) -> dict[str, int]:
 def _pk(law: Product, circumstances: Circumstances, draws: UnitDraws, storey: Storey) -> PkAnonymity:
     units, raw = draws.units(storey), tuple(circumstances.raw_columns)
     assumptions = [
-        f"the release has the rows of exactly {units} {_MANY[storey]}, published in an order that only the key tells",
+        f"the release has the rows of exactly {units} {_MANY[storey]}, in an order that only the key tells",
         "the intruder may know "
         + ("every true value of the randomised columns" if raw else "every true value")
         + ", the method and all its parameters, but not the key",
@@ -116,8 +116,8 @@ def _central(law: Product, circumstances: Circumstances, draws: UnitDraws) -> Ce
         unit=storey,
         most=_most(draws, storey),
         assumptions=(
-            f"the number of {_MANY[storey]}, {units}, and of the rows of each, {draws.alike[2]}, are public and the "
-            f"same in neighbouring tables, which differ in the rows of one {storey}",
+            f"the number of {_MANY[storey]}, {units}, and of the rows of each, {draws.alike[2]}, are public and "
+            f"the same in neighbouring tables, which differ in the rows of one {storey}",
             "the order of the release is random to everyone without the key",
             _ONLY,
             *_common(circumstances, draws, storey),

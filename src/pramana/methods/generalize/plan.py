@@ -37,6 +37,7 @@ from pramana.methods.generalize.measured import Measured, agree, measure, sensit
 from pramana.methods.generalize.search import solve
 from pramana.methods.generalize.sensitive import Sensitive, SensitiveForm
 from pramana.methods.generalize.setting import GeneralizeDesign
+from pramana.methods.generalize.units import units_in_classes
 from pramana.methods.protocol import (
     Capabilities,
     Examination,
@@ -100,6 +101,12 @@ class GeneralizePlan(Plan):
     def counting(self) -> str:
         return super().counting if self.design.cells == "hierarchy" else CELLS_COUNTING
 
+    def _same_people(self, rows: Rows) -> tuple[Check, ...]:
+        if rows.owners is None or self.unit is None:
+            return ()
+        same = (rows.owners.people, rows.owners.households) == (self.unit.people, self.unit.households)
+        return (Check("people", same, "as certified" if same else "others than certified"),)
+
     def context(self, commitment: str) -> str:
         """What the order of the records is bound to: dataset, setting, levels and source.
 
@@ -120,7 +127,7 @@ class GeneralizePlan(Plan):
 
     def guarantees(self, seeded: bool) -> tuple[Guarantee, ...]:
         gaps = [s.name for s in self.sensitive if s.missing]
-        return self.measured.guarantees(self.design, self.raw_names(), seeded, gaps)
+        return self.measured.guarantees(self.design, self.raw_names(), seeded, gaps, self.unit)
 
     def warnings(self, seeded: bool) -> tuple[str, ...]:
         return tuple(_warnings(self, seeded))
@@ -144,7 +151,7 @@ class GeneralizePlan(Plan):
         if generalised is None:
             sensitive = [s.in_rows(rows) for s in self.sensitive]
             generalised = solve(rows, self.design, self.quasi, sensitive, self.levels)
-            checks = (self._compared(rows, sensitive, generalised),)
+            checks = (self._compared(rows, sensitive, generalised), *self._same_people(rows))
         shown = generalised.cells(self.design.cells, self.design.intermediate)
         check_cells(self.quasi, generalised.pdf, shown, intervals=self.design.cells == "interval")
         cells, extra = columns_by_class(self, generalised)
@@ -158,7 +165,8 @@ class GeneralizePlan(Plan):
     def _compared(self, rows: Rows, sensitive: Sequence[Sensitive], generalised: Generalised) -> Check:
         """Everything that was measured, beside what the certificate states; a population is not at hand."""
         in_classes = sensitive_in_classes(rows, sensitive, generalised)
-        again = measure(generalised, self.design, sensitive, in_classes, self.by_class, None)
+        units = units_in_classes(rows, sensitive, generalised.classes)
+        again = measure(generalised, self.design, sensitive, in_classes, self.by_class, None, units)
         same = agree(again, self.measured)
         return Check("measures", same, "as derived from the source" if same else "differ from those of the source")
 
@@ -242,6 +250,8 @@ def restore_generalisation(certificate: Certificate) -> GeneralizePlan:
         raise BundleError("The certificate must state trees where distances follow them, and nowhere else")
     if certificate.records != stated.measured.records or stated.source_records < certificate.records:
         raise BundleError("The certificate must state one number of records", "several")
+    if stated.measured.counted_unit != (None if certificate.unit is None else certificate.unit.largest):
+        raise BundleError("The certificate must measure the unit that it names", "another")
     several = stated.setting.cells in ("set", "pdf")
     if (stated.measured.by_class and not several) or (
         certificate.output == "csv" and several != stated.measured.by_class

@@ -72,10 +72,10 @@ class DrawnMethod(Method[S, C]):
         if not sizes:
             raise RecipeError("A recipe must randomise at least one column", "none", "Make one quasi-identifying.")
         fields = fields_of_recipe(recipe, attributes, rows)
-        draws = units_of(recipe, sizes, None if rows is None else rows.people)
+        draws = units_of(recipe, sizes, None if rows is None else rows.owners)
         mechanism = self._mechanism(recipe, sizes, circumstances, draws)
-        if draws is not None and rows is not None and rows.people is not None:
-            draws = with_sizes(draws, mechanism, rows.people)
+        if draws is not None and rows is not None and rows.owners is not None:
+            draws = with_sizes(draws, mechanism, rows.owners)
             fields["unit"] = bounded(fields["unit"], draws)
         return RandomisedPlan(
             **fields,

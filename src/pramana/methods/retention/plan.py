@@ -25,8 +25,6 @@ from pramana.mechanisms import (
 from pramana.methods.coded import CodedPlan
 from pramana.methods.columns import read_from_data
 from pramana.methods.protocol import (
-    IN_MEMORY,
-    Capabilities,
     Explanation,
     Law,
     Publication,
@@ -72,10 +70,6 @@ class RandomisedPlan(CodedPlan):
             return {}
         rows = {of: self.draws.size(of)[1] for of in self.draws.storeys}
         return {name: rows[of] for name, of in self.draws.once.items()}
-
-    @property
-    def capabilities(self) -> Capabilities:
-        return super().capabilities if self.draws is None else IN_MEMORY
 
     def statement(self) -> JsonObject:
         units = {} if self.draws is None else {"units": _stated(self.draws)}

@@ -1,4 +1,4 @@
-"""People and households of several rows in a release by a drawn law: what is drawn once, and what that allows."""
+"""Owners and households of several rows in a release by a drawn law: what is drawn once, and what that allows."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from pramana.mechanisms import (
 )
 from pramana.methods.recipe import Recipe
 from pramana.methods.retention.setting import DrawnColumn, DrawnSetting, RetentionSetting
-from pramana.rows import People, Rows
+from pramana.rows import Owners, Rows
 from pramana.schema import Storey, Unit
 from pramana.theory import rounding
 
@@ -25,7 +25,7 @@ _OF: dict[Storey, str] = {"person": "each person", "household": "each household"
 
 
 def units_of(
-    recipe: Recipe[DrawnSetting, DrawnColumn], sizes: Mapping[str, int], people: People | None
+    recipe: Recipe[DrawnSetting, DrawnColumn], sizes: Mapping[str, int], people: Owners | None
 ) -> UnitDraws | None:
     """Who the people are and what they draw once; None where every row is a person."""
     once = {name: of for name, c in recipe.published.items() if (of := c.drawn_once) is not None}
@@ -68,7 +68,7 @@ def _check_setting(setting: DrawnSetting) -> None:
         )
 
 
-def with_sizes(draws: UnitDraws, law: Mechanism, people: People) -> UnitDraws:
+def with_sizes(draws: UnitDraws, law: Mechanism, people: Owners) -> UnitDraws:
     """With those units that hide worst from an intruder who knows how many people and rows everyone has."""
     assert isinstance(law, Product), "each column of a unit has a coin of its own"
     tried = [replace(draws, alike=(shape.units, shape.persons, shape.rows)) for shape in people.shapes()]
@@ -106,7 +106,7 @@ def calibrated_for_units(sizes: Mapping[str, int], wanted: Wanted, draws: UnitDr
 
 def check_constant(rows: Rows, draws: UnitDraws, sizes: Mapping[str, int]) -> None:
     """Refuse a column that is drawn once and has several values for someone; who, and how many, is not said."""
-    people = rows.people
+    people = rows.owners
     if people is None or not draws.once:
         return
     codes = rows.whole().codes({name: sizes[name] for name in draws.once})
@@ -122,7 +122,7 @@ def check_constant(rows: Rows, draws: UnitDraws, sizes: Mapping[str, int]) -> No
 
 def check_people(rows: Rows, draws: UnitDraws) -> Check:
     """What the source says of its people, beside what the certificate states."""
-    people, again = rows.people, draws
+    people, again = rows.owners, draws
     if people is not None:
         shapes = people.shapes()
         alike = any((s.units, s.persons, s.rows) == draws.alike for s in shapes)

@@ -16,7 +16,7 @@ from pramana.randomness import Codes, Key, Stream
 from pramana.rows.protocol import NO_UNITS, ColumnReading, Columns, Lines, Progress, Rows, WholeRows, Work
 from pramana.rows.spark.blocks import DerivedColumn
 from pramana.rows.spark.table import SparkEngine, SparkTable
-from pramana.rows.units import People
+from pramana.rows.units import Owners
 from pramana.schema import Attribute, Role, Storey, UnitSection
 from pramana.sources import Source, domain_from_data
 
@@ -65,7 +65,7 @@ class SparkRows:
         return self._table.records
 
     @property
-    def people(self) -> People | None:
+    def owners(self) -> Owners | None:
         return None
 
     def values(self, names: Sequence[str]) -> dict[str, pa.ChunkedArray]:

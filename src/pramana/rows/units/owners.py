@@ -31,7 +31,7 @@ class UnitShape:
 
 
 @dataclass(frozen=True, eq=False)
-class People:
+class Owners:
     """For every row the number of its person and of its household, as they first appear."""
 
     person: Numbers
@@ -56,6 +56,15 @@ class People:
     @property
     def households(self) -> int | None:
         return None if self.household is None else int(self.household.max()) + 1
+
+    @property
+    def largest(self) -> Storey:
+        """The unit whose guarantee implies the other's: households, where there are any."""
+        return "person" if self.household is None else "household"
+
+    @property
+    def largest_units(self) -> int:
+        return self.people if self.household is None else int(self.household.max()) + 1
 
     @property
     def most_rows(self) -> int:
@@ -91,21 +100,21 @@ class People:
         return {PERSON: self.person, **({} if self.household is None else {HOUSEHOLD: self.household})}
 
 
-def bring_together(table: Table, unit: UnitSection, key: Key) -> tuple[Table, People]:
+def bring_together(table: Table, unit: UnitSection, key: Key) -> tuple[Table, Owners]:
     """The table without surplus rows, and whose the rows are."""
     household = None if unit.household is None else _numbered(table.column(unit.household), unit.household)
     if unit.person is None:
         person = np.arange(table.records, dtype=np.uint32)
     else:
         person = _numbered(table.column(unit.person), unit.person)
-    everyone = People(person, household)
+    everyone = Owners(person, household)
     _check_homes(everyone, unit)
     kept = _kept(everyone, unit, key)
     if not bool(kept.all()):
         places = numbers(np.flatnonzero(kept))
         table = Table({n: c.take(places) for n, c in table.columns.items()}, int(kept.sum()))
         person = _in_order(person[kept])
-        everyone = People(person, None if household is None else _in_order(household[kept]))
+        everyone = Owners(person, None if household is None else _in_order(household[kept]))
     for least, bound in ((everyone.most_rows, "rows"), (everyone.most_persons, "persons")):
         if least > MOST_IN_A_UNIT:
             raise SourceError(
@@ -138,7 +147,7 @@ def _in_order(codes: NDArray[np.integer]) -> Numbers:
     return rank[places]
 
 
-def _check_homes(everyone: People, unit: UnitSection) -> None:
+def _check_homes(everyone: Owners, unit: UnitSection) -> None:
     if everyone.household is not None and bool(
         (everyone.household_of[everyone.person] != everyone.household).any()
     ):
@@ -150,7 +159,7 @@ def _check_homes(everyone: People, unit: UnitSection) -> None:
         )
 
 
-def _kept(everyone: People, unit: UnitSection, key: Key) -> NDArray[np.bool_]:
+def _kept(everyone: Owners, unit: UnitSection, key: Key) -> NDArray[np.bool_]:
     """Which rows stay: of each household a keyed choice of people, and of each of these a keyed choice of rows.
 
     The coins are bound to who has which rows, so that no two tables are thinned by the same ones.
