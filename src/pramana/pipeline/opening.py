@@ -13,6 +13,7 @@ import msgspec
 
 from pramana.errors import RecipeError
 from pramana.methods import IN_MEMORY, AnyRecipe, Capabilities, Recipe, method_named
+from pramana.pipeline.repeats import check_no_repeats
 from pramana.randomness import Key
 from pramana.rows import (
     LEAST_MEMORY,
@@ -68,10 +69,12 @@ class Home:
         method: str,
         can: Capabilities,
         unit: UnitSection | None = None,
+        watched: Sequence[str] = (),
     ) -> Iterator[Rows]:
         """The rows, which are let go of at the end; refused by name where the method cannot work there.
 
-        With a `unit` of several rows they are brought together, which only memory allows.
+        With a `unit` of several rows they are brought together, which only memory allows. Columns that are
+        `watched` must not repeat.
         """
         if unit is not None and unit.several:
             can = IN_MEMORY
@@ -86,17 +89,21 @@ class Home:
             from pramana.rows import SparkRows
 
             with SparkRows.open(source, readings, key, spark, self.progress, self.show_values) as spread:
+                check_no_repeats(spread, watched)
                 yield spread
             return
+        readings = [*readings, *map(ColumnReading, watched)]
         bound = self._bound(source, method, can)
         if bound is not None:
             batch = BatchEngine(bound, self.threads, self.folder)
             spooled = SpooledRows.read(source, readings, key, batch, self.progress, self.show_values)
             with contextlib.closing(spooled):
+                check_no_repeats(spooled, watched)
                 yield spooled
             return
         table = source.read([reading.name for reading in readings])
         rows = MemoryRows(table, key, LocalEngine(self.threads), self.progress, self.show_values)
+        check_no_repeats(rows, watched)
         yield rows.in_units(unit) if unit is not None and unit.several else rows
 
     def spark(self) -> SparkEngine | None:

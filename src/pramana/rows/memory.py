@@ -16,6 +16,7 @@ from pramana.rows.keyed import KeyedRows
 from pramana.rows.local import LocalEngine
 from pramana.rows.protocol import NO_UNITS, Columns, Lines, Progress, Rows, Work, no_progress
 from pramana.rows.units import HOUSEHOLD, PERSON, bring_together
+from pramana.rows.units.repeats import repeats
 from pramana.schema import Attribute, Storey, UnitSection
 from pramana.sources import ROW_GROUP, Table, encode, has_missing, numbers, raw_column
 
@@ -43,6 +44,9 @@ class MemoryRows(KeyedRows):
     @property
     def records(self) -> int:
         return self._table.records
+
+    def repeats(self, name: str) -> bool:
+        return repeats(self._table.column(name))
 
     def values(self, names: Sequence[str]) -> dict[str, pa.ChunkedArray]:
         return {name: self._table.column(name) for name in names}

@@ -94,6 +94,9 @@ class Rows(Protocol):
     def owners(self) -> Owners | None:
         """Whose rows they are, where they were brought together."""
 
+    def repeats(self, name: str) -> bool:
+        """Whether a value of a column that is read as it is occurs twice; missing ones do not count."""
+
     def values(self, names: Sequence[str]) -> dict[str, pa.ChunkedArray]:
         """The values that occur in some columns, each at least once."""
 

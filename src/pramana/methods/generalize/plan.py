@@ -47,6 +47,7 @@ from pramana.methods.protocol import (
     fields_of_certificate,
 )
 from pramana.methods.quasi import Quasi, QuasiForm, restored_quasi
+from pramana.methods.unit_words import left_out_words, same_people
 from pramana.rows import Column, Rows
 from pramana.schema import Ordinal, Role, read_section
 from pramana.theory import Guarantee, rounding
@@ -101,12 +102,6 @@ class GeneralizePlan(Plan):
     def counting(self) -> str:
         return super().counting if self.design.cells == "hierarchy" else CELLS_COUNTING
 
-    def _same_people(self, rows: Rows) -> tuple[Check, ...]:
-        if rows.owners is None or self.unit is None:
-            return ()
-        same = (rows.owners.people, rows.owners.households) == (self.unit.people, self.unit.households)
-        return (Check("people", same, "as certified" if same else "others than certified"),)
-
     def context(self, commitment: str) -> str:
         """What the order of the records is bound to: dataset, setting, levels and source.
 
@@ -151,7 +146,7 @@ class GeneralizePlan(Plan):
         if generalised is None:
             sensitive = [s.in_rows(rows) for s in self.sensitive]
             generalised = solve(rows, self.design, self.quasi, sensitive, self.levels)
-            checks = (self._compared(rows, sensitive, generalised), *self._same_people(rows))
+            checks = (self._compared(rows, sensitive, generalised), *same_people(self.unit, rows))
         shown = generalised.cells(self.design.cells, self.design.intermediate)
         check_cells(self.quasi, generalised.pdf, shown, intervals=self.design.cells == "interval")
         cells, extra = columns_by_class(self, generalised)
@@ -211,6 +206,7 @@ def _warnings(plan: GeneralizePlan, seeded: bool) -> list[str]:
         )
     if plan.source_records > plan.records:
         warnings.append(f"{plan.source_records - plan.records} of {plan.source_records} records were suppressed.")
+    warnings += left_out_words(plan.unit)
     if not plan.shuffled:
         warnings.append("Published in source order, which may tell which record is whose.")
     if not plan.design.looks_at_sensitive and plan.sensitive:

@@ -17,6 +17,7 @@ from pramana.mechanisms import (
 )
 from pramana.methods.recipe import Recipe
 from pramana.methods.retention.setting import DrawnColumn, DrawnSetting, RetentionSetting
+from pramana.methods.unit_words import left_out_words
 from pramana.rows import Owners, Rows
 from pramana.schema import Storey, Unit
 from pramana.theory import rounding
@@ -143,17 +144,7 @@ def unit_warnings(law: Mechanism, circumstances: Circumstances, draws: UnitDraws
             f"The largest number of {' and of '.join(draws.from_data)} was read from the data, and is told by the "
             f"guarantees. State {named} in [unit] to settle it beforehand."
         )
-    stated = unit.section
-    if stated.rows is not None:
-        yield (
-            f"Of a person with more than {stated.rows} rows a keyed choice of {stated.rows} is published; whether "
-            "anyone has more, and how many rows were left out, is not told."
-        )
-    if stated.persons is not None:
-        yield (
-            f"Of a household with more than {stated.persons} people a keyed choice of {stated.persons} is "
-            "published; whether any has more is not told."
-        )
+    yield from left_out_words(unit)
     yield f"How many rows a {draws.largest} has is not hidden: no guarantee speaks of it."
     if not draws.same and circumstances.shuffled and isinstance(law, Product):
         k = rounding.shown_down(rounding.float_down(k_if_counts_are_known(law, draws)), 4)

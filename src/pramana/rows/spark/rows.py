@@ -68,6 +68,9 @@ class SparkRows:
     def owners(self) -> Owners | None:
         return None
 
+    def repeats(self, name: str) -> bool:
+        return self._table.repeats(name)
+
     def values(self, names: Sequence[str]) -> dict[str, pa.ChunkedArray]:
         asked = [name for name in names if name not in self._known]
         if asked:
