@@ -31,6 +31,7 @@ from pramana.mechanisms import (
     unit_guarantees,
 )
 from pramana.randomness import ONE
+from pramana.schema import Storey
 from pramana.theory import CentralPrivacy, LocalPrivacy, PkAnonymity, problems_of, rounding
 
 LAWS = [
@@ -149,8 +150,9 @@ def test_drawing_a_common_value_with_every_row_would_cost_more() -> None:
     law = LAWS[0]
     once = composed(law, draws_of(2, 2, True), (1, 2)).likelihood_ratio
     every = composed(law, UnitDraws(people=2, rows=2, alike=(2, 1, 2)), (1, 2)).likelihood_ratio
-    assert once is not None and every is not None
-    assert every == once * law.channels["sex"].likelihood_ratio
+    sex = law.channels["sex"].likelihood_ratio
+    assert once is not None and every is not None and sex is not None
+    assert every == once * sex
 
 
 @pytest.mark.parametrize("law", LAWS[:2])
@@ -183,7 +185,7 @@ def test_no_central_pair_is_claimed_where_numbers_of_rows_differ() -> None:
 
 def household_draws(shared: bool) -> UnitDraws:
     """Two households of two people with a row each; sex is the household's own where it is shared."""
-    once = {"sex": "household"} if shared else {}
+    once: dict[str, Storey] = {"sex": "household"} if shared else {}
     return UnitDraws(
         people=4,
         rows=1,
@@ -191,7 +193,7 @@ def household_draws(shared: bool) -> UnitDraws:
         persons=2,
         once=once,
         same=True,
-        alike=(2, 2, 2),  # type: ignore[arg-type]
+        alike=(2, 2, 2),
     )
 
 

@@ -30,5 +30,5 @@ def names_of(source: Source) -> tuple[str, ...] | None:
             first = source.path if source.path.is_file() else files_of(source.path, "parquet")[0]
             with parquet_faults(first):
                 return tuple(pq.read_schema(first).names)
-    except (SourceError, IndexError, TypeError):
+    except (SourceError, IndexError, TypeError, ValueError):
         return None  # whoever reads it says what is wrong
