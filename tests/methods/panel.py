@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 from collections import defaultdict
 from collections.abc import Hashable, Sequence
 from pathlib import Path
@@ -13,6 +14,7 @@ import pyarrow.parquet as pq
 
 from pramana import Recipe, release
 from pramana.pipeline import Released
+from pramana.theory import overclaims_in, problems_of
 
 ILLNESSES = ["none", "flu", "cold", "gout"]
 
@@ -84,6 +86,14 @@ def l_of_units(classes: dict[Hashable, list[int]], owner: list[Hashable], value:
             others = {value[row] for row in rows if owner[row] not in with_it}
             least = min(least, 1 + len(others))
     return least
+
+
+def wrong_words(released: Released) -> list[str]:
+    """What certificate and report say that they may not, or leave unsaid."""
+    page = html.unescape((released.bundle / "report.html").read_text())
+    wrong = [problem for g in released.guarantees for problem in problems_of(g)]
+    wrong += [str(g["words"]) for g in released.guarantees if g["words"] not in page]
+    return wrong + [phrase for w in released.certificate.warnings for phrase in overclaims_in(w)]
 
 
 def guaranteed(released: Released, notion: str, unit: str) -> Any:

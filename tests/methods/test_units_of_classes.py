@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from tests.methods.panel import classes_of, generalised, guaranteed, k_of_units, l_of_units, panel
+from tests.methods.panel import classes_of, generalised, guaranteed, k_of_units, l_of_units, panel, wrong_words
 
 from pramana import Recipe, release, verify
 from pramana.errors import PramanaError, RecipeError, UnreachableError
@@ -32,6 +32,7 @@ def test_k_counts_people(algorithm: str, seed: int, tmp_path: Path) -> None:
     assert k >= 4
     assert guaranteed(made, "k-anonymity", "person") == k
     assert min(map(len, classes.values())) >= k
+    assert wrong_words(made) == []
     assert verify(made.bundle, source=table, seed=3).valid
 
 
@@ -59,6 +60,7 @@ def test_l_counts_what_people_without_a_value_have(algorithm: str, seed: int, tm
     least = l_of_units(classes, owner, value)
     assert least >= 3
     assert guaranteed(made, "l-diversity", "person") == {"attribute": "illness", "kind": "distinct", "l": least}
+    assert wrong_words(made) == []
     shares = [
         len({owner[r] for r in rows if value[r] == one}) / len({owner[r] for r in rows})
         for rows in classes.values()
@@ -106,6 +108,7 @@ def test_t_and_other_kinds_of_l_take_people_with_one_value(setting: dict[str, An
     for rows in classes.values():
         inside = [people[o] for o in {owner[r] for r in rows}]
         own.append(np.array([inside.count(v) for v in sorted(set(value))]) / len(inside))
+    assert wrong_words(made) == []
     if "t" in setting:
         t = max(0.5 * np.abs(share - whole).sum() for share in own)
         assert guaranteed(made, "t-closeness", "person")["t"] == pytest.approx(t, abs=2e-9)
@@ -157,6 +160,7 @@ def test_households_are_counted_one_storey_up(algorithm: str, tmp_path: Path) ->
     assert 4 <= homes <= people
     assert guaranteed(made, "k-anonymity", "person") == people
     assert guaranteed(made, "k-anonymity", "household") == homes
+    assert wrong_words(made) == []
     assert verify(made.bundle, source=table, seed=3).valid
 
 
@@ -197,6 +201,7 @@ def test_microaggregation_counts_people(unit: dict[str, Any], tmp_path: Path) ->
     made = release(recipe, tmp_path / "out", data=table, seed=3)
     assert verify(made.bundle, source=table, seed=3).valid
     assert guaranteed(made, "k-anonymity", "person") >= 3
+    assert wrong_words(made) == []
     if "rows" in unit:
         assert made.records < table.num_rows
         return

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from tests.methods.panel import guaranteed, panel
+from tests.methods.panel import guaranteed, panel, wrong_words
 from tests.statistical.thresholds import COVERAGE_OF_FEW, COVERAGE_OF_SHARED_DRAWS_TAKEN_FOR_MANY
 
 from pramana import Recipe, crosstab, open_study, randomise_record, release, verify
@@ -73,6 +73,7 @@ def test_a_household_draws_its_own_values_once(tmp_path: Path) -> None:
     assert len(set(zip(table["pid"].to_pylist(), seen["sex"].to_pylist(), strict=True))) == 200
     person, home = (guaranteed(done, "local-differential-privacy", u) for u in ("person", "household"))
     assert person < home <= 30.0 + 1e-12
+    assert wrong_words(done) == []
     assert verify(done.bundle, source=table, seed=3).valid
 
 
@@ -98,6 +99,7 @@ def test_epsilon_and_k_are_of_the_whole_record_at_the_largest_number_of_rows(tmp
     assert 0 < central["epsilon"] <= epsilon
     assert done.certificate.unit is not None and done.certificate.unit.people == people
     assert all(g["most"] == {"rows": rows} for g in done.guarantees)
+    assert wrong_words(done) == []
 
 
 @pytest.mark.parametrize("promise", [{"k": 3}, {"epsilon": 2.0}, {"k": 3, "epsilon": 2.0}])
