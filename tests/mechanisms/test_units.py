@@ -235,6 +235,25 @@ def test_epsilon_of_a_household_adds_up_over_its_people() -> None:
     assert stated["household"].most == {"rows": 3, "persons": 2}
 
 
+def test_people_of_like_households_may_still_differ_in_rows_and_then_it_is_assumed() -> None:
+    """Every household has a person with one row and one with two: households hide among each other, people not."""
+    law = Product({"job": LAWS[0].channels["job"]})
+    mixed = UnitDraws(people=4, rows=2, households=2, persons=2, same=True, alike=(2, 2, 3))
+    full = UnitDraws(people=4, rows=2, households=2, persons=2, same=True, alike=(2, 2, 4))
+    assumed = {
+        (name, g.unit): any("must not be known" in a for a in g.assumptions)
+        for name, draws in (("mixed", mixed), ("full", full))
+        for g in unit_guarantees(law, Circumstances(6), draws)
+        if isinstance(g, PkAnonymity)
+    }
+    assert assumed == {
+        ("mixed", "person"): True,
+        ("mixed", "household"): False,
+        ("full", "person"): False,
+        ("full", "household"): False,
+    }
+
+
 # ---------------------------------------------------------------- statements
 
 

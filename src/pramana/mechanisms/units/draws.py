@@ -52,6 +52,17 @@ class UnitDraws:
     def units(self, storey: Storey) -> int:
         return self.people if storey == "person" or self.households is None else self.households
 
+    def same_size(self, storey: Storey) -> bool:
+        """Whether all units are known to have equally many rows.
+
+        Households of one size may have people with different numbers of rows, unless all have as many as there
+        can be. Where a household's values tie its people together, nothing is claimed of people beyond it.
+        """
+        _, persons, rows = self.alike
+        if storey == self.largest or "household" in self.once.values():
+            return self.same
+        return self.same and rows == persons * self.rows
+
     def size(self, storey: Storey) -> tuple[int, int]:
         """People and rows of a unit, at most."""
         return (1, self.rows) if storey == "person" else (self.persons, self.persons * self.rows)

@@ -56,7 +56,7 @@ def _pk(law: Product, circumstances: Circumstances, draws: UnitDraws, storey: St
         + ("every true value of the randomised columns" if raw else "every true value")
         + ", the method and all its parameters, but not the key",
     ]
-    if not draws.same:
+    if not draws.same_size(storey):
         assumptions.append(
             "to the intruder every way of sharing out the numbers of rows among the "
             f"{_MANY[storey]} is equally likely: how many rows a {storey} has is not hidden, and must not be known"
