@@ -491,3 +491,24 @@ def test_labels_go_where_spark_sends_them(spark: Any) -> None:
     assert [row.h for row in told] == [hashed(n) for n in numbers]
     for partitions in (1, 2, 5, 129):
         assert [hashed(label) % partitions for label in labels_for(partitions)] == list(range(partitions))
+
+
+def test_an_identifying_column_that_repeats_stops_a_release(
+    tmp_path: Path, engine: SparkEngine, spark: Any
+) -> None:
+    content = {
+        "release": {"epsilon": 1.0},
+        "attributes": {
+            "name": {"role": "identifying"},
+            "sex": {"role": "quasi-identifying", "domain": ["F", "M"]},
+        },
+    }
+    table = pa.table({"name": [f"n{i}" for i in range(40)], "sex": ["F", "M"] * 20})
+    pq.write_table(table, tmp_path / "people.parquet")
+    source = Source(path=tmp_path / "people.parquet")
+    with SparkRows.open(source, [ColumnReading("sex")], Key.from_seed(1), engine, no_progress) as rows:
+        assert not rows.repeats("name") and rows.repeats("sex")
+    twice = spark.createDataFrame([("a", "F"), ("b", "M"), ("a", "F")], ["name", "sex"])
+    with pytest.raises(RecipeError, match="'name' repeats"):
+        release(Recipe.parse(content), tmp_path / "out", data=twice, seed=1, engine=engine)
+    assert not (tmp_path / "out").exists()
