@@ -504,3 +504,24 @@ def test_numbers_drawn_within_bins(desk: Path, engine: SparkEngine) -> None:
     assert pa.types.is_integer(pq.read_schema(there / "data.parquet").field("age").type)
     local, spread = (open_study(there, engine=e).crosstab(["age", "sex"]).estimate for e in ("local", engine))
     assert (local == spread).all()
+
+
+def test_an_identifying_column_that_repeats_stops_a_release(
+    tmp_path: Path, engine: SparkEngine, spark: Any
+) -> None:
+    content = {
+        "release": {"epsilon": 1.0},
+        "attributes": {
+            "name": {"role": "identifying"},
+            "sex": {"role": "quasi-identifying", "domain": ["F", "M"]},
+        },
+    }
+    table = pa.table({"name": [f"n{i}" for i in range(40)], "sex": ["F", "M"] * 20})
+    pq.write_table(table, tmp_path / "people.parquet")
+    source = Source(path=tmp_path / "people.parquet")
+    with SparkRows.open(source, [ColumnReading("sex")], Key.from_seed(1), engine, no_progress) as rows:
+        assert not rows.repeats("name") and rows.repeats("sex")
+    twice = spark.createDataFrame([("a", "F"), ("b", "M"), ("a", "F")], ["name", "sex"])
+    with pytest.raises(RecipeError, match="'name' repeats"):
+        release(Recipe.parse(content), tmp_path / "out", data=twice, seed=1, engine=engine)
+    assert not (tmp_path / "out").exists()

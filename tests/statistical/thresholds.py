@@ -27,4 +27,5 @@ COVERAGE_OF_THOUSANDS = (0.93, 0.97)
 COVERAGE_OF_HUNDREDS = (0.92, 0.98)
 COVERAGE_OF_FEW = (0.91, 0.99)
 COVERAGE_OF_MODELS = (0.9, 0.99)  # coefficients of one model hang together
+COVERAGE_OF_SHARED_DRAWS_TAKEN_FOR_MANY = 0.8  # at most, where rows of a person share a draw and are counted apart
 LEAST_COVERAGE_OF_FITS = 0.92  # an interval of a fit within bounds may be too long

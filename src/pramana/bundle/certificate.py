@@ -20,10 +20,10 @@ import rfc8785
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
-from pramana.bundle.form import FORMAT, VERSION, CertificateForm
+from pramana.bundle.form import FORMAT, VERSION, CertificateForm, UnitForm
 from pramana.bundle.small_order import is_usable_key
 from pramana.errors import BundleError, SchemaError
-from pramana.schema import Attribute, read_section
+from pramana.schema import Attribute, Unit, read_section
 
 _MOST_BYTES = 1 << 30  # of a certificate that is read
 JsonObject = Mapping[str, Any]
@@ -51,6 +51,7 @@ class Certificate:
     about: Mapping[str, str] = field(default_factory=dict)  # what the holder says of the release
     escaped: bool = False  # texts of a CSV that a spreadsheet would run have an apostrophe before them
     signature: Mapping[str, str] | None = field(default=None)
+    unit: Unit | None = None  # whose privacy is meant, where the recipe said so; else every row is a person
 
     def __post_init__(self) -> None:
         names = [a.name for a in self.attributes]
@@ -89,6 +90,8 @@ class Certificate:
             "files": {name: dict(entry) for name, entry in self.files.items()},
             "content": self.content,
         }
+        if self.unit is not None:
+            statement["unit"] = self.unit.to_json()
         if self.signature is not None:
             statement["signature"] = dict(self.signature)
         return statement
@@ -106,6 +109,7 @@ class Certificate:
             attributes = tuple(Attribute.from_json(a) for a in form.attributes)
         except SchemaError as error:
             raise BundleError("The columns of a certificate must be stated in full", str(error)) from None
+        unit = None if form.unit is None else _unit(form.unit)
         plain = msgspec.to_builtins(form)
         return cls(
             pramana=form.pramana,
@@ -126,6 +130,7 @@ class Certificate:
             about=plain["about"],
             escaped=form.escaped,
             signature=plain["signature"],
+            unit=unit,
         )
 
     @classmethod
@@ -180,6 +185,13 @@ class Certificate:
 def canonical(statement: JsonObject) -> bytes:
     """The one form of a JSON object (RFC 8785): sorted keys, no blanks, numbers as ECMAScript writes them."""
     return rfc8785.dumps(dict(statement))
+
+
+def _unit(form: UnitForm) -> Unit:
+    try:
+        return Unit(**msgspec.structs.asdict(form))
+    except SchemaError as error:
+        raise BundleError(error.must, error.got) from None
 
 
 def _without_repetition(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

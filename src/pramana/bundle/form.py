@@ -56,6 +56,7 @@ class GuaranteeForm(Form, frozen=True, kw_only=True, omit_defaults=True):
     unit: Literal["record", "person", "household"]
     uncovered: list[Label]
     left_out: float | None = None
+    most: dict[Literal["rows", "persons"], Annotated[int, Meta(ge=1)]] | None = None
 
 
 class SignatureForm(Form, frozen=True, kw_only=True):
@@ -64,6 +65,19 @@ class SignatureForm(Form, frozen=True, kw_only=True):
     algorithm: Literal["Ed25519"]
     public_key: Digest
     signature: Annotated[str, Meta(pattern="^[0-9a-f]{128}$")]
+
+
+class UnitForm(Form, frozen=True, kw_only=True, omit_defaults=True):
+    """Whose privacy is meant: the columns that told people and households apart, and bounds on what each has."""
+
+    kind: Literal["row", "person", "household"]
+    person: Label | None = None
+    household: Label | None = None
+    rows: Annotated[int, Meta(ge=1)] | None = None
+    persons: Annotated[int, Meta(ge=1)] | None = None
+    people: Annotated[int, Meta(ge=1)] | None = None
+    households: Annotated[int, Meta(ge=1)] | None = None
+    from_data: tuple[Literal["rows", "persons"], ...] = ()
 
 
 class CertificateForm(Form, frozen=True, kw_only=True):
@@ -90,3 +104,4 @@ class CertificateForm(Form, frozen=True, kw_only=True):
     content: Digest
     digest: Digest | None = None
     signature: SignatureForm | None = None
+    unit: UnitForm | None = None

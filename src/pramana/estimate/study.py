@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import reduce
 from itertools import product
 from operator import and_
@@ -101,6 +101,7 @@ class Study:
     weights: str | None = None
     pieces: Callable[[list[str]], Iterable[Codes]] | None = None  # for tables larger than memory
     counted: Callable[[list[str]], NDArray[np.int64] | None] | None = None  # another engine's counts, if it can
+    repeated: Mapping[str, int] = field(default_factory=dict)  # columns of which so many rows may share a draw
 
     @classmethod
     def of_codes(cls, axes: Sequence[Axis], mechanism: Mechanism, codes: Codes) -> Study:
@@ -123,8 +124,16 @@ class Study:
         if names and self.counted is not None and self.weights is None:
             counts = self.counted(wanted)
             if counts is not None:
-                return PublishedTable.of_counts(axes, counts, self.mechanism)
-        return tabulate_pieces(self._weighted(wanted), axes, self.mechanism)
+                return self._clustered(PublishedTable.of_counts(axes, counts, self.mechanism))
+        return self._clustered(tabulate_pieces(self._weighted(wanted), axes, self.mechanism))
+
+    def _clustered(self, table: PublishedTable) -> PublishedTable:
+        """The table with variances for rows that share draws.
+
+        The sum over n rows that share one has at most n times the variance that n rows of their own would have.
+        """
+        most = max((self.repeated.get(axis.name, 1) for axis in table.axes), default=1)
+        return table if most == 1 else replace(table, squares=table.squares * most)
 
     def _weighted(self, names: list[str]) -> Iterator[tuple[Codes, Array | None]]:
         """The rows in pieces, with their survey weights if they have any."""
@@ -163,6 +172,11 @@ class Study:
             most = 1.0 if shares else table.total
             unbiased = values
             values = chosen / max(float(chosen.sum()), 1e-300) if shares else chosen
+            if profile and any(axis.name in self.repeated for axis in table.axes):
+                raise InputError(
+                    "Profile intervals must be asked of columns that are drawn with every row",
+                    "a column that is drawn once for a person",
+                )
             if profile:
                 low, high = _profile_intervals(table, condition, shares, confidence)
             else:

@@ -31,6 +31,7 @@ from pramana.generalize.conditions import (
     Condition,
     DistinctDiverse,
     EntropyDiverse,
+    InUnits,
     KAnonymous,
     On,
     RecursiveDiverse,
@@ -92,6 +93,7 @@ from pramana.generalize.published import (
     list_column,
 )
 from pramana.generalize.roll_ups import TABLE_BYTES
+from pramana.generalize.unit_counts import JointValues, UnitCounts
 
 __all__ = [
     "ALGORITHMS",
@@ -119,6 +121,8 @@ __all__ = [
     "DistinctDiverse",
     "EntropyDiverse",
     "Generalised",
+    "InUnits",
+    "JointValues",
     "KAnonymous",
     "Ladder",
     "Layout",
@@ -140,6 +144,7 @@ __all__ = [
     "Seen",
     "SensitiveCounts",
     "Solution",
+    "UnitCounts",
     "at_levels",
     "at_presence_levels",
     "by_appearance",

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from pramana.errors import RecipeError
 from pramana.generalize.classes import SeenCounts
+from pramana.generalize.unit_counts import JointValues, UnitCounts
 from pramana.generalize.value_counts import ValueCounts
 
 # Entropies are sums of floats; an equality such as l values equally often must not fail by rounding.
@@ -193,6 +194,29 @@ class All:
         return flags
 
 
+@dataclass(frozen=True)
+class InUnits:
+    """A condition on people, or on households: of counts of joint values, by attribute, each unit counts once."""
+
+    condition: Condition
+    joints: tuple[JointValues, ...]
+
+    @property
+    def anchor(self) -> Condition | None:
+        inner = self.condition.anchor
+        if inner is self.condition:
+            return self
+        return None if inner is None else InUnits(inner, self.joints)
+
+    def held(self, counts: SeenCounts) -> Flags:
+        return self.condition.held(self.seen(counts))
+
+    def seen(self, counts: SeenCounts) -> tuple[ValueCounts, ...]:
+        """What the condition looks at, counted in units."""
+        assert not isinstance(counts, np.ndarray), "units are counted from the pairs that occur"
+        return tuple(UnitCounts.of_joint(own, joint) for own, joint in zip(counts, self.joints, strict=True))
+
+
 def kept_classes(condition: Condition, counts: SeenCounts) -> Flags:
     """Which classes stay: those that hold, t being measured from the rows that stay.
 
@@ -212,6 +236,9 @@ def kept_classes(condition: Condition, counts: SeenCounts) -> Flags:
 
 def _among(condition: Condition, counts: SeenCounts, held: Flags) -> Condition:
     """The same condition, with what it compares a class with taken from the classes that stay."""
+    if isinstance(condition, InUnits):
+        inner = _among(condition.condition, condition.seen(counts), held)
+        return condition if inner is condition.condition else replace(condition, condition=inner)
     if isinstance(condition, All):
         parts = tuple(_among(c, counts, held) for c in condition.conditions)
         same = all(a is b for a, b in zip(parts, condition.conditions, strict=True))
@@ -249,7 +276,7 @@ def least_rows(condition: Condition) -> int:
     """The fewest rows that a class which holds can have, as far as that is known."""
     if isinstance(condition, All):
         return max(least_rows(c) for c in condition.conditions)
-    if isinstance(condition, On):
+    if isinstance(condition, On | InUnits):  # a unit has a row at least
         return least_rows(condition.condition)
     if isinstance(condition, KAnonymous):
         return condition.k

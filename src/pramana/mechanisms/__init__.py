@@ -29,6 +29,7 @@ from pramana.mechanisms.table import (
     digest_of,
     mechanism_from_json,
 )
+from pramana.mechanisms.units import UnitDraws, composed, k_if_counts_are_known, unit_guarantees
 
 __all__ = [
     "DEFAULT_DELTA",
@@ -54,10 +55,12 @@ __all__ = [
     "Replacement",
     "Retention",
     "Uniform",
+    "UnitDraws",
     "Weighted",
     "central_epsilon",
     "central_excess",
     "channel_from_json",
+    "composed",
     "digest_of",
     "drawn_diagonals",
     "drift_of",
@@ -65,6 +68,7 @@ __all__ = [
     "guarantees_of",
     "integers_of",
     "inverse_frequency",
+    "k_if_counts_are_known",
     "k_of",
     "largest_risk",
     "largest_risks",
@@ -76,4 +80,5 @@ __all__ = [
     "redrawn",
     "sinkhorn",
     "two_stage",
+    "unit_guarantees",
 ]

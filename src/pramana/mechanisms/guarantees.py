@@ -71,7 +71,7 @@ def guarantees_of(mechanism: Mechanism, circumstances: Circumstances) -> tuple[G
     >>> [g.notion for g in pramana.guarantees_of(law, around)]
     ['pk-anonymity', 'local-differential-privacy', 'central-differential-privacy']
     """
-    common = _common_assumptions(circumstances)
+    common = common_assumptions(circumstances)
     likelihood = mechanism.likelihood_ratio
     found: list[Guarantee] = []
     if circumstances.shuffled:
@@ -146,7 +146,8 @@ def _central(
     )
 
 
-def _common_assumptions(circumstances: Circumstances) -> tuple[str, ...]:
+def common_assumptions(circumstances: Circumstances) -> tuple[str, ...]:
+    """What every guarantee of a randomised release takes for granted."""
     found = ["AES-256 in counter mode is indistinguishable from random bits to anyone without the key"]
     if circumstances.seeded:
         found = [f"{IN_EARNEST}: the key was made from a seed; reproducible, not private"]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from pramana.methods.columns import randomised_attributes
 from pramana.methods.protocol import (
+    IN_MEMORY,
     Capabilities,
     Counts,
     Explanation,
@@ -41,6 +42,7 @@ def __getattr__(name: str) -> object:
 
 
 __all__ = [
+    "IN_MEMORY",
     "METHODS",
     "AnyRecipe",
     "Capabilities",

@@ -15,8 +15,8 @@ from pramana.mechanisms import Mechanism
 from pramana.methods.contradiction import contradicts, uneven
 from pramana.methods.protocol import Counts, Examination, Plan, Publication
 from pramana.randomness import Codes, Stream, counted
-from pramana.rows import Columns, ContentDigest, Rows
-from pramana.schema import Attribute
+from pramana.rows import NO_UNITS, Columns, ContentDigest, Rows
+from pramana.schema import Attribute, Storey
 from pramana.sources import decode
 
 _PARTS = 16  # of a bin, whose draws are held against the law
@@ -72,11 +72,16 @@ class CodedPlan(Plan):
     """A plan that draws codes from a mechanism."""
 
     def publish_drawn(
-        self, rows: Rows, mechanism: Mechanism, context: str, checks: tuple[Check, ...] = ()
+        self,
+        rows: Rows,
+        mechanism: Mechanism,
+        context: str,
+        checks: tuple[Check, ...] = (),
+        once: Mapping[str, Storey] = NO_UNITS,
     ) -> Publication:
-        """Rows through the mechanism, under coins bound to `context`."""
+        """Rows through the mechanism, under coins bound to `context`; `once` as `Rows.publish` has it."""
         names = [a.name for a in sorted(self.attributes, key=lambda a: a.raw)]
-        pieces = rows.publish(mechanism, context, self.shuffled, names)
+        pieces = rows.publish(mechanism, context, self.shuffled, names, once=once)
         drawn = [name for name, numbers in numbers_of(self.attributes).items() if numbers.drawn]
         coins = {name: rows.stream(WITHIN_BIN, context, name, 0) for name in drawn}
         return Publication(self, pieces, CodedTable(self.attributes, coins), rows.commitment(), checks=checks)
@@ -111,11 +116,14 @@ class CodedPlan(Plan):
         drawn = _drawn_evenly({name: (table, numbers[name].chances(_PARTS)) for name, table in parts.items()})
         return Examination((Check("data", same, told), *self._borne_out(counts), *drawn), counts)
 
+    def _contradicted(self, name: str, counts: Counts) -> bool:
+        return self.law is not None and contradicts(self.law, name, counts, self.repeated.get(name, 1))
+
     def _borne_out(self, counts: Mapping[str, Counts]) -> tuple[Check, ...]:
         """Whether the published counts can have come from the stated law."""
         if self.law is None:
             return ()
-        strange = [name for name in counts if contradicts(self.law, name, counts[name])]
+        strange = [name for name in counts if self._contradicted(name, counts[name])]
         told = "the published counts can have come from it"
         return (
             Check("law and data", not strange, f"never so by chance: {', '.join(strange)}" if strange else told),

@@ -14,12 +14,12 @@ from pramana.randomness import ONE
 _NEVER = 1e-12  # of an honest release's columns, so many are called contradictions
 
 
-def contradicts(law: Law, name: str, counts: Counts) -> bool:
+def contradicts(law: Law, name: str, counts: Counts, together: int = 1) -> bool:
     """Whether some value occurs more or less often than any true table lets it.
 
     A published value's count is a sum of independent draws whose chances lie between the least and the largest
     entry of its column of the matrix. By Chernoff's bound a mean beyond them by so much has a chance of at most
-    exp(-n KL).
+    exp(-n KL). Where up to `together` rows share one draw, by Jensen's inequality exp(-n/together KL).
     """
     bounds = _bounds(law, name)
     records = int(counts.sum())
@@ -31,7 +31,7 @@ def contradicts(law: Law, name: str, counts: Counts) -> bool:
         *(_divergence(s, p) for s, p in zip(share, least, strict=True) if s < p),
         *(_divergence(s, p) for s, p in zip(share, most, strict=True) if s > p),
     ]
-    return any(records * d > -math.log(_NEVER / (2 * len(counts))) for d in beyond)
+    return any(records / together * d > -math.log(_NEVER / (2 * len(counts))) for d in beyond)
 
 
 def uneven(counts: Counts, chances: NDArray[np.float64]) -> bool:

@@ -19,9 +19,10 @@ from pramana.methods.recipe import (
     parse,
     read_toml,
     source_of_section,
+    unit_of,
 )
 from pramana.methods.registry import DEFAULT, METHODS, method_named, name_of_method
-from pramana.schema import AboutSection, LedgerSection, OutputSection, SourceSection
+from pramana.schema import AboutSection, LedgerSection, OutputSection, SourceSection, UnitSection
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
@@ -29,7 +30,7 @@ DIALECT = "https://json-schema.org/draft/2020-12/schema"
 def recipe_schema() -> dict[str, Any]:
     """A recipe is one of as many kinds as there are methods: `release.method` tells which."""
     methods = {name: method_named(name) for name in METHODS}
-    kinds = [AboutSection, SourceSection, OutputSection, LedgerSection]
+    kinds = [AboutSection, SourceSection, UnitSection, OutputSection, LedgerSection]
     for method in methods.values():
         kinds += [method.setting, method.column]
     references, definitions = msgspec.json.schema_components(kinds, ref_template="#/$defs/{name}")
@@ -44,6 +45,7 @@ def recipe_schema() -> dict[str, Any]:
         "properties": {
             "about": by_kind[AboutSection],
             "source": by_kind[SourceSection],
+            "unit": by_kind[UnitSection],
             "output": by_kind[OutputSection],
             "ledger": by_kind[LedgerSection],
             "release": {"type": "object"},
@@ -120,6 +122,8 @@ def problems_of(recipe: str | Path) -> list[str]:
     except InputError as error:
         return [*problems, str(error)]
     attempt(lambda: check_setting(_part(content, "release"), method))
+    if "unit" in content:
+        attempt(lambda: unit_of(_part(content, "unit"), {}, method))
     for name, body in _part(content, "attributes").items():
         attempt(lambda name=name, body=body: check_columns({name: body}, method))  # type: ignore[misc]
     if not problems:

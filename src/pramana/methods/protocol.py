@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import ClassVar, Generic, Protocol, TypedDict, TypeVar
+from typing import ClassVar, Generic, Literal, Protocol, TypedDict, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -22,7 +22,7 @@ from pramana.mechanisms import Exchange, Product, RecordRetention
 from pramana.methods.recipe import Recipe
 from pramana.pages import Cell, Section
 from pramana.rows import ColumnReading, Columns, Rows
-from pramana.schema import Attribute, ColumnSection, Setting, SourceSection
+from pramana.schema import Attribute, ColumnSection, Setting, SourceSection, Unit, UnitSection
 from pramana.theory import Guarantee, PrivacyProfile
 
 S = TypeVar("S", bound=Setting)
@@ -39,6 +39,9 @@ class Capabilities:
     spark: bool = False
     single_records: bool = False  # a person can randomise their own record by it
     reason: str = "which needs all rows at once"
+
+
+IN_MEMORY = Capabilities(reason="with a [unit] of several rows, which are brought together in memory")
 
 
 class TableMaker(Protocol):
@@ -97,6 +100,7 @@ class Plan(ABC):
     dataset: str = ""
     shuffled: bool = True
     output: str = "parquet"
+    unit: Unit | None = None  # whose privacy is meant, where the recipe says so
 
     @property
     @abstractmethod
@@ -133,6 +137,11 @@ class Plan(ABC):
         return None
 
     @property
+    def repeated(self) -> Mapping[str, int]:
+        """By column, how many published rows may share one draw, where that is more than one."""
+        return {}
+
+    @property
     def withheld(self) -> bool:
         """Whether the certificate keeps the law to itself, so that its numbers can be compared and not derived."""
         return False
@@ -166,6 +175,11 @@ class Plan(ABC):
         """How the source is read to be published again."""
         return tuple(ColumnReading.of(a) for a in self.attributes)
 
+    @property
+    def in_units(self) -> UnitSection | None:
+        """How rows are brought together before they are published."""
+        return None if self.unit is None else self.unit.section
+
     def beside(self, source: Path | None) -> Plan:
         """The plan with whatever else lies beside the source."""
         del source
@@ -184,15 +198,37 @@ class PlanFields(TypedDict):
     dataset: str
     shuffled: bool
     output: str
+    unit: Unit | None
 
 
-def fields_of_recipe(recipe: Recipe[S, C], attributes: tuple[Attribute, ...]) -> PlanFields:
+def fields_of_recipe(
+    recipe: Recipe[S, C], attributes: tuple[Attribute, ...], rows: Rows | None = None
+) -> PlanFields:
+    """`rows` tell how many people they are of, where the recipe counts people."""
     return PlanFields(
         attributes=attributes,
         dropped=recipe.dropped,
         dataset=recipe.source.dataset,
         shuffled=recipe.release.shuffle,
         output=recipe.output.format,
+        unit=None if recipe.unit is None else unit_in(recipe.unit, rows),
+    )
+
+
+def unit_in(section: UnitSection, rows: Rows | None) -> Unit:
+    """The recipe's unit with what the rows say of it: how many people and households there are."""
+    people = None if rows is None else rows.owners
+    if section.row or people is None:
+        return Unit(kind="row")
+    kind: Literal["person", "household"] = "person" if section.household is None else "household"
+    return Unit(
+        kind=kind,
+        person=section.person,
+        household=section.household,
+        rows=section.rows,
+        persons=section.persons,
+        people=people.people,
+        households=people.households,
     )
 
 
@@ -203,6 +239,7 @@ def fields_of_certificate(certificate: Certificate) -> PlanFields:
         dataset=certificate.dataset,
         shuffled=certificate.shuffled,
         output=certificate.output,
+        unit=certificate.unit,
     )
 
 
@@ -210,6 +247,7 @@ class Method(ABC, Generic[S, C]):
     """A value of `release.method`."""
 
     name: ClassVar[str]
+    counts_people: ClassVar[bool] = False  # states its guarantees for people of several rows, too
     setting: type[S]
     column: type[C]
     statement: type[Form]  # the form of its certificates' `mechanism`

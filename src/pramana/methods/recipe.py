@@ -22,6 +22,7 @@ from pramana.schema import (
     Role,
     Setting,
     SourceSection,
+    UnitSection,
     check_database_source,
     check_keys,
     connection_url,
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 
 S = TypeVar("S", bound=Setting, covariant=True)
 C = TypeVar("C", bound=ColumnSection, covariant=True)
-SECTIONS = ("about", "source", "release", "attributes", "output", "ledger")
+SECTIONS = ("about", "source", "unit", "release", "attributes", "output", "ledger")
 
 
 @dataclass(frozen=True)
@@ -56,6 +57,7 @@ class Recipe(Generic[S, C]):
     folder: Path = Path()
     about: AboutSection = field(default_factory=AboutSection)
     ledger: LedgerSection | None = None
+    unit: UnitSection | None = None  # whose privacy is meant, where the recipe says so
 
     @property
     def method(self) -> str:
@@ -151,7 +153,8 @@ def parse(content: Mapping[str, Any], folder: Path) -> AnyRecipe:
                     "Every table must name attributes of the recipe", repr(name), near(name, columns)
                 )
     ledger = ledger_of(sections["ledger"], folder) if "ledger" in content else None
-    return Recipe(setting, columns, source, output, folder, about_of(sections["about"]), ledger)
+    unit = unit_of(sections["unit"], columns, method) if "unit" in content else None
+    return Recipe(setting, columns, source, output, folder, about_of(sections["about"]), ledger, unit)
 
 
 def about_of(body: Mapping[str, Any]) -> AboutSection:
@@ -165,6 +168,27 @@ def ledger_of(body: Mapping[str, Any], folder: Path) -> LedgerSection:
     file = is_ledger_file(section.path)
     place = str(folder / section.path) if file else connection_url(section.path, "ledger.path", folder)
     return msgspec.structs.replace(section, path=place)
+
+
+def unit_of(body: Mapping[str, Any], columns: Mapping[str, ColumnSection], method: Method[S, C]) -> UnitSection:
+    """[unit], held against the columns and the method, both of which may have no place for it."""
+    check_keys(body, keys_of(UnitSection), "a key of [unit]")
+    section = read_section(UnitSection, body, "[unit]", prefix="unit.")
+    for name in section.columns:
+        if name in columns and columns[name].role is not Role.IDENTIFYING:
+            raise RecipeError(
+                f"The column {name!r} of [unit] must not be published",
+                f"the role {columns[name].role.value!r}",
+                'Give it the role "identifying": it would tell which rows are one person\'s.',
+            )
+    if section.several and not method.counts_people:
+        raise RecipeError(
+            f"With method {method.name!r} every row must be a person",
+            "a [unit] of several rows",
+            "It states no guarantee for several rows together: use retention, matrix, generalize or "
+            "microaggregate, or release one row per person.",
+        )
+    return section
 
 
 def check_setting(release: Mapping[str, Any], method: Method[S, C]) -> S:

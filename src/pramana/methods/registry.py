@@ -46,7 +46,10 @@ def restore(certificate: Certificate) -> Plan:
     """The plan a certificate states, by its own method."""
     if certificate.method not in METHODS:
         raise BundleError(f"The method of a certificate must be one of {', '.join(METHODS)}", certificate.method)
-    return method_named(certificate.method).restore(certificate)
+    method, unit = method_named(certificate.method), certificate.unit
+    if unit is not None and unit.kind != "row" and not method.counts_people:
+        raise BundleError(f"With method {method.name!r} every row must be a person", f"the unit {unit.kind!r}")
+    return method.restore(certificate)
 
 
 def keys_elsewhere(key: str) -> list[str]:

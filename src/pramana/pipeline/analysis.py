@@ -49,13 +49,15 @@ def open_study(
         require_valid(bundle)
     axes = _Axes(opened)
     spark = Home(engine).spark()
+    law, repeated = _law(opened)
     study = Study(
         axes,
-        _law(opened),
+        law,
         axes.codes,
         opened.certificate.records,
         pieces=axes.pieces,
         counted=None if spark is None else lambda names: counted_on(spark, opened, names),
+        repeated=repeated,
     )
     if weights is not None:
         study.axis(weights)
@@ -110,14 +112,15 @@ def counted_on(engine: SparkEngine, bundle: Bundle, names: list[str]) -> NDArray
         return rows.counts(names, [a.coded.size for a in named])
 
 
-def _law(bundle: Bundle) -> Law:
+def _law(bundle: Bundle) -> tuple[Law, Mapping[str, int]]:
+    """The law to estimate by, and the columns of which several rows share a draw."""
     plan = restore(bundle.certificate)
     if plan.law is None:
         method = bundle.certificate.method
         raise BundleError(
             "Tables can be reconstructed from randomised releases", f"method {method!r}", plan.counting
         )
-    return plan.law
+    return plan.law, plan.repeated
 
 
 class _Axes(Mapping[str, Axis]):

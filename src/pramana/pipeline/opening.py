@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from pramana.errors import RecipeError
-from pramana.methods import AnyRecipe, Capabilities, Recipe, method_named
+from pramana.methods import IN_MEMORY, AnyRecipe, Capabilities, Recipe, method_named
+from pramana.pipeline.repeats import check_no_repeats
 from pramana.randomness import Key
 from pramana.rows import (
     LEAST_MEMORY,
@@ -25,7 +26,7 @@ from pramana.rows import (
     SpooledRows,
     no_progress,
 )
-from pramana.schema import SourceSection
+from pramana.schema import SourceSection, UnitSection
 from pramana.sources import Source, size_in_memory
 
 if TYPE_CHECKING:
@@ -61,9 +62,23 @@ class Home:
 
     @contextlib.contextmanager
     def open(
-        self, source: Source, readings: Sequence[ColumnReading], key: Key, method: str, can: Capabilities
+        self,
+        source: Source,
+        readings: Sequence[ColumnReading],
+        key: Key,
+        method: str,
+        can: Capabilities,
+        unit: UnitSection | None = None,
+        watched: Sequence[str] = (),
     ) -> Iterator[Rows]:
-        """The rows, which are let go of at the end; refused by name where the method cannot work there."""
+        """The rows, which are let go of at the end; refused by name where the method cannot work there.
+
+        With a `unit` of several rows they are brought together, which only memory allows. Columns that are
+        `watched` must not repeat.
+        """
+        if unit is not None and unit.several:
+            can = IN_MEMORY
+            readings = [*readings, *map(ColumnReading, unit.columns)]
         self.progress("reading", 0, 1)
         spark = self.spark()
         if spark is not None:
@@ -74,17 +89,22 @@ class Home:
             from pramana.rows import SparkRows
 
             with SparkRows.open(source, readings, key, spark, self.progress, self.show_values) as spread:
+                check_no_repeats(spread, watched)
                 yield spread
             return
+        readings = [*readings, *map(ColumnReading, watched)]
         bound = self._bound(source, method, can)
         if bound is not None:
             batch = BatchEngine(bound, self.threads, self.folder)
             spooled = SpooledRows.read(source, readings, key, batch, self.progress, self.show_values)
             with contextlib.closing(spooled):
+                check_no_repeats(spooled, watched)
                 yield spooled
             return
         table = source.read([reading.name for reading in readings])
-        yield MemoryRows(table, key, LocalEngine(self.threads), self.progress, self.show_values)
+        rows = MemoryRows(table, key, LocalEngine(self.threads), self.progress, self.show_values)
+        check_no_repeats(rows, watched)
+        yield rows.in_units(unit) if unit is not None and unit.several else rows
 
     def spark(self) -> SparkEngine | None:
         """The Spark engine that is asked for, if one is."""

@@ -140,6 +140,12 @@ def plan(
     setting = read.release
     if not isinstance(setting, DrawnSetting):
         raise RecipeError("A plan must be for the method retention", repr(read.method))
+    if read.unit is not None and read.unit.several:
+        raise RecipeError(
+            "A plan must be for rows that are people",
+            "a [unit] of several rows",
+            "The release itself calculates the retention for people, and says what it reached.",
+        )
     if with_data and records is not None:
         raise RecipeError("A plan must be for the data or for a number of records", "both")
     ks, epsilons = _asked(ks, DEFAULT_KS, setting.k), _asked(epsilons, DEFAULT_EPSILONS, setting.epsilon)

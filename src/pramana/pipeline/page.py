@@ -44,8 +44,9 @@ class PageMaterial:
 def page_of(material: PageMaterial) -> Page:
     certificate = material.certificate
     explanation = material.plan.explain() if material.explanation is None else material.explanation
+    plan = material.plan
     columns, untold = column_sections(
-        certificate.attributes, material.marginals, material.plan.law, certificate.records, material.true
+        certificate.attributes, material.marginals, plan.law, certificate.records, material.true, plan.repeated
     )
     limits = [*certificate.warnings, *untold_columns(untold)]
     return Page(
@@ -85,11 +86,24 @@ def _facts(material: PageMaterial) -> list[tuple[str, str]]:
         *said,
         *([("Dataset", certificate.dataset)] if certificate.dataset else []),
         ("Records", f"{certificate.records:,}"),
+        *_counted(certificate),
         ("Method", certificate.method),
         ("Order of the records", "random" if certificate.shuffled else "as in the source"),
         ("Signed", signed),
         ("Made with", f"Pramana {certificate.pramana}"),
     ]
+
+
+def _counted(certificate: Certificate) -> list[tuple[str, str]]:
+    """Whose records they are, where a person may have several."""
+    unit = certificate.unit
+    if unit is None:
+        return []
+    if unit.kind == "row":
+        return [("Counted", "each record as one person")]
+    homes = [f"{unit.households:,} households"] if unit.households else []
+    bounds = [f"at most {unit.rows} records each"] if unit.rows else []
+    return [("Counted", ", ".join([f"{unit.people:,} people", *bounds, *homes]))]
 
 
 def _treatments(certificate: Certificate, explanation: Explanation) -> Section:

@@ -58,15 +58,19 @@ def column_sections(
     law: Law | None,
     records: int,
     true: Mapping[str, Counts],
+    repeated: Mapping[str, int],
 ) -> tuple[list[Section], list[str]]:
-    """A section for each column with a public domain, and the columns of which nothing can be learned."""
+    """A section for each column with a public domain, and the columns of which nothing can be learned.
+
+    `repeated`: the columns of which several rows share a draw.
+    """
     coded = [a for a in attributes if not a.raw and a.name in marginals]
     if not coded:
         return [], []
     parts, untold, estimated = [], [], False
     for attribute in coded[:MOST_COLUMNS]:
         counts = np.asarray(marginals[attribute.name])
-        learned = _learned(attribute, counts, law, records)
+        learned = _learned(attribute, counts, law, records, repeated)
         bars = _bars(attribute, counts, learned.estimates, true.get(attribute.name))
         words = [Text(learned.words, note=learned.nothing, quiet=not learned.nothing)] if learned.words else []
         parts.append(Section(attribute.name, [*words, Bars(bars)], part=True))
@@ -91,7 +95,9 @@ def untold_columns(names: Sequence[str]) -> list[str]:
     return [f"Nothing can be learned of these columns: {listed}. Their published values are mostly chance."]
 
 
-def _learned(attribute: Attribute, counts: Counts, law: Law | None, records: int) -> _Learned:
+def _learned(
+    attribute: Attribute, counts: Counts, law: Law | None, records: int, repeated: Mapping[str, int]
+) -> _Learned:
     size = attribute.coded.size
     if size > MOST_VALUES:
         return _Learned(words=_NO_INTERVALS.format(size=size, shown=MOST_VALUES - 1)) if law else _Learned()
@@ -100,7 +106,9 @@ def _learned(attribute: Attribute, counts: Counts, law: Law | None, records: int
     if _is_chance(law, attribute.name):
         return _Learned(words=_CHANCE, nothing=True)
     try:
-        estimates, unbiased = (_estimated(attribute, counts, law, method) for method in ("em", "inverse"))
+        estimates, unbiased = (
+            _estimated(attribute, counts, law, method, repeated) for method in ("em", "inverse")
+        )
     except InputError as error:
         return _Learned(words=f"Not estimated by itself. {error}")
     if float(np.median(unbiased.high - unbiased.low)) >= records:
@@ -118,12 +126,15 @@ def _is_chance(law: Law, name: str) -> bool:
     return isinstance(channel, Retention) and channel.retention < _NEVER
 
 
-def _estimated(attribute: Attribute, counts: Counts, law: Law, method: str) -> Crosstab:
+def _estimated(
+    attribute: Attribute, counts: Counts, law: Law, method: str, repeated: Mapping[str, int]
+) -> Crosstab:
     """What `pramana crosstab` would answer for this column."""
     from pramana.estimate import Study
 
     axis = _axis(attribute)
-    study = Study({axis.name: axis}, law, lambda _: {}, int(counts.sum()), counted=lambda _: counts)
+    axes, records = {axis.name: axis}, int(counts.sum())
+    study = Study(axes, law, lambda _: {}, records, counted=lambda _: counts, repeated=repeated)
     return study.crosstab([axis.name], method=method)
 
 

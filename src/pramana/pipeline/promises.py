@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from typing import TypeVar
 
 import msgspec
 
@@ -24,6 +25,8 @@ from pramana.theory import (
     PkAnonymity,
     TCloseness,
 )
+
+G = TypeVar("G", bound=Guarantee)
 
 
 def check_promises(setting: Setting, guarantees: Sequence[Guarantee], waived: Sequence[str] = ()) -> None:
@@ -47,13 +50,21 @@ def _shown(value: object) -> str:
 
 
 def _k(value: float, guarantees: Sequence[Guarantee]) -> bool:
-    return any(isinstance(g, PkAnonymity | KAnonymity) and g.k >= value for g in guarantees)
+    """For people and for households, where both are counted."""
+    stated = [g for g in guarantees if isinstance(g, PkAnonymity | KAnonymity)]
+    return bool(stated) and all(any(g.k >= value for g in own) for own in _by_unit(stated))
 
 
 def _epsilon(value: float, guarantees: Sequence[Guarantee]) -> bool:
     """Decided in rationals before; the logarithm in the certificate was rounded up by a last digit."""
     most = math.nextafter(math.nextafter(value, math.inf), math.inf)
-    return any(isinstance(g, LocalPrivacy) and g.epsilon is not None and g.epsilon <= most for g in guarantees)
+    stated = [g for g in guarantees if isinstance(g, LocalPrivacy)]
+    kept = (any(g.epsilon is not None and g.epsilon <= most for g in own) for own in _by_unit(stated))
+    return bool(stated) and all(kept)
+
+
+def _by_unit(stated: Sequence[G]) -> list[list[G]]:
+    return [[g for g in stated if g.unit == unit] for unit in {g.unit for g in stated}]
 
 
 def _delta(value: float, guarantees: Sequence[Guarantee]) -> bool:

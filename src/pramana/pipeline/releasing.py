@@ -11,6 +11,7 @@ from pramana.errors import RecipeError
 from pramana.methods import method_named
 from pramana.pipeline.booking import Holding, booked
 from pramana.pipeline.opening import Home, RecipeLike, read_recipe, source_of
+from pramana.pipeline.repeats import watched_columns
 from pramana.pipeline.table_copy import check_target
 from pramana.pipeline.writing import Destination, write_bundle
 from pramana.randomness import Key
@@ -75,9 +76,9 @@ def release(
     method = method_named(read.method)
     source = source_of(read) if data is None else Source(frame=data)
     home = Home(engine, memory, threads, out.absolute().parent, progress, show_values)
-    can = method.capabilities(read.release)
+    can, watched = method.capabilities(read.release), watched_columns(read, source)
     formulas: list[str] = []
-    with home.open(source, method.readings(read), secret, method.name, can) as rows:
+    with home.open(source, method.readings(read), secret, method.name, can, read.unit, watched) as rows:
         plan = method.plan(read, rows)
         rows.settle(plan.attributes)
         publication = plan.publish(rows)

@@ -235,7 +235,8 @@ def _remade(bundle: Bundle, plan: Plan, source: object, key: Key, home: Home) ->
         plan = plan.beside(opened.path)
     except SourceError as error:
         return [*checks, Check("public table", False, str(error))]
-    with home.open(opened, plan.readings(), key, certificate.method, plan.capabilities) as rows:
+    can = plan.capabilities
+    with home.open(opened, plan.readings(), key, certificate.method, can, plan.in_units) as rows:
         if rows.records != plan.source_records:
             return [
                 *checks,

@@ -144,6 +144,7 @@ def _certificate(
         files={},
         content="0" * 64,
         dataset=plan.dataset,
+        unit=plan.unit,
     )
 
 

@@ -10,6 +10,7 @@ from pramana.rows.digest import Column, ContentDigest, commitment_to, digest_of_
 from pramana.rows.local import LocalEngine
 from pramana.rows.memory import MemoryRows
 from pramana.rows.protocol import (
+    NO_UNITS,
     ColumnReading,
     Columns,
     Lines,
@@ -21,6 +22,7 @@ from pramana.rows.protocol import (
     no_progress,
 )
 from pramana.rows.spooled import SpooledRows
+from pramana.rows.units import HOUSEHOLD, PERSON, Owners, UnitShape
 
 if TYPE_CHECKING:
     from pramana.rows.spark import SparkEngine, SparkRows
@@ -35,7 +37,10 @@ def __getattr__(name: str) -> object:  # Spark loads for those who use it
 
 
 __all__ = [
+    "HOUSEHOLD",
     "LEAST_MEMORY",
+    "NO_UNITS",
+    "PERSON",
     "BatchEngine",
     "Column",
     "ColumnReading",
@@ -44,11 +49,13 @@ __all__ = [
     "Lines",
     "LocalEngine",
     "MemoryRows",
+    "Owners",
     "Progress",
     "Rows",
     "SparkEngine",
     "SparkRows",
     "SpooledRows",
+    "UnitShape",
     "WholeRows",
     "Work",
     "ahead",

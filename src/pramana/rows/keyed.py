@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
 from pramana.randomness import Key, Stream
+from pramana.rows.units import Owners
 from pramana.schema import Attribute
 
 
@@ -16,6 +17,11 @@ class KeyedRows(ABC):
         self._key = key
         self._attributes: tuple[Attribute, ...] = ()
         self._commitments: dict[Key, str] = {}
+        self._owners: Owners | None = None
+
+    @property
+    def owners(self) -> Owners | None:
+        return self._owners
 
     def _settled(self, attributes: Sequence[Attribute]) -> None:
         """Other columns are published from now on; what was digested of the old ones is forgotten."""

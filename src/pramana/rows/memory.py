@@ -9,13 +9,15 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from pramana.mechanisms import Mechanism
+from pramana.mechanisms import Mechanism, Product
 from pramana.randomness import Codes, Key
 from pramana.rows.digest import Column, commitment_to
 from pramana.rows.keyed import KeyedRows
 from pramana.rows.local import LocalEngine
-from pramana.rows.protocol import Columns, Lines, Progress, Rows, Work, no_progress
-from pramana.schema import Attribute
+from pramana.rows.protocol import NO_UNITS, Columns, Lines, Progress, Rows, Work, no_progress
+from pramana.rows.units import HOUSEHOLD, PERSON, bring_together
+from pramana.rows.units.repeats import repeats
+from pramana.schema import Attribute, Storey, UnitSection
 from pramana.sources import ROW_GROUP, Table, encode, has_missing, numbers, raw_column
 
 _PIECE = 8 * ROW_GROUP  # rows that are digested, decoded and written while the next ones are
@@ -42,6 +44,9 @@ class MemoryRows(KeyedRows):
     @property
     def records(self) -> int:
         return self._table.records
+
+    def repeats(self, name: str) -> bool:
+        return repeats(self._table.column(name))
 
     def values(self, names: Sequence[str]) -> dict[str, pa.ChunkedArray]:
         return {name: self._table.column(name) for name in names}
@@ -74,6 +79,8 @@ class MemoryRows(KeyedRows):
             return self._attached[name]
         if name in self._columns:
             return self._columns[name]
+        if name in (PERSON, HOUSEHOLD) and self._owners is not None:
+            return self._owners.columns()[name]
         return raw_column(self._table.column(name), None)  # read for the method alone, and not published
 
     def counts(self, names: Sequence[str], shape: Sequence[int]) -> NDArray[np.int64]:
@@ -96,21 +103,52 @@ class MemoryRows(KeyedRows):
 
     def _digest_under(self, key: Key, names: Sequence[str]) -> str:
         columns = {name: self._columns[name] for name in names}
+        if self._owners is not None:
+            columns |= self._owners.columns()
         with ThreadPoolExecutor(self._engine.workers) as pool:
             return commitment_to(columns, key, pool.map)
 
     def publish(
-        self, mechanism: Mechanism, context: str, shuffled: bool, names: Sequence[str], stage: str = "randomising"
+        self,
+        mechanism: Mechanism,
+        context: str,
+        shuffled: bool,
+        names: Sequence[str],
+        stage: str = "randomising",
+        once: Mapping[str, Storey] = NO_UNITS,
     ) -> Iterator[Columns]:
         del stage
         true = {name: self._column(name) for name in dict.fromkeys([*mechanism.sizes, *names])}
-        drawn = self._engine.publish(mechanism, self._key, context, true, progress=self._progress)
+        drawn = self._drawn(mechanism, context, true, once)
         columns = {name: drawn.get(name, true[name]) for name in names}
         if shuffled:
             columns = self._ordered(columns, self._engine.order(self._key, context, self.records))
         self._progress("writing", 0, 1)
         for first in range(0, self.records, _PIECE):
             yield {name: column[first : first + _PIECE] for name, column in columns.items()}
+
+    def _drawn(
+        self, mechanism: Mechanism, context: str, true: Columns, once: Mapping[str, Storey]
+    ) -> dict[str, Codes]:
+        """Every value from a coin of its own, save those that a person or a household has in common.
+
+        The coin of such a value is that of the unit's number: no column is drawn both ways in one release.
+        """
+        if not once:
+            return self._engine.publish(mechanism, self._key, context, true, progress=self._progress)
+        assert isinstance(mechanism, Product), "columns are drawn once where each has a coin of its own"
+        assert self._owners is not None, "rows are brought together where columns are drawn once"
+        each = Product({name: c for name, c in mechanism.channels.items() if name not in once})
+        drawn = self._engine.publish(each, self._key, context, true, progress=self._progress)
+        storeys: tuple[Storey, ...] = ("person", "household")
+        for storey in storeys:
+            own = Product({n: mechanism.channels[n] for n, of in once.items() if of == storey})
+            if own.channels:
+                first = self._owners.first_rows(storey)
+                common = {name: true[name][first] for name in own.channels}
+                values = self._engine.publish(own, self._key, context, common)
+                drawn |= {name: codes[self._owners.numbers_of(storey)] for name, codes in values.items()}
+        return drawn
 
     def _ordered(self, columns: Columns, order: NDArray[np.uint32]) -> Columns:
         coded = {name: column for name, column in columns.items() if isinstance(column, np.ndarray)}
@@ -129,6 +167,12 @@ class MemoryRows(KeyedRows):
     def attach(self, name: str, of: Sequence[str], codes: Codes) -> None:
         del of
         self._attached[name] = codes
+
+    def in_units(self, unit: UnitSection) -> MemoryRows:
+        table, owners = bring_together(self._table, unit, self._key)
+        rows = MemoryRows(table, self._key, self._engine, self._progress, self._show)
+        rows._owners = owners
+        return rows
 
     def only(self, kept: NDArray[np.bool_]) -> Rows:
         places = numbers(np.flatnonzero(kept))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Protocol
 
 import numpy as np
@@ -17,11 +18,13 @@ from numpy.typing import NDArray
 from pramana.mechanisms import Mechanism
 from pramana.randomness import Codes, Key, Stream
 from pramana.rows.digest import Column
-from pramana.schema import Attribute, Domain
+from pramana.rows.units import Owners
+from pramana.schema import Attribute, Domain, Storey, UnitSection
 
 Columns = dict[str, Column]
 Work = Callable[[Columns], Codes]
 Progress = Callable[[str, int, int], None]  # stage, done, of
+NO_UNITS: Mapping[str, Storey] = MappingProxyType({})
 
 
 def no_progress(stage: str, done: int, of: int) -> None:
@@ -77,12 +80,22 @@ class WholeRows(Protocol):
     def only(self, kept: NDArray[np.bool_]) -> Rows:
         """The table of the rows that are marked."""
 
+    def in_units(self, unit: UnitSection) -> Rows:
+        """The table with its rows brought together by person and household, surplus ones left out."""
+
 
 class Rows(Protocol):
     """A table's rows."""
 
     @property
     def records(self) -> int: ...
+
+    @property
+    def owners(self) -> Owners | None:
+        """Whose rows they are, where they were brought together."""
+
+    def repeats(self, name: str) -> bool:
+        """Whether a value of a column that is read as it is occurs twice; missing ones do not count."""
 
     def values(self, names: Sequence[str]) -> dict[str, pa.ChunkedArray]:
         """The values that occur in some columns, each at least once."""
@@ -112,9 +125,18 @@ class Rows(Protocol):
         """
 
     def publish(
-        self, mechanism: Mechanism, context: str, shuffled: bool, names: Sequence[str], stage: str = "randomising"
+        self,
+        mechanism: Mechanism,
+        context: str,
+        shuffled: bool,
+        names: Sequence[str],
+        stage: str = "randomising",
+        once: Mapping[str, Storey] = NO_UNITS,
     ) -> Iterator[Columns]:
-        """Some columns through a mechanism, piece by piece in published order; `context` binds the coins."""
+        """Some columns through a mechanism, piece by piece in published order; `context` binds the coins.
+
+        `once`: the columns that are drawn once for a person or a household, and repeated over their rows.
+        """
 
     def stream(self, purpose: str, context: str, column: str, draw: int) -> Stream:
         """Coins for what a method draws besides rows."""

@@ -23,9 +23,10 @@ from pramana.rows.coders import Coder, coders_for
 from pramana.rows.digest import Column
 from pramana.rows.keyed import KeyedRows
 from pramana.rows.local import LocalEngine
-from pramana.rows.protocol import ColumnReading, Columns, Lines, Progress, WholeRows, Work
+from pramana.rows.protocol import NO_UNITS, ColumnReading, Columns, Lines, Progress, WholeRows, Work, chunks_of
 from pramana.rows.spool import Spool, SpoolBlock
-from pramana.schema import Attribute
+from pramana.rows.units.repeats import repeats_in_blocks
+from pramana.schema import Attribute, Storey
 from pramana.sources import ROW_GROUP, Source, expected_records, raw_column
 
 if TYPE_CHECKING:
@@ -79,6 +80,13 @@ class SpooledRows(KeyedRows):
     @property
     def records(self) -> int:
         return self._spool.records
+
+    def repeats(self, name: str) -> bool:
+        return repeats_in_blocks(
+            lambda: self._mapped(lambda columns: chunks_of(columns[name]), [name]),
+            self.records,
+            self._engine.room // 4,
+        )
 
     def values(self, names: Sequence[str]) -> dict[str, pa.ChunkedArray]:
         known = {name: self._coders[name].values() for name in names if name in self._coders}
@@ -151,8 +159,15 @@ class SpooledRows(KeyedRows):
         return self._spool.commitment(key, names, self._engine.workers)
 
     def publish(
-        self, mechanism: Mechanism, context: str, shuffled: bool, names: Sequence[str], stage: str = "randomising"
+        self,
+        mechanism: Mechanism,
+        context: str,
+        shuffled: bool,
+        names: Sequence[str],
+        stage: str = "randomising",
+        once: Mapping[str, Storey] = NO_UNITS,
     ) -> Iterator[Columns]:
+        assert not once, "rows that are brought together are in memory"
         local, spool, progress = LocalEngine(1), self._spool, self._progress
 
         def drawn(block: SpoolBlock) -> tuple[SpoolBlock, Columns]:

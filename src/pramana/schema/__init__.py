@@ -48,9 +48,11 @@ from pramana.schema.typed import (
     near,
     read_section,
 )
+from pramana.schema.unit import MOST_IN_A_UNIT, Storey, Unit, UnitSection
 
 __all__ = [
     "ENVIRONMENT",
+    "MOST_IN_A_UNIT",
     "TOP",
     "AboutSection",
     "AtLeastOne",
@@ -76,7 +78,10 @@ __all__ = [
     "Setting",
     "Share",
     "SourceSection",
+    "Storey",
     "Text",
+    "Unit",
+    "UnitSection",
     "Weights",
     "check_database_source",
     "check_keys",

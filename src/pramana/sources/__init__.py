@@ -16,6 +16,7 @@ from pramana.sources.databases.database import Database, TableName, open_databas
 from pramana.sources.databases.types import storable, stored
 from pramana.sources.files import SUFFIXES
 from pramana.sources.formulas import formula_columns, unescaped
+from pramana.sources.names import names_of
 from pramana.sources.parquet_check import check_parquet
 from pramana.sources.pieces import Piece, pieces_of
 from pramana.sources.table import Source, Table
@@ -51,6 +52,7 @@ __all__ = [
     "has_missing",
     "in_order_of_values",
     "is_bytes",
+    "names_of",
     "numbers",
     "open_database",
     "pieces_of",

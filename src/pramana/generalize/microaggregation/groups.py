@@ -18,10 +18,12 @@ from pramana.generalize.microaggregation.columns import ExactColumn, Numbers, nu
 @dataclass(frozen=True, eq=False)
 class Microaggregation:
     """For every row its class. Classes are numbered from 0 and have from k to 2k - 1 rows, fewer than 2k because a
-    class of 2k could be cut in two. `sizes` is computed; both arrays are read-only."""
+    class of 2k could be cut in two; `uncut` where rows of one person stay together. `sizes` is computed; both
+    arrays are read-only."""
 
     class_of: NDArray[np.int32]
     k: int
+    uncut: bool = False
     sizes: NDArray[np.int64] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -32,7 +34,7 @@ class Microaggregation:
         if class_of.min() < 0:
             raise SchemaError("Classes must be numbered from 0", "a negative number")
         sizes = np.bincount(class_of)
-        if sizes.min() < self.k or sizes.max() >= 2 * self.k:
+        if sizes.min() < self.k or (sizes.max() >= 2 * self.k and not self.uncut):
             raise SchemaError(
                 f"Classes must have from {self.k} to {2 * self.k - 1} rows",
                 f"from {sizes.min()} to {sizes.max()}",

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
+from msgspec import UNSET
 from numpy.typing import NDArray
 
 from pramana.bundle import Bundle, Check
@@ -59,12 +60,20 @@ def examine_classes(
     checks = [
         Check("content", same, "as certified" if same else "other content"),
         Check("records", records == stated.records, f"{records} found"),
-        Check("k counted again", k == stated.k, f"{k} records in the smallest class"),
+        _smallest(k, stated),
         Check("classes counted again", len(sizes) == stated.classes, f"{len(sizes)} that look different"),
-        *_counted_again(counts, sensitive, design, stated),
+        *([] if stated.counted_unit else _counted_again(counts, sensitive, design, stated)),
         *_risks(sizes, stated),
     ]
     return Examination(tuple(checks))
+
+
+def _smallest(k: int, stated: Measured) -> Check:
+    """The records of the smallest class; how many people they are of, only the source can tell."""
+    if stated.fewest_records is UNSET:
+        return Check("k counted again", k == stated.k, f"{k} records in the smallest class")
+    right = k == stated.fewest_records and stated.k <= k
+    return Check("records of the smallest class counted again", right, f"{k}")
 
 
 class _ClassValues:
@@ -125,6 +134,9 @@ def _counted_again(
 def _risks(sizes: NDArray[np.int64], stated: Measured) -> list[Check]:
     """Without a population the risks follow from the classes; the loss and the search only the source can tell."""
     checks = [Check("loss and search", True, _SEARCHED, derived=False)]
+    if stated.counted_unit is not None:
+        told = "k, l, t and risks are stated, not checked: only the source tells whose a row is"
+        return [*checks, Check("people", True, told, derived=False)]
     if stated.journalist is not None:
         told = "stated, not checked: it needs the population"
         return [*checks, Check("risks", True, told, derived=False)]

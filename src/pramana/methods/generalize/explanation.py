@@ -94,9 +94,10 @@ def chance(share: float, most: bool = True) -> Meter:
 
 
 def _classes(measured: Measured, of_source: int) -> Section:
+    who = {None: "records", "person": "people", "household": "households"}[measured.counted_unit]
     rows: list[tuple[str, Cell]] = [
         ("classes of records that look alike", f"{measured.classes:,}"),
-        ("records in the smallest class (k)", f"{measured.k:,}"),
+        (f"{who} in the smallest class (k)", f"{measured.k:,}"),
         ("records in a class on average", f"{measured.records / measured.classes:,.1f}"),
         ("records left out", f"{of_source - measured.records:,} of {of_source:,}"),
         ("chance to find a person who is known to be in the table (prosecutor)", chance(measured.prosecutor)),

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 import numpy as np
@@ -17,8 +17,10 @@ from pramana.generalize import Counts, Generalised, Risks, SensitiveCounts, kl_c
 from pramana.methods.cell_table import CLASS_NUMBER
 from pramana.methods.generalize.sensitive import Sensitive, derive_codes
 from pramana.methods.generalize.setting import GeneralizeDesign
+from pramana.methods.generalize.units import UnitsInClasses
 from pramana.randomness import Codes
 from pramana.rows import Rows
+from pramana.schema import Storey, Unit
 from pramana.theory import THIS_TABLE, Guarantee, KAnonymity, LDiversity, TCloseness
 
 _DIGITS = 1e9  # l is rounded down and t up at the ninth place
@@ -36,8 +38,20 @@ class Diversity(Form, frozen=True, kw_only=True, omit_defaults=True):
     c: Cost | None = None
 
 
+class PersonMeasures(Form, frozen=True, kw_only=True):
+    """What a table with households comes to in people."""
+
+    k: Annotated[int, Meta(ge=1)]
+    l: dict[str, Diversity]  # noqa: E741
+    t: dict[str, Share]
+
+
 class Measured(Form, frozen=True, kw_only=True):
-    """Numbers of this table. `l` and `t` are by sensitive column; `inferred` is the largest share of one value."""
+    """Numbers of this table. `l` and `t` are by sensitive column; `inferred` is the largest share of one value.
+
+    Where people have several rows, `unit` tells who is counted (households where there are any, and `persons` then
+    has the same in people), and `fewest_records` is what a reader of the file can count again.
+    """
 
     records: Annotated[int, Meta(ge=1)]
     classes: Annotated[int, Meta(ge=1)]
@@ -54,15 +68,45 @@ class Measured(Form, frozen=True, kw_only=True):
     prosecutor: Share
     journalist: Share | None
     marketer: Share
+    unit: Storey | msgspec.UnsetType = msgspec.UNSET
+    fewest_records: Annotated[int, Meta(ge=1)] | msgspec.UnsetType = msgspec.UNSET
+    persons: PersonMeasures | msgspec.UnsetType = msgspec.UNSET
 
     def to_json(self) -> JsonObject:
         plain: JsonObject = msgspec.to_builtins(self)
         return plain
 
+    @property
+    def counted_unit(self) -> Storey | None:
+        """Who is counted; None where rows are."""
+        return None if self.unit is msgspec.UNSET else self.unit
+
     def guarantees(
-        self, design: GeneralizeDesign, raw: Sequence[str], seeded: bool, gaps: Sequence[str] = ()
+        self,
+        design: GeneralizeDesign,
+        raw: Sequence[str],
+        seeded: bool,
+        gaps: Sequence[str] = (),
+        unit: Unit | None = None,
     ) -> tuple[Guarantee, ...]:
         """`raw`: the columns released unchanged; `gaps`: the sensitive ones that have missing values."""
+        if self.unit is msgspec.UNSET or unit is None:
+            return self._guarantees(design, raw, seeded, gaps, "record", None)
+        own = self._guarantees(design, raw, seeded, gaps, self.unit, unit.most(self.unit))
+        if self.persons is msgspec.UNSET:
+            return own
+        persons = msgspec.structs.replace(self, k=self.persons.k, l=self.persons.l, t=self.persons.t)
+        return (*persons._guarantees(design, raw, seeded, gaps, "person", unit.most("person")), *own)
+
+    def _guarantees(
+        self,
+        design: GeneralizeDesign,
+        raw: Sequence[str],
+        seeded: bool,
+        gaps: Sequence[str],
+        unit: str,
+        most: Mapping[str, int] | None,
+    ) -> tuple[Guarantee, ...]:
         common = [
             "the quasi-identifying columns are all an intruder can know of a person",
             "this is the only release about these people; another one of the same people may tell classes apart",
@@ -71,9 +115,24 @@ class Measured(Form, frozen=True, kw_only=True):
             common.append(f"the intruder does not know the columns released unchanged: {', '.join(raw)}")
         if seeded:
             common.append("the order of the records comes from a seed and is no secret")
+        if unit != "record":
+            common.append(
+                f"which published rows are one {unit}'s does not follow from the columns that are published"
+            )
         words = tuple(common)
+        statement = "paper 4, Definition 1" + (
+            "" if unit == "record" else f", every {unit} counted once in a class"
+        )
         guarantees: list[Guarantee] = [
-            KAnonymity(THIS_TABLE, "paper 4, Definition 1", k=self.k, uncovered=tuple(raw), assumptions=words)
+            KAnonymity(
+                THIS_TABLE,
+                statement,
+                k=self.k,
+                uncovered=tuple(raw),
+                assumptions=words,
+                unit=unit,
+                most=most,
+            )
         ]
         for name, value in sorted(self.l.items()):  # in the order a certificate has them
             statement = "Machanavajjhala et al. 2006, counted in the published classes"
@@ -87,6 +146,8 @@ class Measured(Form, frozen=True, kw_only=True):
                     c=value.c,
                     uncovered=tuple(column for column in raw if column != name),
                     assumptions=(*words, *_of_gaps(name, gaps)),
+                    unit=unit,
+                    most=most,
                 )
             )
         for name, distance in sorted(self.t.items()):
@@ -100,6 +161,8 @@ class Measured(Form, frozen=True, kw_only=True):
                     t=distance,
                     uncovered=tuple(column for column in raw if column != name),
                     assumptions=(*words, *_of_gaps(name, gaps)),
+                    unit=unit,
+                    most=most,
                 )
             )
         return tuple(guarantees)
@@ -132,20 +195,33 @@ def measure(
     in_classes: Sequence[InClasses],
     by_class: bool,
     population: NDArray[np.int64] | None,
+    units: UnitsInClasses | None = None,
 ) -> Measured:
+    """`units`: whose the rows in the classes are, where people have several."""
     # a class number in the file tells classes apart even where their cells are the same
     alike = np.arange(generalised.classes) if by_class else _alike(generalised, design)
-    counts = {s.name: h.counts(alike, s.size) for s, h in zip(sensitive, in_classes, strict=True)}
+    counts: dict[str, SensitiveCounts] = {
+        s.name: h.counts(alike, s.size) for s, h in zip(sensitive, in_classes, strict=True)
+    }
     sizes = np.bincount(alike, generalised.sizes).astype(np.uint32)
     if population is None:
         risks = Risks.of(sizes)
     else:
         risks = Risks.of(generalised.sizes.astype(np.uint32), population.astype(np.uint32))
     published = generalised.cells(design.cells, design.intermediate)
+    of_rows = int(sizes.min())
+    of_units: dict[str, Any] = {}
+    if units is not None:
+        shown, storey = units.shown(alike), units.owners.largest
+        counts = {s.name: shown.counts(storey, s) for s in sensitive}
+        risks = shown.risks(storey)
+        of_units = {"unit": storey, "fewest_records": of_rows}
+        if storey == "household":
+            of_units["persons"] = _in_people(shown, design, sensitive)
     return Measured(
         records=int(generalised.sizes.sum()),
         classes=len(sizes),
-        k=int(sizes.min()),
+        k=of_rows if units is None else units.shown(alike).k(units.owners.largest),
         l={} if design.l is None else {name: diversity_of(counted, design) for name, counted in counts.items()},
         t={} if design.t is None else {s.name: _distance(counts[s.name], s, design) for s in sensitive},
         single_valued={name: counted.single_valued for name, counted in counts.items()},
@@ -156,6 +232,16 @@ def measure(
         checked=generalised.checked,
         by_class=by_class,
         **asdict(risks),
+        **of_units,
+    )
+
+
+def _in_people(shown: UnitsInClasses, design: GeneralizeDesign, sensitive: Sequence[Sensitive]) -> PersonMeasures:
+    counts = {s.name: shown.counts("person", s) for s in sensitive}
+    return PersonMeasures(
+        k=shown.k("person"),
+        l={} if design.l is None else {name: diversity_of(counted, design) for name, counted in counts.items()},
+        t={} if design.t is None else {s.name: _distance(counts[s.name], s, design) for s in sensitive},
     )
 
 

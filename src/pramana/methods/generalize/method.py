@@ -14,6 +14,7 @@ from pramana.methods.generalize.plan import GeneralizePlan, GeneralizeStatement,
 from pramana.methods.generalize.search import goes_by_class, population_of, solve
 from pramana.methods.generalize.sensitive import Sensitive, sensitive_along_tree, sensitive_in
 from pramana.methods.generalize.setting import GeneralizeDesign, GeneralizeSetting, design_in, design_of
+from pramana.methods.generalize.units import units_in_classes
 from pramana.methods.protocol import Capabilities, Method, fields_of_recipe
 from pramana.methods.quasi import ClassifiedColumn, Quasi, quasi_of, require_hierarchy
 from pramana.methods.recipe import Recipe
@@ -27,6 +28,7 @@ class GeneralizeMethod(Method[GeneralizeSetting, ClassifiedColumn]):
     """`generalize`."""
 
     name: ClassVar[str] = "generalize"
+    counts_people: ClassVar[bool] = True
     setting = GeneralizeSetting
     column = ClassifiedColumn
     statement = GeneralizeStatement
@@ -70,10 +72,15 @@ class GeneralizeMethod(Method[GeneralizeSetting, ClassifiedColumn]):
         if by_class and any(a.name == CLASS for a in attributes):
             raise RecipeError(f"No column may be called {CLASS!r} where cells go by class", "one that is")
         stated = recipe.release.population
+        if stated is not None and rows.owners is not None:
+            raise RecipeError(
+                "A population must be compared with rows that are people", "a [unit] of several rows"
+            )
         population = population_of(None if stated is None else recipe.folder / stated, quasi, generalised)
         in_classes = sensitive_in_classes(rows, sensitive, generalised)
+        units = units_in_classes(rows, sensitive, generalised.classes)
         return GeneralizePlan(
-            **fields_of_recipe(recipe, attributes),
+            **fields_of_recipe(recipe, attributes, rows),
             design=design,
             quasi=quasi,
             sensitive=tuple(
@@ -81,7 +88,7 @@ class GeneralizeMethod(Method[GeneralizeSetting, ClassifiedColumn]):
             ),
             of_source=rows.records,
             levels=generalised.levels,
-            measured=measure(generalised, design, sensitive, in_classes, by_class, population),
+            measured=measure(generalised, design, sensitive, in_classes, by_class, population, units),
             generalised=generalised,
         )
 

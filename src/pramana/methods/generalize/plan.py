@@ -37,6 +37,7 @@ from pramana.methods.generalize.measured import Measured, agree, measure, sensit
 from pramana.methods.generalize.search import solve
 from pramana.methods.generalize.sensitive import Sensitive, SensitiveForm
 from pramana.methods.generalize.setting import GeneralizeDesign
+from pramana.methods.generalize.units import units_in_classes
 from pramana.methods.protocol import (
     Capabilities,
     Examination,
@@ -46,6 +47,7 @@ from pramana.methods.protocol import (
     fields_of_certificate,
 )
 from pramana.methods.quasi import Quasi, QuasiForm, restored_quasi
+from pramana.methods.unit_words import left_out_words, same_people
 from pramana.rows import Column, Rows
 from pramana.schema import Ordinal, Role, read_section
 from pramana.theory import Guarantee, rounding
@@ -120,7 +122,7 @@ class GeneralizePlan(Plan):
 
     def guarantees(self, seeded: bool) -> tuple[Guarantee, ...]:
         gaps = [s.name for s in self.sensitive if s.missing]
-        return self.measured.guarantees(self.design, self.raw_names(), seeded, gaps)
+        return self.measured.guarantees(self.design, self.raw_names(), seeded, gaps, self.unit)
 
     def warnings(self, seeded: bool) -> tuple[str, ...]:
         return tuple(_warnings(self, seeded))
@@ -144,7 +146,7 @@ class GeneralizePlan(Plan):
         if generalised is None:
             sensitive = [s.in_rows(rows) for s in self.sensitive]
             generalised = solve(rows, self.design, self.quasi, sensitive, self.levels)
-            checks = (self._compared(rows, sensitive, generalised),)
+            checks = (self._compared(rows, sensitive, generalised), *same_people(self.unit, rows))
         shown = generalised.cells(self.design.cells, self.design.intermediate)
         check_cells(self.quasi, generalised.pdf, shown, intervals=self.design.cells == "interval")
         cells, extra = columns_by_class(self, generalised)
@@ -158,7 +160,8 @@ class GeneralizePlan(Plan):
     def _compared(self, rows: Rows, sensitive: Sequence[Sensitive], generalised: Generalised) -> Check:
         """Everything that was measured, beside what the certificate states; a population is not at hand."""
         in_classes = sensitive_in_classes(rows, sensitive, generalised)
-        again = measure(generalised, self.design, sensitive, in_classes, self.by_class, None)
+        units = units_in_classes(rows, sensitive, generalised.classes)
+        again = measure(generalised, self.design, sensitive, in_classes, self.by_class, None, units)
         same = agree(again, self.measured)
         return Check("measures", same, "as derived from the source" if same else "differ from those of the source")
 
@@ -203,6 +206,7 @@ def _warnings(plan: GeneralizePlan, seeded: bool) -> list[str]:
         )
     if plan.source_records > plan.records:
         warnings.append(f"{plan.source_records - plan.records} of {plan.source_records} records were suppressed.")
+    warnings += left_out_words(plan.unit)
     if not plan.shuffled:
         warnings.append("Published in source order, which may tell which record is whose.")
     if not plan.design.looks_at_sensitive and plan.sensitive:
@@ -242,6 +246,8 @@ def restore_generalisation(certificate: Certificate) -> GeneralizePlan:
         raise BundleError("The certificate must state trees where distances follow them, and nowhere else")
     if certificate.records != stated.measured.records or stated.source_records < certificate.records:
         raise BundleError("The certificate must state one number of records", "several")
+    if stated.measured.counted_unit != (None if certificate.unit is None else certificate.unit.largest):
+        raise BundleError("The certificate must measure the unit that it names", "another")
     several = stated.setting.cells in ("set", "pdf")
     if (stated.measured.by_class and not several) or (
         certificate.output == "csv" and several != stated.measured.by_class

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +18,8 @@ from pramana.generalize import (
     Condition,
     Counts,
     Generalised,
+    InUnits,
+    JointValues,
     Layout,
     at_levels,
     full_domain,
@@ -28,6 +31,7 @@ from pramana.generalize import (
 from pramana.methods.cell_table import CLASS_NUMBER
 from pramana.methods.generalize.sensitive import Sensitive, derive_codes
 from pramana.methods.generalize.setting import GeneralizeDesign
+from pramana.methods.generalize.units import NO_COLUMN, joint_columns, joint_values, lines_of_units
 from pramana.methods.quasi import Quasi
 from pramana.randomness import Codes, code_dtype
 from pramana.rows import Columns, Lines, Rows, WholeRows
@@ -46,12 +50,17 @@ def solve(
     levels: tuple[int, ...] | None,
 ) -> Generalised:
     """The classes, and every row's number of its class as a column; with `levels` those of a known solution."""
-    if design.k > rows.records:
-        raise UnreachableError(f"k must be at most the number of rows, {rows.records}", str(design.k))
+    if design.k > (most := rows.records if rows.owners is None else rows.owners.largest_units):
+        units = "rows" if rows.owners is None else "people" if rows.owners.household is None else "households"
+        raise UnreachableError(f"k must be at most the number of {units}, {most}", str(design.k))
     looked = tuple(sensitive) if design.looks_at_sensitive else ()
     derive_codes(rows, looked)
-    solver = _by_counts if design.algorithm == "incognito" else _by_rows
-    return solver(rows, design, quasi, looked, levels)
+    joints = joint_values(rows, design, looked)
+    if design.algorithm == "incognito":
+        return _by_counts(rows, design, quasi, looked, levels, joints)
+    if joints and design.algorithm != "local":
+        return _by_lines(rows, design, quasi, looked)
+    return _by_rows(rows, design, quasi, looked, joints)
 
 
 def _by_counts(
@@ -60,16 +69,19 @@ def _by_counts(
     quasi: Sequence[Quasi],
     looked: Sequence[Sensitive],
     levels: tuple[int, ...] | None,
+    joints: Sequence[JointValues],
 ) -> Generalised:
     """A full-domain generalisation rolls up the combinations that occur; no row is held."""
     own = {q.name: q.attribute.coded.size for q in quasi}
-    lines, *others = rows.combinations([own, *({**own, s.coded: s.size} for s in looked)])
+    beside = joint_columns(joints) or {s.coded: s.size for s in looked}
+    lines, *others = rows.combinations([own, *({**own, name: size} for name, size in beside.items())])
     layout = Layout(tuple(q.ladder for q in quasi))
     # a key and a count for each combination; with a sensitive value a key may need one word more
     size = len(lines.times) * (8 * layout.words + 4)
     size += sum(len(found.times) * (8 * (layout.words + 1) + 4) for found in others)
     rows.check_room(_COPIES * size + (0 if levels is not None else _kept(design, layout, size)))
-    generalised = solve_lines(design, quasi, lines, list(zip(looked, others, strict=True)), levels)
+    asked = list(zip(looked or [NO_COLUMN] * len(joints), others, strict=True))
+    generalised = solve_lines(design, quasi, lines, asked, levels, joints)
     finder, names = generalised.finder, tuple(own)
 
     def number(columns: Columns) -> Codes:
@@ -91,23 +103,23 @@ def _by_rows(
     design: GeneralizeDesign,
     quasi: Sequence[Quasi],
     looked: Sequence[Sensitive],
-    levels: tuple[int, ...] | None,
+    joints: Sequence[JointValues],
 ) -> Generalised:
     """A partition, or classes at levels of their own: the codes of all rows are held."""
-    del levels
     if len(looked) > 1 and design.algorithm != "local":
         raise RecipeError(
             f"The algorithm {design.algorithm} takes l and t of one sensitive column", f"{len(looked)}"
         )
     whole = rows.whole()
     own = {q.name: q.attribute.coded.size for q in quasi}
-    codes = whole.codes({**own, **{s.coded: s.size for s in looked}})
+    beside = joint_columns(joints) or {s.coded: s.size for s in looked}
+    codes = whole.codes({**own, **beside, **{s.coded: s.size for s in looked}})
     totals = [(np.bincount(codes[s.coded], minlength=s.size), s.parents) for s in looked]
     columns = [codes[name] for name in own]
     if design.algorithm == "local":
         layout = Layout(tuple(q.ladder for q in quasi))
-        base, index = grouped_for(layout, columns, [(codes[s.coded], s.size) for s in looked])
-        condition, weights = design.condition(totals), design.weights or None
+        base, index = grouped_for(layout, columns, [(codes[name], size) for name, size in beside.items()])
+        condition, weights = _condition(design, totals, looked, joints), design.weights or None
         generalised = local_recoding(
             layout, columns, base, index, condition, measure=design.measure, weights=weights
         )
@@ -125,6 +137,52 @@ def _by_rows(
     return _attached(whole, generalised, own)
 
 
+def _by_lines(
+    rows: Rows, design: GeneralizeDesign, quasi: Sequence[Quasi], looked: Sequence[Sensitive]
+) -> Generalised:
+    """A partition of people: a person's rows that agree in all quasi-identifiers are one line.
+
+    Of lines of people with at most m lines each, (k - 1) m + 1 are of k people at least.
+    """
+    whole, own = rows.whole(), {q.name: q.attribute.coded.size for q in quasi}
+    codes = whole.codes({**own, **{s.coded: s.size for s in looked}})
+    lines = lines_of_units(rows, codes)
+    if looked and (len(looked) > 1 or lines.most > 1):
+        raise RecipeError(
+            f"The algorithm {design.algorithm} takes l and t of one sensitive column, of people whose rows agree",
+            "several columns" if len(looked) > 1 else "people whose rows differ",
+            'Use algorithm = "incognito" or "local".',
+        )
+    at = lines.first_rows
+    totals = [(np.bincount(codes[s.coded][at], minlength=s.size), s.parents) for s in looked]
+    found = multidimensional(
+        tuple(q.ladder for q in quasi),
+        [codes[name][at] for name in own],
+        min((design.k - 1) * lines.most + 1, len(at)),
+        design.algorithm,
+        ordered=[q.ordered for q in quasi],
+        weights=design.weights,
+        condition=design.condition(totals) if looked else None,
+        sensitive=(codes[looked[0].coded][at], looked[0].size) if looked else None,
+    )
+    columns = tuple(codes[name] for name in own)
+    generalised = replace(found, columns=columns, class_of=found.class_of[lines.line_of_row])
+    return _attached(whole, generalised, own)
+
+
+def _condition(
+    design: GeneralizeDesign,
+    totals: Sequence[tuple[NDArray[np.int64], tuple[NDArray[np.int64], ...] | None]],
+    looked: Sequence[Sensitive],
+    joints: Sequence[JointValues],
+) -> Condition:
+    """What classes must satisfy, counted in rows or, with joint values, in people."""
+    if not joints:
+        return design.condition(list(totals))
+    of_units = [(joint.totals, s.parents) for joint, s in zip(joints, looked, strict=bool(looked))]
+    return InUnits(design.condition(of_units), tuple(joints))
+
+
 def _attached(whole: WholeRows, generalised: Generalised, own: Mapping[str, int]) -> Generalised:
     number = np.where(generalised.class_of < 0, generalised.classes, generalised.class_of)
     whole.attach(CLASS_NUMBER, tuple(own), number.astype(code_dtype(generalised.classes + 1)))
@@ -137,19 +195,25 @@ def solve_lines(
     lines: Lines,
     looked: Sequence[tuple[Sensitive, Lines]],
     levels: tuple[int, ...] | None,
+    joints: Sequence[JointValues] = (),
 ) -> Generalised:
     """The full-domain classes of the rows that `lines` stand for.
 
-    `looked`: for each sensitive column the conditions look at, the combinations with its codes as the last column.
+    `looked`: for each sensitive column the conditions look at, the combinations with its codes as the last column;
+    or, where people are counted, with the numbers of `joints`.
     """
     layout = Layout(tuple(q.ladder for q in quasi))
-    totals = [np.bincount(joint.columns[-1], joint.times, s.size).astype(np.int64) for s, joint in looked]
-    condition = design.condition([(total, s.parents) for total, (s, _) in zip(totals, looked, strict=True)])
+    sizes = [len(joint) for joint in joints] or [s.size for s, _ in looked]
+    counts = [
+        np.bincount(j.columns[-1], j.times, n).astype(np.int64) for (_, j), n in zip(looked, sizes, strict=True)
+    ]
+    totals = [(total, s.parents) for total, (s, _) in zip(counts, looked, strict=True)]
+    condition = _condition(design, totals, [s for s, _ in looked if s is not NO_COLUMN], joints)
     base, index = grouped_for(layout, lines.columns, times=lines.times)
     counted = []
-    for s, joint in looked:  # the same classes in the same order, that of their keys
+    for (_, joint), size in zip(looked, sizes, strict=True):  # the same classes in the order of their keys
         _, places = grouped_for(layout, joint.columns[:-1], times=joint.times)
-        counted.append((places, joint.columns[-1], s.size, joint.times))
+        counted.append((places, joint.columns[-1], size, joint.times))
     base = with_sensitive(base, counted)
     return _full_domain(design, lines.columns, base, index, condition, levels, lines.times)
 

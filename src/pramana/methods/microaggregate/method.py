@@ -28,6 +28,7 @@ class MicroaggregateMethod(Method[MicroaggregateSetting, AggregatedColumn]):
     """`microaggregate`."""
 
     name: ClassVar[str] = "microaggregate"
+    counts_people: ClassVar[bool] = True
     setting = MicroaggregateSetting
     column = AggregatedColumn
     statement = MicroaggregateStatement
@@ -47,7 +48,7 @@ class MicroaggregateMethod(Method[MicroaggregateSetting, AggregatedColumn]):
         rows.settle(attributes)
         aggregated = aggregate(rows, design, attributes, context_of(recipe.source.dataset, design, rows))
         return MicroaggregatePlan(
-            **fields_of_recipe(recipe, attributes),
+            **fields_of_recipe(recipe, attributes, rows),
             design=design,
             measured=aggregated.measured,
             aggregated=aggregated,

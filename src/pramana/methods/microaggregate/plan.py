@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 import msgspec
@@ -24,6 +24,7 @@ from pramana.methods.protocol import (
     Publication,
     fields_of_certificate,
 )
+from pramana.methods.unit_words import left_out_words, same_people
 from pramana.pages import Grid, Section, Text
 from pramana.randomness import code_dtype
 from pramana.rows import Rows
@@ -91,11 +92,29 @@ class MicroaggregatePlan(Plan):
             assumptions.append(f"the intruder does not know the columns released unchanged: {', '.join(raw)}")
         if seeded:
             assumptions.append("the order of the records comes from a seed and is no secret")
-        k, words = self.measured.k, tuple(assumptions)
-        return (
-            KAnonymity(
-                THIS_TABLE, "paper 4, Definition 1", k=k, uncovered=tuple(self.raw_names()), assumptions=words
-            ),
+        if self.unit is None or self.unit.largest is None or self.measured.unit is msgspec.UNSET:
+            return (self._anonymity(self.measured.k, "record", assumptions),)
+        stated = [(self.measured.unit, self.measured.k)]
+        if self.measured.persons is not msgspec.UNSET:
+            stated.insert(0, ("person", self.measured.persons))
+        return tuple(self._anonymity(k, storey, assumptions, self.unit.most(storey)) for storey, k in stated)
+
+    def _anonymity(
+        self, k: int, unit: str, assumptions: list[str], most: Mapping[str, int] | None = None
+    ) -> KAnonymity:
+        statement = "paper 4, Definition 1"
+        if unit != "record":
+            statement += f", every {unit} counted once in a class"
+            tied = f"which published rows are one {unit}'s does not follow from the columns that are published"
+            assumptions = [*assumptions, tied]
+        return KAnonymity(
+            THIS_TABLE,
+            statement,
+            k=k,
+            uncovered=tuple(self.raw_names()),
+            assumptions=tuple(assumptions),
+            unit=unit,
+            most=most,
         )
 
     def warnings(self, seeded: bool) -> tuple[str, ...]:
@@ -112,7 +131,8 @@ class MicroaggregatePlan(Plan):
         pieces = rows.publish(Product({}), context, self.shuffled, names, stage="aggregating")
         same = aggregated.measured == self.measured
         measured = Check("measured again", same, "as certified" if same else "other numbers than certified")
-        return Publication(self, pieces, table, rows.commitment(), checks=(measured,))
+        checks = (measured, *same_people(self.unit, rows))
+        return Publication(self, pieces, table, rows.commitment(), checks=checks)
 
     @property
     def derivation(self) -> str:
@@ -124,8 +144,9 @@ class MicroaggregatePlan(Plan):
     def explain(self) -> Explanation:
         treatments = {a.name: {"treatment": self._treatment(a)} for a in self.attributes}
         measured = self.measured
+        who = {"person": "people", "household": "households"}.get(str(measured.unit), "records")
         words = (
-            f"{measured.classes:,} classes that look different, the smallest of {measured.k:,} records; algorithm "
+            f"{measured.classes:,} classes that look different, the smallest of {measured.k:,} {who}; algorithm "
             f"{self.design.algorithm}; no record was left out."
         )
         rows = [
@@ -173,6 +194,7 @@ def _warnings(plan: MicroaggregatePlan, seeded: bool) -> Iterator[str]:
     measured, design = plan.measured, plan.design
     if seeded:
         yield "The key was made from a seed that anyone can guess: the order of the records is no secret."
+    yield from left_out_words(plan.unit)
     if not plan.shuffled:
         yield "Published in source order, which may tell which record is whose."
     if plain := [a.name for a in plan.quasi if a.raw and a.name not in design.decimals]:
@@ -209,6 +231,9 @@ def restore_microaggregation(certificate: Certificate) -> MicroaggregatePlan:
         or not set(measured.inferred) == set(measured.single_valued) == sensitive
     ):
         raise BundleError("What a certificate measured must be of its columns", "others")
+    counted = None if measured.unit is msgspec.UNSET else measured.unit
+    if counted != (None if certificate.unit is None else certificate.unit.largest):
+        raise BundleError("The certificate must measure the unit that it names", "another")
     if stated.setting.k > measured.records or (stated.setting.algorithm == "optimal" and len(numbers) > 1):
         raise BundleError("The setting of a certificate must fit its table", "one that does not")
     return MicroaggregatePlan(

@@ -8,7 +8,7 @@ import numpy as np
 
 from pramana.bundle import notes_on_numbers
 from pramana.calibration import tables_that_matter
-from pramana.mechanisms import Product, RecordRetention, Retention
+from pramana.mechanisms import Product, RecordRetention, Retention, UnitDraws
 from pramana.methods.protocol import Explanation, Law
 from pramana.methods.retention.curves import choice_picture
 from pramana.pages import Cell, Drawn, Grid, Meter, Section, Text
@@ -39,8 +39,9 @@ def explanation_of_law(
     records: int,
     tables: Sequence[Sequence[str]],
     with_k: bool,
+    draws: UnitDraws | None = None,
 ) -> Explanation:
-    """`with_k`: whether k is promised, and so its curve drawn."""
+    """`with_k`: whether k is promised, and so its curve drawn; `draws` where people have several rows."""
     rows = {a.name: _treatment(law, a) for a in attributes}
     kept = any("kept" in row for row in rows.values())
     columns = ("treatment", "published as it is", *(("kept",) if kept else ()), "values")
@@ -50,7 +51,9 @@ def explanation_of_law(
         share = _percent(float(law.retention))
         notes.insert(0, f"One coin per record: the whole record is kept with a probability of {share}.")
     notes += notes_on_numbers(attributes)
-    sections = [*_choice(law, records, tables, with_k), *_matrices(law, attributes)]
+    if draws is not None and draws.once:
+        notes.append(f"Drawn once for a {draws.largest}'s rows, and repeated: {', '.join(draws.once)}.")
+    sections = [*_choice(law, records, tables, with_k, draws), *_matrices(law, attributes)]
     return Explanation(treatments, notes, sections, _USE, _VERIFIED)
 
 
@@ -111,11 +114,13 @@ def _matrices(law: Law | None, attributes: Sequence[Attribute]) -> list[Section]
     return [Section("The matrices", [words], anchor="matrices"), *parts[:MOST_MATRICES]]
 
 
-def _choice(law: Law | None, records: int, tables: Sequence[Sequence[str]], with_k: bool) -> list[Section]:
+def _choice(
+    law: Law | None, records: int, tables: Sequence[Sequence[str]], with_k: bool, draws: UnitDraws | None
+) -> list[Section]:
     """Privacy and usefulness of laws like this one."""
     if not isinstance(law, Product | RecordRetention):
         return []
-    picture = choice_picture(law, records, tables_that_matter(tables, law.sizes), with_k)
+    picture = choice_picture(law, records, tables_that_matter(tables, law.sizes), with_k, draws)
     if picture is None:
         return []
     marked = any(panel.mark is not None for panel in picture.panels)

@@ -17,6 +17,8 @@ from pramana.mechanisms import (
     Product,
     RecordRetention,
     Retention,
+    UnitDraws,
+    composed,
     guarantees_of,
 )
 from pramana.methods.columns import randomised_attributes, randomised_readings
@@ -25,6 +27,7 @@ from pramana.methods.recipe import Recipe
 from pramana.methods.retention.matrix_file import read_matrix
 from pramana.methods.retention.plan import RandomisedPlan, circumstances_for, restore_drawn
 from pramana.methods.retention.setting import (
+    DrawnColumn,
     DrawnSetting,
     MatrixColumn,
     MatrixSetting,
@@ -32,15 +35,18 @@ from pramana.methods.retention.setting import (
     RetentionSetting,
 )
 from pramana.methods.retention.statement import DrawnStatement
+from pramana.methods.retention.units import around_units, bounded, calibrated_for_units, units_of, with_sizes
 from pramana.rows import ColumnReading, Rows
-from pramana.schema import Attribute, RandomisedColumn
+from pramana.schema import Attribute
 
 S = TypeVar("S", bound=DrawnSetting)
-C = TypeVar("C", bound=RandomisedColumn)
+C = TypeVar("C", bound=DrawnColumn)
 
 
 class DrawnMethod(Method[S, C]):
     """A method that draws every value from a public channel, by a law that no row decides."""
+
+    counts_people: ClassVar[bool] = True
 
     def capabilities(self, setting: S) -> Capabilities:
         del setting
@@ -50,27 +56,42 @@ class DrawnMethod(Method[S, C]):
         return randomised_readings(recipe)
 
     def plan(self, recipe: Recipe[S, C], rows: Rows) -> RandomisedPlan:
-        return self._plan(recipe, randomised_attributes(recipe, rows), rows.records)
+        return self._plan(recipe, randomised_attributes(recipe, rows), rows.records, rows)
 
     def law_without_rows(self, recipe: Recipe[S, C]) -> RandomisedPlan:
         """For an individual's record; the recipe must plan the number of records where it promises k."""
-        return self._plan(recipe, randomised_attributes(recipe, None), recipe.release.records or 0)
+        if recipe.unit is not None and recipe.unit.several:
+            raise RecipeError("A recipe for single records must count each as one person", "a [unit] of several")
+        return self._plan(recipe, randomised_attributes(recipe, None), recipe.release.records or 0, None)
 
-    def _plan(self, recipe: Recipe[S, C], attributes: tuple[Attribute, ...], records: int) -> RandomisedPlan:
+    def _plan(
+        self, recipe: Recipe[S, C], attributes: tuple[Attribute, ...], records: int, rows: Rows | None
+    ) -> RandomisedPlan:
         circumstances = _circumstances(recipe.release, attributes, records)
         sizes = {a.name: a.coded.size for a in attributes if not a.raw}
         if not sizes:
             raise RecipeError("A recipe must randomise at least one column", "none", "Make one quasi-identifying.")
+        fields = fields_of_recipe(recipe, attributes, rows)
+        draws = units_of(recipe, sizes, None if rows is None else rows.owners)
+        mechanism = self._mechanism(recipe, sizes, circumstances, draws)
+        if draws is not None and rows is not None and rows.owners is not None:
+            draws = with_sizes(draws, mechanism, rows.owners)
+            fields["unit"] = bounded(fields["unit"], draws)
         return RandomisedPlan(
-            **fields_of_recipe(recipe, attributes),
-            mechanism=self._mechanism(recipe, sizes, circumstances),
+            **fields,
+            mechanism=mechanism,
             circumstances=circumstances,
             tables=recipe.tables,
+            draws=draws,
         )
 
     @abstractmethod
     def _mechanism(
-        self, recipe: Recipe[S, C], sizes: Mapping[str, int], circumstances: Circumstances
+        self,
+        recipe: Recipe[S, C],
+        sizes: Mapping[str, int],
+        circumstances: Circumstances,
+        draws: UnitDraws | None,
     ) -> Mechanism: ...
 
     def restore(self, certificate: Certificate) -> RandomisedPlan:
@@ -90,6 +111,7 @@ class RetentionMethod(DrawnMethod[RetentionSetting, RetentionColumn]):
         recipe: Recipe[RetentionSetting, RetentionColumn],
         sizes: Mapping[str, int],
         circumstances: Circumstances,
+        draws: UnitDraws | None,
     ) -> Mechanism:
         release = recipe.release
         own = {name: c.retention for name, c in recipe.attributes.items() if c.retention is not None}
@@ -98,10 +120,12 @@ class RetentionMethod(DrawnMethod[RetentionSetting, RetentionColumn]):
             if circumstances.records == 0 and (release.k is not None or release.central is not None or best):
                 _needs_records()
             central = None if release.central is None else release.central.epsilon
-            wanted = Wanted(circumstances, release.k, release.epsilon, central)
+            wanted = Wanted(around_units(circumstances, draws), release.k, release.epsilon, central)
+            if draws is not None:
+                return calibrated_for_units(sizes, wanted, draws)
             return calibrate(sizes, wanted, release.coin, release.allocation, recipe.tables)
         mechanism = _stated(release, own, sizes)
-        check_promise(release, mechanism, circumstances)
+        check_promise(release, mechanism, circumstances, draws)
         return mechanism
 
 
@@ -114,7 +138,11 @@ class MatrixMethod(DrawnMethod[MatrixSetting, MatrixColumn]):
     statement = DrawnStatement
 
     def _mechanism(
-        self, recipe: Recipe[MatrixSetting, MatrixColumn], sizes: Mapping[str, int], circumstances: Circumstances
+        self,
+        recipe: Recipe[MatrixSetting, MatrixColumn],
+        sizes: Mapping[str, int],
+        circumstances: Circumstances,
+        draws: UnitDraws | None,
     ) -> Mechanism:
         channels = {}
         for name, size in sizes.items():
@@ -130,7 +158,7 @@ class MatrixMethod(DrawnMethod[MatrixSetting, MatrixColumn]):
                 )
             channels[name] = channel
         mechanism = Product(channels)
-        check_promise(recipe.release, mechanism, circumstances)
+        check_promise(recipe.release, mechanism, circumstances, draws)
         return mechanism
 
 
@@ -167,8 +195,13 @@ def _as_written(retention: float) -> Fraction:
     return Fraction(str(retention))  # 0.3 is three tenths
 
 
-def check_promise(setting: DrawnSetting, mechanism: Mechanism, circumstances: Circumstances) -> None:
-    """Where the holder states both a law and a promise, the promise must hold."""
+def check_promise(
+    setting: DrawnSetting, mechanism: Mechanism, circumstances: Circumstances, draws: UnitDraws | None = None
+) -> None:
+    """Where the holder states both a law and a promise, the promise must hold, of the recipe's unit."""
+    if draws is not None and isinstance(mechanism, Product):
+        mechanism = composed(mechanism, draws, draws.size(draws.largest))
+        circumstances = around_units(circumstances, draws)
     central = None if setting.central is None else setting.central.epsilon
     if setting.k is None and setting.epsilon is None and central is None:
         return

@@ -4,26 +4,36 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import Any
 
-from pramana.bundle import Certificate, JsonObject
-from pramana.errors import BundleError, MatrixError
+from pramana.bundle import Certificate, JsonObject, canonical
+from pramana.errors import BundleError, MatrixError, SchemaError
 from pramana.mechanisms import (
     Circumstances,
     Mechanism,
     Product,
     RecordRetention,
+    UnitDraws,
+    composed,
     digest_of,
     guarantees_of,
     k_of,
     mechanism_from_json,
     profile_of_shuffled,
+    unit_guarantees,
 )
 from pramana.methods.coded import CodedPlan
 from pramana.methods.columns import read_from_data
-from pramana.methods.protocol import Explanation, Law, Publication, fields_of_certificate
+from pramana.methods.protocol import (
+    Explanation,
+    Law,
+    Publication,
+    fields_of_certificate,
+)
 from pramana.methods.retention.explanation import explanation_of_law
 from pramana.methods.retention.statement import DrawnStatement
+from pramana.methods.retention.units import around_units, check_constant, check_people, unit_warnings
 from pramana.rows import Rows
 from pramana.schema import Attribute, read_section
 from pramana.theory import Guarantee, PrivacyProfile, rounding
@@ -36,6 +46,7 @@ class RandomisedPlan(CodedPlan):
     mechanism: Mechanism
     circumstances: Circumstances
     tables: tuple[tuple[str, ...], ...] = ()  # those that recipients need most
+    draws: UnitDraws | None = None  # of people and households, where rows are not people
 
     @property
     def records(self) -> int:
@@ -51,23 +62,43 @@ class RandomisedPlan(CodedPlan):
         So one key never runs two laws, two datasets, or two states of one table on the same coins. With the same
         coins the difference of two releases would show exactly who was changed, and to what.
         """
-        return f"{self.dataset}\n{digest_of(self.mechanism)}\n{commitment}"
+        law = f"{self.dataset}\n{digest_of(self.mechanism)}\n{commitment}"
+        return law if self.draws is None else f"{law}\n{canonical(_stated(self.draws)).decode()}"
+
+    @property
+    def repeated(self) -> Mapping[str, int]:
+        if self.draws is None:
+            return {}
+        rows = {of: self.draws.size(of)[1] for of in self.draws.storeys}
+        return {name: rows[of] for name, of in self.draws.once.items()}
 
     def statement(self) -> JsonObject:
+        units = {} if self.draws is None else {"units": _stated(self.draws)}
         return {
             "law": self.mechanism.to_json(),
             "out_of": "2^62",
             "delta": self.circumstances.delta,
             "candidates": self.circumstances.candidates,
             "tables": [list(table) for table in self.tables],
+            **units,
         }
 
     def guarantees(self, seeded: bool) -> tuple[Guarantee, ...]:
-        return guarantees_of(self.mechanism, replace(self.circumstances, seeded=seeded))
+        around = replace(self.circumstances, seeded=seeded)
+        if self.draws is not None and isinstance(self.mechanism, Product):
+            return unit_guarantees(self.mechanism, around, self.draws)
+        return guarantees_of(self.mechanism, around)
+
+    def _k(self) -> Fraction:
+        """Of the unit, the largest where there are two."""
+        if self.draws is None or not isinstance(self.mechanism, Product):
+            return k_of(self.mechanism, self.circumstances)
+        whole = composed(self.mechanism, self.draws, self.draws.size(self.draws.largest))
+        return k_of(whole, around_units(self.circumstances, self.draws))
 
     def profile(self) -> PrivacyProfile | None:
         blankets, ratio = self.mechanism.blankets, self.mechanism.likelihood_ratio
-        hidden = self.circumstances.shuffled and not self.circumstances.raw_columns
+        hidden = self.circumstances.shuffled and not self.circumstances.raw_columns and self.draws is None
         if not hidden or blankets is None or ratio is None:
             return None
         return profile_of_shuffled(blankets, ratio, self.records)
@@ -87,16 +118,28 @@ class RandomisedPlan(CodedPlan):
             warnings.append("Published in source order: no Pk-anonymity and no central guarantee is claimed.")
         if self.mechanism.likelihood_ratio is None:
             warnings.append("Some published value rules out some true value with certainty: no epsilon holds.")
-        if circumstances.shuffled and (k := k_of(self.mechanism, circumstances)) < 2:
+        if circumstances.shuffled and (k := self._k()) < 2:
             shown = rounding.shown_down(rounding.float_down(k), 4)
             warnings.append(f"k is {shown}: a link can be more likely right than wrong.")
+        if self.draws is not None and self.unit is not None:
+            warnings += unit_warnings(self.mechanism, circumstances, self.draws, self.unit)
         return tuple(warnings)
 
     def publish(self, rows: Rows) -> Publication:
-        return self.publish_drawn(rows, self.mechanism, self.context(rows.commitment()))
+        context = self.context(rows.commitment())
+        if self.draws is None:
+            return self.publish_drawn(rows, self.mechanism, context)
+        rows.settle(self.attributes)
+        check_constant(rows, self.draws, self.mechanism.sizes)
+        checks = (check_people(rows, self.draws),)
+        return self.publish_drawn(rows, self.mechanism, context, checks, self.draws.once)
 
     def explain(self) -> Explanation:
-        return explanation_of_law(self.law, self.attributes, self.records, self.tables, self.shuffled)
+        return explanation_of_law(self.law, self.attributes, self.records, self.tables, self.shuffled, self.draws)
+
+
+def _stated(draws: UnitDraws) -> JsonObject:
+    return {"once": dict(draws.once), "same": draws.same, "alike": list(draws.alike)}
 
 
 def circumstances_for(
@@ -134,7 +177,34 @@ def restore_drawn(certificate: Certificate) -> RandomisedPlan:
             certificate.attributes, certificate.records, certificate.shuffled, stated.delta, stated.candidates
         ),
         tables=tuple(tuple(table) for table in stated.tables),
+        draws=_draws(stated, certificate, mechanism),
     )
+
+
+def _draws(stated: DrawnStatement, certificate: Certificate, law: Mechanism) -> UnitDraws | None:
+    """What units draw, of the certificate's unit and its law."""
+    unit, units = certificate.unit, stated.units
+    several = unit is not None and unit.kind != "row"
+    if several != (units is not None):
+        raise BundleError("A certificate must state what units draw where it counts them, and only there")
+    if unit is None or units is None:
+        return None
+    fits = isinstance(law, Product) and set(units.once) <= set(law.sizes) and stated.candidates is None
+    if not fits or unit.rows is None or unit.people is None or (unit.kind == "household" and unit.persons is None):
+        raise BundleError("The units of a certificate must fit its law", "others")
+    try:
+        return UnitDraws(
+            people=unit.people,
+            rows=unit.rows,
+            households=unit.households,
+            persons=unit.persons or 1,
+            once=units.once,
+            same=units.same,
+            alike=units.alike,
+            from_data=unit.from_data,
+        )
+    except SchemaError as error:
+        raise BundleError(error.must, error.got) from None
 
 
 def check_sizes(mechanism: Mechanism, certificate: Certificate) -> None:

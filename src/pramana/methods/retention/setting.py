@@ -12,12 +12,14 @@ from pramana.schema import (
     AtLeastOne,
     Count,
     FilePath,
+    Flag,
     Inside,
     Positive,
     RandomisedColumn,
     RecipeSection,
     Setting,
     Share,
+    Storey,
 )
 
 K = Annotated[AtLeastOne | None, Meta(description="Nobody links a person to a record more surely than 1/k.")]
@@ -73,13 +75,32 @@ class MatrixSetting(DrawnSetting, frozen=True, kw_only=True, tag="matrix"):
     """method = "matrix": a transition matrix per column, written by the holder."""
 
 
-class RetentionColumn(RandomisedColumn, frozen=True, kw_only=True):
+class DrawnColumn(RandomisedColumn, frozen=True, kw_only=True):
+    """A column whose published values are drawn."""
+
+    constant: Annotated[
+        Flag | Literal["person", "household"] | None,
+        Meta(
+            description="It has one value for each person (true) or household: it is drawn once and repeated.",
+            extra={"must": 'true, false, "person" or "household"'},
+        ),
+    ] = None
+
+    @property
+    def drawn_once(self) -> Storey | None:
+        """For whom, if for anyone."""
+        if isinstance(self.constant, str):
+            return self.constant
+        return "person" if self.constant else None
+
+
+class RetentionColumn(DrawnColumn, frozen=True, kw_only=True):
     """A column of a release by retention."""
 
     retention: Share | None = None
 
 
-class MatrixColumn(RandomisedColumn, frozen=True, kw_only=True):
+class MatrixColumn(DrawnColumn, frozen=True, kw_only=True):
     """A column of a release by matrices."""
 
     matrix: Annotated[

@@ -7,7 +7,15 @@ from typing import Annotated, Any, Literal
 from msgspec import Meta
 
 from pramana.bundle import Form
-from pramana.schema import Count
+from pramana.schema import Count, Storey
+
+
+class UnitsForm(Form, frozen=True, kw_only=True):
+    """What units draw once, whether all are of one size, and how many have the telling size: people, rows."""
+
+    once: dict[str, Storey]
+    same: bool
+    alike: tuple[Count, Count, Count]
 
 
 class DrawnStatement(Form, frozen=True, kw_only=True):
@@ -18,3 +26,4 @@ class DrawnStatement(Form, frozen=True, kw_only=True):
     delta: Annotated[float, Meta(gt=0, lt=1)]
     candidates: Count | None
     tables: list[list[str]]
+    units: UnitsForm | None = None

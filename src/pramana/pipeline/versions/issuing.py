@@ -31,6 +31,7 @@ from pramana.methods.levels import (
     version_at,
 )
 from pramana.pipeline.opening import Home, source_of
+from pramana.pipeline.repeats import watched_columns
 from pramana.pipeline.versions.kept_key import DigestUnderKeys, KeptKey
 from pramana.pipeline.versions.version_store import VersionStore
 from pramana.pipeline.writing import Destination, write_bundle
@@ -88,7 +89,8 @@ class _Opened:
         can = method.capabilities(recipe.release)
         if home.memory is not None and recipe.release.history:
             raise RecipeError("Versions with a history must be issued from a table in memory", "a bound on memory")
-        with home.open(source, method.readings(recipe), key, method.name, can) as rows:
+        watched = watched_columns(recipe, source)
+        with home.open(source, method.readings(recipe), key, method.name, can, recipe.unit, watched) as rows:
             attributes = attributes_at_levels(own, rows)
             rows.settle(attributes)
             yield cls(own, source, rows, attributes, design_of(own, attributes))

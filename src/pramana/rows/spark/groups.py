@@ -6,8 +6,10 @@ each combination, however many rows there are.
 
 from __future__ import annotations
 
+import hashlib
+import os
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
@@ -16,7 +18,7 @@ from pramana.errors import SourceError
 from pramana.generalize import Classes, Ladder, Layout, grouped
 from pramana.rows.spark.blocks import DerivedColumn, Encoding
 from pramana.rows.spark.steps import Group, Seal, Tables
-from pramana.schema import Attribute
+from pramana.schema import Attribute, label_of
 
 
 @dataclass(frozen=True)
@@ -60,3 +62,31 @@ class GroupRun:
 def _merged(one: Classes, other: Classes) -> Classes:
     keys, counts = np.concatenate([one.keys, other.keys]), np.concatenate([one.counts, other.counts])
     return Classes(one.layout, one.levels, keys, counts).rolled(one.levels)
+
+
+@dataclass(frozen=True)
+class RepeatRun:
+    """Keyed digests of a run's values of one column, so that Spark can see whether one occurs twice."""
+
+    column: str
+    seal: Seal
+    secret: bytes = field(default_factory=lambda: os.urandom(32), repr=False)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return (self.column,)
+
+    @property
+    def schema(self) -> pa.Schema:
+        return pa.schema([("word0", pa.int64()), ("word1", pa.int64()), ("number", pa.int64())])
+
+    def work(self, rows: Tables) -> Iterator[pa.RecordBatch]:
+        for _, table in rows:
+            labels = [label_of(value) for value in table.column(self.column).to_pylist()]
+            digests = b"".join(self._digest(label) for label in labels if label)
+            words = np.frombuffer(digests, "<i8").reshape(-1, 2)
+            ones = np.ones(len(words), np.int64)
+            yield pa.record_batch([pa.array(words[:, 0]), pa.array(words[:, 1]), pa.array(ones)], self.schema)
+
+    def _digest(self, label: str) -> bytes:
+        return hashlib.blake2b(label.encode(), digest_size=16, key=self.secret).digest()

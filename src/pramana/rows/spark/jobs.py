@@ -107,6 +107,13 @@ class Job:
                 mapped.groupBy(*words).agg({"number": "sum"}).withColumnRenamed("sum(number)", "number").toArrow()
             )
 
+    def any_twice(self, schema: pa.Schema, words: list[str]) -> bool:
+        """Whether some combination occurs more than once; Spark stops at the first."""
+        kinds = ", ".join(f"{name} long" for name in schema.names)
+        with _failing():
+            mapped = self._frame().mapInArrow(_sent(self.spark, _Grouping(self.work)), kinds)
+            return bool(mapped.groupBy(*words).count().filter("count > 1").limit(1).collect())
+
     def _mapped(self, labels: tuple[int, ...] | None) -> Any:
         function = _sent(self.spark, _Working(self.work, labels))
         with quiet():

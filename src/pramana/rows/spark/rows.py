@@ -13,10 +13,11 @@ from pramana.errors import RecipeError
 from pramana.generalize import ClassFinder, Ladder, Layout, grouped
 from pramana.mechanisms import Mechanism
 from pramana.randomness import Codes, Key, Stream
-from pramana.rows.protocol import ColumnReading, Columns, Lines, Progress, Rows, WholeRows, Work
+from pramana.rows.protocol import NO_UNITS, ColumnReading, Columns, Lines, Progress, Rows, WholeRows, Work
 from pramana.rows.spark.blocks import DerivedColumn
 from pramana.rows.spark.table import SparkEngine, SparkTable
-from pramana.schema import Attribute, Role
+from pramana.rows.units import Owners
+from pramana.schema import Attribute, Role, Storey, UnitSection
 from pramana.sources import Source, domain_from_data
 
 
@@ -63,6 +64,13 @@ class SparkRows:
     def records(self) -> int:
         return self._table.records
 
+    @property
+    def owners(self) -> Owners | None:
+        return None
+
+    def repeats(self, name: str) -> bool:
+        return self._table.repeats(name)
+
     def values(self, names: Sequence[str]) -> dict[str, pa.ChunkedArray]:
         asked = [name for name in names if name not in self._known]
         if asked:
@@ -98,8 +106,15 @@ class SparkRows:
         return self._table.commitment(self._key if key is None else key)
 
     def publish(
-        self, mechanism: Mechanism, context: str, shuffled: bool, names: Sequence[str], stage: str = "randomising"
+        self,
+        mechanism: Mechanism,
+        context: str,
+        shuffled: bool,
+        names: Sequence[str],
+        stage: str = "randomising",
+        once: Mapping[str, Storey] = NO_UNITS,
     ) -> Iterator[Columns]:
+        assert not once, "rows that are brought together are in memory"
         done = 0
         self._progress(stage, 0, self.records)
         for columns in self._table.publish(mechanism, self._key, context, shuffled, names):
@@ -150,6 +165,10 @@ class RepeatedRows:
     def only(self, kept: NDArray[np.bool_]) -> Rows:
         del kept
         raise RecipeError("A method that leaves rows out must have them in memory", "the Spark engine")
+
+    def in_units(self, unit: UnitSection) -> Rows:
+        del unit
+        raise RecipeError("Rows that are brought together by person must be in memory", "the Spark engine")
 
 
 def _provisional(reading: ColumnReading, known: Mapping[str, pa.ChunkedArray]) -> Attribute:

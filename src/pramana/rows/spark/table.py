@@ -25,7 +25,7 @@ from pramana.randomness import Key, code_dtype, tag_stream
 from pramana.rows.digest import Column, commitment_secret
 from pramana.rows.protocol import Lines
 from pramana.rows.spark.blocks import DerivedColumn, Digests, refuse, unpacked
-from pramana.rows.spark.groups import GroupRun
+from pramana.rows.spark.groups import GroupRun, RepeatRun
 from pramana.rows.spark.jobs import Job, RunWork
 from pramana.rows.spark.session import check_frame, session
 from pramana.rows.spark.steps import (
@@ -232,6 +232,11 @@ class SparkTable:
         classes = Classes(step.layout, step.layout.bottom, keys[order], np.zeros((len(keys), 1), np.uint32))
         columns = tuple(classes.codes(i).astype(code_dtype(size)) for i, size in enumerate(sizes.values()))
         return Lines(columns, counts.astype(np.uint32))
+
+    def repeats(self, column: str) -> bool:
+        """Whether a value of a column occurs twice; the driver learns no more than that."""
+        step = RepeatRun(column, self.seal())
+        return self.job(step).any_twice(step.schema, step.schema.names[:-1])
 
     def commitment(self, key: Key) -> str:
         last = self.last

@@ -13,7 +13,16 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, ClassVar
 
-from pramana.theory.notions.wording import CONDITIONS, SCOPES, UNITS, Sentence, Stated, listed, overclaims_in
+from pramana.theory.notions.wording import (
+    CONDITIONS,
+    SCOPES,
+    UNITS,
+    Sentence,
+    Stated,
+    listed,
+    overclaims_in,
+    unit_words,
+)
 from pramana.theory.rounding import OUTWARD, exp_down, exp_up, shown
 
 _PICTURED = 2000
@@ -43,6 +52,7 @@ class Guarantee:
     assumptions: tuple[str, ...] = field(default=(), kw_only=True)
     unit: str = field(default="record", kw_only=True)  # whose data may differ: one row of the table
     uncovered: tuple[str, ...] = field(default=(), kw_only=True)  # the columns released unchanged
+    most: Mapping[str, int] | None = field(default=None, kw_only=True)  # of a unit: its rows, its persons
 
     def __init_subclass__(cls) -> None:
         NOTIONS[cls.notion] = cls
@@ -65,7 +75,7 @@ class Guarantee:
         where = self.scopes[self.scope]
         return sentence.words.format(
             scope=where if sentence.words.startswith("{scope}") else where.lower(),
-            unit=UNITS[self.unit],
+            unit=unit_words(self.unit, self.most),
             uncovered=listed(self.uncovered),
             **self.numbers(),
         )
@@ -80,6 +90,7 @@ class Guarantee:
             "uncovered": list(self.uncovered),
             "statement": self.statement,
             "assumptions": list(self.assumptions),
+            **({"most": dict(self.most)} if self.most else {}),
         }
 
     def to_json(self) -> dict[str, Any]:
@@ -130,7 +141,7 @@ def problems_of(stated: Stated) -> list[str]:
     problems = []
     if fields["scope"].lower() != notion.scopes[stated["scope"]].lower():
         problems.append("the words have another scope")
-    if fields["unit"] != UNITS[stated["unit"]]:
+    if fields["unit"] != unit_words(stated["unit"], stated.get("most")):
         problems.append("the words have another unit")
     if fields.get("uncovered", "") != listed(tuple(stated["uncovered"])):
         problems.append("the words do not name the columns that are not covered")

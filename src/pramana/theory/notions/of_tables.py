@@ -24,6 +24,7 @@ _PRESENT = f"to someone who knows only the public table and this release, {_PROB
 _AT_THEIR_WORD = (
     f"to someone who knows only the public table and takes this release's distributions at their word, {_PROBABLY}"
 )
+_WHO = (("records", "of_records"), ("people", "of_people"), ("households", "of_households"))
 
 
 @dataclass(frozen=True)
@@ -94,10 +95,35 @@ class KAnonymity(Guarantee):
     sentences: ClassVar[tuple[Sentence, ...]] = complete_sentences(
         Sentence(
             "every record shows the same quasi-identifiers as at least {others} others (k = {k})",
-            ("some",),
+            ("some", "of_records"),
             _NOTHING_ELSE,
         ),
-        Sentence("some record may show quasi-identifiers that no other shows (k = {k})", ("none",), _NOTHING_ELSE),
+        Sentence(
+            "every record shows the same quasi-identifiers as records of at least {others} other people (k = {k})",
+            ("some", "of_people"),
+            _NOTHING_ELSE,
+        ),
+        Sentence(
+            "every record shows the same quasi-identifiers as records of at least {others} other households "
+            "(k = {k})",
+            ("some", "of_households"),
+            _NOTHING_ELSE,
+        ),
+        Sentence(
+            "some record may show quasi-identifiers that no other shows (k = {k})",
+            ("none", "of_records"),
+            _NOTHING_ELSE,
+        ),
+        Sentence(
+            "some person's records may show quasi-identifiers that no other person's show (k = {k})",
+            ("none", "of_people"),
+            _NOTHING_ELSE,
+        ),
+        Sentence(
+            "some household's records may show quasi-identifiers that no other household's show (k = {k})",
+            ("none", "of_households"),
+            _NOTHING_ELSE,
+        ),
     )
     k: int = field(kw_only=True)
 
@@ -120,16 +146,33 @@ class LDiversity(Guarantee):
         "everyone of a group may have one value. It says nothing of how alike the values are in meaning."
     )
     sentences: ClassVar[tuple[Sentence, ...]] = complete_sentences(
-        Sentence("records that look alike have at least {l} different values of {attribute} (l)", ("distinct",)),
         Sentence(
-            "records that look alike are at least as varied in {attribute} as {l} equally frequent values would "
-            "be (l, by entropy)",
-            ("entropy",),
+            "records that look alike have at least {l} different values of {attribute} (l)",
+            ("distinct", "of_records"),
         ),
-        Sentence(
-            "among records that look alike the most frequent value of {attribute} is at most {c} times (c) as "
-            "frequent as those of rank {l} (l) and beyond together",
-            ("recursive",),
+        *(
+            Sentence(
+                f"among {who} that look alike, those that lack any one value of {{attribute}} have at least l - 1 "
+                "others, with l = {l}",
+                ("distinct", condition),
+            )
+            for who, condition in _WHO[1:]
+        ),
+        *(
+            Sentence(
+                f"{who} that look alike are at least as varied in {{attribute}} as {{l}} equally frequent values "
+                "would be (l, by entropy)",
+                ("entropy", condition),
+            )
+            for who, condition in _WHO
+        ),
+        *(
+            Sentence(
+                f"among {who} that look alike the most frequent value of {{attribute}} is at most {{c}} times (c) "
+                "as frequent as those of rank {l} (l) and beyond together",
+                ("recursive", condition),
+            )
+            for who, condition in _WHO
         ),
     )
     attribute: str = field(kw_only=True)
@@ -161,9 +204,13 @@ class TCloseness(Guarantee):
         "alike and in the whole table: at 0 they are the same, at 1 they have nothing in common."
     )
     sentences: ClassVar[tuple[Sentence, ...]] = complete_sentences(
-        Sentence(
-            "among records that look alike {attribute} is distributed as in the whole table up to a distance "
-            "({distance}) of at most {t} (t)"
+        *(
+            Sentence(
+                f"among {who} that look alike {{attribute}} is distributed as in the whole table up to a distance "
+                "({distance}) of at most {t} (t)",
+                (condition,),
+            )
+            for who, condition in _WHO
         ),
     )
     attribute: str = field(kw_only=True)

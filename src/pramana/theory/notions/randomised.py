@@ -14,6 +14,15 @@ from pramana.theory.rounding import shown
 _TAKEN_NOT_TO_KNOW = ": whoever links is taken not to know anyone's values there"
 _BEFOREHAND = ": the belief beforehand must already take the person's values there into account"
 
+_ALL_RECORDS = (
+    "all published records of a UNIT together are at most {times} times as likely under the UNIT's true records "
+    "as under any others in their place (epsilon {epsilon})"
+)
+_OUTCOME = (
+    " any outcome of the shuffled release at most {times} times as likely (epsilon {epsilon}), plus a probability "
+    "of at most {delta} (delta)"
+)
+
 
 @dataclass(frozen=True)
 class PkAnonymity(Guarantee):
@@ -58,8 +67,10 @@ class LocalPrivacy(Guarantee):
         Sentence(
             "any published record is at most {times} times as likely under one true record as under any other "
             "(epsilon {epsilon})",
-            ("finite",),
+            ("finite", "of_records"),
         ),
+        Sentence(_ALL_RECORDS.replace("UNIT", "person"), ("finite", "of_people")),
+        Sentence(_ALL_RECORDS.replace("UNIT", "household"), ("finite", "of_households")),
         Sentence(
             "a published record can rule out a true one with certainty: no finite epsilon holds", ("infinite",)
         ),
@@ -89,10 +100,9 @@ class CentralPrivacy(Guarantee):
     )
     scopes: ClassVar[Mapping[str, str]] = OF_THIS_SIZE
     sentences: ClassVar[tuple[Sentence, ...]] = complete_sentences(
-        Sentence(
-            "putting another record in the place of one makes any outcome of the shuffled release at most {times} "
-            "times as likely (epsilon {epsilon}), plus a probability of at most {delta} (delta)"
-        ),
+        Sentence("putting another record in the place of one makes" + _OUTCOME, ("of_records",)),
+        Sentence("putting other records in the place of one person's makes" + _OUTCOME, ("of_people",)),
+        Sentence("putting other records in the place of one household's makes" + _OUTCOME, ("of_households",)),
     )
     epsilon: float = field(kw_only=True)
     delta: float = field(kw_only=True)

@@ -24,6 +24,18 @@ UNITS = {
     "person": "counting all records of a person together",
     "household": "counting all records of a household together",
 }
+
+
+def unit_words(unit: str, most: Mapping[str, int] | None) -> str:
+    """The unit of a guarantee, with the bounds that its number holds for."""
+    if not most:
+        return UNITS[unit]
+    rows = f"at most {most['rows']}" if "rows" in most else ""
+    people = f"at most {most['persons']} people" if "persons" in most else ""
+    each = f"with {rows} records each" if people and rows else f"{rows} records" if rows else ""
+    return f"{UNITS[unit]}, {' '.join(part for part in (people, each) if part)}"
+
+
 IN_EARNEST = "NONE OF THIS HOLDS IN EARNEST"  # how the assumptions of a release under a seed begin
 
 
@@ -44,6 +56,9 @@ CONDITIONS: Mapping[str, SentenceCondition] = {
     "uncovered": SentenceCondition("columns are released unchanged, and named", lambda g: bool(g["uncovered"])),
     "secret": SentenceCondition("the key is a secret", lambda g: not _seeded(g)),
     "seeded": SentenceCondition("the key was made from a seed", _seeded),
+    "of_records": SentenceCondition("each record counts as one person", lambda g: g["unit"] == "record"),
+    "of_people": SentenceCondition("people are counted", lambda g: g["unit"] == "person"),
+    "of_households": SentenceCondition("households are counted", lambda g: g["unit"] == "household"),
     "some": SentenceCondition("k is above 1", lambda g: g["value"] > 1),
     "none": SentenceCondition("k is 1", lambda g: g["value"] <= 1),
     "finite": SentenceCondition("epsilon is finite", lambda g: g["value"] is not None),

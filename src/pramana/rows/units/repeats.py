@@ -1,0 +1,67 @@
+"""Whether the values of a column repeat, within a bound on memory: values are sorted into buckets, one at a time.
+
+Buckets are told by a mixing of the values' bytes. It need not be a good one: what decides in a bucket is whether
+its values, as they are, are as many as its rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from pramana.rows.digest import as_bytes
+from pramana.rows.protocol import chunks_of
+
+_BYTES = 64  # that a value takes in a bucket, about
+_STEP = np.uint64(0x9E3779B97F4A7C15)  # odd: multiplication by it loses nothing
+
+
+def repeats(column: pa.ChunkedArray) -> bool:
+    """Whether a value other than a missing one occurs twice."""
+    plain = _plain(column)
+    return bool(pc.count_distinct(plain).as_py() < len(plain))
+
+
+def repeats_in_blocks(blocks: Callable[[], Iterable[pa.ChunkedArray]], records: int, room: int) -> bool:
+    """The same of a column in blocks, which are gone over once for each bucket."""
+    bits = (max(1, records * _BYTES // max(room, 1))).bit_length() - 1
+    for bucket in range(1 << bits):
+        kept: list[pa.Array] = []
+        for block in blocks():
+            plain = _plain(block)
+            if bits:
+                plain = plain.filter(pa.array(_mixed(plain) >> np.uint64(64 - bits) == bucket))
+            if repeats(plain):
+                return True
+            kept += plain.chunks
+        if kept and repeats(pa.chunked_array(kept)):
+            return True
+    return False
+
+
+def _plain(column: pa.ChunkedArray | pa.Array) -> pa.ChunkedArray:
+    """Values without a dictionary, and without the missing ones."""
+    chunked = chunks_of(column)
+    if pa.types.is_dictionary(chunked.type):
+        chunked = chunked.cast(chunked.type.value_type)
+    plain = chunked.drop_null()
+    if pa.types.is_string(plain.type) or pa.types.is_large_string(plain.type):
+        plain = plain.filter(pc.not_equal(plain, ""))
+    return plain
+
+
+def _mixed(column: pa.ChunkedArray) -> NDArray[np.uint64]:
+    """A number for each value, the same for the same ones."""
+    lengths, characters = as_bytes(column)
+    sizes = lengths.view("<i8").astype(np.int64)
+    text = np.frombuffer(characters, np.uint8).astype(np.uint64)
+    starts = np.cumsum(sizes) - sizes
+    within = np.arange(len(text)) - np.repeat(starts, sizes)
+    with np.errstate(over="ignore"):
+        powers = np.cumprod(np.full(int(sizes.max(initial=0)) + 1, _STEP, np.uint64))
+        sums = np.concatenate([[np.uint64(0)], np.cumsum((text + np.uint64(1)) * powers[within])])
+        return np.asarray((sums[starts + sizes] - sums[starts]) * _STEP, np.uint64)

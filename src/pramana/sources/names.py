@@ -1,0 +1,34 @@
+"""The names of a source's columns, without reading its rows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pyarrow.parquet as pq
+
+from pramana.errors import SourceError
+from pramana.sources.csv_file import CsvReading
+from pramana.sources.files import files_of
+from pramana.sources.parquet_file import parquet_faults
+
+if TYPE_CHECKING:
+    from pramana.sources.table import Source
+
+
+def names_of(source: Source) -> tuple[str, ...] | None:
+    """In their order; None where only reading tells, as of a database, or where the source cannot be read."""
+    try:
+        if source.kind == "database":
+            return None
+        if source.path is None:
+            import narwhals as nw
+
+            return tuple(nw.from_native(source.frame).collect_schema().names())
+        with source.faults():
+            if source.kind == "csv":
+                return tuple(CsvReading.of_files(source, source.path, None)[0].names)
+            first = source.path if source.path.is_file() else files_of(source.path, "parquet")[0]
+            with parquet_faults(first):
+                return tuple(pq.read_schema(first).names)
+    except (SourceError, IndexError, TypeError, ValueError):
+        return None  # whoever reads it says what is wrong
