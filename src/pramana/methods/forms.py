@@ -18,9 +18,10 @@ from pramana.methods.recipe import (
     parse,
     read_toml,
     source_of_section,
+    survey_of,
 )
 from pramana.methods.registry import DEFAULT, METHODS, method_named, name_of_method
-from pramana.schema import AboutSection, OutputSection, SourceSection
+from pramana.schema import AboutSection, OutputSection, SourceSection, SurveySection
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
@@ -28,7 +29,7 @@ DIALECT = "https://json-schema.org/draft/2020-12/schema"
 def recipe_schema() -> dict[str, Any]:
     """A recipe is one of as many kinds as there are methods: `release.method` tells which."""
     methods = {name: method_named(name) for name in METHODS}
-    kinds = [AboutSection, SourceSection, OutputSection]
+    kinds = [AboutSection, SourceSection, OutputSection, SurveySection]
     for method in methods.values():
         kinds += [method.setting, method.column]
     references, definitions = msgspec.json.schema_components(kinds, ref_template="#/$defs/{name}")
@@ -44,6 +45,7 @@ def recipe_schema() -> dict[str, Any]:
             "about": by_kind[AboutSection],
             "source": by_kind[SourceSection],
             "output": by_kind[OutputSection],
+            "survey": by_kind[SurveySection],
             "release": {"type": "object"},
             "attributes": {"type": "object", "minProperties": 1},
         },
@@ -111,6 +113,7 @@ def problems_of(recipe: str | Path) -> list[str]:
     attempt(lambda: about_of(_part(content, "about")))
     attempt(lambda: source_of_section(_part(content, "source"), path.parent))
     attempt(lambda: output_of(_part(content, "output"), path.parent))
+    attempt(lambda: survey_of(_part(content, "survey")))
     try:
         method = method_named(name_of_method(_part(content, "release")))
     except InputError as error:

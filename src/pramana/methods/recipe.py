@@ -19,6 +19,7 @@ from pramana.schema import (
     Role,
     Setting,
     SourceSection,
+    SurveySection,
     check_database_source,
     check_keys,
     connection_url,
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 
 S = TypeVar("S", bound=Setting, covariant=True)
 C = TypeVar("C", bound=ColumnSection, covariant=True)
-SECTIONS = ("about", "source", "release", "attributes", "output")
+SECTIONS = ("about", "source", "release", "attributes", "output", "survey")
 
 
 @dataclass(frozen=True)
@@ -52,6 +53,7 @@ class Recipe(Generic[S, C]):
     output: OutputSection = field(default_factory=OutputSection)
     folder: Path = Path()
     about: AboutSection = field(default_factory=AboutSection)
+    survey: SurveySection = field(default_factory=SurveySection)
 
     @property
     def method(self) -> str:
@@ -146,12 +148,18 @@ def parse(content: Mapping[str, Any], folder: Path) -> AnyRecipe:
                 raise RecipeError(
                     "Every table must name attributes of the recipe", repr(name), near(name, columns)
                 )
-    return Recipe(setting, columns, source, output, folder, about_of(sections["about"]))
+    about, survey = about_of(sections["about"]), survey_of(sections["survey"])
+    return Recipe(setting, columns, source, output, folder, about, survey)
 
 
 def about_of(body: Mapping[str, Any]) -> AboutSection:
     check_keys(body, keys_of(AboutSection), "a key of [about]")
     return read_section(AboutSection, body, "[about]", prefix="about.")
+
+
+def survey_of(body: Mapping[str, Any]) -> SurveySection:
+    check_keys(body, keys_of(SurveySection), "a key of [survey]")
+    return read_section(SurveySection, body, "[survey]", prefix="survey.")
 
 
 def check_setting(release: Mapping[str, Any], method: Method[S, C]) -> S:

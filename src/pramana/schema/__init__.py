@@ -30,6 +30,7 @@ from pramana.schema.sections import (
     SourceSection,
     Weights,
 )
+from pramana.schema.survey import QuestionSection, SurveySection
 from pramana.schema.typed import (
     AtLeastOne,
     Count,
@@ -65,12 +66,14 @@ __all__ = [
     "OutputSection",
     "PlainText",
     "Positive",
+    "QuestionSection",
     "RandomisedColumn",
     "RecipeSection",
     "Role",
     "Setting",
     "Share",
     "SourceSection",
+    "SurveySection",
     "Text",
     "Weights",
     "check_database_source",
