@@ -10,7 +10,7 @@ from pramana.collection.store import CollectionStore, Outcome
 from pramana.collection.submission import Submission
 from pramana.errors import CollectionError
 
-GATHERED_FOR = 0.2  # seconds; who arrives within it is written in one transaction, in the order of the keys
+GATHERED_FOR = 0.1  # seconds; who arrives within it is written in one transaction, in the order of the keys
 MOST_TOGETHER = 1000
 MOST_WAITING = 20_000
 _IDLE = 2.0  # seconds without an arrival after which the store is written anew

@@ -72,7 +72,7 @@ def _title(certificate: Certificate) -> str:
     return f"{certificate.dataset}: {records}" if certificate.dataset else f"Release of {records}"
 
 
-_COLLECTED = "from people who randomised their own answers; nobody holds the true ones"
+_COLLECTED = "from people who randomised their own answers; nobody holds a table of the true ones"
 _SAID = ("holder", "contact", "recipient", "purpose", "date")  # of [about], in the order they are shown
 
 

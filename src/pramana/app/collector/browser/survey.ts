@@ -45,9 +45,11 @@ function byId(id: string): HTMLElement {
 }
 
 function preferredLanguage(): string {
-  const wanted = navigator.languages.map((tag) => tag.toLowerCase());
-  const known = survey.languages.find((tag) => wanted.some((w) => w === tag || w.startsWith(`${tag}-`)));
-  return known ?? survey.languages[0]!;
+  for (const wanted of navigator.languages.map((tag) => tag.toLowerCase())) {
+    const known = survey.languages.find((tag) => wanted === tag.toLowerCase() || wanted.startsWith(`${tag.toLowerCase()}-`));
+    if (known !== undefined) return known;
+  }
+  return survey.languages[0]!;
 }
 
 function say(name: string, values: Wordings = {}): string {
@@ -181,7 +183,7 @@ function review(): void {
   if (survey.invited) message["invitation"] = invitation();
   sent = JSON.stringify(message);
   byId("sent-rows").replaceChildren(...survey.questions.map((question) => reviewRow(question, codes, drawn)));
-  byId("exact").textContent = JSON.stringify(message, null, 1);
+  byId("exact").textContent = sent;
   byId("remembered").textContent = say(randomiser.remembers ? "remembered" : "not_remembered");
   byId("forget").hidden = !randomiser.remembers;
   byId("forgotten").textContent = "";

@@ -16,9 +16,12 @@ function byId(id) {
     return element;
 }
 function preferredLanguage() {
-    const wanted = navigator.languages.map((tag) => tag.toLowerCase());
-    const known = survey.languages.find((tag) => wanted.some((w) => w === tag || w.startsWith(`${tag}-`)));
-    return known ?? survey.languages[0];
+    for (const wanted of navigator.languages.map((tag) => tag.toLowerCase())) {
+        const known = survey.languages.find((tag) => wanted === tag.toLowerCase() || wanted.startsWith(`${tag.toLowerCase()}-`));
+        if (known !== undefined)
+            return known;
+    }
+    return survey.languages[0];
 }
 function say(name, values = {}) {
     const words = survey.words[language][name] ?? name;
@@ -136,7 +139,7 @@ function review() {
         message["invitation"] = invitation();
     sent = JSON.stringify(message);
     byId("sent-rows").replaceChildren(...survey.questions.map((question) => reviewRow(question, codes, drawn)));
-    byId("exact").textContent = JSON.stringify(message, null, 1);
+    byId("exact").textContent = sent;
     byId("remembered").textContent = say(randomiser.remembers ? "remembered" : "not_remembered");
     byId("forget").hidden = !randomiser.remembers;
     byId("forgotten").textContent = "";
