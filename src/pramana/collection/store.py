@@ -65,7 +65,11 @@ class CollectionStore:
             path = Path(text)
             _make_file(path, name)
             store = cls(_sqlite(path), name, path, columns)
-        store._begin(page)
+        try:
+            store._begin(page)
+        except BaseException:
+            store.close()
+            raise
         return store
 
     def close(self) -> None:
