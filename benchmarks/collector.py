@@ -102,8 +102,8 @@ def main() -> None:
         "",
         f"`python -m benchmarks.collector --rate {given.rate:g} --seconds {given.seconds:g}`, {tables.now()}. "
         f"{host['processor']}, {host['cores']} cores; load before the run "
-        f"{', '.join(map(str, host['load_before']))}. Server and sender share the cores. Records are gathered for a "
-        "tenth of a second before they are written: no acknowledgement is sooner.",
+        f"{', '.join(map(str, host['load_before']))}. Server and sender share the cores. Records are gathered for "
+        "a tenth of a second before they are written: no acknowledgement is sooner.",
         "",
         f"| {' | '.join(row)} |",
         f"|{'---:|' * len(row)}",

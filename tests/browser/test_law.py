@@ -31,12 +31,11 @@ def dense(size: int, rho: float) -> Dense:
 
 
 def mechanism(kind: str, rho: float) -> Mechanism:
-    return {
-        "retention": lambda: Product({"a": Retention.at(rho, 5)}),
-        "dense": lambda: Product({"a": dense(6, rho)}),
-        "record": lambda: RecordRetention.at(rho, {"a": 3, "b": 4}),
-        "redrawn": lambda: Product({"a": Redrawn(3)} if rho == 0.3 else {"a": Retention.at(abs(rho - 0.3), 3)}),
-    }[kind]()
+    if kind == "record":
+        return RecordRetention.at(rho, {"a": 3, "b": 4})
+    if kind == "redrawn":  # retention 0; a wrong one keeps a little
+        return Product({"a": Redrawn(3) if rho == 0.3 else Retention.at(abs(rho - 0.3), 3)})
+    return Product({"a": Retention.at(rho, 5) if kind == "retention" else dense(6, rho)})
 
 
 @pytest.fixture(scope="module")

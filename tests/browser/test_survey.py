@@ -144,7 +144,7 @@ def test_a_lost_acknowledgement_ends_well(demo: Running, new_page: NewPage) -> N
     page = new_page()
     page.goto(demo.survey)
     see(page)
-    lost = []
+    lost: list[int] = []
 
     def lose(route: Any) -> None:
         if lost:

@@ -18,8 +18,9 @@ from pathlib import Path
 import httpx
 from tests.collection.running import SURVEY, record
 
-import pramana.app.collector  # noqa: F401 - loaded once, for all who are forked
+from pramana.app.collector import SurveyPage
 from pramana.app.main import run
+from pramana.collection import Survey
 
 CLIENTS = 4
 
@@ -38,39 +39,42 @@ def serve_in_child(folder: Path) -> tuple[int, str]:
         return child, json.loads(told.readline())["survey"]
 
 
-def send_until_cut_off(base: str, acknowledged: list[dict[str, object]], tried: list[int]) -> None:
-    with httpx.Client(base_url=base, timeout=10) as client:
-        while True:
-            sent = record()
-            tried.append(1)
-            try:
-                answer = client.post("records", json=sent)
-            except httpx.HTTPError:
-                return
-            assert answer.status_code == 201, answer.text
-            acknowledged.append(sent)
+def send_until_cut_off(
+    client: httpx.Client, base: str, acknowledged: list[dict[str, object]], tried: list[int]
+) -> None:
+    while True:
+        sent = record()
+        tried.append(1)
+        try:
+            answer = client.post(f"{base}records", json=sent)
+        except httpx.HTTPError:
+            return
+        assert answer.status_code == 201, answer.text
+        acknowledged.append(sent)
 
 
 def main(folder: Path, kills: int) -> None:
     (folder / "survey.toml").write_text(SURVEY)
+    assert SurveyPage(Survey.read(folder / "survey.toml")).digest  # templates are read once, for all forks
     moments = random.Random(19)
+    client = httpx.Client(timeout=10, verify=False)
     acknowledged: list[dict[str, object]] = []
     tried: list[int] = []
     for _ in range(kills):
         child, base = serve_in_child(folder)
-        clients = [
-            threading.Thread(target=send_until_cut_off, args=(base, acknowledged, tried)) for _ in range(CLIENTS)
-        ]
-        for client in clients:
-            client.start()
+        work = (client, base, acknowledged, tried)
+        senders = [threading.Thread(target=send_until_cut_off, args=work) for _ in range(CLIENTS)]
+        for sender in senders:
+            sender.start()
         enough = len(acknowledged) + moments.randrange(4)
         while len(acknowledged) < enough:
             time.sleep(0.005)
         time.sleep(moments.uniform(0, 0.15))
         os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)
-        for client in clients:
-            client.join()
+        for sender in senders:
+            sender.join()
+    client.close()
     print(json.dumps({"acknowledged": acknowledged, "tried": len(tried)}))  # noqa: T201 - its answer
 
 

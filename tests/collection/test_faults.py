@@ -30,9 +30,7 @@ def store_of(folder: Path, place: str = "") -> tuple[Survey, CollectionStore]:
     return survey, CollectionStore.open(database, SurveyPage(survey).digest, len(survey.columns))
 
 
-def assert_each_once(
-    folder: Path, acknowledged: list[dict[str, Any]], tried: int, place: str | None = None
-) -> None:
+def assert_each_once(folder: Path, acknowledged: list[dict[str, Any]], tried: int, place: str = "") -> None:
     survey, store = store_of(folder, place)
     count = store.count()
     assert len(acknowledged) <= count <= tried

@@ -109,20 +109,19 @@ def test_what_a_device_sends_is_read() -> None:
     assert read == Submission(bytes(16), (0, 5, 0))
 
 
-@pytest.mark.parametrize(
-    "body",
-    [
-        b"", b"{", b"[]", b"null", b'"x"', b"\xff", b'{"id": NaN}', b"[" * 100_000,
-        b'{"id": "%s", "id": "%s", "answers": {}}' % (b"0" * 32, b"0" * 32),
-        *(json.dumps(body).encode() for body in (
-            {}, {"id": "0" * 32}, {**GOOD, "id": "0" * 31}, {**GOOD, "id": "g" * 32}, {**GOOD, "id": 5},
-            {**GOOD, "more": 1}, {**GOOD, "invitation": "0" * 32}, {**GOOD, "answers": []},
-            {**GOOD, "answers": {}}, {**GOOD, "answers": {**GOOD["answers"], "x": 1}},  # type: ignore[dict-item]
-            *({**GOOD, "answers": {**GOOD["answers"], "age": value}}  # type: ignore[dict-item]
-              for value in ("SecretX", "20", "", 20, True, [], {}, "[16,30) ", "\ud800")),
-        )),
-    ],
-)  # fmt: skip
+ANSWERS: dict[str, Any] = {"ill_at_work": "yes", "reason": None, "age": "[16,30)"}
+STRANGE: list[Any] = ["SecretX", "20", "", 20, True, [], {}, "[16,30) ", "\ud800"]
+BODIES: list[dict[str, Any]] = [
+    {}, {"id": "0" * 32}, {**GOOD, "id": "0" * 31}, {**GOOD, "id": "g" * 32}, {**GOOD, "id": 5},
+    {**GOOD, "more": 1},
+    {**GOOD, "invitation": "0" * 32}, {**GOOD, "answers": []}, {**GOOD, "answers": {}},
+    {**GOOD, "answers": {**ANSWERS, "x": 1}}, *({**GOOD, "answers": {**ANSWERS, "age": v}} for v in STRANGE),
+]  # fmt: skip
+RAW = [b"", b"{", b"[]", b"null", b'"x"', b"\xff", b'{"id": NaN}', b"[" * 100_000]
+RAW += [b'{"id": "%s", "id": "%s", "answers": {}}' % (b"0" * 32, b"0" * 32)]
+
+
+@pytest.mark.parametrize("body", [*RAW, *(json.dumps(body).encode() for body in BODIES)])
 def test_what_no_page_would_send_is_refused_and_not_quoted(body: bytes) -> None:
     with pytest.raises(SourceError) as caught:
         Submission.read(Survey.read(DEMONSTRATION), body)

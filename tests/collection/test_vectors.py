@@ -55,7 +55,7 @@ def test_the_kernels_follow_the_vectors() -> None:
         codes = {n: np.array([c], np.uint16) for n, c in zip(columns, case["codes"], strict=True)}
         out = {name: np.zeros(1, np.uint16) for name in columns}
         given = GivenWords([int(word) for word in case["words"]])
-        mechanism.publish(lambda *_, given=given: given, 0, codes, out)  # type: ignore[misc, arg-type, return-value]
+        mechanism.publish(lambda *_, given=given: given, 0, codes, out)
         assert [int(out[name][0]) for name in columns] == case["published"], case
 
 
