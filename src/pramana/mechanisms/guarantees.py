@@ -16,6 +16,7 @@ from pramana.mechanisms.table import Mechanism
 from pramana.theory import (
     ANY_TABLE,
     IN_EARNEST,
+    OWN_COINS,
     CentralPrivacy,
     Guarantee,
     LocalPrivacy,
@@ -25,10 +26,7 @@ from pramana.theory import (
 )
 
 DEFAULT_DELTA = 1e-6
-_OWN_COINS = (
-    "every respondent's device ran the page whose digest the certificate states, and its random numbers are "
-    "uniform and known to nobody"
-)
+_OWN_COINS = f"{OWN_COINS}, and its random numbers are uniform and known to nobody"
 _UNSEEN = "the intruder did not watch the collector's machine or its network while records arrived"
 MOST_RECORDS = 2**32 - 1  # a shuffle numbers rows in 32 bits
 

@@ -25,6 +25,7 @@ UNITS = {
     "household": "counting all records of a household together",
 }
 IN_EARNEST = "NONE OF THIS HOLDS IN EARNEST"  # how the assumptions of a release under a seed begin
+OWN_COINS = "every respondent's device ran the page whose digest the certificate states"  # where nobody has a key
 
 
 @dataclass(frozen=True)
@@ -39,11 +40,17 @@ def _seeded(stated: Stated) -> bool:
     return any(str(assumption).startswith(IN_EARNEST) for assumption in stated["assumptions"])
 
 
+def _on_devices(stated: Stated) -> bool:
+    return any(str(assumption).startswith(OWN_COINS) for assumption in stated["assumptions"])
+
+
 CONDITIONS: Mapping[str, SentenceCondition] = {
     "covered": SentenceCondition("no column is released unchanged", lambda g: not g["uncovered"]),
     "uncovered": SentenceCondition("columns are released unchanged, and named", lambda g: bool(g["uncovered"])),
     "secret": SentenceCondition("the key is a secret", lambda g: not _seeded(g)),
     "seeded": SentenceCondition("the key was made from a seed", _seeded),
+    "keyed": SentenceCondition("a holder has the key", lambda g: not _on_devices(g)),
+    "keyless": SentenceCondition("people threw the coins on their own devices", _on_devices),
     "some": SentenceCondition("k is above 1", lambda g: g["value"] > 1),
     "none": SentenceCondition("k is 1", lambda g: g["value"] <= 1),
     "finite": SentenceCondition("epsilon is finite", lambda g: g["value"] is not None),
@@ -102,6 +109,8 @@ def complete_sentences(*said: Sentence, uncovered: str = "") -> tuple[Sentence, 
         after = f" {one.then}" if one.then else ""
         for covered, clause in (("covered", ""), ("uncovered", outside)):
             for secret, opening in (("secret", _OPENING), ("seeded", _SEEDED)):
+                if secret == "seeded" and "keyless" in one.when:  # there is no key that could be
+                    continue
                 complete.append(Sentence(f"{opening}{one.words}{clause}.{after}", (*one.when, covered, secret)))
     return tuple(complete)
 
