@@ -18,6 +18,7 @@ from pramana.collection import CollectionPlace, CollectionStore, Submission, Sur
 from pramana.errors import BundleError, CollectionError, SourceError, UnreachableError
 from pramana.mechanisms import k_of
 from pramana.methods import Recipe
+from pramana.theory import overclaims_in, problems_of
 
 ATTRIBUTES = {
     "smokes": {"role": "sensitive", "randomise": True, "domain": ["yes", "no"]},
@@ -57,9 +58,12 @@ def test_a_closed_survey_is_a_bundle_like_any_other(release: dict[str, Any], tmp
     (k,) = (g for g in certificate.guarantees if g["notion"] == "pk-anonymity")
     exact = k_of(survey.plan.mechanism, replace(survey.plan.circumstances, records=400))
     assert k["value"] <= exact < k["value"] * 1.0001
+    assert not any(overclaims_in(warning) for warning in certificate.warnings)
     for guarantee in certificate.guarantees:
+        assert problems_of(guarantee) == []
         assert any("ran the page whose digest" in words for words in guarantee["assumptions"])
-        assert not any("without the key" in words or "AES" in words for words in guarantee["assumptions"])
+        said = [*guarantee["assumptions"], guarantee["words"]]
+        assert not any("the key" in words or "AES" in words for words in said), said
     assert any("whoever ran the collector included" in warning for warning in certificate.warnings)
     live = results_of(survey, store.records())
     for table in live.tables:

@@ -83,7 +83,7 @@ class Collector:
     # ------------------------------------------------------------ respondents
 
     async def _survey(self, _: Request) -> Response:
-        if self._closed:
+        if self._closed or self.place.out.exists():
             words = list(dict.fromkeys(w["not_sent_closed"] for w in self.survey.definition()["words"].values()))
             title = self.survey.title[self.survey.languages[0]]
             return self.page.pages.answer("closed.html", 410, title=title, closed=words)
@@ -148,8 +148,10 @@ class Collector:
         if self.place.out.exists():
             return
         self.store.tidy()
-        close_collection(self.survey, self.store, self.page.digest, self.place.out, sign=self.sign)
-        self._closed = True
+        try:
+            close_collection(self.survey, self.store, self.page.digest, self.place.out, sign=self.sign)
+        finally:
+            self._closed = self.store.is_closed
 
     async def _show(self, problem: str = "") -> Response:
         results = await asyncio.to_thread(self._current)
