@@ -2,6 +2,7 @@
 #   make demo   set up, publish a generated census, verify it, reconstruct a table
 #   make test   set up, lint, type-check and run every test
 # make fuzz tries every edit of certificates, and random recipes and files, for FUZZ_SECONDS (ten minutes).
+# make browser builds the scripts of served pages from their TypeScript (needs Node).
 # make bench runs every comparison with other tools in one go (some ten minutes).
 PYTHON ?= python3
 VENV   ?= .venv
@@ -11,7 +12,7 @@ TOOLS  := $(VENV)/.tools
 KERNELS := $(shell find src -name '*.c' -o -name '*.h')
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
 
-.PHONY: demo test fuzz lint setup bench clean
+.PHONY: demo test fuzz lint setup bench browser clean
 
 setup: $(TOOLS)
 
@@ -43,11 +44,16 @@ FUZZ_SECONDS ?= 600
 fuzz: $(TOOLS)
 	FUZZ_SECONDS=$(FUZZ_SECONDS) $(BIN)/python -m tests.security.fuzz
 
+# The built scripts are committed, and the tests compare them with what their source builds to.
+browser:
+	npm ci --no-audit --no-fund
+	npm run --silent build
+
 # Peers from PyPI get environments of their own under .venv-bench; tables go to benchmarks/results.
 bench: $(TOOLS)
 	$(BIN)/python -m benchmarks prepare
 	$(BIN)/python -m benchmarks run
 
 clean:
-	rm -rf $(VENV) .venv-bench build dist demo-output src/*.egg-info
+	rm -rf $(VENV) .venv-bench build dist demo-output node_modules src/*.egg-info
 	find src -name '*.so' -delete

@@ -1,10 +1,11 @@
-"""The JSON Schemas in docs/reference, as the code has them. `python -m tests.reference` writes them again."""
+"""What docs/reference holds, as the code has it. `python -m tests.reference` writes it again."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
 
+from pramana.collection import DEMONSTRATION, Survey, openapi_of
 from pramana.methods import certificate_schema, recipe_schema
 
 FOLDER = Path(__file__).parents[1] / "docs" / "reference"
@@ -12,6 +13,7 @@ FOLDER = Path(__file__).parents[1] / "docs" / "reference"
 
 def schemas() -> dict[str, str]:
     made = {"recipe.schema.json": recipe_schema(), "certificate.schema.json": certificate_schema()}
+    made["collector.openapi.json"] = openapi_of(Survey.read(DEMONSTRATION))
     return {name: json.dumps(schema, indent=2) + "\n" for name, schema in made.items()}
 
 

@@ -10,6 +10,7 @@
     │   ├── UnreachableError        a guarantee that no parameter of the method reaches
     │   ├── BundleError             a bundle that cannot be read or must not be overwritten
     │   ├── LedgerError             a ledger that cannot be read or written
+    │   ├── CollectionError         a survey's store that cannot be read or written
     │   ├── RefusedError            a release that would break what was promised
     │   ├── EngineError             an engine that cannot be started, or work on it that failed
     │   └── MissingExtraError       an optional dependency that is not installed
@@ -90,6 +91,10 @@ class BundleError(InputError):
 
 class LedgerError(InputError):
     """A ledger cannot be opened, read or written."""
+
+
+class CollectionError(InputError):
+    """The store of a survey cannot be opened, read or written."""
 
 
 class RefusedError(InputError):

@@ -10,6 +10,7 @@ REJECT = 1e-12
 SHIFT = 0.02
 KEY = bytes(range(32))
 ROWS = 200_000
+BROWSER_DRAWS = 1_000_000  # of a channel, in the browser's own module
 
 # p-values: above it a law is kept, below it refused
 SEPARATES_LEVEL_LAWS = 1e-6  # versions of a source of levels, and recipients that collude

@@ -22,6 +22,7 @@ COMMANDS = {
     "anonymity": ("anonymity", "Measure k, l and t of a table as it stands."),
     "block": ("identification", "Say how one rare category is protected: theta and the block's size."),
     "calibrate": ("guarantees", "Find the retention that reaches k and/or epsilon."),
+    "collect": ("collecting", "Ask what nobody may know: a survey randomised on people's own devices."),
     "compare": ("analysis", "Compare a share or a mean between two groups of a bundle's records."),
     "crosstab": ("analysis", "Estimate a table of the private data from a bundle, with intervals."),
     "demo": ("demonstration", "Publish a generated census, verify it and reconstruct a table."),

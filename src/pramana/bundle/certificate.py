@@ -44,7 +44,7 @@ class Certificate:
     shuffled: bool
     guarantees: tuple[JsonObject, ...]
     warnings: tuple[str, ...]
-    key: JsonObject
+    key: JsonObject | None  # None where records were randomised on people's own devices
     files: Mapping[str, JsonObject]
     content: str
     dataset: str = ""
@@ -59,8 +59,19 @@ class Certificate:
             raise BundleError("A certificate must name its columns, each once", f"{len(names)} names")
         if self.escaped and self.output != "csv":
             raise BundleError("Texts can be escaped for spreadsheets in a CSV only", self.output)
+        from_devices = {"on devices": self.on_devices, "no key": self.key is None}
+        from_devices |= {"page": "page" in self.source, "no digest": "commitment" not in self.source}
+        if len(set(from_devices.values())) > 1:
+            raise BundleError(
+                "Records from devices, and no others, must come with a page and without a key", "else"
+            )
         if self.records < 1:
             raise BundleError("A certificate must be of at least one record", str(self.records))
+
+    @property
+    def on_devices(self) -> bool:
+        """Whether people randomised their own records, so that nobody can make them again."""
+        return self.source.get("format") == "devices"
 
     def attribute(self, name: str) -> Attribute:
         for attribute in self.attributes:
@@ -86,7 +97,7 @@ class Certificate:
             "shuffled": self.shuffled,
             "guarantees": [dict(g) for g in self.guarantees],
             "warnings": list(self.warnings),
-            "key": dict(self.key),
+            "key": None if self.key is None else dict(self.key),
             "files": {name: dict(entry) for name, entry in self.files.items()},
             "content": self.content,
         }

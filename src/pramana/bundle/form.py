@@ -35,10 +35,11 @@ class KeyForm(Form, frozen=True, kw_only=True):
 
 
 class SourceForm(Form, frozen=True, kw_only=True, omit_defaults=True):
-    """How the source was read, and a keyed digest of it."""
+    """How the source was read, and a keyed digest of it; of records that came from devices, the page's digest."""
 
-    format: Literal["csv", "parquet", "frame", "database"]
-    commitment: Digest
+    format: Literal["csv", "parquet", "frame", "database", "devices"]
+    commitment: Digest | msgspec.UnsetType = msgspec.UNSET
+    page: Digest | msgspec.UnsetType = msgspec.UNSET
     missing: list[Label] | msgspec.UnsetType = msgspec.UNSET
     delimiter: Label | msgspec.UnsetType | None = msgspec.UNSET
     encoding: Label | msgspec.UnsetType = msgspec.UNSET
@@ -99,7 +100,7 @@ class CertificateForm(Form, frozen=True, kw_only=True):
     shuffled: bool
     guarantees: list[GuaranteeForm]
     warnings: list[str]
-    key: KeyForm
+    key: KeyForm | None
     files: dict[Label, FileForm]
     content: Digest
     digest: Digest | None = None

@@ -16,6 +16,7 @@ from pramana.mechanisms.table import Mechanism
 from pramana.theory import (
     ANY_TABLE,
     IN_EARNEST,
+    OWN_COINS,
     CentralPrivacy,
     Guarantee,
     LocalPrivacy,
@@ -25,6 +26,8 @@ from pramana.theory import (
 )
 
 DEFAULT_DELTA = 1e-6
+_OWN_COINS = f"{OWN_COINS}, and its random numbers are uniform and known to nobody"
+_UNSEEN = "the intruder did not watch the collector's machine or its network while records arrived"
 MOST_RECORDS = 2**32 - 1  # a shuffle numbers rows in 32 bits
 
 
@@ -46,6 +49,7 @@ class Circumstances:
     missing_from_data: Sequence[str] = ()
     seeded: bool = False
     data_dependent: bool = False  # the matrices themselves were made from this table
+    on_devices: bool = False  # people randomised their own records, and the holder has no key to them
 
     def __post_init__(self) -> None:
         if not 0 <= self.records <= MOST_RECORDS:
@@ -97,11 +101,15 @@ def guarantees_of(mechanism: Mechanism, circumstances: Circumstances) -> tuple[G
 
 
 def _pk(mechanism: Mechanism, circumstances: Circumstances, common: tuple[str, ...]) -> PkAnonymity:
+    own = circumstances.on_devices
+    order = "that tells nothing of who sent them, or when" if own else "that only the key tells"
     assumptions = [
-        f"the release has exactly {circumstances.records} records, published in an order that only the key tells",
+        f"the release has exactly {circumstances.records} records, published in an order {order}",
         "the intruder may know "
         + ("every true value of the randomised columns" if circumstances.raw_columns else "every true record")
-        + ", the method and all its parameters, but not the key",
+        + ", the method and all its parameters, but not "
+        + ("the coins" if own else "the key"),
+        *([_UNSEEN] if own else []),
         "this is the only release about these people",
     ]
     if circumstances.candidates is not None:
@@ -139,7 +147,9 @@ def _central(
         assumptions=(
             f"the number of records, {circumstances.records}, is public and the same in neighbouring tables, "
             "which differ in one record",
-            "the order of the release is random to everyone without the key",
+            _UNSEEN
+            if circumstances.on_devices
+            else "the order of the release is random to everyone without the key",
             "this is the only release about these people",
             *common,
         ),
@@ -149,6 +159,8 @@ def _central(
 def common_assumptions(circumstances: Circumstances) -> tuple[str, ...]:
     """What every guarantee of a randomised release takes for granted."""
     found = ["AES-256 in counter mode is indistinguishable from random bits to anyone without the key"]
+    if circumstances.on_devices:
+        found = [_OWN_COINS]
     if circumstances.seeded:
         found = [f"{IN_EARNEST}: the key was made from a seed; reproducible, not private"]
     if circumstances.domains_from_data:

@@ -21,12 +21,14 @@ from pramana.methods.recipe import AnyRecipe, Recipe
 from pramana.methods.registry import METHODS, method_named, restore
 
 if TYPE_CHECKING:
+    from pramana.methods.coded import CodedTable
     from pramana.methods.forms import certificate_schema, problems_of, recipe_schema
     from pramana.methods.published_cells import PublishedCells
     from pramana.methods.retention import read_matrix
 
 
 _MODULE_OF = {  # what few commands need loads on first use
+    "CodedTable": "coded",
     "PublishedCells": "published_cells",
     "certificate_schema": "forms",
     "problems_of": "forms",
@@ -46,6 +48,7 @@ __all__ = [
     "METHODS",
     "AnyRecipe",
     "Capabilities",
+    "CodedTable",
     "Counts",
     "Explanation",
     "Law",

@@ -19,10 +19,11 @@ from pramana.methods.recipe import (
     parse,
     read_toml,
     source_of_section,
+    survey_of,
     unit_of,
 )
 from pramana.methods.registry import DEFAULT, METHODS, method_named, name_of_method
-from pramana.schema import AboutSection, LedgerSection, OutputSection, SourceSection, UnitSection
+from pramana.schema import AboutSection, LedgerSection, OutputSection, SourceSection, SurveySection, UnitSection
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
@@ -30,7 +31,7 @@ DIALECT = "https://json-schema.org/draft/2020-12/schema"
 def recipe_schema() -> dict[str, Any]:
     """A recipe is one of as many kinds as there are methods: `release.method` tells which."""
     methods = {name: method_named(name) for name in METHODS}
-    kinds = [AboutSection, SourceSection, UnitSection, OutputSection, LedgerSection]
+    kinds = [AboutSection, SourceSection, UnitSection, OutputSection, LedgerSection, SurveySection]
     for method in methods.values():
         kinds += [method.setting, method.column]
     references, definitions = msgspec.json.schema_components(kinds, ref_template="#/$defs/{name}")
@@ -48,6 +49,7 @@ def recipe_schema() -> dict[str, Any]:
             "unit": by_kind[UnitSection],
             "output": by_kind[OutputSection],
             "ledger": by_kind[LedgerSection],
+            "survey": by_kind[SurveySection],
             "release": {"type": "object"},
             "attributes": {"type": "object", "minProperties": 1},
         },
@@ -117,6 +119,7 @@ def problems_of(recipe: str | Path) -> list[str]:
     attempt(lambda: output_of(_part(content, "output"), path.parent))
     if "ledger" in content:
         attempt(lambda: ledger_of(_part(content, "ledger"), path.parent))
+    attempt(lambda: survey_of(_part(content, "survey")))
     try:
         method = method_named(name_of_method(_part(content, "release")))
     except InputError as error:

@@ -22,6 +22,7 @@ from pramana.schema import (
     Role,
     Setting,
     SourceSection,
+    SurveySection,
     UnitSection,
     check_database_source,
     check_keys,
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 
 S = TypeVar("S", bound=Setting, covariant=True)
 C = TypeVar("C", bound=ColumnSection, covariant=True)
-SECTIONS = ("about", "source", "unit", "release", "attributes", "output", "ledger")
+SECTIONS = ("about", "source", "unit", "release", "attributes", "output", "ledger", "survey")
 
 
 @dataclass(frozen=True)
@@ -58,6 +59,7 @@ class Recipe(Generic[S, C]):
     about: AboutSection = field(default_factory=AboutSection)
     ledger: LedgerSection | None = None
     unit: UnitSection | None = None  # whose privacy is meant, where the recipe says so
+    survey: SurveySection = field(default_factory=SurveySection)
 
     @property
     def method(self) -> str:
@@ -154,7 +156,17 @@ def parse(content: Mapping[str, Any], folder: Path) -> AnyRecipe:
                 )
     ledger = ledger_of(sections["ledger"], folder) if "ledger" in content else None
     unit = unit_of(sections["unit"], columns, method) if "unit" in content else None
-    return Recipe(setting, columns, source, output, folder, about_of(sections["about"]), ledger, unit)
+    return Recipe(
+        setting,
+        columns,
+        source,
+        output,
+        folder,
+        about_of(sections["about"]),
+        ledger,
+        unit,
+        survey_of(sections["survey"]),
+    )
 
 
 def about_of(body: Mapping[str, Any]) -> AboutSection:
@@ -189,6 +201,11 @@ def unit_of(body: Mapping[str, Any], columns: Mapping[str, ColumnSection], metho
             "microaggregate, or release one row per person.",
         )
     return section
+
+
+def survey_of(body: Mapping[str, Any]) -> SurveySection:
+    check_keys(body, keys_of(SurveySection), "a key of [survey]")
+    return read_section(SurveySection, body, "[survey]", prefix="survey.")
 
 
 def check_setting(release: Mapping[str, Any], method: Method[S, C]) -> S:

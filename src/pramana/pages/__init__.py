@@ -17,7 +17,7 @@ from pramana.pages.content import (
     Text,
 )
 from pramana.pages.figures import Panel, Picture, Series, markdown_of, write_figure, write_table
-from pramana.pages.rendering import GENERATOR, html_of, load_templates
+from pramana.pages.rendering import GENERATOR, html_of, load_templates, page_environment, style_sheet
 
 __all__ = [
     "GENERATOR",
@@ -41,6 +41,8 @@ __all__ = [
     "html_of",
     "load_templates",
     "markdown_of",
+    "page_environment",
+    "style_sheet",
     "write_figure",
     "write_table",
 ]

@@ -59,20 +59,26 @@ _HEADS = {"published": "published", "estimate": "estimate", "low": "from", "high
 
 def html_of(page: Page) -> str:
     """The page in one file; the same page is always the same text."""
-    return _environment().get_template("report.html").render(page=page)
+    return page_environment().get_template("report.html").render(page=page)
+
+
+def style_sheet() -> str:
+    """The look of reports, for pages that are served."""
+    return page_environment().get_template("style.css").render()
 
 
 def load_templates() -> None:
     """Ready the templates while others read or write data."""
-    _environment().get_template("report.html")
+    page_environment().get_template("report.html")
 
 
 @cache
-def _environment() -> Environment:
-    from jinja2 import Environment, PackageLoader, StrictUndefined
+def page_environment(*packages: str) -> Environment:
+    """The report's templates and, before them, those of other packages, under the same rules of escaping."""
+    from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 
     environment = Environment(
-        loader=PackageLoader("pramana.pages"),
+        loader=ChoiceLoader([PackageLoader(package) for package in (*packages, "pramana.pages")]),
         autoescape=True,
         undefined=StrictUndefined,
         finalize=_finalized,

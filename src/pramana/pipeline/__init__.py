@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from pramana.pipeline.analysis import crosstab, open_study
+    from pramana.pipeline.collected import Devices, publish_collected
     from pramana.pipeline.outlook import Outlook, plan
     from pramana.pipeline.promises import PROMISES, check_promises
     from pramana.pipeline.releasing import Released, release
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 _MODULE_OF = {
     "Created": "versions",
+    "Devices": "collected",
     "Issued": "versions",
     "Outlook": "outlook",
     "PROMISES": "promises",
@@ -33,6 +35,7 @@ _MODULE_OF = {
     "open_study": "analysis",
     "plan": "outlook",
     "plan_for_records": "single_record",
+    "publish_collected": "collected",
     "randomise_record": "single_record",
     "release": "releasing",
     "report": "reports",
@@ -49,6 +52,7 @@ def __getattr__(name: str) -> object:
 __all__ = [
     "PROMISES",
     "Created",
+    "Devices",
     "Issued",
     "Outlook",
     "Released",
@@ -61,6 +65,7 @@ __all__ = [
     "open_study",
     "plan",
     "plan_for_records",
+    "publish_collected",
     "randomise_record",
     "release",
     "report",

@@ -73,6 +73,7 @@ def _title(certificate: Certificate) -> str:
     return f"{certificate.dataset}: {records}" if certificate.dataset else f"Release of {records}"
 
 
+_COLLECTED = "from people who randomised their own answers; nobody holds a table of the true ones"
 _SAID = ("holder", "contact", "recipient", "purpose", "date")  # of [about], in the order they are shown
 
 
@@ -87,6 +88,8 @@ def _facts(material: PageMaterial) -> list[tuple[str, str]]:
         *([("Dataset", certificate.dataset)] if certificate.dataset else []),
         ("Records", f"{certificate.records:,}"),
         *_counted(certificate),
+        *([("Collected", _COLLECTED)] if certificate.on_devices else []),
+        *([("Page", str(certificate.source["page"]))] if certificate.on_devices else []),
         ("Method", certificate.method),
         ("Order of the records", "random" if certificate.shuffled else "as in the source"),
         ("Signed", signed),

@@ -12,6 +12,7 @@ import pyarrow as pa
 from pramana.bundle import Bundle, Check, JsonObject, read_public_key
 from pramana.errors import BundleError, InputError, SourceError
 from pramana.methods import Counts, Plan, Recipe, restore
+from pramana.methods.retention import RandomisedPlan
 from pramana.pages import html_of
 from pramana.pipeline.opening import Home, source_of
 from pramana.pipeline.page import PageMaterial, page_of
@@ -76,13 +77,19 @@ def verify(
     if (source is None) != (key is None and seed is None):
         raise BundleError("To make the data again both the source and the key must be given", "one of them")
     opened = Bundle.open(bundle)
+    if opened.certificate.on_devices and source is not None:
+        raise BundleError(
+            "Data can be made again where its holder has source and key",
+            "records that people randomised on their own devices",
+            "Leave out source and key: nobody has them.",
+        )
     checks = [_certificate(opened), *_files(opened), _signature(opened, public_key)]
     try:
         plan = restore(opened.certificate)
     except InputError as error:
         return Verification((*checks, Check("law", False, str(error))))
     checks.append(Check("law", True, _WITHHELD if plan.withheld else "as stated, and it fits the domains"))
-    checks += _companions(opened, plan)
+    checks += [*_companions(opened, plan), *_devices(opened, plan)]
     whole = all(check.ok for check in checks)
     checks += [*_guarantees(opened, plan), _seed(opened)]
     if whole:
@@ -146,6 +153,16 @@ def _companions(bundle: Bundle, plan: Plan) -> list[Check]:
     return checks
 
 
+def _devices(bundle: Bundle, plan: Plan) -> list[Check]:
+    """Of records that people randomised themselves, the page that is said to have done it."""
+    if not bundle.certificate.on_devices:
+        return []
+    if not isinstance(plan, RandomisedPlan):
+        return [Check("devices", False, "no single record can be randomised by this method")]
+    page = bundle.certificate.source["page"]
+    return [Check("page", True, f"SHA-256 {page}, as stated; compare it with the survey's own", derived=False)]
+
+
 def _signature(bundle: Bundle, public_key: str | Path | None) -> Check:
     certificate = bundle.certificate
     wanted = None if public_key is None else read_public_key(public_key)
@@ -159,7 +176,7 @@ def _signature(bundle: Bundle, public_key: str | Path | None) -> Check:
 
 def _guarantees(bundle: Bundle, plan: Plan) -> list[Check]:
     certificate = bundle.certificate
-    seeded = certificate.key.get("seeded") is not False
+    seeded = certificate.key is not None and certificate.key.get("seeded") is not False
     derived = [g.to_json() for g in plan.guarantees(seeded)]
     stated = [dict(g) for g in certificate.guarantees]
     checks = []
@@ -186,6 +203,10 @@ def _in_words(value: object) -> str:
 def _seed(bundle: Bundle) -> Check:
     """A key that says it is none from a seed, and is: whoever tries a few seeds can undo the release."""
     stated = bundle.certificate.key
+    if stated is None:
+        return Check(
+            "key", True, "none: coins were thrown on people's own devices and kept nowhere", derived=False
+        )
     if stated.get("seeded") is True:
         return Check("key", True, "made from a seed, as the certificate says: not private")
     claim = next(
@@ -228,7 +249,7 @@ def _remade(bundle: Bundle, plan: Plan, source: object, key: Key, home: Home) ->
     """The pipeline once more: the source opened, the stated plan published, and written nowhere."""
     certificate = bundle.certificate
     opened = _source(source, certificate.source)
-    if key.commitment() != certificate.key.get("commitment"):
+    if certificate.key is None or key.commitment() != certificate.key.get("commitment"):
         return [Check("key", False, "not the key of this release")]
     checks = [Check("key", True, "the key of this release")]
     try:

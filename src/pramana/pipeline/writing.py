@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import BinaryIO, TypeVar
+from typing import Any, BinaryIO, Protocol, TypeVar
 
 import msgspec
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -22,7 +22,7 @@ from pramana.pipeline.promises import check_promises
 from pramana.pipeline.table_copy import table_copy
 from pramana.randomness import Key
 from pramana.rows import Columns, ahead
-from pramana.sources import FILE_NAMES, Source, TableWriter, formula_columns, write_table
+from pramana.sources import FILE_NAMES, TableWriter, formula_columns, write_table
 
 T = TypeVar("T")
 
@@ -32,14 +32,25 @@ class Destination:
     """Where a bundle goes, and what goes with it."""
 
     out: Path
-    key: Key
+    key: Key | None  # None where nobody holds the coins
     key_file: Path | None = None  # where a new key is kept
     signing: Ed25519PrivateKey | None = None
     is_wanted: Callable[[str], bool] = lambda _: True  # asked about the digest of the data at the end
     tell_formulas: Callable[[Sequence[str]], None] = lambda _: None  # columns with texts that are run
+    waived: tuple[str, ...] = ()  # promises that need not be kept, besides those that the setting waives
+
+    @property
+    def seeded(self) -> bool:
+        return self.key is not None and self.key.seeded
 
 
-def write_bundle(recipe: AnyRecipe, source: Source, publication: Publication, to: Destination) -> Certificate:
+class Origin(Protocol):
+    """Where published rows come from, as a certificate tells it."""
+
+    def to_json(self) -> dict[str, Any]: ...
+
+
+def write_bundle(recipe: AnyRecipe, source: Origin, publication: Publication, to: Destination) -> Certificate:
     """The bundle in its folder, and with it the new key, if there is one to keep."""
     with (
         table_copy(recipe.output) as copy,
@@ -56,17 +67,17 @@ def write_bundle(recipe: AnyRecipe, source: Source, publication: Publication, to
 
 
 def _write(
-    folder: Path, recipe: AnyRecipe, source: Source, publication: Publication, to: Destination
+    folder: Path, recipe: AnyRecipe, source: Origin, publication: Publication, to: Destination
 ) -> Certificate:
     """The file is written while the promises are derived and the report is prepared."""
-    plan, key = publication.plan, to.key
+    plan = publication.plan
     form, escape = recipe.output.format, recipe.output.escape_formulas
 
     def prepare() -> tuple[Certificate, Explanation]:
         load_templates()
-        guarantees = plan.guarantees(key.seeded)
-        check_promises(recipe.release, guarantees, recipe.release.waived)
-        certificate = _certificate(recipe, source, publication, key, [g.to_json() for g in guarantees])
+        guarantees = plan.guarantees(to.seeded)
+        check_promises(recipe.release, guarantees, (*recipe.release.waived, *to.waived))
+        certificate = _certificate(recipe, source, publication, to, [g.to_json() for g in guarantees])
         return certificate, plan.explain()
 
     with ThreadPoolExecutor(1) as pool:
@@ -123,9 +134,14 @@ def _after_first(
 
 
 def _certificate(
-    recipe: AnyRecipe, source: Source, publication: Publication, key: Key, guarantees: list[dict[str, object]]
+    recipe: AnyRecipe,
+    source: Origin,
+    publication: Publication,
+    to: Destination,
+    guarantees: list[dict[str, object]],
 ) -> Certificate:
     plan: Plan = publication.plan
+    committed = {} if to.key is None else {"commitment": publication.commitment}
     return Certificate(
         pramana=__version__,
         method=recipe.method,
@@ -133,14 +149,14 @@ def _certificate(
         attributes=plan.attributes,
         dropped=plan.dropped,
         mechanism=plan.statement(),
-        source={**source.to_json(), "commitment": publication.commitment},
+        source={**source.to_json(), **committed},
         output=recipe.output.format,
         about=msgspec.to_builtins(recipe.about),
         escaped=recipe.output.escape_formulas,
         shuffled=plan.shuffled,
         guarantees=tuple(guarantees),
-        warnings=plan.warnings(key.seeded),
-        key={"commitment": key.commitment(), "seeded": key.seeded},
+        warnings=plan.warnings(to.seeded),
+        key=None if to.key is None else {"commitment": to.key.commitment(), "seeded": to.seeded},
         files={},
         content="0" * 64,
         dataset=plan.dataset,

@@ -32,6 +32,7 @@ from pramana.schema.sections import (
     SourceSection,
     Weights,
 )
+from pramana.schema.survey import QuestionSection, SurveySection
 from pramana.schema.typed import (
     AtLeastOne,
     Count,
@@ -72,6 +73,7 @@ __all__ = [
     "PlainText",
     "Positive",
     "Publish",
+    "QuestionSection",
     "RandomisedColumn",
     "RecipeSection",
     "Role",
@@ -79,6 +81,7 @@ __all__ = [
     "Share",
     "SourceSection",
     "Storey",
+    "SurveySection",
     "Text",
     "Unit",
     "UnitSection",

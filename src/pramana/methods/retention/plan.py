@@ -38,6 +38,12 @@ from pramana.rows import Rows
 from pramana.schema import Attribute, read_section
 from pramana.theory import Guarantee, PrivacyProfile, rounding
 
+_COLLECTED = (
+    "Collected from {records} devices that randomised their own records. Epsilon holds against everyone, whoever "
+    "ran the collector included; k and the central guarantee do not hold against someone who saw records arrive. "
+    "k counts the records that came, not those that were planned."
+)
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class RandomisedPlan(CodedPlan):
@@ -123,6 +129,8 @@ class RandomisedPlan(CodedPlan):
             warnings.append(f"k is {shown}: a link can be more likely right than wrong.")
         if self.draws is not None and self.unit is not None:
             warnings += unit_warnings(self.mechanism, circumstances, self.draws, self.unit)
+        if circumstances.on_devices:
+            warnings.append(_COLLECTED.format(records=self.records))
         return tuple(warnings)
 
     def publish(self, rows: Rows) -> Publication:
@@ -143,7 +151,12 @@ def _stated(draws: UnitDraws) -> JsonObject:
 
 
 def circumstances_for(
-    attributes: tuple[Attribute, ...], records: int, shuffled: bool, delta: float, candidates: int | None
+    attributes: tuple[Attribute, ...],
+    records: int,
+    shuffled: bool,
+    delta: float,
+    candidates: int | None,
+    on_devices: bool = False,
 ) -> Circumstances:
     coded = [a for a in attributes if a.domain is not None]
     return Circumstances(
@@ -154,6 +167,7 @@ def circumstances_for(
         raw_columns=tuple(a.name for a in attributes if a.raw),
         domains_from_data=tuple(a.name for a in coded if a.coded.origin == "from-data"),
         missing_from_data=tuple(a.name for a in coded if a.coded.missing_from_data),
+        on_devices=on_devices,
     )
 
 
@@ -174,7 +188,12 @@ def restore_drawn(certificate: Certificate) -> RandomisedPlan:
         **fields_of_certificate(certificate),
         mechanism=mechanism,
         circumstances=circumstances_for(
-            certificate.attributes, certificate.records, certificate.shuffled, stated.delta, stated.candidates
+            certificate.attributes,
+            certificate.records,
+            certificate.shuffled,
+            stated.delta,
+            stated.candidates,
+            certificate.on_devices,
         ),
         tables=tuple(tuple(table) for table in stated.tables),
         draws=_draws(stated, certificate, mechanism),

@@ -38,7 +38,12 @@ class PkAnonymity(Guarantee):
     sentences: ClassVar[tuple[Sentence, ...]] = complete_sentences(
         Sentence(
             "no one without the key links a person to a record with a confidence above {chance} (k = {k})",
-            ("some",),
+            ("some", "keyed"),
+        ),
+        Sentence(
+            "no one who did not watch records arrive links a person to a record with a confidence above {chance} "
+            "(k = {k})",
+            ("some", "keyless"),
         ),
         Sentence("a link of a person to a record may be certain (k = {k})", ("none",)),
         uncovered=_TAKEN_NOT_TO_KNOW,

@@ -37,6 +37,7 @@ def unit_words(unit: str, most: Mapping[str, int] | None) -> str:
 
 
 IN_EARNEST = "NONE OF THIS HOLDS IN EARNEST"  # how the assumptions of a release under a seed begin
+OWN_COINS = "every respondent's device ran the page whose digest the certificate states"  # where nobody has a key
 
 
 @dataclass(frozen=True)
@@ -51,6 +52,10 @@ def _seeded(stated: Stated) -> bool:
     return any(str(assumption).startswith(IN_EARNEST) for assumption in stated["assumptions"])
 
 
+def _on_devices(stated: Stated) -> bool:
+    return any(str(assumption).startswith(OWN_COINS) for assumption in stated["assumptions"])
+
+
 CONDITIONS: Mapping[str, SentenceCondition] = {
     "covered": SentenceCondition("no column is released unchanged", lambda g: not g["uncovered"]),
     "uncovered": SentenceCondition("columns are released unchanged, and named", lambda g: bool(g["uncovered"])),
@@ -59,6 +64,8 @@ CONDITIONS: Mapping[str, SentenceCondition] = {
     "of_records": SentenceCondition("each record counts as one person", lambda g: g["unit"] == "record"),
     "of_people": SentenceCondition("people are counted", lambda g: g["unit"] == "person"),
     "of_households": SentenceCondition("households are counted", lambda g: g["unit"] == "household"),
+    "keyed": SentenceCondition("a holder has the key", lambda g: not _on_devices(g)),
+    "keyless": SentenceCondition("people threw the coins on their own devices", _on_devices),
     "some": SentenceCondition("k is above 1", lambda g: g["value"] > 1),
     "none": SentenceCondition("k is 1", lambda g: g["value"] <= 1),
     "finite": SentenceCondition("epsilon is finite", lambda g: g["value"] is not None),
@@ -117,6 +124,8 @@ def complete_sentences(*said: Sentence, uncovered: str = "") -> tuple[Sentence, 
         after = f" {one.then}" if one.then else ""
         for covered, clause in (("covered", ""), ("uncovered", outside)):
             for secret, opening in (("secret", _OPENING), ("seeded", _SEEDED)):
+                if secret == "seeded" and "keyless" in one.when:  # there is no key that could be
+                    continue
                 complete.append(Sentence(f"{opening}{one.words}{clause}.{after}", (*one.when, covered, secret)))
     return tuple(complete)
 

@@ -1,0 +1,188 @@
+"""The collector's addresses. Respondents get a page and send a record; the organiser sees results and closes."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import parse_qs
+
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
+from starlette.routing import Route
+from starlette.types import ASGIApp
+
+from pramana.app.collector.results_page import results_context
+from pramana.app.collector.survey_page import SurveyPage
+from pramana.app.web import Guard, Listener, Visitor
+from pramana.collection import (
+    AddressLimit,
+    Arrivals,
+    CollectionPlace,
+    CollectionResults,
+    CollectionStore,
+    Outcome,
+    Submission,
+    Survey,
+    close_collection,
+    openapi_of,
+    results_of,
+)
+from pramana.errors import CollectionError, PramanaError, SourceError
+
+_STATUS = {Outcome.STORED: 201, Outcome.ALREADY: 409, Outcome.UNINVITED: 403, Outcome.CLOSED: 410}
+_WAIT = {"retry-after": "60"}
+
+
+@dataclass
+class Collector:
+    """One survey being collected."""
+
+    survey: Survey
+    page: SurveyPage
+    store: CollectionStore
+    place: CollectionPlace
+    listener: Listener
+    limit: AddressLimit
+    sign: str | None = None
+    visitor: Visitor = field(default_factory=lambda: Visitor("/organiser"))
+
+    def __post_init__(self) -> None:
+        self._arrivals = Arrivals(self.store)
+        self._results: CollectionResults | None = None
+        self._closed = self.store.is_closed
+        self._closing = asyncio.Lock()
+
+    def application(self) -> ASGIApp:
+        routes = [
+            Route("/", self._survey),
+            Route("/source", self._source),
+            Route("/survey.json", self._definition),
+            Route("/openapi.json", self._openapi),
+            Route("/records", self._record, methods=["POST"]),
+            Route("/organiser", self._organiser),
+            Route("/organiser/close", self._close, methods=["POST"]),
+            self.page.assets.route(),
+        ]
+        handlers = {404: self._not_found, 500: self._fault}
+        return Guard(Starlette(routes=routes, lifespan=self._running, exception_handlers=handlers), self.hosts)
+
+    @property
+    def hosts(self) -> frozenset[str]:
+        return self.listener.hosts
+
+    @contextlib.asynccontextmanager
+    async def _running(self, _: Starlette) -> AsyncIterator[None]:
+        async with self._arrivals.running():
+            yield
+        self.store.close()
+
+    # ------------------------------------------------------------ respondents
+
+    async def _survey(self, _: Request) -> Response:
+        if self._closed or self.place.out.exists():
+            words = list(dict.fromkeys(w["not_sent_closed"] for w in self.survey.definition()["words"].values()))
+            title = self.survey.title[self.survey.languages[0]]
+            return self.page.pages.answer("closed.html", 410, title=title, closed=words)
+        return HTMLResponse(self.page.content)
+
+    async def _source(self, _: Request) -> Response:
+        return self.page.pages.answer(
+            "source.html",
+            page=self.page.digest,
+            files=self.page.files,
+            base=self.listener.base,
+            invited=self.survey.invitations is not None,
+        )
+
+    async def _definition(self, _: Request) -> Response:
+        return Response(self.page.definition, media_type="application/json")
+
+    async def _openapi(self, _: Request) -> Response:
+        return JSONResponse(openapi_of(self.survey))
+
+    async def _record(self, request: Request) -> Response:
+        if not self.limit.allows(None if request.client is None else request.client.host):
+            return JSONResponse({"outcome": "busy"}, 429, _WAIT)
+        if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
+            return JSONResponse({"outcome": "refused", "reason": "What is sent must be JSON"}, 415)
+        try:
+            submission = Submission.read(self.survey, await request.body())
+        except SourceError as error:
+            return JSONResponse({"outcome": "refused", "reason": str(error)}, 400)
+        try:
+            outcome = await self._arrivals.submit(submission)
+        except CollectionError:
+            return JSONResponse({"outcome": "not stored"}, 503, _WAIT)
+        return JSONResponse({"outcome": outcome.value}, _STATUS[outcome])
+
+    # ------------------------------------------------------------ the organiser
+
+    async def _organiser(self, request: Request) -> Response:
+        token = request.query_params.get("token")
+        if token is not None:
+            session = self.visitor.enter(token)
+            if session is not None:
+                answer = RedirectResponse("/organiser", 303)
+                self.visitor.give(answer, session, self.listener.secure)
+                return answer
+        if not self.visitor.admits(request):
+            return self._no_entry()
+        return await self._show()
+
+    async def _close(self, request: Request) -> Response:
+        form = parse_qs((await request.body()).decode("ascii", "replace"))
+        if not self.visitor.sent(request, "close", form.get("token", [""])[0]):
+            return self._no_entry()
+        async with self._closing:
+            try:
+                await asyncio.to_thread(self._publish)
+            except PramanaError as error:
+                return await self._show(problem=str(error))
+        return await self._show()
+
+    def _publish(self) -> None:
+        if self.place.out.exists():
+            return
+        self.store.tidy()
+        try:
+            close_collection(self.survey, self.store, self.page.digest, self.place.out, sign=self.sign)
+        finally:
+            self._closed = self.store.is_closed
+
+    async def _show(self, problem: str = "") -> Response:
+        results = await asyncio.to_thread(self._current)
+        out: Path = self.place.out
+        return self.page.pages.answer(
+            "organiser.html",
+            409 if problem else 200,
+            **results_context(self.survey, results),
+            page=self.page.digest,
+            survey_url=f"{self.listener.base}/",
+            open=not out.exists(),
+            bundle=str(out) if out.exists() else "",
+            problem=problem,
+            invitations=str(self.place.invitations) if self.survey.invitations else "",
+            close_token=self.visitor.form_token("close"),
+        )
+
+    def _current(self) -> CollectionResults:
+        """Results as of now; they are worked out again when a record has come."""
+        if self._results is None or self._results.records != self.store.count():
+            self._results = results_of(self.survey, self.store.records())
+        return self._results
+
+    # ------------------------------------------------------------ everything else
+
+    def _no_entry(self) -> Response:
+        words = "The link on the screen where the collector was started opens this page, once."
+        return self.page.pages.fault(403, "This page is for the organiser", words)
+
+    async def _not_found(self, _: Request, __: Exception) -> Response:
+        return self.page.pages.fault(404, "There is no such page", "The survey is at the address without a path.")
+
+    async def _fault(self, _: Request, __: Exception) -> Response:
+        return self.page.pages.fault(500, "Something went wrong here", "Nothing was stored. Try again later.")

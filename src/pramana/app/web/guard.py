@@ -1,0 +1,93 @@
+"""What stands before every page: who may ask, how much they may send, and what a browser may do with the answer.
+
+A page on one's own machine can be reached by every website that its owner visits. So the name that a browser
+asked for must be ours (else another name was made to point here), what changes something must come from our own
+pages, and the answer may load nothing but our own files, be framed by nobody, told to nobody and kept by nobody.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.exceptions import HTTPException
+from starlette.responses import PlainTextResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
+    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
+_HEADERS = {
+    "content-security-policy": POLICY,
+    "referrer-policy": "no-referrer",
+    "cache-control": "no-store",
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "permissions-policy": "camera=(), geolocation=(), microphone=()",
+}
+_READING = ("GET", "HEAD")
+_TOO_LARGE = "What was sent is too large.\n"
+MOST_BYTES = 1 << 16  # of a request's body, where a page does not say otherwise
+
+
+class Guard:
+    """Wraps an application. `hosts` are the names, with port, under which it may be asked for."""
+
+    def __init__(
+        self, app: ASGIApp, hosts: Collection[str], most_bytes: Callable[[str], int] = lambda _: MOST_BYTES
+    ) -> None:
+        self._app, self._hosts, self._most_bytes = app, frozenset(h.lower() for h in hosts), most_bytes
+        self._origins = frozenset(f"{scheme}://{host}" for scheme in ("http", "https") for host in self._hosts)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await self._app(scope, receive, send)
+            return
+        if scope["type"] != "http":
+            await send({"type": "websocket.close", "code": 1008})
+            return
+
+        async def guarded(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                MutableHeaders(scope=message).update(_HEADERS)
+            await send(message)
+
+        refusal = self._refusal(scope)
+        if refusal is not None:
+            await refusal(scope, receive, guarded)
+            return
+        await self._app(scope, self._bounded(scope, receive), guarded)
+
+    def _refusal(self, scope: Scope) -> PlainTextResponse | None:
+        headers = Headers(scope=scope)
+        if headers.get("host", "").lower() not in self._hosts:
+            return PlainTextResponse("This page is not served under that name.\n", 421)
+        if scope["method"] not in _READING and not self._from_own_page(headers):
+            return PlainTextResponse("Only this page may send here.\n", 403)
+        stated = headers.get("content-length", "0")
+        if not (stated.isascii() and stated.isdigit()) or int(stated[:20]) > self._most_bytes(scope["path"]):
+            return PlainTextResponse(_TOO_LARGE, 413)
+        return None
+
+    def _from_own_page(self, headers: Headers) -> bool:
+        """Browsers tell both; forms of a page without referrer have the origin "null". Others tell neither."""
+        site, origin = headers.get("sec-fetch-site"), headers.get("origin")
+        if origin == "null":
+            return site == "same-origin"
+        return site in (None, "same-origin", "none") and (origin is None or origin.lower() in self._origins)
+
+    def _bounded(self, scope: Scope, receive: Receive) -> Receive:
+        left = self._most_bytes(scope["path"])
+
+        async def bounded() -> Message:
+            nonlocal left
+            message = await receive()
+            left -= len(message.get("body", b""))
+            if left < 0:
+                raise HTTPException(413, _TOO_LARGE)
+            return message
+
+        return bounded

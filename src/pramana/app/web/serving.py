@@ -1,0 +1,121 @@
+"""A server on one's own machine: it listens, says where on standard output, and keeps no log of who asked."""
+
+from __future__ import annotations
+
+import ipaddress
+import json
+import socket
+import webbrowser
+from collections.abc import Mapping
+from dataclasses import dataclass
+from urllib.parse import SplitResult, urlsplit
+
+import click
+import uvicorn
+from starlette.types import ASGIApp
+
+from pramana.errors import RecipeError
+
+_BACKLOG = 2048
+_WAITING = 5  # seconds that requests under way are given at the end
+
+
+@dataclass(frozen=True)
+class Listener:
+    """A socket that listens. `base` is the address that people are given, `hosts` the names it may be asked by."""
+
+    socket: socket.socket
+    base: str
+    hosts: frozenset[str]
+
+    @classmethod
+    def open(cls, host: str = "127.0.0.1", port: int = 0, url: str | None = None) -> Listener:
+        """Listen on an address of this machine; `url` is what people call it where a proxy stands before it."""
+        called = None if url is None else _checked(url)
+        try:
+            family = socket.AF_INET6 if ":" in host else socket.AF_INET
+            listening = socket.create_server((host, port), family=family, backlog=_BACKLOG)
+        except (OSError, OverflowError) as error:
+            got = error.strerror if isinstance(error, OSError) else None
+            raise RecipeError(f"{host}, port {port}, must be free to listen on", got or "no such place") from None
+        taken = listening.getsockname()[1]
+        names = {f"{name}:{taken}" for name in _names_of(host)}
+        base = f"http://{_bracketed('127.0.0.1' if _is_wildcard(host) else host)}:{taken}"
+        if called is not None:
+            base = f"{called.scheme}://{called.netloc}"
+            names.add(called.netloc)
+        return cls(listening, base, frozenset(names))
+
+    @property
+    def secure(self) -> bool:
+        return self.base.startswith("https:")
+
+
+def _checked(url: str) -> SplitResult:
+    """A scheme and a server, and nothing else."""
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.hostname or parts.path.strip("/") or parts.query:
+        raise RecipeError("--url must be an address such as https://survey.example.org", "something else")
+    return parts
+
+
+def _is_wildcard(host: str) -> bool:
+    return host in ("0.0.0.0", "::", "")
+
+
+def _bracketed(host: str) -> str:
+    return f"[{host}]" if ":" in host else host
+
+
+def _names_of(host: str) -> set[str]:
+    """Under which names a browser may ask: this machine's own, where it listens on all of its addresses."""
+    own = {"127.0.0.1", "localhost", "[::1]"}
+    if not _is_wildcard(host):
+        return own | {_bracketed(host)} if _is_loopback(host) else {_bracketed(host)}
+    name = socket.gethostname()
+    try:
+        found = {str(info[4][0]) for info in socket.getaddrinfo(name, None)}
+    except OSError:
+        found = set()
+    return own | {name} | {_bracketed(address) for address in found}
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+class _Announced(uvicorn.Server):
+    """Says where it is once it answers."""
+
+    announcement: Mapping[str, str] = {}
+    opened: str | None = None
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        if self.started:
+            click.echo(json.dumps(dict(self.announcement)))
+            if self.opened is not None:
+                webbrowser.open(self.opened)
+
+
+def serve(app: ASGIApp, listener: Listener, announcement: Mapping[str, str], opened: str | None = None) -> None:
+    """Serve until interrupted. `announcement` is the first line of standard output; `opened` a page to open."""
+    config = uvicorn.Config(
+        app,
+        access_log=False,
+        log_level="critical",  # an error's words may quote what was asked for
+        server_header=False,
+        date_header=False,
+        proxy_headers=False,
+        lifespan="on",
+        timeout_graceful_shutdown=_WAITING,
+    )
+    server = _Announced(config)
+    server.announcement, server.opened = announcement, opened
+    try:
+        server.run(sockets=[listener.socket])
+    except KeyboardInterrupt:
+        return

@@ -1,0 +1,254 @@
+/**
+ * Randomise one person's answers on their own device, by the law that a certificate states.
+ *
+ * A law is integers out of ONE = 2^62. A coin is the upper 62 bits of a 64-bit word, and every decision is a
+ * comparison of integers: no floating-point number takes part. Given the same words, the draws are those of Pramana's
+ * own samplers; `vectors.json` beside this module holds examples that both must follow.
+ */
+export const ONE = 1n << 62n;
+const BITS = 62;
+const DROP = 2n; // of a word's 64 bits
+const WORD = 64n;
+/** Words from the system's own source of randomness, each used once and wiped. */
+export function systemWords() {
+    const words = new BigUint64Array(128);
+    let next = words.length;
+    return () => {
+        if (next === words.length) {
+            crypto.getRandomValues(words);
+            next = 0;
+        }
+        const word = words[next];
+        words[next++] = 0n;
+        return word;
+    };
+}
+/**
+ * A randomiser for `columns`. It reads one word for each of them in this order and, where the whole record has one
+ * coin, a word for that coin before them.
+ */
+export function randomiserOf(law, columns, words = systemWords()) {
+    if (columns.length === 0 || new Set(columns).size !== columns.length) {
+        throw new RangeError("a record must have columns, each once");
+    }
+    if (law.coin === "attribute") {
+        const draws = columns.map((name) => drawOf(stated(law.channels, name)));
+        const sizes = columns.map((name) => sizeOf(stated(law.channels, name)));
+        return {
+            sizes,
+            randomise: (codes) => checked(codes, sizes).map((code, i) => draws[i](code, words())),
+        };
+    }
+    const sizes = columns.map((name) => wholeSize(stated(law.sizes, name)));
+    const bound = weight(law.bound);
+    return {
+        sizes,
+        randomise: (codes) => {
+            checked(codes, sizes);
+            const redrawn = words() >> DROP < bound;
+            return codes.map((code, i) => {
+                const fresh = Number((words() * BigInt(sizes[i])) >> WORD);
+                return redrawn ? fresh : code;
+            });
+        },
+    };
+}
+function drawOf(channel) {
+    switch (channel.kind) {
+        case "retention": {
+            const step = weight(channel.step);
+            const bound = step * BigInt(wholeSize(channel.size));
+            if (bound > ONE)
+                throw new RangeError("size * step must be at most 2^62");
+            return (code, word) => {
+                const r = word >> DROP;
+                return r < bound ? Number(r / step) : code;
+            };
+        }
+        case "redrawn": {
+            const size = BigInt(wholeSize(channel.size));
+            const step = ONE / size;
+            return (_, word) => {
+                const r = word >> DROP;
+                return r < size * step ? Number(r / step) : 0; // what is left over goes to the first value, for everyone
+            };
+        }
+        case "dense":
+            return denseDraw(channel.weights);
+        default:
+            throw new RangeError("a channel must be of a known kind");
+    }
+}
+function denseDraw(weights) {
+    const size = wholeSize(weights.length);
+    const bits = size === 1 ? 0 : 32 - Math.clz32(size - 1);
+    const tables = weights.map((row) => aliasTable(row.map(weight), size, bits));
+    const shift = BigInt(BITS - bits);
+    const mask = (1n << shift) - 1n;
+    return (code, word) => {
+        const r = word >> DROP;
+        const at = Number(r >> shift);
+        const slot = tables[code][at];
+        return (r & mask) < slot.own ? at : slot.other;
+    };
+}
+/** Walker's method in integers: a slot that is too empty is filled up by a value that has too much. */
+function aliasTable(row, size, bits) {
+    const slots = 1 << bits;
+    const capacity = 1n << BigInt(BITS - bits);
+    const share = [];
+    const poor = [];
+    const rich = [];
+    if (row.length !== size || row.reduce((a, b) => a + b, 0n) !== ONE) {
+        throw new RangeError("every row of a matrix must have one weight for each value, which sum to 2^62");
+    }
+    for (let value = 0; value < slots; value++) {
+        share.push(row[value] ?? 0n);
+        (share[value] < capacity ? poor : rich).push(value);
+    }
+    const table = Array.from({ length: slots }, (_, value) => ({ own: 0n, other: value }));
+    while (poor.length > 0) {
+        const slot = poor.pop();
+        const donor = rich[rich.length - 1];
+        table[slot] = { own: share[slot], other: donor };
+        share[donor] = share[donor] - (capacity - share[slot]);
+        if (share[donor] < capacity) {
+            rich.pop();
+            poor.push(donor);
+        }
+    }
+    return table;
+}
+function sizeOf(channel) {
+    return channel.kind === "dense" ? channel.weights.length : channel.size;
+}
+function stated(parts, name) {
+    if (!Object.hasOwn(parts, name))
+        throw new RangeError("the law must state every column");
+    return parts[name];
+}
+function wholeSize(size) {
+    if (!Number.isInteger(size) || size < 1 || size > 2 ** 31)
+        throw new RangeError("a domain must have 1 to 2^31 values");
+    return size;
+}
+function weight(text) {
+    if (!/^[0-9]{1,19}$/.test(text) || BigInt(text) > ONE)
+        throw new RangeError("weights must be integers up to 2^62");
+    return BigInt(text);
+}
+function checked(codes, sizes) {
+    const fits = codes.length === sizes.length && codes.every((c, i) => Number.isInteger(c) && c >= 0 && c < sizes[i]);
+    if (!fits)
+        throw new RangeError("every code must lie in its domain");
+    return codes;
+}
+const KEPT = "pramana coins";
+const MOST_RECORDS = 4096; // that one coin for the whole record is remembered for
+/**
+ * A randomiser that throws the coins of a question once: whoever is asked again and answers the same sends the same.
+ *
+ * Else the noise would average away over many rounds. What is kept is drawn for every possible answer at once, so
+ * that it does not tell which answer was given. Where nothing can be kept, `remembers` is false and coins are fresh.
+ */
+export class RememberingRandomiser {
+    law;
+    columns;
+    keeper;
+    words;
+    sizes;
+    remembers;
+    tables;
+    fresh;
+    constructor(law, columns, labels, keeper, words = systemWords()) {
+        this.law = law;
+        this.columns = columns;
+        this.keeper = keeper;
+        this.words = words;
+        this.fresh = randomiserOf(law, columns, words);
+        this.sizes = this.fresh.sizes;
+        const records = this.sizes.reduce((a, b) => a * b, 1);
+        const tables = law.coin === "record" && records > MOST_RECORDS ? null : this.remembered(labels);
+        this.remembers = tables !== null;
+        this.tables = tables ?? [];
+    }
+    randomise(codes) {
+        checked(codes, this.sizes);
+        if (!this.remembers)
+            return this.fresh.randomise(codes);
+        if (this.law.coin === "attribute")
+            return codes.map((code, i) => this.tables[i][code]);
+        return this.split(this.tables[0][codes.reduce((joint, code, i) => joint * this.sizes[i] + code, 0)]);
+    }
+    /** For each answer that can be given what is sent, from the keeper or drawn and kept now; null if it cannot be. */
+    remembered(labels) {
+        try {
+            if (this.keeper === null)
+                return null;
+            const kept = readKept(this.keeper);
+            const questions = this.law.coin === "record" ? [this.whole(labels)] : this.columns.map((_, i) => this.one(i, labels));
+            const tables = questions.map(({ question, size, draw }) => {
+                const known = kept.find((entry) => entry.question === question);
+                if (known?.sent.length === size && known.sent.every((c) => Number.isInteger(c) && c >= 0 && c < size)) {
+                    return [...known.sent];
+                }
+                const sent = Array.from({ length: size }, (_, code) => draw(code));
+                kept.push({ question, sent });
+                return sent;
+            });
+            const text = JSON.stringify(kept);
+            this.keeper.setItem(KEPT, text);
+            return this.keeper.getItem(KEPT) === text ? tables : null;
+        }
+        catch {
+            return null; // storage is full or forbidden
+        }
+    }
+    one(i, labels) {
+        const name = this.columns[i];
+        const channel = this.law.coin === "attribute" ? stated(this.law.channels, name) : null;
+        const draw = drawOf(channel);
+        const question = JSON.stringify([name, labels[i], channel]);
+        return { question, size: this.sizes[i], draw: (code) => draw(code, this.words()) };
+    }
+    whole(labels) {
+        const question = JSON.stringify([this.columns, labels, this.law]);
+        const join = (codes) => codes.reduce((joint, code, i) => joint * this.sizes[i] + code, 0);
+        return {
+            question,
+            size: this.sizes.reduce((a, b) => a * b, 1),
+            draw: (joint) => join(this.fresh.randomise(this.split(joint))),
+        };
+    }
+    split(joint) {
+        return [...this.sizes].reverse().reduce((codes, size) => {
+            codes.unshift(joint % size);
+            joint = Math.floor(joint / size);
+            return codes;
+        }, []);
+    }
+}
+function readKept(keeper) {
+    const text = keeper.getItem(KEPT);
+    if (text === null)
+        return [];
+    try {
+        const kept = JSON.parse(text);
+        return Array.isArray(kept) ? kept.filter(isRemembered) : [];
+    }
+    catch {
+        return [];
+    }
+}
+function isRemembered(entry) {
+    return (typeof entry === "object" && entry !== null && "question" in entry && typeof entry.question === "string" &&
+        "sent" in entry && Array.isArray(entry.sent));
+}
+/** Forget all coins: who answers the same question after this sends a second draw of it, which tells more. */
+export function forgetCoins(keeper) {
+    keeper.removeItem(KEPT);
+}
+/** An identifier that only this device knows, so that what is sent twice by accident is counted once. */
+export function freshIdentifier(words = systemWords()) {
+    return [words(), words()].map((word) => word.toString(16).padStart(16, "0")).join("");
+}

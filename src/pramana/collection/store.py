@@ -1,0 +1,324 @@
+"""Where randomised records are kept: a SQLite file, or a PostgreSQL database named by a URL.
+
+A record lies under a keyed digest of an identifier that its device drew: what is sent twice is stored once, and
+the order of the rows tells nothing. An invitation is spent by deleting its digest in the transaction that stores
+the record; nothing else has to do with both. What a transaction returned for is on disk. Pages of a database still
+show in which order they were filled, so the store is written anew in the order of the keys now and then (`tidy`).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hmac
+import os
+import secrets
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pramana.collection.submission import Submission, invitation_digest
+from pramana.errors import CollectionError, MissingExtraError
+from pramana.randomness import Codes
+from pramana.schema import connection_string, shown_url
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection, Engine
+
+_LOCK = 0x7072616D73757276  # "pramsurv": what writers on one PostgreSQL database wait for
+_PATIENCE = 30  # seconds to wait for another writer
+_AT_A_TIME = 500  # values in one statement
+_CODE = np.dtype(">u2")
+
+
+class Outcome(Enum):
+    """What became of a submission."""
+
+    STORED = "stored"
+    ALREADY = "already"  # the same device sent it before
+    UNINVITED = "uninvited"  # unknown, or spent
+    CLOSED = "closed"
+
+
+@dataclass
+class CollectionStore:
+    """The records of one survey. `name` is what messages call it; it never holds a password."""
+
+    engine: Engine = field(repr=False)
+    name: str
+    file: Path | None
+    columns: int
+    _key: bytes = field(default=b"", repr=False)
+    untidied: int = 0  # records since the store was last written anew
+
+    @classmethod
+    def open(cls, place: str | Path, page: str, columns: int) -> CollectionStore:
+        """Open a store, or make it; one that was begun with another page is refused."""
+        name = shown_url(place)
+        text = connection_string(str(place), "the store", CollectionError, "Such as postgresql://host/database.")
+        if "://" in text:
+            store = cls(_postgresql(text), name, None, columns)
+        else:
+            path = Path(text)
+            _make_file(path, name)
+            store = cls(_sqlite(path), name, path, columns)
+        try:
+            store._begin(page)
+        except BaseException:
+            store.close()
+            raise
+        return store
+
+    def close(self) -> None:
+        self.engine.dispose()
+
+    # ------------------------------------------------------------ writing
+
+    def add(self, batch: Sequence[Submission]) -> list[Outcome]:
+        """Store a batch in one transaction, in an order that only the key tells; on disk when it returns."""
+        from sqlalchemy import delete, insert
+
+        from pramana.collection.tables import INVITATIONS, RECORDS
+
+        places = [self._place(submission.identifier) for submission in batch]
+        with self._writing() as connection:
+            if self._state(connection, "closed") is not None:
+                return [Outcome.CLOSED for _ in batch]
+            known = _present(connection, RECORDS.c.place, places)
+            open_ = _present(connection, INVITATIONS.c.digest, [_digest(s) for s in batch if s.invitation])
+            outcomes, rows, spent = [], [], []
+            for submission, place in zip(batch, places, strict=True):
+                outcome = Outcome.ALREADY if place in known else Outcome.STORED
+                if outcome is Outcome.STORED and submission.invitation is not None:
+                    if _digest(submission) not in open_:
+                        outcome = Outcome.UNINVITED
+                    else:
+                        open_.discard(_digest(submission))
+                        spent.append({"spent": _digest(submission)})
+                if outcome is Outcome.STORED:
+                    known.add(place)
+                    rows.append({"place": place, "codes": np.array(submission.codes, _CODE).tobytes()})
+                outcomes.append(outcome)
+            if spent:
+                from sqlalchemy import bindparam
+
+                spending = delete(INVITATIONS).where(INVITATIONS.c.digest == bindparam("spent"))
+                connection.execute(spending, sorted(spent, key=lambda row: row["spent"]))
+            if rows:
+                connection.execute(insert(RECORDS), sorted(rows, key=lambda row: bytes(row["place"])))
+        self.untidied += len(rows)
+        return outcomes
+
+    def invite(self, tokens: Sequence[str]) -> None:
+        """Let these tokens in, once each; a store takes invitations once."""
+        from sqlalchemy import insert
+
+        from pramana.collection.tables import INVITATIONS
+
+        with self._writing() as connection:
+            if self._state(connection, "invited") is not None:
+                raise CollectionError(f"The store {self.name} must have no invitations yet", "some")
+            digests = sorted(invitation_digest(token) for token in tokens)
+            for first in range(0, len(digests), _AT_A_TIME):
+                part = digests[first : first + _AT_A_TIME]
+                connection.execute(insert(INVITATIONS), [{"digest": digest} for digest in part])
+            self._set(connection, "invited", str(len(digests)))
+
+    def set_closed(self, closed: bool) -> None:
+        """Take no more records; or take them again."""
+        from sqlalchemy import delete
+
+        from pramana.collection.tables import STATE
+
+        with self._writing() as connection:
+            connection.execute(delete(STATE).where(STATE.c.name == "closed"))
+            if closed:
+                self._set(connection, "closed", "yes")
+
+    def tidy(self) -> None:
+        """Write everything anew in the order of the keys: in a file's pages, and by a database's own counters."""
+        from sqlalchemy import text
+
+        if self.file is not None:
+            with self._said_plainly(), self.engine.connect() as connection:
+                connection.connection.driver_connection.execute("VACUUM")  # type: ignore[union-attr]
+        else:
+            with self._writing() as connection:
+                for table, column in (("survey_records", "place"), ("survey_invitations", "digest")):
+                    for statement in (
+                        f"LOCK TABLE {table} IN ACCESS EXCLUSIVE MODE",
+                        f"CREATE TEMPORARY TABLE anew ON COMMIT DROP AS SELECT * FROM {table}",
+                        f"TRUNCATE {table}",
+                        f"INSERT INTO {table} SELECT * FROM anew ORDER BY {column}",
+                        "DROP TABLE anew",
+                    ):
+                        connection.execute(text(statement))
+        self.untidied = 0
+
+    # ------------------------------------------------------------ reading
+
+    @property
+    def is_closed(self) -> bool:
+        with self._reading() as connection:
+            return self._state(connection, "closed") is not None
+
+    @property
+    def has_invitations(self) -> bool:
+        with self._reading() as connection:
+            return self._state(connection, "invited") is not None
+
+    def count(self) -> int:
+        from sqlalchemy import func, select
+
+        from pramana.collection.tables import RECORDS
+
+        with self._reading() as connection:
+            return int(connection.execute(select(func.count()).select_from(RECORDS)).scalar_one())
+
+    def records(self) -> Codes:
+        """All records, one a row, in the order of their keys."""
+        from sqlalchemy import select
+
+        from pramana.collection.tables import RECORDS
+
+        with self._reading() as connection:
+            rows = connection.execute(select(RECORDS.c.codes).order_by(RECORDS.c.place)).scalars()
+            together = b"".join(bytes(row) for row in rows)
+        try:
+            return np.frombuffer(together, _CODE).reshape(-1, self.columns).astype(np.uint16)
+        except ValueError:
+            raise CollectionError(f"The store {self.name} must hold records of this survey", "others") from None
+
+    # ------------------------------------------------------------ its own
+
+    def _place(self, identifier: bytes) -> bytes:
+        return hmac.digest(self._key, identifier, "sha256")[:16]
+
+    def _begin(self, page: str) -> None:
+        from pramana.collection.tables import METADATA
+
+        with self._writing() as connection:
+            METADATA.create_all(connection)
+            begun, key = self._state(connection, "page"), self._state(connection, "key")
+            if begun is None or key is None:
+                begun, key = page, secrets.token_hex(32)
+                self._set(connection, "page", page)
+                self._set(connection, "key", key)
+        if begun != page:
+            raise CollectionError(
+                f"The store {self.name} must go on with the page that it was begun with",
+                "another recipe, or another version of Pramana",
+                "Its records may follow another law. Go on as it was begun, or take another folder.",
+            )
+        self._key = bytes.fromhex(key)
+
+    def _state(self, connection: Connection, name: str) -> str | None:
+        from sqlalchemy import select
+
+        from pramana.collection.tables import STATE
+
+        value = connection.execute(select(STATE.c.value).where(STATE.c.name == name)).scalar_one_or_none()
+        return None if value is None else str(value)
+
+    def _set(self, connection: Connection, name: str, value: str) -> None:
+        from sqlalchemy import insert
+
+        from pramana.collection.tables import STATE
+
+        connection.execute(insert(STATE).values(name=name, value=value))
+
+    @contextlib.contextmanager
+    def _writing(self) -> Iterator[Connection]:
+        """A transaction that no other writer runs beside; all of it is kept, or nothing."""
+        from sqlalchemy import func, select
+
+        with self._said_plainly(), self.engine.connect() as connection:
+            connection.execution_options(writing=True)
+            with connection.begin():
+                if self.file is None:
+                    connection.execute(select(func.pg_advisory_xact_lock(_LOCK)))
+                yield connection
+
+    @contextlib.contextmanager
+    def _reading(self) -> Iterator[Connection]:
+        with self._said_plainly(), self.engine.connect() as connection, connection.begin():
+            yield connection
+
+    @contextlib.contextmanager
+    def _said_plainly(self) -> Iterator[None]:
+        """A database's own messages can quote what was being written: none of their words is passed on."""
+        import sqlite3
+
+        from sqlalchemy.exc import SQLAlchemyError
+
+        try:
+            yield
+        except (SQLAlchemyError, sqlite3.Error, OSError) as error:
+            got = f"a fault of the database ({type(error).__name__})"
+            raise CollectionError(f"The store {self.name} must be usable", got) from None
+
+
+def _digest(submission: Submission) -> bytes:
+    return invitation_digest(submission.invitation or "")
+
+
+def _present(connection: Connection, column: Any, values: Sequence[bytes]) -> set[bytes]:
+    """Which of some values a column has."""
+    from sqlalchemy import select
+
+    found: set[bytes] = set()
+    for first in range(0, len(values), _AT_A_TIME):
+        part = select(column).where(column.in_(values[first : first + _AT_A_TIME]))
+        found |= {bytes(value) for value in connection.execute(part).scalars()}
+    return found
+
+
+def _make_file(path: Path, name: str) -> None:
+    """SQLite would make the file readable by others."""
+    try:
+        with contextlib.suppress(FileExistsError):
+            os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+    except OSError as error:
+        raise CollectionError(f"The store {name} must be writable", error.strerror) from None
+
+
+def _sqlite(path: Path) -> Engine:
+    from sqlalchemy import create_engine, event
+    from sqlalchemy.engine import URL
+
+    engine = create_engine(URL.create("sqlite", database=str(path)), connect_args={"timeout": _PATIENCE})
+
+    @event.listens_for(engine, "connect")
+    def plain(connection: Any, _: Any) -> None:
+        connection.isolation_level = None  # the driver begins no transactions of its own
+        connection.execute("PRAGMA synchronous = FULL")
+        connection.execute("PRAGMA secure_delete = ON")
+        connection.execute("PRAGMA temp_store = MEMORY")
+
+    @event.listens_for(engine, "begin")
+    def begin(connection: Connection) -> None:
+        writing = connection.get_execution_options().get("writing")
+        connection.exec_driver_sql("BEGIN IMMEDIATE" if writing else "BEGIN")
+
+    return engine
+
+
+def _postgresql(text: str) -> Engine:
+    from sqlalchemy import create_engine, make_url
+    from sqlalchemy.exc import ArgumentError
+
+    stated = text.replace("postgres://", "postgresql://", 1) if text.startswith("postgres://") else text
+    try:
+        url = make_url(stated)
+        if url.get_backend_name() != "postgresql":
+            raise CollectionError("A store must be a file or a postgresql:// URL", f"{url.get_backend_name()}://")
+        return create_engine(url.set(drivername="postgresql+psycopg"), pool_pre_ping=True, pool_size=4)
+    except (ArgumentError, ValueError, TypeError):  # their words quote the URL
+        raise CollectionError("The URL of a store must be one, such as postgresql://host/database") from None
+    except ModuleNotFoundError:
+        raise MissingExtraError(
+            "A store in PostgreSQL needs the package psycopg", "none", "pip install 'pramana[postgresql]'"
+        ) from None
