@@ -31,6 +31,7 @@ ROOMS = [  # each may import those above it
     "methods",
     "pipeline",
     "audit",
+    "inspection",
     "experiments",
     "app",
 ]
