@@ -28,6 +28,7 @@ COMMANDS = {
     "experiment": ("experiments", "Reproduce a paper's tables and figures on generated data."),
     "guarantee": ("guarantees", "Say what a retention or a matrix guarantees."),
     "identification": ("identification", "Choose blocks for an attribute and say what two intruders achieve."),
+    "init": ("inspections", "Write a first recipe for a table, with hierarchies, that runs as it is."),
     "inspect": ("inspections", "Say what the columns of a table are, and the risk of publishing it as it stands."),
     "key": ("keys", "Make keys: for releases, and for signing certificates."),
     "plan": ("plans", "Show the expected error of a recipe's tables for a range of k and epsilon."),

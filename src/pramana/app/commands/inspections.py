@@ -43,3 +43,36 @@ def inspect_command(
         content["html"] = html
         lines += ["", f"The page is {html}."]
     show(as_json, content, lines)
+
+
+@click.command("init")
+@click.argument("table")
+@click.option(
+    "--job",
+    type=click.Choice(["publish", "frequencies", "levels", "k-anonymity", "presence", "microaggregate"]),
+    default="publish",
+    show_default=True,
+)
+@click.option("--out", default="recipe.toml", show_default=True, help="The recipe to write; it must not exist.")
+@click.option("--public", default=None, help="With job presence: the table of everyone who could be in TABLE.")
+@click.option("--present", default=None, help="With job presence: the column of TABLE that marks who is present.")
+@click.option("--encoding", default=None, help="Of a CSV file.")
+@click.option("--delimiter", default=None, help="Of a CSV file; the likeliest one if not given.")
+@json_option
+def init_command(
+    table: str, job: str, out: str, public: str | None, present: str | None, encoding: str | None,
+    delimiter: str | None, as_json: bool,
+) -> None:  # fmt: skip
+    """Write a first recipe for TABLE, commented, with hierarchies beside it; it is tried before it is written."""
+    from pramana import draft_recipe
+
+    made = draft_recipe(
+        table, out, job=job, public=public, present=present, encoding=encoding, delimiter=delimiter
+    )
+    lines = [f"The recipe is {made.recipe}; it runs as it is."]
+    if made.hierarchies:
+        lines.append(f"Hierarchies beside it: {', '.join(path.name for path in made.hierarchies)}")
+    lines += ["", "Before anything is published, please confirm:", *(f"  - {words}" for words in made.confirm)]
+    follow = "levels create LEDGER --recipe" if job == "levels" else "release"
+    lines += ["", f"Then: pramana {follow} {made.recipe}" + ("" if job == "levels" else " --out published")]
+    show(as_json, made.to_json(), lines)
