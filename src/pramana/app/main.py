@@ -27,6 +27,10 @@ COMMANDS = {
     "demo": ("demonstration", "Publish a generated census, verify it and reconstruct a table."),
     "experiment": ("experiments", "Reproduce a paper's tables and figures on generated data."),
     "guarantee": ("guarantees", "Say what a retention or a matrix guarantees."),
+    "hierarchy": (
+        "hierarchies",
+        "Build, check and preview hierarchy files: intervals, groups, masks, dates, trees.",
+    ),
     "identification": ("identification", "Choose blocks for an attribute and say what two intruders achieve."),
     "init": ("inspections", "Write a first recipe for a table, with hierarchies, that runs as it is."),
     "inspect": ("inspections", "Say what the columns of a table are, and the risk of publishing it as it stands."),

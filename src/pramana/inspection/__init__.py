@@ -13,14 +13,32 @@ from pramana.inspection.new_files import write_page
 
 if TYPE_CHECKING:
     from pramana.inspection.drafting import JOBS, DraftedRecipe, draft_recipe
+    from pramana.inspection.hierarchies import (
+        HierarchyCheck,
+        HierarchyPlan,
+        HierarchyPreview,
+        build_hierarchy,
+        check_hierarchy,
+        preview_hierarchy,
+    )
 
-_DRAFTING = ("JOBS", "DraftedRecipe", "draft_recipe")
+_MODULE_OF = {
+    "HierarchyCheck": "hierarchies",
+    "HierarchyPlan": "hierarchies",
+    "HierarchyPreview": "hierarchies",
+    "JOBS": "drafting",
+    "DraftedRecipe": "drafting",
+    "build_hierarchy": "hierarchies",
+    "check_hierarchy": "hierarchies",
+    "draft_recipe": "drafting",
+    "preview_hierarchy": "hierarchies",
+}
 
 
 def __getattr__(name: str) -> object:
-    if name not in _DRAFTING:
+    if name not in _MODULE_OF:
         raise AttributeError(f"module 'pramana.inspection' has no attribute {name!r}")
-    return vars(importlib.import_module("pramana.inspection.drafting"))[name]
+    return vars(importlib.import_module(f"pramana.inspection.{_MODULE_OF[name]}"))[name]
 
 
 __all__ = [
@@ -28,8 +46,14 @@ __all__ = [
     "NOTICE",
     "ColumnReport",
     "DraftedRecipe",
+    "HierarchyCheck",
+    "HierarchyPlan",
+    "HierarchyPreview",
     "Inspection",
+    "build_hierarchy",
+    "check_hierarchy",
     "draft_recipe",
     "inspect",
+    "preview_hierarchy",
     "write_page",
 ]

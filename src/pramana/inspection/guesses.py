@@ -168,7 +168,8 @@ def _identifies(look: Look) -> tuple[Role, str, bool] | None:
         return role, "free text, in which people may be named", True
     if look.is_repeated_identifier:
         return role, "looks like an identifier that repeats: several rows belong to one unit", True
-    if look.is_near_unique and look.form.kind not in ("date",):
+    postcode = look.is_postcode and "postcode" in look.hints
+    if look.is_near_unique and look.form.kind != "date" and not postcode:
         quantity = look.form.kind == "number" and not (look.form.whole and look.is_numbered)
         wanted = bool(look.hints & {"sensitive", "weight"})
         if not quantity and not (wanted and look.form.kind == "number"):

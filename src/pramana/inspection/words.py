@@ -90,7 +90,7 @@ def _risk(risk: TableRisk, guessed: bool) -> list[str]:
 
 def _special(risk: TableRisk) -> Iterator[str]:
     special = risk.special
-    by_size = ", ".join(f"{n:,} on {size}" for size, n in enumerate(special.minimal, 1))
+    by_size = ", ".join(f"{n:,} on {size}" for size, n in enumerate(special.minimal, 1) if n) or "none"
     yield (
         f"  minimal sample uniques (SUDA), up to {special.largest_subset} columns: {by_size}; "
         f"{special.special:,} records have one"

@@ -26,7 +26,7 @@ class ColumnDraft:
     role: Role
     keys: Mapping[str, Value] = field(default_factory=dict)
     words: str = ""
-    confirm: tuple[str, ...] = ()
+    asks: tuple[str, ...] = ()  # sentences with {} for the names of all columns of which the same is asked
     built: Built | None = None
     level: int = 0
     size: int = 0  # of its domain, the missing category included; 0 without one
@@ -35,12 +35,12 @@ class ColumnDraft:
         return replace(self, role=role, keys={**self.keys, **keys})
 
 
-def left_out(look: Look, why: str) -> ColumnDraft:
+def left_out(look: Look, why: str, because: str) -> ColumnDraft:
     return ColumnDraft(
         look.name,
         Role.IDENTIFYING,
         words=f"left out: {why}",
-        confirm=(f"{look.name} is left out: {why}.",),
+        asks=(f"Left out, because {because}: {{}}.",),
     )
 
 
@@ -50,7 +50,7 @@ def unchanged(look: Look, role: Role, why: str) -> ColumnDraft:
         look.name,
         role,
         words=f"{why}; published unchanged, outside every promise",
-        confirm=(f"{look.name} is published unchanged: confirm that nobody can be found by it.",),
+        asks=("Published unchanged, outside every promise: {}. Nobody must be found by these.",),
     )
 
 
@@ -129,10 +129,8 @@ def _values(look: Look, draft: ColumnDraft, most: int, others: Sequence[Look]) -
     if look.column.distinct > most or look.form.timed:
         return None
     words = f"{draft.words}; its values are read from the data, which is flagged: better list them"
-    confirm = (
-        f"The values of {look.name} are read from the data, which tells which of them occur: list them if you can."
-    )
-    return replace(draft, keys={"domain": "from-data"}, words=words, confirm=(confirm,), size=look.column.size)
+    ask = "Values read from the data, which tells which of them occur: {}. List them if you can."
+    return replace(draft, keys={"domain": "from-data"}, words=words, asks=(ask,), size=look.column.size)
 
 
 def _by_bins(
@@ -150,23 +148,21 @@ def _by_bins(
         if most < 100:
             value = {"width": width, "from": 0, "to": 100}
             edges = [float(edge) for edge in range(0, 101, width)]
-    confirm = f"The bins of {look.name} were chosen by looking at the data: confirm them, or write your own."
-    return replace(
-        draft, keys={"bins": value}, words=f"{draft.words}; {words}", confirm=(confirm,), size=len(edges) - 1
-    )
+    ask = "Bins chosen by looking at the data: {}. Confirm them, or write your own."
+    return replace(draft, keys={"bins": value}, words=f"{draft.words}; {words}", asks=(ask,), size=len(edges) - 1)
 
 
 def _by_hierarchy(draft: ColumnDraft, built: Built, level: int) -> ColumnDraft:
-    confirm = f"The hierarchy of {draft.name} ({built.words}) was made for you: look at its file."
+    ask = "Hierarchies made for you: {}. Look at their files."
     if built.from_data:
-        confirm = (
-            f"The hierarchy of {draft.name} ({built.words}) has the values of your table as its leaves, which tells "
-            "which of them occur: complete its file, or confirm that this may be known."
+        ask = (
+            "Hierarchies whose leaves are the values in your table, which tells which of them occur: {}. Complete "
+            "their files, or confirm that this may be known."
         )
     return replace(
         draft,
         words=f"{draft.words}; {built.words}",
-        confirm=(confirm,),
+        asks=(ask,),
         built=built,
         level=level,
         size=len(set(built.hierarchy.levels[level])),
@@ -175,17 +171,17 @@ def _by_hierarchy(draft: ColumnDraft, built: Built, level: int) -> ColumnDraft:
 
 def _with_missing(look: Look, draft: ColumnDraft) -> ColumnDraft:
     """A missing category where rows have no value, and codes for it where recipes can name them."""
-    keys, confirm, size = dict(draft.keys), list(draft.confirm), draft.size
+    keys, asks, size = dict(draft.keys), list(draft.asks), draft.size
     texts = np.array(look.column.texts(), object) if look.suspected.any() else np.array([], object)
     codes = [str(text) for text in texts[look.suspected]] if len(texts) else []
     measured = look.form.kind in ("number", "date")
     if codes and measured and vocabulary.knows_missing_lists():
         keys["missing"] = codes
-        confirm.append(f"{look.name} has codes that look like missing values; the recipe takes them for such.")
+        asks.append("Codes that look like missing values, and are taken for such: in {}.")
         size += 1
     elif codes:
-        confirm.append(f"{look.name} has codes that look like missing values; they are kept as values.")
+        asks.append("Codes that look like missing values, and are kept as values: in {}.")
     elif look.column.missing and "domain" not in keys:
         keys["missing"] = "category"
         size += 1
-    return replace(draft, keys=keys, confirm=tuple(confirm), size=size)
+    return replace(draft, keys=keys, asks=tuple(asks), size=size)

@@ -27,9 +27,12 @@ from pramana.schema import Role
 
 KS = (100, 50, 20, 10, 5, 3, 2)
 EPSILONS = (0.5, 1.0, 2.0, 3.0, 4.0, 6.0, 8.0, 10.0)
+STRONG_EPSILON = 4.0  # up to here a promise is worth leaving columns out for
 COINS = ("attribute", "record")
 BEARABLE = 0.15  # expected L1 error of a single column's shares
 MOST_VALUES = 24  # of a domain that is randomised
+_LEAST_COLUMNS = 3  # of a table that is published
+TOO_MANY = "they have too many values"
 _MOST_NODES = 4_000  # of a lattice that is searched whole
 
 
@@ -71,11 +74,15 @@ def roles_of(examined: Examined) -> dict[str, tuple[Role, str]]:
 def passed(look: Look, role: Role, reason: str) -> ColumnDraft:
     """A column outside the promise: dropped if it names people, else as it is."""
     if not look.name:
-        return left_out(look, "it has no name")
+        return left_out(look, "it has no name", "they have no name")
     if role is Role.IDENTIFYING:
-        return ColumnDraft(look.name, role, words=f"{reason}: dropped", confirm=())
+        return ColumnDraft(look.name, role, words=f"{reason}: dropped")
     if look.is_near_unique and role is not Role.INSENSITIVE:
-        return left_out(look, "nearly every row has a value of its own, which would give people away")
+        return left_out(
+            look,
+            "nearly every row has a value of its own, which would give people away",
+            "nearly every row has a value of its own there",
+        )
     return unchanged(look, role, reason)
 
 
@@ -87,16 +94,22 @@ def publish(examined: Examined, wish: Wish) -> Iterator[Draft]:
     del wish
     roles = roles_of(examined)
     wanted = [look for look in examined.looks if look.name and _is_randomised(look, roles[look.name][0])]
+    weaker: list[Draft] = []
     for most in (MOST_VALUES, 10):
-        drafts = {look.name: coded(look, *_role(look, roles), most, examined.looks) for look in wanted}
-        kept = [look.name for look in wanted if drafts[look.name] is not None]
-        while kept:
-            found = _bearable({n: d.size for n in kept if (d := drafts[n]) is not None}, examined.records)
-            if found is not None and (most == 10 or found[0].get("k", 0) or len(kept) <= 3):
-                yield _published(examined, roles, {n: d for n in kept if (d := drafts[n]) is not None}, *found)
-            if most != 10:
+        coding = {look.name: coded(look, *roles[look.name], most, examined.looks) for look in wanted}
+        drafts = {name: draft for name, draft in coding.items() if draft is not None}
+        while drafts:
+            found = _bearable({name: draft.size for name, draft in drafts.items()}, examined.records)
+            if found is not None:
+                made = _published(examined, roles, drafts, *found)
+                if _is_strong(found[0]):
+                    yield made
+                    break
+                weaker.append(made)
+            if most == MOST_VALUES or len(drafts) <= _LEAST_COLUMNS:
                 break
-            kept = _without_least(kept, examined)
+            drafts = _without_least(drafts, examined)
+    yield from reversed(weaker)
     raise RecipeError(
         "A table to publish must have a column that can be randomised",
         "none with a domain of some values",
@@ -110,15 +123,16 @@ def _is_randomised(look: Look, role: Role) -> bool:
     return role is Role.QUASI_IDENTIFYING or (role is Role.SENSITIVE and look.column.distinct > MOST_VALUES)
 
 
-def _role(look: Look, roles: Mapping[str, tuple[Role, str]]) -> tuple[Role, str]:
-    return roles[look.name]
+def _is_strong(release: Mapping[str, Value]) -> bool:
+    epsilon = release.get("epsilon", 0.0)
+    return isinstance(epsilon, float) and epsilon <= STRONG_EPSILON
 
 
-def _without_least(kept: Sequence[str], examined: Examined) -> list[str]:
+def _without_least(drafts: Mapping[str, ColumnDraft], examined: Examined) -> dict[str, ColumnDraft]:
     """Leave out a column that is only maybe known, else the one with the most values."""
-    loose = [name for name in kept if not examined.guesses[name].firm]
-    gone = loose[-1] if loose else max(kept, key=lambda name: examined.look(name).column.distinct)
-    return [name for name in kept if name != gone]
+    loose = [name for name in drafts if not examined.guesses[name].firm]
+    gone = loose[-1] if loose else max(drafts, key=lambda name: examined.look(name).column.distinct)
+    return {name: draft for name, draft in drafts.items() if name != gone}
 
 
 def _bearable(sizes: Mapping[str, int], records: int) -> tuple[dict[str, Value], float] | None:
@@ -172,7 +186,11 @@ def _published(
 def _not_randomised(look: Look, reason: str, examined: Examined) -> ColumnDraft:
     firm = examined.guesses[look.name].firm
     if firm or look.is_near_unique or look.column.distinct > MOST_VALUES:
-        return left_out(look, f"{reason}, and with it nothing could be learned from the others")
+        return left_out(
+            look,
+            f"{reason}, and with it nothing could be learned from the others",
+            "with them nothing could be learned from the others",
+        )
     return unchanged(look, Role.INSENSITIVE, reason)
 
 
@@ -223,9 +241,8 @@ def _coded_columns(
         role, reason = roles[look.name]
         draft = None
         if role is wanted and not look.is_constant and look.name:
-            draft = coded(look, role, reason, most, examined.looks) or left_out(
-                look, f"{reason}, with too many values"
-            )
+            draft = coded(look, role, reason, most, examined.looks)
+            draft = draft or left_out(look, f"{reason}, with too many values", TOO_MANY)
         drafts.append(draft or passed(look, role, reason))
     return tuple(drafts)
 
@@ -273,7 +290,12 @@ def _with_hierarchies(examined: Examined, roles: Mapping[str, tuple[Role, str]])
             drafts.append(passed(look, role, reason))
             continue
         draft = with_hierarchy(look, role, reason, examined.looks) or coded(look, role, reason, 200)
-        drafts.append(draft or left_out(look, f"{reason}, and no hierarchy could be made for it"))
+        drafts.append(
+            draft
+            or left_out(
+                look, f"{reason}, and no hierarchy could be made for it", "no hierarchy could be made for them"
+            )
+        )
     return tuple(drafts)
 
 
@@ -290,7 +312,7 @@ def microaggregate(examined: Examined, wish: Wish) -> Iterator[Draft]:
             drafts.append(ColumnDraft(look.name, Role.QUASI_IDENTIFYING, words=words))
         elif role is Role.QUASI_IDENTIFYING and not look.is_constant and look.name:
             draft = coded(look, role, reason, 60, examined.looks)
-            drafts.append(draft or left_out(look, f"{reason}, with too many values"))
+            drafts.append(draft or left_out(look, f"{reason}, with too many values", TOO_MANY))
         else:
             drafts.append(passed(look, role, reason))
     if not numbers:

@@ -58,15 +58,18 @@ def write_draft(
 
 
 def _confirmed(draft: Draft, unit: Mapping[str, Value]) -> Iterator[str]:
-    dropped = [c.name for c in draft.columns if c.role is Role.IDENTIFYING and not c.confirm]
+    dropped = [c.name for c in draft.columns if c.role is Role.IDENTIFYING and not c.asks]
     known = [c.name for c in draft.columns if c.role is Role.QUASI_IDENTIFYING]
     if known:
         yield f"An intruder may know {', '.join(known)}, and no other column: move what is missing or too much."
     if dropped:
         yield f"These columns name people and are dropped: {', '.join(dropped)}."
     yield from draft.confirm
+    asked: dict[str, list[str]] = {}
     for column in draft.columns:
-        yield from column.confirm
+        for ask in column.asks:
+            asked.setdefault(ask, []).append(column.name)
+    yield from (ask.replace("{}", ", ".join(names)) for ask, names in asked.items())
     if "person" in unit:
         yield f"Rows with the same {unit['person']} are one person's, who has at most {unit.get('rows', 1)} of them."
     if "household" in unit:
