@@ -157,7 +157,7 @@ def _as_date(said: pa.Array, words: NDArray[np.bool_]) -> ValueForm | None:
 
 
 def _parses(days: pa.Array, form: str) -> bool:
-    return pc.strptime(days, form, "s", error_is_null=True).null_count == 0
+    return int(pc.strptime(days, form, "s", error_is_null=True).null_count) == 0
 
 
 def _is_free(column: ColumnValues, trimmed: pa.Array) -> bool:

@@ -20,9 +20,16 @@ NEARLY_UNIQUE = 0.95  # distinct values to rows with a value
 FEW = 5  # rows with a value below which nothing is said to be unique
 _OLDEST = 125
 _YEARS = (1880, 2100)
-_MOST_CATEGORIES = 200
+_MOST_CATEGORIES, _MOST_TRAITS = 200, 2000
 _CONTACT = r"^[^@\s]+@[^@\s]+\.[^@\s]+$|^\+?[0-9][0-9 ()/.-]{7,18}[0-9]$|^[A-Z]{2}[0-9]{2}[A-Z0-9]{10,30}$"
-_POSTCODE = r"^[0-9]{4,6}$|^[0-9]{5}-[0-9]{3,4}$|^[A-Z]{1,2}[0-9][A-Z0-9]? ?[0-9][A-Z]{2}$|^[A-Z][0-9][A-Z] ?[0-9][A-Z][0-9]$"
+_POSTCODE = "|".join(
+    (
+        r"^[0-9]{4,6}$",
+        r"^[0-9]{5}-[0-9]{3,4}$",
+        r"^[A-Z]{1,2}[0-9][A-Z0-9]? ?[0-9][A-Z]{2}$",
+        r"^[A-Z][0-9][A-Z] ?[0-9][A-Z][0-9]$",
+    )
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,7 +120,7 @@ class Look:
 
     @cached_property
     def runs(self) -> int:
-        """How often the value changes from row to row, and one: as many as distinct values where they lie together."""
+        """How many stretches of equal values there are: as many as distinct values where these lie together."""
         codes = self.column.codes
         return int((codes[1:] != codes[:-1]).sum()) + 1
 
@@ -181,9 +188,8 @@ def _identifies(look: Look) -> tuple[Role, str, bool] | None:
 
 def _is_known(look: Look) -> tuple[Role, str, bool] | None:
     role = Role.QUASI_IDENTIFYING
-    if "weight" in look.hints and look.form.kind == "number" and len(look.valid) and look.valid.min() >= 0:
-        if not look.form.whole or look.column.distinct > _MOST_CATEGORIES:
-            return Role.INSENSITIVE, "looks like a sampling weight", True
+    if "weight" in look.hints and _is_quantity(look) and look.valid.min() >= 0:
+        return Role.INSENSITIVE, "looks like a sampling weight", True
     if "age" in look.hints and look.is_age:
         return role, "ages, which others know", True
     if look.form.kind == "date":
@@ -193,16 +199,23 @@ def _is_known(look: Look) -> tuple[Role, str, bool] | None:
         return role, "years of birth, which others know", True
     if look.is_postcode:
         return role, "looks like postcodes, which others know", True
-    if "demographic" in look.hints and "sensitive" not in look.hints and look.column.distinct <= 2000:
-        if look.form.kind in ("nominal", "code") or (look.form.kind == "number" and look.form.whole):
-            return role, "a trait that others know, by its name and its few values", True
+    trait = look.form.kind in ("nominal", "code") or (look.form.kind == "number" and look.form.whole)
+    named = "demographic" in look.hints and "sensitive" not in look.hints
+    if named and trait and look.column.distinct <= _MOST_TRAITS:
+        return role, "a trait that others know, by its name and its few values", True
     return None
+
+
+def _is_quantity(look: Look) -> bool:
+    """Numbers with a fraction, or very many of them."""
+    number = look.form.kind == "number" and bool(len(look.valid))
+    return number and (not look.form.whole or look.column.distinct > _MOST_CATEGORIES)
 
 
 def _is_wanted(look: Look) -> tuple[Role, str, bool] | None:
     if "sensitive" in look.hints and look.form.kind in ("nominal", "number", "code"):
         return Role.SENSITIVE, "what an intruder would want to learn, by its name", True
-    if look.form.kind == "number" and (not look.form.whole or look.column.distinct > _MOST_CATEGORIES):
+    if _is_quantity(look):
         return Role.SENSITIVE, "a measured quantity with many values", False
     return None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pramana.errors import InputError, SchemaError
 from pramana.inspection.drafting.writing import hierarchy_text
@@ -16,6 +18,7 @@ from pramana.inspection.inspecting import source_for
 from pramana.inspection.new_files import check_free, write_all
 from pramana.inspection.values import ColumnValues
 from pramana.schema import (
+    TOP,
     Hierarchy,
     Kind,
     hierarchy_by_masking,
@@ -27,6 +30,13 @@ from pramana.schema import (
 )
 
 KINDS = ("intervals", "ordered", "mask", "dates", "tree")
+_MUST = {
+    "intervals": "every value must be a whole number",
+    "ordered": "the order must have every value",
+    "mask": f"no value may have the sign {TOP}",
+    "dates": "every value must be a date like 2024-03-31",
+    "tree": "the tree must have every value",
+}
 _MOST_SHOWN = 20
 
 
@@ -61,15 +71,24 @@ class HierarchyPlan:
             if self.__dict__[name] not in ((), 0, None) and kind != self.kind:
                 raise InputError(f"--{name} must go with --kind {kind}", f"--kind {self.kind}")
 
+    def fits(self, value: str) -> bool:
+        """Whether a value can be a leaf."""
+        if self.kind == "intervals":
+            return re.fullmatch(r"[+-]?[0-9]{1,300}", value) is not None
+        if self.kind == "dates":
+            return Kind.DATE.ends_of(value) is not None
+        if self.kind == "ordered":
+            return not self.order or value in self.order
+        return TOP not in value if self.kind == "mask" else True
+
     def build(self, values: Sequence[str]) -> Hierarchy:
+        """Of values that fit."""
         if self.kind == "intervals":
             return hierarchy_of_intervals(values, self.widths or (5, 10, 20), self.origin)
         if self.kind == "mask":
             return hierarchy_by_masking(sorted(values), levels=self.levels)
         if self.kind == "dates":
             return hierarchy_of_dates(values, self.units) if self.units else hierarchy_of_dates(values)
-        if self.kind == "tree":
-            return _grown(self.tree, values)
         return hierarchy_of_groups(_in_order(values, self.order), self.sizes or (2, 4))
 
 
@@ -80,24 +99,38 @@ def build_hierarchy(
     """Write the hierarchy of a column's values to a new file."""
     target = Path(out)
     check_free([target])
-    values = read_column(data, column, encoding, delimiter).texts()
+    found = read_column(data, column, encoding, delimiter)
+    values = found.texts()
     if not values:
         raise SchemaError(f"The column {column!r} must have values", "only missing ones")
-    try:
-        hierarchy = plan.build(values)
-    except SchemaError as error:
-        raise _about(error, column, show_values) from None
+    grown = _grown(plan.tree) if plan.kind == "tree" else None
+    leaves = None if grown is None else set(grown.leaves)
+    lost = [not plan.fits(value) if leaves is None else value not in leaves for value in values]
+    if any(lost):
+        raise SchemaError(
+            f"{column}: {_MUST[plan.kind]}", _located(found, values, lost, show_values), _hint(show_values)
+        )
+    hierarchy = plan.build(values) if grown is None else grown
     write_all({target: hierarchy_text(hierarchy)})
     return target, hierarchy
 
 
-def _about(error: SchemaError, column: str, show_values: bool) -> SchemaError:
-    """The builders quote what they were given, which are values of the table here: counts stay, values only if asked."""
-    got = error.got
-    hint = error.hint
-    if got is not None and "others: " in got and not show_values:
-        got, hint = got.split(":")[0], "Run with --show-values to see them on this screen."
-    return SchemaError(f"{column}: {error.must}", got, hint)
+def _hint(show_values: bool) -> str | None:
+    return None if show_values else "Run with --show-values to see them on this screen."
+
+
+def _located(found: ColumnValues, values: Sequence[str], lost: Sequence[bool], show_values: bool) -> str:
+    """How many values do not fit, in how many rows, and which rows come first; the values only where asked for."""
+    rows = _rows_of(found, np.array(lost, np.bool_))
+    wrong = [value for value, gone in zip(values, lost, strict=True) if gone]
+    several = "s" if len(wrong) > 1 else ""
+    told = f"{len(wrong)} value{several} that do not, in {len(rows)} rows, the first in row {int(rows[0]) + 1}"
+    return told + (f": {', '.join(map(repr, wrong[:_MOST_SHOWN]))}" if show_values else "")
+
+
+def _rows_of(found: ColumnValues, wanted: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """The rows that have one of the wanted values."""
+    return np.flatnonzero(np.append(wanted, False)[found.codes])
 
 
 def read_column(data: Any, column: str, encoding: str | None = None, delimiter: str | None = None) -> ColumnValues:
@@ -145,7 +178,7 @@ def check_hierarchy(
     texts = found.texts()
     leaves = set(hierarchy.leaves)
     lost = np.array([text not in leaves for text in texts], np.bool_)
-    at = np.flatnonzero(np.append(lost, False)[found.codes])
+    at = _rows_of(found, lost)
     return HierarchyCheck(
         leaves=len(hierarchy.leaves),
         levels=hierarchy.height,
@@ -181,17 +214,11 @@ def preview_hierarchy(path: str | Path, lines: int = 10) -> HierarchyPreview:
 
 
 def _in_order(values: Sequence[str], order: Sequence[str]) -> list[str]:
-    """The stated order, which must have every value; else that of numbers and dates, or of letters."""
-    if not order:
-        return Kind.of_labels(values).in_order(values)
-    lost = [value for value in values if value not in set(order)]
-    if lost:
-        shown = ", ".join(map(repr, lost[:3]))
-        raise SchemaError("The order must have every value of the column", f"{len(lost)} others: {shown}")
-    return list(order)
+    """The stated order; else that of numbers and dates, or of letters."""
+    return list(order) if order else Kind.of_labels(values).in_order(values)
 
 
-def _grown(path: str | None, values: Sequence[str]) -> Hierarchy:
+def _grown(path: str | None) -> Hierarchy:
     if path is None:
         raise InputError(
             "A tree must be stated in a TOML file of nested tables that end in lists", "none", "Use --tree."
@@ -200,11 +227,6 @@ def _grown(path: str | None, values: Sequence[str]) -> Hierarchy:
         content = tomllib.loads(Path(path).read_text("utf-8"))
     except OSError as error:
         raise InputError(f"The tree {path} must be readable", error.strerror) from None
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError, ValueError):
+    except (RecursionError, ValueError):  # no text, or no TOML
         raise InputError(f"The tree {path} must be valid TOML", "something else") from None
-    hierarchy = hierarchy_of_tree(content)
-    lost = hierarchy.missing(values)
-    if lost:
-        shown = ", ".join(map(repr, lost[:3]))
-        raise SchemaError("The tree must have every value of the column", f"{len(lost)} others: {shown}")
-    return hierarchy
+    return hierarchy_of_tree(content)

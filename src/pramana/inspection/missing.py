@@ -8,15 +8,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 _WORDS = frozenset(
-    """
-    na n/a n.a. nan null none nil missing unknown refused refusal declined not_stated not_applicable no_answer
-    not_available dont_know don't_know dk d/k prefer_not_to_say unspecified . - -- ? * k.a. k.a ka keine_angabe
-    unbekannt verweigert weiss_nicht weiß_nicht trifft_nicht_zu w.n. fehlend nsp ne_sait_pas refus inconnu
-    sans_reponse non_reponse non_applicable ns/nr no_sabe no_contesta ns nc desconocido sin_dato rifiuta non_so
-    non_risponde sconosciuto onbekend geweigerd weet_niet desconhecido nao_sabe brak nie_wiem odmowa okand vet_ej
-    #n/a #null! <na> (missing) (blank)
-    """.split()
-)
+    {
+        "na", "n/a", "n.a.", "nan", "null", "none", "nil", "missing", "unknown", "refused", "refusal",
+        "declined", "not_stated", "not_applicable", "no_answer", "not_available", "dont_know", "don't_know",
+        "dk", "d/k", "prefer_not_to_say", "unspecified", ".", "-", "--", "?", "*", "k.a.", "k.a", "ka",
+        "keine_angabe", "unbekannt", "verweigert", "weiss_nicht", "weiß_nicht", "trifft_nicht_zu", "w.n.",
+        "fehlend", "nsp", "ne_sait_pas", "refus", "inconnu", "sans_reponse", "non_reponse", "non_applicable",
+        "ns/nr", "no_sabe", "no_contesta", "ns", "nc", "desconocido", "sin_dato", "rifiuta", "non_so",
+        "non_risponde", "sconosciuto", "onbekend", "geweigerd", "weet_niet", "desconhecido", "nao_sabe", "brak",
+        "nie_wiem", "odmowa", "okand", "vet_ej", "#n/a", "#null!", "<na>", "(missing)", "(blank)",
+    }
+)  # fmt: skip
 _NINES = (
     9.0,
     99.0,
@@ -64,7 +66,7 @@ def missing_numbers(values: NDArray[np.float64], counts: NDArray[np.int64]) -> N
 
 
 def _stands_apart(code: float, rest: NDArray[np.float64], count: int, counts: NDArray[np.int64]) -> bool:
-    """Above all others by more than they spread, or above nearly all and far commoner than the values around it."""
+    """Above all others by more than they spread, or above nearly all and far commoner than its neighbours."""
     order = np.argsort(rest)
     spread = np.cumsum(counts[order])
     high = float(rest[order][int(np.searchsorted(spread, 0.99 * spread[-1]))])

@@ -14,14 +14,14 @@ if TYPE_CHECKING:
     from pramana.inspection.risk import TableRisk
 
 SOURCES = (
-    "Minimal sample uniques and SUDA scores: Elliot, Manning, Mayes, Gurd and Bane (2005); Manning, Haglin and Keane "
-    "(2008).",
+    "Minimal sample uniques and SUDA scores: Elliot, Manning, Mayes, Gurd and Bane (2005); Manning, Haglin and "
+    "Keane (2008).",
     "Data intrusion simulation (DIS): Skinner and Elliot (2002).",
     "Prosecutor, journalist and marketer risk: El Emam and Dankar (2008); Dankar and El Emam (2010).",
     "Individual risk with sampling weights: Benedetti and Franconi (1998); Franconi and Polettini (2004).",
     "Population uniques: Zayatz (1991); Pitman's formula by Hoshino (2001); slide negative binomial by Chen and "
-    "Keller-McNulty (1998) with Shlosser's estimate by Haas and Stokes (1998); chosen as Dankar, El Emam, Neisa and "
-    "Roffey (2012) do.",
+    "Keller-McNulty (1998) with Shlosser's estimate by Haas and Stokes (1998); chosen as Dankar, El Emam, Neisa "
+    "and Roffey (2012) do.",
 )
 
 
@@ -64,7 +64,7 @@ def _column_row(column: ColumnReport) -> dict[str, Cell]:
 
 def _repeated(names: Sequence[str]) -> Section:
     words = (
-        f"Several rows belong to one unit: {', '.join(names)} repeats. The counts below are of rows; a person with "
+        f"Several rows belong to one unit: {', '.join(names)} repeats. The counts below are of rows; who has "
         "three rows is three times in them. Say in the recipe whose privacy is meant."
     )
     return Section("Several rows for one unit", [Text(words, note=True)], anchor="units")
@@ -78,8 +78,9 @@ def _no_risk() -> Section:
 def _risk(risk: TableRisk, guessed: bool) -> list[Section]:
     how = "guessed" if guessed else "named by you"
     lead = (
-        f"For someone who knows {', '.join(risk.columns)} ({how}) of a person: {risk.uniques:,} of {risk.records:,} "
-        f"records are unique, and {risk.below_k:,} share their values with fewer than {risk.k - 1} others."
+        f"For someone who knows {', '.join(risk.columns)} ({how}) of a person: {risk.uniques:,} of the "
+        f"{risk.records:,} records are unique, and {risk.below_k:,} share their "
+        f"values with fewer than {risk.k - 1} others."
     )
     blocks: list[Block] = [
         Text(lead),

@@ -13,7 +13,7 @@ from pramana.errors import InputError
 from pramana.generalize import Risks
 from pramana.inspection.special import Grouped, SubsetRisk, special_uniques
 from pramana.inspection.values import ColumnValues
-from pramana.theory.disclosure import PopulationUniques, SizeCounts, individual_risks, population_uniques
+from pramana.theory import disclosure
 
 USUAL_FRACTION = 0.01  # what sdcMicro takes where nobody states the share of the population
 Floats = NDArray[np.float64]
@@ -21,7 +21,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class IndividualRisk:
-    """Benedetti and Franconi: the mean chance of 1/F by record, and how many records one must expect to be found."""
+    """Benedetti and Franconi: the mean of 1/F by record, and how many records one must expect to be found."""
 
     largest: float
     mean: float
@@ -65,7 +65,7 @@ class TableRisk:
     subsets: tuple[tuple[tuple[str, ...], int, int], ...]  # columns, uniques, below k
     special: SpecialRisk
     individual: IndividualRisk | None
-    population: PopulationUniques | None
+    population: disclosure.PopulationUniques | None
 
     @property
     def expected(self) -> float:
@@ -139,7 +139,9 @@ def risk_of(
             contributions=tuple(zip(names, found.contributions, strict=True)),
         ),
         individual=None if behind is None else _individual(table.counts, behind, k),
-        population=None if size is None else population_uniques(SizeCounts.of(table.counts), size),
+        population=None
+        if size is None
+        else disclosure.population_uniques(disclosure.SizeCounts.of(table.counts), size),
     )
 
 
@@ -153,11 +155,11 @@ def _behind(table: Grouped, records: int, weights: Floats | None, population: in
         return None
     if population < records:
         raise InputError(f"The population must be at least the {records} records", str(population))
-    return table.counts * (population / records)
+    return np.asarray(table.counts * (population / records), np.float64)
 
 
 def _individual(counts: NDArray[np.int64], behind: Floats, k: int) -> IndividualRisk:
-    risks, records = individual_risks(counts, behind), int(counts.sum())
+    risks, records = disclosure.individual_risks(counts, behind), int(counts.sum())
     expected = float((risks * counts).sum())
     return IndividualRisk(float(risks.max()), expected / records, expected, int(counts[risks > 1.0 / k].sum()))
 

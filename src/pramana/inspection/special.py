@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from pramana.generalize import Ladder, Layout, grouped
 from pramana.randomness import Codes
-from pramana.theory.disclosure import dis_scores, elliot_weights, ihsn_weights, intrusion_simulation
+from pramana.theory import disclosure
 
 Counts = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -57,7 +57,8 @@ class Grouped:
         cell = self.codes[columns[0]]
         for c in columns[1:]:
             cell = cell * self.sizes[c] + self.codes[c]
-        return np.bincount(cell, weights=self.counts, minlength=self.cells(columns)), cell
+        totals = np.bincount(cell, weights=self.counts, minlength=self.cells(columns))
+        return totals.astype(np.float64), cell
 
 
 @dataclass(frozen=True)
@@ -99,7 +100,7 @@ def special_uniques(table: Grouped, k: int, fraction: float, largest: int | None
     most = largest_subset(table) if largest is None else min(largest, columns)
     once = np.flatnonzero(table.counts == 1)
     unique_on: dict[tuple[int, ...], NDArray[np.bool_]] = {}
-    elliot, ihsn = elliot_weights(columns, most), ihsn_weights(columns, most)
+    elliot, ihsn = disclosure.elliot_weights(columns, most), disclosure.ihsn_weights(columns, most)
     scores, other = np.zeros(len(once)), np.zeros(len(once))
     minimal, through, subsets = [0] * most, [0.0] * columns, []
     for size in range(1, most + 1):
@@ -120,7 +121,7 @@ def special_uniques(table: Grouped, k: int, fraction: float, largest: int | None
             other += ihsn[size - 1] * msu
             for c in subset:
                 through[c] += elliot[size - 1] * number
-    dis = intrusion_simulation(len(once), 2 * int((table.counts == 2).sum()), fraction)
+    dis = disclosure.intrusion_simulation(len(once), 2 * int((table.counts == 2).sum()), fraction)
     total = float(scores.sum())
     contributions = tuple(part / total if total else 0.0 for part in through)
     return SpecialUniques(
@@ -128,7 +129,7 @@ def special_uniques(table: Grouped, k: int, fraction: float, largest: int | None
         most,
         tuple(minimal),
         scores,
-        dis_scores(other, columns, len(once), dis),
+        disclosure.dis_scores(other, columns, len(once), dis),
         dis,
         contributions,
     )

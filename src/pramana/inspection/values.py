@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from pramana.errors import SourceError
 from pramana.randomness import Codes, code_dtype, counted
 from pramana.schema import label_of
-from pramana.sources import numbers, values_of
+from pramana.sources import flags_of, numbers, values_of
 
 Counts = NDArray[np.int64]
 
@@ -80,7 +80,7 @@ class ColumnValues:
 
 
 def _coded(column: pa.ChunkedArray) -> tuple[pa.Array, Codes]:
-    """The entries of one dictionary for all chunks, each once, and the place of every row; past the end is null."""
+    """The entries of one dictionary for all chunks, each once, and each row's place; past the end is null."""
     coded = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
     coded = coded.unify_dictionaries() if coded.num_chunks > 1 else coded
     entries = coded.chunk(0).dictionary if coded.num_chunks else pa.array([], coded.type.value_type)
@@ -92,7 +92,7 @@ def _coded(column: pa.ChunkedArray) -> tuple[pa.Array, Codes]:
         indices = chunk.indices
         places[start:end] = values_of(indices)
         if indices.null_count:
-            places[start:end][values_of(indices.is_null().cast(pa.uint8())).astype(np.bool_)] = len(entries)
+            places[start:end][flags_of(indices.is_null())] = len(entries)
         start = end
     if len(coded.chunks) != 1 or coded is not column:  # else a frame's own, which may have an entry twice
         return entries, places
@@ -109,4 +109,4 @@ def _absent(entries: pa.Array) -> NDArray[np.bool_]:
     absent = entries.is_null(nan_is_null=True) if pa.types.is_floating(kind) else entries.is_null()
     if pa.types.is_string(kind) or pa.types.is_large_string(kind):
         absent = pc.or_kleene(absent, pc.equal(pc.fill_null(entries, ""), ""))
-    return values_of(absent.cast(pa.uint8())).astype(np.bool_)
+    return flags_of(absent)

@@ -49,9 +49,8 @@ def lines_of(found: Inspection) -> list[str]:
 
 def _column(column: ColumnReport, wide: int) -> Iterator[str]:
     name = column.name if len(column.name) <= wide else column.name[: wide - 3] + "..."
-    yield (
-        f"{name:<{wide}}  {column.kind:<8} {column.role:<17} {column.distinct:>9,} {column.missing:>9,}  {column.reason}"
-    )
+    counts = f"{column.distinct:>9,} {column.missing:>9,}"
+    yield f"{name:<{wide}}  {column.kind:<8} {column.role:<17} {counts}  {column.reason}"
     indent = " " * (wide + 2)
     if said := [NOTES[note] for note in column.notes if note != "missing-codes"]:
         yield f"{indent}{', '.join(said)}"
@@ -71,8 +70,10 @@ def _risk(risk: TableRisk, guessed: bool) -> list[str]:
     lines = [
         f"Risk today, for someone who knows {', '.join(risk.columns)} ({how}):",
         f"  {risk.uniques:,} of {risk.records:,} records are unique ({_share(risk.uniques, risk.records)}), "
-        f"{risk.below_k:,} share their values with fewer than {risk.k - 1} others ({_share(risk.below_k, risk.records)})",
-        f"  prosecutor (knows the person is in the table): at most {_up(risk.prosecutor)}, on average {_up(risk.mean)}",
+        f"{risk.below_k:,} share their values with fewer than {risk.k - 1} others "
+        f"({_share(risk.below_k, risk.records)})",
+        f"  prosecutor (knows the person is in the table): at most {_up(risk.prosecutor)}, "
+        f"on average {_up(risk.mean)}",
     ]
     if risk.journalist is not None:
         lines.append(f"  journalist (knows the person is in the population): at most {_up(risk.journalist)}")

@@ -2,6 +2,7 @@
 
 from pramana.theory import (
     blanket,
+    disclosure,
     every_count,
     identification,
     levels,
@@ -77,6 +78,7 @@ __all__ = [
     "Statement",
     "TCloseness",
     "blanket",
+    "disclosure",
     "every_count",
     "explanation_of",
     "identification",

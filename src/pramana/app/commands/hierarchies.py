@@ -34,7 +34,7 @@ def build_command(
     table: str, column: str, kind: str, out: str, widths: str, sizes: str, order: str, levels: int | None,
     units: str, tree: str | None, encoding: str | None, delimiter: str | None, show_values: bool, as_json: bool,
 ) -> None:  # fmt: skip
-    """Build the hierarchy of a column of TABLE. Its leaves are the values that occur: look at it before you publish."""
+    """Build the hierarchy of a column of TABLE; its leaves are the values that occur, or those that you state."""
     from pramana.inspection import HierarchyPlan, build_hierarchy
 
     plan = HierarchyPlan(
@@ -50,7 +50,7 @@ def build_command(
         table, column, plan, out, encoding=encoding, delimiter=delimiter, show_values=show_values
     )
     content = {"path": str(path), "levels": made.height, "leaves": len(made.leaves)}
-    words = f"{path}: {len(made.leaves):,} values in {made.height} levels. The values are those that occur in the table."
+    words = f"{path}: {len(made.leaves):,} values in {made.height} levels. Look at it before you publish by it."
     show(as_json, content, [words])
 
 

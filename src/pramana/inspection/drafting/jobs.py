@@ -5,7 +5,7 @@ A candidate may still fail on the table (xi out of reach, a class that is too sm
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -136,7 +136,7 @@ def _without_least(drafts: Mapping[str, ColumnDraft], examined: Examined) -> dic
 
 
 def _bearable(sizes: Mapping[str, int], records: int) -> tuple[dict[str, Value], float] | None:
-    """The strongest promise that leaves every single column with a bearable error: largest k, else least epsilon."""
+    """The strongest promise that leaves every single column a bearable error: largest k, else least epsilon."""
     sizes = {name: max(size, 2) for name, size in sizes.items()}
     around = Circumstances(records=records)
     promises: list[tuple[str, float]] = [("k", float(k)) for k in KS if 4 * k <= records]
@@ -225,7 +225,7 @@ def levels(examined: Examined, wish: Wish) -> Iterator[Draft]:
     if not any(draft.size for draft in drafts):
         raise _none_suits("levels", "a column with a domain of some values")
     words = (
-        "Serve many recipients with `pramana levels create LEDGER --recipe ...` and `levels issue`; `retention` is "
+        "Serve many recipients with `pramana levels create LEDGER --recipe ...` and `levels issue`; retention is "
         "the level of a plain `pramana release`."
     )
     confirm = ("Columns that are not perturbed pass unchanged to every recipient: confirm that they may.",)

@@ -87,7 +87,7 @@ def draft_recipe(
 
 
 def _examined(path: Path, stated: dict[str, str]) -> tuple[Examined, dict[str, Value]]:
-    """The table, read so that words for missing values in columns of numbers are missing; and the keys that say so."""
+    """The table, read so that words among numbers are missing values, and the keys of [source] that say so."""
     keys: dict[str, Value] = dict(stated)
     source = Source.from_options({"path": path, **stated})
     examined = examine(source)
@@ -160,7 +160,7 @@ def _units(examined: Examined) -> Iterator[dict[str, Value]]:
 
 
 def _repeated_units(examined: Examined) -> Iterator[dict[str, Value]]:
-    """The finest identifier that repeats is the person's; a coarser one whose groups hold whole persons, the household's."""
+    """The finest identifier that repeats is the person's, and one that is called so the household's."""
     looks = sorted((examined.look(name) for name in examined.repeated), key=lambda look: -look.column.distinct)
     households = [look for look in looks if "household" in look.hints]
     persons = [look for look in looks if look not in households] or looks[:1]

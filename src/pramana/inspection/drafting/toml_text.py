@@ -41,10 +41,11 @@ def value_text(value: Value) -> str:
     return "[" + ", ".join(value_text(item) for item in value) + "]"
 
 
-def comment(words: str, indent: str = "") -> Iterator[str]:
-    """A comment in lines of bearable length."""
-    for line in wrap(printable(words), _WIDE - len(indent), break_on_hyphens=False) or [""]:
-        yield f"# {indent}{line}"
+def comment(words: str, mark: str = "") -> Iterator[str]:
+    """A comment in lines of bearable length; `mark` stands before the first, as room before the others."""
+    lines = wrap(printable(words), _WIDE - len(mark), break_on_hyphens=False) or [""]
+    yield f"# {mark}{lines[0]}"
+    yield from (f"# {' ' * len(mark)}{line}" for line in lines[1:])
 
 
 def section(path: Sequence[str], keys: Mapping[str, Value], words: str = "") -> Iterator[str]:

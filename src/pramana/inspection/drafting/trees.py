@@ -57,7 +57,7 @@ def hierarchy_for(look: Look, others: Sequence[Look] = ()) -> Built | None:
 
 
 def _covering(hierarchy: Hierarchy, look: Look) -> Hierarchy | None:
-    """The hierarchy with the few values that it lacks, such as codes for missing ones, under a label of their own."""
+    """The hierarchy with the few values that it lacks, such as codes for missing ones, under their own label."""
     lost = hierarchy.missing(look.column.texts())
     if not lost:
         return hierarchy

@@ -41,7 +41,7 @@ def write_draft(
     confirm = tuple(_confirmed(draft, unit))
     lines = [
         *comment(
-            f"A first recipe, to {MEANT[job]} (job {job}). It was drafted by looking at the table, and it runs as it is."
+            f"A first recipe, to {MEANT[job]} (job {job}). Drafted by looking at the table; it runs as it is."
         ),
         *comment("Before anything is published, a person who knows the table must confirm:"),
         *(line for sentence in confirm for line in comment(sentence, "- ")),
@@ -71,7 +71,7 @@ def _confirmed(draft: Draft, unit: Mapping[str, Value]) -> Iterator[str]:
             asked.setdefault(ask, []).append(column.name)
     yield from (ask.replace("{}", ", ".join(names)) for ask, names in asked.items())
     if "person" in unit:
-        yield f"Rows with the same {unit['person']} are one person's, who has at most {unit.get('rows', 1)} of them."
+        yield f"Rows with the same {unit['person']} are one person's; nobody has more than {unit.get('rows', 1)}."
     if "household" in unit:
         yield f"Rows with the same {unit['household']} are one household's."
     if unit.get("row"):

@@ -1,4 +1,4 @@
-"""The individual risk of Benedetti and Franconi: who is found in a sample, when its weights tell of the population.
+"""The individual risk of Benedetti and Franconi: who is found in a sample whose weights tell of the population.
 
 Of a class with f records in the sample and estimated F in the population (the sum of its weights), the population
 frequency given f is taken as negative binomial with success probability p = f / F; the risk of each of its records

@@ -141,7 +141,7 @@ def pitman_uniques(classes: SizeCounts, population: int) -> float | None:
 
 
 def pitman_fit(classes: SizeCounts) -> tuple[float, float] | None:
-    """theta and alpha of largest likelihood, 0 < alpha < 1 and theta above -alpha; None where it has no maximum."""
+    """theta and alpha of largest likelihood, 0 < alpha < 1, theta above -alpha; None where it has no maximum."""
     if classes.classes in (1, classes.records):  # one class, or nothing but uniques: it grows without end
         return None
     from scipy.optimize import minimize
@@ -190,7 +190,7 @@ def snb_uniques(classes: SizeCounts, population: int) -> float | None:
     if fit is None:
         return None
     number, alpha, beta = fit
-    return min(number * beta**alpha, float(population))
+    return float(min(number * beta**alpha, population))
 
 
 def population_classes(classes: SizeCounts, fraction: float) -> float:

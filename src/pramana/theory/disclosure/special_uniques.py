@@ -18,7 +18,7 @@ Floats = NDArray[np.float64]
 
 
 def elliot_weights(columns: int, largest: int) -> tuple[float, ...]:
-    """The weight of an MSU of 1, 2, ... columns: the product of (columns - i) for i from its size to the largest."""
+    """The weight of an MSU of 1, 2, ... columns: the product of (columns - i), i from its size to the largest."""
     last = min(largest, columns - 1)
     return tuple(float(math.prod(columns - i for i in range(size, last + 1))) for size in range(1, largest + 1))
 
