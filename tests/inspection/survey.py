@@ -14,7 +14,7 @@ def rows(number: int, seed: int = 1) -> list[dict[str, str]]:
     rng = np.random.default_rng(seed)
     drawn = []
     for i in range(number):
-        age = int(rng.integers(0, 96))
+        age = int(rng.integers(18, 60))
         region = int(rng.integers(0, 4))
         drawn.append(
             {

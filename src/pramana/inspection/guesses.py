@@ -112,7 +112,7 @@ class Look:
             span = float(self.valid.max() - self.valid.min()) + 1
             lengths = {len(str(int(v))) for v in (self.valid.min(), self.valid.max())}
             return span <= 3 * len(self.valid) or (len(lengths) == 1 and max(lengths) >= 5)
-        if not self.column.is_text:
+        if not self.column.is_text or not self.column.distinct:
             return False
         head = pc.match_substring_regex(self.column.values.slice(0, 1000), r"[0-9]")
         spaced = pc.match_substring_regex(self.column.values.slice(0, 1000), r"\s")
