@@ -96,7 +96,7 @@ def _special(risk: TableRisk) -> Iterator[str]:
         f"  minimal sample uniques (SUDA), up to {special.largest_subset} columns: {by_size}; "
         f"{special.special:,} records have one"
     )
-    share = f"{special.fraction:g} of the population" + (", assumed" if special.fraction_assumed else "")
+    share = f"{special.fraction:.3g} of the population" + (", assumed" if special.fraction_assumed else "")
     yield f"  a unique match is right with a chance of {_up(special.dis)} (DIS, a sample of {share})"
     worst = [subset for subset in worst_subsets(risk) if subset[2]][:MOST_SUBSETS]
     if worst:
