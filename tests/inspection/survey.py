@@ -7,7 +7,20 @@ from pathlib import Path
 
 import numpy as np
 
-COLUMNS = ("pid", "hid", "sex", "age", "birth", "plz", "region", "district", "education", "income", "weight", "note")
+COLUMNS = (
+    "pid",
+    "hid",
+    "sex",
+    "age",
+    "birth",
+    "plz",
+    "region",
+    "district",
+    "education",
+    "income",
+    "weight",
+    "note",
+)
 
 
 def rows(number: int, seed: int = 1) -> list[dict[str, str]]:

@@ -1,4 +1,4 @@
-"""`pramana hierarchy`: built, checked and shown; values that do not fit are counted and located, shown if asked."""
+"""`pramana hierarchy`: built, checked and shown; values that do not fit are counted, located, and shown if asked."""
 
 from __future__ import annotations
 
@@ -44,7 +44,9 @@ def test_each_kind_is_built(people: Path, capsys: pytest.CaptureFixture[str]) ->
     assert made == hierarchy_by_masking(sorted(values("plz")), levels=2)
     out.unlink()
     order = ["low", "middle", "high"]
-    made = built(people, capsys, "--column", "education", "--kind", "ordered", "--order", ",".join(order), "--sizes", "2")
+    made = built(
+        people, capsys, "--column", "education", "--kind", "ordered", "--order", ",".join(order), "--sizes", "2"
+    )
     assert made == hierarchy_of_groups(order, [2])
     out.unlink()
     tree = people.parent / "tree.toml"
@@ -62,7 +64,17 @@ def test_values_that_do_not_fit_are_counted_and_located(
     for i, row in enumerate(rows):
         row["x"] = odd if i in (10, 40) else fitting
     survey.write(people, rows)
-    arguments = ["hierarchy", "build", str(people), "--column", "x", "--kind", kind, "--out", str(people.parent / "h.csv")]
+    arguments = [
+        "hierarchy",
+        "build",
+        str(people),
+        "--column",
+        "x",
+        "--kind",
+        kind,
+        "--out",
+        str(people.parent / "h.csv"),
+    ]
     assert run(arguments) == 2
     told = capfd.readouterr().err
     assert "1 value" in told and "in 2 rows, the first in row 11" in told and odd not in told

@@ -72,8 +72,9 @@ def test_names_alone_decide_nothing() -> None:
 @pytest.mark.parametrize(
     ("name", "hint"),
     [
-        ("Geburtsdatum", "birth"), ("fecha_nacimiento", "birth"), ("Haushalts-Nr", "household"), ("CodePostal", "postcode"),
-        ("Geschlecht", "demographic"), ("REVENU", "sensitive"), ("Età", "age"), ("hhid", "household"), ("sexe", "demographic"),
+        ("Geburtsdatum", "birth"), ("fecha_nacimiento", "birth"), ("Haushalts-Nr", "household"),
+        ("CodePostal", "postcode"), ("Geschlecht", "demographic"), ("REVENU", "sensitive"), ("Età", "age"),
+        ("hhid", "household"), ("sexe", "demographic"),
     ],
 )  # fmt: skip
 def test_names_in_several_languages(name: str, hint: str) -> None:
@@ -136,7 +137,13 @@ def test_the_same_columns_from_every_form(form: str, tmp_path: Path) -> None:
         found = pramana.inspect(pa.table({n: texts.column(n).dictionary_encode() for n in survey.COLUMNS}))
     else:
         if form == "typed parquet":
-            typed = {"pid": pa.int64(), "hid": pa.int32(), "age": pa.int8(), "income": pa.float64(), "birth": pa.date32()}
+            typed = {
+                "pid": pa.int64(),
+                "hid": pa.int32(),
+                "age": pa.int8(),
+                "income": pa.float64(),
+                "birth": pa.date32(),
+            }
             texts = pa.table({n: texts.column(n).cast(typed.get(n, pa.string())) for n in survey.COLUMNS})
         pq.write_table(texts, tmp_path / "a.parquet")
         found = pramana.inspect(tmp_path / "a.parquet")
@@ -144,7 +151,9 @@ def test_the_same_columns_from_every_form(form: str, tmp_path: Path) -> None:
 
 
 def test_missing_and_constant_columns() -> None:
-    table = pa.table({"a": pa.array([None, "", "x", "x"] * 10), "b": pa.array([1.0, float("nan"), 2.0, None] * 10)})
+    table = pa.table(
+        {"a": pa.array([None, "", "x", "x"] * 10), "b": pa.array([1.0, float("nan"), 2.0, None] * 10)}
+    )
     found = pramana.inspect(table.append_column("c", pa.array(["same"] * 40)))
     assert [(c.distinct, c.missing) for c in found.columns] == [(1, 20), (2, 20), (1, 0)]
     assert "constant" in column(found, "c").notes
@@ -220,7 +229,9 @@ def test_the_command_speaks_json_words_and_a_page(
     assert "NOT FOR RELEASE" in html and "<script" not in html and page.stat().st_mode & 0o77 == 0
     assert run(["inspect", str(people)]) == 0
     words = capsys.readouterr().out
-    assert words.startswith("The holder's own view of a private table: it is not protected, and not for publication.")
+    assert words.startswith(
+        "The holder's own view of a private table: it is not protected, and not for publication."
+    )
     assert run(["inspect", str(people), "--html", str(page)]) == 2  # nothing is overwritten
     assert page.read_text() == html
 
@@ -236,7 +247,18 @@ def test_values_are_shown_only_when_asked_for(people: Path, capsys: pytest.Captu
     assert "north" in capsys.readouterr().out
 
 
-HOSTILE = ['a"b', "new\nline", "[x]", "<script>alert(1)</script>", "a.b = 1", "\x1b[31mred", "'", "#c", "{}", "ü ö"]
+HOSTILE = [
+    'a"b',
+    "new\nline",
+    "[x]",
+    "<script>alert(1)</script>",
+    "a.b = 1",
+    "\x1b[31mred",
+    "'",
+    "#c",
+    "{}",
+    "ü ö",
+]
 
 
 def test_hostile_names_are_escaped(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

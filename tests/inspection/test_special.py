@@ -36,7 +36,9 @@ SMALL = [(2, 0, 0), (1, 3, 6), (1, 0, 0)]
 
 
 def grouped(rows: list[tuple[object, ...]]) -> Grouped:
-    columns = [np.unique([str(value) for value in column], return_inverse=True)[1] for column in zip(*rows, strict=True)]
+    columns = [
+        np.unique([str(value) for value in column], return_inverse=True)[1] for column in zip(*rows, strict=True)
+    ]
     return Grouped.of([c.astype(np.uint32) for c in columns], [int(c.max()) + 1 for c in columns])
 
 

@@ -1,8 +1,8 @@
 """Measures of disclosure risk: against published figures, and against sums over all cases on small numbers.
 
 Published figures: T. Benschop, C. Machingauta, M. Welch, Statistical Disclosure Control: A Practice Guide, chapter
-"Measuring Risk" (its ten records with weights, individual risks and DIS-SUDA scores); the SUDA scores that sdcMicro's own
-tests expect of the same records and of the example in Templ's book.
+"Measuring Risk" (its ten records with weights, individual risks and DIS-SUDA scores); the SUDA scores that the tests
+of sdcMicro expect of the same records and of the example in Templ's book.
 """
 
 from __future__ import annotations
@@ -130,7 +130,9 @@ def test_pitman_uniques_are_the_expectation_over_all_partitions() -> None:
     assert whole == pytest.approx(1.0)
     from scipy.special import gammaln
 
-    logs = gammaln(theta + 1) - gammaln(theta + alpha) + gammaln(theta + alpha + people - 1) - gammaln(theta + people)
+    logs = (
+        gammaln(theta + 1) - gammaln(theta + alpha) + gammaln(theta + alpha + people - 1) - gammaln(theta + people)
+    )
     assert people * math.exp(logs) == pytest.approx(mean)
     recursion_uniques, recursion_tables = 1.0, 1.0
     for seated in range(1, people):  # person by person

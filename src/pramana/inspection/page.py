@@ -111,7 +111,9 @@ def _measures(risk: TableRisk) -> list[dict[str, Cell]]:
     special = risk.special
     assumed = ", assumed" if special.fraction_assumed else ""
     rows.append(
-        _measure("a unique match is right (DIS)", special.dis, f"a sample of {special.fraction:.3g} of all{assumed}")
+        _measure(
+            "a unique match is right (DIS)", special.dis, f"a sample of {special.fraction:.3g} of all{assumed}"
+        )
     )
     rows.append(
         _measure("DIS-SUDA, largest", special.largest_dis_score, f"{special.dis_above:,} records above 0.1")
