@@ -71,8 +71,8 @@ def main() -> None:
         "",
         f"`python -m benchmarks.inspection --rows {given.rows} --rounds {given.rounds}`, {tables.now()}. "
         f"{host['processor']}, {host['cores']} cores; load before the run "
-        f"{', '.join(map(str, host['load_before']))}. {given.rows:,} rows x 20 columns, CSV; whole processes, median "
-        "of the rounds with the fastest in brackets. Cores: the seconds that all cores worked.",
+        f"{', '.join(map(str, host['load_before']))}. {given.rows:,} rows x 20 columns, CSV; whole processes, "
+        "median of the rounds with the fastest in brackets. Cores: the seconds that all cores worked.",
         "",
         "| command | seconds | seconds of cores |",
         "|---|---:|---:|",

@@ -1,4 +1,4 @@
-"""`pramana hierarchy`: built, checked and shown; values that do not fit are counted, located, and shown if asked."""
+"""`pramana hierarchy`: built, checked and shown; what does not fit is counted, located, and shown if asked."""
 
 from __future__ import annotations
 

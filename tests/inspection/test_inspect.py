@@ -186,11 +186,11 @@ def test_risk_is_counted_as_by_hand(people: Path) -> None:
 def test_risk_with_weights_as_by_hand(people: Path) -> None:
     names = ["sex", "age", "region"]
     drawn = survey.rows(600)
-    behind: Counter[tuple[str, ...]] = Counter()
+    behind: dict[tuple[str, ...], float] = {}
     sizes: Counter[tuple[str, ...]] = Counter()
     for row in drawn:
         key = tuple(row[name] for name in names)
-        behind[key] += float(row["weight"])
+        behind[key] = behind.get(key, 0.0) + float(row["weight"])
         sizes[key] += 1
     risk = pramana.inspect(people, quasi=names, weight="weight").risk
     assert risk is not None and risk.individual is not None and risk.population is not None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import combinations
 
 import numpy as np
@@ -35,7 +36,7 @@ BOOK = [  # the example in Templ's book, as sdcMicro's tests have it
 SMALL = [(2, 0, 0), (1, 3, 6), (1, 0, 0)]
 
 
-def grouped(rows: list[tuple[object, ...]]) -> Grouped:
+def grouped(rows: Sequence[tuple[object, ...]]) -> Grouped:
     columns = [
         np.unique([str(value) for value in column], return_inverse=True)[1] for column in zip(*rows, strict=True)
     ]

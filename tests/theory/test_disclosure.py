@@ -1,8 +1,8 @@
 """Measures of disclosure risk: against published figures, and against sums over all cases on small numbers.
 
 Published figures: T. Benschop, C. Machingauta, M. Welch, Statistical Disclosure Control: A Practice Guide, chapter
-"Measuring Risk" (its ten records with weights, individual risks and DIS-SUDA scores); the SUDA scores that the tests
-of sdcMicro expect of the same records and of the example in Templ's book.
+"Measuring Risk" (its ten records with weights, individual risks and DIS-SUDA scores); the SUDA scores that the
+tests of sdcMicro expect of the same records and of the example in Templ's book.
 """
 
 from __future__ import annotations
