@@ -16,6 +16,7 @@ from pramana.inspection.drafting import vocabulary
 from pramana.inspection.drafting.jobs import JOBS, Draft, Wish
 from pramana.inspection.drafting.toml_text import Value
 from pramana.inspection.drafting.writing import Written, write_draft
+from pramana.inspection.guesses import Look
 from pramana.inspection.inspecting import Examined, examine
 from pramana.inspection.new_files import check_free, write_all
 from pramana.methods import AnyRecipe, Recipe
@@ -160,15 +161,21 @@ def _units(examined: Examined) -> Iterator[dict[str, Value]]:
 
 
 def _repeated_units(examined: Examined) -> Iterator[dict[str, Value]]:
-    """The finest identifier that repeats is the person's, and one that is called so the household's."""
+    """Persons by the finest identifier, one that is on one row included; households by one that is called so."""
     looks = sorted((examined.look(name) for name in examined.repeated), key=lambda look: -look.column.distinct)
     households = [look for look in looks if "household" in look.hints]
-    persons = [look for look in looks if look not in households] or looks[:1]
-    unit: dict[str, Value] = {"person": persons[0].name, "rows": int(persons[0].column.counts.max())}
-    for household in households:
-        if household.name != persons[0].name:
-            yield {**unit, "household": household.name}
-    yield unit
+    persons = [look for look in looks if look not in households]
+    persons += [look for look in examined.looks if _names_each_row(look)] if households else []
+    if persons and households:
+        person = {"person": persons[0].name, "rows": int(persons[0].column.counts.max())}
+        yield {**person, "household": households[0].name}
+    finest = (persons or looks)[0]
+    yield {"person": finest.name, "rows": int(finest.column.counts.max())}
+
+
+def _names_each_row(look: Look) -> bool:
+    """Whether a column numbers persons, one row each."""
+    return look.is_near_unique and look.is_numbered and "identifier" in look.hints and not look.column.missing
 
 
 def _tried(written: Written, sample: int | None) -> PramanaError | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
@@ -15,7 +16,7 @@ from pramana.methods.protocol import Capabilities, Explanation, Law, Publication
 from pramana.methods.retention import RandomisedPlan, check_sizes, circumstances_for, explanation_of_law
 from pramana.randomness import Codes
 from pramana.rows import Rows
-from pramana.schema import Count, Role, read_section
+from pramana.schema import Attribute, Count, Role, read_section
 from pramana.theory import GRID, Guarantee
 
 
@@ -90,10 +91,17 @@ class LevelPlan(RandomisedPlan):
         return self.publish_drawn(rows, Product({}), self.context(rows.commitment()))
 
 
+def _in_order(law: Mapping[str, Any], attributes: Sequence[Attribute]) -> dict[str, Any]:
+    """The law with its columns as the table has them: JSON sorted them, and reports name tables in their order."""
+    rank = {a.name: i for i, a in enumerate(attributes)}
+    laws = dict(sorted(law["laws"].items(), key=lambda item: rank.get(item[0], len(rank))))
+    return {**law, "laws": laws}
+
+
 def restore_version(certificate: Certificate) -> LevelPlan:
     stated = read_section(LevelsStatement, certificate.mechanism, "The mechanism of a certificate", BundleError)
     try:
-        version = AtLevel.from_json(stated.law)
+        version = AtLevel.from_json(_in_order(stated.law, certificate.attributes))
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError, InputError):
         raise BundleError("The certificate must state its level and design", "something else") from None
     if stated.out_of != str(GRID):
