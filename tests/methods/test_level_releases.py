@@ -469,6 +469,6 @@ def test_the_report_is_rebuilt_whatever_the_order_of_names(together: str, tmp_pa
     setting = f'[release]\nmethod = "levels"\nretention = 0.5\ntogether = {together}\n'
     recipe = tmp_path / "recipe.toml"
     recipe.write_text(f'[source]\npath = "people.csv"\n{setting}{columns}')
-    made = pramana.release(recipe, tmp_path / "bundle")
-    assert pramana.verify(made.bundle).valid
-    assert pramana.verify(made.bundle, source=tmp_path / "people.csv", key=made.key_file).valid
+    made = release(recipe, tmp_path / "bundle")
+    assert verify(made.bundle).valid
+    assert verify(made.bundle, source=tmp_path / "people.csv", key=made.key_file).valid
