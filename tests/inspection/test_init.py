@@ -267,3 +267,26 @@ def test_round_bins_hold_every_number(values: list[float], about: int) -> None:
 def test_ages_are_cut_at_round_numbers() -> None:
     assert ages(10) == [0, 10, 20, 30, 40, 50, 60, 70, 80, 90, np.inf]
     assert ages(5)[:3] == [0, 5, 10] and ages(5)[-2:] == [90, np.inf]
+
+
+# ---------------------------------------------------------------- units
+
+
+def test_persons_and_households_are_named_where_recipes_know_units(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from pramana.inspection.drafting.recipe import _units
+    from pramana.inspection.inspecting import examine, source_for
+
+    monkeypatch.setattr(vocabulary, "knows_units", lambda: True)
+    examined = examine(source_for(survey_in(tmp_path, 90)))
+    assert list(_units(examined)) == [
+        {"person": "pid", "rows": 1, "household": "hid"},
+        {"person": "pid", "rows": 1},
+        {"row": True},
+    ]
+    panel = [{"pid": str(1000 + i // 4), "wave": str(i % 4), "sex": "FM"[i // 4 % 2]} for i in range(200)]
+    examined = examine(source_for(survey.write(tmp_path / "panel.csv", panel)))
+    assert next(_units(examined)) == {"person": "pid", "rows": 4}
+    monkeypatch.setattr(vocabulary, "knows_units", lambda: False)
+    assert list(_units(examined)) == [{}]
