@@ -85,10 +85,11 @@ def _missing_words(texts: pa.Array, counts: NDArray[np.int64]) -> NDArray[np.boo
     words = np.zeros(len(texts), np.bool_)
     looked_at = np.arange(len(texts))
     if len(texts) > _FEW_TEXTS:
-        short = flags_of(pc.less_equal(pc.utf8_length(texts), _LONGEST_WORD))
-        digits = flags_of(pc.match_substring_regex(texts, r"^[+-]?[0-9]"))
-        looked_at = np.flatnonzero(short & ~digits & (counts > 1))
+        looked_at = np.flatnonzero(counts > 1)
         texts = texts.take(numbers(looked_at))
+        short = flags_of(pc.less_equal(pc.utf8_length(texts), _LONGEST_WORD))
+        kept = short & ~flags_of(pc.match_substring_regex(texts, r"^[+-]?[0-9]"))
+        looked_at, texts = looked_at[kept], texts.filter(pa.array(kept))
     words[looked_at] = [is_missing_word(text) for text in texts.to_pylist()]
     return words
 
@@ -104,6 +105,12 @@ def _any_match(texts: pa.Array, pattern: str) -> bool:
     return bool(pc.any(pc.match_substring_regex(texts, pattern)).as_py())
 
 
+def _has_leading_zero(texts: pa.Array) -> bool:
+    """Looked for closely only where some text begins with a zero or a sign, which is quick to tell."""
+    likely = any(pc.any(pc.starts_with(texts, sign)).as_py() for sign in ("0", "-", "+"))
+    return likely and _any_match(texts, _LEADING_ZERO)
+
+
 def _spread(known: NDArray[np.float64], words: NDArray[np.bool_]) -> NDArray[np.float64]:
     """A number for every value, none where it says "missing"."""
     every = np.full(len(words), np.nan)
@@ -112,17 +119,16 @@ def _spread(known: NDArray[np.float64], words: NDArray[np.bool_]) -> NDArray[np.
 
 
 def _floats(texts: pa.Array) -> NDArray[np.float64]:
-    plain = pc.replace_substring_regex(texts, r"^\+", "")
     try:
-        return np.asarray(plain.cast(pa.float64()), np.float64)
-    except pa.ArrowException:
-        return np.array([float(text) for text in plain.to_pylist()])
+        return np.asarray(texts.cast(pa.float64()), np.float64)
+    except pa.ArrowException:  # it does not read every form, such as +5
+        return np.array([float(text) for text in texts.to_pylist()])
 
 
 def _as_number(said: pa.Array, words: NDArray[np.bool_]) -> ValueForm | None:
     if not _all_match(said, _NUMBER):
         return None
-    if _any_match(said, _LEADING_ZERO):
+    if _has_leading_zero(said):
         return ValueForm("code", words) if _all_match(said, _DIGITS) else None
     known = _floats(said)
     return ValueForm("number", words, _spread(known, words)) if np.isfinite(known).all() else None
@@ -139,7 +145,7 @@ def _as_comma_number(said: pa.Array, words: NDArray[np.bool_]) -> ValueForm | No
         plain = pc.replace_substring(plain, ",", ".")
         if not _any_match(said, r"\."):
             thousands = ""
-    if _any_match(said, _LEADING_ZERO):
+    if _has_leading_zero(said):
         return None
     return ValueForm("number", words, _spread(_floats(plain), words), decimal, thousands)
 

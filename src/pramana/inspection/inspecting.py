@@ -22,6 +22,7 @@ from pramana.sources import Source
 NOTICE = "The holder's own view of a private table: it is not protected, and not for publication."
 DEFAULT_K = 5
 MOST_GUESSED = 8  # quasi-identifiers in a guess; with more everyone is unique, which tells nothing
+_NO_RISK = {"columns": [], "k": DEFAULT_K, "uniques": 0, "below_k": 0}  # on no columns everyone looks alike
 _SHOWN = 10  # values of a column that are shown
 
 
@@ -77,7 +78,7 @@ class Inspection:
             "columns": [column.to_json() for column in self.columns],
             "repeated_identifiers": list(self.repeated_identifiers),
             "quasi_identifiers_guessed": self.guessed,
-            "risk": {} if self.risk is None else self.risk.to_json(),
+            "risk": _NO_RISK if self.risk is None else self.risk.to_json(),
         }
 
     def lines(self) -> list[str]:

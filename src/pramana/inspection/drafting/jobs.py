@@ -59,14 +59,18 @@ Candidates = Callable[[Examined, Wish], Iterator[Draft]]
 
 
 def roles_of(examined: Examined) -> dict[str, tuple[Role, str]]:
-    """Guessed roles; quasi-identifiers beyond those that the risk was counted on are only maybe known."""
+    """Guessed roles; of more quasi-identifiers than can be protected together, those that others know are dropped.
+
+    Those that others only may know pass as insensitive, and are asked of.
+    """
     chosen = set(examined.guessed_quasi())
     roles = {}
     for look in examined.looks:
         guess = examined.guesses[look.name]
         role, reason = guess.role, guess.reason
         if role is Role.QUASI_IDENTIFYING and look.name not in chosen:
-            role, reason = Role.INSENSITIVE, f"{reason}, but there are many such columns"
+            role = Role.IDENTIFYING if guess.firm or look.is_near_unique else Role.INSENSITIVE
+            reason = f"{reason}, but there are too many such columns"
         roles[look.name] = role, reason
     return roles
 
