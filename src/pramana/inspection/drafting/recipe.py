@@ -167,7 +167,7 @@ def _repeated_units(examined: Examined) -> Iterator[dict[str, Value]]:
     persons = [look for look in looks if look not in households]
     persons += [look for look in examined.looks if _names_each_row(look)] if households else []
     if persons and households:
-        person = {"person": persons[0].name, "rows": int(persons[0].column.counts.max())}
+        person: dict[str, Value] = {"person": persons[0].name, "rows": int(persons[0].column.counts.max())}
         yield {**person, "household": households[0].name}
     finest = (persons or looks)[0]
     yield {"person": finest.name, "rows": int(finest.column.counts.max())}
