@@ -32,8 +32,11 @@ COMMANDS = {
         "Build, check and preview hierarchy files: intervals, groups, masks, dates, trees.",
     ),
     "identification": ("identification", "Choose blocks for an attribute and say what two intruders achieve."),
-    "init": ("inspections", "Write a first recipe for a table, with hierarchies, that runs as it is."),
-    "inspect": ("inspections", "Say what the columns of a table are, and the risk of publishing it as it stands."),
+    "init": ("first_look.inspections", "Write a first recipe for a table, with hierarchies, that runs as it is."),
+    "inspect": (
+        "first_look.inspections",
+        "Say what the columns of a table are, and the risk of publishing it as it stands.",
+    ),
     "key": ("keys", "Make keys: for releases, and for signing certificates."),
     "plan": ("plans", "Show the expected error of a recipe's tables for a range of k and epsilon."),
     "levels": ("levels", "Issue versions at many levels from a ledger; collusion is useless."),
