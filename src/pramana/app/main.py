@@ -28,7 +28,7 @@ COMMANDS = {
     "experiment": ("experiments", "Reproduce a paper's tables and figures on generated data."),
     "guarantee": ("guarantees", "Say what a retention or a matrix guarantees."),
     "hierarchy": (
-        "hierarchies",
+        "first_look.hierarchies",
         "Build, check and preview hierarchy files: intervals, groups, masks, dates, trees.",
     ),
     "identification": ("identification", "Choose blocks for an attribute and say what two intruders achieve."),
