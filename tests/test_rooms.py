@@ -32,6 +32,7 @@ ROOMS = [  # each may import those above it
     "pipeline",
     "audit",
     "collection",
+    "inspection",
     "experiments",
     "app",
 ]

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from pramana.calibration import calibrate as calibrate
     from pramana.errors import PramanaError as PramanaError
     from pramana.estimate import models as models
+    from pramana.inspection import draft_recipe as draft_recipe
+    from pramana.inspection import inspect as inspect
     from pramana.ledger import Ledger as Ledger
     from pramana.mechanisms import Circumstances as Circumstances
     from pramana.mechanisms import guarantees_of as guarantees_of
@@ -57,7 +59,9 @@ _ROOM_OF = {
     "collude": "audit",
     "create_levels": "pipeline",
     "crosstab": "pipeline",
+    "draft_recipe": "inspection",
     "guarantees_of": "mechanisms",
+    "inspect": "inspection",
     "issue": "pipeline",
     "make_signing_key": "bundle",
     "open_study": "pipeline",

@@ -459,3 +459,16 @@ def test_a_recipe_without_a_level_is_for_a_ledger(folder: Path, capsys: pytest.C
     said = capsys.readouterr().err
     assert "`pramana levels create`" in said and "`pramana levels issue`" in said
     assert not (folder / "out").exists()
+
+
+@pytest.mark.parametrize("together", ["true", "false"])
+def test_the_report_is_rebuilt_whatever_the_order_of_names(together: str, tmp_path: Path) -> None:
+    """Certificates sort their keys; columns and the tables of them stay as the recipe has them."""
+    (tmp_path / "people.csv").write_text("z,m,a\n" + "".join(f"{i % 3},{i % 2},{i % 5}\n" for i in range(40)))
+    columns = "".join(f'[attributes.{n}]\nrole = "sensitive"\ndomain = "from-data"\n' for n in "zma")
+    setting = f'[release]\nmethod = "levels"\nretention = 0.5\ntogether = {together}\n'
+    recipe = tmp_path / "recipe.toml"
+    recipe.write_text(f'[source]\npath = "people.csv"\n{setting}{columns}')
+    made = release(recipe, tmp_path / "bundle")
+    assert verify(made.bundle).valid
+    assert verify(made.bundle, source=tmp_path / "people.csv", key=made.key_file).valid

@@ -28,7 +28,16 @@ COMMANDS = {
     "demo": ("demonstration", "Publish a generated census, verify it and reconstruct a table."),
     "experiment": ("experiments", "Reproduce a paper's tables and figures on generated data."),
     "guarantee": ("guarantees", "Say what a retention or a matrix guarantees."),
+    "hierarchy": (
+        "first_look.hierarchies",
+        "Build, check and preview hierarchy files: intervals, groups, masks, dates, trees.",
+    ),
     "identification": ("identification", "Choose blocks for an attribute and say what two intruders achieve."),
+    "init": ("first_look.inspections", "Write a first recipe for a table, with hierarchies, that runs as it is."),
+    "inspect": (
+        "first_look.inspections",
+        "Say what the columns of a table are, and the risk of publishing it as it stands.",
+    ),
     "key": ("keys", "Make keys: for releases, and for signing certificates."),
     "plan": ("plans", "Show the expected error of a recipe's tables for a range of k and epsilon."),
     "ledger": ("ledger", "Keep account of every release about the same people, with totals and limits."),

@@ -180,8 +180,12 @@ class Risks:
     marketer: float
 
     @classmethod
-    def of(cls, sizes: NDArray[np.uint32], population: NDArray[np.uint32] | None = None) -> Risks:
-        """`population`: for each class of the release its size in the population table, if there is one."""
+    def of(
+        cls,
+        sizes: NDArray[np.uint32] | NDArray[np.int64],
+        population: NDArray[np.uint32] | NDArray[np.float64] | None = None,
+    ) -> Risks:
+        """`population`: for each class of the release its size in the population, known or estimated."""
         largest = 1.0 / float(sizes.min())
         if population is None:
             return cls(largest, None, len(sizes) / float(sizes.sum(dtype=np.int64)))

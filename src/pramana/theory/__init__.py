@@ -2,6 +2,7 @@
 
 from pramana.theory import (
     blanket,
+    disclosure,
     every_count,
     identification,
     levels,
@@ -82,6 +83,7 @@ __all__ = [
     "TCloseness",
     "blanket",
     "composed_epsilon",
+    "disclosure",
     "every_count",
     "explanation_of",
     "identification",

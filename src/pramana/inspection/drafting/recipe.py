@@ -1,0 +1,199 @@
+"""`pramana init`: a commented recipe with its hierarchies, tried on the table before it is written."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pyarrow as pa
+
+from pramana.errors import InputError, PramanaError, RecipeError
+from pramana.inspection.drafting import vocabulary
+from pramana.inspection.drafting.jobs import JOBS, Draft, Wish
+from pramana.inspection.drafting.toml_text import Value
+from pramana.inspection.drafting.writing import Written, write_draft
+from pramana.inspection.guesses import Look
+from pramana.inspection.inspecting import Examined, examine
+from pramana.inspection.new_files import check_free, write_all
+from pramana.methods import AnyRecipe, Recipe
+from pramana.pipeline import release
+from pramana.randomness import Key
+from pramana.schema import near
+from pramana.sources import Source
+
+_MOST_TRIALS = 24
+
+
+@dataclass(frozen=True)
+class DraftedRecipe:
+    """Where a first recipe and its hierarchies lie, and what a person must confirm of it."""
+
+    recipe: Path
+    job: str
+    hierarchies: tuple[Path, ...]
+    confirm: tuple[str, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "recipe": str(self.recipe),
+            "job": self.job,
+            "hierarchies": [str(path) for path in self.hierarchies],
+            "confirm": list(self.confirm),
+        }
+
+
+def draft_recipe(
+    data: str | Path,
+    out: str | Path = "recipe.toml",
+    *,
+    job: str = "publish",
+    public: str | Path | None = None,
+    present: str | None = None,
+    encoding: str | None = None,
+    delimiter: str | None = None,
+) -> DraftedRecipe:
+    """Write a first recipe for a table, commented and ready to run, with hierarchies beside it.
+
+    Kinds and roles are guessed as `inspect` guesses them. `job` is publish, frequencies, levels, k-anonymity,
+    presence or microaggregate; presence takes the table of everyone (`public`) or the column that marks who is
+    `present`. The recipe is tried on the table first. Nothing that exists is overwritten.
+
+    >>> pramana.draft_recipe("people.csv", job="k-anonymity").confirm  # doctest: +SKIP
+    ('The hierarchy of age (ages in intervals of 5, 10, 20 and 40 years) was made for you: look at its file.',)
+    """
+    if job not in JOBS:
+        raise InputError(f"The job must be one of {', '.join(JOBS)}", repr(job), near(job, list(JOBS)))
+    path, target = Path(data), Path(out)
+    if target.suffix != ".toml":
+        raise InputError("A recipe must have a name that ends in .toml", repr(target.name))
+    check_free([target])
+    stated = {key: value for key, value in (("encoding", encoding), ("delimiter", delimiter)) if value is not None}
+    examined, keys = _examined(path, stated)
+    if present is not None and present not in examined.guesses:
+        raise InputError(
+            "The mark of presence must be a column", repr(present), near(present, list(examined.guesses))
+        )
+    wish = Wish(None if public is None else str(Path(public).absolute()), present)
+    draft, unit = _first_that_runs(examined, job, wish, {"path": str(path.absolute()), **keys})
+    if "public" in draft.release:
+        draft = replace(draft, release={**draft.release, "public": _reference(Path(str(wish.public)), target)})
+    written = write_draft(draft, unit, job, target.stem, {"path": _reference(path, target), **keys})
+    files = {target.with_name(name): text for name, text in written.hierarchies.items()}
+    write_all({**files, target: written.text})
+    return DraftedRecipe(target, job, tuple(files), written.confirm)
+
+
+def _examined(path: Path, stated: dict[str, str]) -> tuple[Examined, dict[str, Value]]:
+    """The table, read so that words among numbers are missing values, and the keys of [source] that say so."""
+    keys: dict[str, Value] = dict(stated)
+    source = Source.from_options({"path": path, **stated})
+    examined = examine(source)
+    if vocabulary.knows_decimals() and _has_decimal_commas(examined):
+        keys["decimal"] = ","
+    words = sorted(_words_among_numbers(examined))
+    if not words or vocabulary.knows_missing_lists() or source.kind != "csv":
+        return examined, keys
+    keys["missing"] = words
+    return examine(Source.from_options({"path": path, **stated, "missing": words})), keys
+
+
+def _has_decimal_commas(examined: Examined) -> bool:
+    """Whether numbers with a fraction are written with a comma, and none with a point."""
+    texts = [look for look in examined.looks if look.form.kind == "number" and not look.form.typed]
+    commas = [look for look in texts if look.form.decimal == ","]
+    return bool(commas) and all(look.form.decimal == "," or look.form.whole for look in texts)
+
+
+def _words_among_numbers(examined: Examined) -> set[str]:
+    found: set[str] = set()
+    for look in examined.looks:
+        if look.form.kind in ("number", "date") and look.form.words.any():
+            found |= {text for text, word in zip(look.column.texts(), look.form.words, strict=True) if word}
+    return found
+
+
+def _reference(path: Path, target: Path) -> str:
+    """A file as the recipe names it: from the recipe's folder where it lies below, else in full."""
+    whole, folder = path.absolute(), target.absolute().parent
+    return str(whole.relative_to(folder)) if whole.is_relative_to(folder) else str(whole)
+
+
+# ---------------------------------------------------------------- trying
+
+
+def _first_that_runs(
+    examined: Examined, job: str, wish: Wish, source: Mapping[str, Value]
+) -> tuple[Draft, Mapping[str, Value]]:
+    """The first candidate that a release takes; what the last one was refused for is said where none is."""
+    refused: PramanaError | None = None
+    trials = 0
+    for draft in JOBS[job](examined, wish):
+        for unit in _units(examined):
+            trials += 1
+            refused = _tried(write_draft(draft, unit, job, "trial", source), draft.sample)
+            if refused is None:
+                return draft, unit
+        if trials >= _MOST_TRIALS:
+            break
+    told = "" if refused is None else f": {refused}"
+    raise RecipeError(
+        f"A first recipe for the job {job} must run on this table",
+        f"none that does{told}",
+        "Try another job, or write a recipe by hand.",
+    )
+
+
+def _units(examined: Examined) -> Iterator[dict[str, Value]]:
+    """What [unit] may say, the preferred first; nothing where recipes have no such section."""
+    if not vocabulary.knows_units():
+        yield {}
+        return
+    if examined.repeated:
+        yield from _repeated_units(examined)
+        yield {"row": True}
+        return
+    yield {}
+    yield {"row": True}
+
+
+def _repeated_units(examined: Examined) -> Iterator[dict[str, Value]]:
+    """Persons by the finest identifier, one that is on one row included; households by one that is called so."""
+    looks = sorted((examined.look(name) for name in examined.repeated), key=lambda look: -look.column.distinct)
+    households = [look for look in looks if "household" in look.hints]
+    persons = [look for look in looks if look not in households]
+    persons += [look for look in examined.looks if _names_each_row(look)] if households else []
+    if persons and households:
+        person: dict[str, Value] = {"person": persons[0].name, "rows": int(persons[0].column.counts.max())}
+        yield {**person, "household": households[0].name}
+    finest = (persons or looks)[0]
+    yield {"person": finest.name, "rows": int(finest.column.counts.max())}
+
+
+def _names_each_row(look: Look) -> bool:
+    """Whether a column numbers persons, one row each."""
+    return look.is_near_unique and look.is_numbered and "identifier" in look.hints and not look.column.missing
+
+
+def _tried(written: Written, sample: int | None) -> PramanaError | None:
+    """Release the table by this recipe into a folder that vanishes; the error where it is refused."""
+    with tempfile.TemporaryDirectory(prefix="pramana-trial-") as name:
+        folder = Path(name)
+        for file, text in {**written.hierarchies, "recipe.toml": written.text}.items():
+            (folder / file).write_text(text, "utf-8", newline="")
+        try:
+            read = Recipe.read(folder / "recipe.toml")
+            data = None if sample is None else _head(read, sample)
+            release(read, folder / "bundle", key=Key.create(), data=data)
+        except PramanaError as error:
+            return error
+    return None
+
+
+def _head(recipe: AnyRecipe, rows: int) -> pa.Table:
+    stated = msgspec.structs.asdict(recipe.source)
+    source = Source.from_options({key: value for key, value in stated.items() if value is not None})
+    return pa.table(dict(source.read().columns)).slice(0, rows)
