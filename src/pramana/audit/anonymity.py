@@ -34,7 +34,7 @@ def anonymity_of_table(
     columns: Sequence[str],
     sensitive: str | None = None,
     *,
-    encoding: str = "utf-8",
+    encoding: str | None = None,
     delimiter: str | None = None,
 ) -> TableAnonymity:
     """k, and l and t of one sensitive column, of a table (a path or a data frame) on these columns.

@@ -34,14 +34,28 @@ class KeyForm(Form, frozen=True, kw_only=True):
     seeded: bool
 
 
+class ColumnForm(Form, frozen=True, kw_only=True, omit_defaults=True):
+    """How the values of one column were written, where that was stated."""
+
+    missing: list[Label] | msgspec.UnsetType = msgspec.UNSET
+    dates: Label | msgspec.UnsetType = msgspec.UNSET
+    codes: bool | msgspec.UnsetType = msgspec.UNSET
+    as_written: bool | msgspec.UnsetType = msgspec.UNSET
+
+
 class SourceForm(Form, frozen=True, kw_only=True, omit_defaults=True):
     """How the source was read, and a keyed digest of it."""
 
-    format: Literal["csv", "parquet", "frame", "database"]
+    format: Literal["csv", "parquet", "frame", "database", "arrow", "sav", "dta", "sas7bdat", "xpt", "xlsx"]
     commitment: Digest
     missing: list[Label] | msgspec.UnsetType = msgspec.UNSET
     delimiter: Label | msgspec.UnsetType | None = msgspec.UNSET
     encoding: Label | msgspec.UnsetType = msgspec.UNSET
+    decimal: Literal[","] | msgspec.UnsetType = msgspec.UNSET
+    thousands: Annotated[str, Meta(max_length=1)] | msgspec.UnsetType = msgspec.UNSET
+    trim: Literal[False] | msgspec.UnsetType = msgspec.UNSET
+    sheet: Label | msgspec.UnsetType = msgspec.UNSET
+    columns: dict[Label, ColumnForm] | msgspec.UnsetType = msgspec.UNSET
 
 
 class GuaranteeForm(Form, frozen=True, kw_only=True, omit_defaults=True):

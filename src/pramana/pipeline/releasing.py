@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING
 from pramana.bundle import Certificate, JsonObject, check_new, read_signing_key, sweep
 from pramana.errors import RecipeError
 from pramana.methods import method_named
-from pramana.pipeline.opening import Home, RecipeLike, read_recipe, source_of
+from pramana.pipeline.opening import Home, RecipeLike, opened_source, read_recipe
 from pramana.pipeline.table_copy import check_target
 from pramana.pipeline.writing import Destination, write_bundle
 from pramana.randomness import Key
 from pramana.rows import Progress, no_progress
-from pramana.sources import Source
 
 if TYPE_CHECKING:
     from pramana.rows import SparkEngine
@@ -28,6 +27,7 @@ class Released:
     certificate: Certificate
     key_file: Path | None
     formulas: tuple[str, ...] = ()  # columns of a CSV with texts that a spreadsheet would run
+    notes: tuple[str, ...] = ()  # how the source was understood, for its holder alone
 
     @property
     def records(self) -> int:
@@ -71,7 +71,7 @@ def release(
     secret, key_file = _key_for(out, key, seed)
     signing = None if sign is None else read_signing_key(sign)
     method = method_named(read.method)
-    source = source_of(read) if data is None else Source(frame=data)
+    source = opened_source(read, data)
     home = Home(engine, memory, threads, out.absolute().parent, progress, show_values)
     can = method.capabilities(read.release)
     formulas: list[str] = []
@@ -81,7 +81,7 @@ def release(
         publication = plan.publish(rows)
         destination = Destination(out, secret, key_file, signing, tell_formulas=formulas.extend)
         certificate = write_bundle(read, source, publication, destination)
-    return Released(out, certificate, key_file, tuple(formulas))
+    return Released(out, certificate, key_file, tuple(formulas), source.notes.sentences())
 
 
 def _key_for(out: Path, key: Key | str | Path | None, seed: int | None) -> tuple[Key, Path | None]:

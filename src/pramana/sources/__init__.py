@@ -6,7 +6,8 @@ from pramana.sources.codes import Encoder, Numbering, decode, domain_from_data, 
 from pramana.sources.columns import is_bytes
 from pramana.sources.databases.database import Database, TableName, open_database
 from pramana.sources.databases.types import storable, stored
-from pramana.sources.files import SUFFIXES
+from pramana.sources.files import kind_by_name
+from pramana.sources.formats.values import ReadingNotes, ValueForm
 from pramana.sources.formulas import formula_columns, unescaped
 from pramana.sources.parquet_check import check_parquet
 from pramana.sources.pieces import Piece, pieces_of
@@ -23,15 +24,16 @@ from pramana.sources.write import (
 __all__ = [
     "FILE_NAMES",
     "ROW_GROUP",
-    "SUFFIXES",
     "Database",
     "Encoder",
     "Numbering",
     "Piece",
+    "ReadingNotes",
     "Source",
     "Table",
     "TableName",
     "TableWriter",
+    "ValueForm",
     "check_parquet",
     "decode",
     "digest_of_written",
@@ -42,6 +44,7 @@ __all__ = [
     "formula_columns",
     "has_missing",
     "is_bytes",
+    "kind_by_name",
     "numbers",
     "open_database",
     "pieces_of",

@@ -50,8 +50,13 @@ def _read(source: Source, wanted: Sequence[str], rows: int) -> Iterator[pa.Recor
     if source.kind == "parquet":
         yield from _parquet(source.path, wanted, rows)
         return
+    if source.kind != "csv":
+        from pramana.sources.formats.foreign import foreign_batches
+
+        yield from foreign_batches(source, wanted, rows)
+        return
     for reading in CsvReading.of_files(source, source.path, wanted):
-        with reading.faults(source), pacsv.open_csv(reading.path, **reading.options) as reader:
+        with reading.faults(), reading.opened() as file, pacsv.open_csv(file, **reading.options) as reader:
             for batch in reader:
                 yield batch.select(reading.names)
 

@@ -36,15 +36,17 @@ class Piece:
 
     def read(self, columns: Sequence[str]) -> Iterator[pa.Table]:
         """The wanted columns, some rows at a time."""
+        settling = self.source.settling
         if self.part is None:
-            yield from (pa.Table.from_batches([batch]) for batch in batches(self.source, columns, _ROWS))
+            for batch in batches(self.source, columns, _ROWS):
+                yield settling.table(pa.Table.from_batches([batch]))
             return
         path = self.source.path
         assert path is not None
         with self.source.faults(), parquet_faults(path):
             for batch in self._batches(list(columns)):
                 if batch.num_rows:
-                    yield checked(pa.Table.from_batches([batch]), columns)
+                    yield settling.table(checked(pa.Table.from_batches([batch]), columns))
 
     def _batches(self, columns: list[str]) -> Iterator[pa.RecordBatch]:
         if self.schema is not None:
@@ -67,12 +69,18 @@ def pieces_of(source: Source, columns: Sequence[str], wanted: int = 1) -> tuple[
     path, kind = source.path, source.kind
     if path is None:
         raise SourceError("A table that is read in pieces must be a file or a folder", "a data frame")
+    if kind not in ("csv", "parquet"):
+        raise SourceError(
+            "A table for the Spark engine must be CSV or Parquet",
+            f"format = {kind!r}",
+            "Release it on this machine, or let Spark write it as Parquet first.",
+        )
     with source.faults():
         check_kind(path, kind)
         path = path.absolute()  # who reads a piece may be at home in another folder
         source = replace(source, path=path)
         if kind == "csv":
-            files = [reading.path for reading in CsvReading.of_files(source, path, columns)]
+            files = [reading.path for reading in CsvReading.of_files(source, path, columns, in_full=False)]
             return tuple(Piece(replace(source, path=file, format=kind)) for file in files)
         with parquet_faults(path):
             if path.is_file():
