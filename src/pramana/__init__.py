@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from pramana.methods import read_matrix as read_matrix
     from pramana.pipeline import create_levels as create_levels
     from pramana.pipeline import crosstab as crosstab
+    from pramana.pipeline import export as export
     from pramana.pipeline import issue as issue
     from pramana.pipeline import open_study as open_study
     from pramana.pipeline import plan as plan
@@ -57,6 +58,7 @@ _ROOM_OF = {
     "collude": "audit",
     "create_levels": "pipeline",
     "crosstab": "pipeline",
+    "export": "pipeline",
     "guarantees_of": "mechanisms",
     "issue": "pipeline",
     "make_signing_key": "bundle",

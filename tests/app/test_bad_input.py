@@ -33,7 +33,7 @@ TABLES = {
     "short row that is no text": (b"name,sex,age\nx,F,3\nSecret\xff,M\n", "3 fields"),
     "column twice": ("sex,age,sex\nF,3,F\n", "columns 1 and 3"),
     "column twice but for a space": ("sex,age, sex\nF,3,F\n", "columns 1 and 3"),
-    "latin-1": ("name,sex,age\nx,F\xe9,3\n".encode("latin-1"), "utf-8"),
+    "latin-1": ("name,sex,age\nx,F\xe9,3\n".encode("latin-1"), "cp1252: is it another?"),
     "utf-16": (PEOPLE.encode("utf-16"), 'got text in UTF-16. Set encoding = "utf-16"'),
     "utf-32": (PEOPLE.encode("utf-32"), 'got text in UTF-32. Set encoding = "utf-32"'),
     "gzip": (gzip.compress(PEOPLE.encode()), "got a gzip file. Unpack it first."),

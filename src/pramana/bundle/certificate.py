@@ -51,6 +51,7 @@ class Certificate:
     about: Mapping[str, str] = field(default_factory=dict)  # what the holder says of the release
     escaped: bool = False  # texts of a CSV that a spreadsheet would run have an apostrophe before them
     signature: Mapping[str, str] | None = field(default=None)
+    codebook: Mapping[str, JsonObject] = field(default_factory=dict)  # labels that the source had for its codes
 
     def __post_init__(self) -> None:
         names = [a.name for a in self.attributes]
@@ -89,6 +90,8 @@ class Certificate:
             "files": {name: dict(entry) for name, entry in self.files.items()},
             "content": self.content,
         }
+        if self.codebook:
+            statement["codebook"] = {name: dict(variable) for name, variable in self.codebook.items()}
         if self.signature is not None:
             statement["signature"] = dict(self.signature)
         return statement
@@ -126,6 +129,7 @@ class Certificate:
             about=plain["about"],
             escaped=form.escaped,
             signature=plain["signature"],
+            codebook=plain.get("codebook", {}),
         )
 
     @classmethod

@@ -43,6 +43,14 @@ class ColumnForm(Form, frozen=True, kw_only=True, omit_defaults=True):
     as_written: bool | msgspec.UnsetType = msgspec.UNSET
 
 
+class VariableForm(Form, frozen=True, kw_only=True):
+    """What a file of a statistics program says of a variable: its label, and codes by the labels published."""
+
+    label: Label
+    codes: dict[Label, int | float | Label]
+    ordered: bool
+
+
 class SourceForm(Form, frozen=True, kw_only=True, omit_defaults=True):
     """How the source was read, and a keyed digest of it."""
 
@@ -102,5 +110,6 @@ class CertificateForm(Form, frozen=True, kw_only=True):
     key: KeyForm
     files: dict[Label, FileForm]
     content: Digest
+    codebook: dict[Label, VariableForm] | msgspec.UnsetType = msgspec.UNSET
     digest: Digest | None = None
     signature: SignatureForm | None = None

@@ -96,6 +96,13 @@ class Home:
         self, source: Source, readings: Sequence[ColumnReading], key: Key, method: str, can: Capabilities
     ) -> Iterator[Rows]:
         """The rows, which are let go of at the end; refused by name where the method cannot work there."""
+        with source.guesses(), self._opened(source, readings, key, method, can) as rows:
+            yield rows
+
+    @contextlib.contextmanager
+    def _opened(
+        self, source: Source, readings: Sequence[ColumnReading], key: Key, method: str, can: Capabilities
+    ) -> Iterator[Rows]:
         self.progress("reading", 0, 1)
         spark = self.spark()
         if spark is not None:

@@ -14,6 +14,7 @@ from pramana.errors import BundleError, InputError, SourceError
 from pramana.methods import Counts, Plan, restore
 from pramana.pages import html_of
 from pramana.pipeline.certified_source import certified_source
+from pramana.pipeline.codebook import check_codebook
 from pramana.pipeline.opening import Home
 from pramana.pipeline.page import PageMaterial, page_of
 from pramana.pipeline.writing import file_entry, write_pieces
@@ -95,6 +96,7 @@ def verify(
         examination = plan.examine(opened)
         checks += examination.checks
         checks.append(_report(opened, plan, examination.counts))
+        checks += check_codebook(opened)
         checks += _formulas(opened) if all(check.ok for check in examination.checks) else []
     else:
         checks.append(Check("data", False, "not read, because of what failed above"))

@@ -18,7 +18,7 @@ from pramana.schema.hierarchy_builders import (
     hierarchy_of_intervals,
     hierarchy_of_tree,
 )
-from pramana.schema.kind import Kind, label_of
+from pramana.schema.kind import Kind, calendar_day, is_code, label_of
 from pramana.schema.number import decimal_number, exact_number
 from pramana.schema.sections import (
     AboutSection,
@@ -73,6 +73,7 @@ __all__ = [
     "SourceSection",
     "Text",
     "Weights",
+    "calendar_day",
     "check_database_source",
     "check_keys",
     "connection_string",
@@ -84,6 +85,7 @@ __all__ = [
     "hierarchy_of_groups",
     "hierarchy_of_intervals",
     "hierarchy_of_tree",
+    "is_code",
     "keys_of",
     "label_of",
     "near",

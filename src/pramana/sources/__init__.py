@@ -7,10 +7,12 @@ from pramana.sources.columns import is_bytes
 from pramana.sources.databases.database import Database, TableName, open_database
 from pramana.sources.databases.types import storable, stored
 from pramana.sources.files import kind_by_name
+from pramana.sources.formats.labels import Variable
 from pramana.sources.formats.values import ReadingNotes, ValueForm
+from pramana.sources.formats.written import EXPORTS, write_export
 from pramana.sources.formulas import formula_columns, unescaped
 from pramana.sources.parquet_check import check_parquet
-from pramana.sources.pieces import Piece, pieces_of
+from pramana.sources.pieces import Piece, ordered_columns, pieces_of
 from pramana.sources.table import Source, Table
 from pramana.sources.write import (
     FILE_NAMES,
@@ -22,6 +24,7 @@ from pramana.sources.write import (
 )
 
 __all__ = [
+    "EXPORTS",
     "FILE_NAMES",
     "ROW_GROUP",
     "Database",
@@ -34,6 +37,7 @@ __all__ = [
     "TableName",
     "TableWriter",
     "ValueForm",
+    "Variable",
     "check_parquet",
     "decode",
     "digest_of_written",
@@ -47,6 +51,7 @@ __all__ = [
     "kind_by_name",
     "numbers",
     "open_database",
+    "ordered_columns",
     "pieces_of",
     "raw_column",
     "size_in_memory",
@@ -55,5 +60,6 @@ __all__ = [
     "texts",
     "unescaped",
     "values_of",
+    "write_export",
     "write_table",
 ]

@@ -16,9 +16,10 @@ import pyarrow.parquet as pq
 
 from pramana.errors import SourceError
 from pramana.sources.batches import batches
+from pramana.sources.codes import is_ordered
 from pramana.sources.columns import checked
 from pramana.sources.csv_file import CsvReading
-from pramana.sources.files import check_kind
+from pramana.sources.files import check_kind, files_of
 from pramana.sources.parquet_file import parquet_columns, parquet_faults, parquet_folder
 from pramana.sources.table import Source
 
@@ -86,6 +87,15 @@ def pieces_of(source: Source, columns: Sequence[str], wanted: int = 1) -> tuple[
             if path.is_file():
                 return tuple(_of_file(source, columns, wanted))
             return tuple(_of_folder(source, columns, wanted))
+
+
+def ordered_columns(source: Source, columns: Sequence[str]) -> tuple[str, ...]:
+    """Those of a Parquet source whose categories are declared to have an order."""
+    if source.kind != "parquet" or source.path is None:
+        return ()
+    with source.faults(), parquet_faults(source.path):
+        schema = pq.read_schema(files_of(source.path, "parquet")[0])
+    return tuple(name for name in columns if name in schema.names and is_ordered(schema.field(name).type))
 
 
 def _of_file(source: Source, columns: Sequence[str], wanted: int) -> Iterator[Piece]:

@@ -19,6 +19,7 @@ from pramana.errors import RecipeError, SourceError
 from pramana.sources.columns import checked
 from pramana.sources.csv_file import read_csv
 from pramana.sources.files import KINDS, SURVEYS, check_kind, files_of, kind_by_name
+from pramana.sources.formats.labels import Variable
 from pramana.sources.formats.marks import NumberMarks
 from pramana.sources.formats.values import ReadingNotes, Settling, ValueForm
 from pramana.sources.frame import from_frame
@@ -111,6 +112,16 @@ class Source:
         """Whether values of the source may have labels of their own."""
         return self.path is not None and self.kind in SURVEYS
 
+    def variables(self, names: Sequence[str]) -> dict[str, Variable]:
+        """What the source says of some of its columns, where it is of a kind that does."""
+        if not self.has_labels or self.path is None:
+            return {}
+        from pramana.sources.formats.survey import SurveyFile
+
+        with self.faults():
+            known = SurveyFile.open(self.path, self.kind).variables
+        return {name: known[name] for name in names if name in known}
+
     @property
     def has_marks(self) -> bool:
         """Whether numbers stand there in another notation than plain decimals."""
@@ -151,6 +162,19 @@ class Source:
             from pramana.sources.formats.foreign import foreign_batches
 
             return pa.Table.from_batches(foreign_batches(self, wanted))
+
+    @contextlib.contextmanager
+    def guesses(self) -> Iterator[None]:
+        """A refusal of values names what was recognised and may be wrong."""
+        try:
+            yield
+        except SourceError as error:
+            guessed = sorted(self.notes.encodings - {"utf-8"})
+            if not guessed or "encoding" in str(error):
+                raise
+            asked = f"Its encoding was recognised as {guessed[0]}: is it another?"
+            hint = asked if error.hint is None else f"{error.hint} {asked}"
+            raise SourceError(error.must, error.got, hint) from None
 
     @contextlib.contextmanager
     def faults(self) -> Iterator[None]:

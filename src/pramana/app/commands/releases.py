@@ -59,6 +59,7 @@ def release_command(
         "guarantees": [dict(g) for g in done.guarantees],
         "warnings": list(certificate.warnings),
         "formulas": list(done.formulas),
+        "notes": list(done.notes),
     }
     show(as_json, content, _words(content))
 
@@ -78,7 +79,7 @@ def _words(content: dict[str, Any]) -> list[str]:
             f"Note: a spreadsheet would run texts of {', '.join(content['formulas'])} as formulas. Write "
             "escape_formulas = true in [output] to put an apostrophe before them."
         )
-    return lines
+    return [*lines, *(f"Note: {note}" for note in content["notes"])]
 
 
 @click.command("verify")

@@ -49,14 +49,16 @@ class Variable:
 
     def of_published(self, labels: set[str]) -> Variable:
         """What may be said of it where only these values are published: nothing of any other."""
-        return Variable(self.label, {text: c for text, c in self.codes.items() if text in labels}, self.ordered)
+        told = {text: c for text, c in self.codes.items() if text in labels or label_of(c) in labels}
+        return Variable(self.label, told, self.ordered)
 
     def to_json(self) -> dict[str, Any]:
         return {"label": self.label, "codes": dict(self.codes), "ordered": self.ordered}
 
     @classmethod
     def from_json(cls, statement: Mapping[str, Any]) -> Variable:
-        return cls(statement["label"], dict(statement["codes"]), statement["ordered"])
+        codes = sorted(statement["codes"].items(), key=lambda pair: (isinstance(pair[1], str), pair[1]))
+        return cls(statement["label"], dict(codes), statement["ordered"])
 
 
 def _is_code(code: object) -> bool:
