@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 _READERS = {"sav": "read_sav", "dta": "read_dta", "sas7bdat": "read_sas7bdat", "xpt": "read_xport"}
 _CELLS = 1 << 22  # values read at a time: the library makes a Python object of each
 _TYPES = ((datetime.datetime, pa.timestamp("us")), (datetime.date, pa.date32()), (datetime.time, pa.time64("us")))
+_LEAST_ROWS = 1 << 15  # each chunk goes over the rows before it once more
 _MOST_COLUMNS = 1 << 16
 
 
@@ -66,7 +67,8 @@ class SurveyFile:
         self, wanted: Sequence[str] | None, forms: Mapping[str, ValueForm], rows: int | None = None
     ) -> Iterator[pa.RecordBatch]:
         names = select(self.names, wanted, str(self.path))
-        size = max(1, min(rows or _CELLS, _CELLS // max(1, len(names))), 1 << 16 if len(names) < 64 else 1)
+        fitting = max(_LEAST_ROWS, _CELLS // max(1, len(names)))
+        size = fitting if rows is None else max(_LEAST_ROWS, min(rows, fitting))
         types: dict[str, pa.DataType] = {}
         offset = 0
         while True:
