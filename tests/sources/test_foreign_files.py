@@ -21,7 +21,9 @@ from pramana.errors import MissingExtraError, PramanaError, RecipeError, SourceE
 from pramana.schema import Kind, label_of
 from pramana.sources import Numbering, Source, ValueForm, domain_from_data, pieces_of
 
-OFTEN = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+OFTEN = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+SELDOM = settings(OFTEN, max_examples=6)  # each example starts a process
+IN_A_PROCESS = ("t.sav", "t.zsav", "t.dta", "t.xpt")
 DAY, TIME = datetime.date(2024, 3, 1), datetime.datetime(2024, 3, 1, 12, 30)
 SEX = {1.0: "male", 2.0: "female", 9.0: "refused"}
 ROWS = pd.DataFrame(
@@ -125,7 +127,7 @@ def test_a_column_keeps_its_type_whatever_stands_in_a_chunk(
     assert table.column("n").type == pa.float64() and table.records == 5
 
 
-@OFTEN
+@SELDOM
 @given(
     values=st.lists(st.sampled_from([1.0, 2.0, 3.0, None]), min_size=1, max_size=30),
     labels=st.lists(
@@ -229,10 +231,41 @@ def damaged(content: bytes, cut: int, flips: list[int]) -> bytes:
     return bytes(data[: len(data) - cut % len(data)])
 
 
-@pytest.mark.parametrize("name", WRITERS)
+DAMAGE = {
+    "cut": st.one_of(st.just(0), st.integers(0, 20_000)),
+    "flips": st.lists(st.integers(0, 1 << 20), max_size=8),
+}
+
+
+@pytest.mark.parametrize("name", IN_A_PROCESS)
+@SELDOM
+@given(**DAMAGE)
+def test_damaged_survey_files_give_one_error_or_a_table(
+    name: str, tmp_path: Path, cut: int, flips: list[int]
+) -> None:
+    check_damage(name, tmp_path, cut, flips)
+
+
+@pytest.mark.parametrize("name", [name for name in WRITERS if name not in IN_A_PROCESS])
 @OFTEN
-@given(cut=st.one_of(st.just(0), st.integers(0, 20_000)), flips=st.lists(st.integers(0, 1 << 20), max_size=8))
+@given(**DAMAGE)
 def test_damaged_files_give_one_error_or_a_table(name: str, tmp_path: Path, cut: int, flips: list[int]) -> None:
+    check_damage(name, tmp_path, cut, flips)
+
+
+def test_a_file_that_ends_its_reader_ends_nothing_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As some damage does to a library in C."""
+    write_sav(tmp_path / "t.sav")
+    worker = tmp_path / "worker.py"
+    worker.write_text("import os, signal\nos.kill(os.getpid(), signal.SIGSEGV)\n")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.setattr("pramana.sources.formats.survey._WORKER", "worker")
+    for read in (lambda s: s.read(), lambda s: list(s.batches(["sex"], 10)), lambda s: s.variables(["sex"])):
+        with pytest.raises(SourceError, match="must be a readable file of its kind, got damaged data"):
+            read(Source(path=tmp_path / "t.sav"))
+
+
+def check_damage(name: str, tmp_path: Path, cut: int, flips: list[int]) -> None:
     whole, path = tmp_path / f"whole-{name}", tmp_path / name
     if not whole.exists():
         WRITERS[name](whole)

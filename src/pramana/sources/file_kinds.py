@@ -87,7 +87,7 @@ def _kind_of_zip(path: Path) -> FileKind:
     try:
         with zipfile.ZipFile(path) as file:
             names = file.namelist()
-    except (zipfile.BadZipFile, OSError, ValueError):
+    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError):
         names = []
     if any(name.startswith("xl/") for name in names):
         return _EXCEL

@@ -116,10 +116,10 @@ class Source:
         """What the source says of some of its columns, where it is of a kind that does."""
         if not self.has_labels or self.path is None:
             return {}
-        from pramana.sources.formats.survey import SurveyFile
+        from pramana.sources.formats.survey import survey_variables
 
         with self.faults():
-            known = SurveyFile.open(self.path, self.kind).variables
+            known = survey_variables(self.path, self.kind)
         return {name: known[name] for name in names if name in known}
 
     @property
@@ -161,7 +161,10 @@ class Source:
                 return read_csv(self, self.path, wanted)
             from pramana.sources.formats.foreign import foreign_batches
 
-            return pa.Table.from_batches(foreign_batches(self, wanted))
+            batches = list(foreign_batches(self, wanted))
+            if not batches:
+                raise SourceError(f"The source {self.path} must have at least one record", "none")
+            return pa.Table.from_batches(batches)
 
     @contextlib.contextmanager
     def guesses(self) -> Iterator[None]:

@@ -14,7 +14,11 @@ def library(name: str, what: str) -> Any:
     try:
         module: ModuleType = importlib.import_module(name)
     except ImportError:
-        raise MissingExtraError(
-            f"{name} must be installed for {what}", "no such library", "pip install pramana[formats]"
-        ) from None
+        raise missing_library(name, what) from None
     return module
+
+
+def missing_library(name: str, what: str) -> MissingExtraError:
+    return MissingExtraError(
+        f"{name} must be installed for {what}", "no such library", "pip install pramana[formats]"
+    )

@@ -84,7 +84,7 @@ def _check_size(path: Path) -> None:
     try:
         with zipfile.ZipFile(path) as file:
             unpacked = sum(entry.file_size for entry in file.infolist())
-    except (zipfile.BadZipFile, OSError, ValueError):
+    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError):
         unpacked = 0
     if unpacked > max(LEAST_BOUND, MOST_RATIO * size):
         raise SourceError(f"The packed file {path} must unpack to at most {MOST_RATIO} times its size", "more")
