@@ -174,7 +174,7 @@ def test_sheets_are_named_and_chosen(tmp_path: Path) -> None:
 def test_options_of_one_format_are_refused_with_another(tmp_path: Path) -> None:
     for option in ({"decimal": ","}, {"thousands": "'"}, {"trim": False}, {"sheet": "x"}):
         with pytest.raises(RecipeError, match="must go with a source that has it"):
-            Source(path=tmp_path / "t.parquet", **option)  # type: ignore[arg-type]
+            Source(path=tmp_path / "t.parquet", **option)
     with pytest.raises(SourceError, match=r"must be CSV or Parquet, got format = 'sav'"):
         pieces_of(Source(path=tmp_path / "t.sav"), ["x"])
 

@@ -250,3 +250,12 @@ def test_damaged_packed_files_give_one_error_or_the_table(tmp_path: Path, cut: i
         Source(path=path).read()
     except PramanaError as error:
         assert "Sesame" not in str(error) and "\n" not in str(error)
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_short_row_is_located_in_a_packed_file_too(tmp_path: Path, packed: bool) -> None:
+    content = b"a;b\n1;2\nSecret\n"
+    (tmp_path / "t.csv").write_bytes(gzip.compress(content) if packed else content)
+    with pytest.raises(SourceError, match="must have 2 fields like its header, got 1 in line 3") as caught:
+        Source(path=tmp_path / "t.csv").read()
+    assert "Secret" not in str(caught.value)

@@ -109,8 +109,8 @@ class Survey:
             pyreadstat.write_sav(
                 self._frame(),
                 part,
-                column_labels=LABELS,
-                variable_value_labels=CODES,
+                column_labels={**LABELS},
+                variable_value_labels=_codes_with_labels(),
                 missing_ranges={name: [REFUSED] for name in _WITH_REFUSED},
                 variable_measure=dict.fromkeys(CODES, "nominal") | dict.fromkeys(ORDERED, "ordinal"),
                 row_compress=True,
@@ -122,7 +122,9 @@ class Survey:
         import pyreadstat
 
         with written_whole(path, ".dta") as part:
-            pyreadstat.write_dta(self._frame(), part, column_labels=LABELS, variable_value_labels=CODES)
+            pyreadstat.write_dta(
+                self._frame(), part, column_labels={**LABELS}, variable_value_labels=_codes_with_labels()
+            )
 
     def _frame(self) -> Any:
         needs("pandas")
@@ -132,6 +134,10 @@ class Survey:
         for name, values in self.columns.items():
             columns[name] = values.astype("datetime64[D]").astype(object) if name in _DATES else values
         return pandas.DataFrame(columns)
+
+
+def _codes_with_labels() -> dict[str, dict[int | float, str]]:
+    return {name: {**codes} for name, codes in CODES.items()}
 
 
 def _written(name: str, values: NDArray[Any]) -> list[str]:

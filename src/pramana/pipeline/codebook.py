@@ -15,7 +15,7 @@ def codebook_of(
     source: Source, attributes: Sequence[Attribute], data: Path, escaped: bool
 ) -> dict[str, JsonObject]:
     """The codebook of a certificate; of a column released unchanged, by the values that its file holds."""
-    told = {}
+    told: dict[str, JsonObject] = {}
     for name, variable in source.variables([a.name for a in attributes]).items():
         attribute = next(a for a in attributes if a.name == name)
         published = variable.of_published(_published(attribute, variable, data, escaped))

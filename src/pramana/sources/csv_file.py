@@ -124,10 +124,7 @@ class CsvReading:
         """The line in which the first row with another number of fields starts, and that number."""
         encoding, delimiter = self.options["read_options"].encoding, self.options["parse_options"].delimiter
         try:
-            with (
-                self.file.open() as stream,
-                io.TextIOWrapper(io.BufferedReader(stream), encoding, "replace", newline="") as file,  # type: ignore[arg-type]
-            ):
+            with self.file.open() as stream, io.TextIOWrapper(stream, encoding, "replace", newline="") as file:
                 rows, line = csv.reader(file, delimiter=delimiter), 1
                 for row in rows:
                     if len(row) != fields and (row or fields == 1):

@@ -23,7 +23,9 @@ def foreign_batches(source: Source, wanted: Sequence[str] | None, rows: int = _R
     told = kind_of(path)
     if told is None or told.format != source.kind:
         got = "something else or damaged data" if told is None else told.name
-        raise SourceError(f"The source {path} must be {_NAMES[source.kind]}", got, told and told.hint)
+        raise SourceError(
+            f"The source {path} must be {_NAMES[source.kind]}", got, None if told is None else told.hint
+        )
     if source.kind == "arrow":
         from pramana.sources.formats.arrow_file import arrow_batches
 
