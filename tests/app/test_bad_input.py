@@ -103,7 +103,7 @@ SOURCES = {
     'delimiter = "\\n"': "delimiter",
     "delimiter = '\"'": "delimiter",
     'format = "xls"': "must be one of csv, parquet, arrow, sav, dta, sas7bdat, xpt, xlsx",
-    'decimal = ";"': "source.decimal must be one of ., ,",
+    'decimal = ";"': "source.decimal must be a point or a comma",
     'thousands = "x"': "source.thousands must be",
     'decimal = ","\nthousands = ","': "another mark than source.decimal",
     'sheet = "a"': "source.sheet must go with",

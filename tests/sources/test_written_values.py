@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from pramana.errors import PramanaError, RecipeError, SourceError
 from pramana.schema import Kind
-from pramana.sources import Source, ValueForm
+from pramana.sources import Source, ValueForm, pieces_of
 from pramana.sources.formats.marks import NumberMarks
 
 OFTEN = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -30,6 +30,14 @@ def read(path: Path, **options: object) -> dict[str, list[object]]:
     parts = list(again.batches(list(whole), 7))
     assert {n: [v for b in parts for v in b.column(n).to_pylist()] for n in whole} == whole
     assert again.notes == source.notes
+    tables = [
+        table
+        for piece in pieces_of(Source(path=path, **options), list(whole))
+        for table in piece.read(list(whole))
+    ]  # type: ignore[arg-type]
+    assert {
+        n: [v for t in tables for v in t.column(n).to_pylist()] for n in whole
+    } == whole  # what Spark's tasks read
     return whole
 
 

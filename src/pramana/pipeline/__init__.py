@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from pramana.pipeline.analysis import crosstab, open_study
-    from pramana.pipeline.exporting import export
+    from pramana.pipeline.files.exporting import export
     from pramana.pipeline.outlook import Outlook, plan
     from pramana.pipeline.promises import PROMISES, check_promises
     from pramana.pipeline.releasing import Released, release
@@ -29,7 +29,7 @@ _MODULE_OF = {
     "check_promises": "promises",
     "create_levels": "versions",
     "crosstab": "analysis",
-    "export": "exporting",
+    "export": "files.exporting",
     "issue": "versions",
     "issued_versions": "versions",
     "open_study": "analysis",

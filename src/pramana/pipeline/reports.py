@@ -14,7 +14,7 @@ from pramana.estimate import Crosstab, Study
 from pramana.methods import Counts, Plan, restore
 from pramana.pages import GENERATOR, html_of
 from pramana.pipeline.analysis import open_study, require_valid
-from pramana.pipeline.certified_source import certified_source
+from pramana.pipeline.files.certified_source import certified_source
 from pramana.pipeline.page import PageMaterial, page_of
 from pramana.randomness import counted
 from pramana.sources import Encoder

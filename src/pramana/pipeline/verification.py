@@ -13,8 +13,8 @@ from pramana.bundle import Bundle, Check, read_public_key
 from pramana.errors import BundleError, InputError, SourceError
 from pramana.methods import Counts, Plan, restore
 from pramana.pages import html_of
-from pramana.pipeline.certified_source import certified_source
-from pramana.pipeline.codebook import check_codebook
+from pramana.pipeline.files.certified_source import certified_source
+from pramana.pipeline.files.codebook import check_codebook, codebook_of
 from pramana.pipeline.opening import Home
 from pramana.pipeline.page import PageMaterial, page_of
 from pramana.pipeline.writing import file_entry, write_pieces
@@ -260,6 +260,10 @@ def _remade(bundle: Bundle, plan: Plan, source: object, key: Key, home: Home) ->
     same = publication.commitment == certificate.source.get("commitment")
     checks.append(Check("source", same, "the table that was released" if same else "another table"))
     checks += publication.checks
+    if opened.has_labels:
+        told = codebook_of(opened, plan.attributes, bundle.data_path, certificate.escaped)
+        same = told == certificate.codebook
+        checks.append(Check("codebook made again", same, "as the source has it" if same else "other labels"))
     if digest == certificate.files[FILE_NAMES[certificate.output]]["sha256"]:
         checks.append(Check("made again", True, "byte for byte"))
     else:

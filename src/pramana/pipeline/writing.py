@@ -17,7 +17,7 @@ from pramana.bundle import Certificate, named_when_whole, whole_folder
 from pramana.errors import RefusedError
 from pramana.methods import AnyRecipe, Explanation, Plan, Publication
 from pramana.pages import html_of, load_templates
-from pramana.pipeline.codebook import codebook_of
+from pramana.pipeline.files.codebook import codebook_of
 from pramana.pipeline.page import PageMaterial, page_of
 from pramana.pipeline.promises import check_promises
 from pramana.pipeline.table_copy import table_copy

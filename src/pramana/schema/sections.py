@@ -42,7 +42,11 @@ class SourceSection(RecipeSection, frozen=True, kw_only=True):
         list[str] | None, Meta(extra={"must": "a list of texts that stand for a missing value"})
     ] = None
     decimal: Annotated[
-        Literal[".", ","] | None, Meta(description="The decimal mark of numbers in a CSV file or workbook.")
+        Literal[".", ","] | None,
+        Meta(
+            description="The decimal mark of numbers in a CSV file or workbook.",
+            extra={"must": 'a point or a comma: "." or ","'},
+        ),
     ] = None
     thousands: Annotated[Text | None, Meta(description="The mark between thousands there, if any.")] = None
     trim: Annotated[Flag | None, Meta(description="Whether blanks around values there are nothing.")] = None

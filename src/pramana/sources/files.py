@@ -19,10 +19,14 @@ SURVEYS = ("sav", "dta", "sas7bdat", "xpt")  # files of programs for statistics
 _PACKED = (".gz", ".zst")
 
 
+def is_packed(path: Path) -> bool:
+    return path.suffix.lower() in _PACKED
+
+
 def kind_by_name(path: Path) -> str | None:
     """What a file's ending says it is; of a packed one, the ending before. None where it says nothing."""
     suffix = path.suffix.lower()
-    if suffix in _PACKED:
+    if is_packed(path):
         return "csv" if SUFFIXES.get(Path(path.stem).suffix.lower()) == "csv" else None
     return SUFFIXES.get(suffix)
 

@@ -1,4 +1,4 @@
-"""`pramana release` and `pramana verify`."""
+"""`pramana release`, `pramana verify` and `pramana export`."""
 
 from __future__ import annotations
 
@@ -117,3 +117,16 @@ def _mark(check: Check) -> str:
     if not check.ok:
         return "FAIL"
     return "ok  " if check.derived else "said"
+
+
+@click.command("export")
+@click.argument("bundle")
+@click.option("--out", required=True, help="The file to write: .sav, .zsav, .dta, .xlsx, .arrow or .feather.")
+@click.option("--unverified", is_flag=True, help="Go on although the bundle was not verified.")
+@json_option
+def export_command(bundle: str, out: str, unverified: bool, as_json: bool) -> None:
+    """Write the data of BUNDLE for SPSS, Stata, Excel or Arrow, with the labels that its source had."""
+    from pramana import export
+
+    path = export(bundle, out, unverified=unverified)
+    show(as_json, {"file": str(path)}, [f"{path} was written, and read back."])

@@ -11,7 +11,7 @@ import pyarrow as pa
 from pramana.bundle import Bundle
 from pramana.errors import BundleError, InputError
 from pramana.pipeline.analysis import require_valid
-from pramana.pipeline.codebook import read_codebook
+from pramana.pipeline.files.codebook import read_codebook
 from pramana.schema import Kind, decimal_number, label_of
 from pramana.sources import EXPORTS, Source, decode, write_export
 
