@@ -1,6 +1,6 @@
 """Reading a table in each format: processor time and peak memory, in fresh processes, whole and in batches.
 
-python -m benchmarks.files [--rows N] [--columns N] [--into FILE]
+python -m benchmarks.files [--rows N] [--columns N] [--into FILE] [--files FOLDER]
 
 The table is the same in every file: half of its columns are codes with labels, a quarter numbers, a quarter texts.
 Writing the files is not measured. A workbook holds at most 1,048,575 rows.
@@ -24,10 +24,14 @@ import numpy as np
 
 HERE = Path(__file__).resolve().parent
 LABELS = {1: "never", 2: "seldom", 3: "sometimes", 4: "often", 5: "always"}
+FILES = {
+    "csv": "t.csv", "office csv": "office.csv", "csv.gz": "t.csv.gz", "csv.zst": "t.csv.zst",
+    "parquet": "t.parquet", "arrow": "t.arrow", "sav": "t.sav", "dta": "t.dta", "xlsx": "t.xlsx",
+}  # fmt: skip
 SLOW = {"xlsx"}  # written cell by cell: a tenth of the rows, and said so
 
 
-def make(folder: Path, rows: int, columns: int) -> dict[str, Path]:
+def make(folder: Path, rows: int, columns: int) -> None:
     import pandas
     import pyarrow as pa
     import pyarrow.csv as pacsv
@@ -46,7 +50,7 @@ def make(folder: Path, rows: int, columns: int) -> dict[str, Path]:
             data[f"t{place}"] = draw.choice([f"town {number}" for number in range(400)], rows)
     frame = pandas.DataFrame(data)
     labels = {name: LABELS for name in data if name.startswith("c")}
-    paths = {name: folder / f"t.{name}" for name in ("csv", "parquet", "arrow", "sav", "dta", "xlsx")}
+    paths = {name: folder / file for name, file in FILES.items()}
     table = pa.table(data)
     pacsv.write_csv(table, paths["csv"])
     pq.write_table(table, paths["parquet"])
@@ -54,14 +58,12 @@ def make(folder: Path, rows: int, columns: int) -> dict[str, Path]:
     pyreadstat.write_sav(frame, paths["sav"], variable_value_labels=labels, row_compress=True)
     frame.to_stata(paths["dta"], value_labels=labels, write_index=False, version=118)
     frame[: rows // 10].to_excel(paths["xlsx"], index=False, engine="xlsxwriter")
-    paths["office csv"] = folder / "office.csv"
     frame.to_csv(paths["office csv"], sep=";", decimal=",", encoding="cp1252", index=False)
-    paths["csv.gz"], paths["csv.zst"] = folder / "t.csv.gz", folder / "t.csv.zst"
     with paths["csv"].open("rb") as plain, gzip.open(paths["csv.gz"], "wb", 1) as packed:
         shutil.copyfileobj(plain, packed)
     with pa.output_stream(str(paths["csv.zst"]), compression="zstd") as stream:
         stream.write(paths["csv"].read_bytes())
-    return paths
+    (folder / "names.json").write_text(json.dumps(list(data)))
 
 
 def read(path: Path, how: str) -> None:
@@ -76,8 +78,14 @@ def read(path: Path, how: str) -> None:
     else:
         rows = sum(batch.num_rows for batch in source.batches(_names(path), 1 << 16))
     seconds = _processor() - start
-    peaks = [resource.getrusage(who).ru_maxrss / 1024 for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-    print(json.dumps([seconds, *peaks, rows]))
+    helper = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
+    print(json.dumps([seconds, _peak(), helper, rows]))
+
+
+def _peak() -> float:
+    """MiB of this program; getrusage would also count the one that started it."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM:")) / 1024
 
 
 def _processor() -> float:
@@ -97,6 +105,7 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--columns", type=int, default=20)
     parser.add_argument("--into", type=Path, default=HERE / "results" / "files.md")
+    parser.add_argument("--files", type=Path, help="a folder of files that an earlier run has made and kept")
     parser.add_argument("--read", nargs=2, metavar=("FILE", "HOW"), help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.read:
@@ -105,7 +114,7 @@ def main() -> None:
     lines = [
         "# Reading files",
         "",
-        f"    python -m benchmarks.files {' '.join(sys.argv[1:])}".rstrip(),
+        f"    python -m benchmarks.files --rows {options.rows} --columns {options.columns}",
         "",
         f"{options.rows:,} rows x {options.columns} columns (a workbook: a tenth of them), {platform.machine()}, "
         f"Python {platform.python_version()}. Every reading is in a fresh process. Seconds are of processors, all "
@@ -116,12 +125,12 @@ def main() -> None:
         "|---|---|---|---|---|---|",
     ]
     with tempfile.TemporaryDirectory() as folder:
-        paths = make(Path(folder), options.rows, options.columns)
-        from pramana.sources import Source
-
-        names = list(Source(path=paths["parquet"]).read().columns)
-        (Path(folder) / "names.json").write_text(json.dumps(names))
-        for name, path in paths.items():
+        kept = options.files or Path(folder)
+        if not (kept / "names.json").exists():
+            kept.mkdir(exist_ok=True)
+            make(kept, options.rows, options.columns)
+        for name, file in FILES.items():
+            path = kept / file
             cells = [name, f"{path.stat().st_size / 2**20:.0f}"]
             for how in ("whole", "batches"):
                 command = [sys.executable, "-m", "benchmarks.files", "--read", str(path), how]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import gzip
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -22,22 +23,16 @@ WORDS = st.text(
 )
 
 
-def read(path: Path, **options: object) -> dict[str, list[object]]:
-    """All columns, read whole and in batches, which must agree."""
-    source = Source(path=path, **options)  # type: ignore[arg-type]
+def read(path: Path, **options: Any) -> dict[str, list[object]]:
+    """All columns, read whole, in batches and in the pieces that Spark's tasks read, which must agree."""
+    source, again = Source(path=path, **options), Source(path=path, **options)
     whole = {name: column.to_pylist() for name, column in source.read().columns.items()}
-    again = Source(path=path, **options)  # type: ignore[arg-type]
     parts = list(again.batches(list(whole), 7))
     assert {n: [v for b in parts for v in b.column(n).to_pylist()] for n in whole} == whole
     assert again.notes == source.notes
-    tables = [
-        table
-        for piece in pieces_of(Source(path=path, **options), list(whole))
-        for table in piece.read(list(whole))
-    ]  # type: ignore[arg-type]
-    assert {
-        n: [v for t in tables for v in t.column(n).to_pylist()] for n in whole
-    } == whole  # what Spark's tasks read
+    pieces = pieces_of(Source(path=path, **options), list(whole))
+    tables = [table for piece in pieces for table in piece.read(list(whole))]
+    assert {n: [v for t in tables for v in t.column(n).to_pylist()] for n in whole} == whole
     return whole
 
 

@@ -137,7 +137,7 @@ class Survey:
 
 
 def _codes_with_labels() -> dict[str, dict[int | float, str]]:
-    return {name: {**codes} for name, codes in CODES.items()}
+    return {name: dict(codes.items()) for name, codes in CODES.items()}
 
 
 def _written(name: str, values: NDArray[Any]) -> list[str]:
