@@ -27,6 +27,7 @@ COMMANDS = {
     "crosstab": ("analysis", "Estimate a table of the private data from a bundle, with intervals."),
     "demo": ("demonstration", "Publish a generated census, verify it and reconstruct a table."),
     "experiment": ("experiments", "Reproduce a paper's tables and figures on generated data."),
+    "export": ("releases", "Write a bundle's data for SPSS, Stata, Excel or Arrow, labels kept."),
     "guarantee": ("guarantees", "Say what a retention or a matrix guarantees."),
     "hierarchy": (
         "first_look.hierarchies",

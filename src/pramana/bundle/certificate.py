@@ -52,6 +52,7 @@ class Certificate:
     escaped: bool = False  # texts of a CSV that a spreadsheet would run have an apostrophe before them
     signature: Mapping[str, str] | None = field(default=None)
     unit: Unit | None = None  # whose privacy is meant, where the recipe said so; else every row is a person
+    codebook: Mapping[str, JsonObject] = field(default_factory=dict)  # labels that the source had for its codes
 
     def __post_init__(self) -> None:
         names = [a.name for a in self.attributes]
@@ -103,6 +104,8 @@ class Certificate:
         }
         if self.unit is not None:
             statement["unit"] = self.unit.to_json()
+        if self.codebook:
+            statement["codebook"] = {name: dict(variable) for name, variable in self.codebook.items()}
         if self.signature is not None:
             statement["signature"] = dict(self.signature)
         return statement
@@ -142,6 +145,7 @@ class Certificate:
             escaped=form.escaped,
             signature=plain["signature"],
             unit=unit,
+            codebook=plain.get("codebook", {}),
         )
 
     @classmethod

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pramana.pipeline.analysis import crosstab, open_study
     from pramana.pipeline.collected import Devices, publish_collected
+    from pramana.pipeline.files.exporting import export
     from pramana.pipeline.outlook import Outlook, plan
     from pramana.pipeline.promises import PROMISES, check_promises
     from pramana.pipeline.releasing import Released, release
@@ -30,6 +31,7 @@ _MODULE_OF = {
     "check_promises": "promises",
     "create_levels": "versions",
     "crosstab": "analysis",
+    "export": "files.exporting",
     "issue": "versions",
     "issued_versions": "versions",
     "open_study": "analysis",
@@ -60,6 +62,7 @@ __all__ = [
     "check_promises",
     "create_levels",
     "crosstab",
+    "export",
     "issue",
     "issued_versions",
     "open_study",

@@ -106,7 +106,8 @@ def counted_on(engine: SparkEngine, bundle: Bundle, names: list[str]) -> NDArray
     named = [bundle.certificate.attribute(name) for name in names]
     if any(a.raw for a in named):
         return None
-    source = Source(path=bundle.data_path, format=bundle.certificate.output)
+    form = bundle.certificate.output
+    source = Source(path=bundle.data_path, format=form, trim=form != "csv")  # published as it is
     readings = [ColumnReading(a.name, a.coded.as_published()) for a in named]
     with SparkRows.open(source, readings, Key.create(), engine, no_progress) as rows:
         return rows.counts(names, [a.coded.size for a in named])

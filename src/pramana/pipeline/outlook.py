@@ -21,11 +21,10 @@ from pramana.mechanisms import Circumstances, Mechanism, Product, k_of
 from pramana.methods import AnyRecipe, Recipe, method_named, randomised_attributes
 from pramana.methods.retention import DrawnSetting, epsilon_of
 from pramana.pages import Panel, Picture, Series, write_figure, write_table
-from pramana.pipeline.opening import RecipeLike, read_recipe, source_of
+from pramana.pipeline.opening import RecipeLike, opened_source, read_recipe
 from pramana.randomness import Key
 from pramana.rows import MemoryRows
 from pramana.schema import Attribute, RandomisedColumn, Setting
-from pramana.sources import Source
 from pramana.theory import pk
 
 Floats = NDArray[np.float64]
@@ -172,7 +171,7 @@ def plan(
     if not choices:
         raise UnreachableError("A plan must ask for promises that can be reached", f"none with {count} records")
     unreachable = tuple(f"{name} = {value:g}" for (name, value), both in tried.items() if None in both)
-    unseen = [n for n, c in read.published.items() if rows is None and c.missing == "auto" and n in sizes]
+    unseen = [n for n, c in read.published.items() if rows is None and c.missing_rule == "auto" and n in sizes]
     note = (
         f"Missing values would cost a little more; whether there are any was not looked at: {', '.join(unseen)}."
     )
@@ -195,7 +194,7 @@ def _drawn(recipe: AnyRecipe) -> Recipe[Setting, RandomisedColumn]:
 
 
 def _read(recipe: AnyRecipe, data: object) -> MemoryRows:
-    source = source_of(recipe) if data is None else Source(frame=data)
+    source = opened_source(recipe, data)
     readings = method_named(recipe.method).readings(recipe)
     return MemoryRows(source.read([reading.name for reading in readings]), Key.create())
 

@@ -10,13 +10,12 @@ from pramana.bundle import Certificate, JsonObject, check_new, read_signing_key,
 from pramana.errors import RecipeError
 from pramana.methods import method_named
 from pramana.pipeline.booking import Holding, booked
-from pramana.pipeline.opening import Home, RecipeLike, read_recipe, source_of
+from pramana.pipeline.opening import Home, RecipeLike, opened_source, read_recipe
 from pramana.pipeline.repeats import watched_columns
 from pramana.pipeline.table_copy import check_target
 from pramana.pipeline.writing import Destination, write_bundle
 from pramana.randomness import Key
 from pramana.rows import Progress, no_progress
-from pramana.sources import Source
 
 if TYPE_CHECKING:
     from pramana.rows import SparkEngine
@@ -31,6 +30,7 @@ class Released:
     key_file: Path | None
     formulas: tuple[str, ...] = ()  # columns of a CSV with texts that a spreadsheet would run
     ledger: tuple[str, ...] = ()  # what all releases about these people come to, for the holder
+    notes: tuple[str, ...] = ()  # how the source was understood, for its holder alone
 
     @property
     def records(self) -> int:
@@ -74,7 +74,7 @@ def release(
     secret, key_file = _key_for(out, key, seed)
     signing = None if sign is None else read_signing_key(sign)
     method = method_named(read.method)
-    source = source_of(read) if data is None else Source(frame=data)
+    source = opened_source(read, data)
     home = Home(engine, memory, threads, out.absolute().parent, progress, show_values)
     can, watched = method.capabilities(read.release), watched_columns(read, source)
     formulas: list[str] = []
@@ -87,7 +87,7 @@ def release(
         with booked(read, publication.plan, rows, Holding(secret, kept_at, out)) as commit:
             certificate = write_bundle(read, source, publication, destination)
             told = commit(certificate)
-    return Released(out, certificate, key_file, tuple(formulas), told)
+    return Released(out, certificate, key_file, tuple(formulas), told, source.notes.sentences())
 
 
 def _key_for(out: Path, key: Key | str | Path | None, seed: int | None) -> tuple[Key, Path | None]:

@@ -14,9 +14,10 @@ from pramana.estimate import Crosstab, Study
 from pramana.methods import Counts, Plan, restore
 from pramana.pages import GENERATOR, html_of
 from pramana.pipeline.analysis import open_study, require_valid
+from pramana.pipeline.files.certified_source import certified_source
 from pramana.pipeline.page import PageMaterial, page_of
 from pramana.randomness import counted
-from pramana.sources import Encoder, Source
+from pramana.sources import Encoder
 
 MOST_CELLS = 240  # of a table that is printed in full
 MOST_TABLES = 6
@@ -122,9 +123,7 @@ def _crosstabs(study: Study, tables: Sequence[Sequence[str]]) -> list[Crosstab]:
 def _true_counts(bundle: Bundle, source: object) -> dict[str, Counts]:
     certificate = bundle.certificate
     coded = [a for a in certificate.attributes if not a.raw]
-    opened = (
-        Source.from_options({"path": Path(source)}) if isinstance(source, str | Path) else Source(frame=source)
-    )
+    opened = certified_source(source, certificate)
     encoders = {a.name: Encoder(a.coded, a.name) for a in coded}
     counts, records = {a.name: np.zeros(a.coded.size, np.int64) for a in coded}, 0
     for batch in opened.batches(list(encoders), 1 << 18):

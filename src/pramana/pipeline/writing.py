@@ -17,6 +17,7 @@ from pramana.bundle import Certificate, named_when_whole, whole_folder
 from pramana.errors import RefusedError
 from pramana.methods import AnyRecipe, Explanation, Plan, Publication
 from pramana.pages import html_of, load_templates
+from pramana.pipeline.files.codebook import Described, codebook_of
 from pramana.pipeline.page import PageMaterial, page_of
 from pramana.pipeline.promises import check_promises
 from pramana.pipeline.table_copy import table_copy
@@ -44,7 +45,7 @@ class Destination:
         return self.key is not None and self.key.seeded
 
 
-class Origin(Protocol):
+class Origin(Described, Protocol):
     """Where published rows come from, as a certificate tells it."""
 
     def to_json(self) -> dict[str, Any]: ...
@@ -91,7 +92,8 @@ def _write(
             formulas += () if escape else tuple(f"{name} of {extra}" for name in formula_columns(table))
         to.tell_formulas(formulas)
         certificate, explanation = preparing[0].result()
-    certificate = replace(certificate, content=publication.table.content())
+    codebook = codebook_of(source, plan.attributes, folder / FILE_NAMES[form], escape)
+    certificate = replace(certificate, content=publication.table.content(), codebook=codebook)
     signer = None if to.signing is None else to.signing.public_key().public_bytes_raw().hex()
     counts = publication.table.counts()
     page = page_of(PageMaterial(certificate, plan, counts, explanation=explanation, signer=signer))

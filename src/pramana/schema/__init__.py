@@ -2,6 +2,7 @@
 
 from pramana.schema.attribute import Attribute, Role
 from pramana.schema.bin_numbers import BinNumbers, Publish
+from pramana.schema.calendar import calendar_day
 from pramana.schema.connection import (
     ENVIRONMENT,
     check_database_source,
@@ -19,7 +20,7 @@ from pramana.schema.hierarchy_builders import (
     hierarchy_of_intervals,
     hierarchy_of_tree,
 )
-from pramana.schema.kind import Kind, label_of
+from pramana.schema.kind import Kind, is_code, label_of
 from pramana.schema.number import decimal_number, exact_number
 from pramana.schema.sections import (
     AboutSection,
@@ -86,6 +87,7 @@ __all__ = [
     "Unit",
     "UnitSection",
     "Weights",
+    "calendar_day",
     "check_database_source",
     "check_keys",
     "connection_string",
@@ -97,6 +99,7 @@ __all__ = [
     "hierarchy_of_groups",
     "hierarchy_of_intervals",
     "hierarchy_of_tree",
+    "is_code",
     "keys_of",
     "label_of",
     "near",

@@ -124,8 +124,8 @@ def guarantee_command(
     population: int | None, as_json: bool,
 ) -> None:  # fmt: skip
     """Say what a retention or transition matrices guarantee for a table of R records."""
-    from pramana import read_matrix
     from pramana.mechanisms import Product
+    from pramana.methods import read_matrix
 
     if matrices:
         if domains or retention:

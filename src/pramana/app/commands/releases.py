@@ -1,4 +1,4 @@
-"""`pramana release` and `pramana verify`."""
+"""`pramana release`, `pramana verify` and `pramana export`."""
 
 from __future__ import annotations
 
@@ -60,6 +60,7 @@ def release_command(
         "warnings": list(certificate.warnings),
         "formulas": list(done.formulas),
         "ledger": list(done.ledger),
+        "notes": list(done.notes),
     }
     show(as_json, content, _words(content))
 
@@ -80,7 +81,7 @@ def _words(content: dict[str, Any]) -> list[str]:
             f"Note: a spreadsheet would run texts of {', '.join(content['formulas'])} as formulas. Write "
             "escape_formulas = true in [output] to put an apostrophe before them."
         )
-    return lines
+    return [*lines, *(f"Note: {note}" for note in content["notes"])]
 
 
 @click.command("verify")
@@ -118,3 +119,16 @@ def _mark(check: Check) -> str:
     if not check.ok:
         return "FAIL"
     return "ok  " if check.derived else "said"
+
+
+@click.command("export")
+@click.argument("bundle")
+@click.option("--out", required=True, help="The file to write: .sav, .zsav, .dta, .xlsx, .arrow or .feather.")
+@click.option("--unverified", is_flag=True, help="Go on although the bundle was not verified.")
+@json_option
+def export_command(bundle: str, out: str, unverified: bool, as_json: bool) -> None:
+    """Write the data of BUNDLE for SPSS, Stata, Excel or Arrow, with the labels that its source had."""
+    from pramana import export
+
+    path = export(bundle, out, unverified=unverified)
+    show(as_json, {"file": str(path)}, [f"{path} was written, and read back."])
