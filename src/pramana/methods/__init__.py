@@ -9,6 +9,7 @@ from pramana.methods.columns import randomised_attributes
 from pramana.methods.protocol import (
     Capabilities,
     Counts,
+    Examination,
     Explanation,
     Law,
     Method,
@@ -45,6 +46,7 @@ __all__ = [
     "AnyRecipe",
     "Capabilities",
     "Counts",
+    "Examination",
     "Explanation",
     "Law",
     "Method",

@@ -13,8 +13,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from pramana.calibration import CellLook
 from pramana.errors import BundleError
-from pramana.generalize import CLASS, Cells, by_appearance, cell_admitted, cell_codes
+from pramana.generalize import CLASS, Cells, by_appearance, cell_admitted, cell_codes, cells_named
 from pramana.methods.protocol import Counts
 from pramana.methods.quasi import Quasi
 from pramana.rows import Column, Columns, ContentDigest
@@ -211,6 +212,16 @@ class ShownCells:
     def records(self) -> int:
         return int(self.sizes.sum())
 
+    def looks(self, quasi: Sequence[Quasi]) -> dict[str, CellLook]:
+        """What every class shows of each column, once all pieces were taken."""
+        codes = np.array(list(self.numbers), np.int64).reshape(len(self.numbers), -1)
+        looks = {}
+        for place, q in enumerate(quasi):
+            said = [json.loads(text) for text in self.cells[q.name]]
+            width = cells_named(said, q.leaf_labels, q.members()).sizes.astype(np.int64)
+            looks[q.name] = CellLook(q.ladder.leaves, codes[:, place], width[codes[:, place]])
+        return looks
+
     def content(self) -> str:
         """As `CellTable` has it, once all pieces were taken."""
         for name, dictionary in self.dictionaries.items():  # what no row shows, and an order, could tell of others
@@ -220,6 +231,16 @@ class ShownCells:
             text = f"[{', '.join(known)}]"
             self.digest.update({f"{name} cells": np.frombuffer(text.encode(), np.uint8)})
         return self.digest.hexdigest(sorted(self.digest.parts))
+
+
+def look_of(cells: Cells) -> CellLook:
+    """The cells of a column by class: classes whose cells say the same share a number."""
+    known: dict[bytes, int] = {}
+    number = np.empty(len(cells), np.int64)
+    for place, (first, last) in enumerate(pairwise(cells.first.tolist())):
+        said = cells.values[first:last].tobytes() + cells.weights[first:last].tobytes()
+        number[place] = known.setdefault(said, len(known))
+    return CellLook(cells.leaves, number, cells.sizes.astype(np.int64))
 
 
 def published_types(attributes: Sequence[Attribute], kind: str, by_class: bool) -> dict[str, pa.DataType | None]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -9,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from pramana.bundle import Bundle, Check
+from pramana.calibration import Usefulness
 from pramana.errors import BundleError, PramanaError
 from pramana.mechanisms import Mechanism
 from pramana.methods.contradiction import contradicts
@@ -52,13 +54,20 @@ class CodedTable:
 class CodedPlan(Plan):
     """A plan that draws codes from a mechanism."""
 
+    @abstractmethod
+    def usefulness(self) -> Usefulness:
+        """What tables are worth, from what the certificate states."""
+
     def publish_drawn(
         self, rows: Rows, mechanism: Mechanism, context: str, checks: tuple[Check, ...] = ()
     ) -> Publication:
         """Rows through the mechanism, under coins bound to `context`."""
         names = [a.name for a in sorted(self.attributes, key=lambda a: a.raw)]
         pieces = rows.publish(mechanism, context, self.shuffled, names)
-        return Publication(self, pieces, CodedTable(self.attributes), rows.commitment(), checks=checks)
+        table = CodedTable(self.attributes)
+        return Publication(
+            self, pieces, table, rows.commitment(), checks=checks, usefulness=self.usefulness()
+        )
 
     def examine(self, bundle: Bundle) -> Examination:
         """The published values are in their domains, as many as certified, and have the certified content."""
@@ -79,7 +88,7 @@ class CodedPlan(Plan):
             return Examination((Check("data", False, f"{self.records} records certified, {records} found"),))
         same = content.hexdigest() == bundle.certificate.content
         told = f"{self.records} records, all in their domains" if same else "other content"
-        return Examination((Check("data", same, told), *self._borne_out(counts)), counts)
+        return Examination((Check("data", same, told), *self._borne_out(counts)), counts, self.usefulness())
 
     def _borne_out(self, counts: Mapping[str, Counts]) -> tuple[Check, ...]:
         """Whether the published counts can have come from the stated law."""

@@ -18,6 +18,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from pramana.bundle import Bundle, Certificate, Check, Form, JsonObject
+from pramana.calibration import Usefulness
+from pramana.errors import BundleError
 from pramana.mechanisms import Exchange, Product, RecordRetention
 from pramana.methods.recipe import Recipe
 from pramana.pages import Cell, Section
@@ -67,6 +69,7 @@ class Publication:
     commitment: str
     extra: Mapping[str, pa.Table] = field(default_factory=dict)  # further files of the bundle, as CSV
     checks: tuple[Check, ...] = ()  # what only the source can tell of the plan
+    usefulness: Usefulness = Usefulness()  # of what is published, from nothing else
 
 
 @dataclass(frozen=True)
@@ -75,6 +78,7 @@ class Examination:
 
     checks: tuple[Check, ...]
     counts: Mapping[str, Counts] = field(default_factory=dict)
+    usefulness: Usefulness = Usefulness()
 
 
 @dataclass(frozen=True)
@@ -97,6 +101,7 @@ class Plan(ABC):
     dataset: str = ""
     shuffled: bool = True
     output: str = "parquet"
+    tables: tuple[tuple[str, ...], ...] = ()  # those that recipients need most
 
     @property
     @abstractmethod
@@ -172,6 +177,21 @@ class Plan(ABC):
         return [a.name for a in self.attributes if a.raw]
 
 
+StatedTables = list[list[str]]  # in a certificate, where a recipe names them
+
+
+def stated_tables(tables: tuple[tuple[str, ...], ...]) -> JsonObject:
+    """A key of the certificate's `mechanism`, which is not there where no table is named."""
+    return {"tables": [list(table) for table in tables]} if tables else {}
+
+
+def tables_of(stated: StatedTables, certificate: Certificate) -> tuple[tuple[str, ...], ...]:
+    names = {a.name for a in certificate.attributes}
+    if not all(name in names for table in stated for name in table):
+        raise BundleError("The tables of a certificate must be of its columns", "others")
+    return tuple(tuple(table) for table in stated)
+
+
 class PlanFields(TypedDict):
     """What plans of all methods have in common."""
 
@@ -223,6 +243,16 @@ class Method(ABC, Generic[S, C]):
     @abstractmethod
     def restore(self, certificate: Certificate) -> Plan:
         """The plan a certificate states; raises InputError where it states none."""
+
+    def variants(self, setting: S) -> Mapping[str, Sequence[float]]:
+        """The promises that a plan varies, by their key of [release], and the values it tries."""
+        del setting
+        return {}
+
+    def advise(self, recipe: Recipe[S, C], plan: Plan, rows: Rows | None) -> tuple[str, ...]:
+        """What would make a release useful of which nothing can be learned, with the numbers it would reach."""
+        del recipe, plan, rows
+        return ()
 
     def source(self, recipe: Recipe[S, C]) -> SourceSection:
         """The table that is read."""

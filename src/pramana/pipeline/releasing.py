@@ -7,10 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pramana.bundle import Certificate, JsonObject, check_new, read_signing_key, sweep
+from pramana.calibration import Usefulness
 from pramana.errors import RecipeError
 from pramana.methods import method_named
 from pramana.pipeline.opening import Home, RecipeLike, read_recipe, source_of
 from pramana.pipeline.table_copy import check_target
+from pramana.pipeline.usefulness import check_useful
 from pramana.pipeline.writing import Destination, write_bundle
 from pramana.randomness import Key
 from pramana.rows import Progress, no_progress
@@ -28,6 +30,7 @@ class Released:
     certificate: Certificate
     key_file: Path | None
     formulas: tuple[str, ...] = ()  # columns of a CSV with texts that a spreadsheet would run
+    usefulness: Usefulness = Usefulness()  # what its tables are worth
 
     @property
     def records(self) -> int:
@@ -51,6 +54,7 @@ def release(
     engine: str | SparkEngine = "local",
     progress: Progress = no_progress,
     show_values: bool = False,
+    even_if_useless: bool = False,
 ) -> Released:
     """Publish the recipe's table as a bundle in the new folder `out`.
 
@@ -59,7 +63,8 @@ def release(
     reproducible release that is marked as not private. With `memory`, in bytes, the table streams through within
     that bound; so it does without, where it looks larger than this machine's memory. The bytes are the same.
     `engine` is "local", or "spark" for the active Spark session (or a new one), or a SparkEngine that names
-    another; `data` may then be a Spark DataFrame. Those bytes are the same, too.
+    another; `data` may then be a Spark DataFrame. Those bytes are the same, too. A release from which nothing can be
+    learned is refused with advice, unless `even_if_useless`; its report says so.
 
     >>> pramana.release("recipe.toml", "published").guarantees[0]["notion"]  # doctest: +SKIP
     'pk-anonymity'
@@ -79,9 +84,11 @@ def release(
         plan = method.plan(read, rows)
         rows.settle(plan.attributes)
         publication = plan.publish(rows)
+        if not even_if_useless:
+            check_useful(read, publication.plan, publication.usefulness, rows)
         destination = Destination(out, secret, key_file, signing, tell_formulas=formulas.extend)
         certificate = write_bundle(read, source, publication, destination)
-    return Released(out, certificate, key_file, tuple(formulas))
+    return Released(out, certificate, key_file, tuple(formulas), publication.usefulness)
 
 
 def _key_for(out: Path, key: Key | str | Path | None, seed: int | None) -> tuple[Key, Path | None]:

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from pramana.bundle import Bundle, Check, JsonObject, read_public_key
 from pramana.errors import BundleError, InputError, SourceError
-from pramana.methods import Counts, Plan, Recipe, restore
+from pramana.methods import Examination, Plan, Recipe, restore
 from pramana.pages import html_of
 from pramana.pipeline.opening import Home, source_of
 from pramana.pipeline.page import PageMaterial, page_of
@@ -88,7 +88,7 @@ def verify(
     if whole:
         examination = plan.examine(opened)
         checks += examination.checks
-        checks.append(_report(opened, plan, examination.counts))
+        checks.append(_report(opened, plan, examination))
         checks += _formulas(opened) if all(check.ok for check in examination.checks) else []
     else:
         checks.append(Check("data", False, "not read, because of what failed above"))
@@ -196,13 +196,15 @@ def _seed(bundle: Bundle) -> Check:
     return Check("key", False, f"made from the seed {claim}: the release can be undone, and is not private")
 
 
-def _report(bundle: Bundle, plan: Plan, counts: Mapping[str, Counts]) -> Check:
+def _report(bundle: Bundle, plan: Plan, examination: Examination) -> Check:
     """The page is, byte for byte, the one that the certificate and the published data make."""
     name = "report.html"
     if name not in bundle.certificate.files:
         return Check("report", True, "none", derived=False)
     try:
-        page = html_of(page_of(PageMaterial(bundle.certificate, plan, counts))).encode()
+        counts, usefulness = examination.counts, examination.usefulness
+        material = PageMaterial(bundle.certificate, plan, counts, usefulness=usefulness)
+        page = html_of(page_of(material)).encode()
         path = bundle.path / name
         same = path.stat().st_size == len(page) and path.read_bytes() == page
     except (OSError, InputError):

@@ -10,6 +10,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from pramana.bundle import Bundle, Check
+from pramana.calibration import worth_of_cells
 from pramana.errors import BundleError, PramanaError
 from pramana.generalize import Risks, SensitiveCounts
 from pramana.methods.cell_table import ShownCells, ShownColumn, published_types
@@ -34,6 +35,8 @@ def examine_classes(
     design: GeneralizeDesign,
     stated: Measured,
     levels: Sequence[int] | None,
+    left_out: int,
+    tables: Sequence[Sequence[str]],
 ) -> Examination:
     """k, l, t, risks and inferences counted again from the published file, and its content compared."""
     at = [None] * len(quasi) if levels is None else levels
@@ -48,8 +51,7 @@ def examine_classes(
                 counting.take(class_of, piece.column(name))
         content, sizes = shown.content(), shown.sizes
         counts = {name: counting.counts(sizes) for name, counting in pairs.items()}
-        if stated.by_class:
-            check_companion(bundle, quasi, columns, shown)
+        looks = check_companion(bundle, quasi, columns, shown) if stated.by_class else shown.looks(quasi)
     except PramanaError as error:
         return Examination((Check("data", False, str(error)),))
     except (KeyError, ValueError, TypeError, AttributeError):
@@ -64,7 +66,8 @@ def examine_classes(
         *_counted_again(counts, sensitive, design, stated),
         *_risks(sizes, stated),
     ]
-    return Examination(tuple(checks))
+    usefulness = worth_of_cells(looks, sizes, left_out, tables, exact=design.exact_cells)
+    return Examination(tuple(checks), usefulness=usefulness)
 
 
 class _ClassValues:

@@ -83,6 +83,7 @@ class GeneralizeMethod(Method[GeneralizeSetting, ClassifiedColumn]):
             levels=generalised.levels,
             measured=measure(generalised, design, sensitive, in_classes, by_class, population),
             generalised=generalised,
+            tables=recipe.tables,
         )
 
     def restore(self, certificate: Certificate) -> GeneralizePlan:

@@ -15,10 +15,12 @@ import numpy as np
 import pyarrow as pa
 
 from pramana.bundle import Bundle, Certificate, Check, Form, JsonObject, canonical
+from pramana.calibration import Usefulness, worth_of_cells
 from pramana.errors import BundleError, SchemaError
 from pramana.generalize import (
     CLASS,
     COMPANION,
+    Cells,
     Generalised,
     common_levels,
     companion,
@@ -29,7 +31,7 @@ from pramana.generalize import (
 )
 from pramana.mechanisms import Product
 from pramana.methods.cell_check import check_cells
-from pramana.methods.cell_table import CLASS_NUMBER, CellTable
+from pramana.methods.cell_table import CLASS_NUMBER, CellTable, look_of
 from pramana.methods.columns import read_from_data
 from pramana.methods.generalize.examination import examine_classes
 from pramana.methods.generalize.explanation import explanation_of_classes
@@ -43,7 +45,10 @@ from pramana.methods.protocol import (
     Explanation,
     Plan,
     Publication,
+    StatedTables,
     fields_of_certificate,
+    stated_tables,
+    tables_of,
 )
 from pramana.methods.quasi import Quasi, QuasiForm, restored_quasi
 from pramana.rows import Column, Rows
@@ -65,6 +70,7 @@ class GeneralizeStatement(Form, frozen=True, kw_only=True):
     sensitive: list[SensitiveForm]
     source_records: Ordinal
     measured: Measured
+    tables: StatedTables = []
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -116,6 +122,7 @@ class GeneralizePlan(Plan):
             "sensitive": [s.to_json() for s in self.sensitive],
             "source_records": self.of_source,
             "measured": self.measured.to_json(),
+            **stated_tables(self.tables),
         }
 
     def guarantees(self, seeded: bool) -> tuple[Guarantee, ...]:
@@ -131,7 +138,15 @@ class GeneralizePlan(Plan):
 
     def examine(self, bundle: Bundle) -> Examination:
         return examine_classes(
-            bundle, self.attributes, self.quasi, self.sensitive, self.design, self.measured, self.levels
+            bundle,
+            self.attributes,
+            self.quasi,
+            self.sensitive,
+            self.design,
+            self.measured,
+            self.levels,
+            self.of_source - self.records,
+            self.tables,
         )
 
     @property
@@ -153,7 +168,12 @@ class GeneralizePlan(Plan):
         commitment = rows.commitment()
         context = self.context(commitment)
         pieces = rows.publish(Product({}), context, self.shuffled, names, stage="generalising")
-        return Publication(self, pieces, table, commitment, extra, checks)
+        return Publication(self, pieces, table, commitment, extra, checks, self._worth(generalised, shown))
+
+    def _worth(self, generalised: Generalised, shown: Sequence[Cells]) -> Usefulness:
+        looks = {q.name: look_of(cells) for q, cells in zip(self.quasi, shown, strict=True)}
+        left_out = self.of_source - self.records
+        return worth_of_cells(looks, generalised.sizes, left_out, self.tables, self.design.exact_cells)
 
     def _compared(self, rows: Rows, sensitive: Sequence[Sensitive], generalised: Generalised) -> Check:
         """Everything that was measured, beside what the certificate states; a population is not at hand."""
@@ -262,4 +282,5 @@ def restore_generalisation(certificate: Certificate) -> GeneralizePlan:
         of_source=stated.source_records,
         levels=None if stated.levels is None else tuple(stated.levels),
         measured=stated.measured,
+        tables=tables_of(stated.tables, certificate),
     )

@@ -100,6 +100,11 @@ class GeneralizeDesign(Form, frozen=True, kw_only=True):
         )
 
     @property
+    def exact_cells(self) -> bool:
+        """Whether cells tell how often each value occurs in their class; a known step between can be undone."""
+        return self.cells == "pdf" and (self.intermediate is None or self.intermediate[0] > 0)
+
+    @property
     def looks_at_sensitive(self) -> bool:
         return self.l is not None or self.t is not None
 

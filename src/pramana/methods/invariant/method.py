@@ -48,6 +48,7 @@ class InvariantMethod(Method[InvariantSetting, InvariantColumn]):
             published_law=law.mechanism.to_json() if design.published else None,
             frequencies=law.frequencies if design.published else None,
             table_law=law,
+            tables=recipe.tables,
         )
         if not plan.reached and not design.go_on:
             raise CheckError(

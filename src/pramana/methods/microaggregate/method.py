@@ -51,6 +51,7 @@ class MicroaggregateMethod(Method[MicroaggregateSetting, AggregatedColumn]):
             design=design,
             measured=aggregated.measured,
             aggregated=aggregated,
+            tables=recipe.tables,
         )
 
     def restore(self, certificate: Certificate) -> MicroaggregatePlan:

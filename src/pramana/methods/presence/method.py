@@ -99,6 +99,7 @@ class PresenceMethod(Method[PresenceSetting, ClassifiedColumn]):
             compare=setting.compare,
             public=public,
             searched=(classes, row_of),
+            tables=recipe.tables,
         )
 
     def restore(self, certificate: Certificate) -> PresencePlan:

@@ -1,5 +1,6 @@
 """`retention` and `matrix`: each published value is drawn from a channel of the true one (paper 1)."""
 
+from pramana.methods.retention.advice import advice_for_retention
 from pramana.methods.retention.curves import epsilon_of
 from pramana.methods.retention.explanation import explanation_of_law
 from pramana.methods.retention.matrix_file import read_matrix
@@ -16,6 +17,7 @@ __all__ = [
     "Epsilon",
     "K",
     "RandomisedPlan",
+    "advice_for_retention",
     "check_promise",
     "check_sizes",
     "circumstances_for",

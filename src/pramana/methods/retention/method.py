@@ -20,8 +20,9 @@ from pramana.mechanisms import (
     guarantees_of,
 )
 from pramana.methods.columns import randomised_attributes, randomised_readings
-from pramana.methods.protocol import Capabilities, Method, fields_of_recipe
+from pramana.methods.protocol import Capabilities, Method, Plan, fields_of_recipe
 from pramana.methods.recipe import Recipe
+from pramana.methods.retention.advice import advice_for_promise, advice_for_retention
 from pramana.methods.retention.matrix_file import read_matrix
 from pramana.methods.retention.plan import RandomisedPlan, circumstances_for, restore_drawn
 from pramana.methods.retention.setting import (
@@ -68,6 +69,12 @@ class DrawnMethod(Method[S, C]):
             tables=recipe.tables,
         )
 
+    def advise(self, recipe: Recipe[S, C], plan: Plan, rows: Rows | None) -> tuple[str, ...]:
+        del rows
+        law = plan.law if isinstance(plan.law, Product | RecordRetention) else None
+        columns = [a.name for a in plan.attributes if not a.raw]
+        return advice_for_retention(law, columns, plan.records, recipe.tables)
+
     @abstractmethod
     def _mechanism(
         self, recipe: Recipe[S, C], sizes: Mapping[str, int], circumstances: Circumstances
@@ -103,6 +110,20 @@ class RetentionMethod(DrawnMethod[RetentionSetting, RetentionColumn]):
         mechanism = _stated(release, own, sizes)
         check_promise(release, mechanism, circumstances)
         return mechanism
+
+    def advise(
+        self, recipe: Recipe[RetentionSetting, RetentionColumn], plan: Plan, rows: Rows | None
+    ) -> tuple[str, ...]:
+        release, attributes = recipe.release, plan.attributes
+        sizes = {a.name: a.coded.size for a in attributes if not a.raw}
+        own = any(column.retention is not None for column in recipe.attributes.values())
+        if release.retention is not None or own:
+            return super().advise(recipe, plan, rows)
+        central = None if release.central is None else release.central.epsilon
+        around = _circumstances(release, attributes, plan.records)
+        wanted = Wanted(around, release.k, release.epsilon, central)
+        coin = "record" if isinstance(plan.law, RecordRetention) else "attribute"
+        return advice_for_promise(sizes, wanted, coin, recipe.tables)
 
 
 class MatrixMethod(DrawnMethod[MatrixSetting, MatrixColumn]):

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from pramana.bundle import Certificate, JsonObject
+from pramana.calibration import Usefulness, worth_of_law
 from pramana.errors import BundleError, MatrixError
 from pramana.mechanisms import (
     Circumstances,
@@ -20,7 +21,7 @@ from pramana.mechanisms import (
 )
 from pramana.methods.coded import CodedPlan
 from pramana.methods.columns import read_from_data
-from pramana.methods.protocol import Explanation, Law, Publication, fields_of_certificate
+from pramana.methods.protocol import Explanation, Law, Publication, fields_of_certificate, tables_of
 from pramana.methods.retention.explanation import explanation_of_law
 from pramana.methods.retention.statement import DrawnStatement
 from pramana.rows import Rows
@@ -34,7 +35,6 @@ class RandomisedPlan(CodedPlan):
 
     mechanism: Mechanism
     circumstances: Circumstances
-    tables: tuple[tuple[str, ...], ...] = ()  # those that recipients need most
 
     @property
     def records(self) -> int:
@@ -84,6 +84,11 @@ class RandomisedPlan(CodedPlan):
             warnings.append(f"k is {shown}: a link can be more likely right than wrong.")
         return tuple(warnings)
 
+    def usefulness(self) -> Usefulness:
+        """By the law, whatever the table."""
+        columns = [a.name for a in self.attributes if not a.raw]  # the law has them in any order
+        return worth_of_law(self.law, columns, self.records, self.tables)
+
     def publish(self, rows: Rows) -> Publication:
         return self.publish_drawn(rows, self.mechanism, self.context(rows.commitment()))
 
@@ -116,16 +121,13 @@ def restore_drawn(certificate: Certificate) -> RandomisedPlan:
     if stated.candidates is not None and stated.candidates < certificate.records:
         raise BundleError("The candidates of a certificate must be at least its records", "fewer")
     check_sizes(mechanism, certificate)
-    names = {a.name for a in certificate.attributes}
-    if not all(name in names for table in stated.tables for name in table):
-        raise BundleError("The tables of a certificate must be of its columns", "others")
     return RandomisedPlan(
         **fields_of_certificate(certificate),
         mechanism=mechanism,
         circumstances=circumstances_for(
             certificate.attributes, certificate.records, certificate.shuffled, stated.delta, stated.candidates
         ),
-        tables=tuple(tuple(table) for table in stated.tables),
+        tables=tables_of(stated.tables, certificate),
     )
 
 
