@@ -164,7 +164,7 @@ def _upper(words: str) -> str:
 
 
 def tables_asked(named: Sequence[Sequence[str]], changed: Sequence[str]) -> tuple[list[tuple[str, ...]], bool]:
-    """The tables to speak of, and whether they were named: what columns that pass unchanged tell is no question."""
+    """The tables to speak of, and whether they were named; columns that pass unchanged are no question."""
     own = set(changed)
     parts = (tuple(name for name in table if name in own) for table in named[:MOST_ASKED])
     wanted = list(dict.fromkeys(table for table in parts if table))

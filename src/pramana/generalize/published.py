@@ -112,6 +112,7 @@ def cells_named(cells: Sequence[Any], leaves: Sequence[str], members: Mapping[st
 
 
 def _entries(cell: Any, leaves: Sequence[str], members: Mapping[str, Sequence[str]]) -> list[tuple[str, int]]:
+    place = {leaf: i for i, leaf in enumerate(leaves)}
     if isinstance(cell, list):
         pairs = [(e["value"], int(e["weight"])) if isinstance(e, dict) else (e, 1) for e in cell]
     elif isinstance(cell, dict):
@@ -119,9 +120,10 @@ def _entries(cell: Any, leaves: Sequence[str], members: Mapping[str, Sequence[st
     elif cell in members:
         pairs = [(leaf, 1) for leaf in members[cell]]
     else:
-        low, _, high = str(cell).partition(BETWEEN)
-        pairs = [(leaf, 1) for leaf in leaves[leaves.index(low) : leaves.index(high or low) + 1]]
-    place = {leaf: i for i, leaf in enumerate(leaves)}
+        ends = _ends(cell, place)
+        if ends is None:
+            raise ValueError("neither leaves nor a label")
+        pairs = [(leaf, 1) for leaf in leaves[place[ends[0]] : place[ends[1]] + 1]]
     return sorted(pairs, key=lambda pair: place[pair[0]])
 
 

@@ -113,10 +113,12 @@ class ShownColumn:
     groups: NDArray[np.int64] | None = None  # by leaf, at the only level that shows
 
     @classmethod
-    def of(cls, quasi: Quasi, kind: str, level: int | None = None, narrower: bool = False) -> ShownColumn:
-        """`level`: the only one whose labels may show, or with `narrower` the highest."""
+    def of(
+        cls, quasi: Quasi, kind: str, level: int | None = None, narrower: bool = False, topped: bool = False
+    ) -> ShownColumn:
+        """`level`: the only one whose labels may show, or with `narrower` the highest; `topped`: and the top."""
         levels = quasi.labels if level is None else quasi.labels[0 if narrower else level : level + 1]
-        labels = frozenset(label for named in levels for label in named)
+        labels = frozenset(label for named in (*levels, *(quasi.labels[-1:] * topped)) for label in named)
         groups = None if level is None else quasi.ladder.maps[level]
         return cls(quasi.name, kind, quasi.leaf_labels, labels, groups)
 

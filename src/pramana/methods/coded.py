@@ -65,9 +65,7 @@ class CodedPlan(Plan):
         names = [a.name for a in sorted(self.attributes, key=lambda a: a.raw)]
         pieces = rows.publish(mechanism, context, self.shuffled, names)
         table = CodedTable(self.attributes)
-        return Publication(
-            self, pieces, table, rows.commitment(), checks=checks, usefulness=self.usefulness()
-        )
+        return Publication(self, pieces, table, rows.commitment(), checks=checks, usefulness=self.usefulness())
 
     def examine(self, bundle: Bundle) -> Examination:
         """The published values are in their domains, as many as certified, and have the certified content."""

@@ -69,7 +69,7 @@ class Publication:
     commitment: str
     extra: Mapping[str, pa.Table] = field(default_factory=dict)  # further files of the bundle, as CSV
     checks: tuple[Check, ...] = ()  # what only the source can tell of the plan
-    usefulness: Usefulness = Usefulness()  # of what is published, from nothing else
+    usefulness: Usefulness = field(default_factory=Usefulness)  # of what is published, from nothing else
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ class Examination:
 
     checks: tuple[Check, ...]
     counts: Mapping[str, Counts] = field(default_factory=dict)
-    usefulness: Usefulness = Usefulness()
+    usefulness: Usefulness = field(default_factory=Usefulness)
 
 
 @dataclass(frozen=True)
@@ -177,15 +177,15 @@ class Plan(ABC):
         return [a.name for a in self.attributes if a.raw]
 
 
-StatedTables = list[list[str]]  # in a certificate, where a recipe names them
+StatedTables = tuple[tuple[str, ...], ...]  # in a certificate, where a recipe names them
 
 
-def stated_tables(tables: tuple[tuple[str, ...], ...]) -> JsonObject:
+def stated_tables(tables: StatedTables) -> JsonObject:
     """A key of the certificate's `mechanism`, which is not there where no table is named."""
     return {"tables": [list(table) for table in tables]} if tables else {}
 
 
-def tables_of(stated: StatedTables, certificate: Certificate) -> tuple[tuple[str, ...], ...]:
+def tables_of(stated: Sequence[Sequence[str]], certificate: Certificate) -> StatedTables:
     names = {a.name for a in certificate.attributes}
     if not all(name in names for table in stated for name in table):
         raise BundleError("The tables of a certificate must be of its columns", "others")

@@ -40,7 +40,7 @@ class PageMaterial:
     true: Mapping[str, Counts] = field(default_factory=dict)
     explanation: Explanation | None = None  # the plan's own, if it was asked already
     signer: str | None = None  # the public key of whoever is about to sign; else the certificate tells
-    usefulness: Usefulness = Usefulness()
+    usefulness: Usefulness = field(default_factory=Usefulness)
 
 
 def page_of(material: PageMaterial) -> Page:
@@ -129,8 +129,8 @@ def _worth(usefulness: Usefulness) -> list[Section]:
 
 
 _USELESS = (
-    "This release is useless: nothing can be learned from it of the columns that were changed. In every table that "
-    "matters a guess that ignores the data is as near as the best estimate. The holder published it knowing that."
+    "This release is useless: nothing can be learned from it of the columns that were changed. In every table "
+    "that matters a guess that ignores the data is as near as the best estimate."
 )
 _WITHIN = (
     "Shares are of all records, errors in percentage points (numbers: in standard deviations of their column). An "

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -30,7 +30,7 @@ class Released:
     certificate: Certificate
     key_file: Path | None
     formulas: tuple[str, ...] = ()  # columns of a CSV with texts that a spreadsheet would run
-    usefulness: Usefulness = Usefulness()  # what its tables are worth
+    usefulness: Usefulness = field(default_factory=Usefulness)  # what its tables are worth
 
     @property
     def records(self) -> int:
@@ -63,8 +63,8 @@ def release(
     reproducible release that is marked as not private. With `memory`, in bytes, the table streams through within
     that bound; so it does without, where it looks larger than this machine's memory. The bytes are the same.
     `engine` is "local", or "spark" for the active Spark session (or a new one), or a SparkEngine that names
-    another; `data` may then be a Spark DataFrame. Those bytes are the same, too. A release from which nothing can be
-    learned is refused with advice, unless `even_if_useless`; its report says so.
+    another; `data` may then be a Spark DataFrame. Those bytes are the same, too. A release from which
+    nothing can be learned is refused with advice, unless `even_if_useless`; its report says so.
 
     >>> pramana.release("recipe.toml", "published").guarantees[0]["notion"]  # doctest: +SKIP
     'pk-anonymity'

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping, Sequence
 
@@ -40,7 +41,10 @@ def examine_classes(
 ) -> Examination:
     """k, l, t, risks and inferences counted again from the published file, and its content compared."""
     at = [None] * len(quasi) if levels is None else levels
-    columns = [ShownColumn.of(q, design.cells, level) for q, level in zip(quasi, at, strict=True)]
+    columns = [
+        ShownColumn.of(q, design.cells, level, topped=design.suppress == "cells")
+        for q, level in zip(quasi, at, strict=True)
+    ]
     shown = ShownCells(columns, bundle.certificate.output)
     pairs = {s.name: _ClassValues(s) for s in sensitive}
     try:
@@ -65,9 +69,24 @@ def examine_classes(
         Check("classes counted again", len(sizes) == stated.classes, f"{len(sizes)} that look different"),
         *_counted_again(counts, sensitive, design, stated),
         *_risks(sizes, stated),
+        *_cells_counted(shown, quasi, stated),
     ]
     usefulness = worth_of_cells(looks, sizes, left_out, tables, exact=design.exact_cells)
     return Examination(tuple(checks), usefulness=usefulness)
+
+
+def _cells_counted(shown: ShownCells, quasi: Sequence[Quasi], stated: Measured) -> list[Check]:
+    """How many records show the top of a column that is published at a lower level."""
+    if stated.cells is None:
+        return []
+    counted = {}
+    for place, q in enumerate(quasi):
+        top = shown.cells[q.name].get(json.dumps(q.labels[-1][0], ensure_ascii=True), -1)
+        counted[q.name] = int(shown.sizes[[line[place] == top for line in shown.numbers]].sum())
+    told = stated.cells.by_column
+    at_top = {name for name, count in counted.items() if count == shown.records and told.get(name) == 0}
+    same = told.keys() == counted.keys() and all(counted[n] == told[n] for n in counted if n not in at_top)
+    return [Check("suppressed cells counted again", same, f"{sum(told.values())} in all")]
 
 
 class _ClassValues:

@@ -36,7 +36,22 @@ class Diversity(Form, frozen=True, kw_only=True, omit_defaults=True):
     c: Cost | None = None
 
 
-class Measured(Form, frozen=True, kw_only=True):
+class SuppressedCells(Form, frozen=True, kw_only=True):
+    """By column in how many records the top stands for a label; `cost` and `least` are sums of their weights."""
+
+    by_column: dict[str, Annotated[int, Meta(ge=0)]]
+    cost: Cost
+    least: Cost
+
+    def words(self, records: int) -> list[str]:
+        number = sum(self.by_column.values())
+        if not number:
+            return []
+        where = ", ".join(f"{count} of {name}" for name, count in self.by_column.items() if count)
+        return [f"Of {records} records single cells were suppressed, {number} in all: {where}."]
+
+
+class Measured(Form, frozen=True, kw_only=True, omit_defaults=True):
     """Numbers of this table. `l` and `t` are by sensitive column; `inferred` is the largest share of one value."""
 
     records: Annotated[int, Meta(ge=1)]
@@ -54,6 +69,7 @@ class Measured(Form, frozen=True, kw_only=True):
     prosecutor: Share
     journalist: Share | None
     marketer: Share
+    cells: SuppressedCells | None = None  # where single cells may be suppressed
 
     def to_json(self) -> JsonObject:
         plain: JsonObject = msgspec.to_builtins(self)
@@ -155,8 +171,19 @@ def measure(
         nodes=generalised.nodes,
         checked=generalised.checked,
         by_class=by_class,
+        cells=_cells(generalised, design),
         **asdict(risks),
     )
+
+
+def _cells(generalised: Generalised, design: GeneralizeDesign) -> SuppressedCells | None:
+    if design.suppress == "rows":
+        return None
+    names = [ladder.name for ladder in generalised.ladders]
+    by_column = dict(zip(names, generalised.suppressed_cells, strict=True))
+    cost = math.fsum(design.weights.get(name, 1.0) * count for name, count in by_column.items())
+    least = min(generalised.least_cells or 0.0, cost)
+    return SuppressedCells(by_column=by_column, cost=cost, least=least)
 
 
 def _alike(generalised: Generalised, design: GeneralizeDesign) -> NDArray[np.int64]:

@@ -15,7 +15,7 @@ from pramana.methods.generalize.search import goes_by_class, population_of, solv
 from pramana.methods.generalize.sensitive import Sensitive, sensitive_along_tree, sensitive_in
 from pramana.methods.generalize.setting import GeneralizeDesign, GeneralizeSetting, design_in, design_of
 from pramana.methods.protocol import Capabilities, Method, fields_of_recipe
-from pramana.methods.quasi import ClassifiedColumn, Quasi, quasi_of, require_hierarchy
+from pramana.methods.quasi import ClassifiedColumn, Quasi, levels_given, quasi_of, require_hierarchy
 from pramana.methods.recipe import Recipe
 from pramana.rows import ColumnReading, Rows
 from pramana.schema import Role
@@ -57,14 +57,14 @@ class GeneralizeMethod(Method[GeneralizeSetting, ClassifiedColumn]):
         )
         rows.settle(attributes)
         sensitive = _sensitive(recipe, rows, design)
-        levels = None if saved is None else _levels_of(saved, quasi)
+        levels = _levels(recipe.release, saved, quasi)
         generalised = solve(rows, design, quasi, sensitive, levels)
         allowed = int(design.suppression * rows.records)
         if generalised.suppressed > allowed:
             raise UnreachableError(
-                f"The saved levels must suppress at most {allowed} of these rows",
+                f"The levels must suppress at most {allowed} of these rows",
                 f"{generalised.suppressed} in classes that fail the conditions",
-                "Allow more suppression, add rows, or search anew by leaving solution out.",
+                "Allow more suppression, or have levels searched for by leaving solution and levels out.",
             )
         by_class = goes_by_class(design, generalised, recipe.output.format)
         if by_class and any(a.name == CLASS for a in attributes):
@@ -119,6 +119,18 @@ def _saved(recipe: GeneralizeRecipe) -> GeneralizePlan | None:
             'solution must be a bundle of method "generalize", with algorithm = "incognito"', certificate.method
         )
     return restore_generalisation(certificate)
+
+
+def _levels(
+    setting: GeneralizeSetting, saved: GeneralizePlan | None, quasi: Sequence[Quasi]
+) -> tuple[int, ...] | None:
+    """Levels that are not searched for: those of an earlier bundle, or a node that the holder chose."""
+    if setting.levels is not None and (saved is not None or setting.algorithm != "incognito"):
+        other = "a solution" if saved is not None else f"algorithm = {setting.algorithm!r}"
+        raise RecipeError('levels must go with algorithm = "incognito", and without a solution', other)
+    if saved is not None:
+        return _levels_of(saved, quasi)
+    return levels_given(setting.levels, {q.name: q.ladder.height for q in quasi})
 
 
 def _levels_of(saved: GeneralizePlan, quasi: Sequence[Quasi]) -> tuple[int, ...]:

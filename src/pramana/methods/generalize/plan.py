@@ -70,7 +70,7 @@ class GeneralizeStatement(Form, frozen=True, kw_only=True):
     sensitive: list[SensitiveForm]
     source_records: Ordinal
     measured: Measured
-    tables: StatedTables = []
+    tables: StatedTables = ()
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -202,11 +202,9 @@ def columns_by_class(
     columns: dict[str, Column] = {}
     for a, (q, c) in enumerate(zip(plan.quasi, cells, strict=True)):
         if kind == "hierarchy":
-            level = (
-                generalised.levels[a]
-                if generalised.levels is not None
-                else common_levels(q.ladder, generalised.pdf[a])
-            )
+            level = generalised.shown_level(a)
+            if level is None:
+                level = common_levels(q.ladder, generalised.pdf[a])
             columns[q.name] = label_column(labels_of(q.ladder, q.labels, generalised.pdf[a], level))
         elif kind == "interval":
             columns[q.name] = interval_column(c, q.leaf_labels, text)
@@ -223,6 +221,8 @@ def _warnings(plan: GeneralizePlan, seeded: bool) -> list[str]:
         )
     if plan.source_records > plan.records:
         warnings.append(f"{plan.source_records - plan.records} of {plan.source_records} records were suppressed.")
+    if plan.measured.cells is not None:
+        warnings += plan.measured.cells.words(plan.records)
     if not plan.shuffled:
         warnings.append("Published in source order, which may tell which record is whose.")
     if not plan.design.looks_at_sensitive and plan.sensitive:

@@ -20,6 +20,7 @@ from pramana.generalize import (
     Layout,
     at_levels,
     full_domain,
+    full_domain_with_cells,
     grouped_for,
     local_recoding,
     multidimensional,
@@ -163,7 +164,21 @@ def _full_domain(
     levels: tuple[int, ...] | None,
     times: Counts | None = None,
 ) -> Generalised:
-    layout = base.layout
+    layout, weights = base.layout, design.weights or None
+    if design.suppress == "cells":
+        limit = int(design.suppression * base.rows * len(layout.ladders))
+        return full_domain_with_cells(
+            layout,
+            columns,
+            base,
+            index,
+            condition,
+            levels=levels,
+            measure=design.measure,
+            limit=limit,
+            weights=weights,
+            times=times,
+        )
     if levels is not None:
         return at_levels(layout, columns, base, index, condition, levels, times=times)
     return full_domain(
@@ -174,7 +189,7 @@ def _full_domain(
         condition,
         measure=design.measure,
         limit=int(design.suppression * base.rows),
-        weights=design.weights or None,
+        weights=weights,
         times=times,
     )
 

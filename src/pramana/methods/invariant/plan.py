@@ -75,7 +75,7 @@ class InvariantStatement(Form, frozen=True, kw_only=True):
     k: Annotated[float, Meta(ge=1)]
     law: dict[str, Any] | None = None
     frequencies: dict[str, list[Annotated[int, Meta(ge=0)]]] | None = None
-    tables: StatedTables = []
+    tables: StatedTables = ()
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

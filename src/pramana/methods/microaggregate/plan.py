@@ -47,7 +47,7 @@ class MicroaggregateStatement(Form, frozen=True, kw_only=True):
 
     setting: MicroaggregateDesign
     measured: AggregateMeasures
-    tables: StatedTables = []
+    tables: StatedTables = ()
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -23,9 +23,9 @@ from pramana.methods.columns import unchanged
 from pramana.methods.generalize import weights_of
 from pramana.methods.presence.pairing import pair_of, read_public
 from pramana.methods.presence.plan import PresencePlan, PresenceStatement, restore_presence
-from pramana.methods.presence.setting import PresenceSetting, levels_given
+from pramana.methods.presence.setting import PresenceSetting
 from pramana.methods.protocol import Capabilities, Method, fields_of_recipe
-from pramana.methods.quasi import ClassifiedColumn, quasi_of
+from pramana.methods.quasi import ClassifiedColumn, levels_given, quasi_of
 from pramana.methods.recipe import Recipe
 from pramana.rows import ColumnReading, Rows
 from pramana.schema import Role, SourceSection
@@ -77,7 +77,7 @@ class PresenceMethod(Method[PresenceSetting, ClassifiedColumn]):
             public.settle([q.attribute for q in quasi])
         rows.settle(attributes)
         pair, row_of = pair_of(quasi, rows, public, flag)
-        levels = levels_given(setting, {q.name: q.ladder.height for q in quasi})
+        levels = levels_given(setting.levels, {q.name: q.ladder.height for q in quasi})
         if levels is not None:
             classes = _given(pair, wanted, design, levels)
         else:

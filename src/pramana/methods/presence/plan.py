@@ -79,7 +79,7 @@ class PresenceStatement(Form, frozen=True, kw_only=True):
     flag: str | None
     public: str | None
     reached: Reached
-    tables: StatedTables = []
+    tables: StatedTables = ()
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -14,8 +14,8 @@ _MORE = (1.0, 2.0, 3.0, 4.0, 6.0, 8.0, 10.0, 12.0)  # of epsilon
 _RETENTIONS = tuple(Fraction(i, 20) for i in range(1, 20))
 _MOST_LISTED = 6
 _GENERALIZE = (
-    'Method "generalize" keeps true values: with cells = "pdf" the share of every value of a single column is known '
-    "exactly, and its k-anonymity is a weaker promise."
+    'Method "generalize" keeps true values: with cells = "pdf" the share of every value of a single column is '
+    "known exactly, and its k-anonymity is a weaker promise."
 )
 Best = Callable[[Mechanism | None, Sequence[str]], TableWorth | None]
 
@@ -65,10 +65,12 @@ def _fewer_columns(sizes: Mapping[str, int], tried: Callable[[Mapping[str, int]]
         own = {name: sizes[name] for name in sizes if name in ordered[:kept]}
         reached = tried(own)
         if reached is not None:
-            gone = ", ".join(ordered[kept:][:_MOST_LISTED]) + (", ..." if len(ordered) - kept > _MOST_LISTED else "")
+            gone = ", ".join(ordered[kept:][:_MOST_LISTED]) + (
+                ", ..." if len(ordered) - kept > _MOST_LISTED else ""
+            )
             return [
-                f"With {len(own)} of {len(sizes)} columns randomised {reached.words}: drop {gone}, or leave them raw "
-                "where nobody can know them (role insensitive; they then have no guarantee)."
+                f"With {len(own)} of {len(sizes)} columns randomised {reached.words}: drop {gone}, or leave them "
+                "raw where nobody can know them (role insensitive; they then have no guarantee)."
             ]
     return []
 

@@ -12,7 +12,7 @@ import json
 import os
 import tomllib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import cast
@@ -63,7 +63,7 @@ class Issued:
     release: Release
     certificate: Certificate
     again: bool
-    usefulness: Usefulness = Usefulness()
+    usefulness: Usefulness = field(default_factory=Usefulness)
 
 
 @dataclass(frozen=True)
@@ -227,8 +227,8 @@ def issue(
 ) -> Issued:
     """The recipient's version at a level, as a bundle in the new folder `out`. Asked again: the same data.
 
-    With `memory`, in bytes, the table streams through within that bound. A version from which nothing can be learned
-    is refused with advice, unless `even_if_useless`; its report says so.
+    With `memory`, in bytes, the table streams through within that bound. A version from which nothing can be
+    learned is refused with advice, unless `even_if_useless`; its report says so.
 
     >>> pramana.issue("releases.ledger", "university", 0.3, "for-university").release.status  # doctest: +SKIP
     'committed'
