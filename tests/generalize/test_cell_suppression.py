@@ -1,4 +1,4 @@
-"""Local suppression: never short of a condition, and the fewest cells there are, by all partitions of small tables."""
+"""Local suppression: never short of a condition, and the fewest cells, by all partitions of small tables."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def fewest(problem: Problem) -> float:
 
 def check(problem: Problem, found: Suppression) -> None:
     for number in range(len(found.masks)):
-        block = np.flatnonzero(found.block == number)
+        block = np.flatnonzero(found.block == number).tolist()
         assert holds(problem, block)
         own = problem.codes[block]
         assert found.masks[number].tolist() == [len(set(column)) > 1 for column in own.T.tolist()]

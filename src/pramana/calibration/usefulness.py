@@ -63,6 +63,11 @@ class TableWorth:
         return _TIMES * self.guess
 
     @property
+    def l1(self) -> float:
+        """The expected sum of absolute errors of all shares, by the normal approximation; of a value its error."""
+        return self.error if self.cells is None else math.sqrt(2 / math.pi) * self.cells * self.error
+
+    @property
     def ratio(self) -> float:
         """The error in errors of the guess: below 1 something is learnt."""
         if self.guess == 0:
@@ -233,7 +238,8 @@ def worth_of_cells(
 
     Records whose cells are the same form a group; of how it spreads over its m combinations of leaves nothing is
     known, or with `exact` cells, which tell how often each leaf occurs, only how the columns go together. Records
-    that were left out are a group that may be anything.
+    that were left out are a group that may be anything. The guess is judged by what the groups tell of this table,
+    where that is worse than it is for tables at large.
     """
     tables, is_named = tables_asked(named, list(looks))
     return Usefulness(tuple(_of_groups(names, looks, sizes, left_out, exact) for names in tables), is_named)
@@ -250,12 +256,18 @@ def _of_groups(
     _, first = np.unique(group, return_index=True)
     rows = np.bincount(group, sizes)
     total = float(rows.sum()) + left_out
-    open_ = _open([looks[name].width[first] for name in names], exact)
-    squares = (open_ * (rows / total) ** 2).tolist()
+    widths = [looks[name].width[first] for name in names]
+    weights, spread = (rows / total) ** 2, np.prod(np.array(widths, np.float64), axis=0)
+    squares, evenly = (_open(widths, exact) * weights).tolist(), (weights / spread).tolist()
     if left_out:
-        squares += (_open([np.array([cells], np.float64)], False) * (left_out / total) ** 2).tolist()
-    # the sum is the same in any order of the groups: a recipient finds them in another one
-    return TableWorth(names, cells, math.sqrt(math.fsum(squares) / cells), blind_error(cells))
+        share = (left_out / total) ** 2
+        squares += (_open([np.array([cells], np.float64)], False) * share).tolist()
+        evenly.append(share / cells)
+    # sums that are the same in any order of the groups: a recipient finds them in another one
+    left_open = math.fsum(squares)
+    uneven = max(0.0, math.fsum(evenly) - 1 / cells)  # what the groups' own shares are away from the guess
+    guess = max(blind_error(cells), math.sqrt((left_open + uneven) / cells))
+    return TableWorth(names, cells, math.sqrt(left_open / cells), guess)
 
 
 def _open(widths: Sequence[Ints | NDArray[np.float64]], exact: bool) -> NDArray[np.float64]:

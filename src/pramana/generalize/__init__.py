@@ -93,6 +93,7 @@ from pramana.generalize.published import (
     list_column,
 )
 from pramana.generalize.roll_ups import TABLE_BYTES
+from pramana.generalize.space import SolutionNode, SolutionSpace, space_of
 
 __all__ = [
     "ALGORITHMS",
@@ -140,6 +141,8 @@ __all__ = [
     "Seen",
     "SensitiveCounts",
     "Solution",
+    "SolutionNode",
+    "SolutionSpace",
     "at_levels",
     "at_presence_levels",
     "by_appearance",
@@ -186,6 +189,7 @@ __all__ = [
     "reversed_of",
     "search",
     "set_cells",
+    "space_of",
     "spalm",
     "t_closeness",
     "with_counts_of",

@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 
 from pramana.bundle import Bundle, Certificate, Check, Form, JsonObject
 from pramana.calibration import Usefulness
-from pramana.errors import BundleError
+from pramana.errors import BundleError, RecipeError
+from pramana.generalize import SolutionSpace
 from pramana.mechanisms import Exchange, Product, RecordRetention
 from pramana.methods.recipe import Recipe
 from pramana.pages import Cell, Section
@@ -177,6 +178,7 @@ class Plan(ABC):
         return [a.name for a in self.attributes if a.raw]
 
 
+USUAL_KS = (2.0, 5.0, 10.0, 50.0, 100.0)  # that a plan tries where rows decide
 StatedTables = tuple[tuple[str, ...], ...]  # in a certificate, where a recipe names them
 
 
@@ -253,6 +255,11 @@ class Method(ABC, Generic[S, C]):
         """What would make a release useful of which nothing can be learned, with the numbers it would reach."""
         del recipe, plan, rows
         return ()
+
+    def space(self, recipe: Recipe[S, C], rows: Rows) -> SolutionSpace:
+        """Every node that could be published, for a method that searches a lattice of levels."""
+        del recipe, rows
+        raise RecipeError("A space of solutions must be of a generalisation", repr(self.name))
 
     def source(self, recipe: Recipe[S, C]) -> SourceSection:
         """The table that is read."""

@@ -18,6 +18,7 @@ from pramana.pages.content import (
 )
 from pramana.pages.figures import Panel, Picture, Series, markdown_of, write_figure, write_table
 from pramana.pages.rendering import GENERATOR, html_of, load_templates
+from pramana.pages.solutions import space_picture
 
 __all__ = [
     "GENERATOR",
@@ -41,6 +42,7 @@ __all__ = [
     "html_of",
     "load_templates",
     "markdown_of",
+    "space_picture",
     "write_figure",
     "write_table",
 ]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from pramana.pipeline.analysis import crosstab, open_study
-    from pramana.pipeline.outlook import Outlook, plan
+    from pramana.pipeline.planning import Outlook, plan
     from pramana.pipeline.promises import PROMISES, check_promises
     from pramana.pipeline.releasing import Released, release
     from pramana.pipeline.reports import report
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _MODULE_OF = {
     "Created": "versions",
     "Issued": "versions",
-    "Outlook": "outlook",
+    "Outlook": "planning",
     "PROMISES": "promises",
     "Released": "releasing",
     "Verification": "verification",
@@ -31,7 +31,7 @@ _MODULE_OF = {
     "issue": "versions",
     "issued_versions": "versions",
     "open_study": "analysis",
-    "plan": "outlook",
+    "plan": "planning",
     "plan_for_records": "single_record",
     "randomise_record": "single_record",
     "release": "releasing",

@@ -106,6 +106,6 @@ def _united(values: ValueCounts, members: Ints, groups: Ints, count: int) -> Val
     place = order[start + inner]
     joint = np.repeat(groups, lengths) * values.values + values.value[place]
     keys, index = np.unique(joint, return_inverse=True)
-    counts = np.bincount(index, values.count[place], len(keys))
-    sizes = np.bincount(groups, values.sizes[members], count)
+    counts = np.bincount(index, values.count[place], len(keys)).astype(np.float64)
+    sizes = np.bincount(groups, values.sizes[members], count).astype(np.float64)
     return ValueCounts(keys // values.values, keys % values.values, counts, sizes, values.values)

@@ -47,7 +47,7 @@ class SuppressedCells(Form, frozen=True, kw_only=True):
         number = sum(self.by_column.values())
         if not number:
             return []
-        where = ", ".join(f"{count} of {name}" for name, count in self.by_column.items() if count)
+        where = ", ".join(f"{count} of {name}" for name, count in sorted(self.by_column.items()) if count)
         return [f"Of {records} records single cells were suppressed, {number} in all: {where}."]
 
 

@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import ClassVar
 
 from pramana.bundle import Bundle, Certificate
+from pramana.calibration import Usefulness
 from pramana.errors import RecipeError, UnreachableError
-from pramana.generalize import CLASS
+from pramana.generalize import CLASS, SolutionSpace
 from pramana.methods.columns import reading_of, unchanged
+from pramana.methods.generalize.advice import advice_for
 from pramana.methods.generalize.measured import measure, sensitive_in_classes
 from pramana.methods.generalize.plan import GeneralizePlan, GeneralizeStatement, restore_generalisation
-from pramana.methods.generalize.search import goes_by_class, population_of, solve
+from pramana.methods.generalize.search import goes_by_class, population_of, solve, space_in
 from pramana.methods.generalize.sensitive import Sensitive, sensitive_along_tree, sensitive_in
 from pramana.methods.generalize.setting import GeneralizeDesign, GeneralizeSetting, design_in, design_of
-from pramana.methods.protocol import Capabilities, Method, fields_of_recipe
+from pramana.methods.protocol import USUAL_KS, Capabilities, Method, Plan, fields_of_recipe
 from pramana.methods.quasi import ClassifiedColumn, Quasi, levels_given, quasi_of, require_hierarchy
 from pramana.methods.recipe import Recipe
 from pramana.rows import ColumnReading, Rows
-from pramana.schema import Role
+from pramana.schema import Attribute, Role
 
 GeneralizeRecipe = Recipe[GeneralizeSetting, ClassifiedColumn]
 
@@ -51,10 +54,7 @@ class GeneralizeMethod(Method[GeneralizeSetting, ClassifiedColumn]):
     def plan(self, recipe: GeneralizeRecipe, rows: Rows) -> GeneralizePlan:
         design, saved = design_of(recipe), _saved(recipe)
         quasi = _quasi(recipe, rows, saved)
-        by_name = {q.name: q.attribute for q in quasi}
-        attributes = tuple(
-            by_name.get(name) or unchanged(name, column) for name, column in recipe.published.items()
-        )
+        attributes = _attributes(recipe, quasi)
         rows.settle(attributes)
         sensitive = _sensitive(recipe, rows, design)
         levels = _levels(recipe.release, saved, quasi)
@@ -86,8 +86,44 @@ class GeneralizeMethod(Method[GeneralizeSetting, ClassifiedColumn]):
             tables=recipe.tables,
         )
 
+    def variants(self, setting: GeneralizeSetting) -> Mapping[str, Sequence[float]]:
+        return {"k": sorted({*USUAL_KS, float(setting.k)})}
+
+    def advise(self, recipe: GeneralizeRecipe, plan: Plan, rows: Rows | None) -> tuple[str, ...]:
+        """A few other settings on the same rows."""
+        del plan
+        if rows is None or recipe.release.solution is not None:
+            return ()
+        table = rows
+
+        def tried(setting: GeneralizeSetting) -> Usefulness:
+            other = self.plan(replace(recipe, release=setting), table)
+            return other.publish(table).usefulness
+
+        return tuple(advice_for(recipe.release, tried))
+
+    def space(self, recipe: GeneralizeRecipe, rows: Rows) -> SolutionSpace:
+        if recipe.release.algorithm != "incognito":
+            raise RecipeError(
+                'A space of solutions must be of algorithm = "incognito"', repr(recipe.release.algorithm)
+            )
+        design, saved = design_of(recipe), _saved(recipe)
+        quasi = _quasi(recipe, rows, saved)
+        rows.settle(_attributes(recipe, quasi))
+        sensitive = _sensitive(recipe, rows, design)
+        try:
+            chosen = solve(rows, design, quasi, sensitive, _levels(recipe.release, saved, quasi)).levels
+        except UnreachableError:
+            chosen = None
+        return space_in(rows, design, quasi, sensitive, chosen)
+
     def restore(self, certificate: Certificate) -> GeneralizePlan:
         return restore_generalisation(certificate)
+
+
+def _attributes(recipe: GeneralizeRecipe, quasi: Sequence[Quasi]) -> tuple[Attribute, ...]:
+    by_name = {q.name: q.attribute for q in quasi}
+    return tuple(by_name.get(name) or unchanged(name, column) for name, column in recipe.published.items())
 
 
 def _quasi(recipe: GeneralizeRecipe, rows: Rows, saved: GeneralizePlan | None) -> tuple[Quasi, ...]:

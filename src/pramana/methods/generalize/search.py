@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -18,12 +19,15 @@ from pramana.generalize import (
     Counts,
     Generalised,
     Layout,
+    SolutionSpace,
     at_levels,
     full_domain,
     full_domain_with_cells,
     grouped_for,
     local_recoding,
+    measure_of,
     multidimensional,
+    space_of,
     with_sensitive,
 )
 from pramana.methods.cell_table import CLASS_NUMBER
@@ -132,6 +136,29 @@ def _attached(whole: WholeRows, generalised: Generalised, own: Mapping[str, int]
     return generalised
 
 
+@dataclass(frozen=True, eq=False)
+class Counted:
+    """The combinations that occur as classes of the lattice's bottom, and how often each sensitive value does."""
+
+    base: Classes
+    index: NDArray[np.uint32]
+    lines: Lines
+    totals: list[tuple[NDArray[np.int64], tuple[NDArray[np.int64], ...] | None]]
+
+
+def counted_lines(quasi: Sequence[Quasi], lines: Lines, looked: Sequence[tuple[Sensitive, Lines]]) -> Counted:
+    """`looked`: for each sensitive column the conditions look at, the combinations with its codes last."""
+    layout = Layout(tuple(q.ladder for q in quasi))
+    totals = [np.bincount(joint.columns[-1], joint.times, s.size).astype(np.int64) for s, joint in looked]
+    base, index = grouped_for(layout, lines.columns, times=lines.times)
+    counted = []
+    for s, joint in looked:  # the same classes in the same order, that of their keys
+        _, places = grouped_for(layout, joint.columns[:-1], times=joint.times)
+        counted.append((places, joint.columns[-1], s.size, joint.times))
+    trees = [s.parents for s, _ in looked]
+    return Counted(with_sensitive(base, counted), index, lines, list(zip(totals, trees, strict=True)))
+
+
 def solve_lines(
     design: GeneralizeDesign,
     quasi: Sequence[Quasi],
@@ -139,20 +166,37 @@ def solve_lines(
     looked: Sequence[tuple[Sensitive, Lines]],
     levels: tuple[int, ...] | None,
 ) -> Generalised:
-    """The full-domain classes of the rows that `lines` stand for.
+    """The full-domain classes of the rows that `lines` stand for."""
+    counted = counted_lines(quasi, lines, looked)
+    condition = design.condition(counted.totals)
+    return _full_domain(design, lines.columns, counted.base, counted.index, condition, levels, lines.times)
 
-    `looked`: for each sensitive column the conditions look at, the combinations with its codes as the last column.
-    """
-    layout = Layout(tuple(q.ladder for q in quasi))
-    totals = [np.bincount(joint.columns[-1], joint.times, s.size).astype(np.int64) for s, joint in looked]
-    condition = design.condition([(total, s.parents) for total, (s, _) in zip(totals, looked, strict=True)])
-    base, index = grouped_for(layout, lines.columns, times=lines.times)
-    counted = []
-    for s, joint in looked:  # the same classes in the same order, that of their keys
-        _, places = grouped_for(layout, joint.columns[:-1], times=joint.times)
-        counted.append((places, joint.columns[-1], s.size, joint.times))
-    base = with_sensitive(base, counted)
-    return _full_domain(design, lines.columns, base, index, condition, levels, lines.times)
+
+def space_in(
+    rows: Rows,
+    design: GeneralizeDesign,
+    quasi: Sequence[Quasi],
+    sensitive: Sequence[Sensitive],
+    chosen: tuple[int, ...] | None,
+) -> SolutionSpace:
+    """Every node of the lattice on these rows."""
+    looked = tuple(sensitive) if design.looks_at_sensitive else ()
+    derive_codes(rows, looked)
+    own = {q.name: q.attribute.coded.size for q in quasi}
+    lines, *others = rows.combinations([own, *({**own, s.coded: s.size} for s in looked)])
+    counted = counted_lines(quasi, lines, list(zip(looked, others, strict=True)))
+    cells = design.suppress == "cells"
+    weights = design.weights or None
+    return space_of(
+        counted.base,
+        design.named_conditions(counted.totals),
+        measure_of(design.measure, counted.base.bare, weights),
+        design.measure,
+        limit=int(design.suppression * counted.base.rows * (len(quasi) if cells else 1)),
+        cells=cells,
+        chosen=chosen,
+        weights=weights,
+    )
 
 
 def _full_domain(

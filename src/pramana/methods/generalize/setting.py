@@ -147,17 +147,24 @@ class GeneralizeDesign(Form, frozen=True, kw_only=True, omit_defaults=True):
 
     def condition(self, sensitive: list[tuple[NDArray[np.int64], tuple[Any, ...] | None]]) -> Condition:
         """`sensitive`: how often each value occurs and, for the hierarchical distance, its tree."""
-        conditions: list[Condition] = [KAnonymous(self.k)]
+        conditions = [condition for _, condition in self.named_conditions(sensitive)]
+        return conditions[0] if len(conditions) == 1 else All(tuple(conditions))
+
+    def named_conditions(
+        self, sensitive: list[tuple[NDArray[np.int64], tuple[Any, ...] | None]]
+    ) -> list[tuple[str, Condition]]:
+        """The same one by one, under the keys of [release]; several sensitive columns are numbered."""
+        conditions: list[tuple[str, Condition]] = [("k", KAnonymous(self.k))]
         start = 1
         for which, (totals, parents) in enumerate(sensitive):
             here = range(start, start + len(totals))
             start += len(totals)
-            diverse = self._diverse()
+            diverse, number = self._diverse(), f" {which + 1}" if len(sensitive) > 1 else ""
             if diverse is not None:
-                conditions.append(On(diverse, here, which))
+                conditions.append((f"l{number}", On(diverse, here, which)))
             if self.t is not None:
-                conditions.append(On(Close(self.t, totals, parents), here, which))
-        return conditions[0] if len(conditions) == 1 else All(tuple(conditions))
+                conditions.append((f"t{number}", On(Close(self.t, totals, parents), here, which)))
+        return conditions
 
 
 def design_in(setting: GeneralizeSetting) -> GeneralizeDesign:

@@ -138,7 +138,7 @@ class InvariantPlan(CodedPlan):
         }
         if self.design.published:
             stated["law"], stated["frequencies"] = self.published_law, self.frequencies
-        return stated | stated_tables(self.tables)
+        return {**stated, **stated_tables(self.tables)}
 
     def guarantees(self, seeded: bool) -> tuple[Guarantee, ...]:
         common = self._assumptions(seeded)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 from pramana.bundle import Certificate
@@ -29,6 +30,7 @@ from pramana.schema import Attribute, Role
 from pramana.theory import GRID, Level
 
 LevelsRecipe = Recipe[LevelsSetting, LevelsColumn]
+_LEVELS = (0.1, 0.2, 0.3, 0.5, 0.7)
 
 
 class LevelsMethod(Method[LevelsSetting, LevelsColumn]):
@@ -58,6 +60,11 @@ class LevelsMethod(Method[LevelsSetting, LevelsColumn]):
         around = _circumstances(recipe.release, attributes, rows.records)
         level = _level(recipe.release, design, around)
         return version_at(recipe, attributes, design, level, rows.records, recipe.source.dataset)
+
+    def variants(self, setting: LevelsSetting) -> Mapping[str, Sequence[float]]:
+        if setting.retention is None:
+            return {name: [value] for name, value in (("k", setting.k), ("epsilon", setting.epsilon)) if value}
+        return {"retention": sorted({*_LEVELS, setting.retention})}
 
     def advise(self, recipe: LevelsRecipe, plan: Plan, rows: Rows | None) -> tuple[str, ...]:
         del rows

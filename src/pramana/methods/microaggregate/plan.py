@@ -86,7 +86,7 @@ class MicroaggregatePlan(Plan):
         plain: JsonObject = msgspec.to_builtins(
             MicroaggregateStatement(setting=self.design, measured=self.measured)
         )
-        return {key: plain[key] for key in ("setting", "measured")} | stated_tables(self.tables)
+        return {"setting": plain["setting"], "measured": plain["measured"], **stated_tables(self.tables)}
 
     def guarantees(self, seeded: bool) -> tuple[Guarantee, ...]:
         assumptions = [

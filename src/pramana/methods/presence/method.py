@@ -24,7 +24,7 @@ from pramana.methods.generalize import weights_of
 from pramana.methods.presence.pairing import pair_of, read_public
 from pramana.methods.presence.plan import PresencePlan, PresenceStatement, restore_presence
 from pramana.methods.presence.setting import PresenceSetting
-from pramana.methods.protocol import Capabilities, Method, fields_of_recipe
+from pramana.methods.protocol import Capabilities, Method, Plan, fields_of_recipe
 from pramana.methods.quasi import ClassifiedColumn, levels_given, quasi_of
 from pramana.methods.recipe import Recipe
 from pramana.rows import ColumnReading, Rows
@@ -101,6 +101,10 @@ class PresenceMethod(Method[PresenceSetting, ClassifiedColumn]):
             searched=(classes, row_of),
             tables=recipe.tables,
         )
+
+    def advise(self, recipe: PresenceRecipe, plan: Plan, rows: Rows | None) -> tuple[str, ...]:
+        del recipe, plan, rows
+        return ("A wider delta allows finer levels; so do fewer quasi-identifying columns.",)
 
     def restore(self, certificate: Certificate) -> PresencePlan:
         return restore_presence(certificate)

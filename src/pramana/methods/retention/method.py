@@ -51,13 +51,14 @@ class DrawnMethod(Method[S, C]):
         return randomised_readings(recipe)
 
     def plan(self, recipe: Recipe[S, C], rows: Rows) -> RandomisedPlan:
-        return self._plan(recipe, randomised_attributes(recipe, rows), rows.records)
+        return self.plan_for(recipe, randomised_attributes(recipe, rows), rows.records)
 
     def law_without_rows(self, recipe: Recipe[S, C]) -> RandomisedPlan:
         """For an individual's record; the recipe must plan the number of records where it promises k."""
-        return self._plan(recipe, randomised_attributes(recipe, None), recipe.release.records or 0)
+        return self.plan_for(recipe, randomised_attributes(recipe, None), recipe.release.records or 0)
 
-    def _plan(self, recipe: Recipe[S, C], attributes: tuple[Attribute, ...], records: int) -> RandomisedPlan:
+    def plan_for(self, recipe: Recipe[S, C], attributes: tuple[Attribute, ...], records: int) -> RandomisedPlan:
+        """For columns that are known and any number of records."""
         circumstances = _circumstances(recipe.release, attributes, records)
         sizes = {a.name: a.coded.size for a in attributes if not a.raw}
         if not sizes:
