@@ -51,7 +51,7 @@ class Generalised:
     keys: Keys | None = None
     numbers: NDArray[np.int64] | None = None  # the class of each key, where several are one
     masks: NDArray[np.bool_] | None = None  # classes x attributes: which show the top instead of their level
-    least_cells: float | None = None  # by weight; nothing less could be suppressed at these levels
+    fewest_cells: bool = False  # proved: nothing less, by weight, could be suppressed at these levels
 
     @property
     def suppressed(self) -> int:
@@ -224,7 +224,7 @@ def full_domain_with_cells(
         keys=classes.keys,
         numbers=suppression.block,
         masks=suppression.masks,
-        least_cells=suppression.least,
+        fewest_cells=suppression.proved,
     )
 
 

@@ -37,11 +37,10 @@ class Diversity(Form, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class SuppressedCells(Form, frozen=True, kw_only=True):
-    """By column in how many records the top stands for a label; `cost` and `least` are sums of their weights."""
+    """By column in how many records the top stands for a label; `fewest`: proved to be the fewest by weight."""
 
     by_column: dict[str, Annotated[int, Meta(ge=0)]]
-    cost: Cost
-    least: Cost
+    fewest: bool
 
     def words(self, records: int) -> list[str]:
         number = sum(self.by_column.values())
@@ -181,9 +180,7 @@ def _cells(generalised: Generalised, design: GeneralizeDesign) -> SuppressedCell
         return None
     names = [ladder.name for ladder in generalised.ladders]
     by_column = dict(zip(names, generalised.suppressed_cells, strict=True))
-    cost = math.fsum(design.weights.get(name, 1.0) * count for name, count in by_column.items())
-    least = min(generalised.least_cells or 0.0, cost)
-    return SuppressedCells(by_column=by_column, cost=cost, least=least)
+    return SuppressedCells(by_column=by_column, fewest=generalised.fewest_cells)
 
 
 def _alike(generalised: Generalised, design: GeneralizeDesign) -> NDArray[np.int64]:

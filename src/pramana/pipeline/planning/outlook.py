@@ -177,16 +177,20 @@ def worth_rows(usefulness: Usefulness) -> list[dict[str, object]]:
 
 
 def worth_panel(worth: Sequence[tuple[str, Usefulness]], titles: Sequence[str] = ()) -> Panel:
-    """Bars of what each table is known to within, beside those of a guess; no bar goes beyond 100 points."""
+    """Bars of what each table is known to within, beside a guess; none beyond 100 points, or above the guess
+    where a table is hopeless."""
     shown = list(titles) or [table.title for table in worth[0][1].shown]
-    guesses = {table.title: table.blind for _, one in worth for table in one.tables}
+    guesses: dict[str, float] = {}
+    for _, one in worth:
+        for table in one.tables:
+            guesses[table.title] = max(guesses.get(table.title, 0.0), table.blind)
     series = []
     for name, one in worth:
-        known = {table.title: min(table.within, 1.0) for table in one.tables}
+        known = {t.title: min(guesses[t.title] if t.hopeless else t.within, 1.0) for t in one.tables}
         series.append(Series(name, shown, [100 * known.get(title, 0.0) for title in shown], kind="bars"))
     blind = [100 * min(guesses.get(title, 0.0), 1.0) for title in shown]
     series.append(Series("a guess that ignores the data", shown, blind, kind="bars"))
-    return Panel(series, "known to within", "", "percentage points")
+    return Panel(series, "known to within", "", "percentage points: lower is better")
 
 
 def or_none(value: float | None) -> float | None:
