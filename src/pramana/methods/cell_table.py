@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
 from typing import Protocol
@@ -111,6 +111,7 @@ class ShownColumn:
     leaves: tuple[str, ...]
     labels: frozenset[str]
     groups: NDArray[np.int64] | None = None  # by leaf, at the only level that shows
+    widths: Mapping[str, int] = field(default_factory=dict)  # of a label: its leaves, most where levels share it
 
     @classmethod
     def of(
@@ -118,9 +119,15 @@ class ShownColumn:
     ) -> ShownColumn:
         """`level`: the only one whose labels may show, or with `narrower` the highest; `topped`: and the top."""
         levels = quasi.labels if level is None else quasi.labels[0 if narrower else level : level + 1]
-        labels = frozenset(label for named in (*levels, *(quasi.labels[-1:] * topped)) for label in named)
+        shown = (*levels, *(quasi.labels[-1:] * topped))
+        labels = frozenset(label for named in shown for label in named)
         groups = None if level is None else quasi.ladder.maps[level]
-        return cls(quasi.name, kind, quasi.leaf_labels, labels, groups)
+        widths: dict[str, int] = {}
+        for number, named in enumerate(quasi.labels):
+            if any(named is one for one in shown):
+                for label, leaves in zip(named, np.bincount(quasi.ladder.maps[number]).tolist(), strict=True):
+                    widths[label] = max(leaves, widths.get(label, 0))
+        return cls(quasi.name, kind, quasi.leaf_labels, labels, groups, widths)
 
     @cached_property
     def place(self) -> dict[str, int]:
@@ -219,8 +226,11 @@ class ShownCells:
         codes = np.array(list(self.numbers), np.int64).reshape(len(self.numbers), -1)
         looks = {}
         for place, q in enumerate(quasi):
-            said = [json.loads(text) for text in self.cells[q.name]]
-            width = cells_named(said, q.leaf_labels, q.members()).sizes.astype(np.int64)
+            said, column = [json.loads(text) for text in self.cells[q.name]], self.columns[q.name]
+            if isinstance(column, ShownColumn) and column.kind == "hierarchy":
+                width = np.array([column.widths[label] for label in said], np.int64)
+            else:
+                width = cells_named(said, q.leaf_labels, {}).sizes.astype(np.int64)
             looks[q.name] = CellLook(q.ladder.leaves, codes[:, place], width[codes[:, place]])
         return looks
 
@@ -233,6 +243,14 @@ class ShownCells:
             text = f"[{', '.join(known)}]"
             self.digest.update({f"{name} cells": np.frombuffer(text.encode(), np.uint8)})
         return self.digest.hexdigest(sorted(self.digest.parts))
+
+
+def look_of_labels(column: ShownColumn, labels: Sequence[str]) -> CellLook:
+    """The labels of a column by class. Levels may share a label: all that a reader knows of it is its name."""
+    known = {label: number for number, label in enumerate(dict.fromkeys(labels))}
+    number = np.array([known[label] for label in labels], np.int64)
+    width = np.array([column.widths[label] for label in labels], np.int64)
+    return CellLook(len(column.leaves), number, width)
 
 
 def look_of(cells: Cells) -> CellLook:

@@ -40,11 +40,7 @@ def examine_classes(
     tables: Sequence[Sequence[str]],
 ) -> Examination:
     """k, l, t, risks and inferences counted again from the published file, and its content compared."""
-    at = [None] * len(quasi) if levels is None else levels
-    columns = [
-        ShownColumn.of(q, design.cells, level, topped=design.suppress == "cells")
-        for q, level in zip(quasi, at, strict=True)
-    ]
+    columns = shown_columns(quasi, design, levels)
     shown = ShownCells(columns, bundle.certificate.output)
     pairs = {s.name: _ClassValues(s) for s in sensitive}
     try:
@@ -73,6 +69,17 @@ def examine_classes(
     ]
     usefulness = worth_of_cells(looks, sizes, left_out, tables, exact=design.exact_cells)
     return Examination(tuple(checks), usefulness=usefulness)
+
+
+def shown_columns(
+    quasi: Sequence[Quasi], design: GeneralizeDesign, levels: Sequence[int] | None
+) -> list[ShownColumn]:
+    """What the published columns may say."""
+    at = [None] * len(quasi) if levels is None else levels
+    return [
+        ShownColumn.of(q, design.cells, level, topped=design.suppress == "cells")
+        for q, level in zip(quasi, at, strict=True)
+    ]
 
 
 def _cells_counted(shown: ShownCells, quasi: Sequence[Quasi], stated: Measured) -> list[Check]:

@@ -7,7 +7,7 @@ is deterministic. No coin is thrown: the key only decides the order in which rec
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import msgspec
@@ -31,9 +31,9 @@ from pramana.generalize import (
 )
 from pramana.mechanisms import Product
 from pramana.methods.cell_check import check_cells
-from pramana.methods.cell_table import CLASS_NUMBER, CellTable, look_of
+from pramana.methods.cell_table import CLASS_NUMBER, CellTable, look_of, look_of_labels
 from pramana.methods.columns import read_from_data
-from pramana.methods.generalize.examination import examine_classes
+from pramana.methods.generalize.examination import examine_classes, shown_columns
 from pramana.methods.generalize.explanation import explanation_of_classes
 from pramana.methods.generalize.measured import Measured, agree, measure, sensitive_in_classes
 from pramana.methods.generalize.search import solve
@@ -168,10 +168,14 @@ class GeneralizePlan(Plan):
         commitment = rows.commitment()
         context = self.context(commitment)
         pieces = rows.publish(Product({}), context, self.shuffled, names, stage="generalising")
-        return Publication(self, pieces, table, commitment, extra, checks, self._worth(generalised, shown))
+        return Publication(self, pieces, table, commitment, extra, checks, self._worth(generalised, shown, cells))
 
-    def _worth(self, generalised: Generalised, shown: Sequence[Cells]) -> Usefulness:
-        looks = {q.name: look_of(cells) for q, cells in zip(self.quasi, shown, strict=True)}
+    def _worth(self, generalised: Generalised, shown: Sequence[Cells], cells: Mapping[str, Column]) -> Usefulness:
+        if self.design.cells == "hierarchy":
+            columns = shown_columns(self.quasi, self.design, self.levels)
+            looks = {column.name: look_of_labels(column, cells[column.name].to_pylist()) for column in columns}
+        else:
+            looks = {q.name: look_of(own) for q, own in zip(self.quasi, shown, strict=True)}
         left_out = self.of_source - self.records
         return worth_of_cells(looks, generalised.sizes, left_out, self.tables, self.design.exact_cells)
 

@@ -16,6 +16,11 @@ from pramana.methods.quasi import Quasi
 _NEEDS_PUBLIC = "stated, not checked: they need the public table (--source and --key)"
 
 
+def shown_columns(quasi: Sequence[Quasi], levels: Sequence[int], kind: str) -> list[ShownColumn]:
+    """What the published columns may say."""
+    return [ShownColumn.of(q, kind, level, narrower=True) for q, level in zip(quasi, levels, strict=True)]
+
+
 def examine_presence(
     bundle: Bundle,
     quasi: Sequence[Quasi],
@@ -31,7 +36,7 @@ def examine_presence(
     Existence probabilities need the public table: they are computed again with the source and key.
     """
     by_class = kind == "pdf" and bundle.certificate.output == "csv"
-    columns = [ShownColumn.of(q, kind, level, narrower=True) for q, level in zip(quasi, levels, strict=True)]
+    columns = shown_columns(quasi, levels, kind)
     shown = ShownCells(columns, bundle.certificate.output)
     try:
         bundle.check_columns(published_types(bundle.certificate.attributes, kind, by_class))

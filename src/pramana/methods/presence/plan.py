@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
@@ -40,10 +40,10 @@ from pramana.generalize import (
 )
 from pramana.mechanisms import Product
 from pramana.methods.cell_check import check_cells
-from pramana.methods.cell_table import CLASS_NUMBER, CellTable, look_of
+from pramana.methods.cell_table import CLASS_NUMBER, CellTable, look_of, look_of_labels
 from pramana.methods.columns import read_from_data
 from pramana.methods.generalize import CELLS_COUNTING
-from pramana.methods.presence.examination import examine_presence
+from pramana.methods.presence.examination import examine_presence, shown_columns
 from pramana.methods.presence.explanation import explanation_of_presence
 from pramana.methods.presence.pairing import pair_of, public_table
 from pramana.methods.presence.setting import PresenceDesignForm
@@ -212,11 +212,15 @@ class PresencePlan(Plan):
         told = "as computed from the two tables" if same else "differ from those of the two tables"
         check = Check("chances of being present, and reversal, made again", same, told)
         plan = replace(self, measured=reached)
-        return Publication(plan, pieces, table, commitment, extra, (check,), self._worth(classes, shown))
+        return Publication(plan, pieces, table, commitment, extra, (check,), self._worth(classes, shown, cells))
 
-    def _worth(self, classes: PresentClasses, shown: Presented) -> Usefulness:
+    def _worth(self, classes: PresentClasses, shown: Presented, cells: Mapping[str, Column]) -> Usefulness:
         """Distributions follow the public table, or were shaped: what they tell of the rows is their leaves."""
-        looks = {q.name: look_of(cells) for q, cells in zip(self.quasi, shown.cells, strict=True)}
+        if self.single_values:
+            columns = shown_columns(self.quasi, self.levels, "hierarchy")
+            looks = {column.name: look_of_labels(column, cells[column.name].to_pylist()) for column in columns}
+        else:
+            looks = {q.name: look_of(own) for q, own in zip(self.quasi, shown.cells, strict=True)}
         return worth_of_cells(looks, classes.present, 0, self.tables, exact=self.design.tells_counts)
 
     def _found_again(self, rows: Rows) -> tuple[PresentClasses, NDArray[np.int64]]:

@@ -91,6 +91,8 @@ def _weaker(wanted: Wanted, tried: Callable[[Wanted], TableWorth | None]) -> lis
         for k in (k for k in _FEWER if k < wanted.k):
             if reached := tried(Wanted(around, k, wanted.epsilon, wanted.central)):
                 return [f"With k = {k} {reached.words}."]
+        if wanted.epsilon is None:
+            return ["No k down to 2 leaves anything to learn."]
     if wanted.epsilon is not None:
         for epsilon in (e for e in _MORE if e > wanted.epsilon):
             if reached := tried(Wanted(around, wanted.k, epsilon, wanted.central)):
