@@ -92,8 +92,12 @@ def test_nothing_to_learn_by_any_method(desk: Path, release: dict[str, Any], col
     for name, how in columns.items():
         role = "sensitive" if release["method"] == "levels" else "quasi-identifying"
         domain = {"domain": ["x", "y"]}
-        own: dict[str, Any] = {"domain": domain, "matrix": {**domain, "matrix": [[0.5, 0.5]] * 2}}.get(how, {})
-        attributes[name] = {"role": role, **(own or ({} if how is None else {"hierarchy": how}))}
+        known: dict[str | None, dict[str, Any]] = {
+            None: {},
+            "domain": domain,
+            "matrix": {**domain, "matrix": [[0.5, 0.5]] * 2},
+        }
+        attributes[name] = {"role": role, **known.get(how, {"hierarchy": how})}
     recipe = few(desk, release, **attributes)
     with pytest.raises(UselessError, match="even-if-useless"):
         pramana.release(recipe, desk / "out")

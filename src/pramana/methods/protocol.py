@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import ClassVar, Generic, Protocol, TypedDict, TypeVar
+from typing import TYPE_CHECKING, ClassVar, Generic, Protocol, TypedDict, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -20,13 +20,15 @@ from numpy.typing import NDArray
 from pramana.bundle import Bundle, Certificate, Check, Form, JsonObject
 from pramana.calibration import Usefulness
 from pramana.errors import BundleError, RecipeError
-from pramana.generalize import SolutionSpace
 from pramana.mechanisms import Exchange, Product, RecordRetention
 from pramana.methods.recipe import Recipe
 from pramana.pages import Cell, Section
 from pramana.rows import ColumnReading, Columns, Rows
 from pramana.schema import Attribute, ColumnSection, Setting, SourceSection
 from pramana.theory import Guarantee
+
+if TYPE_CHECKING:  # few methods search a lattice
+    from pramana.generalize import SolutionSpace
 
 S = TypeVar("S", bound=Setting)
 C = TypeVar("C", bound=ColumnSection)

@@ -6,11 +6,14 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pramana.calibration import TableWorth, Usefulness
 from pramana.errors import RecipeError
-from pramana.generalize import SolutionSpace
 from pramana.pages import Panel, Picture, Series, write_figure, write_table
+
+if TYPE_CHECKING:
+    from pramana.generalize import SolutionSpace
 
 MOST_TABLES = 3  # in a picture
 MOST_CANDIDATES = 6  # that a picture tells apart, beside the guess
