@@ -12,7 +12,8 @@ from pramana.generalize.suppression.problem import Flags, Floats, Ints, Problem
 
 _MOST_WORK = 30_000_000  # masks times classes times columns
 _MOST_TRIED = 64  # blocks that a class is tried in where joining may break the condition
-_MOST_JOINED = 2000  # failing classes that are joined one by one, as a second way
+_MOST_JOINED = 2_000_000  # failing classes times classes, where each is joined by itself as a second way
+_MOST_KEY = 1 << 62
 
 
 def bounded(problem: Problem) -> Ints:
@@ -20,7 +21,7 @@ def bounded(problem: Problem) -> Ints:
     if not len(problem.failing):
         return np.arange(len(problem.sizes))
     ways = [_by_masks(problem)]
-    if problem.survives and len(problem.failing) <= _MOST_JOINED:
+    if problem.survives and len(problem.failing) * len(problem.sizes) <= _MOST_JOINED:
         ways.append(_joined(problem, np.arange(len(problem.sizes)), problem.failing))
     return min(ways, key=lambda block: problem.solved(block, 0.0).cost)
 
@@ -38,7 +39,9 @@ def _masks(problem: Problem) -> tuple[list[Flags], int | None]:
             mask[list(chosen)] = True
             masks.append(mask)
     masks.sort(key=lambda mask: (float(problem.weights[mask].sum()), int(mask.sum()), (~mask).tolist()))
-    return masks, None if most == columns else most + 1
+    if most == columns:
+        return masks, None
+    return [*masks, np.ones(columns, np.bool_)], most + 1  # under the mask of all columns everyone agrees
 
 
 def _number(columns: int, most: int) -> int:
@@ -51,10 +54,14 @@ def _number(columns: int, most: int) -> int:
 
 def _groups(problem: Problem, classes: Ints, mask: Flags) -> Ints:
     """For each of some classes the number of those that agree with it outside the mask."""
-    kept = problem.codes[np.ix_(classes, np.flatnonzero(~mask))]
-    if not kept.shape[1]:
-        return np.zeros(len(classes), np.int64)
-    return np.unique(kept, axis=0, return_inverse=True)[1].reshape(-1).astype(np.int64)
+    key = np.zeros(len(classes), np.int64)
+    for column in np.flatnonzero(~mask).tolist():
+        codes = problem.codes[classes, column]
+        size = int(codes.max()) + 1
+        if int(key.max()) >= _MOST_KEY // size:
+            key = np.unique(key, return_inverse=True)[1].astype(np.int64)
+        key = key * size + codes
+    return np.unique(key, return_inverse=True)[1].astype(np.int64)
 
 
 def _by_masks(problem: Problem) -> Ints:
