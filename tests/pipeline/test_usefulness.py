@@ -65,8 +65,8 @@ def test_ten_columns_at_k_10(desk: Path) -> None:
     best = done.usefulness.best
     assert best is not None
     assert best.shown(best.within) == f"{reached} points"
-    with pytest.raises(UselessError):
-        pramana.release(ten(desk, kept + 1, k=10), desk / "wider")
+    wider = pramana.plan(ten(desk, kept + 1, k=10)).usefulness
+    assert len(wider.hopeless) == len(wider.tables)
 
 
 def test_going_on_is_said_in_the_report(desk: Path) -> None:
@@ -128,7 +128,7 @@ def test_named_tables_are_those_that_matter(desk: Path) -> None:
     assert [t.title for t in plain.usefulness.tables] == ["a", "b", "a x b"]
     assert [t.title for t in plain.usefulness.hopeless] == ["a x b"]
     with pytest.raises(UselessError, match="a x b"):
-        pramana.release(few(desk, {"epsilon": 1.2, "tables": [["a", "b"]]}, **columns), desk / "named")
+        pramana.release(few(desk, {"epsilon": 0.4, "tables": [["a", "b"]]}, **columns), desk / "named")
     release = {"method": "generalize", "k": 5, "cells": "hierarchy", "tables": [["b"]]}
     general = {name: {**QUASI, "hierarchy": f"{name}.csv"} for name in ("a", "b")}
     done = pramana.release(few(desk, release, **general), desk / "general", seed=1)

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pramana.calibration.error import channel_inflation
-from pramana.mechanisms import Mechanism, RecordRetention
+from pramana.mechanisms import Mechanism, RecordRetention, Retention
 from pramana.mechanisms import Product as ProductMechanism
 from pramana.theory import pk, rounding
 
@@ -43,6 +43,7 @@ class TableWorth:
     error: float
     guess: float
     of: Literal["share", "value"] = "share"
+    halves: float = math.inf  # the same ratio with each column in two halves, where that can be told
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "error", _kept(self.error))
@@ -78,6 +79,11 @@ class TableWorth:
     def hopeless(self) -> bool:
         """A table of one cell is known without any data."""
         return self.guess > 0 and self.ratio >= 1
+
+    @property
+    def barren(self) -> bool:
+        """Hopeless even of halves: not so much as the share of half of a column's values is learnt."""
+        return self.hopeless and self.halves >= 1
 
     @property
     def words(self) -> str:
@@ -137,8 +143,8 @@ class Usefulness:
 
     @property
     def useless(self) -> bool:
-        """Nothing can be learned: a guess that ignores the data is as near in every table that matters."""
-        return bool(self.tables) and all(table.hopeless for table in self.tables)
+        """Nothing can be learned: a guess is as near in every table that matters, and of halves of its values."""
+        return bool(self.tables) and all(table.barren for table in self.tables)
 
     @property
     def best(self) -> TableWorth | None:
@@ -210,8 +216,24 @@ def worth_of_law(
         else:
             inflation = math.prod(inflations[name] for name in names)
         error = math.sqrt(max(0.0, inflation - 1) / records / cells)
-        worth.append(TableWorth(names, cells, error, blind_error(cells)))
+        halves = _of_halves(mechanism, names, records)
+        worth.append(TableWorth(names, cells, error, blind_error(cells), halves=halves))
     return Usefulness(tuple(worth), is_named)
+
+
+def _of_halves(mechanism: ProductMechanism | RecordRetention, names: Sequence[str], records: int) -> float:
+    """Values put in two halves are kept as often as each of them: a table of two values a column."""
+    cells = 1 << min(len(names), 200)
+    if isinstance(mechanism, RecordRetention):
+        inflation = pk.variance_factor(float(mechanism.retention), cells)
+    else:
+        channels = [mechanism.channels[name] for name in names]
+        if not all(isinstance(channel, Retention) for channel in channels):
+            return math.inf
+        inflation = math.prod(
+            pk.variance_factor(float(c.retention), 2) for c in channels if isinstance(c, Retention)
+        )
+    return math.sqrt(max(0.0, inflation - 1) / records / cells) / blind_error(cells)
 
 
 def worth_of_total(names: Sequence[str], cells: int, records: int, squares: float) -> TableWorth:

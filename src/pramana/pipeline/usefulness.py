@@ -19,6 +19,6 @@ def check_useful(recipe: AnyRecipe, plan: Plan, usefulness: Usefulness, rows: Ro
     raise UselessError(
         "Something must be learned from a release",
         f"nothing: {best.title}, the best table that matters, would be known to within {best.shown(best.within)}, "
-        f"and a guess that ignores the data is within {best.shown(best.blind)}",
+        f"and a guess that ignores the data is within {best.shown(best.blind)}; of halves of its values no more",
         " ".join((*advice[:_MOST_ADVICE], "Nothing was written; --even-if-useless goes on.")),
     )

@@ -26,7 +26,7 @@ def best_of(records: int, tables: Sequence[Sequence[str]]) -> Best:
     def best(law: Mechanism | None, columns: Sequence[str]) -> TableWorth | None:
         kept = [table for table in tables if set(table) <= set(columns)]
         worth = worth_of_law(law, columns, records, kept)
-        return None if worth.useless else worth.best
+        return None if worth.best is None or worth.best.hopeless else worth.best
 
     return best
 
