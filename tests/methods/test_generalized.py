@@ -168,7 +168,7 @@ def test_a_solution_is_applied_to_new_rows(tmp_path: Path) -> None:
     assert levels[0] == levels[1]
     assert verify(tmp_path / "second", source=tmp_path / "people.csv", seed=1).valid
     assert done.records <= 300
-    with pytest.raises(UnreachableError, match="saved levels"):
+    with pytest.raises(UnreachableError, match="levels must suppress at most"):
         release(recipe(tmp_path, 'k = 40\nsolution = "first"'), tmp_path / "third", seed=1)
     with pytest.raises(RecipeError, match="incognito"):
         release(recipe(tmp_path, 'k = 4\nsolution = "first"\nalgorithm = "kl"'), tmp_path / "third", seed=1)

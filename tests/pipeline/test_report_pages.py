@@ -19,7 +19,7 @@ from tests.golden import cells
 import pramana
 from pramana import Recipe
 from pramana.bundle import Bundle, Certificate
-from pramana.errors import RecipeError
+from pramana.errors import PramanaError, RecipeError
 from pramana.methods import AnyRecipe, restore
 from pramana.pages import html_of
 from pramana.pipeline.page import PageMaterial, page_of
@@ -29,7 +29,7 @@ Make = Callable[[str], Path]
 QUASI = {"role": "quasi-identifying"}
 ENDS = ["How to use this release"]
 MEANING = ["What the promises mean", "What the promises assume"]
-STARTS = ["What is promised", "What happened to the columns"]
+STARTS = ["What is promised", "What happened to the columns", "What the tables are worth"]
 DATA = ["What the data say"]
 STRUCTURE = {  # the sections between those that every page has, and whether published counts are shown
     "retention epsilon": (["Privacy and usefulness"], DATA),
@@ -63,7 +63,7 @@ def make(tmp_path_factory: pytest.TempPathFactory) -> Make:
                 "attributes": dict(columns),
             }
             bundles[name] = folder / name.replace(" ", "-")
-            pramana.release(Recipe.parse(content, folder), bundles[name])
+            pramana.release(Recipe.parse(content, folder), bundles[name], even_if_useless=True)
         return bundles[name]
 
     return made
@@ -223,8 +223,13 @@ def test_where_nothing_can_be_learned_the_page_says_so(tmp_path: Path) -> None:
     names = [f"q{i}" for i in range(10)]
     columns = {name: rng.choice(list("abcd"), 3_000).tolist() for name in names}
     domains = {name: {"domain": list("abcd")} for name in names}
-    pramana.release(recipe_of(tmp_path, columns, {"k": 1000}, domains), tmp_path / "out", seed=1)
+    recipe = recipe_of(tmp_path, columns, {"k": 1000}, domains)
+    with pytest.raises(PramanaError, match="Something must be learned"):
+        pramana.release(recipe, tmp_path / "out", seed=1)
+    assert not (tmp_path / "out").exists()
+    pramana.release(recipe, tmp_path / "out", seed=1, even_if_useless=True)
     html = text_of(tmp_path / "out")
+    assert "This release is useless: nothing can be learned from it" in words_of(html)
     assert "Nothing can be learned of these columns: q0, q1, q2, q3, q4, q5, q6, q7, q8, q9." in words_of(html)
     assert table_of(html, "q0")[0] == ["value", "drawing", "published"]
     assert 'class="estimate"' not in html
@@ -322,7 +327,10 @@ def test_the_certificate_alone_decides_the_page(make: Make) -> None:
     """Read back from JSON, whose keys are sorted, it makes the same bytes: no order of a dictionary shows."""
     bundle = Bundle.open(make("presence flag"))
     again = Certificate.from_json(json.loads(bundle.certificate.text()))
-    pages = [html_of(page_of(PageMaterial(c, restore(c), {}))) for c in (bundle.certificate, again)]
+    worth = restore(again).examine(bundle).usefulness
+    pages = [
+        html_of(page_of(PageMaterial(c, restore(c), {}, usefulness=worth))) for c in (bundle.certificate, again)
+    ]
     assert pages[0] == pages[1] == text_of(bundle.path)
 
 

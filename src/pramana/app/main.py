@@ -28,6 +28,7 @@ COMMANDS = {
     "demo": ("demonstration", "Publish a generated census, verify it and reconstruct a table."),
     "experiment": ("experiments", "Reproduce a paper's tables and figures on generated data."),
     "export": ("releases", "Write a bundle's data for SPSS, Stata, Excel or Arrow, labels kept."),
+    "generalize": ("generalisations", "Look at the levels a table could be generalised to, and what fails."),
     "guarantee": ("guarantees", "Say what a retention or a matrix guarantees."),
     "hierarchy": (
         "first_look.hierarchies",
@@ -40,8 +41,8 @@ COMMANDS = {
         "Say what the columns of a table are, and the risk of publishing it as it stands.",
     ),
     "key": ("keys", "Make keys: for releases, and for signing certificates."),
-    "plan": ("plans", "Show the expected error of a recipe's tables for a range of k and epsilon."),
     "ledger": ("ledger", "Keep account of every release about the same people, with totals and limits."),
+    "plan": ("plans", "Show what a recipe's tables will be worth; compare several recipes."),
     "levels": ("levels", "Issue versions at many levels from a ledger; collusion is useless."),
     "presence": ("presence", "Say how likely each person of a class is in the private table."),
     "quantiles": ("analysis", "Estimate the median and other quantiles of a number or date of a bundle."),

@@ -11,19 +11,24 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import ClassVar, Generic, Literal, Protocol, TypedDict, TypeVar
+from typing import TYPE_CHECKING, ClassVar, Generic, Literal, Protocol, TypedDict, TypeVar
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from pramana.bundle import Bundle, Certificate, Check, Form, JsonObject
+from pramana.calibration import Usefulness
+from pramana.errors import BundleError, RecipeError
 from pramana.mechanisms import Exchange, Product, RecordRetention
 from pramana.methods.recipe import Recipe
 from pramana.pages import Cell, Section
 from pramana.rows import ColumnReading, Columns, Rows
 from pramana.schema import Attribute, ColumnSection, Setting, SourceSection, Unit, UnitSection
 from pramana.theory import Guarantee, PrivacyProfile
+
+if TYPE_CHECKING:  # few methods search a lattice
+    from pramana.generalize import SolutionSpace
 
 S = TypeVar("S", bound=Setting)
 C = TypeVar("C", bound=ColumnSection)
@@ -70,6 +75,7 @@ class Publication:
     commitment: str
     extra: Mapping[str, pa.Table] = field(default_factory=dict)  # further files of the bundle, as CSV
     checks: tuple[Check, ...] = ()  # what only the source can tell of the plan
+    usefulness: Usefulness = field(default_factory=Usefulness)  # of what is published, from nothing else
 
 
 @dataclass(frozen=True)
@@ -78,6 +84,7 @@ class Examination:
 
     checks: tuple[Check, ...]
     counts: Mapping[str, Counts] = field(default_factory=dict)
+    usefulness: Usefulness = field(default_factory=Usefulness)
 
 
 @dataclass(frozen=True)
@@ -101,6 +108,7 @@ class Plan(ABC):
     shuffled: bool = True
     output: str = "parquet"
     unit: Unit | None = None  # whose privacy is meant, where the recipe says so
+    tables: tuple[tuple[str, ...], ...] = ()  # those that recipients need most
 
     @property
     @abstractmethod
@@ -190,6 +198,22 @@ class Plan(ABC):
         return [a.name for a in self.attributes if a.raw]
 
 
+USUAL_KS = (2.0, 5.0, 10.0, 50.0, 100.0)  # that a plan tries where rows decide
+StatedTables = tuple[tuple[str, ...], ...]  # in a certificate, where a recipe names them
+
+
+def stated_tables(tables: StatedTables) -> JsonObject:
+    """A key of the certificate's `mechanism`, which is not there where no table is named."""
+    return {"tables": [list(table) for table in tables]} if tables else {}
+
+
+def tables_of(stated: Sequence[Sequence[str]], certificate: Certificate) -> StatedTables:
+    names = {a.name for a in certificate.attributes}
+    if not all(name in names for table in stated for name in table):
+        raise BundleError("The tables of a certificate must be of its columns", "others")
+    return tuple(tuple(table) for table in stated)
+
+
 class PlanFields(TypedDict):
     """What plans of all methods have in common."""
 
@@ -265,6 +289,21 @@ class Method(ABC, Generic[S, C]):
     @abstractmethod
     def restore(self, certificate: Certificate) -> Plan:
         """The plan a certificate states; raises InputError where it states none."""
+
+    def variants(self, setting: S) -> Mapping[str, Sequence[float]]:
+        """The promises that a plan varies, by their key of [release], and the values it tries."""
+        del setting
+        return {}
+
+    def advise(self, recipe: Recipe[S, C], plan: Plan, rows: Rows | None) -> tuple[str, ...]:
+        """What would make a release useful of which nothing can be learned, with the numbers it would reach."""
+        del recipe, plan, rows
+        return ()
+
+    def space(self, recipe: Recipe[S, C], rows: Rows) -> SolutionSpace:
+        """Every node that could be published, for a method that searches a lattice of levels."""
+        del recipe, rows
+        raise RecipeError("A space of solutions must be of a generalisation", repr(self.name))
 
     def source(self, recipe: Recipe[S, C]) -> SourceSection:
         """The table that is read."""

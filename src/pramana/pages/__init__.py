@@ -18,6 +18,7 @@ from pramana.pages.content import (
 )
 from pramana.pages.figures import Panel, Picture, Series, markdown_of, write_figure, write_table
 from pramana.pages.rendering import GENERATOR, html_of, load_templates, page_environment, style_sheet
+from pramana.pages.solutions import space_picture
 
 __all__ = [
     "GENERATOR",
@@ -42,6 +43,7 @@ __all__ = [
     "load_templates",
     "markdown_of",
     "page_environment",
+    "space_picture",
     "style_sheet",
     "write_figure",
     "write_table",

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from pramana.pipeline.analysis import crosstab, open_study
     from pramana.pipeline.collected import Devices, publish_collected
     from pramana.pipeline.files.exporting import export
-    from pramana.pipeline.outlook import Outlook, plan
+    from pramana.pipeline.planning import Outlook, plan
     from pramana.pipeline.promises import PROMISES, check_promises
     from pramana.pipeline.releasing import Released, release
     from pramana.pipeline.reports import report
@@ -24,7 +24,7 @@ _MODULE_OF = {
     "Created": "versions",
     "Devices": "collected",
     "Issued": "versions",
-    "Outlook": "outlook",
+    "Outlook": "planning",
     "PROMISES": "promises",
     "Released": "releasing",
     "Verification": "verification",
@@ -35,7 +35,7 @@ _MODULE_OF = {
     "issue": "versions",
     "issued_versions": "versions",
     "open_study": "analysis",
-    "plan": "outlook",
+    "plan": "planning",
     "plan_for_records": "single_record",
     "publish_collected": "collected",
     "randomise_record": "single_record",

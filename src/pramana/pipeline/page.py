@@ -15,8 +15,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from pramana.bundle import Certificate, JsonObject
+from pramana.calibration import Usefulness
 from pramana.methods import Counts, Explanation, Plan
-from pramana.pages import Bar, Bars, Block, Grid, Legend, Page, Points, Section, Text
+from pramana.pages import Bar, Bars, Block, Cell, Grid, Legend, Page, Points, Section, Text
 from pramana.pipeline.page_columns import column_sections, untold_columns
 from pramana.theory import explanation_of
 
@@ -39,6 +40,7 @@ class PageMaterial:
     true: Mapping[str, Counts] = field(default_factory=dict)
     explanation: Explanation | None = None  # the plan's own, if it was asked already
     signer: str | None = None  # the public key of whoever is about to sign; else the certificate tells
+    usefulness: Usefulness = field(default_factory=Usefulness)
 
 
 def page_of(material: PageMaterial) -> Page:
@@ -55,6 +57,7 @@ def page_of(material: PageMaterial) -> Page:
         promises=[str(g["words"]) for g in certificate.guarantees],
         sections=[
             _treatments(certificate, explanation),
+            *_worth(material.usefulness),
             *explanation.sections,
             Section(f"Known limits ({len(limits)})", [_limits(limits)], anchor="limits"),
             *_meanings(certificate.guarantees[:MOST_PROMISES]),
@@ -117,6 +120,40 @@ def _treatments(certificate: Certificate, explanation: Explanation) -> Section:
     if certificate.dropped:
         blocks.append(Text(f"Left out before anything else: {', '.join(certificate.dropped)}."))
     return Section("What happened to the columns", blocks, anchor="columns")
+
+
+def _worth(usefulness: Usefulness) -> list[Section]:
+    """In a sentence and a number for each table; that nothing can be learned stands before all."""
+    shown = usefulness.shown
+    if not shown:
+        return []
+    first, *rest = usefulness.sentences()
+    words = [Text(_USELESS, note=True)] if usefulness.useless else [Text(first)]
+    rows: list[dict[str, Cell]] = [
+        {
+            "table": table.title,
+            "values": table.cells,
+            "known to within": table.shown(table.within) if table.error else "exactly",
+            "a guess that ignores the data": table.shown(table.blind),
+        }
+        for table in shown
+    ]
+    last = [Text(rest[-1])] if rest and usefulness.hopeless and not usefulness.useless else []
+    more = len(usefulness.tables) - len(shown)
+    others = [Text(f"{more} further tables of two columns are not shown.", quiet=True)] if more else []
+    blocks: list[Block] = [*words, Grid(rows), *last, *others, Text(_WITHIN, quiet=True)]
+    return [Section("What the tables are worth", blocks, anchor="worth")]
+
+
+_USELESS = (
+    "This release is useless: nothing can be learned from it of the columns that were changed. In every table "
+    "that matters a guess that ignores the data is as near as the best estimate."
+)
+_WITHIN = (
+    "Shares are of all records, errors in percentage points (numbers: in standard deviations of their column). An "
+    "estimate lies this near some 95 times in a hundred, taken over the cells of the table and over all tables "
+    "there could be; the figures come from what is published and from nothing else."
+)
 
 
 def _limits(limits: Sequence[str]) -> Block:

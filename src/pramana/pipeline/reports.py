@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +11,7 @@ import numpy as np
 from pramana.bundle import Bundle
 from pramana.errors import BundleError, InputError
 from pramana.estimate import Crosstab, Study
-from pramana.methods import Counts, Plan, restore
+from pramana.methods import Counts, Examination, Plan, restore
 from pramana.pages import GENERATOR, html_of
 from pramana.pipeline.analysis import open_study, require_valid
 from pramana.pipeline.files.certified_source import certified_source
@@ -45,7 +45,8 @@ def report(
     if not unverified:
         require_valid(bundle)
     plan = restore(certificate)
-    marginals = _published_counts(opened, plan)
+    examination = _examined(opened, plan)
+    marginals = examination.counts
     crosstabs: list[Crosstab] = []
     if plan.law is not None:
         study = open_study(bundle, unverified=True)  # verified above
@@ -54,18 +55,19 @@ def report(
     elif tables:
         raise BundleError("Tables can be reconstructed from randomised releases", f"method {certificate.method!r}")
     true = {} if source is None else _true_counts(opened, source)
-    page = page_of(PageMaterial(certificate, plan, marginals, crosstabs, true))
+    usefulness = examination.usefulness
+    page = page_of(PageMaterial(certificate, plan, marginals, crosstabs, true, usefulness=usefulness))
     _write(target, html_of(page), private=source is not None)
     return target
 
 
-def _published_counts(bundle: Bundle, plan: Plan) -> Mapping[str, Counts]:
+def _examined(bundle: Bundle, plan: Plan) -> Examination:
     """As `verify` counts them; a method whose cells are not codes has none."""
     examination = plan.examine(bundle)
     unread = [check for check in examination.checks if not check.ok]
     if unread and plan.law is not None and not examination.counts:
         raise BundleError("The data of a report must be as the certificate says", unread[0].detail)
-    return examination.counts
+    return examination
 
 
 def _write(target: Path, text: str, private: bool) -> None:

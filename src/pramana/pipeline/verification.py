@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from pramana.bundle import Bundle, Check, read_public_key
 from pramana.errors import BundleError, InputError, SourceError
-from pramana.methods import Counts, Plan, restore
+from pramana.methods import Examination, Plan, restore
 from pramana.methods.retention import RandomisedPlan
 from pramana.pages import html_of
 from pramana.pipeline.files.certified_source import certified_source
@@ -102,7 +102,7 @@ def verify(
     if whole:
         examination = plan.examine(opened)
         checks += examination.checks
-        checks.append(_report(opened, plan, examination.counts))
+        checks.append(_report(opened, plan, examination))
         checks += check_codebook(opened)
         checks += _formulas(opened) if all(check.ok for check in examination.checks) else []
     else:
@@ -225,13 +225,15 @@ def _seed(bundle: Bundle) -> Check:
     return Check("key", False, f"made from the seed {claim}: the release can be undone, and is not private")
 
 
-def _report(bundle: Bundle, plan: Plan, counts: Mapping[str, Counts]) -> Check:
+def _report(bundle: Bundle, plan: Plan, examination: Examination) -> Check:
     """The page is, byte for byte, the one that the certificate and the published data make."""
     name = "report.html"
     if name not in bundle.certificate.files:
         return Check("report", True, "none", derived=False)
     try:
-        page = html_of(page_of(PageMaterial(bundle.certificate, plan, counts))).encode()
+        counts, usefulness = examination.counts, examination.usefulness
+        material = PageMaterial(bundle.certificate, plan, counts, usefulness=usefulness)
+        page = html_of(page_of(material)).encode()
         path = bundle.path / name
         same = path.stat().st_size == len(page) and path.read_bytes() == page
     except (OSError, InputError):

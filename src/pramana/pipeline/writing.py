@@ -96,7 +96,15 @@ def _write(
     certificate = replace(certificate, content=publication.table.content(), codebook=codebook)
     signer = None if to.signing is None else to.signing.public_key().public_bytes_raw().hex()
     counts = publication.table.counts()
-    page = page_of(PageMaterial(certificate, plan, counts, explanation=explanation, signer=signer))
+    material = PageMaterial(
+        certificate,
+        plan,
+        counts,
+        explanation=explanation,
+        signer=signer,
+        usefulness=publication.usefulness,
+    )
+    page = page_of(material)
     (folder / "report.html").write_text(html_of(page), "utf-8")
     return replace(certificate, files={path.name: file_entry(path) for path in sorted(folder.iterdir())})
 

@@ -27,10 +27,11 @@ if TYPE_CHECKING:
 @click.option("--threads", type=click.IntRange(0, 1024), default=0, help="0: as many as there are cores.")
 @click.option("--memory", default=None, help="Stream the table through within so much memory, e.g. 2GiB.")
 @click.option("--show-values", is_flag=True, help="Show values outside their domain on this screen.")
+@click.option("--even-if-useless", is_flag=True, help="Publish although nothing can be learned from it.")
 @json_option
 def release_command(
     recipe: str, out: str, key: str | None, seed: int | None, sign: str | None, source: str | None, engine: str,
-    master: str | None, threads: int, memory: str | None, show_values: bool, as_json: bool,
+    master: str | None, threads: int, memory: str | None, show_values: bool, even_if_useless: bool, as_json: bool,
 ) -> None:  # fmt: skip
     """Publish the table of RECIPE (a TOML file) as a bundle: data, certificate and report."""
     from pramana import Recipe, release
@@ -48,7 +49,7 @@ def release_command(
     progress = ProgressLine()
     done = release(
         read, out, key=key, seed=seed, sign=sign, threads=threads, memory=bytes_of(memory),
-        engine=chosen, progress=progress, show_values=show_values,
+        engine=chosen, progress=progress, show_values=show_values, even_if_useless=even_if_useless,
     )  # fmt: skip
     progress.close()
     certificate = done.certificate
@@ -61,8 +62,9 @@ def release_command(
         "formulas": list(done.formulas),
         "ledger": list(done.ledger),
         "notes": list(done.notes),
+        "usefulness": done.usefulness.to_json(),
     }
-    show(as_json, content, _words(content))
+    show(as_json, content, [*_words(content), "", *done.usefulness.sentences()])
 
 
 def _words(content: dict[str, Any]) -> list[str]:

@@ -13,6 +13,7 @@ from typing import Annotated, Any, Literal
 from msgspec import Meta
 
 from pramana.bundle import Certificate, Check, Form, JsonObject
+from pramana.calibration import Usefulness
 from pramana.errors import BundleError, MatrixError
 from pramana.mechanisms import Exchange, digest_of, mechanism_from_json
 from pramana.methods.coded import CodedPlan
@@ -20,7 +21,16 @@ from pramana.methods.columns import read_from_data
 from pramana.methods.invariant.design import InvariantDesign, InvariantDesignForm
 from pramana.methods.invariant.explanation import explanation_of_exchange
 from pramana.methods.invariant.table_law import InvariantLaw, alike, law_for, stratum_of, summaries_of
-from pramana.methods.protocol import Explanation, Law, Publication, fields_of_certificate
+from pramana.methods.invariant.worth import worth_of_exchange
+from pramana.methods.protocol import (
+    Explanation,
+    Law,
+    Publication,
+    StatedTables,
+    fields_of_certificate,
+    stated_tables,
+    tables_of,
+)
 from pramana.rows import Rows
 from pramana.schema import read_section
 from pramana.theory import (
@@ -65,6 +75,7 @@ class InvariantStatement(Form, frozen=True, kw_only=True):
     k: Annotated[float, Meta(ge=1)]
     law: dict[str, Any] | None = None
     frequencies: dict[str, list[Annotated[int, Meta(ge=0)]]] | None = None
+    tables: StatedTables = ()
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -127,7 +138,7 @@ class InvariantPlan(CodedPlan):
         }
         if self.design.published:
             stated["law"], stated["frequencies"] = self.published_law, self.frequencies
-        return stated
+        return {**stated, **stated_tables(self.tables)}
 
     def guarantees(self, seeded: bool) -> tuple[Guarantee, ...]:
         common = self._assumptions(seeded)
@@ -238,6 +249,9 @@ class InvariantPlan(CodedPlan):
         risks = Check("risks", same, "as derived from the source" if same else "differ from those of the source")
         return self.publish_drawn(rows, law.mechanism, context, (risks,))
 
+    def usefulness(self) -> Usefulness:
+        return worth_of_exchange(self.attributes, self.design, self.summaries, self.records, self.tables)
+
     def explain(self) -> Explanation:
         return explanation_of_exchange(self.attributes, self.design, self.summaries)
 
@@ -256,6 +270,7 @@ def restore_invariant(certificate: Certificate) -> InvariantPlan:
             k=stated.k,
             published_law=stated.law if shown else None,
             frequencies=stated.frequencies if shown else None,
+            tables=tables_of(stated.tables, certificate),
         )
         _check_stated(plan, shown)
     except (KeyError, TypeError, ValueError, IndexError, AttributeError, ZeroDivisionError, MatrixError):

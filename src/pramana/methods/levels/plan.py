@@ -11,7 +11,14 @@ from msgspec import Meta
 from pramana.bundle import Certificate, Form, JsonObject
 from pramana.errors import BundleError, InputError
 from pramana.mechanisms import AtLevel, LevelSource, Product, RecordRetention, level_guarantees
-from pramana.methods.protocol import Capabilities, Explanation, Law, Publication, fields_of_certificate
+from pramana.methods.protocol import (
+    Capabilities,
+    Explanation,
+    Law,
+    Publication,
+    fields_of_certificate,
+    tables_of,
+)
 from pramana.methods.retention import (
     RandomisedPlan,
     check_sizes,
@@ -111,6 +118,6 @@ def restore_version(certificate: Certificate) -> LevelPlan:
         circumstances=circumstances_for(
             certificate.attributes, certificate.records, certificate.shuffled, stated.delta, stated.candidates
         ),
-        tables=tuple(tuple(table) for table in stated.tables),
+        tables=tables_of(stated.tables, certificate),
         keyed=stated.keyed,
     )
