@@ -12,6 +12,7 @@ from pramana.bundle.folder import (
     whole_folder,
 )
 from pramana.bundle.form import CertificateForm, Form
+from pramana.bundle.promises import PromiseTable
 from pramana.bundle.signing import make_signing_key, read_public_key, read_signing_key
 
 __all__ = [
@@ -21,6 +22,7 @@ __all__ = [
     "Check",
     "Form",
     "JsonObject",
+    "PromiseTable",
     "canonical",
     "check_new",
     "make_signing_key",

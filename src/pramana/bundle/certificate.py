@@ -21,6 +21,7 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
 from pramana.bundle.form import FORMAT, VERSION, CertificateForm
+from pramana.bundle.promises import PromiseTable
 from pramana.bundle.small_order import is_usable_key
 from pramana.errors import BundleError, SchemaError
 from pramana.schema import Attribute, read_section
@@ -60,6 +61,11 @@ class Certificate:
             raise BundleError("Texts can be escaped for spreadsheets in a CSV only", self.output)
         if self.records < 1:
             raise BundleError("A certificate must be of at least one record", str(self.records))
+
+    @property
+    def promises(self) -> PromiseTable:
+        """What is promised, as a table: each guarantee in numbers and in words."""
+        return PromiseTable(self.guarantees)
 
     def attribute(self, name: str) -> Attribute:
         for attribute in self.attributes:

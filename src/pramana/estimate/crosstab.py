@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
 import numpy as np
 
-from pramana.estimate.axis import Axis
+from pramana.estimate.axis import MISSING, Axis
 from pramana.estimate.inversion import DEFAULT_CONFIDENCE
 from pramana.estimate.law import Array
+from pramana.pages import Bar, Bars, Block, Panel, Picture, Series, TabularResult
 
 _TINY = 1e-6  # a whole number that was computed may miss itself by so much
 
 
-@dataclass(frozen=True, eq=False)
-class Crosstab:
+@dataclass(frozen=True, eq=False, repr=False)
+class Crosstab(TabularResult):
     """Estimates over the joint values of `axes`; counts, or shares of the selected records."""
 
     axes: tuple[Axis, ...]
@@ -43,6 +45,29 @@ class Crosstab:
             return self.cells()
         return self._rows(in_whole_numbers(self.estimate), np.floor(self.low + _TINY), np.ceil(self.high - _TINY))
 
+    def to_rows(self) -> list[dict[str, Any]]:
+        return self.cells()
+
+    def blocks(self) -> list[Block]:
+        names = [axis.name for axis in self.axes] or ["all records"]
+        return [Bars([interval_bar(self._labels(cell), cell) for cell in self.shown()], names)]
+
+    def remarks(self) -> list[str]:
+        what = "shares of the selected records" if self.shares else "counts"
+        sure = f"{self.confidence:.4g} intervals" + (", which hold all together" if self.simultaneous else "")
+        how = {"em": "maximum likelihood", "inverse": "unbiased estimates"}.get(self.method, self.method)
+        late = [] if self.converged else ["The likelihood was still rising when the iteration was stopped."]
+        return [f"Estimated {what} of {self.records:,} records by {how}, with {sure}.", *late]
+
+    def picture(self) -> Picture:
+        cells = self.shown()
+        labels = [", ".join(self._labels(cell)) for cell in cells]
+        return interval_picture(labels, cells, "share" if self.shares else "records")
+
+    def _labels(self, cell: Mapping[str, Any]) -> list[str]:
+        labels = [cell[axis.name] for axis in self.axes]
+        return [MISSING if label is None else str(label) for label in labels] or ["all records"]
+
     def _rows(self, estimate: Array, low: Array, high: Array) -> list[dict[str, Any]]:
         labels = [[axis.label(code) for code in range(axis.size)] for axis in self.axes]
         names = [axis.name for axis in self.axes]
@@ -61,3 +86,17 @@ def in_whole_numbers(values: Array) -> Array:
     whole = down.ravel().copy()
     whole[order[: max(up, 0)]] += 1
     return np.asarray(whole.reshape(values.shape))
+
+
+def interval_bar(labels: Sequence[str], number: Mapping[str, Any]) -> Bar:
+    """A line of a table of intervals; what lies below zero is told and not drawn."""
+    drawn = number["low"] is not None and number["low"] >= 0
+    return Bar(labels, estimate=number["estimate"], low=number["low"], high=number["high"], drawn=drawn)
+
+
+def interval_picture(labels: Sequence[str], numbers: Sequence[Mapping[str, Any]], what: str) -> Picture:
+    """Points with their intervals, one above each label; what could not be estimated is left out."""
+    known = [(label, n) for label, n in zip(labels, numbers, strict=True) if n["estimate"] is not None]
+    columns = [[n[key] for _, n in known] for key in ("estimate", "low", "high")]
+    points = Series("estimate", [label for label, _ in known], columns[0], columns[1], columns[2], kind="bars")
+    return Picture([Panel([points], y_label=what)], columns=1, height=3.4)

@@ -9,7 +9,7 @@ import numpy as np
 from pramana.estimate.law import Array, Keep, TableLaw
 
 MOST_POLISHED = 512  # cells of a table whose matrix is formed
-_MOST_STEPS = 400
+_MOST_STEPS = 300
 _NOTHING = 1e-13  # of the total, below which a cell is zero
 
 
@@ -51,16 +51,20 @@ def finished(law: TableLaw, counts: Array, near: Array, gap: float) -> Array:
     pull = matrix @ (seen_counts / (x @ matrix))
     x[(pull < 1 - 1e-6) & (x < 1e-3 * total / cells)] = 0.0
     x *= total / x.sum()
+    best, least = x, math.inf
     for _ in range(_MOST_STEPS):
         expected = x @ matrix
         pull = matrix @ (seen_counts / expected)
-        if total * (float(pull.max()) - 1) <= gap / 2:
+        left = total * (float(pull.max()) - 1)
+        if left < least:
+            best, least = x, left
+        if left <= gap / 2:
             break
         moved = _newton(matrix, seen_counts, expected, x, pull)
         if moved is None:
             break
         x = moved
-    return x.reshape(law.shape)
+    return best.reshape(law.shape)
 
 
 def _newton(matrix: Array, counts: Array, expected: Array, x: Array, pull: Array) -> Array | None:
@@ -84,7 +88,7 @@ def _newton(matrix: Array, counts: Array, expected: Array, x: Array, pull: Array
         tried[tried < _NOTHING * total] = 0.0
         tried *= total / tried.sum()
         reached = float(counts @ np.log(np.maximum(tried @ matrix, 1e-300)))
-        if reached > level or (length == farthest and reached >= level - 1e-9 * abs(level)):
+        if reached >= level - 1e-12 * abs(level):  # at the top only rounding tells two levels apart
             return tried
         length /= 2
     return None

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pramana.errors import InputError
-from pramana.estimate.axis import Axis
-from pramana.estimate.crosstab import Crosstab
+from pramana.estimate.axis import MISSING, Axis
+from pramana.estimate.crosstab import Crosstab, interval_bar, interval_picture
 from pramana.estimate.filters import Filter, as_filter
 from pramana.estimate.inversion import (
     DEFAULT_CONFIDENCE,
@@ -39,6 +39,7 @@ from pramana.estimate.ratios import (
 )
 from pramana.estimate.table import PublishedTable, check_memory, tabulate_pieces
 from pramana.mechanisms import Mechanism
+from pramana.pages import Bars, Block, Picture, TabularResult
 from pramana.schema import near
 
 Codes = Mapping[str, NDArray[np.unsignedinteger]]
@@ -46,8 +47,8 @@ Columns = Callable[[list[str]], Codes]
 MOST_PROFILES = 200
 
 
-@dataclass(frozen=True)
-class GroupComparison:
+@dataclass(frozen=True, repr=False)
+class GroupComparison(TabularResult):
     """The same measure in two groups, and its difference (first minus second)."""
 
     first: EstimatedNumber
@@ -58,6 +59,41 @@ class GroupComparison:
     def to_json(self) -> dict[str, Any]:
         numbers = {"first": self.first, "second": self.second, "difference": self.difference}
         return {**{name: number.to_json() for name, number in numbers.items()}, "p_value": self.p_value}
+
+    def to_rows(self) -> list[dict[str, Any]]:
+        return [{"what": name, **number} for name, number in self.to_json().items() if isinstance(number, dict)]
+
+    def blocks(self) -> list[Block]:
+        return [Bars([interval_bar([row["what"]], row) for row in self.to_rows()], ["what"])]
+
+    def remarks(self) -> list[str]:
+        return [f"p-value {self.p_value:.3g} of no difference"]
+
+    def picture(self) -> Picture:
+        rows = self.to_rows()
+        return interval_picture([row["what"] for row in rows], rows, "estimate")
+
+
+class MeanTable(list[dict[str, Any]], TabularResult):
+    """The mean of an attribute in each cell of others: the cells, as a list that can also show itself."""
+
+    __hash__ = None  # type: ignore[assignment] # as of every list
+    __repr__ = TabularResult.__repr__
+
+    def to_rows(self) -> list[dict[str, Any]]:
+        return list(self)
+
+    def blocks(self) -> list[Block]:
+        names = [name for name in (self[0] if self else {}) if name not in ("estimate", "low", "high")]
+        return [Bars([interval_bar(_labels_of(cell, names), cell) for cell in self], names)]
+
+    def picture(self) -> Picture:
+        names = [name for name in (self[0] if self else {}) if name not in ("estimate", "low", "high")]
+        return interval_picture([", ".join(_labels_of(cell, names)) for cell in self], self, "mean")
+
+
+def _labels_of(cell: Mapping[str, Any], names: Sequence[str]) -> list[str]:
+    return [MISSING if cell[name] is None else str(cell[name]) for name in names]
 
 
 @dataclass(frozen=True, eq=False)
@@ -171,12 +207,12 @@ class Study:
         where: str | Filter | None = None,
         *,
         confidence: float = DEFAULT_CONFIDENCE,
-    ) -> list[dict[str, Any]]:
+    ) -> MeanTable:
         """The mean of a numeric attribute in each cell of `by`; null where the release cannot see the cell."""
         axes = [self.axis(name) for name in by]
         among, of = as_filter(where), self.axis(attribute)
         table = self.table(list(dict.fromkeys([*by, *Ratio(of, among).names])))
-        cells = []
+        cells = MeanTable()
         for codes in product(*(range(axis.size) for axis in axes)):
             cell = {axis.name: axis.label(code) for axis, code in zip(axes, codes, strict=True)}
             terms = [Filter.missing(n) if v is None else Filter.compare(n, "=", v) for n, v in cell.items()]

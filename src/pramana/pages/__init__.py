@@ -18,6 +18,7 @@ from pramana.pages.content import (
 )
 from pramana.pages.figures import Panel, Picture, Series, markdown_of, write_figure, write_table
 from pramana.pages.rendering import GENERATOR, html_of, load_templates
+from pramana.pages.results import Scalar, TabularResult, text_table
 
 __all__ = [
     "GENERATOR",
@@ -33,14 +34,17 @@ __all__ = [
     "Panel",
     "Picture",
     "Points",
+    "Scalar",
     "Section",
     "Series",
     "Steps",
+    "TabularResult",
     "Text",
     "coalition_picture",
     "html_of",
     "load_templates",
     "markdown_of",
+    "text_table",
     "write_figure",
     "write_table",
 ]

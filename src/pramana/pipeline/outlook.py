@@ -20,7 +20,7 @@ from pramana.estimate import Axis, expected_l1, law_of, tabulate
 from pramana.mechanisms import Circumstances, Mechanism, Product, k_of
 from pramana.methods import AnyRecipe, Recipe, method_named, randomised_attributes
 from pramana.methods.retention import DrawnSetting, epsilon_of
-from pramana.pages import Panel, Picture, Series, write_figure, write_table
+from pramana.pages import Panel, Picture, Scalar, Series, TabularResult, write_figure, write_table
 from pramana.pipeline.opening import RecipeLike, read_recipe, source_of
 from pramana.randomness import Key
 from pramana.rows import MemoryRows
@@ -56,7 +56,7 @@ class Choice:
             "errors": {table: _or_none(error) for table, error in self.errors.items()},
         }
 
-    def row(self) -> dict[str, object]:
+    def row(self) -> dict[str, Scalar]:
         return {
             "promise": f"{self.promise} = {self.value:g}",
             "coin": self.coin,
@@ -67,8 +67,8 @@ class Choice:
         }
 
 
-@dataclass(frozen=True)
-class Outlook:
+@dataclass(frozen=True, repr=False)
+class Outlook(TabularResult):
     """All choices for a recipe's table of `records` records."""
 
     records: int
@@ -78,7 +78,14 @@ class Outlook:
     unreachable: tuple[str, ...] = ()  # promises that no retention keeps in this table
     notes: tuple[str, ...] = ()
 
-    def rows(self) -> list[dict[str, object]]:
+    def remarks(self) -> list[str]:
+        far = f"Out of reach with {self.records:,} records: {', '.join(self.unreachable)}."
+        return [*([far] if self.unreachable else []), *self.notes]
+
+    def to_rows(self) -> list[dict[str, Scalar]]:
+        return self.rows()
+
+    def rows(self) -> list[dict[str, Scalar]]:
         return [choice.row() for choice in self.choices]
 
     def to_json(self) -> dict[str, object]:

@@ -37,10 +37,7 @@ def plan_command(
     ranges: dict[str, Any] = _numbers(k, "--k", "ks") | _numbers(epsilon, "--epsilon", "epsilons")
     found = plan(recipe, records=records, with_data=with_data, **ranges)
     content = found.to_json() | {"files": [] if out is None else found.write(out)}
-    words = _words(found.rows())
-    if found.unreachable:
-        words.append(f"Out of reach with {found.records:,} records: {', '.join(found.unreachable)}.")
-    show(as_json, content, [*words, *found.notes])
+    show(as_json, content, [*_words(found.rows()), *found.remarks()])
 
 
 def _words(rows: list[dict[str, Any]]) -> list[str]:
