@@ -36,11 +36,19 @@ from pramana.estimate.study import GroupComparison, Study
 from pramana.estimate.table import PublishedTable, check_memory, tabulate
 
 if TYPE_CHECKING:
+    from pramana.estimate.models import RandomisedGradientBoosting as RandomisedGradientBoosting
+    from pramana.estimate.models import RandomisedLinearRegression as RandomisedLinearRegression
     from pramana.estimate.models import RandomisedLogisticRegression as RandomisedLogisticRegression
     from pramana.estimate.models import RandomisedNaiveBayes as RandomisedNaiveBayes
     from pramana.estimate.models import RandomisedTreeClassifier as RandomisedTreeClassifier
 
-_MODELS = ("RandomisedLogisticRegression", "RandomisedNaiveBayes", "RandomisedTreeClassifier")
+_MODELS = (
+    "RandomisedGradientBoosting",
+    "RandomisedLinearRegression",
+    "RandomisedLogisticRegression",
+    "RandomisedNaiveBayes",
+    "RandomisedTreeClassifier",
+)
 
 
 def __getattr__(name: str) -> Any:
@@ -66,6 +74,8 @@ __all__ = [
     "GroupComparison",
     "Negation",
     "PublishedTable",
+    "RandomisedGradientBoosting",
+    "RandomisedLinearRegression",
     "RandomisedLogisticRegression",
     "RandomisedNaiveBayes",
     "RandomisedTreeClassifier",
