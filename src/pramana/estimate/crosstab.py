@@ -48,6 +48,9 @@ class Crosstab(TabularResult):
     def to_rows(self) -> list[dict[str, Any]]:
         return self.cells()
 
+    def shown_rows(self) -> list[dict[str, Any]]:
+        return [{**cell, **{k: _plain(cell[k]) for k in ("estimate", "low", "high")}} for cell in self.shown()]
+
     def blocks(self) -> list[Block]:
         names = [axis.name for axis in self.axes] or ["all records"]
         return [Bars([interval_bar(self._labels(cell), cell) for cell in self.shown()], names)]
@@ -86,6 +89,11 @@ def in_whole_numbers(values: Array) -> Array:
     whole = down.ravel().copy()
     whole[order[: max(up, 0)]] += 1
     return np.asarray(whole.reshape(values.shape))
+
+
+def _plain(number: float) -> float:
+    """A whole number as one, which is then written with all its digits."""
+    return int(number) if number == int(number) else number
 
 
 def interval_bar(labels: Sequence[str], number: Mapping[str, Any]) -> Bar:

@@ -33,6 +33,10 @@ class TabularResult(ABC):
     def picture(self) -> Picture:
         """What `plot` draws."""
 
+    def shown_rows(self) -> Sequence[Mapping[str, Scalar]]:
+        """The rows as people read them; `repr` shows these."""
+        return self.to_rows()
+
     def blocks(self) -> Sequence[Block]:
         """What a notebook shows."""
         return [Grid(self.to_rows())]
@@ -71,7 +75,7 @@ class TabularResult(ABC):
         return fragment_of(self.blocks(), self.remarks())
 
     def __repr__(self) -> str:
-        rows = self.to_rows()
+        rows = self.shown_rows()
         lines = text_table(rows[:_MOST_LINES])
         if len(rows) > _MOST_LINES:
             lines.append(f"... and {len(rows) - _MOST_LINES:,} more rows")
