@@ -283,7 +283,7 @@ def _estimated(
     if not shares:
         return cells.values, cells.low, cells.high
     if holds.all():  # shares of all records, whose number is no secret
-        return tuple(part / table.total for part in (cells.values, cells.low, cells.high))
+        return cells.values / table.total, cells.low / table.total, cells.high / table.total
     return _estimated_shares(table, holds, kept, cells, confidence)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 from sklearn.ensemble import HistGradientBoostingClassifier
+from threadpoolctl import threadpool_limits
 
 from pramana.estimate.law import Array
 from pramana.estimate.models.base import (
@@ -19,6 +20,11 @@ from pramana.estimate.models.base import (
 from pramana.mechanisms import Mechanism
 
 _MOST_VALUES = 255  # of a feature, in scikit-learn's histograms
+
+
+def one_thread() -> threadpool_limits:
+    """A table's cells are few: threads would wait for each other longer than they work."""
+    return threadpool_limits(limits=1, user_api="openmp")
 
 
 class RandomisedGradientBoosting(RandomisedClassifier):
@@ -64,11 +70,13 @@ class RandomisedGradientBoosting(RandomisedClassifier):
             categorical_features=[self.sizes_[n] > 1 for n in self.feature_codes_],
             random_state=0,
         )
-        self.model_ = model.fit(design[row], label, sample_weight=counts[row, label])
+        with one_thread():
+            self.model_ = model.fit(design[row], label, sample_weight=counts[row, label])
         self.n_iter_ = model.n_iter_
 
     def _chances(self, columns: Mapping[str, Codes]) -> Array:
         design = np.column_stack([columns[n] for n in self.feature_codes_])
         chances = np.zeros((len(design), len(self.classes_)))
-        chances[:, self.model_.classes_] = self.model_.predict_proba(design)
+        with one_thread():
+            chances[:, self.model_.classes_] = self.model_.predict_proba(design)
         return chances
