@@ -1,9 +1,8 @@
 """Models from a randomised Adult table: python -m benchmarks.models [--adult FILE] [--into FILE]
 
 Each model is trained on the original training records, on the published ones as if nothing had happened, with the
-randomisation accounted for and, where this version has `pramana.synthesise`, on synthesised records; all are tested
-on the true values of the test records. Linear regression predicts the group of hours worked a week, the others the
-class of salary.
+randomisation accounted for and, where this version has `pramana.synthesise`, on synthesised records. All are
+tested on the true values of the test records: linear regression on hours worked a week, the others on salary.
 """
 
 from __future__ import annotations
@@ -150,12 +149,12 @@ def _words(train: int, test: int) -> list[str]:
         "",
         "    python -m benchmarks.models",
         "",
-        f"{train:,} training records with {len(FEATURES)} features and the class of salary, published with a promise",
-        f"of k by one coin for each record or for each attribute; {test:,} test records with their true values. Scores",
-        "are shares of classes that are right, and R² for linear regression (of the group of hours from the other",
-        'four). "Original" is the same model on the records as they were, "noise ignored" on the published ones as if',
-        'nothing had happened, "corrected" the model of `pramana.models`, "synthesised" the usual model on the records',
-        "of `pramana.synthesise`, empty where that was not available.",
+        f"{train:,} training records with {len(FEATURES)} features and the class of salary, published with a",
+        f"promise of k by one coin for each record or for each attribute; {test:,} test records with their true",
+        "values. Scores are shares of classes that are right, and R² for linear regression (of the group of hours",
+        'from the other four). "Original" is the same model on the records as they were, "noise ignored" on the',
+        'published ones as if nothing had happened, "corrected" the model of `pramana.models`, "synthesised" the',
+        "usual model on the records of `pramana.synthesise`, empty where that was not available.",
         "",
     ]
 

@@ -21,7 +21,10 @@ Shown = list[dict[str, Any]]
 def run_cell(source: str, names: dict[str, Any]) -> Shown:
     """What a code cell prints, and what its last expression shows as text and as HTML."""
     tree = ast.parse(source)
-    last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
+    end = tree.body[-1] if tree.body else None
+    last = end if isinstance(end, ast.Expr) else None
+    if last is not None:
+        tree.body.pop()
     shown: Shown = []
     with contextlib.redirect_stdout(io.StringIO()) as said:
         exec(compile(tree, "cell", "exec"), names)

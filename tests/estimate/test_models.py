@@ -135,7 +135,7 @@ def test_parameters_follow_scikit_learn() -> None:
         RandomisedLogisticRegression(wide, ["f0", "f1", "f2"], "f3").fit(np.zeros((5, 3), int), np.zeros(5, int))
 
 
-@parametrize_with_checks(
+@parametrize_with_checks(  # type: ignore[untyped-decorator] # scikit-learn ships no types
     [
         RandomisedNaiveBayes(),
         RandomisedTreeClassifier(min_records=5.0),  # their tables have some hundred rows
@@ -167,7 +167,7 @@ def scored(rows: int, seed: int) -> dict[str, np.ndarray]:
     return codes
 
 
-SCORED = {
+SCORED: dict[str, Mechanism] = {
     "each": Product({name: Retention.at(0.6, size) for name, size in SCORE_SIZES.items()}),
     "record": RecordRetention.at(0.5, SCORE_SIZES),
     "dense": Product({"a": Dense.of([[0.8, 0.1, 0.1], [0.2, 0.7, 0.1], [0.0, 0.3, 0.7]])}),
@@ -218,7 +218,7 @@ def test_codes_can_stand_for_numbers() -> None:
     true = scored(5_000, 2)
     noisy = {n: np.empty_like(codes) for n, codes in true.items()}
     SCORED["each"].publish(streams_of(Key.from_seed(2)), 0, true, noisy)
-    numbers = {"b": [0.0, 0.5, 1.0, 3.0], "score": np.arange(12) * 10.0}
+    numbers: dict[str, list[float]] = {"b": [0.0, 0.5, 1.0, 3.0], "score": [10.0 * i for i in range(12)]}
     model = RandomisedLinearRegression(SCORED["each"], FEATURES, "score", numbers=numbers)
     model.fit(matrix(noisy), noisy["score"])
     want = np.array([3.0, 1.0, -2.0, 1.0, -1.0]) * 10

@@ -30,8 +30,8 @@ def one_thread() -> threadpool_limits:
 class RandomisedGradientBoosting(RandomisedClassifier):
     """Boosted trees of scikit-learn, fitted to the cells of the reconstructed joint table, with their counts.
 
-    Features are named categories, so a split may divide their values in any way. Fewer or smaller steps keep the
-    trees from following the noise that reconstruction leaves.
+    A split divides the codes of a feature in their order. Fewer or smaller steps keep the trees from following the
+    noise that reconstruction leaves.
     """
 
     def __init__(
@@ -67,7 +67,7 @@ class RandomisedGradientBoosting(RandomisedClassifier):
             l2_regularization=self.l2_regularization,
             min_samples_leaf=1,  # rows are cells here, and their weights say how many records they are
             early_stopping=False,
-            categorical_features=[self.sizes_[n] > 1 for n in self.feature_codes_],
+            categorical_features=None,  # such splits ask for ten rows a value, and a table has few cells
             random_state=0,
         )
         with one_thread():
