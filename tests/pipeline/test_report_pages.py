@@ -18,6 +18,7 @@ from tests.golden import cells
 
 import pramana
 from pramana import Recipe
+from pramana.app.main import run
 from pramana.bundle import Bundle, Certificate
 from pramana.errors import PramanaError, RecipeError
 from pramana.methods import AnyRecipe, restore
@@ -183,10 +184,11 @@ def test_the_estimates_are_those_of_crosstab_and_sum_to_the_records(name: str, m
             continue
         heads, rows = table_of(text_of(bundle), attribute.name)
         table = pramana.crosstab(bundle, [attribute.name])
-        for head, numbers in (("estimate", table.estimate), ("from", table.low), ("to", table.high)):
-            assert [row[heads.index(head)] for row in rows] == [f"{number:,.0f}" for number in numbers]
+        for head, key in (("estimate", "estimate"), ("from", "low"), ("to", "high")):
+            assert [row[heads.index(head)] for row in rows] == [f"{cell[key]:,.0f}" for cell in table.shown()]
         shown = [int(row[heads.index("estimate")].replace(",", "")) for row in rows]
-        assert sum(shown) == pytest.approx(table.records, abs=len(shown) / 2)
+        assert sum(shown) == table.records
+        assert np.abs(np.array(shown) - table.estimate).max() < 1
         assert min(shown) >= 0
 
 
@@ -203,19 +205,46 @@ def recipe_of(
     return Recipe.parse(content, folder)
 
 
-def test_a_column_of_many_values_has_no_interval_for_the_luckiest_ones(tmp_path: Path) -> None:
+def test_command_line_and_report_show_the_same_whole_numbers(
+    make: Make, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bundle = make("retention record")
+    name = next(a.name for a in Certificate.read(bundle / "certificate.json").attributes if not a.raw)
+    heads, rows = table_of(text_of(bundle), name)
+    assert run(["crosstab", str(bundle), "--by", name]) == 0
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()[1:]]
+    first = heads.index("estimate")
+    assert [line[-3:] for line in lines] == [row[first : first + 3] for row in rows]
+
+
+def test_of_a_thousand_dates_the_luckiest_are_shown_with_intervals_that_hold_together(tmp_path: Path) -> None:
+    """One by one, the intervals of the most frequent dates would miss the truth far too often."""
+    records = 5_000
     rng = np.random.default_rng(3)
-    codes = [f"c{i:04d}" for i in range(1000)]
-    columns = {"sex": rng.choice(["F", "M"], 5_000).tolist(), "code": rng.choice(codes, 5_000).tolist()}
-    domains = {"sex": {"domain": ["F", "M"]}, "code": {"domain": codes}}
-    pramana.release(recipe_of(tmp_path, columns, {"retention": 0.3}, domains), tmp_path / "out", seed=1)
+    dates = [str(day) for day in np.datetime64("2020-01-01") + np.arange(1000)]
+    born = rng.integers(0, 1000, records)
+    columns = {"sex": rng.choice(["F", "M"], records).tolist(), "day": [dates[i] for i in born]}
+    domains = {"sex": {"domain": ["F", "M"]}, "day": {"domain": dates}}
+    pramana.release(recipe_of(tmp_path, columns, {"retention": 0.05}, domains), tmp_path / "out", seed=1)
     html = text_of(tmp_path / "out")
-    heads, rows = table_of(html, "code")
-    assert heads == ["value", "drawing", "published"]
+    heads, rows = table_of(html, "day")
+    assert heads == ["value", "drawing", "published", "estimate", "from", "to"]
     assert len(rows) == 60
     assert rows[-1][0] == "941 other values"
-    assert "Those are also the luckiest, so intervals would mislead here" in words_of(html)
-    assert "from" in table_of(html, "sex")[0]
+    numbers = [[int(n.replace(",", "")) for n in row[2:4]] for row in rows]
+    assert np.sum(numbers, axis=0).tolist() == [records, records]
+    assert "with 95% chance all 1,000 hold at once" in words_of(html)
+    assert "with 95% chance all 2 hold" not in words_of(html)
+
+    true = np.bincount(born, minlength=1000)
+    top = [dates.index(row[0]) for row in rows[:-1]]
+    shown = np.array([[int(n.replace(",", "")) for n in row[4:6]] for row in rows[:-1]])
+    assert ((shown[:, 0] <= true[top]) & (true[top] <= shown[:, 1])).all()
+    study = pramana.open_study(tmp_path / "out")
+    every = study.crosstab(["day"], simultaneous=True).shown()
+    assert [[every[i]["low"], every[i]["high"]] for i in top] == shown.tolist()
+    one_by_one = study.crosstab(["day"])
+    assert ((one_by_one.low <= true) & (true <= one_by_one.high))[top].mean() < 0.85
 
 
 def test_where_nothing_can_be_learned_the_page_says_so(tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
 from pramana.bundle.form import FORMAT, VERSION, CertificateForm, UnitForm
+from pramana.bundle.promises import PromiseTable
 from pramana.bundle.small_order import is_usable_key
 from pramana.errors import BundleError, SchemaError
 from pramana.schema import Attribute, Unit, read_section
@@ -73,6 +74,11 @@ class Certificate:
     def on_devices(self) -> bool:
         """Whether people randomised their own records, so that nobody can make them again."""
         return self.source.get("format") == "devices"
+
+    @property
+    def promises(self) -> PromiseTable:
+        """What is promised, as a table: each guarantee in numbers and in words."""
+        return PromiseTable(self.guarantees)
 
     def attribute(self, name: str) -> Attribute:
         for attribute in self.attributes:

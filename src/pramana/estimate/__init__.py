@@ -6,6 +6,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from pramana.estimate.axis import MISSING, Axis
+from pramana.estimate.crosstab import Crosstab, in_whole_numbers
 from pramana.estimate.filters import AllOf, AnyOf, AttributeFilter, Filter, Negation
 from pramana.estimate.inversion import (
     DEFAULT_CONFIDENCE,
@@ -16,6 +17,7 @@ from pramana.estimate.inversion import (
     invert,
     invert_counts,
     linear,
+    simultaneous_confidence,
     to_simplex,
 )
 from pramana.estimate.law import TableLaw, law_of
@@ -31,15 +33,23 @@ from pramana.estimate.rules import (
     rule_distance,
     tree_accuracy,
 )
-from pramana.estimate.study import Crosstab, GroupComparison, Study
+from pramana.estimate.study import GroupComparison, Study
 from pramana.estimate.table import PublishedTable, check_memory, tabulate
 
 if TYPE_CHECKING:
+    from pramana.estimate.models import RandomisedGradientBoosting as RandomisedGradientBoosting
+    from pramana.estimate.models import RandomisedLinearRegression as RandomisedLinearRegression
     from pramana.estimate.models import RandomisedLogisticRegression as RandomisedLogisticRegression
     from pramana.estimate.models import RandomisedNaiveBayes as RandomisedNaiveBayes
     from pramana.estimate.models import RandomisedTreeClassifier as RandomisedTreeClassifier
 
-_MODELS = ("RandomisedLogisticRegression", "RandomisedNaiveBayes", "RandomisedTreeClassifier")
+_MODELS = (
+    "RandomisedGradientBoosting",
+    "RandomisedLinearRegression",
+    "RandomisedLogisticRegression",
+    "RandomisedNaiveBayes",
+    "RandomisedTreeClassifier",
+)
 
 
 def __getattr__(name: str) -> Any:
@@ -68,6 +78,8 @@ __all__ = [
     "GroupComparison",
     "Negation",
     "PublishedTable",
+    "RandomisedGradientBoosting",
+    "RandomisedLinearRegression",
     "RandomisedLogisticRegression",
     "RandomisedNaiveBayes",
     "RandomisedTreeClassifier",
@@ -82,12 +94,14 @@ __all__ = [
     "covariance",
     "expected_l1",
     "fit",
+    "in_whole_numbers",
     "invert",
     "invert_counts",
     "law_of",
     "linear",
     "profile_interval",
     "rule_distance",
+    "simultaneous_confidence",
     "tabulate",
     "to_simplex",
     "tree_accuracy",

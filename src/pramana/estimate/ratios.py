@@ -10,18 +10,20 @@ import numpy as np
 
 from pramana.errors import InputError
 from pramana.estimate.axis import Axis
+from pramana.estimate.crosstab import interval_bar, interval_picture
 from pramana.estimate.filters import Filter, as_filter
 from pramana.estimate.inversion import linear, quantile
 from pramana.estimate.law import Array
 from pramana.estimate.table import PublishedTable
+from pramana.pages import Bars, Block, Picture, TabularResult
 
 
 class UnseenGroupError(InputError):
     """A group whose size is estimated as nothing: no share or mean can be taken in it."""
 
 
-@dataclass(frozen=True)
-class EstimatedNumber:
+@dataclass(frozen=True, repr=False)
+class EstimatedNumber(TabularResult):
     """One number with its interval."""
 
     estimate: float
@@ -30,6 +32,18 @@ class EstimatedNumber:
 
     def to_json(self) -> dict[str, Any]:
         return {"estimate": self.estimate, "low": self.low, "high": self.high}
+
+    def to_rows(self) -> list[dict[str, Any]]:
+        return [self.to_json()]
+
+    def blocks(self) -> list[Block]:
+        return [Bars([interval_bar([""], self.to_json())], [""])]
+
+    def picture(self) -> Picture:
+        return interval_picture([""], [self.to_json()], "estimate")
+
+    def __repr__(self) -> str:
+        return f"{self.estimate:,.6g} ({self.low:,.6g} to {self.high:,.6g})"
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ from pramana.pages.content import (
 )
 from pramana.pages.figures import Panel, Picture, Series, markdown_of, write_figure, write_table
 from pramana.pages.rendering import GENERATOR, html_of, load_templates, page_environment, style_sheet
+from pramana.pages.results import Scalar, TabularResult, text_table
 from pramana.pages.solutions import space_picture
 
 __all__ = [
@@ -34,9 +35,11 @@ __all__ = [
     "Panel",
     "Picture",
     "Points",
+    "Scalar",
     "Section",
     "Series",
     "Steps",
+    "TabularResult",
     "Text",
     "coalition_picture",
     "html_of",
@@ -45,6 +48,7 @@ __all__ = [
     "page_environment",
     "space_picture",
     "style_sheet",
+    "text_table",
     "write_figure",
     "write_table",
 ]

@@ -228,7 +228,7 @@ def _crosstab(table: Crosstab) -> Section:
             low=cell["low"],
             high=cell["high"],
         )
-        for cell in table.cells()
+        for cell in table.shown()
     ]
     return Section(" by ".join(names), [Bars(bars, names)], part=True)
 

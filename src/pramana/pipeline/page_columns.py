@@ -1,8 +1,9 @@
 """The published columns in a report: their counts, and what can be learned of the true ones.
 
 The estimates are those of `pramana crosstab`: maximum likelihood, never negative, and summing to the records.
-Where only some of a column's values can be shown, no interval is: the values with the highest counts are the
-luckiest ones, and an interval that covers a value chosen beforehand 95 times of 100 covers hardly any of these.
+Where only some of a column's values can be shown, their intervals are simultaneous over all of its values: those
+with the highest counts are the luckiest ones, and an interval that covers a value chosen beforehand 95 times of
+100 covers hardly any of these.
 """
 
 from __future__ import annotations
@@ -26,16 +27,15 @@ MOST_VALUES = 60  # of a column in a report; of more, the most frequent are show
 MOST_COLUMNS = 100  # in detail
 _NEVER = 1e-9  # a retention of 0 is rounded to what integers out of 2^62 can state
 
-_NO_INTERVALS = (
-    "The column has {size:,} values, of which the {shown} most frequent in the file are shown, as published. "
-    "Those are also the luckiest, so intervals would mislead here; `pramana crosstab` estimates values that were "
-    "chosen beforehand."
+_PICKED = (
+    "The column has {size:,} values, of which the {shown} most frequent in the file are shown. Those are also the "
+    "luckiest, so these intervals are simultaneous: with 95% chance all {size:,} hold at once, shown or not. "
+    "`pramana crosstab --simultaneous` gives every one."
 )
 _WIDER = (
     "Nothing can be learned of this column's true counts: the intervals are wider than the table has records. "
     "What is shown is as published, and mostly chance."
 )
-_SUMS = "The estimates of a column sum to the records, as those of `pramana crosstab` do."
 _CHANCE = "Nothing can be learned of this column: its published values were drawn by chance alone."
 _FROM_ZERO = (
     "Little can be learned here: {above} of the {size} intervals begin above 0, so hardly a value can be shown to "
@@ -99,8 +99,6 @@ def _learned(
     attribute: Attribute, counts: Counts, law: Law | None, records: int, repeated: Mapping[str, int]
 ) -> _Learned:
     size = attribute.coded.size
-    if size > MOST_VALUES:
-        return _Learned(words=_NO_INTERVALS.format(size=size, shown=MOST_VALUES - 1)) if law else _Learned()
     if law is None:
         return _Learned()
     if _is_chance(law, attribute.name):
@@ -113,9 +111,10 @@ def _learned(
         return _Learned(words=f"Not estimated by itself. {error}")
     if float(np.median(unbiased.high - unbiased.low)) >= records:
         return _Learned(words=_WIDER, nothing=True)
+    picked = _PICKED.format(size=size, shown=MOST_VALUES - 1) if size > MOST_VALUES else ""
     above = int((estimates.low > 0).sum())  # one in 40 is so by chance where a value does not occur
-    little = above <= size // 10
-    return _Learned(estimates, _FROM_ZERO.format(above=above or "none", size=size) if little else "")
+    little = "" if picked or above > size // 10 else _FROM_ZERO.format(above=above or "none", size=size)
+    return _Learned(estimates, picked + little)
 
 
 def _is_chance(law: Law, name: str) -> bool:
@@ -129,13 +128,13 @@ def _is_chance(law: Law, name: str) -> bool:
 def _estimated(
     attribute: Attribute, counts: Counts, law: Law, method: str, repeated: Mapping[str, int]
 ) -> Crosstab:
-    """What `pramana crosstab` would answer for this column."""
+    """What `pramana crosstab` would answer for this column; all values together, if only some will be shown."""
     from pramana.estimate import Study
 
     axis = _axis(attribute)
     axes, records = {axis.name: axis}, int(counts.sum())
     study = Study(axes, law, lambda _: {}, records, counted=lambda _: counts, repeated=repeated)
-    return study.crosstab([axis.name], method=method)
+    return study.crosstab([axis.name], method=method, simultaneous=axis.size > MOST_VALUES)
 
 
 def _axis(attribute: Attribute) -> Axis:
@@ -148,16 +147,17 @@ def _bars(attribute: Attribute, counts: Counts, estimates: Crosstab | None, true
     labels = _axis(attribute).labels
     many = len(labels) > MOST_VALUES
     order = np.argsort(-counts, kind="stable")[: MOST_VALUES - 1] if many else np.arange(len(labels))
+    shown = None if estimates is None else estimates.shown()
     bars = []
     for i in map(int, order):
-        published, truth = float(counts[i]), None if true is None else float(true[i])
-        bar = Bar([labels[i]], published, true=truth)
-        if estimates is not None:
-            middle, low, high = (float(part[i]) for part in (estimates.estimate, estimates.low, estimates.high))
-            bar = replace(bar, estimate=middle, low=low, high=high)
+        bar = Bar([labels[i]], float(counts[i]), true=None if true is None else float(true[i]))
+        if shown is not None:
+            bar = replace(bar, **{name: shown[i][name] for name in ("estimate", "low", "high")})
         bars.append(bar)
     if many:
         rest = np.setdiff1d(np.arange(len(labels)), order)
         truth = None if true is None else float(true[rest].sum())
-        bars.append(Bar([f"{len(rest):,} other values"], float(counts[rest].sum()), true=truth, drawn=False))
+        estimate = None if shown is None else sum(shown[i]["estimate"] for i in map(int, rest))
+        words = [f"{len(rest):,} other values"]
+        bars.append(Bar(words, float(counts[rest].sum()), estimate, true=truth, drawn=False))
     return bars

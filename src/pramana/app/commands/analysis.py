@@ -26,13 +26,16 @@ _LINES = 60
 @click.option("--mean", default=None, help="The mean of this numeric attribute in each cell instead of counts.")
 @click.option("--within-bins", is_flag=True, help="Intervals of means that hold values anywhere in their bins.")
 @click.option("--profile", is_flag=True, help="Likelihood intervals (em, small tables).")
+@click.option(
+    "--simultaneous", is_flag=True, help="Intervals that hold all together, for picking the largest cells."
+)
 @_weights
 @_confidence
 @_unverified
 @json_option
 def crosstab_command(
     bundle: str, by: str, where: str | None, method: str, shares: bool, mean: str | None, within_bins: bool,
-    profile: bool, weights: str | None, confidence: float, unverified: bool, as_json: bool,
+    profile: bool, simultaneous: bool, weights: str | None, confidence: float, unverified: bool, as_json: bool,
 ) -> None:  # fmt: skip
     """Estimate how many records of the private table have each combination of values, from BUNDLE alone."""
     from pramana import open_study
@@ -41,15 +44,19 @@ def crosstab_command(
     study = open_study(bundle, unverified=unverified, weights=weights)
     content: dict[str, Any] = {"records": study.records, "confidence": confidence, "where": where}
     if mean is not None:
-        if shares or profile:
-            raise RecipeError("A mean must be asked without --shares and --profile", "both")
+        if shares or profile or simultaneous:
+            raise RecipeError("A mean must be asked without --shares, --profile and --simultaneous", "both")
         means = study.means(mean, names, where, confidence=confidence, within_bins=within_bins)
         content |= {"mean": mean, "cells": means}
     elif within_bins:
         raise RecipeError("--within-bins must be asked of a mean", "none")
     else:
-        table = study.crosstab(names, where, method=method, confidence=confidence, shares=shares, profile=profile)
-        content |= {"method": method, "converged": table.converged, "cells": table.cells()}
+        table = study.crosstab(
+            names, where, method=method, confidence=confidence, shares=shares, profile=profile,
+            simultaneous=simultaneous,
+        )  # fmt: skip
+        content |= {"method": method, "converged": table.converged, "simultaneous": simultaneous}
+        content |= {"cells": table.cells() if as_json else table.shown()}
     show(as_json, content, _words(content, names, confidence))
 
 
@@ -63,13 +70,19 @@ def _words(content: dict[str, Any], names: list[str], confidence: float) -> list
     lines = [_line(row, widths, len(names)) for row in [head, *rows]]
     if len(content["cells"]) > _LINES:
         lines.append(f"... and {len(content['cells']) - _LINES} more cells; --json gives them all.")
+    if content.get("simultaneous"):
+        lines.append(f"With {confidence:.0%} chance all of these intervals hold at once.")
     if content.get("converged") is False:
         lines.append("Note: the likelihood was still rising when the iteration was stopped.")
     return lines
 
 
 def _numbers(cell: dict[str, Any]) -> list[str]:
-    return ["" if cell[key] is None else f"{cell[key]:,.6g}" for key in ("estimate", "low", "high")]
+    return ["" if cell[key] is None else _number(cell[key]) for key in ("estimate", "low", "high")]
+
+
+def _number(number: float) -> str:
+    return f"{number:,.0f}" if number == int(number) else f"{number:,.6g}"
 
 
 def _line(row: list[str], widths: list[int], words: int) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from pramana.calibration import TableWorth, Usefulness
 from pramana.errors import RecipeError
-from pramana.pages import Panel, Picture, Series, write_figure, write_table
+from pramana.pages import Panel, Picture, Scalar, Series, TabularResult, write_figure, write_table
 
 if TYPE_CHECKING:
     from pramana.generalize import SolutionSpace
@@ -40,7 +40,7 @@ class Choice:
             "errors": {table: or_none(error) for table, error in self.errors.items()},
         }
 
-    def row(self) -> dict[str, object]:
+    def row(self) -> dict[str, Scalar]:
         numbers = {"retention": self.retention, "k": self.k, "epsilon": self.epsilon}
         return {
             "promise": f"{self.promise} = {self.value:g}",
@@ -50,8 +50,8 @@ class Choice:
         }
 
 
-@dataclass(frozen=True)
-class Outlook:
+@dataclass(frozen=True, repr=False)
+class Outlook(TabularResult):
     """All choices for a recipe's table of `records` records."""
 
     records: int
@@ -67,7 +67,15 @@ class Outlook:
     promises: tuple[str, ...] = ()  # what the recipe as it is would certify
     space: SolutionSpace | None = None
 
-    def rows(self) -> list[dict[str, object]]:
+    def remarks(self) -> list[str]:
+        far = f"Out of reach with {self.records:,} records: {', '.join(self.unreachable)}."
+        own = ["The recipe as it is:", *self.usefulness.sentences()] if self.usefulness.tables else []
+        return [*([far] if self.unreachable else []), *own, *self.notes]
+
+    def to_rows(self) -> list[dict[str, Scalar]]:
+        return self.rows()
+
+    def rows(self) -> list[dict[str, Scalar]]:
         return [choice.row() for choice in self.choices]
 
     def to_json(self) -> dict[str, object]:
@@ -107,8 +115,8 @@ class Outlook:
         return Picture(panels, title=f"{self.records:,} records", width=9.0, height=4.2)
 
 
-@dataclass(frozen=True)
-class Comparison:
+@dataclass(frozen=True, repr=False)
+class Comparison(TabularResult):
     """Several recipes side by side, by what the tables that matter to the first of them are worth."""
 
     candidates: tuple[Outlook, ...]
@@ -119,9 +127,12 @@ class Comparison:
         shown = [table.title for one in self.candidates for table in one.usefulness.shown]
         return list(dict.fromkeys(shown))[:10]
 
-    def rows(self) -> list[dict[str, object]]:
+    def to_rows(self) -> list[dict[str, Scalar]]:
+        return self.rows()
+
+    def rows(self) -> list[dict[str, Scalar]]:
         """A line for each recipe: its promises, and to within what each table is known."""
-        rows: list[dict[str, object]] = []
+        rows: list[dict[str, Scalar]] = []
         for one in self.candidates:
             known = {table.title: table for table in one.usefulness.tables}
             rows.append(
