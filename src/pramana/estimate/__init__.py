@@ -37,12 +37,17 @@ if TYPE_CHECKING:
     from pramana.estimate.models import RandomisedLogisticRegression as RandomisedLogisticRegression
     from pramana.estimate.models import RandomisedNaiveBayes as RandomisedNaiveBayes
     from pramana.estimate.models import RandomisedTreeClassifier as RandomisedTreeClassifier
+    from pramana.estimate.synthesis import RecordModel as RecordModel
+    from pramana.estimate.synthesis import fit_records as fit_records
 
 _MODELS = ("RandomisedLogisticRegression", "RandomisedNaiveBayes", "RandomisedTreeClassifier")
+_SYNTHESIS = ("RecordModel", "fit_records")
 
 
 def __getattr__(name: str) -> Any:
-    """The models need scikit-learn, an extra: they load on first use."""
+    """The models need scikit-learn, an extra: they load on first use, and so does what few commands need."""
+    if name in _SYNTHESIS:
+        return getattr(importlib.import_module("pramana.estimate.synthesis"), name)
     if name not in _MODELS:
         raise AttributeError(f"module 'pramana.estimate' has no attribute {name!r}")
     return getattr(importlib.import_module("pramana.estimate.models"), name)
@@ -67,6 +72,7 @@ __all__ = [
     "RandomisedLogisticRegression",
     "RandomisedNaiveBayes",
     "RandomisedTreeClassifier",
+    "RecordModel",
     "Rule",
     "RuleSet",
     "Selection",
@@ -78,6 +84,7 @@ __all__ = [
     "covariance",
     "expected_l1",
     "fit",
+    "fit_records",
     "invert",
     "invert_counts",
     "law_of",

@@ -129,6 +129,11 @@ class Plan(ABC):
         return None
 
     @property
+    def celled(self) -> tuple[Attribute, ...]:
+        """The columns whose published cells stand for several values; `PublishedCells` reads them."""
+        return ()
+
+    @property
     def withheld(self) -> bool:
         """Whether the certificate keeps the law to itself, so that its numbers can be compared and not derived."""
         return False

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from pramana.pipeline.analysis import crosstab, open_study
     from pramana.pipeline.outlook import Outlook, plan
     from pramana.pipeline.promises import PROMISES, check_promises
+    from pramana.pipeline.recipient.synthesis import Synthesised, synthesise
     from pramana.pipeline.releasing import Released, release
     from pramana.pipeline.reports import report
     from pramana.pipeline.single_record import plan_for_records, randomise_record
@@ -24,6 +25,7 @@ _MODULE_OF = {
     "Outlook": "outlook",
     "PROMISES": "promises",
     "Released": "releasing",
+    "Synthesised": "recipient.synthesis",
     "Verification": "verification",
     "check_promises": "promises",
     "create_levels": "versions",
@@ -36,6 +38,7 @@ _MODULE_OF = {
     "randomise_record": "single_record",
     "release": "releasing",
     "report": "reports",
+    "synthesise": "recipient.synthesis",
     "verify": "verification",
 }
 
@@ -52,6 +55,7 @@ __all__ = [
     "Issued",
     "Outlook",
     "Released",
+    "Synthesised",
     "Verification",
     "check_promises",
     "create_levels",
@@ -64,5 +68,6 @@ __all__ = [
     "randomise_record",
     "release",
     "report",
+    "synthesise",
     "verify",
 ]

@@ -2,31 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from pramana.bundle import Bundle
 from pramana.errors import BundleError
-from pramana.estimate import DEFAULT_CONFIDENCE, Axis, Crosstab, Filter, Study
-from pramana.methods import Law, restore
+from pramana.estimate import DEFAULT_CONFIDENCE, Crosstab, Filter, Study
+from pramana.methods import Plan, restore
 from pramana.pipeline.opening import Home
+from pramana.pipeline.recipient.axes import BundleAxes
 from pramana.pipeline.verification import verify
-from pramana.randomness import Key, code_dtype
+from pramana.randomness import Key
 from pramana.rows import ColumnReading
-from pramana.schema import Attribute, Kind, label_of
 from pramana.sources import Source
 
 if TYPE_CHECKING:
     from pramana.rows import SparkEngine
 
-Codes = NDArray[np.unsignedinteger]
+Counted = Callable[[list[str]], NDArray[np.int64] | None]
 
 
 def open_study(
@@ -47,16 +45,15 @@ def open_study(
     opened = Bundle.open(bundle)
     if not unverified:
         require_valid(bundle)
-    axes = _Axes(opened)
+    axes, plan = BundleAxes(opened), restore(opened.certificate)
     spark = Home(engine).spark()
-    study = Study(
-        axes,
-        _law(opened),
-        axes.codes,
-        opened.certificate.records,
-        pieces=axes.pieces,
-        counted=None if spark is None else lambda names: counted_on(spark, opened, names),
-    )
+    study = study_of(opened, plan, axes, None if spark is None else lambda names: counted_on(spark, opened, names))
+    if study is None:
+        raise BundleError(
+            "Tables can be reconstructed from randomised releases",
+            f"method {opened.certificate.method!r}",
+            plan.counting,
+        )
     if weights is not None:
         study.axis(weights)
         if not opened.certificate.attribute(weights).raw:
@@ -110,67 +107,8 @@ def counted_on(engine: SparkEngine, bundle: Bundle, names: list[str]) -> NDArray
         return rows.counts(names, [a.coded.size for a in named])
 
 
-def _law(bundle: Bundle) -> Law:
-    plan = restore(bundle.certificate)
+def study_of(bundle: Bundle, plan: Plan, axes: BundleAxes, counted: Counted | None = None) -> Study | None:
+    """The study of a bundle with a law; None for others."""
     if plan.law is None:
-        method = bundle.certificate.method
-        raise BundleError(
-            "Tables can be reconstructed from randomised releases", f"method {method!r}", plan.counting
-        )
-    return plan.law
-
-
-class _Axes(Mapping[str, Axis]):
-    """The attributes of a bundle; a column released unchanged gets the values that are published as its axis."""
-
-    def __init__(self, bundle: Bundle) -> None:
-        self.bundle = bundle
-        self.attributes = {a.name: a for a in bundle.certificate.attributes}
-        self.raw: dict[str, tuple[Axis, Codes]] = {}
-
-    def __getitem__(self, name: str) -> Axis:
-        attribute = self.attributes[name]
-        if attribute.domain is not None:
-            return Axis.of_domain(name, attribute.domain)
-        return self._unchanged(name)[0]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.attributes)
-
-    def __len__(self) -> int:
-        return len(self.attributes)
-
-    def codes(self, names: list[str]) -> dict[str, Codes]:
-        coded = self.bundle.codes([n for n in names if not self.attributes[n].raw])
-        return {n: self._unchanged(n)[1] if self.attributes[n].raw else coded[n] for n in names}
-
-    def pieces(self, names: list[str]) -> Iterator[dict[str, Codes]]:
-        """The rows piece by piece; of columns released unchanged the codes are all known once their axis is."""
-        first = 0
-        for columns in self.bundle.pieces(names):
-            rows = slice(first, first + len(next(iter(columns.values()))))
-            first = rows.stop
-            yield {n: self._unchanged(n)[1][rows] if self.attributes[n].raw else columns[n] for n in names}
-
-    def _unchanged(self, name: str) -> tuple[Axis, Codes]:
-        if name not in self.raw:
-            self.raw[name] = _read_unchanged(self.attributes[name], self.bundle.column(name))
-        return self.raw[name]
-
-
-def _read_unchanged(attribute: Attribute, column: pa.ChunkedArray) -> tuple[Axis, Codes]:
-    """The published values in the order of their kind: the stated one, or the one they look like."""
-    if pa.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
-    encoded = column.combine_chunks().dictionary_encode()
-    if isinstance(encoded, pa.ChunkedArray):
-        encoded = encoded.combine_chunks()
-    labels = [label_of(value) for value in encoded.dictionary.to_pylist()]
-    kind = Kind.of_labels(labels) if attribute.kind is Kind.NOMINAL else attribute.kind
-    rank_of = {label: i for i, label in enumerate(kind.in_order(labels))}
-    missing = encoded.indices.null_count > 0
-    rank = np.empty(len(labels) + 1, code_dtype(len(labels) + 1))
-    rank[:-1] = [rank_of[label] for label in labels]
-    rank[-1] = len(rank_of)
-    places = pc.fill_null(encoded.indices, len(labels)).to_numpy(zero_copy_only=False)
-    return Axis.of_labels(attribute.name, list(rank_of), missing, kind), np.asarray(rank[places])
+        return None
+    return Study(axes, plan.law, axes.codes, bundle.certificate.records, pieces=axes.pieces, counted=counted)

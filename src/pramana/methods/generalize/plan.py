@@ -47,7 +47,7 @@ from pramana.methods.protocol import (
 )
 from pramana.methods.quasi import Quasi, QuasiForm, restored_quasi
 from pramana.rows import Column, Rows
-from pramana.schema import Ordinal, Role, read_section
+from pramana.schema import Attribute, Ordinal, Role, read_section
 from pramana.theory import Guarantee, rounding
 
 CELLS_COUNTING = (
@@ -91,6 +91,10 @@ class GeneralizePlan(Plan):
     def by_class(self) -> bool:
         """Whether the cells stand in a companion table."""
         return self.measured.by_class
+
+    @property
+    def celled(self) -> tuple[Attribute, ...]:
+        return tuple(q.attribute for q in self.quasi)
 
     @property
     def capabilities(self) -> Capabilities:

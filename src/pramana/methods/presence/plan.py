@@ -58,7 +58,7 @@ from pramana.methods.protocol import (
 from pramana.methods.quasi import Quasi, QuasiForm, restored_quasi
 from pramana.randomness import code_dtype
 from pramana.rows import Column, ColumnReading, MemoryRows, Rows, digest_of_columns
-from pramana.schema import Count, Ordinal, read_section
+from pramana.schema import Attribute, Count, Ordinal, read_section
 from pramana.theory import Guarantee
 
 _DIGITS = 1e9  # probabilities are rounded outwards at the ninth place
@@ -104,6 +104,10 @@ class PresencePlan(Plan):
     def single_values(self) -> bool:
         """Whether a cell is one label, and not a distribution."""
         return self.design.algorithm == "spalm" and self.design.start == "hierarchy"
+
+    @property
+    def celled(self) -> tuple[Attribute, ...]:
+        return tuple(q.attribute for q in self.quasi)
 
     @property
     def capabilities(self) -> Capabilities:
