@@ -15,6 +15,7 @@ from pramana.methods import Counts, Plan, Recipe, restore
 from pramana.pages import html_of
 from pramana.pipeline.opening import Home, source_of
 from pramana.pipeline.page import PageMaterial, page_of
+from pramana.pipeline.recipient.companion import check_companion, synthetic_name
 from pramana.pipeline.writing import file_entry, write_pieces
 from pramana.randomness import Key
 from pramana.rows import Progress, no_progress
@@ -89,7 +90,8 @@ def verify(
         examination = plan.examine(opened)
         checks += examination.checks
         checks.append(_report(opened, plan, examination.counts))
-        checks += _formulas(opened) if all(check.ok for check in examination.checks) else []
+        if all(check.ok for check in examination.checks):
+            checks += [*_formulas(opened), *check_companion(opened)]
     else:
         checks.append(Check("data", False, "not read, because of what failed above"))
     if seed is not None:
@@ -136,7 +138,7 @@ def _files(bundle: Bundle) -> list[Check]:
 
 def _companions(bundle: Bundle, plan: Plan) -> list[Check]:
     """A certificate may name what its method publishes, and no file besides."""
-    known = {FILE_NAMES[bundle.certificate.output], _REPORT, *plan.companions}
+    known = {FILE_NAMES[bundle.certificate.output], _REPORT, synthetic_name(bundle), *plan.companions}
     stated = set(bundle.certificate.files)
     checks = []
     if strange := sorted(stated - known):

@@ -75,7 +75,7 @@ class PublishedRecords(RecordSource):
 
     def __init__(self, bundle: Bundle, plan: Plan) -> None:
         self.bundle, self.several = bundle, plan.celled
-        self.cells = PublishedCells.open(bundle.path) if self.several else None
+        self.cells = PublishedCells.of_bundle(bundle) if self.several else None
         self.table = self.cells.others if self.cells is not None else pa.Table.from_batches(bundle.batches())
 
     def pieces(self, key: Key, records: int) -> Iterator[pa.Table]:
