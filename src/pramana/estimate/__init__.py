@@ -6,6 +6,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from pramana.estimate.axis import MISSING, Axis
+from pramana.estimate.doubt import Doubt
 from pramana.estimate.filters import AllOf, AnyOf, AttributeFilter, Filter, Negation
 from pramana.estimate.inversion import (
     DEFAULT_CONFIDENCE,
@@ -34,6 +35,9 @@ from pramana.estimate.study import Crosstab, GroupComparison, Study
 from pramana.estimate.table import PublishedTable, check_memory, tabulate
 
 if TYPE_CHECKING:
+    from pramana.estimate.cells import CellColumn as CellColumn
+    from pramana.estimate.cells import CellComparison as CellComparison
+    from pramana.estimate.cells import CellStudy as CellStudy
     from pramana.estimate.models import RandomisedLogisticRegression as RandomisedLogisticRegression
     from pramana.estimate.models import RandomisedNaiveBayes as RandomisedNaiveBayes
     from pramana.estimate.models import RandomisedTreeClassifier as RandomisedTreeClassifier
@@ -41,13 +45,19 @@ if TYPE_CHECKING:
     from pramana.estimate.synthesis import fit_records as fit_records
 
 _MODELS = ("RandomisedLogisticRegression", "RandomisedNaiveBayes", "RandomisedTreeClassifier")
-_SYNTHESIS = ("RecordModel", "fit_records")
+_ON_FIRST_USE = {
+    "CellColumn": "cells",
+    "CellComparison": "cells",
+    "CellStudy": "cells",
+    "RecordModel": "synthesis",
+    "fit_records": "synthesis",
+}
 
 
 def __getattr__(name: str) -> Any:
     """The models need scikit-learn, an extra: they load on first use, and so does what few commands need."""
-    if name in _SYNTHESIS:
-        return getattr(importlib.import_module("pramana.estimate.synthesis"), name)
+    if name in _ON_FIRST_USE:
+        return getattr(importlib.import_module(f"pramana.estimate.{_ON_FIRST_USE[name]}"), name)
     if name not in _MODELS:
         raise AttributeError(f"module 'pramana.estimate' has no attribute {name!r}")
     return getattr(importlib.import_module("pramana.estimate.models"), name)
@@ -61,7 +71,11 @@ __all__ = [
     "AnyOf",
     "AttributeFilter",
     "Axis",
+    "CellColumn",
+    "CellComparison",
+    "CellStudy",
     "Crosstab",
+    "Doubt",
     "Estimate",
     "EstimatedNumber",
     "Filter",

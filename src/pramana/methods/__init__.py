@@ -15,6 +15,7 @@ from pramana.methods.protocol import (
     Plan,
     Publication,
     TableMaker,
+    Version,
 )
 from pramana.methods.recipe import AnyRecipe, Recipe
 from pramana.methods.registry import METHODS, method_named, restore
@@ -53,6 +54,7 @@ __all__ = [
     "PublishedCells",
     "Recipe",
     "TableMaker",
+    "Version",
     "certificate_schema",
     "method_named",
     "problems_of",

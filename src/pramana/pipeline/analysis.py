@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 
 from pramana.bundle import Bundle
 from pramana.errors import BundleError
-from pramana.estimate import DEFAULT_CONFIDENCE, Crosstab, Filter, Study
-from pramana.methods import Plan, restore
+from pramana.estimate import DEFAULT_CONFIDENCE, CellStudy, Crosstab, Doubt, Filter, Study
+from pramana.methods import Plan, Version, restore
 from pramana.pipeline.opening import Home
 from pramana.pipeline.recipient.axes import BundleAxes
+from pramana.pipeline.recipient.cell_columns import cell_study_of
 from pramana.pipeline.verification import verify
 from pramana.randomness import Key
 from pramana.rows import ColumnReading
@@ -24,45 +25,43 @@ from pramana.sources import Source
 if TYPE_CHECKING:
     from pramana.rows import SparkEngine
 
+BundleLike = str | Path | Sequence[str | Path]
 Counted = Callable[[list[str]], NDArray[np.int64] | None]
 
 
 def open_study(
-    bundle: str | Path,
+    bundle: BundleLike,
     *,
     unverified: bool = False,
     weights: str | None = None,
     engine: str | SparkEngine = "local",
-) -> Study:
+) -> Study | CellStudy:
     """The bundle, ready for questions. A bundle that fails verification is refused unless told otherwise.
 
-    `weights` names a column of survey weights that was released unchanged. With `engine` "spark" or a SparkEngine
-    the combinations of randomised columns are counted on Spark.
+    Of a release with a law the answers are corrected by it; of others they are what their cells make one expect.
+    Several bundles must be versions of one table at levels: the one that keeps most tells all that they tell
+    together, and is asked. `weights` names a column of survey weights that was released unchanged. With `engine`
+    "spark" or a SparkEngine the combinations of randomised columns are counted on Spark.
 
     >>> pramana.open_study("published").share("income = high", "sex = F").estimate  # doctest: +SKIP
     0.11
     """
-    opened = Bundle.open(bundle)
-    if not unverified:
-        require_valid(bundle)
-    axes, plan = BundleAxes(opened), restore(opened.certificate)
+    opened, plan = best_of(bundle, unverified)
+    axes = BundleAxes(opened)
+    if weights is not None:
+        if weights not in axes:
+            raise BundleError("Survey weights must be a column of the release", repr(weights))
+        if not opened.certificate.attribute(weights).raw or plan.doubt(weights) != Doubt():
+            raise BundleError("Survey weights must be a column released unchanged", f"{weights!r}, changed")
     spark = Home(engine).spark()
     study = study_of(opened, plan, axes, None if spark is None else lambda names: counted_on(spark, opened, names))
     if study is None:
-        raise BundleError(
-            "Tables can be reconstructed from randomised releases",
-            f"method {opened.certificate.method!r}",
-            plan.counting,
-        )
-    if weights is not None:
-        study.axis(weights)
-        if not opened.certificate.attribute(weights).raw:
-            raise BundleError("Survey weights must be a column released unchanged", f"{weights!r}, randomised")
+        return cell_study_of(opened, plan, axes, weights)
     return replace(study, weights=weights)
 
 
 def crosstab(
-    bundle: str | Path,
+    bundle: BundleLike,
     by: Sequence[str],
     where: str | Filter | None = None,
     *,
@@ -81,6 +80,35 @@ def crosstab(
     """
     study = open_study(bundle, unverified=unverified, weights=weights, engine=engine)
     return study.crosstab(by, where, method=method, confidence=confidence, shares=shares, profile=profile)
+
+
+def best_of(bundle: BundleLike, unverified: bool = False) -> tuple[Bundle, Plan]:
+    """The bundle; of several versions of one table, the one that keeps most.
+
+    Versions at levels are steps of one process, in which a lower one is a noisier copy of a higher one: beside the
+    highest the others tell nothing (paper 3).
+    """
+    places = [bundle] if isinstance(bundle, str | Path) else list(bundle)
+    if not places:
+        raise BundleError("Questions must be asked of a bundle", "none")
+    opened = [Bundle.open(place) for place in places]
+    plans = [restore(one.certificate) for one in opened]
+    best = 0 if len(opened) == 1 else _highest(opened, [plan.version for plan in plans])
+    if not unverified:
+        for place in places:
+            require_valid(place)
+    return opened[best], plans[best]
+
+
+def _highest(bundles: Sequence[Bundle], versions: Sequence[Version | None]) -> int:
+    kept = [version.kept for version in versions if version is not None]
+    tables = {version.of for version in versions if version is not None}
+    sources = {bundle.certificate.source.get("commitment") for bundle in bundles}
+    if len(kept) < len(versions) or len(tables) > 1 or len(sources) > 1:
+        raise BundleError(
+            "Several bundles must be versions of one table at levels", "others", "Ask each of them on its own."
+        )
+    return kept.index(max(kept))
 
 
 def require_valid(bundle: str | Path) -> None:

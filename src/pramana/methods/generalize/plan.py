@@ -50,11 +50,6 @@ from pramana.rows import Column, Rows
 from pramana.schema import Attribute, Ordinal, Role, read_section
 from pramana.theory import Guarantee, rounding
 
-CELLS_COUNTING = (
-    "A cell of it stands for several values: pramana.PublishedCells.open(bundle).expected(names) gives expected "
-    "counts."
-)
-
 
 class GeneralizeStatement(Form, frozen=True, kw_only=True):
     """The certificate's statement of a generalisation."""
@@ -99,10 +94,6 @@ class GeneralizePlan(Plan):
     @property
     def capabilities(self) -> Capabilities:
         return self.design.capabilities
-
-    @property
-    def counting(self) -> str:
-        return super().counting if self.design.cells == "hierarchy" else CELLS_COUNTING
 
     def context(self, commitment: str) -> str:
         """What the order of the records is bound to: dataset, setting, levels and source.

@@ -11,7 +11,14 @@ from msgspec import Meta
 from pramana.bundle import Certificate, Form, JsonObject
 from pramana.errors import BundleError, InputError
 from pramana.mechanisms import AtLevel, LevelSource, Product, RecordRetention, level_guarantees
-from pramana.methods.protocol import Capabilities, Explanation, Law, Publication, fields_of_certificate
+from pramana.methods.protocol import (
+    Capabilities,
+    Explanation,
+    Law,
+    Publication,
+    Version,
+    fields_of_certificate,
+)
 from pramana.methods.retention import RandomisedPlan, check_sizes, circumstances_for, explanation_of_law
 from pramana.randomness import Codes
 from pramana.rows import Rows
@@ -42,6 +49,10 @@ class LevelPlan(RandomisedPlan):
     def law(self) -> Law | None:
         single = self.mechanism.as_single()
         return single if isinstance(single, Product | RecordRetention) else None
+
+    @property
+    def version(self) -> Version | None:
+        return Version(f"{self.dataset}\n{self.mechanism.design.digest}", self.mechanism.level.retention)
 
     @property
     def capabilities(self) -> Capabilities:

@@ -41,7 +41,6 @@ from pramana.mechanisms import Product
 from pramana.methods.cell_check import check_cells
 from pramana.methods.cell_table import CLASS_NUMBER, CellTable
 from pramana.methods.columns import read_from_data
-from pramana.methods.generalize import CELLS_COUNTING
 from pramana.methods.presence.examination import examine_presence
 from pramana.methods.presence.explanation import explanation_of_presence
 from pramana.methods.presence.pairing import pair_of, public_table
@@ -112,10 +111,6 @@ class PresencePlan(Plan):
     @property
     def capabilities(self) -> Capabilities:
         return Capabilities()
-
-    @property
-    def counting(self) -> str:
-        return super().counting if self.single_values else CELLS_COUNTING
 
     @property
     def source_records(self) -> int:
