@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from pramana import crosstab, release, verify
 from pramana.bundle import Certificate
-from pramana.errors import BundleError, PramanaError, RecipeError, SchemaError, SourceError, UnreachableError
+from pramana.errors import PramanaError, RecipeError, SchemaError, SourceError, UnreachableError
 from pramana.methods import PublishedCells, Recipe
 from pramana.randomness import Key
 from pramana.schema import hierarchy_of_intervals, hierarchy_of_tree

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pramana.errors import InputError
-from pramana.estimate.cells.columns import CellColumn, LookAlikes, Ints
+from pramana.estimate.cells.columns import CellColumn, Ints, LookAlikes
 from pramana.estimate.law import Array
 
 _ENTRIES = 1 << 21  # combinations looked at together

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from itertools import combinations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pramana.estimate.law import Array
 from pramana.estimate.likelihood import fit
@@ -18,7 +19,6 @@ from pramana.estimate.table import PublishedTable
 Tables = Callable[[Sequence[tuple[int, ...]]], list[PublishedTable]]  # by variables, counted in one pass
 MOST_PARENTS = 3
 MOST_CLIQUE_CELLS = 1 << 18
-SHRINK = True
 _RAKED = 1e-9
 
 
@@ -37,7 +37,7 @@ class Learner:
 
     def learn(self) -> JunctionFit:
         count = len(self.sizes)
-        self.single = [_reconstructed(t) for t in self.tables([(v,) for v in range(count)])]
+        self.single = [_reconstructed(t).ravel() for t in self.tables([(v,) for v in range(count)])]
         self._look_at_pairs()
         cliques = _tree(count, self.strength)
         model = self._fitted(cliques)
@@ -69,9 +69,8 @@ class Learner:
         Its margins are those of the model it is compared with, so that all tables agree on what they share.
         """
         shape = [self.sizes[v] for v in scope]
-        shares = _reconstructed(table).reshape(shape)
-        if SHRINK:
-            shares = found.signal * shares + (1 - found.signal) * without
+        shares = found.signal * _reconstructed(table).reshape(shape) + (1 - found.signal) * without
+        shares *= _possible(table).reshape(shape)
         margins = [tuple(s for s in range(len(scope)) if s != left_out) for left_out in range(len(scope))]
         return _raked(shares, without, margins)
 
@@ -169,9 +168,13 @@ def _reconstructed(table: PublishedTable) -> Array:
     return np.asarray(values / max(float(values.sum()), 1e-300))
 
 
+def _possible(table: PublishedTable) -> NDArray[np.bool_]:
+    """The combinations from which some published record can have come; all others are structural zeros."""
+    return np.asarray(table.law.backward((table.counts > 0).astype(np.float64)) > 0)
+
+
 def _raked(shares: Array, like: Array, margins: Sequence[tuple[int, ...]], most: int = 200) -> Array:
     """Iterative proportional fitting to the margins of another table."""
-    shares = shares + 1e-12 * like  # a value that only the other has must be able to get its share
     for _ in range(most):
         apart = 0.0
         for kept in margins:
