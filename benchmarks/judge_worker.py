@@ -1,4 +1,4 @@
-"""Runs in a judge's own environment: one judge, one original, one synthetic and one control table. Answers in JSON.
+"""Runs in a judge's own environment: one judge, one original, one synthetic and one control table; JSON back.
 
 It imports nothing of Pramana: `python judge_worker.py JUDGE ORIGINAL SYNTHETIC CONTROL SECRET`.
 """

@@ -61,9 +61,7 @@ def trials(adult: Path | None, records: int) -> list[Trial]:
     return found
 
 
-def _of(
-    people: Any, named: Columns, wanted: Sequence[str]
-) -> tuple[dict[str, list[str]], dict[str, Sequence[str]]]:
+def _of(people: Any, named: Columns, wanted: Sequence[str]) -> tuple[Columns, Columns]:
     return {n: list(people.domain(n)) for n in wanted}, {n: named[n] for n in wanted}
 
 
