@@ -118,8 +118,8 @@ def _ask(judge: str, folder: Path, table: Path, secret: str) -> dict[str, Any]:
 def allowed(bundle: Path) -> dict[str, float]:
     """What the certificate lets an intruder gain.
 
-    A link is right with a chance of at most 1/k. An attack succeeds on people of the table more often than on others by
-    at most (e^epsilon - 1 + 2 delta)/(e^epsilon + 1), with the central epsilon and delta of the shuffled release.
+    A link is right with a chance of at most 1/k. An attack succeeds on people of the table more often than on others
+    by at most (e^epsilon - 1 + 2 delta)/(e^epsilon + 1), with the central epsilon and delta of the shuffled release.
     """
     found = {}
     for guarantee in Bundle.open(bundle).certificate.guarantees:
@@ -148,13 +148,15 @@ def page(results: Sequence[dict[str, Any]], command: str) -> str:
         "",
         "Judges, each in an environment of its own: "
         + ", ".join(f"{name} {version}" for name, version in sorted(versions.items()))
-        + ". syntheval and anonymeter look at 10,000 records; anonymeter attacks 500 times.",
+        + ". syntheval looks at 4,000 records; each attack of anonymeter is run 300 times, with up to 5,000 "
+        "attempts at singling someone out.",
         "",
         "- quality, columns, pairs: sdmetrics' quality report; 1 is the original.",
-        "- h_dist (Hellinger distance), mi_diff (difference of mutual information), p_mse (whether a classifier tells "
-        "the two apart), nnaa: syntheval; 0 is best, nnaa best near .5 where both sides look alike.",
-        "- singling out, linkability, inference: anonymeter's risks above those of people who are not in the table, with "
-        "the upper end of their 95% interval.",
+        "- avg_h_dist (Hellinger distance), mutual_inf_diff (differences of mutual information, summed), avg_pMSE "
+        "(whether a classifier tells the two apart; 0: not at all), nnaa (adversarial accuracy of nearest "
+        "neighbours), priv_loss_nnaa (how much better it is on the original than on the control): syntheval.",
+        "- singling out, linkability, inference: anonymeter's risks above those of people who are not in the table, "
+        "with the upper end of their 95% interval.",
         "",
     ]
     for result in results:
@@ -171,7 +173,8 @@ def _section(result: dict[str, Any]) -> list[str]:
         f"## {trial.name}",
         "",
         f"{trial.released:,} records released at k = {trial.k:g}, "
-        f"{len(next(iter(trial.columns.values()))) - trial.released:,} others as control; the secret is {trial.secret}.",
+        f"{len(next(iter(trial.columns.values()))) - trial.released:,} others as control; the secret is "
+        f"{trial.secret}.",
         "",
         "| table | " + " | ".join(metrics) + " |",
         "|---|" + "---|" * len(metrics),
@@ -200,10 +203,8 @@ def _shown(row: Mapping[str, float], metric: str) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument(
-        "--adult", type=Path, default=None, help="Adult with a header, as `datasets.adult` reads it"
-    )
-    parser.add_argument("--records", type=int, default=200_000)
+    parser.add_argument("--adult", type=Path, default=None, help="Adult as a CSV with a header")
+    parser.add_argument("--records", type=int, default=100_000)
     parser.add_argument("--out", type=Path, default=None)
     options = parser.parse_args()
     prepare(JUDGES)

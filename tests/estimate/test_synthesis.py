@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from itertools import product
+from itertools import pairwise, product
 
 import numpy as np
 import pytest
@@ -58,7 +58,7 @@ def test_parents_must_stand_together() -> None:
 
 
 def log_linear(counts: Array, scopes: Sequence[tuple[int, ...]]) -> Array:
-    """The maximum-likelihood log-linear model with these margins, by climbing its likelihood over its parameters."""
+    """The maximum-likelihood log-linear model with these margins, by climbing its likelihood."""
     shape = counts.shape
     parts = [np.arange(math.prod(shape[v] for v in s)).reshape([shape[v] for v in s]) for s in scopes]
     lengths = np.cumsum([0, *(part.size for part in parts)])
@@ -118,7 +118,7 @@ def chain(rows: int, sizes: Sequence[int], follows: float, seed: int) -> list[Ar
     """Each column copies the one before it, scaled, or is drawn anew."""
     draw = np.random.default_rng(seed)
     columns = [draw.integers(0, sizes[0], rows)]
-    for before, size in zip(sizes, sizes[1:], strict=False):
+    for before, size in pairwise(sizes):
         copied = columns[-1] * size // before
         columns.append(np.where(draw.random(rows) < follows, copied, draw.integers(0, size, rows)))
     return columns
