@@ -17,7 +17,7 @@ import pandas as pd
 
 ROWS = 4_000  # that the slowest judge looks at
 ATTACKS = 300
-ATTEMPTS = 5_000  # at a predicate that one record alone fulfils
+ATTEMPTS = 20_000  # at a predicate that one record alone fulfils
 
 
 def sdmetrics(original: Any, synthetic: Any, control: Any, secret: str) -> dict[str, float]:

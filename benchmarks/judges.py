@@ -28,6 +28,7 @@ from pramana import Bundle, Recipe, datasets, release, synthesise
 
 JUDGES = ("sdmetrics", "syntheval", "anonymeter")
 WORKER = Path(__file__).with_name("judge_worker.py")
+FEW = 4_000  # people of a release whose privacy is judged: the fewer, the more of them are unique
 Columns = Mapping[str, Sequence[str]]
 
 
@@ -66,10 +67,30 @@ def _of(people: Any, named: Columns, wanted: Sequence[str]) -> tuple[Columns, Co
 
 
 def judged(trial: Trial, folder: Path) -> dict[str, Any]:
-    """Every table before every judge."""
-    n = trial.released
-    _write(folder / "original.csv", {name: v[:n] for name, v in trial.columns.items()})
-    _write(folder / "control.csv", {name: v[n:] for name, v in trial.columns.items()})
+    """Every table before every judge: quality of the whole release, privacy of one of few people."""
+    rows: dict[str, dict[str, float]] = {}
+    versions: dict[str, str] = {}
+    bound: dict[str, float] = {}
+    parts = {"quality": (trial.released, ("sdmetrics", "syntheval")), "privacy": (FEW, ("anonymeter",))}
+    for part, (records, judges) in parts.items():
+        place = folder / part
+        place.mkdir()
+        tables = tables_of(trial, records, place)
+        bound = allowed(place / "bundle")
+        for name, table in tables.items():
+            for judge in judges:
+                print(f"{trial.name}: {judge} on {name}", file=sys.stderr, flush=True)
+                answer = _ask(judge, place, table, trial.secret)
+                versions[judge] = answer.get("version", "")
+                rows.setdefault(name, {}).update(answer["found"])
+    return {"trial": trial, "rows": rows, "versions": versions, "allowed": bound}
+
+
+def tables_of(trial: Trial, records: int, folder: Path) -> dict[str, Path]:
+    """The tables that are judged, of the first `records` people; those after the released ones are the control."""
+    _write(folder / "original.csv", {name: v[:records] for name, v in trial.columns.items()})
+    last = {name: v[trial.released : trial.released + max(records, FEW)] for name, v in trial.columns.items()}
+    _write(folder / "control.csv", last)
     recipe = {
         "source": {"path": str(folder / "original.csv")},
         "release": {"k": trial.k},
@@ -78,28 +99,19 @@ def judged(trial: Trial, folder: Path) -> dict[str, Any]:
         },
         "output": {"format": "csv"},
     }
-    done = release(Recipe.parse(recipe, folder), folder / "bundle", seed=1)
-    drawn = synthesise(folder / "bundle", folder / "synthetic.csv")
+    release(Recipe.parse(recipe, folder), folder / "bundle", seed=1)
+    synthesise(folder / "bundle", folder / "synthetic.csv")
     draw = np.random.default_rng(2)
     _write(
         folder / "independent.csv",
-        {name: draw.choice(np.array(v[:n], object), n).tolist() for name, v in trial.columns.items()},
+        {name: draw.choice(np.array(v[:records], object), records).tolist() for name, v in trial.columns.items()},
     )
-    tables = {
+    return {
         "original": folder / "original.csv",
         "face value": folder / "bundle" / "data.csv",
-        f"synthesised ({drawn.model})": folder / "synthetic.csv",
+        "synthesised": folder / "synthetic.csv",
         "independent columns": folder / "independent.csv",
     }
-    rows, versions = {}, {}
-    for name, table in tables.items():
-        rows[name] = {}
-        for judge in JUDGES:
-            print(f"{trial.name}: {judge} on {name}", file=sys.stderr, flush=True)
-            answer = _ask(judge, folder, table, trial.secret)
-            versions[judge] = answer.get("version", "")
-            rows[name] |= answer["found"]
-    return {"trial": trial, "rows": rows, "versions": versions, "allowed": allowed(done.bundle)}
 
 
 def _ask(judge: str, folder: Path, table: Path, secret: str) -> dict[str, Any]:
@@ -118,8 +130,9 @@ def _ask(judge: str, folder: Path, table: Path, secret: str) -> dict[str, Any]:
 def allowed(bundle: Path) -> dict[str, float]:
     """What the certificate lets an intruder gain.
 
-    A link is right with a chance of at most 1/k. An attack succeeds on people of the table more often than on others
-    by at most (e^epsilon - 1 + 2 delta)/(e^epsilon + 1), with the central epsilon and delta of the shuffled release.
+    A link is right with a chance of at most 1/k. An attack succeeds on people of the table more often than on
+    others by at most (e^epsilon - 1 + 2 delta)/(e^epsilon + 1), with the central epsilon and delta of the shuffled
+    release.
     """
     found = {}
     for guarantee in Bundle.open(bundle).certificate.guarantees:
@@ -148,15 +161,16 @@ def page(results: Sequence[dict[str, Any]], command: str) -> str:
         "",
         "Judges, each in an environment of its own: "
         + ", ".join(f"{name} {version}" for name, version in sorted(versions.items()))
-        + ". syntheval looks at 4,000 records; each attack of anonymeter is run 300 times, with up to 5,000 "
-        "attempts at singling someone out.",
+        + f". sdmetrics looks at the whole tables, syntheval at 4,000 records of them. anonymeter looks at a release "
+        f"of the first {FEW:,} people, of whom more are unique; it runs each attack 300 times, with up to 20,000 "
+        "attempts at a predicate that singles someone out.",
         "",
         "- quality, columns, pairs: sdmetrics' quality report; 1 is the original.",
         "- avg_h_dist (Hellinger distance), mutual_inf_diff (differences of mutual information, summed), avg_pMSE "
         "(whether a classifier tells the two apart; 0: not at all), nnaa (adversarial accuracy of nearest "
         "neighbours), priv_loss_nnaa (how much better it is on the original than on the control): syntheval.",
-        "- singling out, linkability, inference: anonymeter's risks above those of people who are not in the table, "
-        "with the upper end of their 95% interval.",
+        "- singling out, linkability, inference: anonymeter's risks above those of people who are not in the "
+        "table, with the upper end of their 95% interval.",
         "",
     ]
     for result in results:
@@ -181,12 +195,13 @@ def _section(result: dict[str, Any]) -> list[str]:
     ]
     for name, row in rows.items():
         lines.append(f"| {name} | " + " | ".join(_shown(row, metric) for metric in metrics) + " |")
-    synthetic = next(row for name, row in rows.items() if name.startswith("synthesised"))
+    synthetic = rows["synthesised"]
     ratio = synthetic.get("quality", math.nan) / rows["original"].get("quality", math.nan)
     worst = max((v for name, v in synthetic.items() if name.endswith(", up to")), default=math.nan)
     lines += [
         "",
-        f"Quality is {ratio:.3f} of the original's. The guarantee allows a link with a chance of {bound['link']:.3f}"
+        f"Quality is {ratio:.3f} of the original's. The guarantee allows a link with a chance of "
+        f"{bound['link']:.3f}"
         + (f", and an advantage over the control of {bound['advantage']:.3f}" if "advantage" in bound else "")
         + f"; the largest upper end of a measured risk is {worst:.3f}.",
         "",
