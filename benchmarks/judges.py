@@ -161,8 +161,8 @@ def page(results: Sequence[dict[str, Any]], command: str) -> str:
         "",
         "Judges, each in an environment of its own: "
         + ", ".join(f"{name} {version}" for name, version in sorted(versions.items()))
-        + f". sdmetrics looks at the whole tables, syntheval at 4,000 records of them. anonymeter looks at a release "
-        f"of the first {FEW:,} people, of whom more are unique; it runs each attack 300 times, with up to 20,000 "
+        + f". sdmetrics looks at the whole tables, syntheval at 4,000 records of them. anonymeter looks at a "
+        f"release of the first {FEW:,} people, of whom more are unique; it runs each attack 300 times, with up to 20,000 "
         "attempts at a predicate that singles someone out.",
         "",
         "- quality, columns, pairs: sdmetrics' quality report; 1 is the original.",

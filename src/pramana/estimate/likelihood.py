@@ -14,7 +14,7 @@ from pramana.estimate.law import Array, TableLaw
 from pramana.estimate.table import PublishedTable
 
 MOST_ROUNDS = 6000
-_MOST_WORK = 300_000_000  # cells times rounds: some minutes for the largest tables
+_MOST_WORK = 2_000_000_000  # cells times rounds: minutes for the largest tables
 _PROFILE_GAP = 0.02
 _FARTHEST = 16.0  # the first bound on extrapolations; it follows what has worked
 _FLOOR = 0.1  # an extrapolated cell keeps this share of its plain step, so that none is lost for good
