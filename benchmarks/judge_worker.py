@@ -15,7 +15,7 @@ from typing import Any
 
 import pandas as pd
 
-ROWS = 4_000  # that the slowest judge looks at
+ROWS = 2_000  # that the slowest judge looks at
 ATTACKS = 300
 ATTEMPTS = 20_000  # at a predicate that one record alone fulfils
 
@@ -47,7 +47,7 @@ def syntheval(original: Any, synthetic: Any, control: Any, secret: str) -> dict[
         h_dist={},
         mi_diff={},
         p_mse={"k_folds": 5, "max_iter": 100, "solver": "liblinear"},
-        nnaa={"n_resample": 5},
+        nnaa={"n_resample": 2},
     )
     return {f"{row['metric']}": float(row["val"]) for _, row in found.reset_index().iterrows()}
 
