@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from itertools import pairwise, product
+from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 from scipy import stats
 from scipy.optimize import minimize
 from tests.statistical.thresholds import ACCEPT, KEY, REJECT
@@ -25,6 +27,7 @@ from pramana.randomness import ONE, Key
 from pramana.rows import LocalEngine
 
 SIZES = (2, 3, 2, 4)
+Column = NDArray[np.integer[Any]]
 
 
 def joint_of(junction: Junction, potentials: Sequence[Array]) -> Array:
@@ -34,7 +37,7 @@ def joint_of(junction: Junction, potentials: Sequence[Array]) -> Array:
         weights[cell] = math.exp(
             sum(p[tuple(cell[v] for v in c.scope)] for c, p in zip(junction.cliques, potentials, strict=True))
         )
-    return weights / weights.sum()
+    return np.asarray(weights / weights.sum())
 
 
 TREE = Junction((Clique(1), Clique(0, (1,), 0), Clique(2, (0, 1), 1), Clique(3, (2, 0), 2)))
@@ -80,7 +83,8 @@ def log_linear(counts: Array, scopes: Sequence[tuple[int, ...]]) -> Array:
 
     best = minimize(loss, np.zeros(lengths[-1]), jac=True, method="L-BFGS-B", options={"maxiter": 5000, "ftol": 0})
     logs = best.x[places].sum(axis=0)
-    return (np.exp(logs - logs.max()) / np.exp(logs - logs.max()).sum()).reshape(shape)
+    weights = np.exp(logs - logs.max()).reshape(shape)
+    return np.asarray(weights / weights.sum())
 
 
 @pytest.mark.parametrize(
@@ -114,7 +118,7 @@ def test_tables_that_no_distribution_has_are_settled_between() -> None:
 # ---------------------------------------------------------------- structure
 
 
-def chain(rows: int, sizes: Sequence[int], follows: float, seed: int) -> list[Array]:
+def chain(rows: int, sizes: Sequence[int], follows: float, seed: int) -> list[Column]:
     """Each column copies the one before it, scaled, or is drawn anew."""
     draw = np.random.default_rng(seed)
     columns = [draw.integers(0, sizes[0], rows)]
@@ -125,7 +129,7 @@ def chain(rows: int, sizes: Sequence[int], follows: float, seed: int) -> list[Ar
 
 
 def study_of(
-    columns: Sequence[Array], sizes: Sequence[int], mechanism: Mechanism | None, seed: bytes = KEY
+    columns: Sequence[Column], sizes: Sequence[int], mechanism: Mechanism | None, seed: bytes = KEY
 ) -> Study:
     names = [f"c{i}" for i in range(len(sizes))]
     true = {n: c.astype(np.uint8) for n, c in zip(names, columns, strict=True)}
@@ -201,7 +205,7 @@ def test_what_a_law_attenuates() -> None:
 # ---------------------------------------------------------------- what is drawn
 
 
-def drawn_law(study: Study, limit: int) -> tuple[Array, Array]:
+def drawn_law(study: Study, limit: int) -> tuple[Array, Column]:
     """The model's probabilities of all combinations from its integers, and how often they are drawn."""
     names = list(study.axes)
     model = fit_records(study, names, most_joint_cells=limit)
@@ -294,7 +298,7 @@ def test_many_values_released_unchanged_go_by_groups_and_come_back_as_values() -
     codes = draw.choice(700, 40_000, p=np.arange(1, 701) / np.arange(1, 701).sum())
     sex = (codes > 350).astype(np.uint8) ^ (draw.random(40_000) < 0.1)
     axes = [Axis.of_labels("income", [str(v) for v in income]), Axis.of_labels("sex", ["F", "M"])]
-    true = {"income": codes.astype(np.uint16), "sex": sex.astype(np.uint8)}
+    true: dict[str, NDArray[np.unsignedinteger]] = {"income": codes.astype(np.uint16), "sex": sex.astype(np.uint8)}
     mechanism = Product({"sex": Retention.at(0.7, 2)})
     seen = LocalEngine(threads=1).publish(mechanism, Key(KEY), "s", {"sex": true["sex"]})
     study = Study.of_codes(axes, mechanism, {**true, **seen})

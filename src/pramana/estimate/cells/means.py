@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pramana.errors import InputError
 from pramana.estimate.cells.columns import LookAlikes
@@ -46,7 +47,7 @@ def mean_between(classes: LookAlikes, holds: Array, weights: Array | None, z: fl
     return EstimatedNumber(estimate, min(low, estimate), max(high, estimate))
 
 
-def _highest(values: Array, sizes: Array, sure: Array) -> float:
+def _highest(values: Array, sizes: Array, sure: NDArray[np.bool_]) -> float:
     """The highest mean: who is surely in it with their highest value, and of the others whoever raises it."""
     total, people = float((values * sizes)[sure].sum()), float(sizes[sure].sum())
     optional = np.flatnonzero(~sure)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
-from pramana.estimate.cells.columns import LookAlikes
+from pramana.estimate.cells.columns import Ints, LookAlikes
 from pramana.estimate.cells.counting import Bounds, entries_of
 from pramana.estimate.law import Array
 from pramana.estimate.ratios import UnseenGroupError
@@ -35,7 +36,7 @@ def shares_below(classes: LookAlikes, holds: Array, weights: Array | None) -> Bo
         )
     reach = most >= 0
 
-    def up_to(last: Array, which: Array) -> Array:
+    def up_to(last: Ints, which: NDArray[np.bool_]) -> Array:
         return np.cumsum(np.bincount(last[which], classes.sizes[which], size))
 
     surely_all, possibly_all = classes.sizes[sure & reach].sum(), classes.sizes[reach].sum()
@@ -69,4 +70,4 @@ def _moved(classes: LookAlikes, holds: Array, weights: Array | None) -> Array:
     if size > _MOST_EDGES:
         return moved + len(own.codes)
     steps = [own.movable((np.arange(size) <= value).astype(np.float64)[:, None], weights) for value in range(size)]
-    return moved + np.array(steps)
+    return np.asarray(moved + np.array(steps))

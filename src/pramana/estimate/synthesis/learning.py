@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 
@@ -18,13 +18,15 @@ from pramana.estimate.table import PublishedTable
 
 Tables = Callable[[Sequence[tuple[int, ...]]], list[PublishedTable]]  # by variables, counted in one pass
 MOST_PARENTS = 3
-MOST_CLIQUE_CELLS = 1 << 18
+MOST_PAIR_CELLS = 1 << 20
+MOST_CLIQUE_CELLS = 1 << 16
+_AT_ONCE = 1 << 23  # cells of the tables that are counted in one pass
 _RAKED = 1e-9
 
 
 @dataclass
 class Learner:
-    """What is known so far: targets by their variables, and dependences by pairs."""
+    """What is known so far: by variables, dependences that were seen, and the targets that were needed."""
 
     sizes: Sequence[int]
     tables: Tables
@@ -32,14 +34,14 @@ class Learner:
     most_cells: int = MOST_CLIQUE_CELLS
     single: list[Array] = field(default_factory=list)
     published: dict[tuple[int, ...], PublishedTable] = field(default_factory=dict)
+    seen: dict[tuple[int, ...], Dependence] = field(default_factory=dict)
     targets: dict[tuple[int, ...], Array] = field(default_factory=dict)
-    strength: dict[tuple[int, int], float] = field(default_factory=dict)
 
     def learn(self) -> JunctionFit:
         count = len(self.sizes)
         self.single = [_reconstructed(t).ravel() for t in self.tables([(v,) for v in range(count)])]
         self._look_at_pairs()
-        cliques = _tree(count, self.strength)
+        cliques = _tree(count, {(s[0], s[1]): found.strength for s, found in self.seen.items()})
         model = self._fitted(cliques)
         for parents in range(2, self.most_parents + 1):
             grown = self._grown(cliques, model, parents)
@@ -51,17 +53,29 @@ class Learner:
 
     def _look_at_pairs(self) -> None:
         sizes = self.sizes
-        pairs = [p for p in combinations(range(len(sizes)), 2) if sizes[p[0]] * sizes[p[1]] <= self.most_cells]
-        for pair, table in zip(pairs, self.tables(pairs), strict=True):
-            self.published[pair] = table
-            a, b = pair
-            freedom = (_values(self.single[a]) - 1) * (_values(self.single[b]) - 1)
+        pairs = [p for p in combinations(range(len(sizes)), 2) if sizes[p[0]] * sizes[p[1]] <= MOST_PAIR_CELLS]
+        for pair, table in self._counted(pairs):
+            freedom = math.prod(_values(self.single[v]) - 1 for v in pair)
             if freedom > 0:
-                without = np.multiply.outer(self.single[a], self.single[b])
-                found = Dependence.of(table, without, freedom)
+                found = Dependence.of(table, self._independent(pair), freedom)
                 if found.seen:
-                    self.strength[pair] = found.strength
-                    self.targets[pair] = self._target(table, pair, without, found)
+                    self.published[pair], self.seen[pair] = table, found
+
+    def _independent(self, pair: tuple[int, ...]) -> Array:
+        return np.asarray(np.multiply.outer(self.single[pair[0]], self.single[pair[1]]))
+
+    def _counted(self, scopes: Sequence[tuple[int, ...]]) -> Iterator[tuple[tuple[int, ...], PublishedTable]]:
+        """Tables in turn, as many counted in a pass over the records as memory allows."""
+        waiting: list[tuple[int, ...]] = []
+        cells = 0
+        for scope in scopes:
+            size = math.prod(self.sizes[v] for v in scope)
+            if waiting and cells + size > _AT_ONCE:
+                yield from zip(waiting, self.tables(waiting), strict=True)
+                waiting, cells = [], 0
+            waiting.append(scope)
+            cells += size
+        yield from zip(waiting, self.tables(waiting), strict=True)
 
     def _target(self, table: PublishedTable, scope: tuple[int, ...], without: Array, found: Dependence) -> Array:
         """The reconstructed table, less the part of the difference from `without` that chance explains.
@@ -77,6 +91,10 @@ class Learner:
     def _fitted(self, cliques: list[Clique]) -> JunctionFit:
         junction = Junction(tuple(cliques))
         wanted = [Target((v,), shares) for v, shares in enumerate(self.single)]
+        for pair in self.published:
+            if junction.clique_with(pair) is not None and pair not in self.targets:
+                without = self._independent(pair)
+                self.targets[pair] = self._target(self.published[pair], pair, without, self.seen[pair])
         wanted += [Target(s, t) for s, t in self.targets.items() if junction.clique_with(s) is not None]
         return fit_junction(junction, wanted, self.sizes)
 
@@ -94,7 +112,7 @@ class Learner:
                     continue
                 for further in set(scope) - set(clique.parents):
                     pair = (min(further, clique.child), max(further, clique.child))
-                    if pair not in self.targets or cells * self.sizes[further] > self.most_cells:
+                    if pair not in self.seen or cells * self.sizes[further] > self.most_cells:
                         continue
                     predicted = _pair_across(marginals, cliques, place, earlier, further)
                     if pair[0] == clique.child:
@@ -115,7 +133,8 @@ class Learner:
         if not inside:
             return model
         marginals, more = model.marginals(), False
-        for (scope, place), table in zip(inside.items(), self.tables(list(inside)), strict=True):
+        for scope, table in self._counted(list(inside)):
+            place = inside[scope]
             predicted = margin_of(marginals[place], cliques[place].scope, scope)
             freedom = math.prod(_values(self.single[v]) - 1 for v in scope)
             if freedom > 0:
