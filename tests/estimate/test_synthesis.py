@@ -121,7 +121,7 @@ def test_tables_that_no_distribution_has_are_settled_between() -> None:
 def chain(rows: int, sizes: Sequence[int], follows: float, seed: int) -> list[Column]:
     """Each column copies the one before it, scaled, or is drawn anew."""
     draw = np.random.default_rng(seed)
-    columns = [draw.integers(0, sizes[0], rows)]
+    columns: list[Column] = [draw.integers(0, sizes[0], rows)]
     for before, size in pairwise(sizes):
         copied = columns[-1] * size // before
         columns.append(np.where(draw.random(rows) < follows, copied, draw.integers(0, size, rows)))

@@ -169,6 +169,23 @@ def test_versions_at_levels_are_asked_by_their_best_member(
     assert json.loads(capsys.readouterr().out)["cells"] == best.cells()
 
 
+def test_a_law_that_cannot_be_undone_is_said(
+    world: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One chain for several columns whose replacement is not uniform: counts at face value would be wrong."""
+    lines = [
+        LEVELS.replace('method = "levels"', 'method = "levels"\nretention = 0.4\ntogether = true'),
+        "distribution = [0.4, 0.3, 0.2, 0.1]",
+        '[attributes.job]\nrole = "sensitive"\ndomain = "from-data"',
+    ]
+    (world / "weighted.toml").write_text("\n".join(lines))
+    release(world / "weighted.toml", tmp_path / "out", seed=1)
+    for command in (["crosstab", "--by", "illness"], ["synthesise", "--out", str(tmp_path / "p.csv")]):
+        assert run([command[0], str(tmp_path / "out"), *command[1:]]) == 2
+        assert "a law that recipients can undo" in capsys.readouterr().err
+    assert not (tmp_path / "p.csv").exists()
+
+
 def test_other_bundles_are_not_asked_together(
     world: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

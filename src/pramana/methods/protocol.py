@@ -139,6 +139,11 @@ class Plan(ABC):
         return None
 
     @property
+    def countable(self) -> bool:
+        """Whether recipients can count it: by its law, or because published values are right as far as they go."""
+        return True
+
+    @property
     def celled(self) -> tuple[Attribute, ...]:
         """The columns whose published cells stand for several values; `PublishedCells` reads them."""
         return ()

@@ -136,7 +136,13 @@ def counted_on(engine: SparkEngine, bundle: Bundle, names: list[str]) -> NDArray
 
 
 def study_of(bundle: Bundle, plan: Plan, axes: BundleAxes, counted: Counted | None = None) -> Study | None:
-    """The study of a bundle with a law; None for others."""
+    """The study of a bundle with a law; None for others, whose published values can be counted."""
+    if not plan.countable:
+        raise BundleError(
+            "A release must have a law that recipients can undo",
+            f"method {bundle.certificate.method!r} with one that they cannot",
+            "Its published values are randomised, and counts of them are wrong.",
+        )
     if plan.law is None:
         return None
     return Study(axes, plan.law, axes.codes, bundle.certificate.records, pieces=axes.pieces, counted=counted)
