@@ -218,12 +218,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--adult", type=Path, default=None, help="Adult as a CSV with a header")
     parser.add_argument("--records", type=int, default=100_000)
+    parser.add_argument("--only", default="", help="tables whose name has this in it")
     parser.add_argument("--out", type=Path, default=None)
     options = parser.parse_args()
     prepare(JUDGES)
     results: list[dict[str, Any]] = []
     command = "python -m benchmarks.judges" + (" --adult adult.csv" if options.adult else "")
-    for trial in trials(options.adult, options.records):
+    for trial in (t for t in trials(options.adult, options.records) if options.only in t.name):
         with tempfile.TemporaryDirectory() as folder:
             results.append(judged(trial, Path(folder)))
         text = page(results, command + f" --records {options.records}")

@@ -7,8 +7,9 @@ from pathlib import Path
 import pyarrow as pa
 
 from pramana.bundle import Bundle, Check, published_batches
-from pramana.errors import PramanaError
+from pramana.errors import BundleError, PramanaError
 from pramana.estimate import MISSING
+from pramana.sources import check_parquet
 
 _NAMES = {"parquet": "synthetic.parquet", "csv": "synthetic.csv"}
 
@@ -40,6 +41,7 @@ def check_companion(bundle: Bundle) -> list[Check]:
     domains = {a.name: {*a.coded.labels, *([MISSING] if a.coded.missing else [])} for a in attributes if not a.raw}
     strange: dict[str, None] = {}
     try:
+        _check_file(bundle, bundle.path / name)
         for batch in published_batches(
             bundle.path / name, [a.name for a in attributes], bundle.certificate.escaped
         ):
@@ -53,6 +55,17 @@ def check_companion(bundle: Bundle) -> list[Check]:
         return [Check("synthetic records", False, f"{bundle.certificate.records} expected, {records} found")]
     told = f"outside of their domains: {', '.join(strange)}" if strange else f"{records}, all in their domains"
     return [Check("synthetic records", not strange, told)]
+
+
+def _check_file(bundle: Bundle, path: Path) -> None:
+    """Refuse, before a row is read, a file that is not the certified number of rows of the bundle's columns."""
+    if bundle.certificate.output != "parquet":
+        return
+    try:
+        columns = {a.name: None if a.raw else pa.string() for a in bundle.certificate.attributes}
+        check_parquet(path, bundle.certificate.records, columns)
+    except OSError:  # Arrow's word for a footer that it cannot decode
+        raise BundleError(f"{path.name} must be a readable parquet file", "damaged data") from None
 
 
 def _texts(column: pa.Array) -> list[str | None]:
