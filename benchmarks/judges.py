@@ -195,13 +195,15 @@ def _section(result: dict[str, Any]) -> list[str]:
         lines.append(f"| {name} | " + " | ".join(_shown(row, metric) for metric in metrics) + " |")
     synthetic = rows["synthesised"]
     ratio = synthetic.get("quality", math.nan) / rows["original"].get("quality", math.nan)
-    worst = max((v for name, v in synthetic.items() if name.endswith(", up to")), default=math.nan)
+    top = {name: v for name, v in synthetic.items() if name.endswith(", up to")}
+    risks = [synthetic[name.removesuffix(", up to")] for name in top]
     lines += [
         "",
         f"Quality is {ratio:.3f} of the original's. The guarantee allows a link with a chance of "
         f"{bound['link']:.3f}"
         + (f", and an advantage over the control of {bound['advantage']:.3f}" if "advantage" in bound else "")
-        + f"; the largest upper end of a measured risk is {worst:.3f}.",
+        + f"; the largest risk that was measured is {max(risks, default=math.nan):.3f}, the largest upper end of an "
+        f"interval {max(top.values(), default=math.nan):.3f}.",
         "",
     ]
     return lines
