@@ -202,8 +202,8 @@ def _section(result: dict[str, Any]) -> list[str]:
         f"Quality is {ratio:.3f} of the original's. The guarantee allows a link with a chance of "
         f"{bound['link']:.3f}"
         + (f", and an advantage over the control of {bound['advantage']:.3f}" if "advantage" in bound else "")
-        + f"; the largest risk that was measured is {max(risks, default=math.nan):.3f}, the largest upper end of an "
-        f"interval {max(top.values(), default=math.nan):.3f}.",
+        + f"; the largest risk that was measured is {max(risks, default=math.nan):.3f}, the largest upper end of "
+        f"an interval {max(top.values(), default=math.nan):.3f}.",
         "",
     ]
     return lines
