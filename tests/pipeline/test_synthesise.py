@@ -252,10 +252,11 @@ def test_the_goal_of_quality_is_met_at_k_2_with_four_columns(tmp_path: Path) -> 
     def counted(one: pa.Table, of: tuple[str, ...]) -> np.ndarray[Any, np.dtype[np.float64]]:
         sizes = [len(people.domain(n)) for n in of]
         codes = [np.searchsorted(np.sort(people.domain(n)), np.array(one.column(n).to_pylist())) for n in of]
-        return np.bincount(np.ravel_multi_index(codes, sizes), minlength=int(np.prod(sizes))) / one.num_rows
+        counts = np.bincount(np.ravel_multi_index(codes, sizes), minlength=int(np.prod(sizes)))
+        return np.asarray(counts / one.num_rows)
 
     def quality(one: pa.Table) -> float:
-        parts = [[(n,) for n in names], list(combinations(names, 2))]
+        parts: list[list[tuple[str, ...]]] = [[(n,) for n in names], [*combinations(names, 2)]]
         overlaps = [[1 - abs(counted(one, s) - counted(table, s)).sum() / 2 for s in part] for part in parts]
         return float(np.mean([np.mean(part) for part in overlaps]))
 
