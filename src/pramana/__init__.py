@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from pramana.pipeline import randomise_record as randomise_record
     from pramana.pipeline import release as release
     from pramana.pipeline import report as report
+    from pramana.pipeline import synthesise as synthesise
     from pramana.pipeline import verify as verify
     from pramana.randomness import Key as Key
     from pramana.rows import SparkEngine as SparkEngine
@@ -69,6 +70,7 @@ _ROOM_OF = {
     "randomise_record": "pipeline",
     "release": "pipeline",
     "report": "pipeline",
+    "synthesise": "pipeline",
     "verify": "pipeline",
 }
 _MODULES = {"datasets": "pramana.datasets", "models": "pramana.estimate.models"}

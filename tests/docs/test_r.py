@@ -59,6 +59,8 @@ def test_r_inverts_as_crosstab_does(release: dict[str, object], by: list[str], t
     assert [[row[n] for n in by] for row in rows] == [[cell[n] for n in by] for cell in want]
     assert [float(r["estimate"]) for r in rows] == pytest.approx([c["estimate"] for c in want])
     errors = [float(r["std_error"]) for r in rows]
-    from pramana.estimate import invert
+    from pramana.estimate import Study, invert
+
+    assert isinstance(study, Study)
 
     assert errors == pytest.approx(invert(study.table(by)).variances.ravel() ** 0.5)

@@ -252,6 +252,7 @@ def test_intervals_cover_where_rows_share_a_draw_and_would_not_otherwise(tmp_pat
     for seed in range(runs):
         bundle = release(recipe, tmp_path / str(seed), data=table, seed=seed).bundle
         study = open_study(bundle, unverified=True)
+        assert isinstance(study, Study)
         covered += holds(study, true)
         naive += holds(replace(study, repeated={}), true)
     assert covered >= COVERAGE_OF_FEW[0] * runs

@@ -50,6 +50,7 @@ COMMANDS = {
     "regression": ("analysis", "Estimate a linear regression on a bundle's private table."),
     "release": ("releases", "Publish a recipe's table as a bundle."),
     "report": ("reports", "Write the one-file HTML report of a bundle, with pictures and tables."),
+    "synthesise": ("synthesis", "Draw records from what a bundle tells of the private table."),
     "theorems": ("theorems", "List what is proved, and where it is computed and tested."),
     "verify": ("releases", "Check a bundle: digests, guarantees and, with source and key, the data."),
 }

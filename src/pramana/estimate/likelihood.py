@@ -15,7 +15,7 @@ from pramana.estimate.maximum import MOST_POLISHED, behind_one_coin, finished
 from pramana.estimate.table import PublishedTable
 
 MOST_ROUNDS = 6000
-_MOST_WORK = 300_000_000  # cells times rounds: some minutes for the largest tables
+_MOST_WORK = 2_000_000_000  # cells times rounds: minutes for the largest tables
 FINISHED = 1e-6  # of the log-likelihood that is left to gain
 _NEAR = 0.05  # where Newton's steps take over
 _PROFILE_GAP = 0.02

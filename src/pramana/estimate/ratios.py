@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -31,7 +32,9 @@ class EstimatedNumber(TabularResult):
     high: float
 
     def to_json(self) -> dict[str, Any]:
-        return {"estimate": self.estimate, "low": self.low, "high": self.high}
+        """An end that nothing bounds is null."""
+        ends = {"estimate": self.estimate, "low": self.low, "high": self.high}
+        return {name: end if math.isfinite(end) else None for name, end in ends.items()}
 
     def to_rows(self) -> list[dict[str, Any]]:
         return [self.to_json()]

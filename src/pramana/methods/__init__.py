@@ -17,6 +17,7 @@ from pramana.methods.protocol import (
     Plan,
     Publication,
     TableMaker,
+    Version,
 )
 from pramana.methods.recipe import AnyRecipe, Recipe
 from pramana.methods.registry import METHODS, method_named, restore
@@ -60,6 +61,7 @@ __all__ = [
     "PublishedCells",
     "Recipe",
     "TableMaker",
+    "Version",
     "certificate_schema",
     "method_named",
     "problems_of",

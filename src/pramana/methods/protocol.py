@@ -10,6 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Generic, Literal, Protocol, TypedDict, TypeVar
 
@@ -20,6 +21,7 @@ from numpy.typing import NDArray
 from pramana.bundle import Bundle, Certificate, Check, Form, JsonObject
 from pramana.calibration import Usefulness
 from pramana.errors import BundleError, RecipeError
+from pramana.estimate import Doubt
 from pramana.mechanisms import Exchange, Product, RecordRetention
 from pramana.methods.recipe import Recipe
 from pramana.pages import Cell, Section
@@ -47,6 +49,14 @@ class Capabilities:
 
 
 IN_MEMORY = Capabilities(reason="with a [unit] of several rows, which are brought together in memory")
+
+
+@dataclass(frozen=True)
+class Version:
+    """One of several releases of a table, of which the one that keeps most tells all that they tell together."""
+
+    of: str
+    kept: Fraction
 
 
 class TableMaker(Protocol):
@@ -150,6 +160,26 @@ class Plan(ABC):
         return {}
 
     @property
+    def countable(self) -> bool:
+        """Whether recipients can count it: by its law, or because published values are right as far as they go."""
+        return True
+
+    @property
+    def celled(self) -> tuple[Attribute, ...]:
+        """The columns whose published cells stand for several values; `PublishedCells` reads them."""
+        return ()
+
+    def doubt(self, name: str) -> Doubt:
+        """How far a column's published values are to be trusted where there is no law to correct them by."""
+        del name
+        return Doubt()
+
+    @property
+    def version(self) -> Version | None:
+        """Of a release that is one of many of the same table: which table, and how much of it this one keeps."""
+        return None
+
+    @property
     def withheld(self) -> bool:
         """Whether the certificate keeps the law to itself, so that its numbers can be compared and not derived."""
         return False
@@ -158,11 +188,6 @@ class Plan(ABC):
     def derivation(self) -> str:
         """How `guarantees` come about when they are asked for again."""
         return "as the stated risks have it" if self.withheld else "derived again"
-
-    @property
-    def counting(self) -> str:
-        """How a recipient counts a release that has no law to estimate by."""
-        return "Its published values are to be counted as they are."
 
     @property
     def companions(self) -> tuple[str, ...]:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from pramana.pipeline.files.exporting import export
     from pramana.pipeline.planning import Outlook, plan
     from pramana.pipeline.promises import PROMISES, check_promises
+    from pramana.pipeline.recipient.synthesis import Synthesised, synthesise
     from pramana.pipeline.releasing import Released, release
     from pramana.pipeline.reports import report
     from pramana.pipeline.single_record import plan_for_records, randomise_record
@@ -27,6 +28,7 @@ _MODULE_OF = {
     "Outlook": "planning",
     "PROMISES": "promises",
     "Released": "releasing",
+    "Synthesised": "recipient.synthesis",
     "Verification": "verification",
     "check_promises": "promises",
     "create_levels": "versions",
@@ -41,6 +43,7 @@ _MODULE_OF = {
     "randomise_record": "single_record",
     "release": "releasing",
     "report": "reports",
+    "synthesise": "recipient.synthesis",
     "verify": "verification",
 }
 
@@ -58,6 +61,7 @@ __all__ = [
     "Issued",
     "Outlook",
     "Released",
+    "Synthesised",
     "Verification",
     "check_promises",
     "create_levels",
@@ -72,5 +76,6 @@ __all__ = [
     "randomise_record",
     "release",
     "report",
+    "synthesise",
     "verify",
 ]

@@ -10,7 +10,7 @@ import numpy as np
 
 from pramana.bundle import Bundle
 from pramana.errors import BundleError, InputError
-from pramana.estimate import Crosstab, Study
+from pramana.estimate import CellStudy, Crosstab, Study
 from pramana.methods import Counts, Examination, Plan, restore
 from pramana.pages import GENERATOR, html_of
 from pramana.pipeline.analysis import open_study, require_valid
@@ -48,12 +48,10 @@ def report(
     examination = _examined(opened, plan)
     marginals = examination.counts
     crosstabs: list[Crosstab] = []
-    if plan.law is not None:
+    if plan.law is not None or tables:
         study = open_study(bundle, unverified=True)  # verified above
         names = [a.name for a in certificate.attributes if not a.raw]
         crosstabs = _crosstabs(study, tables) if tables else _small_tables(study, names)
-    elif tables:
-        raise BundleError("Tables can be reconstructed from randomised releases", f"method {certificate.method!r}")
     true = {} if source is None else _true_counts(opened, source)
     usefulness = examination.usefulness
     page = page_of(PageMaterial(certificate, plan, marginals, crosstabs, true, usefulness=usefulness))
@@ -98,7 +96,7 @@ def _target(bundle: Bundle, out: str | Path | None, private: bool) -> Path:
     return target
 
 
-def _small_tables(study: Study, names: list[str]) -> list[Crosstab]:
+def _small_tables(study: Study | CellStudy, names: list[str]) -> list[Crosstab]:
     """The first small pairs of attributes; none where the law tells nothing of them."""
     pairs = [(a, b) for i, a in enumerate(names) for b in names[i + 1 :]]
     small = [p for p in pairs if study.axes[p[0]].size * study.axes[p[1]].size <= MOST_CELLS]
@@ -108,7 +106,7 @@ def _small_tables(study: Study, names: list[str]) -> list[Crosstab]:
         return []
 
 
-def _crosstabs(study: Study, tables: Sequence[Sequence[str]]) -> list[Crosstab]:
+def _crosstabs(study: Study | CellStudy, tables: Sequence[Sequence[str]]) -> list[Crosstab]:
     crosstabs = []
     for table in tables:
         crosstab = study.crosstab(list(table))

@@ -18,6 +18,7 @@ from pramana.pipeline.files.certified_source import certified_source
 from pramana.pipeline.files.codebook import check_codebook, codebook_of
 from pramana.pipeline.opening import Home
 from pramana.pipeline.page import PageMaterial, page_of
+from pramana.pipeline.recipient.companion import check_companion, synthetic_name
 from pramana.pipeline.writing import file_entry, write_pieces
 from pramana.randomness import Key
 from pramana.rows import Progress, no_progress
@@ -104,7 +105,8 @@ def verify(
         checks += examination.checks
         checks.append(_report(opened, plan, examination))
         checks += check_codebook(opened)
-        checks += _formulas(opened) if all(check.ok for check in examination.checks) else []
+        if all(check.ok for check in examination.checks):
+            checks += [*_formulas(opened), *check_companion(opened)]
     else:
         checks.append(Check("data", False, "not read, because of what failed above"))
     if seed is not None:
@@ -151,7 +153,7 @@ def _files(bundle: Bundle) -> list[Check]:
 
 def _companions(bundle: Bundle, plan: Plan) -> list[Check]:
     """A certificate may name what its method publishes, and no file besides."""
-    known = {FILE_NAMES[bundle.certificate.output], _REPORT, *plan.companions}
+    known = {FILE_NAMES[bundle.certificate.output], _REPORT, synthetic_name(bundle), *plan.companions}
     stated = set(bundle.certificate.files)
     checks = []
     if strange := sorted(stated - known):

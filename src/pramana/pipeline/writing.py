@@ -13,7 +13,7 @@ import msgspec
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from pramana import __version__
-from pramana.bundle import Certificate, named_when_whole, whole_folder
+from pramana.bundle import Bundle, Certificate, named_when_whole, whole_folder
 from pramana.errors import RefusedError
 from pramana.methods import AnyRecipe, Explanation, Plan, Publication
 from pramana.pages import html_of, load_templates
@@ -94,6 +94,10 @@ def _write(
         certificate, explanation = preparing[0].result()
     codebook = codebook_of(source, plan.attributes, folder / FILE_NAMES[form], escape)
     certificate = replace(certificate, content=publication.table.content(), codebook=codebook)
+    if recipe.output.synthetic:
+        from pramana.pipeline.recipient.companion import write_companion  # few releases have one
+
+        write_companion(Bundle(folder, certificate))
     signer = None if to.signing is None else to.signing.public_key().public_bytes_raw().hex()
     counts = publication.table.counts()
     material = PageMaterial(

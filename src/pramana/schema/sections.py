@@ -91,6 +91,10 @@ class OutputSection(RecipeSection, frozen=True, kw_only=True):
     escape_formulas: Annotated[
         Flag, Meta(description="Put an apostrophe before texts of a CSV that a spreadsheet would run.")
     ] = False
+    synthetic: Annotated[
+        Flag,
+        Meta(description="Put records drawn from the release, corrected, into the bundle as well."),
+    ] = False
     url: Url | None = None
     table: Text | None = None
     schema: Text | None = None

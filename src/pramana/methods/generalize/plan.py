@@ -54,13 +54,8 @@ from pramana.methods.protocol import (
 from pramana.methods.quasi import Quasi, QuasiForm, restored_quasi
 from pramana.methods.unit_words import left_out_words, same_people
 from pramana.rows import Column, Rows
-from pramana.schema import Ordinal, Role, read_section
+from pramana.schema import Attribute, Ordinal, Role, read_section
 from pramana.theory import Guarantee, rounding
-
-CELLS_COUNTING = (
-    "A cell of it stands for several values: pramana.PublishedCells.open(bundle).expected(names) gives expected "
-    "counts."
-)
 
 
 class GeneralizeStatement(Form, frozen=True, kw_only=True):
@@ -101,12 +96,12 @@ class GeneralizePlan(Plan):
         return self.measured.by_class
 
     @property
-    def capabilities(self) -> Capabilities:
-        return self.design.capabilities
+    def celled(self) -> tuple[Attribute, ...]:
+        return tuple(q.attribute for q in self.quasi)
 
     @property
-    def counting(self) -> str:
-        return super().counting if self.design.cells == "hierarchy" else CELLS_COUNTING
+    def capabilities(self) -> Capabilities:
+        return self.design.capabilities
 
     def context(self, commitment: str) -> str:
         """What the order of the records is bound to: dataset, setting, levels and source.

@@ -6,6 +6,7 @@ they stay with the holder: the plan of a certificate then makes them again from 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
@@ -15,6 +16,7 @@ from msgspec import Meta
 from pramana.bundle import Certificate, Check, Form, JsonObject
 from pramana.calibration import Usefulness
 from pramana.errors import BundleError, MatrixError
+from pramana.estimate import Doubt
 from pramana.mechanisms import Exchange, digest_of, mechanism_from_json
 from pramana.methods.coded import CodedPlan
 from pramana.methods.columns import read_from_data
@@ -118,6 +120,14 @@ class InvariantPlan(CodedPlan):
             return None
         mechanism = mechanism_from_json(self.published_law)
         return mechanism if isinstance(mechanism, Exchange) else None
+
+    def doubt(self, name: str) -> Doubt:
+        """Counts stay on average. How often any set of values is published varies by no more than all together."""
+        group = next((g for g in self.design.groups if name in g), None)
+        if group is None:
+            return Doubt()
+        error = float(self.summaries[" and ".join(group)]["total_expected_squared_error"])
+        return Doubt(together=tuple(group), deviation=math.sqrt(error))
 
     @property
     def withheld(self) -> bool:

@@ -16,6 +16,7 @@ from pramana.methods.protocol import (
     Explanation,
     Law,
     Publication,
+    Version,
     fields_of_certificate,
     tables_of,
 )
@@ -55,6 +56,10 @@ class LevelPlan(RandomisedPlan):
     def law(self) -> Law | None:
         single = self.mechanism.as_single()
         return single if isinstance(single, Product | RecordRetention) else None
+
+    @property
+    def version(self) -> Version | None:
+        return Version(f"{self.dataset}\n{self.mechanism.design.digest}", self.mechanism.level.retention)
 
     @property
     def capabilities(self) -> Capabilities:

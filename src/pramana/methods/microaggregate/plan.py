@@ -11,6 +11,7 @@ import msgspec
 from pramana.bundle import Bundle, Certificate, Check, Form, JsonObject, canonical
 from pramana.calibration import Usefulness
 from pramana.errors import BundleError
+from pramana.estimate import Doubt
 from pramana.mechanisms import Product
 from pramana.methods.cell_table import CLASS_NUMBER, CellTable
 from pramana.methods.columns import read_from_data
@@ -71,17 +72,16 @@ class MicroaggregatePlan(Plan):
         return Capabilities()
 
     @property
-    def counting(self) -> str:
-        return (
-            f"Its numbers are {self.design.aggregate}s of classes: how often a value occurs does not show in them."
-        )
-
-    @property
     def quasi(self) -> tuple[Attribute, ...]:
         return tuple(a for a in self.attributes if a.role is Role.QUASI_IDENTIFYING)
 
     def raw_names(self) -> list[str]:
         return [a.name for a in self.attributes if a.role is not Role.QUASI_IDENTIFYING]
+
+    def doubt(self, name: str) -> Doubt:
+        if name in self.measured.lost:
+            return Doubt(lost=self.measured.lost[name])
+        return Doubt(moved=self.measured.changed.get(name, 0.0))
 
     def statement(self) -> JsonObject:
         plain: JsonObject = msgspec.to_builtins(

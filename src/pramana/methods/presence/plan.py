@@ -42,7 +42,6 @@ from pramana.mechanisms import Product
 from pramana.methods.cell_check import check_cells
 from pramana.methods.cell_table import CLASS_NUMBER, CellTable, look_of, look_of_labels
 from pramana.methods.columns import read_from_data
-from pramana.methods.generalize import CELLS_COUNTING
 from pramana.methods.presence.examination import examine_presence, shown_columns
 from pramana.methods.presence.explanation import explanation_of_presence
 from pramana.methods.presence.pairing import pair_of, public_table
@@ -62,7 +61,7 @@ from pramana.methods.protocol import (
 from pramana.methods.quasi import Quasi, QuasiForm, restored_quasi
 from pramana.randomness import code_dtype
 from pramana.rows import Column, ColumnReading, MemoryRows, Rows, digest_of_columns
-from pramana.schema import Count, Ordinal, read_section
+from pramana.schema import Attribute, Count, Ordinal, read_section
 from pramana.theory import Guarantee
 
 _DIGITS = 1e9  # probabilities are rounded outwards at the ninth place
@@ -111,12 +110,12 @@ class PresencePlan(Plan):
         return self.design.algorithm == "spalm" and self.design.start == "hierarchy"
 
     @property
-    def capabilities(self) -> Capabilities:
-        return Capabilities()
+    def celled(self) -> tuple[Attribute, ...]:
+        return tuple(q.attribute for q in self.quasi)
 
     @property
-    def counting(self) -> str:
-        return super().counting if self.single_values else CELLS_COUNTING
+    def capabilities(self) -> Capabilities:
+        return Capabilities()
 
     @property
     def source_records(self) -> int:

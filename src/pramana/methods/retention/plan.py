@@ -57,6 +57,10 @@ class RandomisedPlan(CodedPlan):
     def law(self) -> Law | None:
         return self.mechanism if isinstance(self.mechanism, Product | RecordRetention) else None
 
+    @property
+    def countable(self) -> bool:
+        return self.law is not None
+
     def context(self, commitment: str = "") -> str:
         """What the coins are bound to: dataset, law and source.
 
