@@ -196,8 +196,8 @@ def test_numbers_that_were_aggregated_lie_within_what_their_loss_allows(seed: in
     ends = study.axes["n"].lower or ()
     for share, quantile in zip((0.25, 0.5, 0.75), study.quantiles("n"), strict=True):
         value = np.sort(true)[int(np.ceil(share * ROWS)) - 1]
-        next_one = min((end for end in ends if end > found.high), default=np.inf)  # true values lie between means
-        assert found.low <= value or found.low == ends[0]
+        next_one = min((end for end in ends if end > quantile.high), default=np.inf)  # between means
+        assert quantile.low <= value or quantile.low == ends[0]
         assert value <= next_one
 
 

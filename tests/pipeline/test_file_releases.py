@@ -13,7 +13,7 @@ import pytest
 
 import pramana
 from pramana.app.main import run
-from pramana.datasets import Survey, survey
+from pramana.datasets import OfficeSurvey, survey
 from pramana.datasets.survey import CODES, LABELS
 from pramana.errors import BundleError, InputError
 
@@ -50,7 +50,7 @@ role = "insensitive"
 """
 CODED = {"sex": "[1, 2]", "marital": "[1, 2, 3, 4]", "source": 'decimal = ","\nthousands = "."'}
 LABELLED = {"sex": '["male", "female"]', "marital": '["single", "married", "divorced", "widowed"]', "source": ""}
-WRITERS: dict[str, tuple[Callable[[Survey, Path], None], dict[str, str]]] = {
+WRITERS: dict[str, tuple[Callable[[OfficeSurvey, Path], None], dict[str, str]]] = {
     "s.csv": (lambda s, path: s.write_csv(path), CODED),
     "s.sav": (lambda s, path: s.write_sav(path), LABELLED),
     "s.dta": (lambda s, path: s.write_dta(path), LABELLED),
@@ -58,16 +58,16 @@ WRITERS: dict[str, tuple[Callable[[Survey, Path], None], dict[str, str]]] = {
 
 
 @pytest.fixture(scope="module")
-def panel() -> Survey:
+def panel() -> OfficeSurvey:
     return survey(2_000, seed=3)
 
 
 @pytest.fixture(params=WRITERS)
-def recipe(request: pytest.FixtureRequest, panel: Survey, tmp_path: Path) -> Path:
+def recipe(request: pytest.FixtureRequest, panel: OfficeSurvey, tmp_path: Path) -> Path:
     return write(request.param, panel, tmp_path)
 
 
-def write(name: str, panel: Survey, folder: Path) -> Path:
+def write(name: str, panel: OfficeSurvey, folder: Path) -> Path:
     writer, words = WRITERS[name]
     writer(panel, folder / name)
     path = folder / "recipe.toml"
@@ -91,7 +91,7 @@ def test_the_file_as_it_is_becomes_a_valid_release_in_every_home(recipe: Path, t
 
 
 def test_the_bundle_tells_no_count_of_what_was_trimmed(
-    panel: Survey, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    panel: OfficeSurvey, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     recipe = write("s.csv", panel, tmp_path)
     assert run(["release", str(recipe), "--out", str(tmp_path / "out"), "--json"]) == 0
@@ -105,7 +105,9 @@ def test_the_bundle_tells_no_count_of_what_was_trimmed(
     assert not any("missing" in warning for warning in certificate.warnings)  # codes settle it beforehand
 
 
-def test_spss_and_stata_come_back_with_their_labels_in_independent_readers(panel: Survey, tmp_path: Path) -> None:
+def test_spss_and_stata_come_back_with_their_labels_in_independent_readers(
+    panel: OfficeSurvey, tmp_path: Path
+) -> None:
     recipe = write("s.sav", panel, tmp_path)
     released = pramana.release(recipe, tmp_path / "out", seed=1)
     told = released.certificate.codebook
@@ -137,7 +139,7 @@ def check_texts(frame: pd.DataFrame, texts: dict[str, list[str | None]]) -> None
         assert [None if pd.isna(value) else str(value) for value in frame[name].tolist()] == expected, name
 
 
-def test_the_same_export_twice_is_the_same_file(panel: Survey, tmp_path: Path) -> None:
+def test_the_same_export_twice_is_the_same_file(panel: OfficeSurvey, tmp_path: Path) -> None:
     """No time of day, no name of a machine: a file tells nothing that the bundle does not."""
     pramana.release(write("s.sav", panel, tmp_path), tmp_path / "out", seed=1)
     for ending in ("sav", "zsav", "dta", "xlsx", "arrow"):
@@ -146,7 +148,7 @@ def test_the_same_export_twice_is_the_same_file(panel: Survey, tmp_path: Path) -
         assert (tmp_path / f"1.{ending}").read_bytes() == (tmp_path / f"2.{ending}").read_bytes(), ending
 
 
-def test_a_csv_release_is_exported_with_its_categories_as_labels(panel: Survey, tmp_path: Path) -> None:
+def test_a_csv_release_is_exported_with_its_categories_as_labels(panel: OfficeSurvey, tmp_path: Path) -> None:
     pramana.release(write("s.csv", panel, tmp_path), tmp_path / "out", seed=1)
     pramana.export(tmp_path / "out", tmp_path / "r.sav")
     metadata = pyreadstat.read_sav(tmp_path / "r.sav")[1]
@@ -155,7 +157,7 @@ def test_a_csv_release_is_exported_with_its_categories_as_labels(panel: Survey, 
     }
 
 
-def test_exports_are_refused_whole(panel: Survey, tmp_path: Path) -> None:
+def test_exports_are_refused_whole(panel: OfficeSurvey, tmp_path: Path) -> None:
     pramana.release(write("s.csv", panel, tmp_path), tmp_path / "out", seed=1)
     before = set(tmp_path.iterdir())
     with pytest.raises(InputError, match="must end with one of"):
@@ -185,7 +187,7 @@ def link(to: Path) -> Path:
     ],
 )
 def test_a_codebook_of_what_is_not_published_is_found(
-    change: dict[str, object], panel: Survey, tmp_path: Path
+    change: dict[str, object], panel: OfficeSurvey, tmp_path: Path
 ) -> None:
     from dataclasses import replace
 

@@ -23,7 +23,7 @@ from pramana.bundle import Bundle, Certificate
 from pramana.errors import PramanaError, RecipeError
 from pramana.methods import AnyRecipe, restore
 from pramana.pages import html_of
-from pramana.pipeline.page import PageMaterial, page_of
+from pramana.pipeline.reporting.page import PageMaterial, page_of
 from pramana.pipeline.writing import file_entry
 
 Make = Callable[[str], Path]

@@ -21,7 +21,7 @@ from pramana.bundle import Bundle, canonical
 from pramana.errors import PramanaError
 from pramana.methods import AnyRecipe, restore
 from pramana.pages import html_of
-from pramana.pipeline.page import PageMaterial, page_of
+from pramana.pipeline.reporting.page import PageMaterial, page_of
 from pramana.pipeline.verification import Verification
 from pramana.randomness import Key
 

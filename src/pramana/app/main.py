@@ -20,21 +20,24 @@ from pramana.errors import PramanaError, one_line
 # command -> (module of `commands`, one line of help)
 COMMANDS = {
     "anonymity": ("anonymity", "Measure k, l and t of a table as it stands."),
-    "block": ("identification", "Say how one rare category is protected: theta and the block's size."),
-    "calibrate": ("guarantees", "Find the retention that reaches k and/or epsilon."),
+    "block": ("theory.identification", "Say how one rare category is protected: theta and the block's size."),
+    "calibrate": ("theory.guarantees", "Find the retention that reaches k and/or epsilon."),
     "collect": ("collecting", "Ask what nobody may know: a survey randomised on people's own devices."),
     "compare": ("analysis", "Compare a share or a mean between two groups of a bundle's records."),
     "crosstab": ("analysis", "Estimate a table of the private data from a bundle, with intervals."),
     "demo": ("demonstration", "Publish a generated census, verify it and reconstruct a table."),
-    "experiment": ("experiments", "Reproduce a paper's tables and figures on generated data."),
+    "experiment": ("theory.experiments", "Reproduce a paper's tables and figures on generated data."),
     "export": ("releases", "Write a bundle's data for SPSS, Stata, Excel or Arrow, labels kept."),
     "generalize": ("generalisations", "Look at the levels a table could be generalised to, and what fails."),
-    "guarantee": ("guarantees", "Say what a retention or a matrix guarantees."),
+    "guarantee": ("theory.guarantees", "Say what a retention or a matrix guarantees."),
     "hierarchy": (
         "first_look.hierarchies",
         "Build, check and preview hierarchy files: intervals, groups, masks, dates, trees.",
     ),
-    "identification": ("identification", "Choose blocks for an attribute and say what two intruders achieve."),
+    "identification": (
+        "theory.identification",
+        "Choose blocks for an attribute, and say what two intruders reach.",
+    ),
     "init": ("first_look.inspections", "Write a first recipe for a table, with hierarchies, that runs as it is."),
     "inspect": (
         "first_look.inspections",
@@ -44,14 +47,14 @@ COMMANDS = {
     "ledger": ("ledger", "Keep account of every release about the same people, with totals and limits."),
     "plan": ("plans", "Show what a recipe's tables will be worth; compare several recipes."),
     "levels": ("levels", "Issue versions at many levels from a ledger; collusion is useless."),
-    "presence": ("presence", "Say how likely each person of a class is in the private table."),
+    "presence": ("theory.presence", "Say how likely each person of a class is in the private table."),
     "quantiles": ("analysis", "Estimate the median and other quantiles of a number or date of a bundle."),
     "recipe": ("recipes", "Check a recipe, or print the JSON Schema of recipes for editors."),
     "regression": ("analysis", "Estimate a linear regression on a bundle's private table."),
     "release": ("releases", "Publish a recipe's table as a bundle."),
     "report": ("reports", "Write the one-file HTML report of a bundle, with pictures and tables."),
     "synthesise": ("synthesis", "Draw records from what a bundle tells of the private table."),
-    "theorems": ("theorems", "List what is proved, and where it is computed and tested."),
+    "theorems": ("theory.theorems", "List what is proved, and where it is computed and tested."),
     "verify": ("releases", "Check a bundle: digests, guarantees and, with source and key, the data."),
 }
 

@@ -10,14 +10,14 @@ from pramana.datasets.census import census, census_chain
 from pramana.datasets.chain import Chain
 from pramana.datasets.population import MISSING, Population
 from pramana.datasets.salaries import salaries, salaries_chain
-from pramana.datasets.survey import Survey, survey
+from pramana.datasets.survey import OfficeSurvey, survey
 from pramana.datasets.uci import uci_census
 
 __all__ = [
     "MISSING",
     "Chain",
+    "OfficeSurvey",
     "Population",
-    "Survey",
     "adult",
     "census",
     "census_chain",

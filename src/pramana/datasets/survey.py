@@ -61,7 +61,7 @@ _DATES = ("interviewed", "born")
 
 
 @dataclass(frozen=True)
-class Survey:
+class OfficeSurvey:
     """Columns of numbers, days and texts, a row for each interview; codes are numbers, and 99 is refused."""
 
     columns: Mapping[str, NDArray[Any]] = field(repr=False)
@@ -159,7 +159,7 @@ def _decimal(value: float) -> str:
     return f"{value:,.2f}".replace(",", " ").replace(".", ",").replace(" ", ".")
 
 
-def survey(rows: int = 60_000, seed: int = 1) -> Survey:
+def survey(rows: int = 60_000, seed: int = 1) -> OfficeSurvey:
     """So many interviews of a generated panel, the households in the order of their numbers.
 
     >>> import pramana
@@ -176,7 +176,7 @@ def survey(rows: int = 60_000, seed: int = 1) -> Survey:
     columns = {name: waves[name][:rows] for name in LABELS}
     for values in columns.values():
         values.flags.writeable = False
-    return Survey(columns)
+    return OfficeSurvey(columns)
 
 
 Columns = dict[str, NDArray[Any]]

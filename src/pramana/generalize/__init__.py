@@ -36,6 +36,7 @@ from pramana.generalize.conditions import (
     On,
     RecursiveDiverse,
 )
+from pramana.generalize.counts.unit_counts import JointValues, UnitCounts
 from pramana.generalize.generalised import (
     ALGORITHMS,
     Generalised,
@@ -96,7 +97,6 @@ from pramana.generalize.published import (
 )
 from pramana.generalize.roll_ups import TABLE_BYTES
 from pramana.generalize.space import SolutionNode, SolutionSpace, space_of
-from pramana.generalize.unit_counts import JointValues, UnitCounts
 
 __all__ = [
     "ALGORITHMS",

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from pramana.errors import SchemaError
 from pramana.generalize import _classes
-from pramana.generalize.value_counts import ValueCounts
+from pramana.generalize.counts.value_counts import ValueCounts
 from pramana.randomness import Codes, code_dtype, joint_codes
 from pramana.schema import Hierarchy
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pramana.pipeline.promises import PROMISES, check_promises
     from pramana.pipeline.recipient.synthesis import Synthesised, synthesise
     from pramana.pipeline.releasing import Released, release
-    from pramana.pipeline.reports import report
+    from pramana.pipeline.reporting.reports import report
     from pramana.pipeline.single_record import plan_for_records, randomise_record
     from pramana.pipeline.verification import Verification, verify
     from pramana.pipeline.versions import Created, Issued, create_levels, issue, issued_versions
@@ -42,7 +42,7 @@ _MODULE_OF = {
     "publish_collected": "collected",
     "randomise_record": "single_record",
     "release": "releasing",
-    "report": "reports",
+    "report": "reporting.reports",
     "synthesise": "recipient.synthesis",
     "verify": "verification",
 }

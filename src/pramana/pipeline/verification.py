@@ -17,8 +17,8 @@ from pramana.pages import html_of
 from pramana.pipeline.files.certified_source import certified_source
 from pramana.pipeline.files.codebook import check_codebook, codebook_of
 from pramana.pipeline.opening import Home
-from pramana.pipeline.page import PageMaterial, page_of
 from pramana.pipeline.recipient.companion import check_companion, synthetic_name
+from pramana.pipeline.reporting.page import PageMaterial, page_of
 from pramana.pipeline.writing import file_entry, write_pieces
 from pramana.randomness import Key
 from pramana.rows import Progress, no_progress

@@ -18,8 +18,8 @@ from pramana.errors import RefusedError
 from pramana.methods import AnyRecipe, Explanation, Plan, Publication
 from pramana.pages import html_of, load_templates
 from pramana.pipeline.files.codebook import Described, codebook_of
-from pramana.pipeline.page import PageMaterial, page_of
 from pramana.pipeline.promises import check_promises
+from pramana.pipeline.reporting.page import PageMaterial, page_of
 from pramana.pipeline.table_copy import table_copy
 from pramana.randomness import Key
 from pramana.rows import Columns, ahead

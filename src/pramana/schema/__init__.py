@@ -1,8 +1,8 @@
 """Roles, kinds, domains, attributes, hierarchies; reading recipes and ARX hierarchy files."""
 
 from pramana.schema.attribute import Attribute, Role
-from pramana.schema.bin_numbers import BinNumbers, Publish
-from pramana.schema.calendar import calendar_day
+from pramana.schema.binning.bin_numbers import BinNumbers, Publish
+from pramana.schema.binning.calendar import calendar_day
 from pramana.schema.connection import (
     ENVIRONMENT,
     check_database_source,
@@ -12,14 +12,14 @@ from pramana.schema.connection import (
     shown_url,
 )
 from pramana.schema.domain import Domain
-from pramana.schema.hierarchy import TOP, Hierarchy
-from pramana.schema.hierarchy_builders import (
+from pramana.schema.hierarchies.builders import (
     hierarchy_by_masking,
     hierarchy_of_dates,
     hierarchy_of_groups,
     hierarchy_of_intervals,
     hierarchy_of_tree,
 )
+from pramana.schema.hierarchies.hierarchy import TOP, Hierarchy
 from pramana.schema.kind import Kind, is_code, label_of
 from pramana.schema.number import decimal_number, exact_number
 from pramana.schema.sections import (

@@ -9,8 +9,8 @@ from msgspec import Meta
 
 from pramana.errors import RecipeError
 from pramana.schema.attribute import Role
-from pramana.schema.bin_numbers import Publish
-from pramana.schema.bins import Binning, BinsSection, Bound
+from pramana.schema.binning.bin_numbers import Publish
+from pramana.schema.binning.bins import Binning, BinsSection, Bound
 from pramana.schema.kind import label_of
 from pramana.schema.typed import FilePath, Flag, Ordinal, Positive, Text
 

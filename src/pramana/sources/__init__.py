@@ -20,7 +20,7 @@ from pramana.sources.formats.values import ReadingNotes, ValueForm
 from pramana.sources.formats.written import EXPORTS, write_export
 from pramana.sources.formulas import formula_columns, unescaped
 from pramana.sources.names import names_of
-from pramana.sources.parquet_check import check_parquet
+from pramana.sources.parquet.parquet_check import check_parquet
 from pramana.sources.pieces import Piece, ordered_columns, pieces_of
 from pramana.sources.table import Source, Table
 from pramana.sources.write import (

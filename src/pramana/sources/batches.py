@@ -15,7 +15,7 @@ from pramana.sources.columns import checked
 from pramana.sources.csv_file import CsvReading
 from pramana.sources.files import check_kind, files_of, is_packed
 from pramana.sources.frame import from_frame
-from pramana.sources.parquet_file import parquet_columns, parquet_faults, parquet_folder
+from pramana.sources.parquet.parquet_file import parquet_columns, parquet_faults, parquet_folder
 
 if TYPE_CHECKING:
     from pramana.sources.table import Source

@@ -11,7 +11,7 @@ from pramana.errors import SourceError
 from pramana.sources.csv_file import CsvReading
 from pramana.sources.databases.database import batches
 from pramana.sources.files import files_of
-from pramana.sources.parquet_file import parquet_faults
+from pramana.sources.parquet.parquet_file import parquet_faults
 
 if TYPE_CHECKING:
     from pramana.sources.table import Source

@@ -20,7 +20,7 @@ from pramana.sources.codes import is_ordered
 from pramana.sources.columns import checked
 from pramana.sources.csv_file import CsvReading
 from pramana.sources.files import check_kind, files_of
-from pramana.sources.parquet_file import parquet_columns, parquet_faults, parquet_folder
+from pramana.sources.parquet.parquet_file import parquet_columns, parquet_faults, parquet_folder
 from pramana.sources.table import Source
 
 _ROWS = 1 << 16  # of a batch

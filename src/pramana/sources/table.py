@@ -23,7 +23,7 @@ from pramana.sources.formats.labels import Variable
 from pramana.sources.formats.marks import NumberMarks
 from pramana.sources.formats.values import ReadingNotes, Settling, ValueForm
 from pramana.sources.frame import from_frame
-from pramana.sources.parquet_file import read_parquet
+from pramana.sources.parquet.parquet_file import read_parquet
 
 _WRITTEN = ("csv", "xlsx")  # whose values stand as people type them
 _ONLY_OF = {"decimal": _WRITTEN, "thousands": _WRITTEN, "trim": _WRITTEN, "sheet": ("xlsx",)}

@@ -20,7 +20,7 @@ from pramana.estimate.study import Study
 from pramana.estimate.synthesis.junction import JunctionFit
 from pramana.estimate.synthesis.learning import Learner
 from pramana.estimate.synthesis.structure import Dependence
-from pramana.estimate.synthesis.variables import ModelColumn, Variable, tables_of, variables_of
+from pramana.estimate.synthesis.variables import ModelColumn, ModelVariable, tables_of, variables_of
 from pramana.estimate.table import PublishedTable
 from pramana.randomness import ONE, Codes, Key, alias_table, code_dtype, draw_from_table, joint_codes, split_codes
 
@@ -44,7 +44,7 @@ class DrawingStep:
 class RecordModel:
     """What a bundle tells of the private table as a distribution of records."""
 
-    variables: tuple[Variable, ...]
+    variables: tuple[ModelVariable, ...]
     steps: tuple[DrawingStep, ...]
     kind: str  # "joint" or "graphical"
     tables: tuple[tuple[str, ...], ...]  # that it is made of
@@ -119,7 +119,7 @@ def _explains(fitted: JunctionFit, joint: PublishedTable, sizes: Sequence[int]) 
     return freedom <= 0 or not Dependence.of(joint, shares, freedom).seen
 
 
-def _joint_model(variables: tuple[Variable, ...], table: PublishedTable) -> RecordModel:
+def _joint_model(variables: tuple[ModelVariable, ...], table: PublishedTable) -> RecordModel:
     """Variables one after the other, each given all before it: the joint law, without one table of all."""
     fitted = fit(table)
     shares = fitted.values.reshape([variable.size for variable in variables])
@@ -132,7 +132,7 @@ def _joint_model(variables: tuple[Variable, ...], table: PublishedTable) -> Reco
     return RecordModel(variables, tuple(steps), "joint", (names,), fitted.converged)
 
 
-def _tree_model(variables: tuple[Variable, ...], fitted: JunctionFit) -> RecordModel:
+def _tree_model(variables: tuple[ModelVariable, ...], fitted: JunctionFit) -> RecordModel:
     steps = []
     for clique, log in zip(fitted.junction.cliques, fitted.conditionals, strict=True):
         rows = np.exp(log).reshape(-1, log.shape[-1])

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from pramana.generalize.classes import SeenCounts
 from pramana.generalize.conditions import Condition
-from pramana.generalize.value_counts import ValueCounts
+from pramana.generalize.counts.value_counts import ValueCounts
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]

@@ -8,8 +8,8 @@ from itertools import pairwise
 from typing import TypeAlias
 
 from pramana.errors import SchemaError
-from pramana.schema.calendar import calendar_day, label_of_period
-from pramana.schema.hierarchy import TOP, Hierarchy
+from pramana.schema.binning.calendar import calendar_day, label_of_period
+from pramana.schema.hierarchies.hierarchy import TOP, Hierarchy
 
 Tree: TypeAlias = "Mapping[str, Tree] | Sequence[str]"
 _MOST_DIGITS = 300  # what a float can hold

@@ -15,7 +15,7 @@ from itertools import pairwise
 from typing import Any, Literal
 
 from pramana.errors import SchemaError
-from pramana.schema.calendar import end_of, label_of_period, start_of
+from pramana.schema.binning.calendar import end_of, label_of_period, start_of
 from pramana.schema.kind import Kind, bin_label
 from pramana.schema.number import short_number
 

@@ -15,7 +15,7 @@ from pramana.methods import Counts, Examination, Plan, restore
 from pramana.pages import GENERATOR, html_of
 from pramana.pipeline.analysis import open_study, require_valid
 from pramana.pipeline.files.certified_source import certified_source
-from pramana.pipeline.page import PageMaterial, page_of
+from pramana.pipeline.reporting.page import PageMaterial, page_of
 from pramana.randomness import counted
 from pramana.sources import Encoder
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pramana.generalize.anonymity import SensitiveCounts
-from pramana.generalize.value_counts import Floats, Ints, ValueCounts
+from pramana.generalize.counts.value_counts import Floats, Ints, ValueCounts
 from pramana.randomness import Codes
 
 

@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 
 from pramana.errors import SourceError
 from pramana.sources.columns import check_type, plain_type
-from pramana.sources.parquet_file import parquet_faults
+from pramana.sources.parquet.parquet_file import parquet_faults
 from pramana.sources.write import ROW_GROUP
 
 _ENCODINGS = frozenset({"PLAIN", "RLE", "RLE_DICTIONARY"})

@@ -18,7 +18,7 @@ from pramana.bundle import Certificate, JsonObject
 from pramana.calibration import Usefulness
 from pramana.methods import Counts, Explanation, Plan
 from pramana.pages import Bar, Bars, Block, Cell, Grid, Legend, Page, Points, Section, Text
-from pramana.pipeline.page_columns import column_sections, untold_columns
+from pramana.pipeline.reporting.page_columns import column_sections, untold_columns
 from pramana.theory import explanation_of
 
 if TYPE_CHECKING:  # estimation loads when a report has something to estimate

@@ -15,7 +15,7 @@ import msgspec
 from msgspec import Meta
 
 from pramana.errors import RecipeError, SchemaError
-from pramana.schema.calendar import LAST_DAY, Unit, calendar_day, periods_between
+from pramana.schema.binning.calendar import LAST_DAY, Unit, calendar_day, periods_between
 from pramana.schema.domain import Domain
 from pramana.schema.kind import Kind, edge_label
 from pramana.schema.number import short_number
