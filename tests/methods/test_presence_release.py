@@ -6,6 +6,7 @@ import contextlib
 import csv
 import json
 import tempfile
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -14,11 +15,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pramana import PublishedCells, release, verify
+import pramana
+from pramana import PublishedCells, verify
 from pramana.app.main import run
 from pramana.audit import reversal
 from pramana.errors import PramanaError, UnreachableError
 from pramana.theory import presence
+
+release = partial(pramana.release, even_if_useless=True)  # of a few people nothing can be learned
+
 
 AGES = ["20", "30", "40", "50"]
 SEXES = ["F", "M"]

@@ -131,7 +131,8 @@ def write_report_again(bundle: Path) -> bool:
     try:
         opened = Bundle.open(bundle)
         plan = restore(opened.certificate)
-        page = page_of(PageMaterial(opened.certificate, plan, plan.examine(opened).counts))
+        examined = plan.examine(opened)
+        page = page_of(PageMaterial(opened.certificate, plan, examined.counts, usefulness=examined.usefulness))
         (bundle / "report.html").write_text(html_of(page))
     except PramanaError:
         return False

@@ -62,7 +62,7 @@ class ModelColumn:
 
 
 @dataclass(frozen=True, eq=False)
-class Variable:
+class ModelVariable:
     """Columns that are modelled as one."""
 
     columns: tuple[ModelColumn, ...]
@@ -76,7 +76,7 @@ class Variable:
         return math.prod(column.size for column in self.columns)
 
 
-def variables_of(study: Study, names: Sequence[str]) -> tuple[Variable, ...]:
+def variables_of(study: Study, names: Sequence[str]) -> tuple[ModelVariable, ...]:
     """The variables of these columns; what was randomised together is one of them."""
     mechanism = study.mechanism
     joined = [g.columns for g in mechanism.groups if len(g.columns) > 1] if isinstance(mechanism, Exchange) else []
@@ -84,11 +84,11 @@ def variables_of(study: Study, names: Sequence[str]) -> tuple[Variable, ...]:
     raw = [name for name in names if name not in randomised]
     counts = dict(zip(raw, _value_counts(study, raw), strict=True))
     columns = {name: ModelColumn.of(study.axis(name), counts.get(name)) for name in names}
-    variables: list[Variable] = []
+    variables: list[ModelVariable] = []
     for name in names:
         group = next((g for g in joined if name in g), (name,))
         if name == group[0]:
-            variables.append(Variable(tuple(columns[n] for n in group)))
+            variables.append(ModelVariable(tuple(columns[n] for n in group)))
     return tuple(variables)
 
 
@@ -114,7 +114,7 @@ def pieces_of(study: Study, names: Sequence[str]) -> Iterable[Mapping[str, NDArr
     return [study.columns(list(names))] if study.pieces is None else study.pieces(list(names))
 
 
-def tables_of(study: Study, scopes: Sequence[Sequence[Variable]]) -> list[PublishedTable]:
+def tables_of(study: Study, scopes: Sequence[Sequence[ModelVariable]]) -> list[PublishedTable]:
     """The published tables of some sets of variables, all counted in one pass over the records."""
     if not scopes:
         return []

@@ -44,6 +44,12 @@ S = TypeVar("S", bound=DrawnSetting)
 C = TypeVar("C", bound=DrawnColumn)
 
 
+_ADVICE_FOR_UNITS = (
+    "All of a person's rows share one promise: promise less, allow fewer rows of each (`rows`), or state which "
+    "columns are constant for a person (`constant = true`), which are drawn once.",
+)
+
+
 class DrawnMethod(Method[S, C]):
     """A method that draws every value from a public channel, by a law that no row decides."""
 
@@ -87,7 +93,8 @@ class DrawnMethod(Method[S, C]):
         )
 
     def advise(self, recipe: Recipe[S, C], plan: Plan, rows: Rows | None) -> tuple[str, ...]:
-        del rows
+        if rows is not None and rows.owners is not None:
+            return _ADVICE_FOR_UNITS
         law = plan.law if isinstance(plan.law, Product | RecordRetention) else None
         columns = [a.name for a in plan.attributes if not a.raw]
         return advice_for_retention(law, columns, plan.records, recipe.tables)
@@ -141,7 +148,8 @@ class RetentionMethod(DrawnMethod[RetentionSetting, RetentionColumn]):
         release, attributes = recipe.release, plan.attributes
         sizes = {a.name: a.coded.size for a in attributes if not a.raw}
         own = any(column.retention is not None for column in recipe.attributes.values())
-        if release.retention is not None or own:
+        several = rows is not None and rows.owners is not None
+        if release.retention is not None or own or several:
             return super().advise(recipe, plan, rows)
         central = None if release.central is None else release.central.epsilon
         around = _circumstances(release, attributes, plan.records)
