@@ -5,12 +5,13 @@ A candidate may still fail on the table (xi out of reach, a class that is too sm
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from pramana.calibration import Wanted, calibrate, expected_error
 from pramana.errors import PramanaError, RecipeError
+from pramana.inspection.drafting import vocabulary
 from pramana.inspection.drafting.columns import (
     ColumnDraft,
     coded,
@@ -20,6 +21,7 @@ from pramana.inspection.drafting.columns import (
     with_hierarchy,
 )
 from pramana.inspection.drafting.toml_text import Value
+from pramana.inspection.drafting.units import PersonGuess, person_of
 from pramana.inspection.guesses import Look
 from pramana.inspection.inspecting import Examined
 from pramana.mechanisms import Circumstances
@@ -45,6 +47,10 @@ class Draft:
     columns: tuple[ColumnDraft, ...]
     confirm: tuple[str, ...] = ()
     sample: int | None = None  # rows on which it is tried, where all would take too long
+
+    def without_constants(self) -> Draft:
+        """For a table in which every row is a person."""
+        return replace(self, columns=tuple(column.of_rows() for column in self.columns))
 
 
 @dataclass(frozen=True)
@@ -98,12 +104,19 @@ def publish(examined: Examined, wish: Wish) -> Iterator[Draft]:
     del wish
     roles = roles_of(examined)
     wanted = [look for look in examined.looks if look.name and _is_randomised(look, roles[look.name][0])]
+    person = person_of(examined) if vocabulary.knows_units() else None
+    constant = {look.name for look in wanted if person is not None and person.is_constant(look)}
     weaker: list[Draft] = []
     for most in (MOST_VALUES, 10):
         coding = {look.name: coded(look, *roles[look.name], most, examined.looks) for look in wanted}
         drafts = {name: draft for name, draft in coding.items() if draft is not None}
         while drafts:
-            found = _bearable({name: draft.size for name, draft in drafts.items()}, examined.records)
+            drafts |= {name: drafts[name].of_persons() for name in constant if name in drafts}
+            sizes = _sizes(drafts, constant, person)
+            if person is None:
+                found = _bearable(sizes, examined.records)
+            else:  # a person's rows have no coin of their own
+                found = _bearable(sizes, person.people, COINS[:1])
             if found is not None:
                 made = _published(examined, roles, drafts, *found)
                 if _is_strong(found[0]):
@@ -112,7 +125,7 @@ def publish(examined: Examined, wish: Wish) -> Iterator[Draft]:
                 weaker.append(made)
             if most == MOST_VALUES or len(drafts) <= _LEAST_COLUMNS:
                 break
-            drafts = _without_least(drafts, examined)
+            drafts = _without_least(drafts, examined, constant)
     yield from reversed(weaker)
     raise RecipeError(
         "A table to publish must have a column that can be randomised",
@@ -132,21 +145,36 @@ def _is_strong(release: Mapping[str, Value]) -> bool:
     return isinstance(epsilon, float) and epsilon <= STRONG_EPSILON
 
 
-def _without_least(drafts: Mapping[str, ColumnDraft], examined: Examined) -> dict[str, ColumnDraft]:
-    """Leave out a column that is only maybe known, else the one with the most values."""
-    loose = [name for name in drafts if not examined.guesses[name].firm]
-    gone = loose[-1] if loose else max(drafts, key=lambda name: examined.look(name).column.distinct)
+def _sizes(
+    drafts: Mapping[str, ColumnDraft], constant: Collection[str], person: PersonGuess | None
+) -> dict[str, int]:
+    """Of all values of a record, or of a person: what is constant counts once, the others once for every row."""
+    if person is None:
+        return {name: draft.size for name, draft in drafts.items()}
+    times = {name: 1 if name in constant else person.rows for name in drafts}
+    return {f"{name} {i}": drafts[name].size for name in drafts for i in range(times[name])}
+
+
+def _without_least(
+    drafts: Mapping[str, ColumnDraft], examined: Examined, constant: Collection[str]
+) -> dict[str, ColumnDraft]:
+    """Leave out what costs most: what differs within persons, else what is only maybe known, else a long one."""
+    others = [name for name in drafts if constant and name not in constant] or list(drafts)
+    loose = [name for name in others if not examined.guesses[name].firm]
+    gone = loose[-1] if loose else max(others, key=lambda name: examined.look(name).column.distinct)
     return {name: draft for name, draft in drafts.items() if name != gone}
 
 
-def _bearable(sizes: Mapping[str, int], records: int) -> tuple[dict[str, Value], float] | None:
+def _bearable(
+    sizes: Mapping[str, int], records: int, coins: Sequence[str] = COINS
+) -> tuple[dict[str, Value], float] | None:
     """The strongest promise that leaves every single column a bearable error: largest k, else least epsilon."""
     sizes = {name: max(size, 2) for name, size in sizes.items()}
     around = Circumstances(records=records)
     promises: list[tuple[str, float]] = [("k", float(k)) for k in KS if 4 * k <= records]
     promises += [("epsilon", epsilon) for epsilon in EPSILONS]
     for name, value in promises:
-        for coin in COINS:
+        for coin in coins:
             wanted = Wanted(around, **{name: Fraction(str(value))})
             try:
                 mechanism = calibrate(sizes, wanted, coin)
