@@ -13,7 +13,8 @@ import pyarrow as pa
 
 from pramana.errors import InputError, PramanaError, RecipeError
 from pramana.inspection.drafting import vocabulary
-from pramana.inspection.drafting.jobs import JOBS, Draft, Wish
+from pramana.inspection.drafting.drafts import Draft, Wish
+from pramana.inspection.drafting.jobs import JOBS
 from pramana.inspection.drafting.toml_text import Value
 from pramana.inspection.drafting.units import households_in, persons_in
 from pramana.inspection.drafting.writing import Written, write_draft
