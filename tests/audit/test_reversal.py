@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-from pramana import release
+import pramana
 from pramana.audit import reversal
 from pramana.errors import BundleError
+
+release = partial(pramana.release, even_if_useless=True)  # of a few people nothing can be learned
+
 
 PEOPLE = "name,job,nation,ext\nChris,St,Ca,1\nLuke,St,US,1\nDarth,St,US,1\nGeorge,Pr,US,1\nObi,Pr,Ca,0\n"
 
