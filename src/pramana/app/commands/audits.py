@@ -1,0 +1,33 @@
+"""`pramana audit`: attacks on a bundle, run by its holder."""
+
+from __future__ import annotations
+
+import click
+
+from pramana.app.screen import json_option, show
+
+
+@click.command("audit")
+@click.argument("bundle")
+@click.option("--source", required=True, help="The original table, or its recipe.")
+@click.option("--key", required=True, help="The release's key.")
+@click.option("--control", default=None, help="A table of other people, who are not in the release.")
+@click.option("--public", default=None, help="The public table of a presence release in two files.")
+@click.option("--also", multiple=True, help="Another bundle of the same source and key. May be repeated.")
+@click.option("--ledger", default=None, help="A ledger of levels, whose recipients collude.")
+@click.option("--recipients", default="", help="Their names, with commas between them.")
+@json_option
+def audit_command(
+    bundle: str, source: str, key: str, control: str | None, public: str | None, also: tuple[str, ...],
+    ledger: str | None, recipients: str, as_json: bool,
+) -> int:  # fmt: skip
+    """Attack BUNDLE and count how often the attacks are right, beside what was claimed. Exits with 1 when a claim is
+    broken. Source and key say which row is whose; what is found is for the holder's eyes."""
+    from pramana.audit import audit_bundle
+
+    names = [name.strip() for name in recipients.split(",") if name.strip()]
+    found = audit_bundle(
+        bundle, source, key, control=control, public=public, also=also, ledger=ledger, recipients=names
+    )
+    show(as_json, found.to_json(), found.sentences())
+    return 0 if found.ok else 1

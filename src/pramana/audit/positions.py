@@ -1,0 +1,170 @@
+"""Rows: whether places in the published file, or the order of its dictionaries, tell of places in the source.
+
+The adversary has the file alone. Guessed orders need no true order to be judged: rows at guessed places either
+agree with the source more often than rows at random places do, or they do not. Classifiers are trained on places
+whose true rows are known, and asked about the others: the strongest help that an adversary could have.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from pramana.audit.verdict import CHANCE_OF_FALSE_ALARM, Attack, NotRun, Outcome, clopper_pearson
+from pramana.bundle import Bundle
+from pramana.randomness import Key, shuffled_order
+from pramana.schema import Attribute
+
+Numbers = NDArray[np.int64]
+Agreement = Callable[[Numbers], NDArray[np.float64]]  # true rows at published places -> how far each agrees
+_RANDOM_ORDERS = 200
+_MOST_ROWS = 20_000
+_SEEDS = 2048
+
+
+def guessed_orders(records: int, contexts: Sequence[str] = ()) -> dict[str, Numbers]:
+    """Orders that anyone can write down without the key; `contexts` are names that an unkeyed order could hang on."""
+    same = np.arange(records)
+    orders = {"the source's own order": same, "the source's order from its end": same[::-1].copy()}
+    for context in contexts:
+        orders["an order without a key"] = shuffled_order(Key(bytes(32)), context, records).astype(np.int64)
+    return orders
+
+
+def order_attack(agreement: Agreement, orders: Mapping[str, Numbers]) -> Attack:
+    """Whether any guessed order fits the published rows better than orders by chance do."""
+    rng = np.random.default_rng(20)
+    records = len(next(iter(orders.values())))
+    by_chance = np.array([float(agreement(rng.permutation(records)).mean()) for _ in range(_RANDOM_ORDERS)])
+    mean, spread = float(by_chance.mean()), float(by_chance.std(ddof=1))
+    found = {name: float(agreement(order).mean()) for name, order in orders.items()}
+    best = max(found, key=lambda name: found[name])
+    # so far above chance that no honest order gets there; six spreads of a sum of many rows
+    limit = mean + _spreads() * max(spread, 1 / records)
+    what = f"rows at the places of {best} agree {found[best]:.4g}; by chance {mean:.4g}, at most {limit:.4g}"
+    return Attack("rows, guessed order", limit, found[best], found[best] <= limit, what, more={"by_chance": mean})
+
+
+def _spreads() -> float:
+    from scipy import stats
+
+    return float(stats.t.isf(CHANCE_OF_FALSE_ALARM, _RANDOM_ORDERS - 1))
+
+
+def share_by_place(order: Numbers, guess: Numbers, name: str = "the source's own order") -> Attack:
+    """How many rows stand where a guessed order puts them: about one, in a table of any size."""
+    right = int((order == guess).sum())
+    low, high = clopper_pearson(right, len(order))
+    claimed = 1 / len(order)
+    what = f"{right:,} of {len(order):,} rows stand where {name} puts them; by chance one does"
+    return Attack("rows, places", claimed, right / len(order), low <= claimed, what, (low, high))
+
+
+# ---------------------------------------------------------------- classifiers
+
+
+def classifier_attacks(order: Numbers, places: Mapping[str, NDArray[np.float64]]) -> list[Outcome]:
+    """A logistic regression and a tree: is this row from the first or the second half of the source?"""
+    names = ("rows, logistic regression on places", "rows, tree on places")
+    if importlib.util.find_spec("sklearn") is None:
+        return [NotRun(name, "scikit-learn is missing (extra `models`)") for name in names]
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.preprocessing import StandardScaler
+    from sklearn.tree import DecisionTreeClassifier
+
+    rows = np.random.default_rng(20).permutation(len(order))[:_MOST_ROWS]
+    if len(rows) < 40:
+        return [NotRun(name, f"{len(rows)} rows are too few to learn from") for name in names]
+    later = (order >= np.median(order))[rows]
+    features = StandardScaler().fit_transform(np.column_stack([column[rows] for column in places.values()]))
+    half = len(rows) // 2
+    chance = max(float(later[half:].mean()), 1 - float(later[half:].mean()))
+    outcomes: list[Outcome] = []
+    models = (LogisticRegression(max_iter=500), DecisionTreeClassifier(max_depth=12, random_state=20))
+    for name, model in zip(names, models, strict=True):
+        right = int((model.fit(features[:half], later[:half]).predict(features[half:]) == later[half:]).sum())
+        tries = len(rows) - half
+        low, high = clopper_pearson(right, tries)
+        what = (
+            f"which half of the source a row is from: right {right:,} times of {tries:,}; chance is {chance:.4g}"
+        )
+        outcomes.append(Attack(name, chance, right / tries, low <= chance, what, (low, high)))
+    return outcomes
+
+
+def places_in_file(bundle: Bundle, records: int) -> dict[str, NDArray[np.float64]]:
+    """What the file alone tells of a row's place: its number, its row group, where it is in it, its first bits."""
+    place = np.arange(records)
+    columns = {"place": place.astype(np.float64)}
+    if bundle.certificate.output == "parquet":
+        file = pq.ParquetFile(bundle.data_path)
+        sizes = [file.metadata.row_group(i).num_rows for i in range(file.metadata.num_row_groups)]
+        first = np.cumsum([0, *sizes])
+        group = np.searchsorted(first, place, side="right") - 1
+        columns["row group"] = group.astype(np.float64)
+        columns["within its row group"] = (place - first[group]).astype(np.float64)
+    for bit in range(min(8, max(records - 1, 1).bit_length())):
+        columns[f"bit {bit}"] = (place >> bit & 1).astype(np.float64)
+    return columns
+
+
+# ---------------------------------------------------------------- dictionaries
+
+
+def dictionary_attack(
+    bundle: Bundle, attributes: Sequence[Attribute], appearance: Mapping[str, list[str]]
+) -> Outcome:
+    """Whether categories are listed as they first appear in the source, which would tell who came first.
+
+    `appearance`: the labels of each column in the order in which the source has them.
+    """
+    name = "rows, order of categories"
+    listed = {a.name: _listed(bundle, a) for a in attributes if not a.raw and a.name in appearance}
+    listed = {column: labels for column, labels in listed.items() if labels is not None and len(labels) > 1}
+    if not listed:
+        return NotRun(name, "the file lists no categories")
+    telling = [a.name for a in attributes if _tells(a, listed.get(a.name), appearance.get(a.name, []))]
+    what = f"{len(listed)} columns list their categories in a public order"
+    if telling:
+        what = f"listed as they first appear in the source: {', '.join(telling)}"
+    return Attack(name, 0.0, float(len(telling)), not telling, what)
+
+
+def _tells(attribute: Attribute, labels: list[str] | None, appearance: list[str]) -> bool:
+    """Whether categories stand as they first appear, in an order that is neither the recipe's nor the alphabet's."""
+    if labels is None or labels == sorted(labels):
+        return False
+    if attribute.coded.origin != "from-data" and labels == list(attribute.coded.labels):
+        return False
+    seen = [label for label in labels if label in appearance]
+    return len(seen) > 1 and seen == appearance
+
+
+def _listed(bundle: Bundle, attribute: Attribute) -> list[str] | None:
+    """The labels of a column as its file lists them, or its certificate where the file has none."""
+    if bundle.certificate.output == "parquet":
+        for batch in bundle.batches([attribute.name]):
+            column = batch.column(0)
+            if pa.types.is_dictionary(column.type):
+                return [str(label) for label in column.dictionary.to_pylist()]
+            break
+    return list(attribute.coded.labels)
+
+
+# ---------------------------------------------------------------- the key
+
+
+def seed_attack(commitment: str, seeds: int = _SEEDS) -> Attack:
+    """The keys that someone would make from a small number, held against the certificate's commitment."""
+    guessed = next((seed for seed in range(seeds) if Key.from_seed(seed).commitment() == commitment), None)
+    what = (
+        f"none of the keys from seeds below {seeds:,}"
+        if guessed is None
+        else (f"the key is made from the seed {guessed}: whoever tries it undoes the release, row by row")
+    )
+    return Attack("key, guessed seed", 0.0, 0.0 if guessed is None else 1.0, guessed is None, what)
