@@ -1,4 +1,4 @@
-"""Releases of classes: how small the smallest is that anyone can see, and how often a person's row is picked from it."""
+"""Releases of classes: the smallest that anyone can see, and how often a person's row is picked from theirs."""
 
 from __future__ import annotations
 
@@ -28,10 +28,8 @@ def looks_of(table: pa.Table, columns: Sequence[str]) -> Numbers:
     return joint
 
 
-def smallest_class(look: Numbers, k: float, units: Numbers | None = None) -> Attack:
-    """The k that anyone can count in the published file, each person once where `units` says whose rows are whose."""
-    if units is not None:
-        look = np.unique(np.column_stack([look, units]), axis=0)[:, 0]
+def smallest_class(look: Numbers, k: float) -> Attack:
+    """The k that anyone can count in the published file."""
     sizes = np.bincount(look)
     smallest = int(sizes[sizes > 0].min())
     below = int((sizes[sizes > 0] < k).sum())

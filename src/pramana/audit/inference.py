@@ -1,4 +1,4 @@
-"""Attribute inference: what a person's own published record tells of one value, and what the release adds to it."""
+"""Attribute inference: what a person's own published record tells of one value, and what being in it adds."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _LARGEST = 2000  # categories of an attribute whose every pair is compared
 def attribute_inference(table: LinkedTable) -> Outcome:
     """Someone who knows which row is whose, and how frequent values are, guesses the true value from the row.
 
-    The claim is the best that anyone can do under the law: the sum over published values of the largest joint chance.
+    The claim is the best that anyone can do under the law: the largest joint chance, summed over published values.
     """
     name = "attribute inference"
     columns = {n: law for n, law in _matrices(table).items() if 1 < len(law) <= _LARGEST}

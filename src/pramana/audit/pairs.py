@@ -11,7 +11,7 @@ from pramana.mechanisms import Product, Retention
 
 
 def reused_coins(one: LinkedTable, other: LinkedTable) -> Outcome:
-    """How often both releases show a person's true value: as often as independent coins would, and no more or less."""
+    """How often both releases show a person's true value: as often as independent coins would do."""
     name = "two releases, coins thrown anew"
     if not isinstance(one.law, Product) or not isinstance(other.law, Product):
         return NotRun(name, "one of them has no coin of its own for each attribute")

@@ -28,7 +28,7 @@ _SEEDS = 2048
 
 
 def guessed_orders(records: int, contexts: Sequence[str] = ()) -> dict[str, Numbers]:
-    """Orders that anyone can write down without the key; `contexts` are names that an unkeyed order could hang on."""
+    """Orders that anyone can write down without the key; an unkeyed one could hang on one of the `contexts`."""
     same = np.arange(records)
     orders = {"the source's own order": same, "the source's order from its end": same[::-1].copy()}
     for context in contexts:
@@ -136,7 +136,7 @@ def dictionary_attack(
 
 
 def _tells(attribute: Attribute, labels: list[str] | None, appearance: list[str]) -> bool:
-    """Whether categories stand as they first appear, in an order that is neither the recipe's nor the alphabet's."""
+    """Whether categories stand as they first appear, which is neither the recipe's order nor the alphabet's."""
     if labels is None or labels == sorted(labels):
         return False
     if attribute.coded.origin != "from-data" and labels == list(attribute.coded.labels):

@@ -106,8 +106,8 @@ class _Attacked:
         return {name: kept[order] for name, order in orders.items()}
 
     def _guessed(self) -> Numbers | None:
-        """The order, where one that anyone can guess fits the rows: they are not those that the key makes."""
-        for order in self.orders().values():
+        """The order that fits rows which are not those of the key: the key's own, or one that anyone can guess."""
+        for order in (self.traced.order, *self.orders().values()):
             if not order_attack(self.agreement, {"": order}).ok:
                 return order
         return None

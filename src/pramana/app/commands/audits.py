@@ -21,8 +21,8 @@ def audit_command(
     bundle: str, source: str, key: str, control: str | None, public: str | None, also: tuple[str, ...],
     ledger: str | None, recipients: str, as_json: bool,
 ) -> int:  # fmt: skip
-    """Attack BUNDLE and count how often the attacks are right, beside what was claimed. Exits with 1 when a claim is
-    broken. Source and key say which row is whose; what is found is for the holder's eyes."""
+    """Attack BUNDLE and count how often the attacks are right, beside what was claimed. Exits with 1 when a
+    claim is broken. Source and key say which row is whose; what is found is for the holder's eyes."""
     from pramana.audit import audit_bundle
 
     names = [name.strip() for name in recipients.split(",") if name.strip()]

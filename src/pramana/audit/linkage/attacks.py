@@ -20,7 +20,7 @@ from pramana.audit.verdict import Attack, NotRun, Outcome, at_most
 
 _SMALL, _SMALL_TABLES = 8, 400
 _MATCHED = 400
-_SAMPLED = 120
+_SAMPLED = 300
 _PEOPLE = 2000
 _PAIRS = 1 << 23  # of true and published values that are compared at a time
 
@@ -113,7 +113,7 @@ def sampled_linkage(table: LinkedTable) -> Outcome:
     found = sampled_posterior(likelihoods, same, best_matching(likelihoods))
     if not found.mixed:
         return NotRun(name, f"the chain did not mix: R-hat {found.r_hat:.3g}, above {MIXED}")
-    links = shared_among_alike(found.links, look)
+    links = shared_among_alike(shared_among_alike(found.links, look).T, _looks(sample.true)).T
     n = sample.records
     near = np.abs(np.arange(n)[:, None] - np.arange(n)[None, :]) / n
     tried = (links - 1e-9 * near).argmax(1)

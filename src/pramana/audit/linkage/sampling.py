@@ -29,12 +29,11 @@ class SampledPosterior:
 
 
 def sampled_posterior(
-    likelihoods: Floats, same: NDArray[np.bool_], start: NDArray[np.int64], sweeps: int = 3000
+    likelihoods: Floats, same: NDArray[np.bool_], start: NDArray[np.int64], sweeps: int = 2000
 ) -> SampledPosterior:
     """Chains from the best matching, its reverse, and two random orders; the first half of each is thrown away.
 
-    `same[i, j]` marks rows that show person i's own value. Rows that look alike share what they collect: which
-    of them a person is on is even, whatever the chain says.
+    `same[i, j]` marks rows that show person i's own value.
     """
     rng = np.random.default_rng(20)
     n = len(start)
@@ -73,7 +72,7 @@ def r_hat(traces: Floats) -> float:
 
 
 def shared_among_alike(links: Floats, look: NDArray[np.int64]) -> Floats:
-    """Posteriors averaged over rows that look alike, which they are equal for."""
+    """Posteriors averaged over columns that look alike, for which they are equal."""
     sizes = np.bincount(look)
     sums = np.zeros((len(links), len(sizes)))
     for value in range(len(sizes)):
