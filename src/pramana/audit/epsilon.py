@@ -25,7 +25,7 @@ _VALUES = 50  # of an attribute, the most frequent ones
 _RUNS = 20_000
 _ROWS = 12  # of a small table that is published again and again
 _DELTA = 1e-4
-_LEANING = 0.2  # the share of records that are asked
+_LEANING = (0.5, 0.2, 0.1, 0.05, 0.02)  # the shares of records that may be asked
 
 
 def epsilon_by_attribute(table: LinkedTable) -> list[Outcome]:
@@ -88,10 +88,20 @@ def leaning_of_pairs(table: LinkedTable) -> NDArray[np.float64]:
 
 
 def guesses_right(leaning: NDArray[np.float64]) -> tuple[int, int]:
-    """How many guesses are right, and how many are made: of the records that lean furthest, and that alone."""
-    far = np.sort(np.abs(leaning))[::-1]
-    least = float(far[max(int(_LEANING * len(far)) - 1, 0)]) if len(far) else 0.0
-    guesses = leaning[np.abs(leaning) >= max(least, 1e-9)]
+    """How many guesses are right, and how many are made: of the records that lean furthest, and of no others.
+
+    How far that is, is chosen by the one half of the pairs and held to the other.
+    """
+    half = len(leaning) // 4 * 2  # pairs stay together
+    if half == 0:
+        return 0, 0
+    cuts = [max(float(np.quantile(np.abs(leaning[:half]), 1 - share)), 1e-9) for share in _LEANING]
+    best = max(cuts, key=lambda cut: lower_bound(*_counted(leaning[:half], cut)))
+    return _counted(leaning[half:], best)
+
+
+def _counted(leaning: NDArray[np.float64], cut: float) -> tuple[int, int]:
+    guesses = leaning[np.abs(leaning) >= cut]
     return int((guesses > 0).sum()), len(guesses)
 
 

@@ -39,21 +39,28 @@ def guessed_orders(records: int, contexts: Sequence[str] = ()) -> dict[str, Numb
 def order_attack(agreement: Agreement, orders: Mapping[str, Numbers]) -> Attack:
     """Whether any guessed order fits the published rows better than orders by chance do."""
     rng = np.random.default_rng(20)
-    records = len(next(iter(orders.values())))
-    by_chance = np.array([float(agreement(rng.permutation(records)).mean()) for _ in range(_RANDOM_ORDERS)])
+    rows = next(iter(orders.values()))  # those that were published, in some order
+    by_chance = np.array([float(agreement(rng.permutation(rows)).mean()) for _ in range(_RANDOM_ORDERS)])
     mean, spread = float(by_chance.mean()), float(by_chance.std(ddof=1))
     found = {name: float(agreement(order).mean()) for name, order in orders.items()}
     best = max(found, key=lambda name: found[name])
-    # so far above chance that no honest order gets there; six spreads of a sum of many rows
-    limit = mean + _spreads() * max(spread, 1 / records)
+    limit = max(mean + _spreads() * spread, _rare_count(mean * len(rows)) / len(rows))
     what = f"rows at the places of {best} agree {found[best]:.4g}; by chance {mean:.4g}, at most {limit:.4g}"
     return Attack("rows, guessed order", limit, found[best], found[best] <= limit, what, more={"by_chance": mean})
 
 
 def _spreads() -> float:
+    """How many spreads above its mean a sum over many rows lies with a negligible chance."""
     from scipy import stats
 
     return float(stats.t.isf(CHANCE_OF_FALSE_ALARM, _RANDOM_ORDERS - 1))
+
+
+def _rare_count(mean: float) -> float:
+    """The same of a sum over few rows that seldom agree, which has a longer tail than its spread says."""
+    from scipy import stats
+
+    return float(stats.poisson.isf(CHANCE_OF_FALSE_ALARM, mean)) + 1
 
 
 def share_by_place(order: Numbers, guess: Numbers, name: str = "the source's own order") -> Attack:

@@ -91,7 +91,7 @@ class _Attacked:
 
     @classmethod
     def of(cls, traced: Retraced) -> _Attacked:
-        coded = not traced.plan.celled and set(traced.mechanism.sizes) == set(traced.true)
+        coded = bool(traced.mechanism.sizes)
         if coded:
             published = traced.bundle.codes(list(traced.true))
             agreement, look = _agreement(traced, published), np.zeros(0, np.int64)
@@ -119,6 +119,8 @@ class _Attacked:
         if isinstance(self.traced.plan, RandomisedPlan):
             law = self.traced.plan.law or law
         if self.order is None or not isinstance(law, Product | RecordRetention | Exchange):
+            return None
+        if not set(law.sizes) <= set(self.traced.true):  # strata, each with a law of its own
             return None
         true = {name: self.traced.true[name] for name in law.sizes}
         return LinkedTable(law, true, {name: self.published[name] for name in law.sizes}, self.order)
@@ -169,18 +171,19 @@ class _Attacked:
     def randomised(self) -> list[Outcome]:
         table, plan = self.table, self.traced.plan
         if table is None:
-            return [NotRun("linkage, epsilon and attribute inference", _UNTRACED)]
+            reason = _UNTRACED if self.order is None else "the law is one of strata, or has no matrix"
+            return [NotRun("linkage, epsilon, identification and attribute inference", reason)]
         if isinstance(plan, RandomisedPlan) and plan.draws is not None:
             reason = "people have several rows that share coins, and these attacks count rows"
             return [NotRun("linkage, epsilon and attribute inference", reason)]
-        if isinstance(table.law, Exchange):
-            risks = (self.claim("identification-bound"), self.claim("identification-bound-every-count"))
-            return self._identified(table.law, risks)
         outcomes: list[Outcome] = []
         if self.claim("pk-anonymity") is None:
             outcomes.append(NotRun("linkage", "the certificate claims no Pk-anonymity"))
         else:
             outcomes += linkage_attacks(table)
+        if isinstance(table.law, Exchange):
+            risks = (self.claim("identification-bound"), self.claim("identification-bound-every-count"))
+            return [*outcomes, *self._identified(table.law, risks)]
         outcomes += [*epsilon_by_attribute(table), epsilon_in_one_run(table), *neighbouring_runs(table.law)]
         return [*outcomes, attribute_inference(table)]
 

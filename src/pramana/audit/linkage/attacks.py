@@ -22,6 +22,7 @@ _SMALL, _SMALL_TABLES = 8, 400
 _MATCHED = 400
 _SAMPLED = 300
 _PEOPLE = 2000
+_MORE_SWEEPS = 16_000  # where a chain has not mixed
 _PAIRS = 1 << 23  # of true and published values that are compared at a time
 
 
@@ -111,6 +112,8 @@ def sampled_linkage(table: LinkedTable) -> Outcome:
     look = _looks(sample.published)
     same = np.logical_and.reduce([sample.true[n][:, None] == sample.published[n][None, :] for n in sample.true])
     found = sampled_posterior(likelihoods, same, best_matching(likelihoods))
+    if not found.mixed:
+        found = sampled_posterior(likelihoods, same, best_matching(likelihoods), _MORE_SWEEPS)
     if not found.mixed:
         return NotRun(name, f"the chain did not mix: R-hat {found.r_hat:.3g}, above {MIXED}")
     links = shared_among_alike(shared_among_alike(found.links, look).T, _looks(sample.true)).T
