@@ -1,18 +1,15 @@
 """Rows: whether places in the published file, or the order of its dictionaries, tell of places in the source.
 
 The adversary has the file alone. Guessed orders need no true order to be judged: rows at guessed places either
-agree with the source more often than rows at random places do, or they do not. Classifiers are trained on places
-whose true rows are known, and asked about the others: the strongest help that an adversary could have.
+agree with the source more often than rows at random places do, or they do not.
 """
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from pramana.audit.verdict import CHANCE_OF_FALSE_ALARM, Attack, NotRun, Outcome, clopper_pearson
@@ -23,8 +20,8 @@ from pramana.schema import Attribute
 Numbers = NDArray[np.int64]
 Agreement = Callable[[Numbers], NDArray[np.float64]]  # true rows at published places -> how far each agrees
 _RANDOM_ORDERS = 200
-_MOST_ROWS = 20_000
 _SEEDS = 2048
+_FEW = 100  # rows that agree by chance: beyond, their number is as good as normal
 
 
 def guessed_orders(records: int, contexts: Sequence[str] = ()) -> dict[str, Numbers]:
@@ -44,7 +41,9 @@ def order_attack(agreement: Agreement, orders: Mapping[str, Numbers]) -> Attack:
     mean, spread = float(by_chance.mean()), float(by_chance.std(ddof=1))
     found = {name: float(agreement(order).mean()) for name, order in orders.items()}
     best = max(found, key=lambda name: found[name])
-    limit = max(mean + _spreads() * spread, _rare_count(mean * len(rows)) / len(rows))
+    limit = mean + _spreads() * spread
+    if mean * len(rows) < _FEW:
+        limit = max(limit, _rare_count(mean * len(rows)) / len(rows))
     what = f"rows at the places of {best} agree {found[best]:.4g}; by chance {mean:.4g}, at most {limit:.4g}"
     return Attack("rows, guessed order", limit, found[best], found[best] <= limit, what, more={"by_chance": mean})
 
@@ -70,54 +69,6 @@ def share_by_place(order: Numbers, guess: Numbers, name: str = "the source's own
     claimed = 1 / len(order)
     what = f"{right:,} of {len(order):,} rows stand where {name} puts them; by chance one does"
     return Attack("rows, places", claimed, right / len(order), low <= claimed, what, (low, high))
-
-
-# ---------------------------------------------------------------- classifiers
-
-
-def classifier_attacks(order: Numbers, places: Mapping[str, NDArray[np.float64]]) -> list[Outcome]:
-    """A logistic regression and a tree: is this row from the first or the second half of the source?"""
-    names = ("rows, logistic regression on places", "rows, tree on places")
-    if importlib.util.find_spec("sklearn") is None:
-        return [NotRun(name, "scikit-learn is missing (extra `models`)") for name in names]
-    from sklearn.linear_model import LogisticRegression
-    from sklearn.preprocessing import StandardScaler
-    from sklearn.tree import DecisionTreeClassifier
-
-    rows = np.random.default_rng(20).permutation(len(order))[:_MOST_ROWS]
-    if len(rows) < 40:
-        return [NotRun(name, f"{len(rows)} rows are too few to learn from") for name in names]
-    later = (order >= np.median(order))[rows]
-    features = StandardScaler().fit_transform(np.column_stack([column[rows] for column in places.values()]))
-    half = len(rows) // 2
-    chance = max(float(later[half:].mean()), 1 - float(later[half:].mean()))
-    outcomes: list[Outcome] = []
-    models = (LogisticRegression(max_iter=500), DecisionTreeClassifier(max_depth=12, random_state=20))
-    for name, model in zip(names, models, strict=True):
-        right = int((model.fit(features[:half], later[:half]).predict(features[half:]) == later[half:]).sum())
-        tries = len(rows) - half
-        low, high = clopper_pearson(right, tries)
-        what = (
-            f"which half of the source a row is from: right {right:,} times of {tries:,}; chance is {chance:.4g}"
-        )
-        outcomes.append(Attack(name, chance, right / tries, low <= chance, what, (low, high)))
-    return outcomes
-
-
-def places_in_file(bundle: Bundle, records: int) -> dict[str, NDArray[np.float64]]:
-    """What the file alone tells of a row's place: its number, its row group, where it is in it, its first bits."""
-    place = np.arange(records)
-    columns = {"place": place.astype(np.float64)}
-    if bundle.certificate.output == "parquet":
-        file = pq.ParquetFile(bundle.data_path)
-        sizes = [file.metadata.row_group(i).num_rows for i in range(file.metadata.num_row_groups)]
-        first = np.cumsum([0, *sizes])
-        group = np.searchsorted(first, place, side="right") - 1
-        columns["row group"] = group.astype(np.float64)
-        columns["within its row group"] = (place - first[group]).astype(np.float64)
-    for bit in range(min(8, max(records - 1, 1).bit_length())):
-        columns[f"bit {bit}"] = (place >> bit & 1).astype(np.float64)
-    return columns
 
 
 # ---------------------------------------------------------------- dictionaries

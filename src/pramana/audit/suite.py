@@ -15,6 +15,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from pramana.audit.classes import both_classes, by_source_row, class_linkage, looks_of, smallest_class
+from pramana.audit.classifiers import bytes_of_lines, classified_by_bytes, classified_by_place, places_in_file
 from pramana.audit.collusion import collude
 from pramana.audit.epsilon import epsilon_by_attribute, epsilon_in_one_run, neighbouring_runs
 from pramana.audit.identification import identification_attacks
@@ -23,11 +24,9 @@ from pramana.audit.linkage import LinkedTable, linkage_attacks
 from pramana.audit.pairs import averaged_epsilon, reused_coins
 from pramana.audit.positions import (
     Agreement,
-    classifier_attacks,
     dictionary_attack,
     guessed_orders,
     order_attack,
-    places_in_file,
     seed_attack,
     share_by_place,
 )
@@ -146,16 +145,22 @@ class _Attacked:
         if not certificate.shuffled:
             return [NotRun("rows", "published in source order, as the certificate says: nothing is claimed of it")]
         outcomes: list[Outcome] = [order_attack(self.agreement, self.orders())]
-        names = ("rows, places", "rows, logistic regression on places", "rows, tree on places")
-        if self.order is None:
-            outcomes += [NotRun(name, _UNTRACED) for name in names]
+        if self.order is None or len(self.order) != certificate.records:
+            outcomes.append(NotRun("rows, places and classifiers", _UNTRACED))
         else:
             rank = np.argsort(np.argsort(self.order))
             outcomes.append(share_by_place(rank, np.arange(len(rank))))
-            outcomes += classifier_attacks(rank, places_in_file(self.traced.bundle, len(rank)))
+            outcomes += classified_by_place(rank, places_in_file(self.traced.bundle, len(rank)))
+            outcomes += self._by_bytes(rank)
         if self.coded:
             outcomes.append(dictionary_attack(self.traced.bundle, self.traced.plan.attributes, self._appearance()))
         return outcomes
+
+    def _by_bytes(self, rank: Numbers) -> list[Outcome]:
+        lines = bytes_of_lines(self.traced.bundle, len(rank))
+        found = pa.Table.from_batches(self.traced.bundle.batches()) if lines is not None else pa.table({})
+        look = looks_of(found, found.column_names) if lines is not None else rank
+        return classified_by_bytes(rank, look, lines)
 
     def _appearance(self) -> dict[str, list[str]]:
         found = {}
