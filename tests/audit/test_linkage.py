@@ -99,7 +99,7 @@ def test_chains_that_tell_different_stories_have_not_mixed() -> None:
 
 @pytest.mark.parametrize("law", [LAW, RecordRetention.at(Fraction(1, 3), SIZES)], ids=["attributes", "record"])
 def test_likelihoods_are_the_laws(law: Any) -> None:
-    true = {"a": np.repeat(np.arange(4), 3), "b": np.tile(np.arange(3), 4)}
+    true = {"a": np.repeat(np.arange(4, dtype=np.uint8), 3), "b": np.tile(np.arange(3, dtype=np.uint8), 4)}
     found = pairwise_likelihoods(law, true, true)
     assert np.allclose(found.sum(1), 1)
     if law is LAW:
@@ -121,7 +121,7 @@ def published(law: Any, drawn: Any, rows: int = 3000, shuffle: bool = True) -> L
 
 
 ATTACKS = [exact_linkage, matched_linkage, sampled_linkage, everyone_linked]
-LAWS = [
+LAWS: list[Any] = [
     LAW,
     RecordRetention.at(Fraction(1, 20), SIZES),
     Product(

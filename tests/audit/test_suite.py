@@ -19,7 +19,7 @@ from tests.audit.broken import (
     write_people,
 )
 
-from pramana import Key, create_levels, issue, release
+from pramana import Key, Ledger, create_levels, issue, release
 from pramana.app.main import run
 from pramana.audit import AttackReport, audit_bundle
 from pramana.errors import BundleError, KeyFileError, SourceError
@@ -111,6 +111,14 @@ def test_two_releases_have_coins_of_their_own(desk: Path) -> None:
     release(desk / "weaker.toml", desk / "second", key=KEY)
     found = audited(desk, "honest", also=[desk / "second"])
     assert found.ok and {"two releases, coins thrown anew"} <= {a.name for a in found.attacks}
+    book = '[ledger]\npath = "book.ledger"\npeople = "residents"\nrecipient = "university"\nagain = true\n'
+    Ledger.create(desk / "book.ledger").close()
+    for recipe in ("recipe", "weaker"):
+        (desk / f"{recipe} booked.toml").write_text((desk / f"{recipe}.toml").read_text() + book)
+        release(desk / f"{recipe} booked.toml", desk / f"{recipe} booked", key=KEY)
+    booked = audited(desk, "recipe booked", also=[desk / "weaker booked"], ledger=desk / "book.ledger")
+    [together] = [a for a in booked.attacks if a.name == "two releases, epsilon together"]
+    assert booked.ok and together.more["ledger_total"] == pytest.approx(1.8, abs=1e-6)
     with patched(("pramana.methods.retention.RandomisedPlan.context", lambda *_: "always the same")):
         for recipe in ("recipe", "weaker"):
             release(desk / f"{recipe}.toml", desk / f"reused {recipe}", key=KEY)
@@ -139,6 +147,17 @@ def test_the_command_says_what_was_claimed_and_measured(desk: Path, capsys: pyte
     told = capsys.readouterr().out
     assert "LOST  rows, guessed order" in told and "claims are broken." in told
     assert run(["audit", str(desk / "honest"), "--source", str(desk / "people.csv"), "--key", "nowhere"]) == 2
+    page = desk / "attacks.html"
+    assert run(["audit", str(desk / "by command"), *options, "--html", str(page)]) == 1
+    text = page.read_text()
+    assert "NOT FOR RELEASE" in text.upper() and "BROKEN" in text and "rows, guessed order" in text
+    assert page.stat().st_mode & 0o777 == 0o600
+    capsys.readouterr()
+    assert run(["audit", str(desk / "honest"), *options, "--html", str(page)]) == 2
+    inside = str(desk / "honest" / "attacks.html")
+    assert run(["audit", str(desk / "honest"), *options, "--html", inside]) == 2
+    told = capsys.readouterr()
+    assert told.out == "" and "must not exist yet" in told.err and "outside of every bundle" in told.err
 
 
 # ---------------------------------------------------------------- other methods
@@ -230,7 +249,9 @@ def test_recipients_of_levels_collude(tmp_path: Path) -> None:
     assert found.ok, found.sentences()
     assert "collusion across levels" in {a.name for a in found.attacks}
     alone = audit_bundle(tmp_path / "one", tmp_path / "people.csv", made.key_file)
-    assert ("collusion across levels", "no ledger was given") in [(n.name, n.reason) for n in alone.not_run]
+    assert ("collusion across levels", "no ledger and recipients were given") in [
+        (n.name, n.reason) for n in alone.not_run
+    ]
 
     def by_level(self: Any, commitment: str = "") -> str:
         return f"{commitment} {self.mechanism.level}"  # coins of its own for every level

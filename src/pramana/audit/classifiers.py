@@ -1,8 +1,8 @@
 """Classifiers that are trained to tell, from the published file alone, where in the source a row stood.
 
-They learn from half of the rows, whose true places are given to them, and are asked about the other half: that is
-more help than any adversary has. Values may tell of places by themselves, where a source is sorted; so of places in the file
-they are asked for the half of the source, and of the bytes of a line for the half among rows of the same values.
+They learn from half of the rows, whose true places are given to them, and are asked about the other half: that
+is more help than any adversary has. Values may tell of places by themselves, where a source is sorted; so of
+places they are asked for the half of the source, and of the bytes of a line for the half among rows of its values.
 """
 
 from __future__ import annotations

@@ -33,6 +33,7 @@ from pramana.audit.positions import (
 from pramana.audit.reversal import reversal
 from pramana.audit.verdict import Attack, AttackReport, NotRun, Outcome
 from pramana.errors import InputError
+from pramana.ledger import Ledger
 from pramana.mechanisms import Exchange, Product, RecordRetention
 from pramana.methods.levels import LevelPlan
 from pramana.methods.presence import PresencePlan
@@ -58,8 +59,8 @@ def audit_bundle(
     """Attack a bundle with its source and key at hand, all in memory.
 
     `control` is a table of other people, who are not in the release. `public` is the public table of a presence
-    release in two files. `also` are further bundles made from the same source under the same key. With a `ledger`
-    of levels its `recipients` collude.
+    release in two files. `also` are further bundles made from the same source under the same key; with a `ledger`
+    its total stands beside what they tell together. `recipients` of a ledger of levels collude.
 
     >>> pramana.audit.audit_bundle("published", "people.csv", "published.key").ok  # doctest: +SKIP
     True
@@ -71,7 +72,7 @@ def audit_bundle(
     outcomes += attacked.randomised() if attacked.coded else attacked.celled()
     outcomes += [*_presence(attacked, source, public), *_control(attacked, control)]
     for path in also:
-        outcomes += _together(attacked, _Attacked.of(retraced(path, source, key)))
+        outcomes += _together(attacked, _Attacked.of(retraced(path, source, key)), ledger)
     outcomes += _collusion(attacked, ledger, recipients)
     attacks = tuple(o for o in outcomes if isinstance(o, Attack))
     return AttackReport(attacks, tuple(o for o in outcomes if isinstance(o, NotRun)))
@@ -267,7 +268,7 @@ def _control(attacked: _Attacked, control: object) -> list[Outcome]:
     return [control_inference(traced.true, others, attacked.published, pair)]
 
 
-def _together(one: _Attacked, other: _Attacked) -> list[Outcome]:
+def _together(one: _Attacked, other: _Attacked, ledger: str | Path | None) -> list[Outcome]:
     """Two bundles about the same people, under one key."""
     if one.coded != other.coded or one.order is None or other.order is None:
         return [NotRun("two releases", "they are of different kinds, or whose their rows are is not known")]
@@ -286,7 +287,18 @@ def _together(one: _Attacked, other: _Attacked) -> list[Outcome]:
     epsilons = [claim for claim in (one.claim(_LOCAL), other.claim(_LOCAL)) if isinstance(claim, float | int)]
     if first is None or second is None or len(epsilons) < 2:
         return [NotRun("two releases", "one of them claims no epsilon")]
-    return [reused_coins(first, second), averaged_epsilon(first, second, sum(map(float, epsilons)))]
+    together = averaged_epsilon(first, second, sum(map(float, epsilons)))
+    return [reused_coins(first, second), together if ledger is None else _beside_total(together, ledger)]
+
+
+def _beside_total(together: Attack, ledger: str | Path) -> Attack:
+    """The ledger's sum over all releases about these people, which must not be exceeded either."""
+    known = Ledger.open(ledger)
+    total = known.total()
+    known.close()
+    ok = together.ok and (total.epsilon is None or together.measured <= total.epsilon)
+    what = f"{together.detail}; the ledger's total about {total.people!r}: {total.words()}"
+    return replace(together, ok=ok, detail=what, more={**together.more, "ledger_total": total.epsilon})
 
 
 _LOCAL = "local-differential-privacy"
@@ -294,8 +306,12 @@ _LOCAL = "local-differential-privacy"
 
 def _collusion(attacked: _Attacked, ledger: str | Path | None, recipients: Sequence[str]) -> list[Outcome]:
     name = "collusion across levels"
-    if ledger is None:
-        return [NotRun(name, "no ledger was given")] if isinstance(attacked.traced.plan, LevelPlan) else []
+    if ledger is None or not recipients:
+        return (
+            [NotRun(name, "no ledger and recipients were given")]
+            if isinstance(attacked.traced.plan, LevelPlan)
+            else []
+        )
     found = collude(ledger, recipients)
     what = (
         f"{found.members} versions together reconstruct {found.together:.4g}, the best alone "

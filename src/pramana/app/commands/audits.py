@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import click
 
 from pramana.app.screen import json_option, show
@@ -14,20 +16,25 @@ from pramana.app.screen import json_option, show
 @click.option("--control", default=None, help="A table of other people, who are not in the release.")
 @click.option("--public", default=None, help="The public table of a presence release in two files.")
 @click.option("--also", multiple=True, help="Another bundle of the same source and key. May be repeated.")
-@click.option("--ledger", default=None, help="A ledger of levels, whose recipients collude.")
-@click.option("--recipients", default="", help="Their names, with commas between them.")
+@click.option("--ledger", default=None, help="The ledger: its total beside --also, or levels that collude.")
+@click.option("--recipients", default="", help="Recipients of its levels who collude, with commas between them.")
+@click.option("--html", default=None, help="Also write the page to this new file, for its owner alone.")
 @json_option
 def audit_command(
     bundle: str, source: str, key: str, control: str | None, public: str | None, also: tuple[str, ...],
-    ledger: str | None, recipients: str, as_json: bool,
+    ledger: str | None, recipients: str, html: str | None, as_json: bool,
 ) -> int:  # fmt: skip
     """Attack BUNDLE and count how often the attacks are right, beside what was claimed. Exits with 1 when a
     claim is broken. Source and key say which row is whose; what is found is for the holder's eyes."""
-    from pramana.audit import audit_bundle
+    from pramana.audit import audit_bundle, check_page_name, write_attack_page
 
+    if html is not None:
+        check_page_name(Path(html))
     names = [name.strip() for name in recipients.split(",") if name.strip()]
     found = audit_bundle(
         bundle, source, key, control=control, public=public, also=also, ledger=ledger, recipients=names
     )
+    if html is not None:
+        write_attack_page(found, Path(bundle).name, Path(html))
     show(as_json, found.to_json(), found.sentences())
     return 0 if found.ok else 1
