@@ -84,6 +84,26 @@ def test_a_key_that_was_made_from_a_seed_is_guessed(desk: Path) -> None:
     assert lost(audited(desk, "seeded", secret)) == {"key, guessed seed"}
 
 
+def test_a_release_from_a_seed_is_not_private_whatever_the_seed(
+    desk: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    release(desk / "recipe.toml", desk / "marked", seed=987_654)
+    command = ["audit", str(desk / "marked"), "--source", str(desk / "people.csv")]
+    assert run([*command, "--seed", "987654", "--json"]) == 1
+    found = json.loads(capsys.readouterr().out)
+    assert [attack["name"] for attack in found["attacks"] if not attack["ok"]] == ["key, guessed seed"]
+    assert run(command) == 2
+    assert "must" not in capsys.readouterr().out
+
+
+def test_classifiers_are_left_out_by_name_without_their_library(
+    desk: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
+    left = {n.name: n.reason for n in audited(desk, "honest").not_run}
+    assert left["rows, tree on places"] == "scikit-learn is missing (extra `models`)"
+
+
 def test_categories_in_the_order_of_their_appearance_are_seen(desk: Path) -> None:
     release(desk / "recipe.toml", desk / "listed", key=KEY)
     listed_by_appearance(desk / "listed", desk / "people.csv")
@@ -156,8 +176,8 @@ def test_the_command_says_what_was_claimed_and_measured(desk: Path, capsys: pyte
     assert run(["audit", str(desk / "honest"), *options, "--html", str(page)]) == 2
     inside = str(desk / "honest" / "attacks.html")
     assert run(["audit", str(desk / "honest"), *options, "--html", inside]) == 2
-    told = capsys.readouterr()
-    assert told.out == "" and "must not exist yet" in told.err and "outside of every bundle" in told.err
+    refused = capsys.readouterr()
+    assert refused.out == "" and "must not exist yet" in refused.err and "outside of every bundle" in refused.err
 
 
 # ---------------------------------------------------------------- other methods

@@ -117,12 +117,16 @@ def _listed(bundle: Bundle, attribute: Attribute) -> list[str] | None:
 # ---------------------------------------------------------------- the key
 
 
-def seed_attack(commitment: str, seeds: int = _SEEDS) -> Attack:
-    """The keys that someone would make from a small number, held against the certificate's commitment."""
+def seed_attack(commitment: str, seeded: bool = False, seeds: int = _SEEDS) -> Attack:
+    """The keys that someone would make from a small number, held against the certificate's commitment.
+
+    Where the certificate says itself that the key is from a seed, there is nothing left to guess.
+    """
     guessed = next((seed for seed in range(seeds) if Key.from_seed(seed).commitment() == commitment), None)
-    what = (
-        f"none of the keys from seeds below {seeds:,}"
-        if guessed is None
-        else (f"the key is made from the seed {guessed}: whoever tries it undoes the release, row by row")
-    )
-    return Attack("key, guessed seed", 0.0, 0.0 if guessed is None else 1.0, guessed is None, what)
+    what = f"none of the keys from seeds below {seeds:,}"
+    if guessed is not None:
+        what = f"the key is made from the seed {guessed}: whoever tries it undoes the release, row by row"
+    elif seeded:
+        what = "the certificate says that the key is from a seed: whoever tries enough of them undoes the release"
+    lost = seeded or guessed is not None
+    return Attack("key, guessed seed", 0.0, float(lost), not lost, what)

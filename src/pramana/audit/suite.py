@@ -139,7 +139,8 @@ class _Attacked:
             else "the rows are others than source and key make"
         )
         made = Attack("data, made again", 1.0, float(same), same, told)
-        return [seed_attack(str((stated or {}).get("commitment"))), made]
+        told_of = stated or {}
+        return [seed_attack(str(told_of.get("commitment")), told_of.get("seeded") is not False), made]
 
     def rows(self) -> list[Outcome]:
         certificate = self.traced.bundle.certificate
