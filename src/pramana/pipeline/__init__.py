@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from pramana.pipeline.recipient.synthesis import Synthesised, synthesise
     from pramana.pipeline.releasing import Released, release
     from pramana.pipeline.reporting.reports import report
+    from pramana.pipeline.retracing import Retraced, coded_as_certified, retraced
     from pramana.pipeline.single_record import plan_for_records, randomise_record
     from pramana.pipeline.verification import Verification, verify
     from pramana.pipeline.versions import Created, Issued, create_levels, issue, issued_versions
@@ -28,9 +29,11 @@ _MODULE_OF = {
     "Outlook": "planning",
     "PROMISES": "promises",
     "Released": "releasing",
+    "Retraced": "retracing",
     "Synthesised": "recipient.synthesis",
     "Verification": "verification",
     "check_promises": "promises",
+    "coded_as_certified": "retracing",
     "create_levels": "versions",
     "crosstab": "analysis",
     "export": "files.exporting",
@@ -43,6 +46,7 @@ _MODULE_OF = {
     "randomise_record": "single_record",
     "release": "releasing",
     "report": "reporting.reports",
+    "retraced": "retracing",
     "synthesise": "recipient.synthesis",
     "verify": "verification",
 }
@@ -61,9 +65,11 @@ __all__ = [
     "Issued",
     "Outlook",
     "Released",
+    "Retraced",
     "Synthesised",
     "Verification",
     "check_promises",
+    "coded_as_certified",
     "create_levels",
     "crosstab",
     "export",
@@ -76,6 +82,7 @@ __all__ = [
     "randomise_record",
     "release",
     "report",
+    "retraced",
     "synthesise",
     "verify",
 ]
