@@ -48,6 +48,7 @@ COMMANDS = {
     "regression": ("analysis", "Estimate a linear regression on a bundle's private table."),
     "release": ("releases", "Publish a recipe's table as a bundle."),
     "report": ("reports", "Write the one-file HTML report of a bundle, with pictures and tables."),
+    "studio": ("studios", "Publish, keep account and analyse in a browser, on this machine alone."),
     "theorems": ("theorems", "List what is proved, and where it is computed and tested."),
     "verify": ("releases", "Check a bundle: digests, guarantees and, with source and key, the data."),
 }
