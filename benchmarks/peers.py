@@ -33,6 +33,9 @@ REQUIREMENTS = {
     "dp-accounting": ["dp-accounting>=0.6"],
     "opendp": ["opendp>=0.14"],
     "picture": ["matplotlib"],
+    "sdmetrics": ["sdmetrics>=0.20"],
+    "syntheval": ["syntheval>=1.5"],
+    "anonymeter": ["anonymeter>=1.0"],
 }
 
 

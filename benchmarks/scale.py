@@ -19,7 +19,7 @@ CALL = """
 import sys, time
 from pramana import release
 start = time.perf_counter()
-release(sys.argv[1], sys.argv[2], seed=1, memory=int(sys.argv[3]) or None)
+release(sys.argv[1], sys.argv[2], seed=1, memory=int(sys.argv[3]) or None, even_if_useless=True)
 print(time.perf_counter() - start)
 """
 ENGINE = """

@@ -15,7 +15,18 @@ import pramana
 
 NAMES = sorted(set(pramana.__all__) - {"__version__"})
 MOST_NAMES = 30
-FUNCTIONS = ("calibrate", "collude", "crosstab", "inspect", "issue", "plan", "release", "report", "verify")
+FUNCTIONS = (
+    "calibrate",
+    "collude",
+    "crosstab",
+    "export",
+    "inspect",
+    "issue",
+    "plan",
+    "release",
+    "report",
+    "verify",
+)
 
 
 def modules_after(code: str) -> set[str]:

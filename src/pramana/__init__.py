@@ -13,7 +13,6 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from pramana import datasets as datasets
-    from pramana.audit import anonymity_of_table as anonymity_of_table
     from pramana.audit import collude as collude
     from pramana.bundle import Bundle as Bundle
     from pramana.bundle import make_signing_key as make_signing_key
@@ -28,9 +27,9 @@ if TYPE_CHECKING:
     from pramana.mechanisms import guarantees_of as guarantees_of
     from pramana.methods import PublishedCells as PublishedCells
     from pramana.methods import Recipe as Recipe
-    from pramana.methods import read_matrix as read_matrix
     from pramana.pipeline import create_levels as create_levels
     from pramana.pipeline import crosstab as crosstab
+    from pramana.pipeline import export as export
     from pramana.pipeline import issue as issue
     from pramana.pipeline import open_study as open_study
     from pramana.pipeline import plan as plan
@@ -38,6 +37,7 @@ if TYPE_CHECKING:
     from pramana.pipeline import randomise_record as randomise_record
     from pramana.pipeline import release as release
     from pramana.pipeline import report as report
+    from pramana.pipeline import synthesise as synthesise
     from pramana.pipeline import verify as verify
     from pramana.randomness import Key as Key
     from pramana.rows import SparkEngine as SparkEngine
@@ -54,12 +54,12 @@ _ROOM_OF = {
     "Recipe": "methods",
     "SparkEngine": "rows",
     "Wanted": "calibration",
-    "anonymity_of_table": "audit",
     "calibrate": "calibration",
     "collude": "audit",
     "create_levels": "pipeline",
     "crosstab": "pipeline",
     "draft_recipe": "inspection",
+    "export": "pipeline",
     "guarantees_of": "mechanisms",
     "inspect": "inspection",
     "issue": "pipeline",
@@ -68,9 +68,9 @@ _ROOM_OF = {
     "plan": "pipeline",
     "plan_for_records": "pipeline",
     "randomise_record": "pipeline",
-    "read_matrix": "methods",
     "release": "pipeline",
     "report": "pipeline",
+    "synthesise": "pipeline",
     "verify": "pipeline",
 }
 _MODULES = {"datasets": "pramana.datasets", "models": "pramana.estimate.models"}

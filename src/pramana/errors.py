@@ -12,6 +12,7 @@
     │   ├── LedgerError             a ledger that cannot be read or written
     │   ├── CollectionError         a survey's store that cannot be read or written
     │   ├── RefusedError            a release that would break what was promised
+    │   ├── UselessError            a release from which nothing could be learned
     │   ├── EngineError             an engine that cannot be started, or work on it that failed
     │   └── MissingExtraError       an optional dependency that is not installed
     └── CheckError              exit 1: everything could be read, and a check said no
@@ -99,6 +100,10 @@ class CollectionError(InputError):
 
 class RefusedError(InputError):
     """A release would break what was promised, and the ledger refuses it."""
+
+
+class UselessError(InputError):
+    """Nothing could be learned from a release."""
 
 
 class EngineError(InputError):

@@ -33,10 +33,9 @@ TABLES = {
     "short row that is no text": (b"name,sex,age\nx,F,3\nSecret\xff,M\n", "3 fields"),
     "column twice": ("sex,age,sex\nF,3,F\n", "columns 1 and 3"),
     "column twice but for a space": ("sex,age, sex\nF,3,F\n", "columns 1 and 3"),
-    "latin-1": ("name,sex,age\nx,F\xe9,3\n".encode("latin-1"), "utf-8"),
-    "utf-16": (PEOPLE.encode("utf-16"), 'got text in UTF-16. Set encoding = "utf-16"'),
-    "utf-32": (PEOPLE.encode("utf-32"), 'got text in UTF-32. Set encoding = "utf-32"'),
-    "gzip": (gzip.compress(PEOPLE.encode()), "got a gzip file. Unpack it first."),
+    "latin-1": ("name,sex,age\nx,F\xe9,3\n".encode("latin-1"), "cp1252: is it another?"),
+    "half a gzip": (gzip.compress(PEOPLE.encode())[:-30], "damaged data"),
+    "cyrillic": ("sex,age\nСекрет,3\n".encode("cp1251"), "neither UTF-8 nor Windows-1252. Set encoding"),
     "NUL": ("sex,age\nF\0,3\n", "binary data"),
     "outside a list": ("sex,age\nSecretX,3\nSecretX,4\nF,3\n", "'sex' must be in its domain, got 2 rows"),
     "outside bins": ("sex,age\nF,777777\n", "'age' must be in its domain, got 1 row outside"),
@@ -56,6 +55,13 @@ GOOD_TABLES = {
     "byte order mark": "\ufeff" + PEOPLE,
     "quoted newlines": PEOPLE.replace("Person 3", '"Per\nson; 3"'),
     "semicolons": PEOPLE.replace(",", ";"),
+    "utf-16": PEOPLE.encode("utf-16"),
+    "utf-16 without a mark": PEOPLE.encode("utf-16-le"),
+    "utf-32": PEOPLE.encode("utf-32"),
+    "gzip": gzip.compress(PEOPLE.encode()),
+    "zstd": pa.compress(PEOPLE.encode(), "zstd", asbytes=True),
+    "gzip in utf-16": gzip.compress(PEOPLE.encode("utf-16")),
+    "blanks": PEOPLE.replace(",", " , "),
     "tabs": PEOPLE.replace(",", "\t"),
     "bars": PEOPLE.replace(",", "|"),
     "CRLF": PEOPLE.replace("\n", "\r\n"),
@@ -66,10 +72,10 @@ GOOD_TABLES = {
 
 
 @pytest.mark.parametrize("content", GOOD_TABLES.values(), ids=GOOD_TABLES)
-def test_the_usual_dialects_are_the_same_table(desk: Path, content: str) -> None:
+def test_the_usual_dialects_are_the_same_table(desk: Path, content: str | bytes) -> None:
     """One seed, one table, one release: the dialect changes no published byte."""
     assert run([*RELEASE, "--seed", "1"]) == 0
-    (desk / "people.csv").write_bytes(content.encode())
+    (desk / "people.csv").write_bytes(content.encode() if isinstance(content, str) else content)
     assert run(["release", "recipe.toml", "--out", "again", "--seed", "1"]) == 0
     assert (desk / "out/data.parquet").read_bytes() == (desk / "again/data.parquet").read_bytes()
 
@@ -96,7 +102,12 @@ SOURCES = {
     'delimiter = "ab"': "delimiter",
     'delimiter = "\\n"': "delimiter",
     "delimiter = '\"'": "delimiter",
-    'format = "xls"': "csv or parquet",
+    'format = "xls"': "must be one of csv, parquet, arrow, sav, dta, sas7bdat, xpt, xlsx",
+    'decimal = ";"': "source.decimal must be a point or a comma",
+    'thousands = "x"': "source.thousands must be",
+    'decimal = ","\nthousands = ","': "another mark than source.decimal",
+    'sheet = "a"': "source.sheet must go with",
+    'trim = "no"': "source.trim must be true or false",
     'format = "parquet"': "must be a Parquet file",
     'missing = "x"': "source.missing",
     "missing = [5]": "source.missing",
@@ -161,7 +172,12 @@ COLUMNS = {
     'domain = ["F", "M"]\nlevel = -1': "level",
     'domain = ["F", "M"]\nrandomise = false': "must be randomised",
     'domain = ["F", "M"]\nrandomise = 1': "true or false",
-    'domain = ["F", "M"]\nmissing = "maybe"': "missing must be one of",
+    'domain = ["F", "M"]\nmissing = "maybe"': "missing must be auto, category, never, or a list of codes",
+    'domain = ["F", "M"]\nmissing = ["F"]': "must be no value of the domain",
+    'domain = ["F", "M"]\nmissing = ["9", "9"]': "must be distinct texts",
+    'domain = ["F", "M"]\ndates = "%d.%m"': "dates must name a day, a month and a year",
+    'domain = ["F", "M"]\ndates = "%d.%m.%y"': "Years must have four digits",
+    'domain = ["F", "M"]\nkind = "number"\ndates = "%d.%m.%Y"': 'dates must go with the kind "date"',
     'domain = ["F", "M"]\nretention = "x"': "must be a number",
     'domain = ["F", "M"]\ndomian = 1': "Did you mean 'domain'?",
 }
@@ -279,6 +295,8 @@ def test_a_delimiter_that_nothing_suggests_is_asked_for(desk: Path, refused: Ref
 
 
 def test_blanks_around_values_are_counted_and_shown(desk: Path, refused: Refused) -> None:
+    recipe = RECIPE.replace('"people.csv"', '"people.csv"\ntrim = false')
+    (desk / "recipe.toml").write_text(recipe)
     (desk / "people.csv").write_text("sex,age\nF,3\n F,4\nM  ,5\nM  ,6\nQ,7\n")
     said = refused(*RELEASE)
     assert "got 4 rows outside it, 3 of them only by blanks around the value. Run" in said

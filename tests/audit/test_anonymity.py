@@ -12,9 +12,8 @@ import pandas
 import pytest
 from tests.theory.test_pk import link_probability
 
-import pramana
 from pramana.app.main import run
-from pramana.audit import k_of_table
+from pramana.audit import anonymity_of_table, k_of_table
 from pramana.errors import SourceError
 from pramana.generalize import entropy_l_diversity, k_anonymity, l_diversity, t_closeness
 
@@ -58,7 +57,7 @@ def test_k_l_and_t_of_rows_that_stream_are_those_of_the_whole(
         }
     )
     frame.to_parquet(tmp_path / "t.parquet")
-    found = pramana.anonymity_of_table(tmp_path / "t.parquet", ["a", "b"], "s")
+    found = anonymity_of_table(tmp_path / "t.parquet", ["a", "b"], "s")
     codes = [pandas.factorize(frame[name], use_na_sentinel=False)[0].astype(np.uint32) for name in "abs"]
     assert found.records == size
     assert found.k == k_anonymity(codes[:2])

@@ -12,7 +12,7 @@ from tests.collection.running import Running, collecting
 
 ROOT = Path(__file__).parents[2]
 AXE = ROOT / "node_modules" / "axe-core" / "axe.min.js"
-WIDTHS = {"phone": 360, "desktop": 1280}
+WIDTHS = {"phone": 360, "tablet": 768, "desktop": 1280}
 
 
 @pytest.fixture(scope="session")

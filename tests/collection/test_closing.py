@@ -62,8 +62,8 @@ def test_a_closed_survey_is_a_bundle_like_any_other(release: dict[str, Any], tmp
     for guarantee in certificate.guarantees:
         assert problems_of(guarantee) == []
         assert any("ran the page whose digest" in words for words in guarantee["assumptions"])
-        said = [*guarantee["assumptions"], guarantee["words"]]
-        assert not any("the key" in words or "AES" in words for words in said), said
+        told = [*guarantee["assumptions"], guarantee["words"]]
+        assert not any("the key" in words or "AES" in words for words in told), told
     assert any("whoever ran the collector included" in warning for warning in certificate.warnings)
     live = results_of(survey, store.records())
     for table in live.tables:

@@ -25,6 +25,14 @@ def blocks(page: Path) -> list[tuple[str, str]]:
     return BLOCK.findall(page.read_text())
 
 
+def run_in_r(content: str, folder: Path) -> None:
+    if shutil.which("Rscript") is None:
+        pytest.skip("Rscript is not installed: the block of R is not run")
+    shutil.copy(ROOT / "docs" / "r" / "pramana.R", folder)
+    done = subprocess.run(["Rscript", "-e", content], capture_output=True, text=True, cwd=folder)
+    assert done.returncode == 0 or "jsonlite" in done.stderr, done.stderr
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
 def test_the_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     if page.name == "spark.md" and shutil.which("java") is None:
@@ -45,6 +53,8 @@ def test_the_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPat
             )
             assert done.returncode == 0, f"{content}\n{done.stdout}\n{done.stderr}"
             ran += 1
+        elif language == "r":
+            run_in_r(content, tmp_path)
         else:
             assert language in NOT_RUN, f"{page.name}: a block of {language} is neither run nor known"
     assert ran, f"{page.name} has no example that runs"

@@ -9,6 +9,8 @@ from tests.estimate.simulation import axes_of, each, population, publish, record
 from tests.statistical.thresholds import LEAST_COVERAGE_OF_FITS
 
 from pramana.estimate import PublishedTable, fit, invert, profile_interval, to_simplex
+from pramana.estimate.likelihood import _climb
+from pramana.estimate.maximum import finished
 from pramana.mechanisms import Dense, Mechanism, Product
 
 SKEWED = Product({"a0": Dense.of([[0.7, 0.3], [0.2, 0.8]]), "a1": Dense.of([[0.9, 0.1], [0.3, 0.7]])})
@@ -30,6 +32,42 @@ def test_the_fit_is_the_maximum_that_a_general_optimiser_finds(mechanism: Mechan
     assert found.converged
     assert found.log_likelihood == pytest.approx(-best, abs=1e-4)
     assert found.values.sum() == pytest.approx(table.total)
+
+
+def test_the_maximum_itself_is_reached() -> None:
+    """50, 30, 15 and 5 at a retention of 0.4: 0.15 + 0.4 x in the ratio 5 to 3, and nothing for the other two."""
+    table = PublishedTable.of_counts(axes_of((4,)), np.array([50, 30, 15, 5]), each(0.4, (4,)))
+    want = 100 * np.array([23 / 32, 9 / 32, 0, 0])
+    assert fit(table).values == pytest.approx(want, abs=1e-9)
+    near = _climb(table, np.full(4, 25.0), None, 0.05, 6000).values  # without the closed form
+    assert near != pytest.approx(want, abs=1e-3)
+    assert finished(table.law, table.counts, near, 1e-9) == pytest.approx(want, abs=1e-6)
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize(
+    ("shape", "mechanism"),
+    [
+        ((3, 8), each(0.35, (3, 8))),
+        ((2, 5, 4), each(0.2, (2, 5, 4))),
+        ((2, 5, 4), record(0.3, (2, 5, 4))),
+        ((2, 2), SKEWED),
+        ((5, 5, 5), each(0.9, (5, 5, 5))),
+    ],
+    ids=["two", "three", "record", "dense", "near"],
+)
+def test_at_the_maximum_no_cell_would_rise(shape: tuple[int, ...], mechanism: Mechanism, seed: int) -> None:
+    """Karush, Kuhn and Tucker: D is 1 above zero and at most 1 at zero, also for few records and empty cells."""
+    rng = np.random.default_rng(seed)
+    table = publish(population(shape, (40, 2_000, 60_000)[seed % 3], 0.4, rng), mechanism, rng)
+    found = fit(table)
+    expected = table.law.forward(found.values)
+    pull = table.law.backward(np.divide(table.counts, expected, out=np.zeros(shape), where=table.counts > 0))
+    assert found.converged
+    assert found.gap <= 1e-6
+    assert found.values.sum() == pytest.approx(table.total)
+    assert pull.max() <= 1 + 1e-6 / table.total * 1.01
+    assert np.abs((pull - 1) * found.values).max() <= 1e-5
 
 
 @pytest.mark.parametrize("gap", [10.0, 0.5, 0.01])

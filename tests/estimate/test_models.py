@@ -1,25 +1,31 @@
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
 import pytest
 from sklearn.base import clone
-from sklearn.linear_model import LogisticRegression
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.naive_bayes import CategoricalNB
 from sklearn.tree import DecisionTreeClassifier
+from sklearn.utils.estimator_checks import parametrize_with_checks
 from tests.estimate.simulation import streams_of
-from tests.statistical.thresholds import COVERAGE_OF_MODELS
+from tests.statistical.thresholds import COVERAGE_OF_MODELS, OF_A_SHARE
 
 from pramana.errors import InputError
 from pramana.estimate import (
     Axis,
+    RandomisedGradientBoosting,
+    RandomisedLinearRegression,
     RandomisedLogisticRegression,
     RandomisedNaiveBayes,
     RandomisedTreeClassifier,
     Study,
 )
-from pramana.mechanisms import Mechanism, Product, RecordRetention, Retention
+from pramana.mechanisms import Dense, Mechanism, Product, RecordRetention, Retention
 from pramana.randomness import Key
 
 SIZES = {"a": 3, "b": 4, "c": 2, "ill": 2}
@@ -58,8 +64,10 @@ def matrix(codes: dict[str, np.ndarray]) -> np.ndarray:
         (RandomisedTreeClassifier, DecisionTreeClassifier(max_depth=4, min_samples_leaf=100), False),
         (RandomisedTreeClassifier, DecisionTreeClassifier(max_depth=4, min_samples_leaf=100), True),
         (RandomisedLogisticRegression, LogisticRegression(), False),
+        (RandomisedGradientBoosting, HistGradientBoostingClassifier(max_iter=30), False),
+        (RandomisedGradientBoosting, HistGradientBoostingClassifier(max_iter=30), True),
     ],
-    ids=["bayes", "tree", "tree of an interaction", "logistic"],
+    ids=["bayes", "tree", "tree of an interaction", "logistic", "boosting", "boosting of an interaction"],
 )
 def test_models_come_near_the_same_model_on_the_originals(
     ours: type, theirs: Any, xor: bool, mechanism: Mechanism
@@ -116,7 +124,7 @@ def test_a_bundle_s_columns_can_be_learnt_from() -> None:
 def test_parameters_follow_scikit_learn() -> None:
     model = RandomisedTreeClassifier(EACH, FEATURES, "ill", max_depth=2)
     assert clone(model).get_params()["max_depth"] == 2
-    with pytest.raises(InputError, match="fitted before"):
+    with pytest.raises(NotFittedError):
         model.predict(np.zeros((1, 3)))
     with pytest.raises(InputError, match="3 columns"):
         model.fit(np.zeros((5, 2), int), np.zeros(5, int))
@@ -125,3 +133,97 @@ def test_parameters_follow_scikit_learn() -> None:
     wide = Product({f"f{i}": Retention.at(0.5, 100) for i in range(4)})
     with pytest.raises(InputError, match="at most 2,000,000 cells"):
         RandomisedLogisticRegression(wide, ["f0", "f1", "f2"], "f3").fit(np.zeros((5, 3), int), np.zeros(5, int))
+
+
+@parametrize_with_checks(  # type: ignore[untyped-decorator] # scikit-learn ships no types
+    [
+        RandomisedNaiveBayes(),
+        RandomisedTreeClassifier(min_records=5.0),  # their tables have some hundred rows
+        RandomisedLogisticRegression(),
+        RandomisedGradientBoosting(l2_regularization=1.0),
+        RandomisedLinearRegression(),
+    ]
+)
+def test_the_models_are_estimators_of_scikit_learn(estimator: Any, check: Any) -> None:
+    """Its own checks, all of them: without a mechanism the models take codes as they are."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        check(estimator)
+
+
+# ---------------------------------------------------------------- linear regression
+
+EFFECTS = {"a": [0.0, 1.0, -2.0], "b": [0.0, 0.5, 1.0, 3.0], "c": [0.0, -1.0]}
+WANT = [3.0, 1.0, -2.0, 0.5, 1.0, 3.0, -1.0]
+SCORE_SIZES = {"a": 3, "b": 4, "c": 2, "score": 12}
+
+
+def scored(rows: int, seed: int) -> dict[str, np.ndarray]:
+    """A number from 0 to 11 whose mean is linear in the values of three columns."""
+    rng = np.random.default_rng(seed)
+    codes = {name: rng.integers(0, SIZES[name], rows).astype(np.uint8) for name in FEATURES}
+    mean = 3.0 + sum(np.array(EFFECTS[name])[codes[name]] for name in FEATURES)
+    codes["score"] = rng.binomial(11, mean / 11).astype(np.uint8)
+    return codes
+
+
+SCORED: dict[str, Mechanism] = {
+    "each": Product({name: Retention.at(0.6, size) for name, size in SCORE_SIZES.items()}),
+    "record": RecordRetention.at(0.5, SCORE_SIZES),
+    "dense": Product({"a": Dense.of([[0.8, 0.1, 0.1], [0.2, 0.7, 0.1], [0.0, 0.3, 0.7]])}),
+    "some of a record": RecordRetention.at(0.5, {"a": 3, "score": 12}),
+}
+
+
+@pytest.mark.parametrize("name", SCORED)
+def test_linear_regression_is_unbiased_and_its_errors_are_those_of_repetition(name: str) -> None:
+    """Beside brute force: people and coins drawn anew, with fixed keys."""
+    mechanism, found, errors, plain = SCORED[name], [], [], []
+    for seed in range(60):
+        true = scored(4_000, seed)
+        out = {n: np.empty_like(codes) for n, codes in true.items()}
+        drawn = {n: true[n] for n in mechanism.sizes}
+        mechanism.publish(streams_of(Key.from_seed(seed)), 0, drawn, {n: out[n] for n in drawn})
+        noisy = {n: out[n] if n in drawn else true[n] for n in true}
+        model = RandomisedLinearRegression(mechanism, FEATURES, "score").fit(matrix(noisy), noisy["score"])
+        found.append([model.intercept_, *model.coef_])
+        errors.append(model.standard_errors_)
+        onehot = np.concatenate([np.eye(SIZES[n])[:, 1:][noisy[n]] for n in FEATURES], axis=1)
+        usual = LinearRegression().fit(onehot, noisy["score"])
+        plain.append([usual.intercept_, *usual.coef_])
+    spread = np.std(found, axis=0, ddof=1)
+    off = np.abs(np.mean(found, axis=0) - WANT) / (spread / np.sqrt(60))
+    assert off.max() < OF_A_SHARE
+    assert np.mean(np.mean(errors, axis=0) / spread) == pytest.approx(1, abs=0.12)
+    ignored = np.abs(np.mean(plain, axis=0) - WANT) / (np.std(plain, axis=0, ddof=1) / np.sqrt(60))
+    assert ignored.max() > 3 * OF_A_SHARE  # the coins cannot be ignored
+
+
+def test_without_randomisation_the_regressions_are_those_of_statsmodels() -> None:
+    sm = pytest.importorskip("statsmodels.api", reason="statsmodels is not installed")
+    true = scored(3_000, 1)
+    onehot = np.concatenate([np.ones((3_000, 1)), *[np.eye(SIZES[n])[:, 1:][true[n]] for n in FEATURES]], axis=1)
+    linear = RandomisedLinearRegression(features=FEATURES).fit(matrix(true), true["score"])
+    usual = sm.OLS(true["score"].astype(float), onehot).fit(cov_type="HC0")
+    assert [linear.intercept_, *linear.coef_] == pytest.approx(usual.params)
+    assert linear.standard_errors_ == pytest.approx(usual.bse)
+    high = (true["score"] > 4).astype(int)
+    logistic = RandomisedLogisticRegression(features=FEATURES, C=1e8).fit(matrix(true), high)
+    usual = sm.Logit(high, onehot).fit(disp=0, cov_type="HC0")
+    assert [*logistic.intercept_, *logistic.coef_[0]] == pytest.approx(usual.params, abs=0.01)
+    assert logistic.standard_errors_ == pytest.approx(usual.bse, rel=0.02)
+
+
+def test_codes_can_stand_for_numbers() -> None:
+    true = scored(5_000, 2)
+    noisy = {n: np.empty_like(codes) for n, codes in true.items()}
+    SCORED["each"].publish(streams_of(Key.from_seed(2)), 0, true, noisy)
+    numbers: dict[str, list[float]] = {"b": [0.0, 0.5, 1.0, 3.0], "score": [10.0 * i for i in range(12)]}
+    model = RandomisedLinearRegression(SCORED["each"], FEATURES, "score", numbers=numbers)
+    model.fit(matrix(noisy), noisy["score"])
+    want = np.array([3.0, 1.0, -2.0, 1.0, -1.0]) * 10
+    low, high = model.coef_interval_
+    assert ((low - model.standard_errors_ <= want) & (want <= high + model.standard_errors_)).all()
+    assert model.predict(matrix(true)).shape == (5_000,)
+    with pytest.raises(InputError, match="must be 4 finite ones"):
+        RandomisedLinearRegression(features=FEATURES, numbers={"b": [1.0]}).fit(matrix(true), true["score"])

@@ -19,7 +19,7 @@ from pramana.generalize import (
     recursive_c,
     t_closeness,
 )
-from pramana.generalize.value_counts import ValueCounts
+from pramana.generalize.counts.value_counts import ValueCounts
 
 from .tables import random_table
 

@@ -25,7 +25,7 @@ from pramana.generalize import (
     measure_of,
     with_counts_of,
 )
-from pramana.generalize.value_counts import ValueCounts
+from pramana.generalize.counts.value_counts import ValueCounts
 from pramana.randomness import Key
 
 from .tables import Columns, random_table

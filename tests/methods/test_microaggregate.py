@@ -65,7 +65,8 @@ def published(
         "attributes": attributes,
         "output": {"format": output},
     }
-    return release(Recipe.parse(recipe, folder), folder / name, seed=seed).bundle
+    # tables so small that one class is all there is, which nobody can learn from
+    return release(Recipe.parse(recipe, folder), folder / name, seed=seed, even_if_useless=True).bundle
 
 
 def rows_of(bundle: Path) -> list[dict[str, Any]]:
@@ -400,8 +401,7 @@ def test_reports_and_readers_of_other_releases(tmp_path: Path) -> None:
         text = page.read_text()
         assert "Information loss" in text and "mean of the class, to multiples of 100" in text
         assert "commonest value of the class" in text
-    with pytest.raises(BundleError, match="means of classes"):
-        crosstab(bundle, ["town"])
+    assert crosstab(bundle, ["town"]).estimate.sum() == 60
     with pytest.raises(BundleError, match="one with cells"):
         PublishedCells.open(bundle)
 

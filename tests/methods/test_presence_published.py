@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 import json
 from collections import Counter
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,10 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from pramana import release
+import pramana
+
+release = partial(pramana.release, even_if_useless=True)  # of a few people nothing can be learned
+
 
 AGE = "20;young;*\n30;young;*\n40;old;*\n50;old;*\n"
 SEX = "F;*\nM;*\n"

@@ -18,18 +18,19 @@ from tests.golden import cells
 
 import pramana
 from pramana import Recipe
+from pramana.app.main import run
 from pramana.bundle import Bundle, Certificate
-from pramana.errors import RecipeError
+from pramana.errors import PramanaError, RecipeError
 from pramana.methods import AnyRecipe, restore
 from pramana.pages import html_of
-from pramana.pipeline.page import PageMaterial, page_of
+from pramana.pipeline.reporting.page import PageMaterial, page_of
 from pramana.pipeline.writing import file_entry
 
 Make = Callable[[str], Path]
 QUASI = {"role": "quasi-identifying"}
 ENDS = ["How to use this release"]
 MEANING = ["What the promises mean", "What the promises assume"]
-STARTS = ["What is promised", "What happened to the columns"]
+STARTS = ["What is promised", "What happened to the columns", "What the tables are worth"]
 DATA = ["What the data say"]
 STRUCTURE = {  # the sections between those that every page has, and whether published counts are shown
     "retention epsilon": (["Privacy and usefulness"], DATA),
@@ -63,7 +64,7 @@ def make(tmp_path_factory: pytest.TempPathFactory) -> Make:
                 "attributes": dict(columns),
             }
             bundles[name] = folder / name.replace(" ", "-")
-            pramana.release(Recipe.parse(content, folder), bundles[name])
+            pramana.release(Recipe.parse(content, folder), bundles[name], even_if_useless=True)
         return bundles[name]
 
     return made
@@ -183,10 +184,11 @@ def test_the_estimates_are_those_of_crosstab_and_sum_to_the_records(name: str, m
             continue
         heads, rows = table_of(text_of(bundle), attribute.name)
         table = pramana.crosstab(bundle, [attribute.name])
-        for head, numbers in (("estimate", table.estimate), ("from", table.low), ("to", table.high)):
-            assert [row[heads.index(head)] for row in rows] == [f"{number:,.0f}" for number in numbers]
+        for head, key in (("estimate", "estimate"), ("from", "low"), ("to", "high")):
+            assert [row[heads.index(head)] for row in rows] == [f"{cell[key]:,.0f}" for cell in table.shown()]
         shown = [int(row[heads.index("estimate")].replace(",", "")) for row in rows]
-        assert sum(shown) == pytest.approx(table.records, abs=len(shown) / 2)
+        assert sum(shown) == table.records
+        assert np.abs(np.array(shown) - table.estimate).max() < 1
         assert min(shown) >= 0
 
 
@@ -203,19 +205,46 @@ def recipe_of(
     return Recipe.parse(content, folder)
 
 
-def test_a_column_of_many_values_has_no_interval_for_the_luckiest_ones(tmp_path: Path) -> None:
+def test_command_line_and_report_show_the_same_whole_numbers(
+    make: Make, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bundle = make("retention record")
+    name = next(a.name for a in Certificate.read(bundle / "certificate.json").attributes if not a.raw)
+    heads, rows = table_of(text_of(bundle), name)
+    assert run(["crosstab", str(bundle), "--by", name]) == 0
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()[1:]]
+    first = heads.index("estimate")
+    assert [line[-3:] for line in lines] == [row[first : first + 3] for row in rows]
+
+
+def test_of_a_thousand_dates_the_luckiest_are_shown_with_intervals_that_hold_together(tmp_path: Path) -> None:
+    """One by one, the intervals of the most frequent dates would miss the truth far too often."""
+    records = 5_000
     rng = np.random.default_rng(3)
-    codes = [f"c{i:04d}" for i in range(1000)]
-    columns = {"sex": rng.choice(["F", "M"], 5_000).tolist(), "code": rng.choice(codes, 5_000).tolist()}
-    domains = {"sex": {"domain": ["F", "M"]}, "code": {"domain": codes}}
-    pramana.release(recipe_of(tmp_path, columns, {"retention": 0.3}, domains), tmp_path / "out", seed=1)
+    dates = [str(day) for day in np.datetime64("2020-01-01") + np.arange(1000)]
+    born = rng.integers(0, 1000, records)
+    columns = {"sex": rng.choice(["F", "M"], records).tolist(), "day": [dates[i] for i in born]}
+    domains = {"sex": {"domain": ["F", "M"]}, "day": {"domain": dates}}
+    pramana.release(recipe_of(tmp_path, columns, {"retention": 0.05}, domains), tmp_path / "out", seed=1)
     html = text_of(tmp_path / "out")
-    heads, rows = table_of(html, "code")
-    assert heads == ["value", "drawing", "published"]
+    heads, rows = table_of(html, "day")
+    assert heads == ["value", "drawing", "published", "estimate", "from", "to"]
     assert len(rows) == 60
     assert rows[-1][0] == "941 other values"
-    assert "Those are also the luckiest, so intervals would mislead here" in words_of(html)
-    assert "from" in table_of(html, "sex")[0]
+    numbers = [[int(n.replace(",", "")) for n in row[2:4]] for row in rows]
+    assert np.sum(numbers, axis=0).tolist() == [records, records]
+    assert "with 95% chance all 1,000 hold at once" in words_of(html)
+    assert "with 95% chance all 2 hold" not in words_of(html)
+
+    true = np.bincount(born, minlength=1000)
+    top = [dates.index(row[0]) for row in rows[:-1]]
+    shown = np.array([[int(n.replace(",", "")) for n in row[4:6]] for row in rows[:-1]])
+    assert ((shown[:, 0] <= true[top]) & (true[top] <= shown[:, 1])).all()
+    study = pramana.open_study(tmp_path / "out")
+    every = study.crosstab(["day"], simultaneous=True).shown()
+    assert [[every[i]["low"], every[i]["high"]] for i in top] == shown.tolist()
+    one_by_one = study.crosstab(["day"])
+    assert ((one_by_one.low <= true) & (true <= one_by_one.high))[top].mean() < 0.85
 
 
 def test_where_nothing_can_be_learned_the_page_says_so(tmp_path: Path) -> None:
@@ -223,8 +252,13 @@ def test_where_nothing_can_be_learned_the_page_says_so(tmp_path: Path) -> None:
     names = [f"q{i}" for i in range(10)]
     columns = {name: rng.choice(list("abcd"), 3_000).tolist() for name in names}
     domains = {name: {"domain": list("abcd")} for name in names}
-    pramana.release(recipe_of(tmp_path, columns, {"k": 1000}, domains), tmp_path / "out", seed=1)
+    recipe = recipe_of(tmp_path, columns, {"k": 1000}, domains)
+    with pytest.raises(PramanaError, match="Something must be learned"):
+        pramana.release(recipe, tmp_path / "out", seed=1)
+    assert not (tmp_path / "out").exists()
+    pramana.release(recipe, tmp_path / "out", seed=1, even_if_useless=True)
     html = text_of(tmp_path / "out")
+    assert "This release is useless: nothing can be learned from it" in words_of(html)
     assert "Nothing can be learned of these columns: q0, q1, q2, q3, q4, q5, q6, q7, q8, q9." in words_of(html)
     assert table_of(html, "q0")[0] == ["value", "drawing", "published"]
     assert 'class="estimate"' not in html
@@ -322,7 +356,10 @@ def test_the_certificate_alone_decides_the_page(make: Make) -> None:
     """Read back from JSON, whose keys are sorted, it makes the same bytes: no order of a dictionary shows."""
     bundle = Bundle.open(make("presence flag"))
     again = Certificate.from_json(json.loads(bundle.certificate.text()))
-    pages = [html_of(page_of(PageMaterial(c, restore(c), {}))) for c in (bundle.certificate, again)]
+    worth = restore(again).examine(bundle).usefulness
+    pages = [
+        html_of(page_of(PageMaterial(c, restore(c), {}, usefulness=worth))) for c in (bundle.certificate, again)
+    ]
     assert pages[0] == pages[1] == text_of(bundle.path)
 
 

@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pramana import Recipe, open_study, release
+from pramana.estimate import Study
 from pramana.schema import Kind
 from pramana.sources import domain_from_data, has_missing
 
@@ -115,6 +116,7 @@ def test_a_column_released_unchanged_is_in_the_order_of_its_values(
     stated = {"source": {"path": "t.parquet"}, "release": {"retention": 0.9}, "attributes": attributes}
     release(Recipe.parse(stated, tmp_path), tmp_path / "out", seed=1)
     study = open_study(tmp_path / "out")
+    assert isinstance(study, Study)
     assert (study.axis("x").labels, study.axis("x").kind) == (labels, kind)
     counted = study.table(["x"]).counts
     assert counted.sum() == 2 * len(values) and counted.min() >= 2

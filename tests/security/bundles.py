@@ -21,7 +21,7 @@ from pramana.bundle import Bundle, canonical
 from pramana.errors import PramanaError
 from pramana.methods import AnyRecipe, restore
 from pramana.pages import html_of
-from pramana.pipeline.page import PageMaterial, page_of
+from pramana.pipeline.reporting.page import PageMaterial, page_of
 from pramana.pipeline.verification import Verification
 from pramana.randomness import Key
 
@@ -58,7 +58,9 @@ def recipe_of(name: str, kind: str, folder: Path, **output: Any) -> AnyRecipe:
 def made(name: str, kind: str, folder: Path) -> Path:
     """The bundle of a setting, under a key that is no seed's."""
     out = folder / f"{name} {kind}"
-    release(recipe_of(name, kind, folder), out, key=KEY, threads=1)
+    release(
+        recipe_of(name, kind, folder), out, key=KEY, threads=1, even_if_useless=True
+    )  # some of 300 records tell nothing
     return out
 
 
@@ -129,7 +131,8 @@ def write_report_again(bundle: Path) -> bool:
     try:
         opened = Bundle.open(bundle)
         plan = restore(opened.certificate)
-        page = page_of(PageMaterial(opened.certificate, plan, plan.examine(opened).counts))
+        examined = plan.examine(opened)
+        page = page_of(PageMaterial(opened.certificate, plan, examined.counts, usefulness=examined.usefulness))
         (bundle / "report.html").write_text(html_of(page))
     except PramanaError:
         return False

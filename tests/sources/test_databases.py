@@ -247,7 +247,7 @@ def test_a_stream_may_be_left_before_its_end(base: Place) -> None:
     base.run(*ROWS)
     stream = batches(base.url, table="people", rows=3)
     assert next(stream).num_rows == 3
-    stream.close()  # type: ignore[attr-defined]
+    stream.close()
     base.run("DROP TABLE people")
     assert base.tables() == []
 

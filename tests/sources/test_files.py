@@ -110,7 +110,7 @@ KINDS: dict[str, tuple[bytes | str, str]] = {
         bytes(12) + bytes.fromhex("c2ea8160b31411cfbd92080009c7318c181f1011") + bytes(60),
         "a SAS file",
     ),
-    "xpt": (b"HEADER RECORD*******LIBRARY HEADER RECORD!!!!!!!000000000000000000000000000000  ", "a SAS file"),
+    "xpt": (b"HEADER RECORD*******LIBRARY HEADER RECORD!!!!!!!0000000000000000  ", "a SAS transport file"),
     "feather": ("feather", "an Arrow file"),
     "sqlite": ("sqlite", "an SQLite database"),
 }
@@ -122,6 +122,11 @@ def test_a_file_of_another_kind_is_named(content: bytes | str, name: str, kind: 
     path = tmp_path / "people"
     path.write_bytes(content if isinstance(content, bytes) else written(content, tmp_path))
     source = Source(path=path, format=kind)
+    if kind == "csv" and (name.startswith("text in") or name in ("a gzip file", "a zstd file")):
+        assert source.read(["sex"]).column("sex").to_pylist() == ["F", "M"]
+        source = Source(path=path, format=kind, encoding="utf-8")
+        if name.startswith("a "):  # packed text is read, whatever is said of the text
+            return
     for read in (source.read, lambda n: list(source.batches(n, 10))):
         with pytest.raises(
             SourceError, match=f"must be a {kind}".replace("csv", "CSV").replace("par", "Par")

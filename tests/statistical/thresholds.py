@@ -25,6 +25,8 @@ OF_A_POISSON_COUNT = 5
 
 # the share of 95 per cent intervals that cover the truth, by the number of intervals that were counted
 COVERAGE_OF_THOUSANDS = (0.93, 0.97)
+COVERAGE_OF_SPARSE_CELLS = (0.93, 0.99)  # exact tests of whole numbers leave more than they must
+LEAST_EXACT_COVERAGE = 0.93  # of every single setting, computed and not simulated
 COVERAGE_OF_HUNDREDS = (0.92, 0.98)
 COVERAGE_OF_FEW = (0.91, 0.99)
 COVERAGE_OF_MODELS = (0.9, 0.99)  # coefficients of one model hang together

@@ -124,7 +124,12 @@ def test_every_sentence_is_said_of_some_guarantee() -> None:
     """Nothing in the table is a sentence that no release can come to."""
     stated = [g.to_json() for make in BUILT.values() for x in (1.0, 1.379, 3.0) for g in make(x)]
     columns: tuple[list[str], ...] = ([], ["sex"])
-    around = [{"uncovered": c, "assumptions": a} for c in columns for a in ((), SEEDED, [OWN_COINS])]
+    around = [
+        {"uncovered": c, "assumptions": a, "unit": unit}
+        for c in columns
+        for a in ((), SEEDED, [OWN_COINS])
+        for unit in UNIT_WORDS
+    ]
     stated = [{**g, **circumstances} for g in stated for circumstances in around]
     for name, notion in NOTIONS.items():
         for sentence in notion.sentences:

@@ -6,7 +6,7 @@ import json
 import re
 import sys
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import click
@@ -27,6 +27,22 @@ def show(as_json: bool, content: dict[str, Any], lines: Iterable[str]) -> None:
         return
     for line in lines:
         click.echo(printable(line))
+
+
+def table_lines(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Rows under their names, set right; the first row names the columns."""
+    if not rows:
+        return []
+    head = list(rows[0])
+    texts = [[_cell(row.get(name)) for name in head] for row in rows]
+    widths = [max(map(len, column)) for column in zip(head, *texts, strict=True)]
+    return ["  ".join(t.rjust(w) for t, w in zip(row, widths, strict=True)) for row in [head, *texts]]
+
+
+def _cell(value: object) -> str:
+    if value is None:
+        return "-"
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
 def bytes_of(text: str | None) -> int | None:

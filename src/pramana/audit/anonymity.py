@@ -34,14 +34,14 @@ def anonymity_of_table(
     columns: Sequence[str],
     sensitive: str | None = None,
     *,
-    encoding: str = "utf-8",
+    encoding: str | None = None,
     delimiter: str | None = None,
 ) -> TableAnonymity:
     """k, and l and t of one sensitive column, of a table (a path or a data frame) on these columns.
 
     Missing values count as one more value. The table is read twice, batch by batch.
 
-    >>> pramana.anonymity_of_table("people.csv", ["sex", "age"]).k  # doctest: +SKIP
+    >>> pramana.audit.anonymity_of_table("people.csv", ["sex", "age"]).k  # doctest: +SKIP
     3
     """
     if not columns:

@@ -12,6 +12,7 @@ from pramana.bundle.folder import (
     whole_folder,
 )
 from pramana.bundle.form import CertificateForm, Form
+from pramana.bundle.promises import PromiseTable
 from pramana.bundle.published_numbers import WITHIN_BIN, PublishedNumbers, notes_on_numbers, numbers_of
 from pramana.bundle.signing import make_signing_key, read_public_key, read_signing_key
 
@@ -23,6 +24,7 @@ __all__ = [
     "Check",
     "Form",
     "JsonObject",
+    "PromiseTable",
     "PublishedNumbers",
     "canonical",
     "check_new",

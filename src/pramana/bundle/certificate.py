@@ -21,6 +21,7 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
 from pramana.bundle.form import FORMAT, VERSION, CertificateForm, UnitForm
+from pramana.bundle.promises import PromiseTable
 from pramana.bundle.small_order import is_usable_key
 from pramana.errors import BundleError, SchemaError
 from pramana.schema import Attribute, Unit, read_section
@@ -52,6 +53,7 @@ class Certificate:
     escaped: bool = False  # texts of a CSV that a spreadsheet would run have an apostrophe before them
     signature: Mapping[str, str] | None = field(default=None)
     unit: Unit | None = None  # whose privacy is meant, where the recipe said so; else every row is a person
+    codebook: Mapping[str, JsonObject] = field(default_factory=dict)  # labels that the source had for its codes
 
     def __post_init__(self) -> None:
         names = [a.name for a in self.attributes]
@@ -72,6 +74,11 @@ class Certificate:
     def on_devices(self) -> bool:
         """Whether people randomised their own records, so that nobody can make them again."""
         return self.source.get("format") == "devices"
+
+    @property
+    def promises(self) -> PromiseTable:
+        """What is promised, as a table: each guarantee in numbers and in words."""
+        return PromiseTable(self.guarantees)
 
     def attribute(self, name: str) -> Attribute:
         for attribute in self.attributes:
@@ -103,6 +110,8 @@ class Certificate:
         }
         if self.unit is not None:
             statement["unit"] = self.unit.to_json()
+        if self.codebook:
+            statement["codebook"] = {name: dict(variable) for name, variable in self.codebook.items()}
         if self.signature is not None:
             statement["signature"] = dict(self.signature)
         return statement
@@ -142,6 +151,7 @@ class Certificate:
             escaped=form.escaped,
             signature=plain["signature"],
             unit=unit,
+            codebook=plain.get("codebook", {}),
         )
 
     @classmethod

@@ -34,15 +34,39 @@ class KeyForm(Form, frozen=True, kw_only=True):
     seeded: bool
 
 
+class ColumnForm(Form, frozen=True, kw_only=True, omit_defaults=True):
+    """How the values of one column were written, where that was stated."""
+
+    missing: list[Label] | msgspec.UnsetType = msgspec.UNSET
+    dates: Label | msgspec.UnsetType = msgspec.UNSET
+    codes: bool | msgspec.UnsetType = msgspec.UNSET
+    as_written: bool | msgspec.UnsetType = msgspec.UNSET
+
+
+class VariableForm(Form, frozen=True, kw_only=True):
+    """What a file of a statistics program says of a variable: its label, and codes by the labels published."""
+
+    label: Label
+    codes: dict[Label, int | float | Label]
+    ordered: bool
+
+
 class SourceForm(Form, frozen=True, kw_only=True, omit_defaults=True):
     """How the source was read, and a keyed digest of it; of records that came from devices, the page's digest."""
 
-    format: Literal["csv", "parquet", "frame", "database", "devices"]
+    format: Literal[
+        "csv", "parquet", "frame", "database", "arrow", "sav", "dta", "sas7bdat", "xpt", "xlsx", "devices"
+    ]
     commitment: Digest | msgspec.UnsetType = msgspec.UNSET
     page: Digest | msgspec.UnsetType = msgspec.UNSET
     missing: list[Label] | msgspec.UnsetType = msgspec.UNSET
     delimiter: Label | msgspec.UnsetType | None = msgspec.UNSET
     encoding: Label | msgspec.UnsetType = msgspec.UNSET
+    decimal: Literal[","] | msgspec.UnsetType = msgspec.UNSET
+    thousands: Annotated[str, Meta(max_length=1)] | msgspec.UnsetType = msgspec.UNSET
+    trim: Literal[False] | msgspec.UnsetType = msgspec.UNSET
+    sheet: Label | msgspec.UnsetType = msgspec.UNSET
+    columns: dict[Label, ColumnForm] | msgspec.UnsetType = msgspec.UNSET
 
 
 class GuaranteeForm(Form, frozen=True, kw_only=True, omit_defaults=True):
@@ -103,6 +127,7 @@ class CertificateForm(Form, frozen=True, kw_only=True):
     key: KeyForm | None
     files: dict[Label, FileForm]
     content: Digest
+    codebook: dict[Label, VariableForm] | msgspec.UnsetType = msgspec.UNSET
     digest: Digest | None = None
     signature: SignatureForm | None = None
     unit: UnitForm | None = None

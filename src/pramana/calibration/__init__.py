@@ -10,10 +10,24 @@ from pramana.calibration.blocks import (
 )
 from pramana.calibration.error import expected_error, tables_that_matter, variance_inflation
 from pramana.calibration.retention import Wanted, calibrate
+from pramana.calibration.usefulness import (
+    CellLook,
+    TableWorth,
+    Usefulness,
+    blind_error,
+    tables_asked,
+    worth_of_cells,
+    worth_of_law,
+    worth_of_total,
+)
 
 __all__ = [
     "BlockPlan",
+    "CellLook",
+    "TableWorth",
+    "Usefulness",
     "Wanted",
+    "blind_error",
     "calibrate",
     "checked_counts",
     "checked_xi",
@@ -21,6 +35,10 @@ __all__ = [
     "plan_blocks",
     "plan_combinations",
     "plan_strata",
+    "tables_asked",
     "tables_that_matter",
     "variance_inflation",
+    "worth_of_cells",
+    "worth_of_law",
+    "worth_of_total",
 ]

@@ -26,11 +26,11 @@ def variance_inflation(mechanism: Mechanism, table: Sequence[str]) -> float:
     if isinstance(mechanism, RecordRetention):
         return pk.variance_factor(float(mechanism.retention), math.prod(sizes[name] for name in table))
     if isinstance(mechanism, ProductMechanism):
-        return math.prod(_channel_inflation(mechanism.channels[name]) for name in table)
+        return math.prod(channel_inflation(mechanism.channels[name]) for name in table)
     raise TypeError(f"no error is known for {type(mechanism).__name__}")
 
 
-def _channel_inflation(channel: Channel) -> float:
+def channel_inflation(channel: Channel) -> float:
     if isinstance(channel, Retention):
         return pk.variance_factor(float(channel.retention), channel.size)
     return pk.variance_factor_of_matrix(channel.weights)

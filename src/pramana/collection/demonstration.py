@@ -8,7 +8,7 @@ import numpy as np
 
 DEMONSTRATION: dict[str, Any] = {
     "about": {"title": "Work and health: a demonstration"},
-    "release": {"epsilon": 4.0, "records": 2000, "tables": [["ill_at_work", "reason"]]},
+    "release": {"epsilon": 3.0, "records": 2000, "tables": [["ill_at_work", "reason"]]},
     "attributes": {
         "ill_at_work": {"role": "sensitive", "randomise": True, "domain": ["yes", "no"]},
         "reason": {

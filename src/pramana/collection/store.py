@@ -79,37 +79,19 @@ class CollectionStore:
 
     def add(self, batch: Sequence[Submission]) -> list[Outcome]:
         """Store a batch in one transaction, in an order that only the key tells; on disk when it returns."""
-        from sqlalchemy import delete, insert
-
         from pramana.collection.tables import INVITATIONS, RECORDS
 
-        places = [self._place(submission.identifier) for submission in batch]
+        placed = [(self._place(submission.identifier), submission) for submission in batch]
         with self._writing() as connection:
             if self._state(connection, "closed") is not None:
                 return [Outcome.CLOSED for _ in batch]
-            known = _present(connection, RECORDS.c.place, places)
-            open_ = _present(connection, INVITATIONS.c.digest, [_digest(s) for s in batch if s.invitation])
-            outcomes, rows, spent = [], [], []
-            for submission, place in zip(batch, places, strict=True):
-                outcome = Outcome.ALREADY if place in known else Outcome.STORED
-                if outcome is Outcome.STORED and submission.invitation is not None:
-                    if _digest(submission) not in open_:
-                        outcome = Outcome.UNINVITED
-                    else:
-                        open_.discard(_digest(submission))
-                        spent.append({"spent": _digest(submission)})
-                if outcome is Outcome.STORED:
-                    known.add(place)
-                    rows.append({"place": place, "codes": np.array(submission.codes, _CODE).tobytes()})
-                outcomes.append(outcome)
-            if spent:
-                from sqlalchemy import bindparam
-
-                spending = delete(INVITATIONS).where(INVITATIONS.c.digest == bindparam("spent"))
-                connection.execute(spending, sorted(spent, key=lambda row: row["spent"]))
-            if rows:
-                connection.execute(insert(RECORDS), sorted(rows, key=lambda row: bytes(row["place"])))
-        self.untidied += len(rows)
+            known = _present(connection, RECORDS.c.place, [place for place, _ in placed])
+            unspent = _present(connection, INVITATIONS.c.digest, [_digest(s) for s in batch if s.invitation])
+            outcomes = [_outcome(place, submission, known, unspent) for place, submission in placed]
+            pairs = zip(placed, outcomes, strict=True)
+            stored = [pair for pair, outcome in pairs if outcome is Outcome.STORED]
+            _write(connection, stored)
+        self.untidied += len(stored)
         return outcomes
 
     def invite(self, tokens: Sequence[str]) -> None:
@@ -259,6 +241,31 @@ class CollectionStore:
         except (SQLAlchemyError, sqlite3.Error, OSError) as error:
             got = f"a fault of the database ({type(error).__name__})"
             raise CollectionError(f"The store {self.name} must be usable", got) from None
+
+
+def _outcome(place: bytes, submission: Submission, known: set[bytes], unspent: set[bytes]) -> Outcome:
+    """What becomes of one; places and invitations that it takes are taken for those after it."""
+    if place in known:
+        return Outcome.ALREADY
+    if submission.invitation is not None:
+        if _digest(submission) not in unspent:
+            return Outcome.UNINVITED
+        unspent.discard(_digest(submission))
+    known.add(place)
+    return Outcome.STORED
+
+
+def _write(connection: Connection, stored: Sequence[tuple[bytes, Submission]]) -> None:
+    """Records in the order of their places, invitations in that of their digests: neither tells of the other."""
+    from sqlalchemy import bindparam, delete, insert
+
+    from pramana.collection.tables import INVITATIONS, RECORDS
+
+    if spent := sorted(_digest(submission) for _, submission in stored if submission.invitation is not None):
+        spending = delete(INVITATIONS).where(INVITATIONS.c.digest == bindparam("spent"))
+        connection.execute(spending, [{"spent": digest} for digest in spent])
+    if rows := sorted((place, np.array(submission.codes, _CODE).tobytes()) for place, submission in stored):
+        connection.execute(insert(RECORDS), [{"place": place, "codes": codes} for place, codes in rows])
 
 
 def _digest(submission: Submission) -> bytes:

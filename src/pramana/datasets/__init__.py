@@ -10,16 +10,19 @@ from pramana.datasets.census import census, census_chain
 from pramana.datasets.chain import Chain
 from pramana.datasets.population import MISSING, Population
 from pramana.datasets.salaries import salaries, salaries_chain
+from pramana.datasets.survey import OfficeSurvey, survey
 from pramana.datasets.uci import uci_census
 
 __all__ = [
     "MISSING",
     "Chain",
+    "OfficeSurvey",
     "Population",
     "adult",
     "census",
     "census_chain",
     "salaries",
     "salaries_chain",
+    "survey",
     "uci_census",
 ]

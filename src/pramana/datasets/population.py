@@ -101,12 +101,12 @@ class Population:
 
     def to_pandas(self) -> Any:
         """A pandas frame with categorical columns."""
-        _needs("pandas")
+        needs("pandas")
         return self.to_arrow().to_pandas()
 
     def to_polars(self) -> Any:
         """A polars frame with categorical columns."""
-        _needs("polars")
+        needs("polars")
         import polars
 
         return polars.from_arrow(self.to_arrow())
@@ -114,7 +114,7 @@ class Population:
     def write_parquet(self, path: str | Path) -> None:
         import pyarrow.parquet as pq
 
-        with _whole(path) as part:
+        with written_whole(path) as part:
             pq.write_table(self.to_arrow(), part)
 
     def write_csv(self, path: str | Path) -> None:
@@ -123,7 +123,7 @@ class Population:
 
         table = self.to_arrow()
         schema = pa.schema([(name, pa.string()) for name in self.names])
-        with _whole(path) as part, csv.CSVWriter(part, schema) as writer:
+        with written_whole(path) as part, csv.CSVWriter(part, schema) as writer:
             for start in range(0, len(self), _CSV_ROWS):  # labels are spelt out a million rows at a time
                 writer.write_table(table.slice(start, _CSV_ROWS).cast(schema))
 
@@ -156,13 +156,13 @@ class Population:
     def write_recipe(self, path: str | Path, source: str | Path, **release: Any) -> None:
         """Write `recipe_toml(source, **release)`, whole or not at all."""
         text = self.recipe_toml(source, **release)
-        with _whole(path) as part:
+        with written_whole(path) as part:
             Path(part).write_text(text, "utf-8")
 
 
-def _needs(library: str) -> None:
+def needs(library: str) -> None:
     if find_spec(library) is None:
-        raise MissingExtraError(f"{library} must be installed for to_{library}", hint=f"pip install {library}")
+        raise MissingExtraError(f"{library} must be installed for this", hint=f"pip install {library}")
 
 
 def _quoted(text: str) -> str:
@@ -170,9 +170,9 @@ def _quoted(text: str) -> str:
 
 
 @contextmanager
-def _whole(path: str | Path) -> Iterator[str]:
+def written_whole(path: str | Path, ending: str = ".part") -> Iterator[str]:
     """A place beside `path` to write to, renamed to `path` once all is written and removed if anything fails."""
-    part = f"{path}.{os.getpid()}.part"
+    part = f"{path}.{os.getpid()}{ending}"
     try:
         yield part
         Path(part).replace(path)

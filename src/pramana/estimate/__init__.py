@@ -6,6 +6,8 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from pramana.estimate.axis import MISSING, Axis
+from pramana.estimate.crosstab import Crosstab, in_whole_numbers
+from pramana.estimate.doubt import Doubt
 from pramana.estimate.filters import AllOf, AnyOf, AttributeFilter, Filter, Negation
 from pramana.estimate.inversion import (
     DEFAULT_CONFIDENCE,
@@ -16,6 +18,7 @@ from pramana.estimate.inversion import (
     invert,
     invert_counts,
     linear,
+    simultaneous_confidence,
     to_simplex,
 )
 from pramana.estimate.law import TableLaw, law_of
@@ -31,19 +34,41 @@ from pramana.estimate.rules import (
     rule_distance,
     tree_accuracy,
 )
-from pramana.estimate.study import Crosstab, GroupComparison, Study
+from pramana.estimate.study import GroupComparison, Study
 from pramana.estimate.table import PublishedTable, check_memory, tabulate
 
 if TYPE_CHECKING:
+    from pramana.estimate.cells import CellColumn as CellColumn
+    from pramana.estimate.cells import CellComparison as CellComparison
+    from pramana.estimate.cells import CellStudy as CellStudy
+    from pramana.estimate.models import RandomisedGradientBoosting as RandomisedGradientBoosting
+    from pramana.estimate.models import RandomisedLinearRegression as RandomisedLinearRegression
     from pramana.estimate.models import RandomisedLogisticRegression as RandomisedLogisticRegression
     from pramana.estimate.models import RandomisedNaiveBayes as RandomisedNaiveBayes
     from pramana.estimate.models import RandomisedTreeClassifier as RandomisedTreeClassifier
+    from pramana.estimate.synthesis import RecordModel as RecordModel
+    from pramana.estimate.synthesis import fit_records as fit_records
 
-_MODELS = ("RandomisedLogisticRegression", "RandomisedNaiveBayes", "RandomisedTreeClassifier")
+_MODELS = (
+    "RandomisedGradientBoosting",
+    "RandomisedLinearRegression",
+    "RandomisedLogisticRegression",
+    "RandomisedNaiveBayes",
+    "RandomisedTreeClassifier",
+)
+_ON_FIRST_USE = {
+    "CellColumn": "cells",
+    "CellComparison": "cells",
+    "CellStudy": "cells",
+    "RecordModel": "synthesis",
+    "fit_records": "synthesis",
+}
 
 
 def __getattr__(name: str) -> Any:
-    """The models need scikit-learn, an extra: they load on first use."""
+    """The models need scikit-learn, an extra: they load on first use, and so does what few commands need."""
+    if name in _ON_FIRST_USE:
+        return getattr(importlib.import_module(f"pramana.estimate.{_ON_FIRST_USE[name]}"), name)
     if name not in _MODELS:
         raise AttributeError(f"module 'pramana.estimate' has no attribute {name!r}")
     return getattr(importlib.import_module("pramana.estimate.models"), name)
@@ -57,8 +82,12 @@ __all__ = [
     "AnyOf",
     "AttributeFilter",
     "Axis",
+    "CellColumn",
+    "CellComparison",
+    "CellStudy",
     "Coefficient",
     "Crosstab",
+    "Doubt",
     "Estimate",
     "EstimatedNumber",
     "EstimatedQuantile",
@@ -68,9 +97,12 @@ __all__ = [
     "GroupComparison",
     "Negation",
     "PublishedTable",
+    "RandomisedGradientBoosting",
+    "RandomisedLinearRegression",
     "RandomisedLogisticRegression",
     "RandomisedNaiveBayes",
     "RandomisedTreeClassifier",
+    "RecordModel",
     "Rule",
     "RuleSet",
     "Selection",
@@ -82,12 +114,15 @@ __all__ = [
     "covariance",
     "expected_l1",
     "fit",
+    "fit_records",
+    "in_whole_numbers",
     "invert",
     "invert_counts",
     "law_of",
     "linear",
     "profile_interval",
     "rule_distance",
+    "simultaneous_confidence",
     "tabulate",
     "to_simplex",
     "tree_accuracy",

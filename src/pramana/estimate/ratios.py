@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -10,18 +11,20 @@ import numpy as np
 
 from pramana.errors import InputError
 from pramana.estimate.axis import Axis
+from pramana.estimate.crosstab import interval_bar, interval_picture
 from pramana.estimate.filters import Filter, as_filter
 from pramana.estimate.inversion import linear, quantile
 from pramana.estimate.law import Array
 from pramana.estimate.table import PublishedTable
+from pramana.pages import Bars, Block, Picture, TabularResult
 
 
 class UnseenGroupError(InputError):
     """A group whose size is estimated as nothing: no share or mean can be taken in it."""
 
 
-@dataclass(frozen=True)
-class EstimatedNumber:
+@dataclass(frozen=True, repr=False)
+class EstimatedNumber(TabularResult):
     """One number with its interval."""
 
     estimate: float
@@ -29,7 +32,21 @@ class EstimatedNumber:
     high: float
 
     def to_json(self) -> dict[str, Any]:
-        return {"estimate": self.estimate, "low": self.low, "high": self.high}
+        """An end that nothing bounds is null."""
+        ends = {"estimate": self.estimate, "low": self.low, "high": self.high}
+        return {name: end if math.isfinite(end) else None for name, end in ends.items()}
+
+    def to_rows(self) -> list[dict[str, Any]]:
+        return [self.to_json()]
+
+    def blocks(self) -> list[Block]:
+        return [Bars([interval_bar([""], self.to_json())], [""])]
+
+    def picture(self) -> Picture:
+        return interval_picture([""], [self.to_json()], "estimate")
+
+    def __repr__(self) -> str:
+        return f"{self.estimate:,.6g} ({self.low:,.6g} to {self.high:,.6g})"
 
 
 @dataclass(frozen=True)

@@ -14,15 +14,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pramana.errors import InputError
-from pramana.estimate.axis import Axis
+from pramana.estimate.axis import MISSING, Axis
+from pramana.estimate.crosstab import Crosstab, interval_bar, interval_picture
 from pramana.estimate.filters import Filter, as_filter
 from pramana.estimate.inversion import (
     DEFAULT_CONFIDENCE,
+    Estimate,
     Selection,
     covariance_with_total,
     invert,
     linear,
     quantile,
+    simultaneous_confidence,
 )
 from pramana.estimate.law import Array
 from pramana.estimate.likelihood import fit, profile_interval
@@ -44,6 +47,7 @@ from pramana.estimate.ratios import (
 )
 from pramana.estimate.table import PublishedTable, check_memory, tabulate_pieces
 from pramana.mechanisms import Mechanism
+from pramana.pages import Bars, Block, Picture, TabularResult
 from pramana.schema import near
 
 Codes = Mapping[str, NDArray[np.unsignedinteger]]
@@ -51,8 +55,8 @@ Columns = Callable[[list[str]], Codes]
 MOST_PROFILES = 200
 
 
-@dataclass(frozen=True)
-class GroupComparison:
+@dataclass(frozen=True, repr=False)
+class GroupComparison(TabularResult):
     """The same measure in two groups, and its difference (first minus second)."""
 
     first: EstimatedNumber
@@ -64,30 +68,40 @@ class GroupComparison:
         numbers = {"first": self.first, "second": self.second, "difference": self.difference}
         return {**{name: number.to_json() for name, number in numbers.items()}, "p_value": self.p_value}
 
+    def to_rows(self) -> list[dict[str, Any]]:
+        return [{"what": name, **number} for name, number in self.to_json().items() if isinstance(number, dict)]
 
-@dataclass(frozen=True, eq=False)
-class Crosstab:
-    """Estimates over the joint values of `axes`; counts, or shares of the selected records."""
+    def blocks(self) -> list[Block]:
+        return [Bars([interval_bar([row["what"]], row) for row in self.to_rows()], ["what"])]
 
-    axes: tuple[Axis, ...]
-    estimate: Array
-    low: Array
-    high: Array
-    records: int
-    method: str
-    converged: bool = True
+    def remarks(self) -> list[str]:
+        return [f"p-value {self.p_value:.3g} of no difference"]
 
-    def cells(self) -> list[dict[str, Any]]:
-        """One dictionary per cell: the attributes, estimate, low and high."""
-        labels = [[axis.label(code) for code in range(axis.size)] for axis in self.axes]
-        names = [axis.name for axis in self.axes]
-        numbers = zip(
-            self.estimate.ravel().tolist(), self.low.ravel().tolist(), self.high.ravel().tolist(), strict=True
-        )
-        return [
-            {**dict(zip(names, values, strict=True)), "estimate": e, "low": a, "high": b}
-            for values, (e, a, b) in zip(product(*labels), numbers, strict=True)
-        ]
+    def picture(self) -> Picture:
+        rows = self.to_rows()
+        return interval_picture([row["what"] for row in rows], rows, "estimate")
+
+
+class MeanTable(list[dict[str, Any]], TabularResult):
+    """The mean of an attribute in each cell of others: the cells, as a list that can also show itself."""
+
+    __hash__ = None  # type: ignore[assignment] # as of every list
+    __repr__ = TabularResult.__repr__
+
+    def to_rows(self) -> list[dict[str, Any]]:
+        return list(self)
+
+    def blocks(self) -> list[Block]:
+        names = [name for name in (self[0] if self else {}) if name not in ("estimate", "low", "high")]
+        return [Bars([interval_bar(_labels_of(cell, names), cell) for cell in self], names)]
+
+    def picture(self) -> Picture:
+        names = [name for name in (self[0] if self else {}) if name not in ("estimate", "low", "high")]
+        return interval_picture([", ".join(_labels_of(cell, names)) for cell in self], self, "mean")
+
+
+def _labels_of(cell: Mapping[str, Any], names: Sequence[str]) -> list[str]:
+    return [MISSING if cell[name] is None else str(cell[name]) for name in names]
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,26 +165,29 @@ class Study:
         confidence: float = DEFAULT_CONFIDENCE,
         shares: bool = False,
         profile: bool = False,
+        simultaneous: bool = False,
     ) -> Crosstab:
         """Estimated counts of the private table by the values of `by`, among records for which `where` holds.
 
         `method`: "em" (maximum likelihood, never negative) or "inverse" (unbiased). `shares` divides by the
-        selected records; `profile` gives likelihood intervals, for small tables.
+        selected records; `profile` gives likelihood intervals, for small tables. `simultaneous` intervals hold all
+        together, so that the largest cells may be picked from them afterwards.
         """
         if method not in ("em", "inverse"):
             raise InputError("The method must be em or inverse", repr(method))
+        if profile and method != "em":
+            raise InputError("Profile intervals must be asked of the method em", method)
         condition = as_filter(where)
         table, holds = self._selection(by, condition)
-        values, variances, low, high = _estimated_cells(table, holds, len(by), confidence)
+        cells = math.prod(holds.shape[: len(by)])
+        each = simultaneous_confidence(confidence, cells) if simultaneous else confidence
+        values, low, high = _estimated(table, holds, len(by), each, shares)
         converged = True
-        if shares:
-            values, low, high = _estimated_shares(table, holds, len(by), values, variances, confidence)
         if method == "em":
             fitted = fit(table)
             converged = fitted.converged
             chosen = np.asarray((fitted.values * holds).sum(axis=tuple(range(len(by), holds.ndim))))
             most = 1.0 if shares else table.total
-            unbiased = values
             values = chosen / max(float(chosen.sum()), 1e-300) if shares else chosen
             if profile and any(axis.name in self.repeated for axis in table.axes):
                 raise InputError(
@@ -178,21 +195,20 @@ class Study:
                     "a column that is drawn once for a person",
                 )
             if profile:
-                low, high = _profile_intervals(table, condition, shares, confidence)
-            else:
-                low, high = _possible_intervals(unbiased, low, high, most)
-            low, high = np.minimum(low, values), np.maximum(high, values)
-        elif profile:
-            raise InputError("Profile intervals must be asked of the method em", method)
-        return Crosstab(table.axes[: len(by)], values, low, high, self.records, method, converged)
+                low, high = _profile_intervals(table, condition, shares, each)
+            low, high = np.clip(low, 0.0, most), np.clip(high, 0.0, most)
+        low, high = np.minimum(low, values), np.maximum(high, values)
+        axes = table.axes[: len(by)]
+        return Crosstab(axes, values, low, high, self.records, method, converged, confidence, shares, simultaneous)
 
     def total(
         self, where: str | Filter | None = None, *, confidence: float = DEFAULT_CONFIDENCE
     ) -> EstimatedNumber:
         """How many records (or how much weight) of the private table fulfil `where`; unbiased."""
         table, holds = self._selection([], as_filter(where))
-        values, _, low, high = _estimated_cells(table, holds, 0, confidence)
-        return EstimatedNumber(float(values), float(low), float(high))
+        cell = _estimated_cells(table, holds, 0, confidence)
+        value = float(cell.values)
+        return EstimatedNumber(value, min(float(cell.low), value), max(float(cell.high), value))
 
     def share(
         self, of: str | Filter, where: str | Filter | None = None, *, confidence: float = DEFAULT_CONFIDENCE
@@ -250,13 +266,13 @@ class Study:
         *,
         confidence: float = DEFAULT_CONFIDENCE,
         within_bins: bool = False,
-    ) -> list[dict[str, Any]]:
+    ) -> MeanTable:
         """The mean of a numeric attribute in each cell of `by`; null where the release cannot see the cell."""
         estimate = mean_within_bins if within_bins else mean_of_middles
         axes = [self.axis(name) for name in by]
         among, of = as_filter(where), self.axis(attribute)
         table = self.table(list(dict.fromkeys([*by, *Ratio(of, among).names])))
-        cells = []
+        cells = MeanTable()
         for codes in product(*(range(axis.size) for axis in axes)):
             cell = {axis.name: axis.label(code) for axis, code in zip(axes, codes, strict=True)}
             terms = [Filter.missing(n) if v is None else Filter.compare(n, "=", v) for n, v in cell.items()]
@@ -318,45 +334,49 @@ def _distinct_selections(holds: Array, kept: int) -> list[tuple[Selection, NDArr
     return [(Selection(row.reshape(holds.shape[kept:])), which == i) for i, row in enumerate(distinct)]
 
 
-def _estimated_cells(
-    table: PublishedTable, holds: Array, kept: int, confidence: float
-) -> tuple[Array, Array, Array, Array]:
+def _estimated(
+    table: PublishedTable, holds: Array, kept: int, confidence: float, shares: bool
+) -> tuple[Array, Array, Array]:
+    """Unbiased counts, or shares of what is selected, and their intervals."""
+    cells = _estimated_cells(table, holds, kept, confidence)
+    if not shares:
+        return cells.values, cells.low, cells.high
+    if holds.all():  # shares of all records, whose number is no secret
+        return cells.values / table.total, cells.low / table.total, cells.high / table.total
+    return _estimated_shares(table, holds, kept, cells, confidence)
+
+
+def _estimated_cells(table: PublishedTable, holds: Array, kept: int, confidence: float) -> Estimate:
     """Unbiased estimates, variances and intervals of the cells of the first axes among what is selected."""
-    estimates = np.zeros((4, *holds.shape[:kept]))
+    shape = holds.shape[:kept]
+    parts, exact = np.zeros((4, *shape)), np.zeros(shape, bool)
     for selection, cells in _distinct_selections(holds, kept):
         if selection.holds.any():
             part = invert(table, selection, confidence)
-            estimates = np.where(cells, np.stack([part.values, part.variances, part.low, part.high]), estimates)
-    return estimates[0], estimates[1], estimates[2], estimates[3]
+            parts = np.where(cells, np.stack([part.values, part.variances, part.low, part.high]), parts)
+            exact = np.where(cells, part.exact, exact)
+    return Estimate(parts[0], parts[1], parts[2], parts[3], exact)
 
 
 def _estimated_shares(
-    table: PublishedTable, holds: Array, kept: int, values: Array, variances: Array, confidence: float
+    table: PublishedTable, holds: Array, kept: int, cells: Estimate, confidence: float
 ) -> tuple[Array, Array, Array]:
     z = quantile(confidence)
     total, spread = linear(table, [holds])
     if total[0] <= 0:
         raise InputError("Shares must be asked of records that the release can see", "an estimated count below 1")
-    together = np.zeros_like(values)
-    for selection, cells in _distinct_selections(holds, kept):
-        together = np.where(cells, covariance_with_total(table, holds, selection), together)
+    values, together = cells.values, np.zeros_like(cells.values)
+    for selection, where in _distinct_selections(holds, kept):
+        together = np.where(where, covariance_with_total(table, holds, selection), together)
     low, high = np.empty_like(values), np.empty_like(values)
     for cell in np.ndindex(values.shape):
-        matrix = np.array([[variances[cell], together[cell]], [together[cell], spread[0, 0]]])
+        matrix = np.array([[cells.variances[cell], together[cell]], [together[cell], spread[0, 0]]])
         low[cell], high[cell] = fieller_interval(np.array([values[cell], total[0]]), matrix, z)
     shares = values / total[0]
+    moved = np.clip(shares, 0.0, 1.0) - shares  # to what is possible, at its full width
     least, most = np.minimum(shares, 0.0), np.maximum(shares, 1.0)  # unbiased shares can lie outside [0, 1]
+    low, high = low + np.minimum(moved, 0.0), high + np.maximum(moved, 0.0)
     return shares, np.clip(low, least, most), np.clip(high, least, most)
-
-
-def _possible_intervals(values: Array, low: Array, high: Array, most: float) -> tuple[Array, Array]:
-    """Intervals of the unbiased estimates, for what lies between 0 and `most`.
-
-    They cover as they are; where the estimate itself is impossible, its interval is moved to the nearest one
-    that is possible, which keeps its width instead of cutting it to nothing.
-    """
-    moved = np.clip(values, 0.0, most) - values
-    return np.clip(low + np.minimum(moved, 0), 0.0, most), np.clip(high + np.maximum(moved, 0), 0.0, most)
 
 
 def _profile_intervals(

@@ -42,6 +42,10 @@ class PublishedTable:
         return cls(tuple(axes), values, law, values)
 
     @property
+    def weighted(self) -> bool:
+        return self.squares is not self.counts
+
+    @property
     def total(self) -> float:
         return float(self.counts.sum())
 

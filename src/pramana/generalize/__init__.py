@@ -36,11 +36,13 @@ from pramana.generalize.conditions import (
     On,
     RecursiveDiverse,
 )
+from pramana.generalize.counts.unit_counts import JointValues, UnitCounts
 from pramana.generalize.generalised import (
     ALGORITHMS,
     Generalised,
     at_levels,
     full_domain,
+    full_domain_with_cells,
     grouped_for,
     local_recoding,
     multidimensional,
@@ -86,6 +88,7 @@ from pramana.generalize.published import (
     cell_admitted,
     cell_codes,
     cells_from_column,
+    cells_named,
     companion,
     interval_column,
     label_column,
@@ -93,7 +96,7 @@ from pramana.generalize.published import (
     list_column,
 )
 from pramana.generalize.roll_ups import TABLE_BYTES
-from pramana.generalize.unit_counts import JointValues, UnitCounts
+from pramana.generalize.space import SolutionNode, SolutionSpace, space_of
 
 __all__ = [
     "ALGORITHMS",
@@ -144,6 +147,8 @@ __all__ = [
     "Seen",
     "SensitiveCounts",
     "Solution",
+    "SolutionNode",
+    "SolutionSpace",
     "UnitCounts",
     "at_levels",
     "at_presence_levels",
@@ -152,6 +157,7 @@ __all__ = [
     "cell_codes",
     "cells_between",
     "cells_from_column",
+    "cells_named",
     "class_means",
     "class_medians",
     "class_modes",
@@ -161,6 +167,7 @@ __all__ = [
     "entropy_l_diversity",
     "expected_counts",
     "full_domain",
+    "full_domain_with_cells",
     "grouped",
     "grouped_for",
     "hierarchy_cells",
@@ -191,6 +198,7 @@ __all__ = [
     "search",
     "set_cells",
     "smallest_class",
+    "space_of",
     "spalm",
     "t_closeness",
     "with_counts_of",

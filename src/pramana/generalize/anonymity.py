@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from pramana.errors import SourceError
 from pramana.generalize import _classes
 from pramana.generalize.classes import Classes, Counts, grouped, packed
-from pramana.generalize.value_counts import ValueCounts
+from pramana.generalize.counts.value_counts import ValueCounts
 from pramana.randomness import Codes
 
 

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from pramana.errors import SchemaError
 from pramana.generalize import _classes
-from pramana.generalize.value_counts import ValueCounts
+from pramana.generalize.counts.value_counts import ValueCounts
 from pramana.randomness import Codes, code_dtype, joint_codes
 from pramana.schema import Hierarchy
 
@@ -193,6 +193,13 @@ class Classes:
         """The same classes without their pairs."""
         return replace(self, pairs=()) if self.pairs else self
 
+    def by_keys(self) -> tuple[Classes, NDArray[np.int64]]:
+        """The same classes in the order of their keys, and for each of these classes its place there."""
+        order = np.lexsort(self.keys.T)
+        place = np.empty(len(order), np.int64)
+        place[order] = np.arange(len(order))
+        return replace(self, keys=self.keys[order], counts=self.counts[order]), place
+
     def only(self, here: NDArray[np.bool_]) -> Classes:
         """Some of these classes, with their pairs."""
         pairs = []
@@ -244,7 +251,10 @@ class ClassFinder:
     place of what came before, is again a number that is looked up.
     """
 
-    def __init__(self, layout: Layout, levels: Levels, keys: Keys) -> None:
+    def __init__(
+        self, layout: Layout, levels: Levels, keys: Keys, numbers: NDArray[np.int64] | None = None
+    ) -> None:
+        """`numbers`: of the classes, where several keys are one; else each key is a class."""
         self.layout, self.levels, self.classes = layout, levels, len(keys)
         self.steps: list[tuple[Keys, Keys]] = []
         place = np.zeros(len(keys), np.uint64)
@@ -254,9 +264,11 @@ class ClassFinder:
             known = np.unique(joint)
             place = np.searchsorted(known, joint).astype(np.uint64)
             self.steps.append((values, known))
-        self.number = np.empty(len(keys) + 1, code_dtype(len(keys) + 1))
-        self.number[place] = np.arange(len(keys))
-        self.number[-1] = len(keys)
+        number_of = np.arange(len(keys)) if numbers is None else numbers
+        count = int(number_of.max(initial=-1)) + 1
+        self.number = np.empty(len(keys) + 1, code_dtype(count + 1))
+        self.number[place] = number_of
+        self.number[-1] = count
 
     def find(self, columns: Sequence[Codes]) -> Codes:
         """The class of every row; as many as there are classes stands for none of them."""

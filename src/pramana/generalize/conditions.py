@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from pramana.errors import RecipeError
 from pramana.generalize.classes import SeenCounts
-from pramana.generalize.unit_counts import JointValues, UnitCounts
-from pramana.generalize.value_counts import ValueCounts
+from pramana.generalize.counts.unit_counts import JointValues, UnitCounts
+from pramana.generalize.counts.value_counts import ValueCounts
 
 # Entropies are sums of floats; an equality such as l values equally often must not fail by rounding.
 _SLACK = 1e-12

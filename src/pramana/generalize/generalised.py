@@ -25,6 +25,7 @@ from pramana.generalize.lattice import search
 from pramana.generalize.local import local_classes
 from pramana.generalize.measures import measure_of
 from pramana.generalize.partition import partition
+from pramana.generalize.suppression import cells_of, cheapest_with_cells, suppressed_at
 from pramana.randomness import Codes
 
 ALGORITHMS = {"incognito": None, "local": None, "mondrian": "strict", "mondrian-relaxed": "relaxed", "kl": "kl"}
@@ -48,6 +49,9 @@ class Generalised:
     checked: int | None = None
     times: Counts | None = None
     keys: Keys | None = None
+    numbers: NDArray[np.int64] | None = None  # the class of each key, where several are one
+    masks: NDArray[np.bool_] | None = None  # classes x attributes: which show the top instead of their level
+    fewest_cells: bool = False  # proved: nothing less, by weight, could be suppressed at these levels
 
     @property
     def suppressed(self) -> int:
@@ -65,7 +69,23 @@ class Generalised:
         """Tells which class any row is in. Only the classes of a full-domain generalisation can be told so."""
         if self.keys is None or self.levels is None:
             raise RecipeError("The classes of rows must be those of a full-domain generalisation", "others")
-        return ClassFinder(Layout(self.ladders), self.levels, self.keys)
+        return ClassFinder(Layout(self.ladders), self.levels, self.keys, self.numbers)
+
+    def shown_level(self, attribute: int) -> NDArray[np.int64] | int | None:
+        """The level of a column's labels: of all classes or of each; None for the lowest each class has."""
+        if self.levels is None:
+            return None
+        if self.masks is None:
+            return self.levels[attribute]
+        top = self.ladders[attribute].height - 1
+        return np.where(self.masks[:, attribute], top, self.levels[attribute]).astype(np.int64)
+
+    @property
+    def suppressed_cells(self) -> tuple[int, ...]:
+        """By attribute: in how many rows the top stands instead of the label."""
+        if self.masks is None:
+            return (0,) * len(self.ladders)
+        return tuple(int(self.sizes[mask].sum()) for mask in self.masks.T)
 
     @cached_property
     def pdf(self) -> tuple[Cells, ...]:
@@ -93,10 +113,9 @@ class Generalised:
             return tuple(set_cells(cells) for cells in self.pdf)
         if kind == "interval":
             return tuple(interval_cells(cells) for cells in self.pdf)
-        levels = self.levels or (None,) * len(self.ladders)
         return tuple(
-            hierarchy_cells(ladder, cells, level)
-            for ladder, cells, level in zip(self.ladders, self.pdf, levels, strict=True)
+            hierarchy_cells(ladder, cells, self.shown_level(a))
+            for a, (ladder, cells) in enumerate(zip(self.ladders, self.pdf, strict=True))
         )
 
 
@@ -162,6 +181,50 @@ def at_levels(
         checked=checked,
         times=times,
         keys=classes.keys[order],
+    )
+
+
+def full_domain_with_cells(
+    layout: Layout,
+    columns: Sequence[Codes],
+    base: Classes,
+    index: NDArray[np.uint32],
+    condition: Condition,
+    *,
+    levels: Levels | None = None,
+    measure: str = "loss",
+    limit: int = 0,
+    weights: Mapping[str, float] | None = None,
+    times: Counts | None = None,
+) -> Generalised:
+    """The cheapest node, or a given one: every row is published, and at most `limit` cells show the top."""
+    found = None
+    if levels is None:
+        found = cheapest_with_cells(base, condition, measure, limit, weights)
+        levels = found.classes.levels
+    rolled, into = base.rolled_with_index(levels)
+    classes, place = rolled.by_keys()
+    suppression = suppressed_at(classes, condition, weights) if found is None else found.suppression
+    if found is None and cells_of(classes, suppression) > limit:
+        raise UnreachableError(
+            f"These levels must need at most {limit} suppressed cells",
+            f"{cells_of(classes, suppression)}",
+            "Allow more suppression, choose higher levels, or leave levels out to have them searched for.",
+        )
+    return Generalised(
+        layout.ladders,
+        tuple(columns),
+        suppression.block[place[into]][index].astype(np.int32),
+        len(suppression.masks),
+        levels,
+        cost=None if found is None else found.cost,
+        nodes=None if found is None else found.nodes,
+        checked=None if found is None else found.checked,
+        times=times,
+        keys=classes.keys,
+        numbers=suppression.block,
+        masks=suppression.masks,
+        fewest_cells=suppression.proved,
     )
 
 

@@ -67,11 +67,11 @@ class Separable:
         return self._outward(self._sum_over_levels(self.totals))
 
     def above(self, classes: Classes) -> float:
-        return self._value([self.totals[a][level] for a, level in enumerate(classes.levels)])
+        return self.value([self.totals[a][level] for a, level in enumerate(classes.levels)])
 
     def cost(self, classes: Classes, held: Flags) -> float:
         extra = self._extra(classes, held)
-        return self._value([self.totals[a][level] + extra[a] for a, level in enumerate(classes.levels)])
+        return self.value([self.totals[a][level] + extra[a] for a, level in enumerate(classes.levels)])
 
     def below(self, classes: Classes, held: Flags) -> Floats | None:
         """A row suppressed here is suppressed below, where its label is finer and the gap no smaller."""
@@ -115,7 +115,8 @@ class Separable:
     def _outward(self, value: Floats) -> Floats:
         return np.asarray(np.expm1(value) if self.geometric else value)
 
-    def _value(self, parts: Sequence[float]) -> float:
+    def value(self, parts: Sequence[float]) -> float:
+        """The measure of a table from its attributes' totals."""
         return float(self._outward(np.asarray(float(self.weights @ self._inward(np.array(parts))))))
 
     def _sum_over_levels(self, parts: Sequence[Floats]) -> Floats:

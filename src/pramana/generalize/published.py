@@ -92,10 +92,15 @@ def cells_from_column(
     if isinstance(plain, pa.ChunkedArray):
         plain = plain.chunk(0) if plain.num_chunks else pa.array([], plain.type)
     codes, first_rows = cell_codes(plain)
+    return cells_named(plain.take(numbers(first_rows)).to_pylist(), leaves, members), codes
+
+
+def cells_named(cells: Sequence[Any], leaves: Sequence[str], members: Mapping[str, Sequence[str]]) -> Cells:
+    """Cells as a file tells them; `members` as above."""
     code = {leaf: i for i, leaf in enumerate(leaves)}
     first, values, weights = [0], [], []
     try:
-        for cell in plain.take(numbers(first_rows)).to_pylist():
+        for cell in cells:
             for value, weight in _entries(cell, leaves, members):
                 values.append(code[value])
                 weights.append(weight)
@@ -103,10 +108,11 @@ def cells_from_column(
     except (KeyError, TypeError, ValueError):
         raise BundleError("The cells of a bundle must name leaves of their attribute", "other values") from None
     order = np.array(first, np.int64)
-    return Cells(len(leaves), order, np.array(values, np.int64), np.array(weights, np.int64)), codes
+    return Cells(len(leaves), order, np.array(values, np.int64), np.array(weights, np.int64))
 
 
 def _entries(cell: Any, leaves: Sequence[str], members: Mapping[str, Sequence[str]]) -> list[tuple[str, int]]:
+    place = {leaf: i for i, leaf in enumerate(leaves)}
     if isinstance(cell, list):
         pairs = [(e["value"], int(e["weight"])) if isinstance(e, dict) else (e, 1) for e in cell]
     elif isinstance(cell, dict):
@@ -114,9 +120,10 @@ def _entries(cell: Any, leaves: Sequence[str], members: Mapping[str, Sequence[st
     elif cell in members:
         pairs = [(leaf, 1) for leaf in members[cell]]
     else:
-        low, _, high = str(cell).partition(BETWEEN)
-        pairs = [(leaf, 1) for leaf in leaves[leaves.index(low) : leaves.index(high or low) + 1]]
-    place = {leaf: i for i, leaf in enumerate(leaves)}
+        ends = _ends(cell, place)
+        if ends is None:
+            raise ValueError("neither leaves nor a label")
+        pairs = [(leaf, 1) for leaf in leaves[place[ends[0]] : place[ends[1]] + 1]]
     return sorted(pairs, key=lambda pair: place[pair[0]])
 
 

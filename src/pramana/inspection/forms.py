@@ -33,7 +33,7 @@ _FEW_TEXTS, _LONGEST_WORD = 20_000, 20
 
 
 @dataclass(frozen=True, eq=False)
-class ValueForm:
+class WrittenForm:
     """`words` marks values that say "missing"; `numbers` has the number of each value where it is one."""
 
     kind: str  # number | date | code | nominal | text
@@ -53,31 +53,31 @@ class ValueForm:
         return bool((known == np.floor(known)).all())
 
 
-def form_of(column: ColumnValues) -> ValueForm:
+def form_of(column: ColumnValues) -> WrittenForm:
     """The form that all values have which do not say "missing"; names where there is none."""
     kind, values = column.values.type, column.values
     none = np.zeros(column.distinct, np.bool_)
     if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
-        return ValueForm("number", none, np.asarray(values.cast(pa.float64(), safe=False)), typed=True)
+        return WrittenForm("number", none, np.asarray(values.cast(pa.float64(), safe=False)), typed=True)
     if pa.types.is_date(kind):
-        return ValueForm("date", none, date_formats=("%Y-%m-%d",), typed=True)
+        return WrittenForm("date", none, date_formats=("%Y-%m-%d",), typed=True)
     if pa.types.is_timestamp(kind):
-        return ValueForm("date", none, timed=True, typed=True)
+        return WrittenForm("date", none, timed=True, typed=True)
     if not column.is_text or not column.distinct:
-        return ValueForm("nominal", none, typed=True)
+        return WrittenForm("nominal", none, typed=True)
     return _form_of_texts(column)
 
 
-def _form_of_texts(column: ColumnValues) -> ValueForm:
+def _form_of_texts(column: ColumnValues) -> WrittenForm:
     trimmed = pc.utf8_trim(column.values, " \t")
     words = _missing_words(trimmed, column.counts)
     said = trimmed if not words.any() else trimmed.filter(pa.array(~words))
     if not len(said):
-        return ValueForm("nominal", words)
+        return WrittenForm("nominal", words)
     for reading in (_as_number, _as_date, _as_comma_number):
         if (form := reading(said, words)) is not None:
             return form
-    return ValueForm("text" if _is_free(column, trimmed) else "nominal", words)
+    return WrittenForm("text" if _is_free(column, trimmed) else "nominal", words)
 
 
 def _missing_words(texts: pa.Array, counts: NDArray[np.int64]) -> NDArray[np.bool_]:
@@ -125,16 +125,16 @@ def _floats(texts: pa.Array) -> NDArray[np.float64]:
         return np.array([float(text) for text in texts.to_pylist()])
 
 
-def _as_number(said: pa.Array, words: NDArray[np.bool_]) -> ValueForm | None:
+def _as_number(said: pa.Array, words: NDArray[np.bool_]) -> WrittenForm | None:
     if not _all_match(said, _NUMBER):
         return None
     if _has_leading_zero(said):
-        return ValueForm("code", words) if _all_match(said, _DIGITS) else None
+        return WrittenForm("code", words) if _all_match(said, _DIGITS) else None
     known = _floats(said)
-    return ValueForm("number", words, _spread(known, words)) if np.isfinite(known).all() else None
+    return WrittenForm("number", words, _spread(known, words)) if np.isfinite(known).all() else None
 
 
-def _as_comma_number(said: pa.Array, words: NDArray[np.bool_]) -> ValueForm | None:
+def _as_comma_number(said: pa.Array, words: NDArray[np.bool_]) -> WrittenForm | None:
     """1.234,5 as much of Europe writes it, or 1,234.5 with marks at every third digit."""
     grouped = _all_match(said, _GROUPED)
     if not grouped and not _all_match(said, _COMMA):
@@ -147,10 +147,10 @@ def _as_comma_number(said: pa.Array, words: NDArray[np.bool_]) -> ValueForm | No
             thousands = ""
     if _has_leading_zero(said):
         return None
-    return ValueForm("number", words, _spread(_floats(plain), words), decimal, thousands)
+    return WrittenForm("number", words, _spread(_floats(plain), words), decimal, thousands)
 
 
-def _as_date(said: pa.Array, words: NDArray[np.bool_]) -> ValueForm | None:
+def _as_date(said: pa.Array, words: NDArray[np.bool_]) -> WrittenForm | None:
     for pattern, formats in _DATES:
         timed = _all_match(said, pattern + _TIME)
         if not timed and not _all_match(said, pattern + "$"):
@@ -158,7 +158,7 @@ def _as_date(said: pa.Array, words: NDArray[np.bool_]) -> ValueForm | None:
         days = pc.replace_substring_regex(said, _TIME, "") if timed else said
         fitting = tuple(f for f in formats if _parses(days, f))
         if fitting:
-            return ValueForm("date", words, date_formats=fitting, timed=timed)
+            return WrittenForm("date", words, date_formats=fitting, timed=timed)
     return None
 
 
@@ -175,7 +175,7 @@ def _is_free(column: ColumnValues, trimmed: pa.Array) -> bool:
     return bool(2 * column.counts[long | wordy].sum() > column.present)
 
 
-def suspected_codes(column: ColumnValues, form: ValueForm) -> NDArray[np.bool_]:
+def suspected_codes(column: ColumnValues, form: WrittenForm) -> NDArray[np.bool_]:
     """The distinct values that look as if they stood for a missing one."""
     suspected = form.words.copy()
     if form.numbers is not None and form.whole:

@@ -11,7 +11,7 @@ from functools import cached_property
 import numpy as np
 import pyarrow.compute as pc
 
-from pramana.inspection.forms import ValueForm, form_of, suspected_codes
+from pramana.inspection.forms import WrittenForm, form_of, suspected_codes
 from pramana.inspection.names import hints_of
 from pramana.inspection.values import ColumnValues
 from pramana.schema import Role
@@ -43,7 +43,7 @@ class Look:
         return self.column.name
 
     @cached_property
-    def form(self) -> ValueForm:
+    def form(self) -> WrittenForm:
         return form_of(self.column)
 
     @cached_property

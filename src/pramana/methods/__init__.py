@@ -10,12 +10,14 @@ from pramana.methods.protocol import (
     IN_MEMORY,
     Capabilities,
     Counts,
+    Examination,
     Explanation,
     Law,
     Method,
     Plan,
     Publication,
     TableMaker,
+    Version,
 )
 from pramana.methods.recipe import AnyRecipe, Recipe
 from pramana.methods.registry import METHODS, method_named, restore
@@ -50,6 +52,7 @@ __all__ = [
     "Capabilities",
     "CodedTable",
     "Counts",
+    "Examination",
     "Explanation",
     "Law",
     "Method",
@@ -58,6 +61,7 @@ __all__ = [
     "PublishedCells",
     "Recipe",
     "TableMaker",
+    "Version",
     "certificate_schema",
     "method_named",
     "problems_of",

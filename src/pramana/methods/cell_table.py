@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
 from typing import Protocol
@@ -13,8 +13,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from pramana.calibration import CellLook
 from pramana.errors import BundleError
-from pramana.generalize import CLASS, Cells, by_appearance, cell_admitted, cell_codes
+from pramana.generalize import CLASS, Cells, by_appearance, cell_admitted, cell_codes, cells_named
 from pramana.methods.protocol import Counts
 from pramana.methods.quasi import Quasi
 from pramana.rows import Column, Columns, ContentDigest
@@ -110,14 +111,23 @@ class ShownColumn:
     leaves: tuple[str, ...]
     labels: frozenset[str]
     groups: NDArray[np.int64] | None = None  # by leaf, at the only level that shows
+    widths: Mapping[str, int] = field(default_factory=dict)  # of a label: its leaves, most where levels share it
 
     @classmethod
-    def of(cls, quasi: Quasi, kind: str, level: int | None = None, narrower: bool = False) -> ShownColumn:
-        """`level`: the only one whose labels may show, or with `narrower` the highest."""
+    def of(
+        cls, quasi: Quasi, kind: str, level: int | None = None, narrower: bool = False, topped: bool = False
+    ) -> ShownColumn:
+        """`level`: the only one whose labels may show, or with `narrower` the highest; `topped`: and the top."""
         levels = quasi.labels if level is None else quasi.labels[0 if narrower else level : level + 1]
-        labels = frozenset(label for named in levels for label in named)
+        shown = (*levels, *(quasi.labels[-1:] * topped))
+        labels = frozenset(label for named in shown for label in named)
         groups = None if level is None else quasi.ladder.maps[level]
-        return cls(quasi.name, kind, quasi.leaf_labels, labels, groups)
+        widths: dict[str, int] = {}
+        for number, named in enumerate(quasi.labels):
+            if any(named is one for one in shown):
+                for label, leaves in zip(named, np.bincount(quasi.ladder.maps[number]).tolist(), strict=True):
+                    widths[label] = max(leaves, widths.get(label, 0))
+        return cls(quasi.name, kind, quasi.leaf_labels, labels, groups, widths)
 
     @cached_property
     def place(self) -> dict[str, int]:
@@ -211,6 +221,19 @@ class ShownCells:
     def records(self) -> int:
         return int(self.sizes.sum())
 
+    def looks(self, quasi: Sequence[Quasi]) -> dict[str, CellLook]:
+        """What every class shows of each column, once all pieces were taken."""
+        codes = np.array(list(self.numbers), np.int64).reshape(len(self.numbers), -1)
+        looks = {}
+        for place, q in enumerate(quasi):
+            said, column = [json.loads(text) for text in self.cells[q.name]], self.columns[q.name]
+            if isinstance(column, ShownColumn) and column.kind == "hierarchy":
+                width = np.array([column.widths[label] for label in said], np.int64)
+            else:
+                width = cells_named(said, q.leaf_labels, {}).sizes.astype(np.int64)
+            looks[q.name] = CellLook(q.ladder.leaves, codes[:, place], width[codes[:, place]])
+        return looks
+
     def content(self) -> str:
         """As `CellTable` has it, once all pieces were taken."""
         for name, dictionary in self.dictionaries.items():  # what no row shows, and an order, could tell of others
@@ -220,6 +243,24 @@ class ShownCells:
             text = f"[{', '.join(known)}]"
             self.digest.update({f"{name} cells": np.frombuffer(text.encode(), np.uint8)})
         return self.digest.hexdigest(sorted(self.digest.parts))
+
+
+def look_of_labels(column: ShownColumn, labels: Sequence[str]) -> CellLook:
+    """The labels of a column by class. Levels may share a label: all that a reader knows of it is its name."""
+    known = {label: number for number, label in enumerate(dict.fromkeys(labels))}
+    number = np.array([known[label] for label in labels], np.int64)
+    width = np.array([column.widths[label] for label in labels], np.int64)
+    return CellLook(len(column.leaves), number, width)
+
+
+def look_of(cells: Cells) -> CellLook:
+    """The cells of a column by class: classes whose cells say the same share a number."""
+    known: dict[bytes, int] = {}
+    number = np.empty(len(cells), np.int64)
+    for place, (first, last) in enumerate(pairwise(cells.first.tolist())):
+        said = cells.values[first:last].tobytes() + cells.weights[first:last].tobytes()
+        number[place] = known.setdefault(said, len(known))
+    return CellLook(cells.leaves, number, cells.sizes.astype(np.int64))
 
 
 def published_types(attributes: Sequence[Attribute], kind: str, by_class: bool) -> dict[str, pa.DataType | None]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -10,6 +11,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from pramana.bundle import WITHIN_BIN, Bundle, Check, numbers_of
+from pramana.calibration import Usefulness
 from pramana.errors import BundleError, PramanaError
 from pramana.mechanisms import Mechanism
 from pramana.methods.contradiction import contradicts, uneven
@@ -71,6 +73,10 @@ class CodedTable:
 class CodedPlan(Plan):
     """A plan that draws codes from a mechanism."""
 
+    @abstractmethod
+    def usefulness(self) -> Usefulness:
+        """What tables are worth, from what the certificate states."""
+
     def publish_drawn(
         self,
         rows: Rows,
@@ -84,7 +90,8 @@ class CodedPlan(Plan):
         pieces = rows.publish(mechanism, context, self.shuffled, names, once=once)
         drawn = [name for name, numbers in numbers_of(self.attributes).items() if numbers.drawn]
         coins = {name: rows.stream(WITHIN_BIN, context, name, 0) for name in drawn}
-        return Publication(self, pieces, CodedTable(self.attributes, coins), rows.commitment(), checks=checks)
+        table = CodedTable(self.attributes, coins)
+        return Publication(self, pieces, table, rows.commitment(), checks=checks, usefulness=self.usefulness())
 
     def examine(self, bundle: Bundle) -> Examination:
         """The published values are in their domains, as many as certified, and have the certified content."""
@@ -114,7 +121,9 @@ class CodedPlan(Plan):
         same = content.hexdigest() == bundle.certificate.content
         told = f"{self.records} records, all in their domains" if same else "other content"
         drawn = _drawn_evenly({name: (table, numbers[name].chances(_PARTS)) for name, table in parts.items()})
-        return Examination((Check("data", same, told), *self._borne_out(counts), *drawn), counts)
+        return Examination(
+            (Check("data", same, told), *self._borne_out(counts), *drawn), counts, self.usefulness()
+        )
 
     def _contradicted(self, name: str, counts: Counts) -> bool:
         return self.law is not None and contradicts(self.law, name, counts, self.repeated.get(name, 1))

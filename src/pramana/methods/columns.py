@@ -55,7 +55,7 @@ def reading_of(name: str, column: ColumnSection, folder: Path, coded: bool) -> C
     if column.from_data:
         return ColumnReading(name, discovered=True)
     domain = resolve(name, column, folder, None).coded
-    return ColumnReading(name, domain, open_ended=column.missing == "auto" and not domain.missing)
+    return ColumnReading(name, domain, open_ended=column.missing_rule == "auto" and not domain.missing)
 
 
 def randomised_readings(recipe: Recipe[Setting, RandomisedColumn]) -> tuple[ColumnReading, ...]:
@@ -77,7 +77,7 @@ def unchanged(name: str, column: ColumnSection) -> Attribute:
         asked.append("publish")
     if asked:
         raise RecipeError(f"{asked[0]} must be of a column that is randomised", f"{name!r}, released unchanged")
-    return Attribute(name, column.role, None, Kind(column.kind or Kind.NOMINAL))
+    return Attribute(name, column.role, None, Kind(column.stated_kind or Kind.NOMINAL))
 
 
 def hierarchy_of(name: str, column: ColumnSection, folder: Path) -> Hierarchy | None:
@@ -100,11 +100,11 @@ def resolve(
     domain = _stated_domain(name, column, folder, rows, hierarchy)
     if isinstance(column, RandomisedColumn) and column.publish != "interval":
         domain = _published_as(name, domain, column.publish)
-    if column.kind is not None:
-        domain = _of_kind(name, domain, Kind(column.kind))
-    if column.missing == "category" and not domain.missing:
+    if column.stated_kind is not None:
+        domain = _of_kind(name, domain, Kind(column.stated_kind))
+    if column.missing_rule == "category" and not domain.missing:
         domain = domain.with_missing(from_data=False)
-    if column.missing == "auto" and not domain.missing and rows is not None and rows.has_missing(name):
+    if column.missing_rule == "auto" and not domain.missing and rows is not None and rows.has_missing(name):
         domain = domain.with_missing()
     if domain.size == 1 and domain.origin != "from-data":
         raise SchemaError(

@@ -13,9 +13,10 @@ import pyarrow.compute as pc
 import pyarrow.csv as pacsv
 
 from pramana.bundle import Bundle
+from pramana.calibration import CellLook
 from pramana.errors import BundleError
 from pramana.generalize import CLASS, COMPANION, Cells, companion
-from pramana.methods.cell_table import ShownCells, ShownColumn
+from pramana.methods.cell_table import ShownCells, ShownColumn, look_of
 from pramana.methods.quasi import Quasi
 from pramana.sources import digest_of_written, unescaped, write_table
 
@@ -43,14 +44,19 @@ def read_companion(path: Path, quasi: Sequence[Quasi], escaped: bool) -> list[Ce
 
 def check_companion(
     bundle: Bundle, quasi: Sequence[Quasi], columns: Sequence[ShownColumn], shown: ShownCells
-) -> None:
-    """The classes that rows are in are those whose cells are told, and the cells are of their domains."""
+) -> dict[str, CellLook]:
+    """The classes that rows are in are those whose cells are told, and the cells are of their domains.
+
+    Returned is what each class of `shown` looks like.
+    """
     cells = read_companion(bundle.path / COMPANION, quasi, bundle.certificate.escaped)
     for column, told in zip(columns, cells, strict=True):
         column.check_cells(told)
     classes = len(cells[0])
     if {int(json.loads(number)) for number in shown.cells.get(CLASS, {})} != set(range(classes)):
         raise BundleError(f"The classes of the rows must be those of {COMPANION}", "others")
+    order = np.array([int(json.loads(number)) for number in shown.cells[CLASS]], np.int64)
+    return {q.name: look_of(told.select(order)) for q, told in zip(quasi, cells, strict=True)}
 
 
 def _cells_of(lines: pa.Table, quasi: Quasi) -> Cells:

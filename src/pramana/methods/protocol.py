@@ -10,20 +10,27 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from pathlib import Path
-from typing import ClassVar, Generic, Literal, Protocol, TypedDict, TypeVar
+from typing import TYPE_CHECKING, ClassVar, Generic, Literal, Protocol, TypedDict, TypeVar
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from pramana.bundle import Bundle, Certificate, Check, Form, JsonObject
+from pramana.calibration import Usefulness
+from pramana.errors import BundleError, RecipeError
+from pramana.estimate import Doubt
 from pramana.mechanisms import Exchange, Product, RecordRetention
 from pramana.methods.recipe import Recipe
 from pramana.pages import Cell, Section
 from pramana.rows import ColumnReading, Columns, Rows
 from pramana.schema import Attribute, ColumnSection, Setting, SourceSection, Unit, UnitSection
 from pramana.theory import Guarantee, PrivacyProfile
+
+if TYPE_CHECKING:  # few methods search a lattice
+    from pramana.generalize import SolutionSpace
 
 S = TypeVar("S", bound=Setting)
 C = TypeVar("C", bound=ColumnSection)
@@ -42,6 +49,14 @@ class Capabilities:
 
 
 IN_MEMORY = Capabilities(reason="with a [unit] of several rows, which are brought together in memory")
+
+
+@dataclass(frozen=True)
+class Version:
+    """One of several releases of a table, of which the one that keeps most tells all that they tell together."""
+
+    of: str
+    kept: Fraction
 
 
 class TableMaker(Protocol):
@@ -70,6 +85,7 @@ class Publication:
     commitment: str
     extra: Mapping[str, pa.Table] = field(default_factory=dict)  # further files of the bundle, as CSV
     checks: tuple[Check, ...] = ()  # what only the source can tell of the plan
+    usefulness: Usefulness = field(default_factory=Usefulness)  # of what is published, from nothing else
 
 
 @dataclass(frozen=True)
@@ -78,6 +94,7 @@ class Examination:
 
     checks: tuple[Check, ...]
     counts: Mapping[str, Counts] = field(default_factory=dict)
+    usefulness: Usefulness = field(default_factory=Usefulness)
 
 
 @dataclass(frozen=True)
@@ -101,6 +118,7 @@ class Plan(ABC):
     shuffled: bool = True
     output: str = "parquet"
     unit: Unit | None = None  # whose privacy is meant, where the recipe says so
+    tables: tuple[tuple[str, ...], ...] = ()  # those that recipients need most
 
     @property
     @abstractmethod
@@ -142,6 +160,26 @@ class Plan(ABC):
         return {}
 
     @property
+    def countable(self) -> bool:
+        """Whether recipients can count it: by its law, or because published values are right as far as they go."""
+        return True
+
+    @property
+    def celled(self) -> tuple[Attribute, ...]:
+        """The columns whose published cells stand for several values; `PublishedCells` reads them."""
+        return ()
+
+    def doubt(self, name: str) -> Doubt:
+        """How far a column's published values are to be trusted where there is no law to correct them by."""
+        del name
+        return Doubt()
+
+    @property
+    def version(self) -> Version | None:
+        """Of a release that is one of many of the same table: which table, and how much of it this one keeps."""
+        return None
+
+    @property
     def withheld(self) -> bool:
         """Whether the certificate keeps the law to itself, so that its numbers can be compared and not derived."""
         return False
@@ -150,11 +188,6 @@ class Plan(ABC):
     def derivation(self) -> str:
         """How `guarantees` come about when they are asked for again."""
         return "as the stated risks have it" if self.withheld else "derived again"
-
-    @property
-    def counting(self) -> str:
-        """How a recipient counts a release that has no law to estimate by."""
-        return "Its published values are to be counted as they are."
 
     @property
     def companions(self) -> tuple[str, ...]:
@@ -188,6 +221,22 @@ class Plan(ABC):
     def raw_names(self) -> list[str]:
         """The columns released unchanged."""
         return [a.name for a in self.attributes if a.raw]
+
+
+USUAL_KS = (2.0, 5.0, 10.0, 50.0, 100.0)  # that a plan tries where rows decide
+StatedTables = tuple[tuple[str, ...], ...]  # in a certificate, where a recipe names them
+
+
+def stated_tables(tables: StatedTables) -> JsonObject:
+    """A key of the certificate's `mechanism`, which is not there where no table is named."""
+    return {"tables": [list(table) for table in tables]} if tables else {}
+
+
+def tables_of(stated: Sequence[Sequence[str]], certificate: Certificate) -> StatedTables:
+    names = {a.name for a in certificate.attributes}
+    if not all(name in names for table in stated for name in table):
+        raise BundleError("The tables of a certificate must be of its columns", "others")
+    return tuple(tuple(table) for table in stated)
 
 
 class PlanFields(TypedDict):
@@ -265,6 +314,21 @@ class Method(ABC, Generic[S, C]):
     @abstractmethod
     def restore(self, certificate: Certificate) -> Plan:
         """The plan a certificate states; raises InputError where it states none."""
+
+    def variants(self, setting: S) -> Mapping[str, Sequence[float]]:
+        """The promises that a plan varies, by their key of [release], and the values it tries."""
+        del setting
+        return {}
+
+    def advise(self, recipe: Recipe[S, C], plan: Plan, rows: Rows | None) -> tuple[str, ...]:
+        """What would make a release useful of which nothing can be learned, with the numbers it would reach."""
+        del recipe, plan, rows
+        return ()
+
+    def space(self, recipe: Recipe[S, C], rows: Rows) -> SolutionSpace:
+        """Every node that could be published, for a method that searches a lattice of levels."""
+        del recipe, rows
+        raise RecipeError("A space of solutions must be of a generalisation", repr(self.name))
 
     def source(self, recipe: Recipe[S, C]) -> SourceSection:
         """The table that is read."""

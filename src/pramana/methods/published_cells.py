@@ -45,7 +45,10 @@ class PublishedCells:
 
     @classmethod
     def open(cls, bundle: str | Path) -> PublishedCells:
-        opened = Bundle.open(bundle)
+        return cls.of_bundle(Bundle.open(bundle))
+
+    @classmethod
+    def of_bundle(cls, opened: Bundle) -> PublishedCells:
         certificate = opened.certificate
         stated = certificate.mechanism.get("quasi")
         if not isinstance(stated, list):

@@ -15,10 +15,14 @@ from pramana.bundle import Form
 from pramana.errors import RecipeError, SchemaError
 from pramana.generalize import Ladder
 from pramana.methods.columns import Values, hierarchy_of, resolve
-from pramana.schema import TOP, Attribute, ColumnSection, Domain, Flag, Hierarchy
+from pramana.schema import TOP, Attribute, ColumnSection, Domain, Flag, Hierarchy, Ordinal
 
 MISSING_LABEL = "(missing)"
 Code = Annotated[int, Meta(ge=0, lt=1 << 31)]
+GivenLevels = Annotated[
+    dict[str, Ordinal],
+    Meta(extra={"must": "a level for every quasi-identifying column, such as levels = { age = 1, sex = 0 }"}),
+]
 Weight = Annotated[float, Meta(ge=0, extra={"must": "a number of at least 0"})]
 
 
@@ -118,6 +122,21 @@ def restored_quasi(forms: Sequence[QuasiForm], attributes: Sequence[Attribute]) 
         raise SchemaError("The quasi-identifying columns must be those with a domain, in their order", "others")
     by_name = {a.name: a for a in attributes}
     return tuple(Quasi.of_form(form, by_name) for form in forms)
+
+
+def levels_given(given: Mapping[str, int] | None, heights: Mapping[str, int]) -> tuple[int, ...] | None:
+    """`levels`: a level for each quasi-identifying column, so that nothing is searched for."""
+    if given is None:
+        return None
+    if set(given) != set(heights):
+        raise RecipeError(
+            "levels must give a level for every quasi-identifying column, such as levels = { age = 1, sex = 0 }",
+            repr(given)[:80],
+        )
+    for name, height in heights.items():
+        if given[name] >= height:
+            raise RecipeError(f"The level of {name!r} must be from 0 to {height - 1}", repr(given[name]))
+    return tuple(given[name] for name in heights)
 
 
 def require_hierarchy(name: str, column: ColumnSection) -> None:

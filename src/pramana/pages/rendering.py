@@ -7,6 +7,7 @@ would obey (such as marks that turn the direction of writing) is written out, an
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -67,6 +68,11 @@ def style_sheet() -> str:
     return page_environment().get_template("style.css").render()
 
 
+def fragment_of(shown: Sequence[Block], notes: Sequence[str]) -> str:
+    """Some blocks for another page, such as a notebook's: no script, and no rule for what is outside of them."""
+    return page_environment().get_template("fragment.html").render(shown=shown, notes=notes)
+
+
 def load_templates() -> None:
     """Ready the templates while others read or write data."""
     page_environment().get_template("report.html")
@@ -102,6 +108,7 @@ def page_environment(*packages: str) -> Environment:
         extent=_extent,
         drawing=_drawing,
         number_of=number_of,
+        amount=_amount,
     )
     return environment
 
@@ -142,6 +149,11 @@ def _extent(meter: Meter) -> dict[str, str]:
     """Where a meter's bar begins and how long it is, in percent."""
     start, end = (min(max(0.0, share), 1.0) for share in (meter.start, meter.end))
     return {"start": f"{100 * start:.1f}", "length": f"{100 * max(0.0, end - start):.1f}"}
+
+
+def _amount(number: float) -> str:
+    """Counts in whole numbers; shares and means with four digits."""
+    return f"{number:,.0f}" if number == int(number) else f"{number:,.4g}"
 
 
 def _drawing(bar: Bar, bars: Bars) -> dict[str, str]:

@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pramana.pipeline.analysis import crosstab, open_study
     from pramana.pipeline.collected import Devices, publish_collected
-    from pramana.pipeline.outlook import Outlook, plan
+    from pramana.pipeline.files.exporting import export
+    from pramana.pipeline.planning import Outlook, plan
     from pramana.pipeline.promises import PROMISES, check_promises
+    from pramana.pipeline.recipient.synthesis import Synthesised, synthesise
     from pramana.pipeline.releasing import Released, release
-    from pramana.pipeline.reports import report
+    from pramana.pipeline.reporting.reports import report
     from pramana.pipeline.single_record import plan_for_records, randomise_record
     from pramana.pipeline.verification import Verification, verify
     from pramana.pipeline.versions import Created, Issued, create_levels, issue, issued_versions
@@ -23,22 +25,25 @@ _MODULE_OF = {
     "Created": "versions",
     "Devices": "collected",
     "Issued": "versions",
-    "Outlook": "outlook",
+    "Outlook": "planning",
     "PROMISES": "promises",
     "Released": "releasing",
+    "Synthesised": "recipient.synthesis",
     "Verification": "verification",
     "check_promises": "promises",
     "create_levels": "versions",
     "crosstab": "analysis",
+    "export": "files.exporting",
     "issue": "versions",
     "issued_versions": "versions",
     "open_study": "analysis",
-    "plan": "outlook",
+    "plan": "planning",
     "plan_for_records": "single_record",
     "publish_collected": "collected",
     "randomise_record": "single_record",
     "release": "releasing",
-    "report": "reports",
+    "report": "reporting.reports",
+    "synthesise": "recipient.synthesis",
     "verify": "verification",
 }
 
@@ -56,10 +61,12 @@ __all__ = [
     "Issued",
     "Outlook",
     "Released",
+    "Synthesised",
     "Verification",
     "check_promises",
     "create_levels",
     "crosstab",
+    "export",
     "issue",
     "issued_versions",
     "open_study",
@@ -69,5 +76,6 @@ __all__ = [
     "randomise_record",
     "release",
     "report",
+    "synthesise",
     "verify",
 ]

@@ -2,72 +2,66 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from pramana.bundle import Bundle
 from pramana.errors import BundleError
-from pramana.estimate import DEFAULT_CONFIDENCE, Axis, Crosstab, Filter, Study
-from pramana.methods import Law, restore
+from pramana.estimate import DEFAULT_CONFIDENCE, CellStudy, Crosstab, Doubt, Filter, Study
+from pramana.methods import Plan, Version, restore
 from pramana.pipeline.opening import Home
+from pramana.pipeline.recipient.axes import BundleAxes
+from pramana.pipeline.recipient.cell_columns import cell_study_of
 from pramana.pipeline.verification import verify
-from pramana.randomness import Key, code_dtype
+from pramana.randomness import Key
 from pramana.rows import ColumnReading
-from pramana.schema import Attribute, Kind, label_of
-from pramana.sources import Source, in_order_of_values
+from pramana.sources import Source
 
 if TYPE_CHECKING:
     from pramana.rows import SparkEngine
 
-Codes = NDArray[np.unsignedinteger]
+BundleLike = str | Path | Sequence[str | Path]
+Counted = Callable[[list[str]], NDArray[np.int64] | None]
 
 
 def open_study(
-    bundle: str | Path,
+    bundle: BundleLike,
     *,
     unverified: bool = False,
     weights: str | None = None,
     engine: str | SparkEngine = "local",
-) -> Study:
+) -> Study | CellStudy:
     """The bundle, ready for questions. A bundle that fails verification is refused unless told otherwise.
 
-    `weights` names a column of survey weights that was released unchanged. With `engine` "spark" or a SparkEngine
-    the combinations of randomised columns are counted on Spark.
+    Of a release with a law the answers are corrected by it; of others they are what their cells make one expect.
+    Several bundles must be versions of one table at levels: the one that keeps most tells all that they tell
+    together, and is asked. `weights` names a column of survey weights that was released unchanged. With `engine`
+    "spark" or a SparkEngine the combinations of randomised columns are counted on Spark.
 
     >>> pramana.open_study("published").share("income = high", "sex = F").estimate  # doctest: +SKIP
     0.11
     """
-    opened = Bundle.open(bundle)
-    if not unverified:
-        require_valid(bundle)
-    axes = _Axes(opened)
-    spark = Home(engine).spark()
-    law, repeated = _law(opened)
-    study = Study(
-        axes,
-        law,
-        axes.codes,
-        opened.certificate.records,
-        pieces=axes.pieces,
-        counted=None if spark is None else lambda names: counted_on(spark, opened, names),
-        repeated=repeated,
-    )
+    opened, plan = best_of(bundle, unverified)
+    axes = BundleAxes(opened)
     if weights is not None:
-        study.axis(weights)
-        if not opened.certificate.attribute(weights).raw:
-            raise BundleError("Survey weights must be a column released unchanged", f"{weights!r}, randomised")
+        if weights not in axes:
+            raise BundleError("Survey weights must be a column of the release", repr(weights))
+        if not opened.certificate.attribute(weights).raw or plan.doubt(weights) != Doubt():
+            raise BundleError("Survey weights must be a column released unchanged", f"{weights!r}, changed")
+    spark = Home(engine).spark()
+    study = study_of(opened, plan, axes, None if spark is None else lambda names: counted_on(spark, opened, names))
+    if study is None:
+        return cell_study_of(opened, plan, axes, weights)
     return replace(study, weights=weights)
 
 
 def crosstab(
-    bundle: str | Path,
+    bundle: BundleLike,
     by: Sequence[str],
     where: str | Filter | None = None,
     *,
@@ -75,6 +69,7 @@ def crosstab(
     confidence: float = DEFAULT_CONFIDENCE,
     shares: bool = False,
     profile: bool = False,
+    simultaneous: bool = False,
     weights: str | None = None,
     unverified: bool = False,
     engine: str | SparkEngine = "local",
@@ -85,7 +80,44 @@ def crosstab(
     4987.2
     """
     study = open_study(bundle, unverified=unverified, weights=weights, engine=engine)
-    return study.crosstab(by, where, method=method, confidence=confidence, shares=shares, profile=profile)
+    return study.crosstab(
+        by,
+        where,
+        method=method,
+        confidence=confidence,
+        shares=shares,
+        profile=profile,
+        simultaneous=simultaneous,
+    )
+
+
+def best_of(bundle: BundleLike, unverified: bool = False) -> tuple[Bundle, Plan]:
+    """The bundle; of several versions of one table, the one that keeps most.
+
+    Versions at levels are steps of one process, in which a lower one is a noisier copy of a higher one: beside the
+    highest the others tell nothing (paper 3).
+    """
+    places = [bundle] if isinstance(bundle, str | Path) else list(bundle)
+    if not places:
+        raise BundleError("Questions must be asked of a bundle", "none")
+    opened = [Bundle.open(place) for place in places]
+    plans = [restore(one.certificate) for one in opened]
+    best = 0 if len(opened) == 1 else _highest(opened, [plan.version for plan in plans])
+    if not unverified:
+        for place in places:
+            require_valid(place)
+    return opened[best], plans[best]
+
+
+def _highest(bundles: Sequence[Bundle], versions: Sequence[Version | None]) -> int:
+    kept = [version.kept for version in versions if version is not None]
+    tables = {version.of for version in versions if version is not None}
+    sources = {bundle.certificate.source.get("commitment") for bundle in bundles}
+    if len(kept) < len(versions) or len(tables) > 1 or len(sources) > 1:
+        raise BundleError(
+            "Several bundles must be versions of one table at levels", "others", "Ask each of them on its own."
+        )
+    return kept.index(max(kept))
 
 
 def require_valid(bundle: str | Path) -> None:
@@ -106,77 +138,22 @@ def counted_on(engine: SparkEngine, bundle: Bundle, names: list[str]) -> NDArray
     named = [bundle.certificate.attribute(name) for name in names]
     if any(a.raw for a in named):
         return None
-    source = Source(path=bundle.data_path, format=bundle.certificate.output)
+    form = bundle.certificate.output
+    source = Source(path=bundle.data_path, format=form, trim=form != "csv")  # published as it is
     readings = [ColumnReading(a.name, a.coded.as_published()) for a in named]
     with SparkRows.open(source, readings, Key.create(), engine, no_progress) as rows:
         return rows.counts(names, [a.coded.size for a in named])
 
 
-def _law(bundle: Bundle) -> tuple[Law, Mapping[str, int]]:
-    """The law to estimate by, and the columns of which several rows share a draw."""
-    plan = restore(bundle.certificate)
-    if plan.law is None:
-        method = bundle.certificate.method
+def study_of(bundle: Bundle, plan: Plan, axes: BundleAxes, counted: Counted | None = None) -> Study | None:
+    """The study of a bundle with a law; None for others, whose published values can be counted."""
+    if not plan.countable:
         raise BundleError(
-            "Tables can be reconstructed from randomised releases", f"method {method!r}", plan.counting
+            "A release must have a law that recipients can undo",
+            f"method {bundle.certificate.method!r} with one that they cannot",
+            "Its published values are randomised, and counts of them are wrong.",
         )
-    return plan.law, plan.repeated
-
-
-class _Axes(Mapping[str, Axis]):
-    """The attributes of a bundle; a column released unchanged gets the values that are published as its axis."""
-
-    def __init__(self, bundle: Bundle) -> None:
-        self.bundle = bundle
-        self.attributes = {a.name: a for a in bundle.certificate.attributes}
-        self.raw: dict[str, tuple[Axis, Codes]] = {}
-
-    def __getitem__(self, name: str) -> Axis:
-        attribute = self.attributes[name]
-        if attribute.domain is not None:
-            return Axis.of_domain(name, attribute.domain)
-        return self._unchanged(name)[0]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.attributes)
-
-    def __len__(self) -> int:
-        return len(self.attributes)
-
-    def codes(self, names: list[str]) -> dict[str, Codes]:
-        coded = self.bundle.codes([n for n in names if not self.attributes[n].raw])
-        return {n: self._unchanged(n)[1] if self.attributes[n].raw else coded[n] for n in names}
-
-    def pieces(self, names: list[str]) -> Iterator[dict[str, Codes]]:
-        """The rows piece by piece; of columns released unchanged the codes are all known once their axis is."""
-        first = 0
-        for columns in self.bundle.pieces(names):
-            rows = slice(first, first + len(next(iter(columns.values()))))
-            first = rows.stop
-            yield {n: self._unchanged(n)[1][rows] if self.attributes[n].raw else columns[n] for n in names}
-
-    def _unchanged(self, name: str) -> tuple[Axis, Codes]:
-        if name not in self.raw:
-            self.raw[name] = _read_unchanged(self.attributes[name], self.bundle.column(name))
-        return self.raw[name]
-
-
-def _read_unchanged(attribute: Attribute, column: pa.ChunkedArray) -> tuple[Axis, Codes]:
-    """The published values in the order of their kind: the stated one, or the one they look like."""
-    if pa.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
-    encoded = column.combine_chunks().dictionary_encode()
-    if isinstance(encoded, pa.ChunkedArray):
-        encoded = encoded.combine_chunks()
-    values = encoded.dictionary.to_pylist()
-    labels = [label_of(value) for value in values]
-    by_label = {label: value for label, value in zip(labels, values, strict=True) if label != ""}  # NaN is missing
-    ordered, kind = in_order_of_values(by_label, column.type)
-    if attribute.kind is not Kind.NOMINAL:
-        ordered, kind = attribute.kind.in_order(by_label), attribute.kind
-    missing = encoded.indices.null_count > 0 or "" in labels
-    rank_of = {label: i for i, label in enumerate(ordered)}
-    rank = np.array([*(rank_of.get(label, len(rank_of)) for label in labels), len(rank_of)])
-    places = pc.fill_null(encoded.indices, len(labels)).to_numpy(zero_copy_only=False)
-    codes = rank.astype(code_dtype(len(labels) + 1))[places]
-    return Axis.of_labels(attribute.name, ordered, missing, kind), np.asarray(codes)
+    if plan.law is None:
+        return None
+    records = bundle.certificate.records
+    return Study(axes, plan.law, axes.codes, records, pieces=axes.pieces, counted=counted, repeated=plan.repeated)

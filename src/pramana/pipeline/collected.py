@@ -7,13 +7,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from pramana.bundle import Certificate, read_signing_key, sweep
+from pramana.bundle import WITHIN_BIN, Certificate, numbers_of, read_signing_key, sweep
 from pramana.errors import SourceError
 from pramana.methods import AnyRecipe, CodedTable, Publication
 from pramana.methods.retention import RandomisedPlan
 from pramana.pipeline.writing import Destination, write_bundle
 from pramana.randomness import Codes, Key, shuffled_order
 from pramana.rows import Columns
+from pramana.sources import Variable
 
 _PIECE = 1 << 20
 
@@ -26,6 +27,11 @@ class Devices:
 
     def to_json(self) -> dict[str, Any]:
         return {"format": "devices", "page": self.page}
+
+    def variables(self, names: Sequence[str]) -> Mapping[str, Variable]:
+        """What people see stands in the recipe's questions; answers have no labels besides."""
+        del names
+        return {}
 
 
 def publish_collected(
@@ -44,9 +50,12 @@ def publish_collected(
         raise SourceError("A survey must have at least one record to be published", "none")
     sweep(Path(out))
     counted = replace(plan, circumstances=replace(plan.circumstances, records=count, on_devices=True))
-    order = shuffled_order(Key.create(), "", count)
+    key = Key.create()  # kept nowhere: of the order, and of numbers that are drawn within the published bins
+    order = shuffled_order(key, "", count)
     ordered = {a.name: records[a.name][order] for a in counted.attributes}
-    publication = Publication(counted, _pieces(ordered, count), CodedTable(counted.attributes), "")
+    drawn = [name for name, numbers in numbers_of(counted.attributes).items() if numbers.drawn]
+    coins = {name: key.stream(WITHIN_BIN, "", name) for name in drawn}
+    publication = Publication(counted, _pieces(ordered, count), CodedTable(counted.attributes, coins), "")
     signing = None if sign is None else read_signing_key(sign)
     return write_bundle(
         recipe, devices, publication, Destination(Path(out), None, signing=signing, waived=tuple(waived))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,8 +26,8 @@ from pramana.rows import (
     SpooledRows,
     no_progress,
 )
-from pramana.schema import SourceSection, UnitSection
-from pramana.sources import Source, size_in_memory
+from pramana.schema import ColumnSection, Kind, SourceSection, UnitSection, label_of
+from pramana.sources import Source, ValueForm, size_in_memory
 
 if TYPE_CHECKING:
     from pramana.rows import SparkEngine
@@ -41,12 +41,44 @@ def read_recipe(recipe: RecipeLike) -> AnyRecipe:
 
 def source_of(recipe: AnyRecipe) -> Source:
     """The table that a recipe names."""
-    return source_in(method_named(recipe.method).source(recipe))
+    return source_in(method_named(recipe.method).source(recipe), recipe.attributes)
 
 
-def source_in(section: SourceSection) -> Source:
-    stated = msgspec.structs.asdict(section)
-    return Source.from_options({key: value for key, value in stated.items() if value is not None})
+def source_in(section: SourceSection, columns: Mapping[str, ColumnSection] | None = None) -> Source:
+    stated = {key: value for key, value in msgspec.structs.asdict(section).items() if value is not None}
+    source = Source.from_options(stated)
+    return replace(source, forms=_forms(columns or {}, source, section.labels is not False))
+
+
+def opened_source(recipe: AnyRecipe, data: object) -> Source:
+    """The table that a recipe names, or the data frame in its place; read as the recipe says of its columns."""
+    if data is None:
+        return source_of(recipe)
+    frame = Source(frame=data)
+    return replace(frame, forms=_forms(recipe.attributes, frame, True))
+
+
+def _forms(columns: Mapping[str, ColumnSection], source: Source, labels: bool) -> dict[str, ValueForm]:
+    return {name: _form(column, source, labels) for name, column in columns.items()}
+
+
+def _form(column: ColumnSection, source: Source, labels: bool) -> ValueForm:
+    """How a column's values are written: by what the recipe states of them, before any is seen."""
+    stated = frozenset(label_of(value) for value in column.values or ())
+    kind = None if column.stated_kind is None else Kind(column.stated_kind)
+    if kind is None and column.binning is not None:
+        kind = column.binning.domain().kind
+    elif kind is None and stated:
+        kind = Kind.of_labels(stated)
+    named = kind in (Kind.NOMINAL, Kind.ORDERED) and column.kind is not None
+    return ValueForm(
+        column.missing_codes,
+        column.dates,
+        kind,
+        stated,
+        codes=source.has_labels and (kind is Kind.NUMBER or not labels),
+        as_written=named and source.has_marks,
+    )
 
 
 @dataclass(frozen=True)
@@ -79,6 +111,19 @@ class Home:
         if unit is not None and unit.several:
             can = IN_MEMORY
             readings = [*readings, *map(ColumnReading, unit.columns)]
+        with source.guesses(), self._opened(source, readings, key, method, can, watched) as rows:
+            yield rows.whole().in_units(unit) if unit is not None and unit.several else rows
+
+    @contextlib.contextmanager
+    def _opened(
+        self,
+        source: Source,
+        readings: Sequence[ColumnReading],
+        key: Key,
+        method: str,
+        can: Capabilities,
+        watched: Sequence[str],
+    ) -> Iterator[Rows]:
         self.progress("reading", 0, 1)
         spark = self.spark()
         if spark is not None:
@@ -104,7 +149,7 @@ class Home:
         table = source.read([reading.name for reading in readings])
         rows = MemoryRows(table, key, LocalEngine(self.threads), self.progress, self.show_values)
         check_no_repeats(rows, watched)
-        yield rows.in_units(unit) if unit is not None and unit.several else rows
+        yield rows
 
     def spark(self) -> SparkEngine | None:
         """The Spark engine that is asked for, if one is."""

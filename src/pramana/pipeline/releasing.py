@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pramana.bundle import Certificate, JsonObject, check_new, read_signing_key, sweep
+from pramana.calibration import Usefulness
 from pramana.errors import RecipeError
 from pramana.methods import method_named
 from pramana.pipeline.booking import Holding, booked
-from pramana.pipeline.opening import Home, RecipeLike, read_recipe, source_of
+from pramana.pipeline.opening import Home, RecipeLike, opened_source, read_recipe
 from pramana.pipeline.repeats import watched_columns
 from pramana.pipeline.table_copy import check_target
+from pramana.pipeline.usefulness import check_useful
 from pramana.pipeline.writing import Destination, write_bundle
 from pramana.randomness import Key
 from pramana.rows import Progress, no_progress
-from pramana.sources import Source
 
 if TYPE_CHECKING:
     from pramana.rows import SparkEngine
@@ -31,6 +32,8 @@ class Released:
     key_file: Path | None
     formulas: tuple[str, ...] = ()  # columns of a CSV with texts that a spreadsheet would run
     ledger: tuple[str, ...] = ()  # what all releases about these people come to, for the holder
+    notes: tuple[str, ...] = ()  # how the source was understood, for its holder alone
+    usefulness: Usefulness = field(default_factory=Usefulness)  # what its tables are worth
 
     @property
     def records(self) -> int:
@@ -54,6 +57,7 @@ def release(
     engine: str | SparkEngine = "local",
     progress: Progress = no_progress,
     show_values: bool = False,
+    even_if_useless: bool = False,
 ) -> Released:
     """Publish the recipe's table as a bundle in the new folder `out`.
 
@@ -62,7 +66,8 @@ def release(
     reproducible release that is marked as not private. With `memory`, in bytes, the table streams through within
     that bound; so it does without, where it looks larger than this machine's memory. The bytes are the same.
     `engine` is "local", or "spark" for the active Spark session (or a new one), or a SparkEngine that names
-    another; `data` may then be a Spark DataFrame. Those bytes are the same, too.
+    another; `data` may then be a Spark DataFrame. Those bytes are the same, too. A release from which
+    nothing can be learned is refused with advice, unless `even_if_useless`; its report says so.
 
     >>> pramana.release("recipe.toml", "published").guarantees[0]["notion"]  # doctest: +SKIP
     'pk-anonymity'
@@ -74,7 +79,7 @@ def release(
     secret, key_file = _key_for(out, key, seed)
     signing = None if sign is None else read_signing_key(sign)
     method = method_named(read.method)
-    source = source_of(read) if data is None else Source(frame=data)
+    source = opened_source(read, data)
     home = Home(engine, memory, threads, out.absolute().parent, progress, show_values)
     can, watched = method.capabilities(read.release), watched_columns(read, source)
     formulas: list[str] = []
@@ -82,12 +87,16 @@ def release(
         plan = method.plan(read, rows)
         rows.settle(plan.attributes)
         publication = plan.publish(rows)
+        if not even_if_useless:
+            check_useful(read, publication.plan, publication.usefulness, rows)
         destination = Destination(out, secret, key_file, signing, tell_formulas=formulas.extend)
         kept_at = key_file if key is None or isinstance(key, Key) else Path(key)
         with booked(read, publication.plan, rows, Holding(secret, kept_at, out)) as commit:
             certificate = write_bundle(read, source, publication, destination)
             told = commit(certificate)
-    return Released(out, certificate, key_file, tuple(formulas), told)
+    return Released(
+        out, certificate, key_file, tuple(formulas), told, source.notes.sentences(), publication.usefulness
+    )
 
 
 def _key_for(out: Path, key: Key | str | Path | None, seed: int | None) -> tuple[Key, Path | None]:

@@ -38,11 +38,11 @@ def watched_columns(recipe: AnyRecipe, source: Source) -> tuple[str, ...]:
 
     None where [unit] says whose the rows are.
     """
-    if recipe.unit is not None:
+    if recipe.unit is not None or (source.kind == "database" and not recipe.dropped):
         return ()
     present = names_of(source)
     if present is None:
-        return recipe.dropped
+        return ()  # whoever reads it says what is wrong
     others = [name for name in present if name not in recipe.attributes and _looks_like_a_person(name)]
     return (*(name for name in recipe.dropped if name in present), *others)
 

@@ -9,17 +9,25 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from pramana.bundle import Bundle, Check, JsonObject, read_public_key
+from pramana.bundle import Bundle, Check, read_public_key
 from pramana.errors import BundleError, InputError, SourceError
-from pramana.methods import Counts, Plan, Recipe, restore
+from pramana.methods import Examination, Plan, restore
 from pramana.methods.retention import RandomisedPlan
 from pramana.pages import html_of
-from pramana.pipeline.opening import Home, source_of
-from pramana.pipeline.page import PageMaterial, page_of
+from pramana.pipeline.files.certified_source import certified_source
+from pramana.pipeline.files.codebook import check_codebook, codebook_of
+from pramana.pipeline.opening import Home
+from pramana.pipeline.recipient.companion import check_companion, synthetic_name
+from pramana.pipeline.reporting.page import PageMaterial, page_of
 from pramana.pipeline.writing import file_entry, write_pieces
 from pramana.randomness import Key
 from pramana.rows import Progress, no_progress
-from pramana.sources import FILE_NAMES, SUFFIXES, Source, digest_of_written, formula_columns, write_table
+from pramana.sources import (
+    FILE_NAMES,
+    digest_of_written,
+    formula_columns,
+    write_table,
+)
 
 
 @dataclass(frozen=True)
@@ -95,8 +103,10 @@ def verify(
     if whole:
         examination = plan.examine(opened)
         checks += examination.checks
-        checks.append(_report(opened, plan, examination.counts))
-        checks += _formulas(opened) if all(check.ok for check in examination.checks) else []
+        checks.append(_report(opened, plan, examination))
+        checks += check_codebook(opened)
+        if all(check.ok for check in examination.checks):
+            checks += [*_formulas(opened), *check_companion(opened)]
     else:
         checks.append(Check("data", False, "not read, because of what failed above"))
     if seed is not None:
@@ -143,7 +153,7 @@ def _files(bundle: Bundle) -> list[Check]:
 
 def _companions(bundle: Bundle, plan: Plan) -> list[Check]:
     """A certificate may name what its method publishes, and no file besides."""
-    known = {FILE_NAMES[bundle.certificate.output], _REPORT, *plan.companions}
+    known = {FILE_NAMES[bundle.certificate.output], _REPORT, synthetic_name(bundle), *plan.companions}
     stated = set(bundle.certificate.files)
     checks = []
     if strange := sorted(stated - known):
@@ -217,13 +227,15 @@ def _seed(bundle: Bundle) -> Check:
     return Check("key", False, f"made from the seed {claim}: the release can be undone, and is not private")
 
 
-def _report(bundle: Bundle, plan: Plan, counts: Mapping[str, Counts]) -> Check:
+def _report(bundle: Bundle, plan: Plan, examination: Examination) -> Check:
     """The page is, byte for byte, the one that the certificate and the published data make."""
     name = "report.html"
     if name not in bundle.certificate.files:
         return Check("report", True, "none", derived=False)
     try:
-        page = html_of(page_of(PageMaterial(bundle.certificate, plan, counts))).encode()
+        counts, usefulness = examination.counts, examination.usefulness
+        material = PageMaterial(bundle.certificate, plan, counts, usefulness=usefulness)
+        page = html_of(page_of(material)).encode()
         path = bundle.path / name
         same = path.stat().st_size == len(page) and path.read_bytes() == page
     except (OSError, InputError):
@@ -248,7 +260,7 @@ def _formulas(bundle: Bundle) -> list[Check]:
 def _remade(bundle: Bundle, plan: Plan, source: object, key: Key, home: Home) -> list[Check]:
     """The pipeline once more: the source opened, the stated plan published, and written nowhere."""
     certificate = bundle.certificate
-    opened = _source(source, certificate.source)
+    opened = certified_source(source, certificate)
     if certificate.key is None or key.commitment() != certificate.key.get("commitment"):
         return [Check("key", False, "not the key of this release")]
     checks = [Check("key", True, "the key of this release")]
@@ -274,6 +286,10 @@ def _remade(bundle: Bundle, plan: Plan, source: object, key: Key, home: Home) ->
     same = publication.commitment == certificate.source.get("commitment")
     checks.append(Check("source", same, "the table that was released" if same else "another table"))
     checks += publication.checks
+    if opened.has_labels:
+        told = codebook_of(opened, plan.attributes, bundle.data_path, certificate.escaped)
+        same = told == certificate.codebook
+        checks.append(Check("codebook made again", same, "as the source has it" if same else "other labels"))
     if digest == certificate.files[FILE_NAMES[certificate.output]]["sha256"]:
         checks.append(Check("made again", True, "byte for byte"))
     else:
@@ -285,20 +301,3 @@ def _remade(bundle: Bundle, plan: Plan, source: object, key: Key, home: Home) ->
         same = digest_of_written(write) == certificate.files.get(name, {}).get("sha256")
         checks.append(Check(f"made again {name}", same, "byte for byte" if same else "other contents"))
     return checks
-
-
-def _source(source: object, options: JsonObject) -> Source:
-    """The source as the certificate says it was read, but where it lies now; of a recipe, the one it names."""
-    if not isinstance(source, str | Path):
-        return Source(frame=source)
-    if Path(source).suffix == ".toml":
-        return source_of(Recipe.read(source))
-    known = {k: options[k] for k in ("delimiter", "encoding") if isinstance(options.get(k), str)}
-    path, missing = Path(source), options.get("missing")
-    format_ = options.get("format") if path.suffix.lower() not in SUFFIXES else None
-    return Source(
-        path=path,
-        format=format_ if format_ in FILE_NAMES else None,
-        missing=tuple(str(m) for m in missing) if isinstance(missing, list) else ("",),
-        **known,
-    )

@@ -13,12 +13,13 @@ import msgspec
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from pramana import __version__
-from pramana.bundle import Certificate, named_when_whole, whole_folder
+from pramana.bundle import Bundle, Certificate, named_when_whole, whole_folder
 from pramana.errors import RefusedError
 from pramana.methods import AnyRecipe, Explanation, Plan, Publication
 from pramana.pages import html_of, load_templates
-from pramana.pipeline.page import PageMaterial, page_of
+from pramana.pipeline.files.codebook import Described, codebook_of
 from pramana.pipeline.promises import check_promises
+from pramana.pipeline.reporting.page import PageMaterial, page_of
 from pramana.pipeline.table_copy import table_copy
 from pramana.randomness import Key
 from pramana.rows import Columns, ahead
@@ -44,7 +45,7 @@ class Destination:
         return self.key is not None and self.key.seeded
 
 
-class Origin(Protocol):
+class Origin(Described, Protocol):
     """Where published rows come from, as a certificate tells it."""
 
     def to_json(self) -> dict[str, Any]: ...
@@ -91,10 +92,23 @@ def _write(
             formulas += () if escape else tuple(f"{name} of {extra}" for name in formula_columns(table))
         to.tell_formulas(formulas)
         certificate, explanation = preparing[0].result()
-    certificate = replace(certificate, content=publication.table.content())
+    codebook = codebook_of(source, plan.attributes, folder / FILE_NAMES[form], escape)
+    certificate = replace(certificate, content=publication.table.content(), codebook=codebook)
+    if recipe.output.synthetic:
+        from pramana.pipeline.recipient.companion import write_companion  # few releases have one
+
+        write_companion(Bundle(folder, certificate))
     signer = None if to.signing is None else to.signing.public_key().public_bytes_raw().hex()
     counts = publication.table.counts()
-    page = page_of(PageMaterial(certificate, plan, counts, explanation=explanation, signer=signer))
+    material = PageMaterial(
+        certificate,
+        plan,
+        counts,
+        explanation=explanation,
+        signer=signer,
+        usefulness=publication.usefulness,
+    )
+    page = page_of(material)
     (folder / "report.html").write_text(html_of(page), "utf-8")
     return replace(certificate, files={path.name: file_entry(path) for path in sorted(folder.iterdir())})
 

@@ -1,7 +1,8 @@
 """Roles, kinds, domains, attributes, hierarchies; reading recipes and ARX hierarchy files."""
 
 from pramana.schema.attribute import Attribute, Role
-from pramana.schema.bin_numbers import BinNumbers, Publish
+from pramana.schema.binning.bin_numbers import BinNumbers, Publish
+from pramana.schema.binning.calendar import calendar_day
 from pramana.schema.connection import (
     ENVIRONMENT,
     check_database_source,
@@ -11,15 +12,15 @@ from pramana.schema.connection import (
     shown_url,
 )
 from pramana.schema.domain import Domain
-from pramana.schema.hierarchy import TOP, Hierarchy
-from pramana.schema.hierarchy_builders import (
+from pramana.schema.hierarchies.builders import (
     hierarchy_by_masking,
     hierarchy_of_dates,
     hierarchy_of_groups,
     hierarchy_of_intervals,
     hierarchy_of_tree,
 )
-from pramana.schema.kind import Kind, label_of
+from pramana.schema.hierarchies.hierarchy import TOP, Hierarchy
+from pramana.schema.kind import Kind, is_code, label_of
 from pramana.schema.number import decimal_number, exact_number
 from pramana.schema.sections import (
     AboutSection,
@@ -86,6 +87,7 @@ __all__ = [
     "Unit",
     "UnitSection",
     "Weights",
+    "calendar_day",
     "check_database_source",
     "check_keys",
     "connection_string",
@@ -97,6 +99,7 @@ __all__ = [
     "hierarchy_of_groups",
     "hierarchy_of_intervals",
     "hierarchy_of_tree",
+    "is_code",
     "keys_of",
     "label_of",
     "near",

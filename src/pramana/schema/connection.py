@@ -17,7 +17,7 @@ from pramana.errors import InputError, RecipeError
 
 ENVIRONMENT = "env:"
 _FILES = ("sqlite:///", "duckdb:///")
-_FOR_FILES = ("format", "delimiter", "encoding", "missing")
+_FOR_FILES = ("format", "delimiter", "encoding", "missing", "decimal", "thousands", "trim", "sheet", "labels")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _SECRET_OPTION = re.compile(r"(?:pass(?!file)|pwd|secret|token|credential|scram)[^=&]*=", re.IGNORECASE)
 _SECRET_USER = re.compile(r":.*@", re.DOTALL)

@@ -15,8 +15,8 @@ from itertools import groupby, pairwise
 from typing import Any, Literal, get_args
 
 from pramana.errors import SchemaError
-from pramana.schema.bin_numbers import BinNumbers, Publish, labels_of_bins
-from pramana.schema.calendar import UNITS, calendar_day, day_of_time
+from pramana.schema.binning.bin_numbers import BinNumbers, Publish, labels_of_bins
+from pramana.schema.binning.calendar import UNITS, calendar_day, day_of_time
 from pramana.schema.kind import Kind, check_lengths, edge_label, label_of
 from pramana.schema.number import decimal_number, short_number
 from pramana.schema.statement import flag_in, mapping_in, pairs_in, text_in, texts_in

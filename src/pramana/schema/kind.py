@@ -22,7 +22,7 @@ from itertools import pairwise
 from typing import Any
 
 from pramana.errors import SchemaError
-from pramana.schema.calendar import calendar_day, period_of
+from pramana.schema.binning.calendar import calendar_day, period_of
 from pramana.schema.number import LONGEST_LABEL, decimal_number, short_number
 
 Ends = tuple[Decimal, Decimal]

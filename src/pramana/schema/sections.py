@@ -9,8 +9,9 @@ from msgspec import Meta
 
 from pramana.errors import RecipeError
 from pramana.schema.attribute import Role
-from pramana.schema.bin_numbers import Publish
-from pramana.schema.bins import Binning, BinsSection, Bound
+from pramana.schema.binning.bin_numbers import Publish
+from pramana.schema.binning.bins import Binning, BinsSection, Bound
+from pramana.schema.kind import label_of
 from pramana.schema.typed import FilePath, Flag, Ordinal, Positive, Text
 
 Tables = Annotated[
@@ -28,7 +29,10 @@ class RecipeSection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 class SourceSection(RecipeSection, frozen=True, kw_only=True):
     """[source]: where the table is, and how to read it."""
 
-    path: Annotated[FilePath | None, Meta(description="A CSV or Parquet file, or a folder of them.")] = None
+    path: Annotated[
+        FilePath | None,
+        Meta(description="A CSV or Parquet file or a folder of them; an SPSS, Stata, SAS, Excel or Arrow file."),
+    ] = None
     url: Annotated[Url | None, Meta(description="A database: postgresql://..., sqlite:///file, env:NAME.")] = None
     query: Text | None = None
     table: Text | None = None
@@ -38,6 +42,19 @@ class SourceSection(RecipeSection, frozen=True, kw_only=True):
     encoding: Text | None = None
     missing: Annotated[
         list[str] | None, Meta(extra={"must": "a list of texts that stand for a missing value"})
+    ] = None
+    decimal: Annotated[
+        Literal[".", ","] | None,
+        Meta(
+            description="The decimal mark of numbers in a CSV file or workbook.",
+            extra={"must": 'a point or a comma: "." or ","'},
+        ),
+    ] = None
+    thousands: Annotated[Text | None, Meta(description="The mark between thousands there, if any.")] = None
+    trim: Annotated[Flag | None, Meta(description="Whether blanks around values there are nothing.")] = None
+    sheet: Annotated[Text | None, Meta(description="The sheet of a workbook; the first one without it.")] = None
+    labels: Annotated[
+        Flag | None, Meta(description="Whether values with labels (SPSS, Stata) are published by their labels.")
     ] = None
     dataset: Annotated[Text, Meta(description="A name that coins are bound to.")] = ""
 
@@ -74,6 +91,10 @@ class OutputSection(RecipeSection, frozen=True, kw_only=True):
     escape_formulas: Annotated[
         Flag, Meta(description="Put an apostrophe before texts of a CSV that a spreadsheet would run.")
     ] = False
+    synthetic: Annotated[
+        Flag,
+        Meta(description="Put records drawn from the release, corrected, into the bundle as well."),
+    ] = False
     url: Url | None = None
     table: Text | None = None
     schema: Text | None = None
@@ -100,7 +121,14 @@ class ColumnSection(RecipeSection, frozen=True, kw_only=True):
     round: Annotated[Positive | None, Meta(description="Numbers are rounded to multiples of it.")] = None
     hierarchy: Annotated[FilePath | None, Meta(description="A hierarchy file as ARX has them.")] = None
     level: Annotated[Ordinal, Meta(description="The level of the hierarchy to begin with.")] = 0
-    missing: Literal["auto", "category", "never"] = "auto"
+    missing: Annotated[
+        Literal["auto", "category", "never"] | Annotated[list[str | int | float], Meta(min_length=1)],
+        Meta(
+            description="Whether missing is a category; or codes that stand for it, which then is one.",
+            extra={"must": 'auto, category, never, or a list of codes such as ["99", "refused"]'},
+        ),
+    ] = "auto"
+    dates: Annotated[Text | None, Meta(description="How its dates are written, such as %d.%m.%Y.")] = None
     kind: Annotated[
         Literal["nominal", "ordered", "number", "date"] | None,
         Meta(description="What its values are, where it is not what they look like: order, filters, reports."),
@@ -117,6 +145,13 @@ class ColumnSection(RecipeSection, frozen=True, kw_only=True):
             raise RecipeError(
                 f"{ends[0]} must be of a column with bins or round", " and ".join(given) or "neither"
             )
+        if self.dates is not None and self.kind not in (None, "date"):
+            raise RecipeError('dates must go with the kind "date"', repr(self.kind))
+        codes = self.missing_codes
+        if "" in codes or len(set(codes)) != len(codes):
+            raise RecipeError("The codes of missing values must be distinct texts", "an empty one or one twice")
+        if both := {label_of(value) for value in self.values or ()} & set(codes):
+            raise RecipeError("A code of missing values must be no value of the domain", f"{len(both)} that are")
 
     @property
     def binning(self) -> Binning | None:
@@ -124,6 +159,20 @@ class ColumnSection(RecipeSection, frozen=True, kw_only=True):
         if self.bins is None and self.round is None:
             return None
         return Binning(self.bins, self.bottom, self.top, self.round)
+
+    @property
+    def missing_codes(self) -> tuple[str, ...]:
+        """What stands for a missing value in this column alone."""
+        return tuple(map(label_of, self.missing)) if isinstance(self.missing, list) else ()
+
+    @property
+    def missing_rule(self) -> str:
+        """Who states codes for missing values says that there may be some: they are a category beforehand."""
+        return "category" if isinstance(self.missing, list) else self.missing
+
+    @property
+    def stated_kind(self) -> str | None:
+        return "date" if self.dates is not None else self.kind
 
     @property
     def from_data(self) -> bool:

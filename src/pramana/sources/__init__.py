@@ -14,11 +14,14 @@ from pramana.sources.codes import (
 from pramana.sources.columns import is_bytes
 from pramana.sources.databases.database import Database, TableName, open_database
 from pramana.sources.databases.types import storable, stored
-from pramana.sources.files import SUFFIXES
+from pramana.sources.files import kind_by_name
+from pramana.sources.formats.labels import Variable
+from pramana.sources.formats.values import ReadingNotes, ValueForm
+from pramana.sources.formats.written import EXPORTS, write_export
 from pramana.sources.formulas import formula_columns, unescaped
 from pramana.sources.names import names_of
-from pramana.sources.parquet_check import check_parquet
-from pramana.sources.pieces import Piece, pieces_of
+from pramana.sources.parquet.parquet_check import check_parquet
+from pramana.sources.pieces import Piece, ordered_columns, pieces_of
 from pramana.sources.table import Source, Table
 from pramana.sources.write import (
     FILE_NAMES,
@@ -30,17 +33,20 @@ from pramana.sources.write import (
 )
 
 __all__ = [
+    "EXPORTS",
     "FILE_NAMES",
     "ROW_GROUP",
-    "SUFFIXES",
     "Database",
     "Encoder",
     "Numbering",
     "Piece",
+    "ReadingNotes",
     "Source",
     "Table",
     "TableName",
     "TableWriter",
+    "ValueForm",
+    "Variable",
     "check_parquet",
     "decode",
     "digest_of_written",
@@ -52,9 +58,11 @@ __all__ = [
     "has_missing",
     "in_order_of_values",
     "is_bytes",
+    "kind_by_name",
     "names_of",
     "numbers",
     "open_database",
+    "ordered_columns",
     "pieces_of",
     "raw_column",
     "size_in_memory",
@@ -63,5 +71,6 @@ __all__ = [
     "texts",
     "unescaped",
     "values_of",
+    "write_export",
     "write_table",
 ]

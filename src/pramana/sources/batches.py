@@ -13,14 +13,15 @@ import pyarrow.parquet as pq
 from pramana.errors import SourceError
 from pramana.sources.columns import checked
 from pramana.sources.csv_file import CsvReading
-from pramana.sources.files import check_kind, files_of
+from pramana.sources.files import check_kind, files_of, is_packed
 from pramana.sources.frame import from_frame
-from pramana.sources.parquet_file import parquet_columns, parquet_faults, parquet_folder
+from pramana.sources.parquet.parquet_file import parquet_columns, parquet_faults, parquet_folder
 
 if TYPE_CHECKING:
     from pramana.sources.table import Source
 
 _BYTES_A_CELL = 10  # of a column of texts that is read as a dictionary, made into codes and published
+_UNPACKED = 10  # bytes of a text for each of its packed ones, about
 _READ_AHEAD = 1 << 20  # bytes of a column's pages that are read at a time
 
 
@@ -50,8 +51,13 @@ def _read(source: Source, wanted: Sequence[str], rows: int) -> Iterator[pa.Recor
     if source.kind == "parquet":
         yield from _parquet(source.path, wanted, rows)
         return
+    if source.kind != "csv":
+        from pramana.sources.formats.foreign import foreign_batches
+
+        yield from foreign_batches(source, wanted, rows)
+        return
     for reading in CsvReading.of_files(source, source.path, wanted):
-        with reading.faults(source), pacsv.open_csv(reading.path, **reading.options) as reader:
+        with reading.faults(), reading.opened() as file, pacsv.open_csv(file, **reading.options) as reader:
             for batch in reader:
                 yield batch.select(reading.names)
 
@@ -88,6 +94,6 @@ def size_in_memory(source: Source) -> int:
         files = files_of(source.path, source.kind)
         if source.kind == "parquet":
             return sum(int(m.num_rows * m.num_columns) for m in map(pq.read_metadata, files)) * _BYTES_A_CELL
-        return sum(file.stat().st_size for file in files)
+        return sum(file.stat().st_size * (_UNPACKED if is_packed(file) else 1) for file in files)
     except (OSError, ValueError):  # Arrow's errors are among them
         return 0

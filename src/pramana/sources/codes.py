@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NoReturn
 
 import numpy as np
@@ -18,7 +19,9 @@ from pramana.schema import Domain, Kind, label_of
 from pramana.sources.arrays import flags_of, numbers, texts, values_of
 from pramana.sources.columns import is_text, plain_type
 
-_OUTSIDE, _MISSING, _PADDED = 1, 2, 3  # the last: outside its domain, inside without the blanks around it
+_OUTSIDE, _MISSING = 1, 2
+_PADDED, _COMMA = 3, 4  # outside its domain, but inside without the blanks around it, or with a decimal comma
+_WITH_COMMA = re.compile(r"[+-]?[0-9][0-9. \u00a0\u202f']*+,[0-9]++")
 
 
 def occurring(chunk: pa.Array) -> tuple[Codes, list[Any]]:
@@ -71,6 +74,11 @@ def domain_from_data(column: pa.ChunkedArray) -> Domain:
     by_label.pop("", None)
     if not by_label:
         raise SchemaError("A column whose domain is read from the data must have values", "only missing ones")
+    if is_ordered(column.type):
+        order = CategoryOrder()
+        for chunk in column.chunks:
+            order.add(chunk)
+        return Domain(order.of(by_label), "from-data", kind=Kind.ORDERED)
     labels, kind = in_order_of_values(by_label, column.type)
     return Domain(tuple(labels), "from-data", kind=kind)
 
@@ -81,6 +89,30 @@ def in_order_of_values(by_label: Mapping[str, Any], type_: pa.DataType) -> tuple
     if not _has_values_in_order(plain_type(type_)):
         return kind.in_order(by_label), kind
     return sorted(by_label, key=lambda label: by_label[label]), kind if kind.has_order else Kind.ORDERED
+
+
+def is_ordered(kind: pa.DataType) -> bool:
+    """Whether a column's categories are declared to have an order."""
+    return bool(pa.types.is_dictionary(kind) and kind.ordered)
+
+
+class CategoryOrder:
+    """The declared order of categories, of chunks whatever their bounds: first those that every chunk declares."""
+
+    def __init__(self) -> None:
+        self.declared: list[str] | None = None
+        self.others: set[str] = set()
+
+    def add(self, chunk: pa.DictionaryArray) -> None:
+        entries = [label_of(value) for value in chunk.dictionary.to_pylist()]
+        known = entries if self.declared is None else self.declared
+        self.declared = [label for label in known if label in set(entries)]
+        self.others |= {*known, *entries} - set(self.declared)
+
+    def of(self, labels: Iterable[str]) -> tuple[str, ...]:
+        occurring_labels = set(labels)
+        rest = Kind.NOMINAL.in_order(self.others)
+        return tuple(label for label in [*(self.declared or ()), *rest] if label in occurring_labels)
 
 
 def _has_values_in_order(kind: pa.DataType) -> bool:
@@ -108,7 +140,7 @@ class Encoder:
 
     def __init__(self, domain: Domain, name: str, show: bool = False) -> None:
         self.domain, self.name, self.show = domain, name, show
-        self.outside, self.padded, self.unexpected, self.seen = 0, 0, 0, set[str]()
+        self.outside, self.padded, self.commas, self.unexpected, self.seen = 0, 0, 0, 0, set[str]()
         self.lock = threading.Lock()
 
     def encode(self, chunk: pa.Array, out: Codes | None = None) -> Codes:
@@ -124,7 +156,8 @@ class Encoder:
     def _note(self, chunk: pa.Array, faults: NDArray[np.int8]) -> None:
         self.unexpected += int((faults == _MISSING).sum())
         padded = faults == _PADDED
-        wrong = padded | (faults == _OUTSIDE)
+        wrong = padded | (faults == _OUTSIDE) | (faults == _COMMA)
+        self.commas += int((faults == _COMMA).sum())
         self.outside += int(wrong.sum())
         self.padded += int(padded.sum())
         if self.show:
@@ -149,6 +182,8 @@ class Encoder:
         if self.show:
             got += f": {', '.join(map(repr, Kind.of_labels(self.seen).in_order(self.seen)[:20]))}"
         hint = None if self.show else "Run with --show-values to see them on this screen."
+        if self.commas:
+            hint = 'Is its decimal mark a comma? Set decimal = "," in [source].'
         raise SourceError(f"Every value of the column {self.name!r} must be in its domain", got, hint)
 
 
@@ -175,6 +210,7 @@ class Numbering:
         self.values: list[Any] = []
         self.type: pa.DataType = pa.string()
         self.missing = 0
+        self.order: CategoryOrder | None = None
         self.lock = threading.Lock()
 
     def number(self, chunk: pa.Array) -> Codes:
@@ -182,6 +218,9 @@ class Numbering:
             places, values = occurring(chunk)
         with self.lock, _readable():
             self.type = plain_type(chunk.type)
+            if is_ordered(chunk.type):
+                self.order = self.order or CategoryOrder()
+                self.order.add(chunk)
             assigned = np.array([self._of(value) for value in values] or [0], np.uint32)
             empty = self.labels.get("")
         codes: Codes = assigned[places]
@@ -201,7 +240,13 @@ class Numbering:
 
     def seen(self) -> pa.ChunkedArray:
         """Every value once, and a missing one where there was any."""
-        return pa.chunked_array([pa.array([*self.values, None] if self.missing else self.values, self.type)])
+        values = pa.array([*self.values, None] if self.missing else self.values, self.type)
+        if self.order is None:
+            return pa.chunked_array([values])
+        by_label = {label_of(value): value for value in self.values}
+        entries = pa.array([by_label[label] for label in self.order.of(by_label)], self.type)
+        places = pc.index_in(values, value_set=entries)
+        return pa.chunked_array([pa.DictionaryArray.from_arrays(places, entries, ordered=True)])
 
 
 def decode(codes: Codes, domain: Domain) -> pa.DictionaryArray:
@@ -240,6 +285,8 @@ def _fault(label: str, domain: Domain) -> int:
     """Of a value that has no code."""
     if label == "":
         return _MISSING
+    if domain.kind is Kind.NUMBER and _WITH_COMMA.fullmatch(label) is not None:
+        return _COMMA
     trimmed = label.strip()
     known = domain.missing_code if trimmed == "" else domain.code_of(trimmed)
     return _OUTSIDE if known is None else _PADDED

@@ -19,6 +19,7 @@ from pramana.errors import SourceError
 from pramana.sources.columns import select
 from pramana.sources.file_kinds import kind_of
 from pramana.sources.files import files_of
+from pramana.sources.formats.text import TextFile, is_wide_text
 
 if TYPE_CHECKING:
     from pramana.sources.table import Source
@@ -34,16 +35,25 @@ _TEXT = pa.dictionary(pa.int32(), pa.string())
 class CsvReading:
     """How one CSV file is to be read: its header looked at, nothing of its rows."""
 
-    path: Path
+    file: TextFile
     names: list[str]
     options: dict[str, Any]
 
+    @property
+    def path(self) -> Path:
+        return self.file.path
+
     @classmethod
-    def of_files(cls, source: Source, path: Path, wanted: Sequence[str] | None) -> list[CsvReading]:
-        """A file, or those of a folder that have records; each must have the columns of the first."""
+    def of_files(
+        cls, source: Source, path: Path, wanted: Sequence[str] | None, in_full: bool = True
+    ) -> list[CsvReading]:
+        """A file, or those of a folder that have records; each must have the columns of the first.
+
+        Unless `in_full`, only their beginnings are looked at: their rows will be read elsewhere.
+        """
         found = []
         for file in files_of(path, "csv"):
-            reading, records = cls._of(source, file, wanted)
+            reading, records = cls._of(source, file, wanted, in_full)
             wanted = reading.names
             if records:
                 found.append(reading)
@@ -52,13 +62,16 @@ class CsvReading:
         return found
 
     @classmethod
-    def _of(cls, source: Source, path: Path, wanted: Sequence[str] | None) -> tuple[CsvReading, bool]:
+    def _of(
+        cls, source: Source, path: Path, wanted: Sequence[str] | None, in_full: bool
+    ) -> tuple[CsvReading, bool]:
         """How to read it, and whether there is anything after its header."""
-        header = _header(source, path)
+        file = TextFile.at(path)
+        header = _header(source, file, in_full)
         names = select(header.names, wanted, str(path), header.other_delimiter(wanted or ()))
         options = {
             "read_options": pacsv.ReadOptions(
-                column_names=header.names, skip_rows_after_names=1, encoding=source.encoding, block_size=1 << 22
+                column_names=header.names, skip_rows_after_names=1, encoding=header.encoding, block_size=1 << 22
             ),
             "parse_options": pacsv.ParseOptions(
                 delimiter=header.delimiter, newlines_in_values=True, ignore_empty_lines=len(header.names) > 1
@@ -71,10 +84,19 @@ class CsvReading:
                 quoted_strings_can_be_null=True,
             ),
         }
-        return cls(path, names, options), header.records
+        return cls(file, names, options), header.records
 
     @contextlib.contextmanager
-    def faults(self, source: Source) -> Iterator[None]:
+    def opened(self) -> Iterator[Any]:
+        """What Arrow reads: the path itself, or the bytes that a packed file stands for."""
+        if self.file.packed is None:
+            yield self.path
+            return
+        with self.file.open() as stream:
+            yield stream
+
+    @contextlib.contextmanager
+    def faults(self) -> Iterator[None]:
         """Of the reader's message only two numbers are used; the row that it quotes is left where it is.
 
         (A handler of invalid rows could count them, but where a row is no text either it is not called, and the
@@ -93,7 +115,7 @@ class CsvReading:
                     "Check the delimiter and the quoting.",
                 ) from None
             raise SourceError(
-                f"The source {self.path} must be a CSV file in {source.encoding}",
+                f"The source {self.path} must be a CSV file in {self.options['read_options'].encoding}",
                 "bytes that are not",
                 "Set encoding (for example latin-1) or delimiter in [source], and check the quoting.",
             ) from None
@@ -102,7 +124,7 @@ class CsvReading:
         """The line in which the first row with another number of fields starts, and that number."""
         encoding, delimiter = self.options["read_options"].encoding, self.options["parse_options"].delimiter
         try:
-            with self.path.open(encoding=encoding, errors="replace", newline="") as file:
+            with self.file.open() as stream, io.TextIOWrapper(stream, encoding, "replace", newline="") as file:
                 rows, line = csv.reader(file, delimiter=delimiter), 1
                 for row in rows:
                     if len(row) != fields and (row or fields == 1):
@@ -116,8 +138,8 @@ class CsvReading:
 def read_csv(source: Source, path: Path, wanted: Sequence[str] | None) -> pa.Table:
     tables = []
     for reading in CsvReading.of_files(source, path, wanted):
-        with reading.faults(source):
-            tables.append(pacsv.read_csv(reading.path, **reading.options).select(reading.names))
+        with reading.faults(), reading.opened() as file:
+            tables.append(pacsv.read_csv(file, **reading.options).select(reading.names))
     return pa.concat_tables(tables) if len(tables) > 1 else tables[0]
 
 
@@ -132,6 +154,7 @@ class _Header:
     names: list[str]
     delimiter: str
     records: bool
+    encoding: str
 
     def other_delimiter(self, wanted: Sequence[str]) -> str | None:
         """A hint where another delimiter finds what this one does not. It shows nothing that the file holds."""
@@ -139,24 +162,28 @@ class _Header:
             return None
         for other in (*DELIMITERS, *_UNUSUAL):
             if other != self.delimiter and set(wanted) <= set(_split(self.text, other) or ()):
-                return f"Is the delimiter {other!r}? With it the header has every wanted column."
+                as_is = f"Split at {self.delimiter!r} it has one column. " if len(self.names) == 1 else ""
+                return f"{as_is}Is the delimiter {other!r}? With it the header has every wanted column."
         if len(self.names) == 1:
             return f"Split at {self.delimiter!r} its header is one column: set delimiter in [source]."
         return None
 
 
-def _header(source: Source, path: Path) -> _Header:
-    """Read as far as the column names; the delimiter is the likeliest of the usual ones unless given."""
-    codec = _codec(source.encoding)
-    with path.open("rb") as file:
-        head = file.read(_HEAD)
+def _header(source: Source, file: TextFile, in_full: bool) -> _Header:
+    """Read as far as the column names; delimiter and encoding are the likeliest of the usual ones unless given."""
+    path = file.path
+    if source.encoding is not None:
+        _codec(source.encoding)
+    head = file.head(_HEAD)
     if not head.strip():
         raise SourceError(f"The source {path} must hold a table", "an empty file")
-    if not codec.startswith(("utf-16", "utf-32")):
-        if (kind := kind_of(path)) is not None:
-            raise SourceError(f"The source {path} must be a CSV file", kind.name, kind.hint)
-        if b"\0" in head:
-            raise SourceError(f"The source {path} must be a CSV file", "binary data")
+    encoding = source.encoding
+    if encoding is None or not _codec(encoding).startswith(("utf-16", "utf-32")):
+        _check_text(path, head, stated=encoding is not None)
+    if encoding is None:
+        encoding = file.recognised() if in_full else file.recognised(_HEAD)
+        source.notes.encodings.add(encoding)
+    codec = _codec(encoding)
     text = head.decode(codec, "ignore").removeprefix("\ufeff")
     delimiter = source.delimiter
     if delimiter is None:
@@ -169,7 +196,16 @@ def _header(source: Source, path: Path) -> _Header:
         raise SourceError(f"The first line of {path} must name the columns", "a line that cannot be parsed")
     if not any(names):
         raise SourceError(f"The first line of {path} must name the columns", "an empty line")
-    return _Header(text, names, delimiter, len(head) == _HEAD or _has_records(text, delimiter))
+    return _Header(text, names, delimiter, len(head) == _HEAD or _has_records(text, delimiter), encoding)
+
+
+def _check_text(path: Path, head: bytes, stated: bool) -> None:
+    """Refuse what is no text; texts in UTF-16 and UTF-32 are, unless another encoding was stated."""
+    kind = kind_of(path, head)
+    if kind is not None and (stated or not kind.is_text):
+        raise SourceError(f"The source {path} must be a CSV file", kind.name, kind.hint)
+    if b"\0" in head and (stated or not is_wide_text(head)):
+        raise SourceError(f"The source {path} must be a CSV file", "binary data")
 
 
 def _split(text: str, delimiter: str) -> list[str] | None:

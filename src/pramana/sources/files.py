@@ -9,7 +9,26 @@ from pathlib import Path
 
 from pramana.errors import SourceError
 
-SUFFIXES = {".csv": "csv", ".tsv": "csv", ".txt": "csv", ".parquet": "parquet", ".pq": "parquet"}
+SUFFIXES = {
+    ".csv": "csv", ".tsv": "csv", ".txt": "csv", ".parquet": "parquet", ".pq": "parquet", ".arrow": "arrow",
+    ".feather": "arrow", ".ipc": "arrow", ".sav": "sav", ".zsav": "sav", ".dta": "dta", ".sas7bdat": "sas7bdat",
+    ".xpt": "xpt", ".xlsx": "xlsx", ".xlsm": "xlsx", ".xlsb": "xlsx", ".xls": "xlsx", ".ods": "xlsx",
+}  # fmt: skip
+KINDS = tuple(dict.fromkeys(SUFFIXES.values()))
+SURVEYS = ("sav", "dta", "sas7bdat", "xpt")  # files of programs for statistics
+_PACKED = (".gz", ".zst")
+
+
+def is_packed(path: Path) -> bool:
+    return path.suffix.lower() in _PACKED
+
+
+def kind_by_name(path: Path) -> str | None:
+    """What a file's ending says it is; of a packed one, the ending before. None where it says nothing."""
+    suffix = path.suffix.lower()
+    if is_packed(path):
+        return "csv" if SUFFIXES.get(Path(path.stem).suffix.lower()) == "csv" else None
+    return SUFFIXES.get(suffix)
 
 
 def check_kind(path: Path, kind: str) -> None:
@@ -26,6 +45,8 @@ def check_kind(path: Path, kind: str) -> None:
             ) from None
         raise SourceError(f"The source {path} must exist", "no such file") from None
     if stat.S_ISDIR(mode):
+        if kind not in ("csv", "parquet"):
+            raise SourceError(f"The source {path} must be a file", f"a folder, and format = {kind!r}")
         if not files_of(path, kind):
             raise SourceError(f"The folder {path} must hold {kind} files", "none")
     elif not stat.S_ISREG(mode):
@@ -39,7 +60,6 @@ def files_of(path: Path, kind: str) -> list[Path]:
     """
     if not os.path.isdir(path):  # noqa: PTH112 - false, and no error, for what can be no name
         return [path]
-    names = [suffix for suffix, of in SUFFIXES.items() if of == kind]
     inside = path.rglob("*") if kind == "parquet" else path.glob("*")
-    found = (p for p in inside if p.suffix.lower() in names and p.is_file())
+    found = (p for p in inside if kind_by_name(p) == kind and p.is_file())
     return sorted(p for p in found if not any(part[0] in "._" for part in p.relative_to(path).parts))

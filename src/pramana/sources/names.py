@@ -1,25 +1,29 @@
-"""The names of a source's columns, without reading its rows."""
+"""The names of a source's columns; at most one row is read for them."""
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING
 
 import pyarrow.parquet as pq
 
 from pramana.errors import SourceError
 from pramana.sources.csv_file import CsvReading
+from pramana.sources.databases.database import batches
 from pramana.sources.files import files_of
-from pramana.sources.parquet_file import parquet_faults
+from pramana.sources.parquet.parquet_file import parquet_faults
 
 if TYPE_CHECKING:
     from pramana.sources.table import Source
 
 
 def names_of(source: Source) -> tuple[str, ...] | None:
-    """In their order; None where only reading tells, as of a database, or where the source cannot be read."""
+    """In their order; None where the source cannot be read. A database is asked for one row."""
     try:
         if source.kind == "database":
-            return None
+            found = batches(source.url or "", query=source.query, table=source.table, schema=source.schema, rows=1)
+            with contextlib.closing(found):
+                return tuple(next(found).schema.names)
         if source.path is None:
             import narwhals as nw
 

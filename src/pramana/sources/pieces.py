@@ -16,10 +16,11 @@ import pyarrow.parquet as pq
 
 from pramana.errors import SourceError
 from pramana.sources.batches import batches
+from pramana.sources.codes import is_ordered
 from pramana.sources.columns import checked
 from pramana.sources.csv_file import CsvReading
-from pramana.sources.files import check_kind
-from pramana.sources.parquet_file import parquet_columns, parquet_faults, parquet_folder
+from pramana.sources.files import check_kind, files_of
+from pramana.sources.parquet.parquet_file import parquet_columns, parquet_faults, parquet_folder
 from pramana.sources.table import Source
 
 _ROWS = 1 << 16  # of a batch
@@ -36,15 +37,17 @@ class Piece:
 
     def read(self, columns: Sequence[str]) -> Iterator[pa.Table]:
         """The wanted columns, some rows at a time."""
+        settling = self.source.settling
         if self.part is None:
-            yield from (pa.Table.from_batches([batch]) for batch in batches(self.source, columns, _ROWS))
+            for batch in batches(self.source, columns, _ROWS):
+                yield settling.table(pa.Table.from_batches([batch]))
             return
         path = self.source.path
         assert path is not None
         with self.source.faults(), parquet_faults(path):
             for batch in self._batches(list(columns)):
                 if batch.num_rows:
-                    yield checked(pa.Table.from_batches([batch]), columns)
+                    yield settling.table(checked(pa.Table.from_batches([batch]), columns))
 
     def _batches(self, columns: list[str]) -> Iterator[pa.RecordBatch]:
         if self.schema is not None:
@@ -67,17 +70,32 @@ def pieces_of(source: Source, columns: Sequence[str], wanted: int = 1) -> tuple[
     path, kind = source.path, source.kind
     if path is None:
         raise SourceError("A table that is read in pieces must be a file or a folder", "a data frame")
+    if kind not in ("csv", "parquet"):
+        raise SourceError(
+            "A table for the Spark engine must be CSV or Parquet",
+            f"format = {kind!r}",
+            "Release it on this machine, or let Spark write it as Parquet first.",
+        )
     with source.faults():
         check_kind(path, kind)
         path = path.absolute()  # who reads a piece may be at home in another folder
         source = replace(source, path=path)
         if kind == "csv":
-            files = [reading.path for reading in CsvReading.of_files(source, path, columns)]
+            files = [reading.path for reading in CsvReading.of_files(source, path, columns, in_full=False)]
             return tuple(Piece(replace(source, path=file, format=kind)) for file in files)
         with parquet_faults(path):
             if path.is_file():
                 return tuple(_of_file(source, columns, wanted))
             return tuple(_of_folder(source, columns, wanted))
+
+
+def ordered_columns(source: Source, columns: Sequence[str]) -> tuple[str, ...]:
+    """Those of a Parquet source whose categories are declared to have an order."""
+    if source.kind != "parquet" or source.path is None:
+        return ()
+    with source.faults(), parquet_faults(source.path):
+        schema = pq.read_schema(files_of(source.path, "parquet")[0])
+    return tuple(name for name in columns if name in schema.names and is_ordered(schema.field(name).type))
 
 
 def _of_file(source: Source, columns: Sequence[str], wanted: int) -> Iterator[Piece]:

@@ -1,4 +1,4 @@
-"""Opening tables: CSV, Parquet, data frames and databases become Arrow columns, read only where asked for.
+"""Opening tables: files, data frames and databases become Arrow columns, read only where asked for.
 
 Text columns arrive dictionary-encoded, so that a domain is looked up once per distinct value and not once per
 row. No error of a reader is passed on as it is: their messages quote the rows they stumble over.
@@ -15,12 +15,19 @@ from typing import Any
 
 import pyarrow as pa
 
-from pramana.errors import SourceError
+from pramana.errors import RecipeError, SourceError
 from pramana.sources.columns import checked
 from pramana.sources.csv_file import read_csv
-from pramana.sources.files import SUFFIXES, check_kind, files_of
+from pramana.sources.files import KINDS, SURVEYS, check_kind, files_of, kind_by_name
+from pramana.sources.formats.labels import Variable
+from pramana.sources.formats.marks import NumberMarks
+from pramana.sources.formats.values import ReadingNotes, Settling, ValueForm
 from pramana.sources.frame import from_frame
-from pramana.sources.parquet_file import read_parquet
+from pramana.sources.parquet.parquet_file import read_parquet
+
+_WRITTEN = ("csv", "xlsx")  # whose values stand as people type them
+_ONLY_OF = {"decimal": _WRITTEN, "thousands": _WRITTEN, "trim": _WRITTEN, "sheet": ("xlsx",)}
+_DEFAULTS: dict[str, object] = {"decimal": ".", "thousands": None, "trim": True, "sheet": None}
 
 
 @dataclass(frozen=True)
@@ -50,12 +57,26 @@ class Source:
     frame: Any = None
     format: str | None = None
     delimiter: str | None = None
-    encoding: str = "utf-8"
+    encoding: str | None = None  # recognised where it is not stated
     missing: tuple[str, ...] = field(default=("",))
+    decimal: str = "."
+    thousands: str | None = None
+    trim: bool = True
+    sheet: str | None = None
+    forms: Mapping[str, ValueForm] = field(default_factory=dict)
+    notes: ReadingNotes = field(default_factory=ReadingNotes, repr=False, compare=False)
     url: str | None = field(default=None, repr=False)  # of a database; it may hold a password
     query: str | None = field(default=None, repr=False)  # or:
     table: str | None = None
     schema: str | None = None
+
+    def __post_init__(self) -> None:
+        NumberMarks(self.decimal, self.thousands)
+        if self.path is None:
+            return
+        for option, kinds in _ONLY_OF.items():
+            if option in self._stated() and self.kind not in kinds:
+                raise RecipeError(f"source.{option} must go with a source that has it", f"format = {self.kind!r}")
 
     @classmethod
     def from_options(cls, options: Mapping[str, Any]) -> Source:
@@ -70,7 +91,7 @@ class Source:
                 "no path in [source]",
                 'Write path = "people.csv" or a url, or pass a data frame to pramana.release.',
             )
-        known = {key: options[key] for key in ("format", "delimiter", "encoding") if key in options}
+        known = {key: options[key] for key in ("format", "delimiter", "encoding", *_ONLY_OF) if key in options}
         return cls(path=Path(options["path"]), missing=tuple(options.get("missing", ("",))), **known)
 
     @property
@@ -78,31 +99,85 @@ class Source:
         if self.path is None:
             return "frame" if self.url is None else "database"
         if self.format is not None:
-            if self.format not in ("csv", "parquet"):
-                raise SourceError("The format of a source must be csv or parquet", repr(self.format))
+            if self.format not in KINDS:
+                raise SourceError(f"The format of a source must be one of {', '.join(KINDS)}", repr(self.format))
             return self.format
-        if self.path.suffix.lower() not in SUFFIXES and os.path.isdir(self.path):  # noqa: PTH112
+        told = kind_by_name(self.path)
+        if told is None and os.path.isdir(self.path):  # noqa: PTH112
             return "parquet" if files_of(self.path, "parquet") else "csv"
-        return SUFFIXES.get(self.path.suffix.lower(), "csv")
+        return told or "csv"
+
+    @property
+    def has_labels(self) -> bool:
+        """Whether values of the source may have labels of their own."""
+        return self.path is not None and self.kind in SURVEYS
+
+    def variables(self, names: Sequence[str]) -> dict[str, Variable]:
+        """What the source says of some of its columns, where it is of a kind that does."""
+        if not self.has_labels or self.path is None:
+            return {}
+        from pramana.sources.formats.survey import survey_variables
+
+        with self.faults():
+            known = survey_variables(self.path, self.kind)
+        return {name: known[name] for name in names if name in known}
+
+    @property
+    def has_marks(self) -> bool:
+        """Whether numbers stand there in another notation than plain decimals."""
+        return not NumberMarks(self.decimal, self.thousands).are_plain
+
+    @property
+    def settling(self) -> Settling:
+        """What is done to the values that are read, whoever reads them."""
+        if self.kind not in _WRITTEN:
+            return Settling(self.forms, notes=self.notes)
+        marks = NumberMarks(self.decimal, self.thousands)
+        return Settling(self.forms, marks, self.trim, ("", *self.missing), self.notes)
 
     def batches(self, wanted: Sequence[str], rows: int) -> Iterator[pa.RecordBatch]:
         """The wanted columns batch by batch, in order, with flat memory; `rows` is about how many at a time."""
         from pramana.sources.batches import batches
 
+        settling = self.settling
         with self.faults():
-            yield from batches(self, wanted, rows)
+            for batch in batches(self, wanted, rows):
+                yield settling.batch(batch)
 
     def read(self, wanted: Sequence[str] | None = None) -> Table:
         """Read the wanted columns (all, if None); a missing one is an error that names a near miss."""
+        return Table.of(self.settling.table(self._read(wanted)))
+
+    def _read(self, wanted: Sequence[str] | None) -> pa.Table:
         if self.kind == "database":
-            return Table.of(_read_database(self, wanted))
+            return _read_database(self, wanted)
         if self.path is None:
-            return Table.of(from_frame(self.frame, wanted))
+            return from_frame(self.frame, wanted)
         with self.faults():
             check_kind(self.path, self.kind)
             if self.kind == "parquet":
-                return Table.of(read_parquet(self.path, wanted))
-            return Table.of(read_csv(self, self.path, wanted))
+                return read_parquet(self.path, wanted)
+            if self.kind == "csv":
+                return read_csv(self, self.path, wanted)
+            from pramana.sources.formats.foreign import foreign_batches
+
+            batches = list(foreign_batches(self, wanted))
+            if not batches:
+                raise SourceError(f"The source {self.path} must have at least one record", "none")
+            return pa.Table.from_batches(batches)
+
+    @contextlib.contextmanager
+    def guesses(self) -> Iterator[None]:
+        """A refusal of values names what was recognised and may be wrong."""
+        try:
+            yield
+        except SourceError as error:
+            guessed = sorted(self.notes.encodings - {"utf-8"})
+            if not guessed or "encoding" in str(error):
+                raise
+            asked = f"Its encoding was recognised as {guessed[0]}: is it another?"
+            hint = asked if error.hint is None else f"{error.hint} {asked}"
+            raise SourceError(error.must, error.got, hint) from None
 
     @contextlib.contextmanager
     def faults(self) -> Iterator[None]:
@@ -121,11 +196,22 @@ class Source:
     def to_json(self) -> dict[str, Any]:
         """How to read the source again; not where it lies, nor a query, which may hold values."""
         if self.kind == "database":
-            return {"format": "database"}
+            return {"format": "database", **self._columns()}
         found: dict[str, Any] = {"format": self.kind, "missing": list(self.missing)}
         if self.kind == "csv":
-            found |= {"delimiter": self.delimiter, "encoding": self.encoding}
-        return found
+            found |= {"delimiter": self.delimiter, "encoding": self.encoding or self.notes.encoding}
+        return found | self._stated() | self._columns()
+
+    def _stated(self) -> dict[str, object]:
+        """The options of written files that are others than usual."""
+        options = {
+            "decimal": self.decimal, "thousands": self.thousands, "trim": self.trim, "sheet": self.sheet
+        }  # fmt: skip
+        return {key: value for key, value in options.items() if value != _DEFAULTS[key]}
+
+    def _columns(self) -> dict[str, Any]:
+        columns = {name: statement for name, form in self.forms.items() if (statement := form.to_json())}
+        return {"columns": columns} if columns else {}
 
 
 def _read_database(source: Source, wanted: Sequence[str] | None) -> pa.Table:

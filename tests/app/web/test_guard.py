@@ -162,7 +162,7 @@ def test_a_listener_answers_to_its_own_names_only() -> None:
     listener = Listener.open(url="https://survey.example.org")
     try:
         port = listener.socket.getsockname()[1]
-        assert listener.base == "https://survey.example.org" and listener.secure
+        assert listener.base == "https://survey.example.org" and listener.secure and listener.is_local
         assert listener.hosts == {
             f"127.0.0.1:{port}", f"localhost:{port}", f"[::1]:{port}", "survey.example.org"
         }  # fmt: skip
@@ -173,3 +173,14 @@ def test_a_listener_answers_to_its_own_names_only() -> None:
     for url in ("ftp://x", "survey.example.org", "https://x/path", "https://"):
         with pytest.raises(RecipeError, match="--url"):
             Listener.open(url=url)
+
+
+def test_a_listener_on_every_address_is_not_local_and_knows_its_own_names() -> None:
+    listener = Listener.open("0.0.0.0")
+    try:
+        port = listener.socket.getsockname()[1]
+        assert not listener.is_local and not listener.secure
+        assert {f"127.0.0.1:{port}", f"localhost:{port}"} <= listener.hosts
+        assert listener.base == f"http://127.0.0.1:{port}"
+    finally:
+        listener.socket.close()

@@ -18,7 +18,7 @@ _LINES = 60
 
 
 @click.command("crosstab")
-@click.argument("bundle")
+@click.argument("bundles", metavar="BUNDLE...", nargs=-1, required=True)
 @click.option("--by", default="", help="Attributes, such as sex,age. Without: the total.")
 @click.option("--where", default=None, help="A filter, such as: age >= 65 and sex = F")
 @click.option("--method", type=click.Choice(["em", "inverse"]), default="em", show_default=True)
@@ -26,30 +26,41 @@ _LINES = 60
 @click.option("--mean", default=None, help="The mean of this numeric attribute in each cell instead of counts.")
 @click.option("--within-bins", is_flag=True, help="Intervals of means that hold values anywhere in their bins.")
 @click.option("--profile", is_flag=True, help="Likelihood intervals (em, small tables).")
+@click.option(
+    "--simultaneous", is_flag=True, help="Intervals that hold all together, for picking the largest cells."
+)
 @_weights
 @_confidence
 @_unverified
 @json_option
 def crosstab_command(
-    bundle: str, by: str, where: str | None, method: str, shares: bool, mean: str | None, within_bins: bool,
-    profile: bool, weights: str | None, confidence: float, unverified: bool, as_json: bool,
+    bundles: tuple[str, ...], by: str, where: str | None, method: str, shares: bool, mean: str | None,
+    within_bins: bool, profile: bool, simultaneous: bool, weights: str | None, confidence: float,
+    unverified: bool, as_json: bool,
 ) -> None:  # fmt: skip
-    """Estimate how many records of the private table have each combination of values, from BUNDLE alone."""
+    """Estimate how many records of the private table have each combination of values, from BUNDLE alone.
+
+    Several BUNDLEs must be versions of one table at levels; the one that keeps most is asked.
+    """
     from pramana import open_study
 
     names = [name.strip() for name in by.split(",")] if by.strip() else []
-    study = open_study(bundle, unverified=unverified, weights=weights)
+    study = open_study(bundles, unverified=unverified, weights=weights)
     content: dict[str, Any] = {"records": study.records, "confidence": confidence, "where": where}
     if mean is not None:
-        if shares or profile:
-            raise RecipeError("A mean must be asked without --shares and --profile", "both")
+        if shares or profile or simultaneous:
+            raise RecipeError("A mean must be asked without --shares, --profile and --simultaneous", "both")
         means = study.means(mean, names, where, confidence=confidence, within_bins=within_bins)
         content |= {"mean": mean, "cells": means}
     elif within_bins:
         raise RecipeError("--within-bins must be asked of a mean", "none")
     else:
-        table = study.crosstab(names, where, method=method, confidence=confidence, shares=shares, profile=profile)
-        content |= {"method": method, "converged": table.converged, "cells": table.cells()}
+        table = study.crosstab(
+            names, where, method=method, confidence=confidence, shares=shares, profile=profile,
+            simultaneous=simultaneous,
+        )  # fmt: skip
+        content |= {"method": table.method, "converged": table.converged, "simultaneous": simultaneous}
+        content |= {"cells": table.cells() if as_json else table.shown()}
     show(as_json, content, _words(content, names, confidence))
 
 
@@ -58,18 +69,28 @@ def _words(content: dict[str, Any], names: list[str], confidence: float) -> list
         [*("(missing)" if cell[n] is None else str(cell[n]) for n in names), *_numbers(cell)]
         for cell in content["cells"][:_LINES]
     ]
-    head = [*names, "estimate", f"{confidence:.0%} from", "to"]
+    expected = content.get("method") == "expected"
+    head = [*names, "expected" if expected else "estimate", "least" if expected else f"{confidence:.0%} from"]
+    head.append("most" if expected else "to")
     widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
     lines = [_line(row, widths, len(names)) for row in [head, *rows]]
     if len(content["cells"]) > _LINES:
         lines.append(f"... and {len(content['cells']) - _LINES} more cells; --json gives them all.")
+    if content.get("simultaneous"):
+        lines.append(f"With {confidence:.0%} chance all of these intervals hold at once.")
     if content.get("converged") is False:
         lines.append("Note: the likelihood was still rising when the iteration was stopped.")
+    if expected:
+        lines.append("Expected by the published cells; the least and the most are what they leave possible.")
     return lines
 
 
 def _numbers(cell: dict[str, Any]) -> list[str]:
-    return ["" if cell[key] is None else f"{cell[key]:,.6g}" for key in ("estimate", "low", "high")]
+    return ["?" if cell[key] is None else _number(cell[key]) for key in ("estimate", "low", "high")]
+
+
+def _number(number: float) -> str:
+    return f"{number:,.0f}" if number == int(number) else f"{number:,.6g}"
 
 
 def _line(row: list[str], widths: list[int], words: int) -> str:
@@ -80,7 +101,7 @@ def _line(row: list[str], widths: list[int], words: int) -> str:
 
 
 @click.command("compare")
-@click.argument("bundle")
+@click.argument("bundles", metavar="BUNDLE...", nargs=-1, required=True)
 @click.option("--first", required=True, help="A group, such as: sex = F")
 @click.option("--second", required=True, help="The other group, such as: sex = M")
 @click.option("--share", default=None, help="Compare the share of records with this filter.")
@@ -90,20 +111,23 @@ def _line(row: list[str], widths: list[int], words: int) -> str:
 @_unverified
 @json_option
 def compare_command(
-    bundle: str, first: str, second: str, share: str | None, mean: str | None, weights: str | None,
+    bundles: tuple[str, ...], first: str, second: str, share: str | None, mean: str | None, weights: str | None,
     confidence: float, unverified: bool, as_json: bool,
 ) -> None:  # fmt: skip
     """Compare two groups of the private table, from BUNDLE alone."""
     from pramana import open_study
 
-    study = open_study(bundle, unverified=unverified, weights=weights)
+    study = open_study(bundles, unverified=unverified, weights=weights)
     found = study.compare(first, second, share=share, mean=mean, confidence=confidence).to_json()
+    words = f"{confidence:.0%} interval" if "p_value" in found else "possible are"
     lines = [
-        f"{name:<10}  {m['estimate']:.6g}  ({confidence:.0%} interval {m['low']:.6g} to {m['high']:.6g})"
+        "{:<10}  {}  ({} {} to {})".format(name, _numbers(m)[0], words, *_numbers(m)[1:])
         for name, m in found.items()
         if isinstance(m, dict)
     ]
-    show(as_json, found, [*lines, f"p-value     {found['p_value']:.3g} of no difference"])
+    if "p_value" in found:
+        lines.append(f"p-value     {found['p_value']:.3g} of no difference")
+    show(as_json, found, lines)
 
 
 @click.command("quantiles")

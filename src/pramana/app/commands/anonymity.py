@@ -11,14 +11,14 @@ from pramana.app.screen import json_option, show
 @click.argument("table")
 @click.option("--quasi", required=True, help="The quasi-identifying columns, separated by commas.")
 @click.option("--sensitive", default=None, help="A sensitive column, for l and t.")
-@click.option("--encoding", default="utf-8", show_default=True, help="Of a CSV file.")
+@click.option("--encoding", default=None, help="Of a CSV file; recognised without it.")
 @click.option("--delimiter", default=None, help="Of a CSV file; the likeliest one if not given.")
 @json_option
 def anonymity_command(
-    table: str, quasi: str, sensitive: str | None, encoding: str, delimiter: str | None, as_json: bool
+    table: str, quasi: str, sensitive: str | None, encoding: str | None, delimiter: str | None, as_json: bool
 ) -> None:
     """Measure TABLE (a file or a folder, of any size): the smallest class of rows that look alike, and l and t."""
-    from pramana import anonymity_of_table
+    from pramana.audit import anonymity_of_table
     from pramana.theory import rounding
 
     columns = [name.strip() for name in quasi.split(",") if name.strip()]

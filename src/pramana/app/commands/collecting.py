@@ -53,6 +53,8 @@ def collect_command(
         click.echo(json.dumps({"bundle": str(place.out), "records": certificate.records}))
         return
     listener = Listener.open(host, port, url)
+    if not (listener.secure or listener.is_local):
+        click.echo("Note: without https whoever is on the way can change the page. See --url.", err=True)
     try:
         store = place.open(page.digest, len(survey.columns), db)
         place.invite(survey, store, lambda token: f"{listener.base}/#{token}")

@@ -69,14 +69,15 @@ def create(
 @click.option("--out", required=True, help="The folder to make; it must not exist.")
 @click.option("--sign", default=None, help="An Ed25519 private key (PEM) to sign the certificate with.")
 @click.option("--threads", type=click.IntRange(min=0), default=0, help="0: as many as there are cores.")
+@click.option("--even-if-useless", is_flag=True, help="Issue it although nothing can be learned from it.")
 @_memory
 @_dataset
 @_key
 @_who
 @json_option
 def issue_version(
-    ledger: str, recipient: str, retention: str, out: str, sign: str | None, threads: int, memory: str | None,
-    dataset: str | None, key: str | None, who: str | None, as_json: bool,
+    ledger: str, recipient: str, retention: str, out: str, sign: str | None, threads: int, even_if_useless: bool,
+    memory: str | None, dataset: str | None, key: str | None, who: str | None, as_json: bool,
 ) -> None:  # fmt: skip
     """Issue a recipient's version at a level as a bundle. Asked again, it has the same data."""
     from pramana import issue
@@ -84,7 +85,7 @@ def issue_version(
     progress = ProgressLine()
     issued = issue(
         ledger, recipient, retention, out, dataset=dataset, key=key, who=who, sign=sign, threads=threads,
-        memory=bytes_of(memory), progress=progress,
+        memory=bytes_of(memory), progress=progress, even_if_useless=even_if_useless,
     )  # fmt: skip
     progress.close()
     certificate = issued.certificate
@@ -95,6 +96,7 @@ def issue_version(
         "again": issued.again,
         "guarantees": [dict(g) for g in certificate.guarantees],
         "warnings": list(certificate.warnings),
+        "usefulness": issued.usefulness.to_json(),
     }
     lines = [
         f"{certificate.records:,} records at level {issued.release.level} for {recipient!r} in {issued.bundle}"
@@ -104,7 +106,7 @@ def issue_version(
         lines += ["", f"{guarantee['notion']} (holds for {guarantee['scope']})", f"  {guarantee['words']}"]
         lines += [f"  - assumes: {a}" for a in guarantee["assumptions"]]
     lines += ["", *(f"Note: {w}" for w in certificate.warnings)] if certificate.warnings else []
-    show(as_json, content, lines)
+    show(as_json, content, [*lines, "", *issued.usefulness.sentences()])
 
 
 @levels_command.command("collude")

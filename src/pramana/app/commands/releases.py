@@ -1,4 +1,4 @@
-"""`pramana release` and `pramana verify`."""
+"""`pramana release`, `pramana verify` and `pramana export`."""
 
 from __future__ import annotations
 
@@ -27,10 +27,11 @@ if TYPE_CHECKING:
 @click.option("--threads", type=click.IntRange(0, 1024), default=0, help="0: as many as there are cores.")
 @click.option("--memory", default=None, help="Stream the table through within so much memory, e.g. 2GiB.")
 @click.option("--show-values", is_flag=True, help="Show values outside their domain on this screen.")
+@click.option("--even-if-useless", is_flag=True, help="Publish although nothing can be learned from it.")
 @json_option
 def release_command(
     recipe: str, out: str, key: str | None, seed: int | None, sign: str | None, source: str | None, engine: str,
-    master: str | None, threads: int, memory: str | None, show_values: bool, as_json: bool,
+    master: str | None, threads: int, memory: str | None, show_values: bool, even_if_useless: bool, as_json: bool,
 ) -> None:  # fmt: skip
     """Publish the table of RECIPE (a TOML file) as a bundle: data, certificate and report."""
     from pramana import Recipe, release
@@ -48,7 +49,7 @@ def release_command(
     progress = ProgressLine()
     done = release(
         read, out, key=key, seed=seed, sign=sign, threads=threads, memory=bytes_of(memory),
-        engine=chosen, progress=progress, show_values=show_values,
+        engine=chosen, progress=progress, show_values=show_values, even_if_useless=even_if_useless,
     )  # fmt: skip
     progress.close()
     certificate = done.certificate
@@ -60,8 +61,10 @@ def release_command(
         "warnings": list(certificate.warnings),
         "formulas": list(done.formulas),
         "ledger": list(done.ledger),
+        "notes": list(done.notes),
+        "usefulness": done.usefulness.to_json(),
     }
-    show(as_json, content, _words(content))
+    show(as_json, content, [*_words(content), "", *done.usefulness.sentences()])
 
 
 def _words(content: dict[str, Any]) -> list[str]:
@@ -80,7 +83,7 @@ def _words(content: dict[str, Any]) -> list[str]:
             f"Note: a spreadsheet would run texts of {', '.join(content['formulas'])} as formulas. Write "
             "escape_formulas = true in [output] to put an apostrophe before them."
         )
-    return lines
+    return [*lines, *(f"Note: {note}" for note in content["notes"])]
 
 
 @click.command("verify")
@@ -118,3 +121,16 @@ def _mark(check: Check) -> str:
     if not check.ok:
         return "FAIL"
     return "ok  " if check.derived else "said"
+
+
+@click.command("export")
+@click.argument("bundle")
+@click.option("--out", required=True, help="The file to write: .sav, .zsav, .dta, .xlsx, .arrow or .feather.")
+@click.option("--unverified", is_flag=True, help="Go on although the bundle was not verified.")
+@json_option
+def export_command(bundle: str, out: str, unverified: bool, as_json: bool) -> None:
+    """Write the data of BUNDLE for SPSS, Stata, Excel or Arrow, with the labels that its source had."""
+    from pramana import export
+
+    path = export(bundle, out, unverified=unverified)
+    show(as_json, {"file": str(path)}, [f"{path} was written, and read back."])

@@ -50,6 +50,11 @@ class Listener:
     def secure(self) -> bool:
         return self.base.startswith("https:")
 
+    @property
+    def is_local(self) -> bool:
+        """Whether only this machine can reach it."""
+        return _is_loopback(str(self.socket.getsockname()[0]))
+
 
 def _checked(url: str) -> SplitResult:
     """A scheme and a server, and nothing else."""

@@ -56,6 +56,11 @@ class PresenceDesign:
         if self.epsilon is not None and not 1e-6 <= self.epsilon <= 100:
             raise RecipeError("noise_epsilon must be from 0.000001 to 100", str(self.epsilon))
 
+    @property
+    def tells_counts(self) -> bool:
+        """Whether cells tell how often each value occurs among those present: nothing is shaped or public."""
+        return self.start == "pdf" and self.mode == "private"
+
     def coin(self, attributes: int) -> int:
         """The chance, out of ONE, that noise goes one further: ONE e^(-epsilon/(2A)), rounded up."""
         return min(ONE - 1, math.ceil(ONE * math.exp(-(self.epsilon or 0.0) / (2 * attributes))))

@@ -2,9 +2,8 @@
 
 from pramana.methods.generalize.explanation import treatments_of
 from pramana.methods.generalize.method import GeneralizeMethod
-from pramana.methods.generalize.plan import CELLS_COUNTING
 from pramana.methods.generalize.setting import weights_of
 
 METHODS = {GeneralizeMethod.name: GeneralizeMethod()}
 
-__all__ = ["CELLS_COUNTING", "METHODS", "treatments_of", "weights_of"]
+__all__ = ["METHODS", "treatments_of", "weights_of"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping, Sequence
 
@@ -11,6 +12,7 @@ from msgspec import UNSET
 from numpy.typing import NDArray
 
 from pramana.bundle import Bundle, Check
+from pramana.calibration import worth_of_cells
 from pramana.errors import BundleError, PramanaError
 from pramana.generalize import Risks, SensitiveCounts
 from pramana.methods.cell_table import ShownCells, ShownColumn, published_types
@@ -35,10 +37,11 @@ def examine_classes(
     design: GeneralizeDesign,
     stated: Measured,
     levels: Sequence[int] | None,
+    left_out: int,
+    tables: Sequence[Sequence[str]],
 ) -> Examination:
     """k, l, t, risks and inferences counted again from the published file, and its content compared."""
-    at = [None] * len(quasi) if levels is None else levels
-    columns = [ShownColumn.of(q, design.cells, level) for q, level in zip(quasi, at, strict=True)]
+    columns = shown_columns(quasi, design, levels)
     shown = ShownCells(columns, bundle.certificate.output)
     pairs = {s.name: _ClassValues(s) for s in sensitive}
     try:
@@ -49,8 +52,7 @@ def examine_classes(
                 counting.take(class_of, piece.column(name))
         content, sizes = shown.content(), shown.sizes
         counts = {name: counting.counts(sizes) for name, counting in pairs.items()}
-        if stated.by_class:
-            check_companion(bundle, quasi, columns, shown)
+        looks = check_companion(bundle, quasi, columns, shown) if stated.by_class else shown.looks(quasi)
     except PramanaError as error:
         return Examination((Check("data", False, str(error)),))
     except (KeyError, ValueError, TypeError, AttributeError):
@@ -64,8 +66,35 @@ def examine_classes(
         Check("classes counted again", len(sizes) == stated.classes, f"{len(sizes)} that look different"),
         *([] if stated.counted_unit else _counted_again(counts, sensitive, design, stated)),
         *_risks(sizes, stated),
+        *_cells_counted(shown, quasi, stated),
     ]
-    return Examination(tuple(checks))
+    usefulness = worth_of_cells(looks, sizes, left_out, tables, exact=design.exact_cells)
+    return Examination(tuple(checks), usefulness=usefulness)
+
+
+def shown_columns(
+    quasi: Sequence[Quasi], design: GeneralizeDesign, levels: Sequence[int] | None
+) -> list[ShownColumn]:
+    """What the published columns may say."""
+    at = [None] * len(quasi) if levels is None else levels
+    return [
+        ShownColumn.of(q, design.cells, level, topped=design.suppress == "cells")
+        for q, level in zip(quasi, at, strict=True)
+    ]
+
+
+def _cells_counted(shown: ShownCells, quasi: Sequence[Quasi], stated: Measured) -> list[Check]:
+    """How many records show the top of a column that is published at a lower level."""
+    if stated.cells is None:
+        return []
+    counted = {}
+    for place, q in enumerate(quasi):
+        top = shown.cells[q.name].get(json.dumps(q.labels[-1][0], ensure_ascii=True), -1)
+        counted[q.name] = int(shown.sizes[[line[place] == top for line in shown.numbers]].sum())
+    told = stated.cells.by_column
+    at_top = {name for name, count in counted.items() if count == shown.records and told.get(name) == 0}
+    same = told.keys() == counted.keys() and all(counted[n] == told[n] for n in counted if n not in at_top)
+    return [Check("suppressed cells counted again", same, f"{sum(told.values())} in all")]
 
 
 def _smallest(k: int, stated: Measured) -> Check:

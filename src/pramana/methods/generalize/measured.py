@@ -46,7 +46,21 @@ class PersonMeasures(Form, frozen=True, kw_only=True):
     t: dict[str, Share]
 
 
-class Measured(Form, frozen=True, kw_only=True):
+class SuppressedCells(Form, frozen=True, kw_only=True):
+    """By column in how many records the top stands for a label; `fewest`: proved to be the fewest by weight."""
+
+    by_column: dict[str, Annotated[int, Meta(ge=0)]]
+    fewest: bool
+
+    def words(self, records: int) -> list[str]:
+        number = sum(self.by_column.values())
+        if not number:
+            return []
+        where = ", ".join(f"{count} of {name}" for name, count in sorted(self.by_column.items()) if count)
+        return [f"Of {records} records single cells were suppressed, {number} in all: {where}."]
+
+
+class Measured(Form, frozen=True, kw_only=True, omit_defaults=True):
     """Numbers of this table. `l` and `t` are by sensitive column; `inferred` is the largest share of one value.
 
     Where people have several rows, `unit` tells who is counted (households where there are any, and `persons` then
@@ -71,6 +85,7 @@ class Measured(Form, frozen=True, kw_only=True):
     unit: Storey | msgspec.UnsetType = msgspec.UNSET
     fewest_records: Annotated[int, Meta(ge=1)] | msgspec.UnsetType = msgspec.UNSET
     persons: PersonMeasures | msgspec.UnsetType = msgspec.UNSET
+    cells: SuppressedCells | None = None  # where single cells may be suppressed
 
     def to_json(self) -> JsonObject:
         plain: JsonObject = msgspec.to_builtins(self)
@@ -231,6 +246,7 @@ def measure(
         nodes=generalised.nodes,
         checked=generalised.checked,
         by_class=by_class,
+        cells=_cells(generalised, design),
         **asdict(risks),
         **of_units,
     )
@@ -243,6 +259,14 @@ def _in_people(shown: UnitsInClasses, design: GeneralizeDesign, sensitive: Seque
         l={} if design.l is None else {name: diversity_of(counted, design) for name, counted in counts.items()},
         t={} if design.t is None else {s.name: _distance(counts[s.name], s, design) for s in sensitive},
     )
+
+
+def _cells(generalised: Generalised, design: GeneralizeDesign) -> SuppressedCells | None:
+    if design.suppress == "rows":
+        return None
+    names = [ladder.name for ladder in generalised.ladders]
+    by_column = dict(zip(names, generalised.suppressed_cells, strict=True))
+    return SuppressedCells(by_column=by_column, fewest=generalised.fewest_cells)
 
 
 def _alike(generalised: Generalised, design: GeneralizeDesign) -> NDArray[np.int64]:

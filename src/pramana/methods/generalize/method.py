@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import ClassVar
 
 from pramana.bundle import Bundle, Certificate
+from pramana.calibration import Usefulness
 from pramana.errors import RecipeError, UnreachableError
-from pramana.generalize import CLASS
+from pramana.generalize import CLASS, SolutionSpace
 from pramana.methods.columns import reading_of, unchanged
+from pramana.methods.generalize.advice import advice_for
 from pramana.methods.generalize.measured import measure, sensitive_in_classes
 from pramana.methods.generalize.plan import GeneralizePlan, GeneralizeStatement, restore_generalisation
-from pramana.methods.generalize.search import goes_by_class, population_of, solve
+from pramana.methods.generalize.search import goes_by_class, population_of, solve, space_in
 from pramana.methods.generalize.sensitive import Sensitive, sensitive_along_tree, sensitive_in
 from pramana.methods.generalize.setting import GeneralizeDesign, GeneralizeSetting, design_in, design_of
 from pramana.methods.generalize.units import units_in_classes
-from pramana.methods.protocol import Capabilities, Method, fields_of_recipe
-from pramana.methods.quasi import ClassifiedColumn, Quasi, quasi_of, require_hierarchy
+from pramana.methods.protocol import USUAL_KS, Capabilities, Method, Plan, fields_of_recipe
+from pramana.methods.quasi import ClassifiedColumn, Quasi, levels_given, quasi_of, require_hierarchy
 from pramana.methods.recipe import Recipe
 from pramana.rows import ColumnReading, Rows
-from pramana.schema import Role
+from pramana.schema import Attribute, Role
 
 GeneralizeRecipe = Recipe[GeneralizeSetting, ClassifiedColumn]
 
@@ -53,20 +56,17 @@ class GeneralizeMethod(Method[GeneralizeSetting, ClassifiedColumn]):
     def plan(self, recipe: GeneralizeRecipe, rows: Rows) -> GeneralizePlan:
         design, saved = design_of(recipe), _saved(recipe)
         quasi = _quasi(recipe, rows, saved)
-        by_name = {q.name: q.attribute for q in quasi}
-        attributes = tuple(
-            by_name.get(name) or unchanged(name, column) for name, column in recipe.published.items()
-        )
+        attributes = _attributes(recipe, quasi)
         rows.settle(attributes)
         sensitive = _sensitive(recipe, rows, design)
-        levels = None if saved is None else _levels_of(saved, quasi)
+        levels = _levels(recipe.release, saved, quasi)
         generalised = solve(rows, design, quasi, sensitive, levels)
         allowed = int(design.suppression * rows.records)
         if generalised.suppressed > allowed:
             raise UnreachableError(
-                f"The saved levels must suppress at most {allowed} of these rows",
+                f"The levels must suppress at most {allowed} of these rows",
                 f"{generalised.suppressed} in classes that fail the conditions",
-                "Allow more suppression, add rows, or search anew by leaving solution out.",
+                "Allow more suppression, or have levels searched for by leaving solution and levels out.",
             )
         by_class = goes_by_class(design, generalised, recipe.output.format)
         if by_class and any(a.name == CLASS for a in attributes):
@@ -90,10 +90,47 @@ class GeneralizeMethod(Method[GeneralizeSetting, ClassifiedColumn]):
             levels=generalised.levels,
             measured=measure(generalised, design, sensitive, in_classes, by_class, population, units),
             generalised=generalised,
+            tables=recipe.tables,
         )
+
+    def variants(self, setting: GeneralizeSetting) -> Mapping[str, Sequence[float]]:
+        return {"k": sorted({*USUAL_KS, float(setting.k)})}
+
+    def advise(self, recipe: GeneralizeRecipe, plan: Plan, rows: Rows | None) -> tuple[str, ...]:
+        """A few other settings on the same rows."""
+        del plan
+        if rows is None or recipe.release.solution is not None:
+            return ()
+        table = rows
+
+        def tried(setting: GeneralizeSetting) -> Usefulness:
+            other = self.plan(replace(recipe, release=setting), table)
+            return other.publish(table).usefulness
+
+        return tuple(advice_for(recipe.release, tried))
+
+    def space(self, recipe: GeneralizeRecipe, rows: Rows) -> SolutionSpace:
+        if recipe.release.algorithm != "incognito":
+            raise RecipeError(
+                'A space of solutions must be of algorithm = "incognito"', repr(recipe.release.algorithm)
+            )
+        design, saved = design_of(recipe), _saved(recipe)
+        quasi = _quasi(recipe, rows, saved)
+        rows.settle(_attributes(recipe, quasi))
+        sensitive = _sensitive(recipe, rows, design)
+        try:
+            chosen = solve(rows, design, quasi, sensitive, _levels(recipe.release, saved, quasi)).levels
+        except UnreachableError:
+            chosen = None
+        return space_in(rows, design, quasi, sensitive, chosen)
 
     def restore(self, certificate: Certificate) -> GeneralizePlan:
         return restore_generalisation(certificate)
+
+
+def _attributes(recipe: GeneralizeRecipe, quasi: Sequence[Quasi]) -> tuple[Attribute, ...]:
+    by_name = {q.name: q.attribute for q in quasi}
+    return tuple(by_name.get(name) or unchanged(name, column) for name, column in recipe.published.items())
 
 
 def _quasi(recipe: GeneralizeRecipe, rows: Rows, saved: GeneralizePlan | None) -> tuple[Quasi, ...]:
@@ -125,6 +162,18 @@ def _saved(recipe: GeneralizeRecipe) -> GeneralizePlan | None:
             'solution must be a bundle of method "generalize", with algorithm = "incognito"', certificate.method
         )
     return restore_generalisation(certificate)
+
+
+def _levels(
+    setting: GeneralizeSetting, saved: GeneralizePlan | None, quasi: Sequence[Quasi]
+) -> tuple[int, ...] | None:
+    """Levels that are not searched for: those of an earlier bundle, or a node that the holder chose."""
+    if setting.levels is not None and (saved is not None or setting.algorithm != "incognito"):
+        other = "a solution" if saved is not None else f"algorithm = {setting.algorithm!r}"
+        raise RecipeError('levels must go with algorithm = "incognito", and without a solution', other)
+    if saved is not None:
+        return _levels_of(saved, quasi)
+    return levels_given(setting.levels, {q.name: q.ladder.height for q in quasi})
 
 
 def _levels_of(saved: GeneralizePlan, quasi: Sequence[Quasi]) -> tuple[int, ...]:

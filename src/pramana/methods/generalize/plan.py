@@ -7,7 +7,7 @@ is deterministic. No coin is thrown: the key only decides the order in which rec
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import msgspec
@@ -15,10 +15,12 @@ import numpy as np
 import pyarrow as pa
 
 from pramana.bundle import Bundle, Certificate, Check, Form, JsonObject, canonical
+from pramana.calibration import Usefulness, worth_of_cells
 from pramana.errors import BundleError, SchemaError
 from pramana.generalize import (
     CLASS,
     COMPANION,
+    Cells,
     Generalised,
     common_levels,
     companion,
@@ -29,9 +31,9 @@ from pramana.generalize import (
 )
 from pramana.mechanisms import Product
 from pramana.methods.cell_check import check_cells
-from pramana.methods.cell_table import CLASS_NUMBER, CellTable
+from pramana.methods.cell_table import CLASS_NUMBER, CellTable, look_of, look_of_labels
 from pramana.methods.columns import read_from_data
-from pramana.methods.generalize.examination import examine_classes
+from pramana.methods.generalize.examination import examine_classes, shown_columns
 from pramana.methods.generalize.explanation import explanation_of_classes
 from pramana.methods.generalize.measured import Measured, agree, measure, sensitive_in_classes
 from pramana.methods.generalize.search import solve
@@ -44,18 +46,16 @@ from pramana.methods.protocol import (
     Explanation,
     Plan,
     Publication,
+    StatedTables,
     fields_of_certificate,
+    stated_tables,
+    tables_of,
 )
 from pramana.methods.quasi import Quasi, QuasiForm, restored_quasi
 from pramana.methods.unit_words import left_out_words, same_people
 from pramana.rows import Column, Rows
-from pramana.schema import Ordinal, Role, read_section
+from pramana.schema import Attribute, Ordinal, Role, read_section
 from pramana.theory import Guarantee, rounding
-
-CELLS_COUNTING = (
-    "A cell of it stands for several values: pramana.PublishedCells.open(bundle).expected(names) gives expected "
-    "counts."
-)
 
 
 class GeneralizeStatement(Form, frozen=True, kw_only=True):
@@ -67,6 +67,7 @@ class GeneralizeStatement(Form, frozen=True, kw_only=True):
     sensitive: list[SensitiveForm]
     source_records: Ordinal
     measured: Measured
+    tables: StatedTables = ()
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -95,12 +96,12 @@ class GeneralizePlan(Plan):
         return self.measured.by_class
 
     @property
-    def capabilities(self) -> Capabilities:
-        return self.design.capabilities
+    def celled(self) -> tuple[Attribute, ...]:
+        return tuple(q.attribute for q in self.quasi)
 
     @property
-    def counting(self) -> str:
-        return super().counting if self.design.cells == "hierarchy" else CELLS_COUNTING
+    def capabilities(self) -> Capabilities:
+        return self.design.capabilities
 
     def context(self, commitment: str) -> str:
         """What the order of the records is bound to: dataset, setting, levels and source.
@@ -118,6 +119,7 @@ class GeneralizePlan(Plan):
             "sensitive": [s.to_json() for s in self.sensitive],
             "source_records": self.of_source,
             "measured": self.measured.to_json(),
+            **stated_tables(self.tables),
         }
 
     def guarantees(self, seeded: bool) -> tuple[Guarantee, ...]:
@@ -133,7 +135,15 @@ class GeneralizePlan(Plan):
 
     def examine(self, bundle: Bundle) -> Examination:
         return examine_classes(
-            bundle, self.attributes, self.quasi, self.sensitive, self.design, self.measured, self.levels
+            bundle,
+            self.attributes,
+            self.quasi,
+            self.sensitive,
+            self.design,
+            self.measured,
+            self.levels,
+            self.of_source - self.records,
+            self.tables,
         )
 
     @property
@@ -155,7 +165,16 @@ class GeneralizePlan(Plan):
         commitment = rows.commitment()
         context = self.context(commitment)
         pieces = rows.publish(Product({}), context, self.shuffled, names, stage="generalising")
-        return Publication(self, pieces, table, commitment, extra, checks)
+        return Publication(self, pieces, table, commitment, extra, checks, self._worth(generalised, shown, cells))
+
+    def _worth(self, generalised: Generalised, shown: Sequence[Cells], cells: Mapping[str, Column]) -> Usefulness:
+        if self.design.cells == "hierarchy":
+            columns = shown_columns(self.quasi, self.design, self.levels)
+            looks = {column.name: look_of_labels(column, cells[column.name].to_pylist()) for column in columns}
+        else:
+            looks = {q.name: look_of(own) for q, own in zip(self.quasi, shown, strict=True)}
+        left_out = self.of_source - self.records
+        return worth_of_cells(looks, generalised.sizes, left_out, self.tables, self.design.exact_cells)
 
     def _compared(self, rows: Rows, sensitive: Sequence[Sensitive], generalised: Generalised) -> Check:
         """Everything that was measured, beside what the certificate states; a population is not at hand."""
@@ -185,11 +204,9 @@ def columns_by_class(
     columns: dict[str, Column] = {}
     for a, (q, c) in enumerate(zip(plan.quasi, cells, strict=True)):
         if kind == "hierarchy":
-            level = (
-                generalised.levels[a]
-                if generalised.levels is not None
-                else common_levels(q.ladder, generalised.pdf[a])
-            )
+            level = generalised.shown_level(a)
+            if level is None:
+                level = common_levels(q.ladder, generalised.pdf[a])
             columns[q.name] = label_column(labels_of(q.ladder, q.labels, generalised.pdf[a], level))
         elif kind == "interval":
             columns[q.name] = interval_column(c, q.leaf_labels, text)
@@ -207,6 +224,8 @@ def _warnings(plan: GeneralizePlan, seeded: bool) -> list[str]:
     if plan.source_records > plan.records:
         warnings.append(f"{plan.source_records - plan.records} of {plan.source_records} records were suppressed.")
     warnings += left_out_words(plan.unit)
+    if plan.measured.cells is not None:
+        warnings += plan.measured.cells.words(plan.records)
     if not plan.shuffled:
         warnings.append("Published in source order, which may tell which record is whose.")
     if not plan.design.looks_at_sensitive and plan.sensitive:
@@ -268,4 +287,5 @@ def restore_generalisation(certificate: Certificate) -> GeneralizePlan:
         of_source=stated.source_records,
         levels=None if stated.levels is None else tuple(stated.levels),
         measured=stated.measured,
+        tables=tables_of(stated.tables, certificate),
     )

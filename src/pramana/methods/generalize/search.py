@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -21,11 +21,15 @@ from pramana.generalize import (
     InUnits,
     JointValues,
     Layout,
+    SolutionSpace,
     at_levels,
     full_domain,
+    full_domain_with_cells,
     grouped_for,
     local_recoding,
+    measure_of,
     multidimensional,
+    space_of,
     with_sensitive,
 )
 from pramana.methods.cell_table import CLASS_NUMBER
@@ -56,6 +60,12 @@ def solve(
     looked = tuple(sensitive) if design.looks_at_sensitive else ()
     derive_codes(rows, looked)
     joints = joint_values(rows, design, looked)
+    if rows.owners is not None and design.suppress == "cells":
+        raise RecipeError(
+            'suppress = "cells" must be of rows that are people',
+            "a [unit] of several rows",
+            'Use suppress = "rows".',
+        )
     if design.algorithm == "incognito":
         return _by_counts(rows, design, quasi, looked, levels, joints)
     if joints and design.algorithm != "local":
@@ -189,6 +199,37 @@ def _attached(whole: WholeRows, generalised: Generalised, own: Mapping[str, int]
     return generalised
 
 
+@dataclass(frozen=True, eq=False)
+class Counted:
+    """The combinations that occur as classes of the lattice's bottom, and how often each sensitive value does."""
+
+    base: Classes
+    index: NDArray[np.uint32]
+    lines: Lines
+    totals: list[tuple[NDArray[np.int64], tuple[NDArray[np.int64], ...] | None]]
+
+
+def counted_lines(
+    quasi: Sequence[Quasi],
+    lines: Lines,
+    looked: Sequence[tuple[Sensitive, Lines]],
+    joints: Sequence[JointValues] = (),
+) -> Counted:
+    """`looked`: for each sensitive column the conditions look at, the combinations with its codes last.
+
+    Where people are counted, with the numbers of `joints` last.
+    """
+    layout = Layout(tuple(q.ladder for q in quasi))
+    sizes = [len(joint) for joint in joints] or [s.size for s, _ in looked]
+    base, index = grouped_for(layout, lines.columns, times=lines.times)
+    counted, totals = [], []
+    for (s, joint), size in zip(looked, sizes, strict=True):  # the same classes in the order of their keys
+        _, places = grouped_for(layout, joint.columns[:-1], times=joint.times)
+        counted.append((places, joint.columns[-1], size, joint.times))
+        totals.append((np.bincount(joint.columns[-1], joint.times, size).astype(np.int64), s.parents))
+    return Counted(with_sensitive(base, counted), index, lines, totals)
+
+
 def solve_lines(
     design: GeneralizeDesign,
     quasi: Sequence[Quasi],
@@ -197,25 +238,39 @@ def solve_lines(
     levels: tuple[int, ...] | None,
     joints: Sequence[JointValues] = (),
 ) -> Generalised:
-    """The full-domain classes of the rows that `lines` stand for.
+    """The full-domain classes of the rows that `lines` stand for, counted in rows or, with `joints`, in people."""
+    counted = counted_lines(quasi, lines, looked, joints)
+    condition = _condition(design, counted.totals, [s for s, _ in looked if s is not NO_COLUMN], joints)
+    return _full_domain(design, lines.columns, counted.base, counted.index, condition, levels, lines.times)
 
-    `looked`: for each sensitive column the conditions look at, the combinations with its codes as the last column;
-    or, where people are counted, with the numbers of `joints`.
-    """
-    layout = Layout(tuple(q.ladder for q in quasi))
-    sizes = [len(joint) for joint in joints] or [s.size for s, _ in looked]
-    counts = [
-        np.bincount(j.columns[-1], j.times, n).astype(np.int64) for (_, j), n in zip(looked, sizes, strict=True)
-    ]
-    totals = [(total, s.parents) for total, (s, _) in zip(counts, looked, strict=True)]
-    condition = _condition(design, totals, [s for s, _ in looked if s is not NO_COLUMN], joints)
-    base, index = grouped_for(layout, lines.columns, times=lines.times)
-    counted = []
-    for (_, joint), size in zip(looked, sizes, strict=True):  # the same classes in the order of their keys
-        _, places = grouped_for(layout, joint.columns[:-1], times=joint.times)
-        counted.append((places, joint.columns[-1], size, joint.times))
-    base = with_sensitive(base, counted)
-    return _full_domain(design, lines.columns, base, index, condition, levels, lines.times)
+
+def space_in(
+    rows: Rows,
+    design: GeneralizeDesign,
+    quasi: Sequence[Quasi],
+    sensitive: Sequence[Sensitive],
+    chosen: tuple[int, ...] | None,
+) -> SolutionSpace:
+    """Every node of the lattice on these rows."""
+    if rows.owners is not None:
+        raise RecipeError("A space of solutions must be of rows that are people", "a [unit] of several rows")
+    looked = tuple(sensitive) if design.looks_at_sensitive else ()
+    derive_codes(rows, looked)
+    own = {q.name: q.attribute.coded.size for q in quasi}
+    lines, *others = rows.combinations([own, *({**own, s.coded: s.size} for s in looked)])
+    counted = counted_lines(quasi, lines, list(zip(looked, others, strict=True)))
+    cells = design.suppress == "cells"
+    weights = design.weights or None
+    return space_of(
+        counted.base,
+        design.named_conditions(counted.totals),
+        measure_of(design.measure, counted.base.bare, weights),
+        design.measure,
+        limit=int(design.suppression * counted.base.rows * (len(quasi) if cells else 1)),
+        cells=cells,
+        chosen=chosen,
+        weights=weights,
+    )
 
 
 def _full_domain(
@@ -227,7 +282,21 @@ def _full_domain(
     levels: tuple[int, ...] | None,
     times: Counts | None = None,
 ) -> Generalised:
-    layout = base.layout
+    layout, weights = base.layout, design.weights or None
+    if design.suppress == "cells":
+        limit = int(design.suppression * base.rows * len(layout.ladders))
+        return full_domain_with_cells(
+            layout,
+            columns,
+            base,
+            index,
+            condition,
+            levels=levels,
+            measure=design.measure,
+            limit=limit,
+            weights=weights,
+            times=times,
+        )
     if levels is not None:
         return at_levels(layout, columns, base, index, condition, levels, times=times)
     return full_domain(
@@ -238,7 +307,7 @@ def _full_domain(
         condition,
         measure=design.measure,
         limit=int(design.suppression * base.rows),
-        weights=design.weights or None,
+        weights=weights,
         times=times,
     )
 

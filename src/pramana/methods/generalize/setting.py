@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from pramana.bundle import Form
 from pramana.errors import RecipeError
 from pramana.generalize import (
+    SEPARABLE,
     All,
     Close,
     Condition,
@@ -22,7 +23,7 @@ from pramana.generalize import (
     RecursiveDiverse,
 )
 from pramana.methods.protocol import Capabilities
-from pramana.methods.quasi import ClassifiedColumn
+from pramana.methods.quasi import ClassifiedColumn, GivenLevels
 from pramana.methods.recipe import Recipe
 from pramana.schema import Count, FilePath, Role, Setting, Weights, keys_of
 
@@ -31,6 +32,7 @@ CellKind = Literal["pdf", "set", "interval", "hierarchy"]
 Measure = Literal["loss", "entropy", "precision", "discernibility", "class-size", "kl"]
 Steps = Annotated[tuple[int, int], Meta(extra={"must": "a step and the number of steps, such as [2, 3]"})]
 Suppression = Annotated[float, Meta(ge=0, lt=1, extra={"must": "a share of the rows from 0 to below 1"})]
+Suppress = Literal["rows", "cells"]
 
 
 class GeneralizeSetting(Setting, frozen=True, kw_only=True, tag="generalize"):
@@ -40,8 +42,13 @@ class GeneralizeSetting(Setting, frozen=True, kw_only=True, tag="generalize"):
     algorithm: Algorithm = "incognito"
     cells: CellKind = "pdf"
     suppression: Suppression = 0.0
+    suppress: Annotated[
+        Suppress,
+        Meta(description='"cells": single cells show the top of their hierarchy, and no record is left out.'),
+    ] = "rows"
     measure: Measure = "loss"
     weights: Weights = {}
+    levels: Annotated[GivenLevels | None, Meta(description="A node of the space of solutions; no search.")] = None
     l: Annotated[float, Meta(ge=1)] | None = None  # noqa: E741 - the notion's own name
     l_kind: Literal["distinct", "entropy", "recursive"] = "distinct"
     c: Annotated[float, Meta(gt=0)] | None = None
@@ -52,7 +59,7 @@ class GeneralizeSetting(Setting, frozen=True, kw_only=True, tag="generalize"):
     solution: Annotated[FilePath | None, Meta(description="An earlier bundle whose levels are used.")] = None
 
 
-class GeneralizeDesign(Form, frozen=True, kw_only=True):
+class GeneralizeDesign(Form, frozen=True, kw_only=True, omit_defaults=True):
     """Conditions, algorithm, and what stands in the cells; part of the certificate."""
 
     k: Count
@@ -67,6 +74,7 @@ class GeneralizeDesign(Form, frozen=True, kw_only=True):
     t: Annotated[float, Meta(ge=0, le=1)] | None
     t_distance: Literal["equal", "hierarchical"]
     intermediate: Steps | None
+    suppress: Suppress = "rows"
 
     def __post_init__(self) -> None:
         if self.suppression and self.algorithm != "incognito":
@@ -75,6 +83,8 @@ class GeneralizeDesign(Form, frozen=True, kw_only=True):
                 f"suppression = {self.suppression}",
                 'Remove suppression, or use algorithm = "incognito".',
             )
+        if self.suppress == "cells":
+            self._check_cells()
         if self.l is not None and self.l_kind == "recursive" and self.c is None:
             raise RecipeError("Recursive l-diversity must state c", "none")
         if self.c is not None and (self.l is None or self.l_kind != "recursive"):
@@ -90,6 +100,22 @@ class GeneralizeDesign(Form, frozen=True, kw_only=True):
                 )
         self._diverse()
 
+    def _check_cells(self) -> None:
+        if self.algorithm != "incognito":
+            raise RecipeError(
+                'suppress = "cells" must go with algorithm = "incognito", whose columns have one level each',
+                repr(self.algorithm),
+            )
+        if self.cells != "hierarchy":
+            raise RecipeError(
+                'suppress = "cells" must go with cells = "hierarchy", whose labels have a top',
+                f"cells = {self.cells!r}",
+            )
+        if self.measure not in SEPARABLE:
+            raise RecipeError(
+                f'With suppress = "cells" the measure must be one of {", ".join(SEPARABLE)}', repr(self.measure)
+            )
+
     @property
     def capabilities(self) -> Capabilities:
         """Incognito rolls up counts; Mondrian's classes are the same for rows in any order."""
@@ -98,6 +124,11 @@ class GeneralizeDesign(Form, frozen=True, kw_only=True):
             spark=self.algorithm in ("incognito", "mondrian"),
             reason=f'with algorithm = "{self.algorithm}", which needs all rows at once; "incognito" streams',
         )
+
+    @property
+    def exact_cells(self) -> bool:
+        """Whether cells tell how often each value occurs in their class; a known step between can be undone."""
+        return self.cells == "pdf" and (self.intermediate is None or self.intermediate[0] > 0)
 
     @property
     def looks_at_sensitive(self) -> bool:
@@ -116,17 +147,24 @@ class GeneralizeDesign(Form, frozen=True, kw_only=True):
 
     def condition(self, sensitive: list[tuple[NDArray[np.int64], tuple[Any, ...] | None]]) -> Condition:
         """`sensitive`: how often each value occurs and, for the hierarchical distance, its tree."""
-        conditions: list[Condition] = [KAnonymous(self.k)]
+        conditions = [condition for _, condition in self.named_conditions(sensitive)]
+        return conditions[0] if len(conditions) == 1 else All(tuple(conditions))
+
+    def named_conditions(
+        self, sensitive: list[tuple[NDArray[np.int64], tuple[Any, ...] | None]]
+    ) -> list[tuple[str, Condition]]:
+        """The same one by one, under the keys of [release]; several sensitive columns are numbered."""
+        conditions: list[tuple[str, Condition]] = [("k", KAnonymous(self.k))]
         start = 1
         for which, (totals, parents) in enumerate(sensitive):
             here = range(start, start + len(totals))
             start += len(totals)
-            diverse = self._diverse()
+            diverse, number = self._diverse(), f" {which + 1}" if len(sensitive) > 1 else ""
             if diverse is not None:
-                conditions.append(On(diverse, here, which))
+                conditions.append((f"l{number}", On(diverse, here, which)))
             if self.t is not None:
-                conditions.append(On(Close(self.t, totals, parents), here, which))
-        return conditions[0] if len(conditions) == 1 else All(tuple(conditions))
+                conditions.append((f"t{number}", On(Close(self.t, totals, parents), here, which)))
+        return conditions
 
 
 def design_in(setting: GeneralizeSetting) -> GeneralizeDesign:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import ClassVar
 
@@ -16,6 +17,8 @@ from pramana.methods.protocol import Capabilities, Method, fields_of_recipe
 from pramana.methods.recipe import Recipe
 from pramana.rows import ColumnReading, Rows
 from pramana.theory import rounding
+
+_XIS = (0.05, 0.1, 0.2, 0.5)
 
 
 class InvariantMethod(Method[InvariantSetting, InvariantColumn]):
@@ -48,6 +51,7 @@ class InvariantMethod(Method[InvariantSetting, InvariantColumn]):
             published_law=law.mechanism.to_json() if design.published else None,
             frequencies=law.frequencies if design.published else None,
             table_law=law,
+            tables=recipe.tables,
         )
         if not plan.reached and not design.go_on:
             raise CheckError(
@@ -56,6 +60,9 @@ class InvariantMethod(Method[InvariantSetting, InvariantColumn]):
                 'Allow more transitions, merge rare values, or write unreached = "publish" to go on with that.',
             )
         return plan
+
+    def variants(self, setting: InvariantSetting) -> Mapping[str, Sequence[float]]:
+        return {} if setting.xi is None else {"xi": sorted({*_XIS, setting.xi})}
 
     def restore(self, certificate: Certificate) -> InvariantPlan:
         return restore_invariant(certificate)

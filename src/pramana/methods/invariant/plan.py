@@ -6,6 +6,7 @@ they stay with the holder: the plan of a certificate then makes them again from 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
@@ -13,14 +14,25 @@ from typing import Annotated, Any, Literal
 from msgspec import Meta
 
 from pramana.bundle import Certificate, Check, Form, JsonObject
+from pramana.calibration import Usefulness
 from pramana.errors import BundleError, MatrixError
+from pramana.estimate import Doubt
 from pramana.mechanisms import Exchange, digest_of, mechanism_from_json
 from pramana.methods.coded import CodedPlan
 from pramana.methods.columns import read_from_data
 from pramana.methods.invariant.design import InvariantDesign, InvariantDesignForm
 from pramana.methods.invariant.explanation import explanation_of_exchange
 from pramana.methods.invariant.table_law import InvariantLaw, alike, law_for, stratum_of, summaries_of
-from pramana.methods.protocol import Explanation, Law, Publication, fields_of_certificate
+from pramana.methods.invariant.worth import worth_of_exchange
+from pramana.methods.protocol import (
+    Explanation,
+    Law,
+    Publication,
+    StatedTables,
+    fields_of_certificate,
+    stated_tables,
+    tables_of,
+)
 from pramana.rows import Rows
 from pramana.schema import read_section
 from pramana.theory import (
@@ -65,6 +77,7 @@ class InvariantStatement(Form, frozen=True, kw_only=True):
     k: Annotated[float, Meta(ge=1)]
     law: dict[str, Any] | None = None
     frequencies: dict[str, list[Annotated[int, Meta(ge=0)]]] | None = None
+    tables: StatedTables = ()
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -108,6 +121,14 @@ class InvariantPlan(CodedPlan):
         mechanism = mechanism_from_json(self.published_law)
         return mechanism if isinstance(mechanism, Exchange) else None
 
+    def doubt(self, name: str) -> Doubt:
+        """Counts stay on average. How often any set of values is published varies by no more than all together."""
+        group = next((g for g in self.design.groups if name in g), None)
+        if group is None:
+            return Doubt()
+        error = float(self.summaries[" and ".join(group)]["total_expected_squared_error"])
+        return Doubt(together=tuple(group), deviation=math.sqrt(error))
+
     @property
     def withheld(self) -> bool:
         return not self.design.published
@@ -127,7 +148,7 @@ class InvariantPlan(CodedPlan):
         }
         if self.design.published:
             stated["law"], stated["frequencies"] = self.published_law, self.frequencies
-        return stated
+        return {**stated, **stated_tables(self.tables)}
 
     def guarantees(self, seeded: bool) -> tuple[Guarantee, ...]:
         common = self._assumptions(seeded)
@@ -238,6 +259,9 @@ class InvariantPlan(CodedPlan):
         risks = Check("risks", same, "as derived from the source" if same else "differ from those of the source")
         return self.publish_drawn(rows, law.mechanism, context, (risks,))
 
+    def usefulness(self) -> Usefulness:
+        return worth_of_exchange(self.attributes, self.design, self.summaries, self.records, self.tables)
+
     def explain(self) -> Explanation:
         return explanation_of_exchange(self.attributes, self.design, self.summaries)
 
@@ -256,6 +280,7 @@ def restore_invariant(certificate: Certificate) -> InvariantPlan:
             k=stated.k,
             published_law=stated.law if shown else None,
             frequencies=stated.frequencies if shown else None,
+            tables=tables_of(stated.tables, certificate),
         )
         _check_stated(plan, shown)
     except (KeyError, TypeError, ValueError, IndexError, AttributeError, ZeroDivisionError, MatrixError):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 from pramana.bundle import Certificate
@@ -12,6 +13,8 @@ from pramana.mechanisms import (
     AtLevel,
     Circumstances,
     LevelDesign,
+    Product,
+    RecordRetention,
     Replacement,
     Uniform,
     Weighted,
@@ -19,14 +22,15 @@ from pramana.mechanisms import (
 from pramana.methods.columns import Values, reading_of, resolve, unchanged
 from pramana.methods.levels.plan import LevelPlan, LevelsStatement, restore_version
 from pramana.methods.levels.setting import LevelsColumn, LevelsSetting
-from pramana.methods.protocol import Capabilities, Method, fields_of_recipe
+from pramana.methods.protocol import Capabilities, Method, Plan, fields_of_recipe
 from pramana.methods.recipe import Recipe
-from pramana.methods.retention import circumstances_for
+from pramana.methods.retention import advice_for_retention, circumstances_for
 from pramana.rows import ColumnReading, Rows
 from pramana.schema import Attribute, Role
 from pramana.theory import GRID, Level
 
 LevelsRecipe = Recipe[LevelsSetting, LevelsColumn]
+_LEVELS = (0.1, 0.2, 0.3, 0.5, 0.7)
 
 
 class LevelsMethod(Method[LevelsSetting, LevelsColumn]):
@@ -56,6 +60,17 @@ class LevelsMethod(Method[LevelsSetting, LevelsColumn]):
         around = _circumstances(recipe.release, attributes, rows.records)
         level = _level(recipe.release, design, around)
         return version_at(recipe, attributes, design, level, rows.records, recipe.source.dataset)
+
+    def variants(self, setting: LevelsSetting) -> Mapping[str, Sequence[float]]:
+        if setting.retention is None:
+            return {name: [value] for name, value in (("k", setting.k), ("epsilon", setting.epsilon)) if value}
+        return {"retention": sorted({*_LEVELS, setting.retention})}
+
+    def advise(self, recipe: LevelsRecipe, plan: Plan, rows: Rows | None) -> tuple[str, ...]:
+        del rows
+        law = plan.law if isinstance(plan.law, Product | RecordRetention) else None
+        columns = [a.name for a in plan.attributes if not a.raw]
+        return advice_for_retention(law, columns, plan.records, recipe.tables)
 
     def restore(self, certificate: Certificate) -> LevelPlan:
         return restore_version(certificate)

@@ -11,7 +11,15 @@ from msgspec import Meta
 from pramana.bundle import Certificate, Form, JsonObject
 from pramana.errors import BundleError, InputError
 from pramana.mechanisms import AtLevel, LevelSource, Product, RecordRetention, level_guarantees
-from pramana.methods.protocol import Capabilities, Explanation, Law, Publication, fields_of_certificate
+from pramana.methods.protocol import (
+    Capabilities,
+    Explanation,
+    Law,
+    Publication,
+    Version,
+    fields_of_certificate,
+    tables_of,
+)
 from pramana.methods.retention import (
     RandomisedPlan,
     check_sizes,
@@ -48,6 +56,10 @@ class LevelPlan(RandomisedPlan):
     def law(self) -> Law | None:
         single = self.mechanism.as_single()
         return single if isinstance(single, Product | RecordRetention) else None
+
+    @property
+    def version(self) -> Version | None:
+        return Version(f"{self.dataset}\n{self.mechanism.design.digest}", self.mechanism.level.retention)
 
     @property
     def capabilities(self) -> Capabilities:
@@ -111,6 +123,6 @@ def restore_version(certificate: Certificate) -> LevelPlan:
         circumstances=circumstances_for(
             certificate.attributes, certificate.records, certificate.shuffled, stated.delta, stated.candidates
         ),
-        tables=tuple(tuple(table) for table in stated.tables),
+        tables=tables_of(stated.tables, certificate),
         keyed=stated.keyed,
     )

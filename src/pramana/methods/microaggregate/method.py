@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 from pramana.bundle import Certificate
@@ -19,7 +20,7 @@ from pramana.methods.microaggregate.setting import (
     MicroaggregateSetting,
     design_of,
 )
-from pramana.methods.protocol import Capabilities, Method, fields_of_recipe
+from pramana.methods.protocol import USUAL_KS, Capabilities, Method, Plan, fields_of_recipe
 from pramana.rows import ColumnReading, Rows
 from pramana.schema import Attribute, Kind
 
@@ -52,7 +53,19 @@ class MicroaggregateMethod(Method[MicroaggregateSetting, AggregatedColumn]):
             design=design,
             measured=aggregated.measured,
             aggregated=aggregated,
+            tables=recipe.tables,
         )
+
+    def variants(self, setting: MicroaggregateSetting) -> Mapping[str, Sequence[float]]:
+        return {"k": sorted({*USUAL_KS, float(setting.k)})}
+
+    def advise(self, recipe: MicroaggregateRecipe, plan: Plan, rows: Rows | None) -> tuple[str, ...]:
+        """A smaller k, which the size of the table alone decides where there is one class."""
+        del rows
+        most = plan.records // 2
+        if most < 2 or recipe.release.k <= most:
+            return ("A smaller k makes smaller classes.",)
+        return (f"With k at most {most} there are two classes at least.",)
 
     def restore(self, certificate: Certificate) -> MicroaggregatePlan:
         return restore_microaggregation(certificate)

@@ -4,25 +4,31 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import msgspec
 
 from pramana.bundle import Bundle, Certificate, Check, Form, JsonObject, canonical
+from pramana.calibration import Usefulness
 from pramana.errors import BundleError
+from pramana.estimate import Doubt
 from pramana.mechanisms import Product
 from pramana.methods.cell_table import CLASS_NUMBER, CellTable
 from pramana.methods.columns import read_from_data
 from pramana.methods.microaggregate.classes import Aggregated, AggregateMeasures, aggregate
 from pramana.methods.microaggregate.examination import examine_aggregates
 from pramana.methods.microaggregate.setting import MicroaggregateDesign
+from pramana.methods.microaggregate.worth import worth_of_aggregates
 from pramana.methods.protocol import (
     Capabilities,
     Examination,
     Explanation,
     Plan,
     Publication,
+    StatedTables,
     fields_of_certificate,
+    stated_tables,
+    tables_of,
 )
 from pramana.methods.unit_words import left_out_words, same_people
 from pramana.pages import Grid, Section, Text
@@ -43,6 +49,7 @@ class MicroaggregateStatement(Form, frozen=True, kw_only=True):
 
     setting: MicroaggregateDesign
     measured: AggregateMeasures
+    tables: StatedTables = ()
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -65,23 +72,22 @@ class MicroaggregatePlan(Plan):
         return Capabilities()
 
     @property
-    def counting(self) -> str:
-        return (
-            f"Its numbers are {self.design.aggregate}s of classes: how often a value occurs does not show in them."
-        )
-
-    @property
     def quasi(self) -> tuple[Attribute, ...]:
         return tuple(a for a in self.attributes if a.role is Role.QUASI_IDENTIFYING)
 
     def raw_names(self) -> list[str]:
         return [a.name for a in self.attributes if a.role is not Role.QUASI_IDENTIFYING]
 
+    def doubt(self, name: str) -> Doubt:
+        if name in self.measured.lost:
+            return Doubt(lost=self.measured.lost[name])
+        return Doubt(moved=self.measured.changed.get(name, 0.0))
+
     def statement(self) -> JsonObject:
         plain: JsonObject = msgspec.to_builtins(
             MicroaggregateStatement(setting=self.design, measured=self.measured)
         )
-        return plain
+        return {"setting": plain["setting"], "measured": plain["measured"], **stated_tables(self.tables)}
 
     def guarantees(self, seeded: bool) -> tuple[Guarantee, ...]:
         assumptions = [
@@ -132,14 +138,18 @@ class MicroaggregatePlan(Plan):
         same = aggregated.measured == self.measured
         measured = Check("measured again", same, "as certified" if same else "other numbers than certified")
         checks = (measured, *same_people(self.unit, rows))
-        return Publication(self, pieces, table, rows.commitment(), checks=checks)
+        return Publication(self, pieces, table, rows.commitment(), checks=checks, usefulness=self.usefulness())
+
+    def usefulness(self) -> Usefulness:
+        return worth_of_aggregates(self.quasi, self.measured, self.tables)
 
     @property
     def derivation(self) -> str:
         return "as the stated measures have it, which are counted again below"
 
     def examine(self, bundle: Bundle) -> Examination:
-        return examine_aggregates(bundle, self.attributes, self.quasi, self.measured)
+        examination = examine_aggregates(bundle, self.attributes, self.quasi, self.measured)
+        return replace(examination, usefulness=self.usefulness())
 
     def explain(self) -> Explanation:
         treatments = {a.name: {"treatment": self._treatment(a)} for a in self.attributes}
@@ -240,4 +250,5 @@ def restore_microaggregation(certificate: Certificate) -> MicroaggregatePlan:
         **fields_of_certificate(certificate),
         design=stated.setting,
         measured=measured,
+        tables=tables_of(stated.tables, certificate),
     )

@@ -25,9 +25,9 @@ from pramana.methods.columns import unchanged
 from pramana.methods.generalize import weights_of
 from pramana.methods.presence.pairing import pair_of, read_public
 from pramana.methods.presence.plan import PresencePlan, PresenceStatement, restore_presence
-from pramana.methods.presence.setting import PresenceSetting, levels_given
-from pramana.methods.protocol import Capabilities, Method, fields_of_recipe
-from pramana.methods.quasi import ClassifiedColumn, quasi_of
+from pramana.methods.presence.setting import PresenceSetting
+from pramana.methods.protocol import Capabilities, Method, Plan, fields_of_recipe
+from pramana.methods.quasi import ClassifiedColumn, levels_given, quasi_of
 from pramana.methods.recipe import Recipe
 from pramana.rows import ColumnReading, Rows
 from pramana.schema import Role, SourceSection
@@ -79,7 +79,7 @@ class PresenceMethod(Method[PresenceSetting, ClassifiedColumn]):
             public.settle([q.attribute for q in quasi])
         rows.settle(attributes)
         pair, row_of = pair_of(quasi, rows, public, flag)
-        levels = levels_given(setting, {q.name: q.ladder.height for q in quasi})
+        levels = levels_given(setting.levels, {q.name: q.ladder.height for q in quasi})
         weights = weights_of(setting.weights, recipe) or None
         if levels is None and setting.chosen == "public":
             levels = levels_from_public(pair, wanted, setting.measure, weights, setting.spread or SPREAD)
@@ -103,7 +103,12 @@ class PresenceMethod(Method[PresenceSetting, ClassifiedColumn]):
             compare=setting.compare,
             public=public,
             searched=(classes, row_of),
+            tables=recipe.tables,
         )
+
+    def advise(self, recipe: PresenceRecipe, plan: Plan, rows: Rows | None) -> tuple[str, ...]:
+        del recipe, plan, rows
+        return ("A wider delta allows finer levels; so do fewer quasi-identifying columns.",)
 
     def restore(self, certificate: Certificate) -> PresencePlan:
         return restore_presence(certificate)

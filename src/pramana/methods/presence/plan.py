@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
@@ -18,6 +18,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from pramana.bundle import Bundle, Certificate, Check, Form, JsonObject, canonical
+from pramana.calibration import Usefulness, worth_of_cells
 from pramana.errors import BundleError, InputError, SourceError
 from pramana.generalize import (
     CLASS,
@@ -39,10 +40,9 @@ from pramana.generalize import (
 )
 from pramana.mechanisms import Product
 from pramana.methods.cell_check import check_cells
-from pramana.methods.cell_table import CLASS_NUMBER, CellTable
+from pramana.methods.cell_table import CLASS_NUMBER, CellTable, look_of, look_of_labels
 from pramana.methods.columns import read_from_data
-from pramana.methods.generalize import CELLS_COUNTING
-from pramana.methods.presence.examination import examine_presence
+from pramana.methods.presence.examination import examine_presence, shown_columns
 from pramana.methods.presence.explanation import explanation_of_presence
 from pramana.methods.presence.pairing import pair_of, public_table
 from pramana.methods.presence.setting import Chosen, PresenceDesignForm
@@ -53,12 +53,15 @@ from pramana.methods.protocol import (
     Explanation,
     Plan,
     Publication,
+    StatedTables,
     fields_of_certificate,
+    stated_tables,
+    tables_of,
 )
 from pramana.methods.quasi import Quasi, QuasiForm, restored_quasi
 from pramana.randomness import code_dtype
 from pramana.rows import Column, ColumnReading, MemoryRows, Rows, digest_of_columns
-from pramana.schema import Count, Ordinal, read_section
+from pramana.schema import Attribute, Count, Ordinal, read_section
 from pramana.theory import Guarantee
 
 _DIGITS = 1e9  # probabilities are rounded outwards at the ninth place
@@ -75,6 +78,7 @@ class PresenceStatement(Form, frozen=True, kw_only=True):
     flag: str | None
     public: str | None
     reached: Reached
+    tables: StatedTables = ()
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -106,12 +110,12 @@ class PresencePlan(Plan):
         return self.design.algorithm == "spalm" and self.design.start == "hierarchy"
 
     @property
-    def capabilities(self) -> Capabilities:
-        return Capabilities()
+    def celled(self) -> tuple[Attribute, ...]:
+        return tuple(q.attribute for q in self.quasi)
 
     @property
-    def counting(self) -> str:
-        return super().counting if self.single_values else CELLS_COUNTING
+    def capabilities(self) -> Capabilities:
+        return Capabilities()
 
     @property
     def source_records(self) -> int:
@@ -148,6 +152,7 @@ class PresencePlan(Plan):
             "flag": self.flag,
             "public": self.public_name,
             "reached": self.reached.to_json(),
+            **stated_tables(self.tables),
         }
 
     def guarantees(self, seeded: bool) -> tuple[Guarantee, ...]:
@@ -164,7 +169,10 @@ class PresencePlan(Plan):
 
     def examine(self, bundle: Bundle) -> Examination:
         kind = "hierarchy" if self.single_values else "pdf"
-        return examine_presence(bundle, self.quasi, self.levels, kind, self.records, self.reached)
+        exact = self.design.tells_counts
+        return examine_presence(
+            bundle, self.quasi, self.levels, kind, self.records, self.reached, self.tables, exact
+        )
 
     @property
     def companions(self) -> tuple[str, ...]:
@@ -203,7 +211,16 @@ class PresencePlan(Plan):
         told = "as computed from the two tables" if same else "differ from those of the two tables"
         check = Check("chances of being present, and reversal, made again", same, told)
         plan = replace(self, measured=reached)
-        return Publication(plan, pieces, table, commitment, extra, (check,))
+        return Publication(plan, pieces, table, commitment, extra, (check,), self._worth(classes, shown, cells))
+
+    def _worth(self, classes: PresentClasses, shown: Presented, cells: Mapping[str, Column]) -> Usefulness:
+        """Distributions follow the public table, or were shaped: what they tell of the rows is their leaves."""
+        if self.single_values:
+            columns = shown_columns(self.quasi, self.levels, "hierarchy")
+            looks = {column.name: look_of_labels(column, cells[column.name].to_pylist()) for column in columns}
+        else:
+            looks = {q.name: look_of(own) for q, own in zip(self.quasi, shown.cells, strict=True)}
+        return worth_of_cells(looks, classes.present, 0, self.tables, exact=self.design.tells_counts)
 
     def _found_again(self, rows: Rows) -> tuple[PresentClasses, NDArray[np.int64]]:
         """The classes at the certified levels, from the two tables."""
@@ -288,4 +305,5 @@ def restore_presence(certificate: Certificate) -> PresencePlan:
         chosen=stated.levels_chosen,
         compare=len(stated.reached.expected_gains) > 1,
         measured=stated.reached,
+        tables=tables_of(stated.tables, certificate),
     )

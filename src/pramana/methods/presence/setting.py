@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Annotated, Literal
 
 from msgspec import Meta
@@ -10,17 +9,14 @@ from msgspec import Meta
 from pramana.bundle import Form
 from pramana.errors import RecipeError
 from pramana.generalize import Presence, PresenceDesign
-from pramana.schema import Count, FilePath, Flag, Ordinal, PlainText, Positive, Setting, Weights
+from pramana.methods.quasi import GivenLevels
+from pramana.schema import Count, FilePath, Flag, PlainText, Positive, Setting, Weights
 
 Algorithm = Literal["spalm", "wpalm", "ppalm", "optimal"]
 Mode = Literal["public", "noised", "quantised", "private"]
 Chosen = Literal["given", "public", "searched"]  # how the levels came about
 CellKind = Literal["hierarchy", "set", "pdf"]
 Range = Annotated[tuple[float, float], Meta(extra={"must": "two numbers, such as delta = [0.01, 0.5]"})]
-GivenLevels = Annotated[
-    dict[str, Ordinal],
-    Meta(extra={"must": "a level for every quasi-identifying column, such as levels = { age = 1, sex = 0 }"}),
-]
 
 
 class PresenceSetting(Setting, frozen=True, kw_only=True, tag="presence"):
@@ -106,19 +102,3 @@ class PresenceDesignForm(Form, frozen=True, kw_only=True):
     @property
     def design(self) -> PresenceDesign:
         return PresenceDesign(self.algorithm, self.mode, self.start, self.steps, self.quantum, self.epsilon)
-
-
-def levels_given(setting: PresenceSetting, heights: Mapping[str, int]) -> tuple[int, ...] | None:
-    """`levels`: a level for each quasi-identifying column, so that no search looks at who is present."""
-    given = setting.levels
-    if given is None:
-        return None
-    if set(given) != set(heights):
-        raise RecipeError(
-            "levels must give a level for every quasi-identifying column, such as levels = { age = 1, sex = 0 }",
-            repr(given)[:80],
-        )
-    for name, height in heights.items():
-        if given[name] >= height:
-            raise RecipeError(f"The level of {name!r} must be from 0 to {height - 1}", repr(given[name]))
-    return tuple(given[name] for name in heights)

@@ -1,9 +1,10 @@
 """`retention` and `matrix`: each published value is drawn from a channel of the true one (paper 1)."""
 
+from pramana.methods.retention.advice import advice_for_retention
 from pramana.methods.retention.curves import epsilon_of
 from pramana.methods.retention.explanation import explanation_of_law
 from pramana.methods.retention.matrix_file import read_matrix
-from pramana.methods.retention.method import MatrixMethod, RetentionMethod, check_promise
+from pramana.methods.retention.method import DrawnMethod, MatrixMethod, RetentionMethod, check_promise
 from pramana.methods.retention.plan import RandomisedPlan, check_sizes, circumstances_for, law_in_order
 from pramana.methods.retention.setting import Delta, DrawnSetting, Epsilon, K
 
@@ -12,10 +13,12 @@ METHODS = {method.name: method for method in (RetentionMethod(), MatrixMethod())
 __all__ = [
     "METHODS",
     "Delta",
+    "DrawnMethod",
     "DrawnSetting",
     "Epsilon",
     "K",
     "RandomisedPlan",
+    "advice_for_retention",
     "check_promise",
     "check_sizes",
     "circumstances_for",

@@ -22,8 +22,9 @@ from pramana.mechanisms import (
     guarantees_of,
 )
 from pramana.methods.columns import randomised_attributes, randomised_readings
-from pramana.methods.protocol import Capabilities, Method, fields_of_recipe
+from pramana.methods.protocol import Capabilities, Method, Plan, fields_of_recipe
 from pramana.methods.recipe import Recipe
+from pramana.methods.retention.advice import advice_for_promise, advice_for_retention
 from pramana.methods.retention.matrix_file import read_matrix
 from pramana.methods.retention.plan import RandomisedPlan, circumstances_for, restore_drawn
 from pramana.methods.retention.setting import (
@@ -43,6 +44,12 @@ S = TypeVar("S", bound=DrawnSetting)
 C = TypeVar("C", bound=DrawnColumn)
 
 
+_ADVICE_FOR_UNITS = (
+    "All of a person's rows share one promise: promise less, allow fewer rows of each (`rows`), or state which "
+    "columns are constant for a person (`constant = true`), which are drawn once.",
+)
+
+
 class DrawnMethod(Method[S, C]):
     """A method that draws every value from a public channel, by a law that no row decides."""
 
@@ -56,15 +63,15 @@ class DrawnMethod(Method[S, C]):
         return randomised_readings(recipe)
 
     def plan(self, recipe: Recipe[S, C], rows: Rows) -> RandomisedPlan:
-        return self._plan(recipe, randomised_attributes(recipe, rows), rows.records, rows)
+        return self.plan_for(recipe, randomised_attributes(recipe, rows), rows.records, rows)
 
     def law_without_rows(self, recipe: Recipe[S, C]) -> RandomisedPlan:
         """For an individual's record; the recipe must plan the number of records where it promises k."""
         if recipe.unit is not None and recipe.unit.several:
             raise RecipeError("A recipe for single records must count each as one person", "a [unit] of several")
-        return self._plan(recipe, randomised_attributes(recipe, None), recipe.release.records or 0, None)
+        return self.plan_for(recipe, randomised_attributes(recipe, None), recipe.release.records or 0, None)
 
-    def _plan(
+    def plan_for(
         self, recipe: Recipe[S, C], attributes: tuple[Attribute, ...], records: int, rows: Rows | None
     ) -> RandomisedPlan:
         circumstances = _circumstances(recipe.release, attributes, records)
@@ -84,6 +91,13 @@ class DrawnMethod(Method[S, C]):
             tables=recipe.tables,
             draws=draws,
         )
+
+    def advise(self, recipe: Recipe[S, C], plan: Plan, rows: Rows | None) -> tuple[str, ...]:
+        if rows is not None and rows.owners is not None:
+            return _ADVICE_FOR_UNITS
+        law = plan.law if isinstance(plan.law, Product | RecordRetention) else None
+        columns = [a.name for a in plan.attributes if not a.raw]
+        return advice_for_retention(law, columns, plan.records, recipe.tables)
 
     @abstractmethod
     def _mechanism(
@@ -127,6 +141,21 @@ class RetentionMethod(DrawnMethod[RetentionSetting, RetentionColumn]):
         mechanism = _stated(release, own, sizes)
         check_promise(release, mechanism, circumstances, draws)
         return mechanism
+
+    def advise(
+        self, recipe: Recipe[RetentionSetting, RetentionColumn], plan: Plan, rows: Rows | None
+    ) -> tuple[str, ...]:
+        release, attributes = recipe.release, plan.attributes
+        sizes = {a.name: a.coded.size for a in attributes if not a.raw}
+        own = any(column.retention is not None for column in recipe.attributes.values())
+        several = rows is not None and rows.owners is not None
+        if release.retention is not None or own or several:
+            return super().advise(recipe, plan, rows)
+        central = None if release.central is None else release.central.epsilon
+        around = _circumstances(release, attributes, plan.records)
+        wanted = Wanted(around, release.k, release.epsilon, central)
+        coin = "record" if isinstance(plan.law, RecordRetention) else "attribute"
+        return advice_for_promise(sizes, wanted, coin, recipe.tables)
 
 
 class MatrixMethod(DrawnMethod[MatrixSetting, MatrixColumn]):

@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from pramana.bundle import Certificate, JsonObject, canonical
+from pramana.calibration import Usefulness, worth_of_law
 from pramana.errors import BundleError, MatrixError, SchemaError
 from pramana.mechanisms import (
     Circumstances,
@@ -25,12 +26,7 @@ from pramana.mechanisms import (
 )
 from pramana.methods.coded import CodedPlan
 from pramana.methods.columns import read_from_data
-from pramana.methods.protocol import (
-    Explanation,
-    Law,
-    Publication,
-    fields_of_certificate,
-)
+from pramana.methods.protocol import Explanation, Law, Publication, fields_of_certificate, tables_of
 from pramana.methods.retention.explanation import explanation_of_law
 from pramana.methods.retention.statement import DrawnStatement
 from pramana.methods.retention.units import around_units, check_constant, check_people, unit_warnings
@@ -51,7 +47,6 @@ class RandomisedPlan(CodedPlan):
 
     mechanism: Mechanism
     circumstances: Circumstances
-    tables: tuple[tuple[str, ...], ...] = ()  # those that recipients need most
     draws: UnitDraws | None = None  # of people and households, where rows are not people
 
     @property
@@ -61,6 +56,10 @@ class RandomisedPlan(CodedPlan):
     @property
     def law(self) -> Law | None:
         return self.mechanism if isinstance(self.mechanism, Product | RecordRetention) else None
+
+    @property
+    def countable(self) -> bool:
+        return self.law is not None
 
     def context(self, commitment: str = "") -> str:
         """What the coins are bound to: dataset, law and source.
@@ -133,6 +132,11 @@ class RandomisedPlan(CodedPlan):
             warnings.append(_COLLECTED.format(records=self.records))
         return tuple(warnings)
 
+    def usefulness(self) -> Usefulness:
+        """By the law, whatever the table. Rows that share one draw count as one."""
+        columns = [a.name for a in self.attributes if not a.raw]  # the law has them in any order
+        return worth_of_law(self.law, columns, self.records // max(self.repeated.values(), default=1), self.tables)
+
     def publish(self, rows: Rows) -> Publication:
         context = self.context(rows.commitment())
         if self.draws is None:
@@ -181,9 +185,6 @@ def restore_drawn(certificate: Certificate) -> RandomisedPlan:
     if stated.candidates is not None and stated.candidates < certificate.records:
         raise BundleError("The candidates of a certificate must be at least its records", "fewer")
     check_sizes(mechanism, certificate)
-    names = {a.name for a in certificate.attributes}
-    if not all(name in names for table in stated.tables for name in table):
-        raise BundleError("The tables of a certificate must be of its columns", "others")
     return RandomisedPlan(
         **fields_of_certificate(certificate),
         mechanism=mechanism,
@@ -195,7 +196,7 @@ def restore_drawn(certificate: Certificate) -> RandomisedPlan:
             stated.candidates,
             certificate.on_devices,
         ),
-        tables=tuple(tuple(table) for table in stated.tables),
+        tables=tables_of(stated.tables, certificate),
         draws=_draws(stated, certificate, mechanism),
     )
 

@@ -12,12 +12,13 @@ import json
 import os
 import tomllib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import cast
 
 from pramana.bundle import Certificate, check_new, read_signing_key, same_files, scratch_beside
+from pramana.calibration import Usefulness
 from pramana.errors import LedgerError, RecipeError, RefusedError
 from pramana.ledger import Dataset, Ledger, Release, Request, is_ledger_file, whoami
 from pramana.mechanisms import LevelDesign, RecordedLevels
@@ -32,6 +33,7 @@ from pramana.methods.levels import (
 )
 from pramana.pipeline.opening import Home, source_of
 from pramana.pipeline.repeats import watched_columns
+from pramana.pipeline.usefulness import check_useful
 from pramana.pipeline.versions.kept_key import DigestUnderKeys, KeptKey
 from pramana.pipeline.versions.version_store import VersionStore
 from pramana.pipeline.writing import Destination, write_bundle
@@ -62,6 +64,7 @@ class Issued:
     release: Release
     certificate: Certificate
     again: bool
+    usefulness: Usefulness = field(default_factory=Usefulness)
 
 
 @dataclass(frozen=True)
@@ -222,10 +225,12 @@ def issue(
     threads: int = 0,
     memory: int | None = None,
     progress: Progress = no_progress,
+    even_if_useless: bool = False,
 ) -> Issued:
     """The recipient's version at a level, as a bundle in the new folder `out`. Asked again: the same data.
 
-    With `memory`, in bytes, the table streams through within that bound.
+    With `memory`, in bytes, the table streams through within that bound. A version from which nothing can be
+    learned is refused with advice, unless `even_if_useless`; its report says so.
 
     >>> pramana.issue("releases.ledger", "university", 0.3, "for-university").release.status  # doctest: +SKIP
     'committed'
@@ -239,6 +244,9 @@ def issue(
     home = Home(memory=memory, threads=threads, folder=out.absolute().parent, progress=progress)
     with _Opened.read(recipe_of(registered), secret, home) as opened:
         plan = opened.plan(registered.name, level)
+        usefulness = plan.usefulness()
+        if not even_if_useless:  # before anything is reserved
+            check_useful(opened.recipe, plan, usefulness, opened.rows)
         request = Request(
             registered.name,
             recipient,
@@ -275,7 +283,7 @@ def issue(
             release = known.commit(release.id, content, asking, {"bundle": str(out)})
     if not registered.keyed:
         _store(registered).keep_only({release.id, _latest(known, registered.name) or ""})
-    return Issued(out, release, certificate, again)
+    return Issued(out, release, certificate, again, usefulness)
 
 
 def recipe_of(dataset: Dataset) -> AnyRecipe:

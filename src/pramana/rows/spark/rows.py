@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from pramana.errors import RecipeError
+from pramana.errors import RecipeError, SourceError
 from pramana.generalize import ClassFinder, Ladder, Layout, grouped
 from pramana.mechanisms import Mechanism
 from pramana.randomness import Codes, Key, Stream
@@ -18,7 +18,7 @@ from pramana.rows.spark.blocks import DerivedColumn
 from pramana.rows.spark.table import SparkEngine, SparkTable
 from pramana.rows.units import Owners
 from pramana.schema import Attribute, Role, Storey, UnitSection
-from pramana.sources import Source, domain_from_data
+from pramana.sources import Source, domain_from_data, ordered_columns
 
 
 class SparkRows:
@@ -50,6 +50,12 @@ class SparkRows:
         """Read the source where it lies: once, and before that once more where domains come from the data."""
         with engine.open(source, [reading.name for reading in readings]) as table:
             listed = [reading.name for reading in readings if reading.discovered]
+            if ordered := ordered_columns(source, listed):
+                raise SourceError(
+                    f"On Spark the domain of the ordered categories of {ordered[0]!r} must be stated",
+                    '"from-data"',
+                    "Write domain = [...] in their order.",
+                )
             known: dict[str, pa.ChunkedArray] = {}
             if listed:
                 progress("reading domains", 0, 1)

@@ -81,6 +81,12 @@ class SparkEngine:
             )
         if source.path is None:
             check_frame(source.frame, columns)
+            if settled := [name for name in columns if name in source.forms and source.forms[name].to_json()]:
+                raise SourceError(
+                    "Missing codes and date formats on Spark must be of files",
+                    f"a Spark DataFrame, and some for {settled[0]!r}",
+                    "Turn them into nulls and dates in the frame.",
+                )
         elif not source.path.is_dir():
             pieces_of(source, columns)  # faults show before Spark starts
         pieces = None

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -85,7 +85,7 @@ def batches(
     table: str | None = None,
     schema: str | None = None,
     rows: int = ROWS,
-) -> Iterator[pa.RecordBatch]:
+) -> Generator[pa.RecordBatch, None, None]:
     """The wanted columns (all, if None) of a query's or a table's rows, at most `rows` at a time.
 
     All batches have one schema, and there is at least one batch, which is empty where there are no rows.
@@ -99,7 +99,9 @@ def batches(
     return _stream(url, what, wanted, rows)
 
 
-def _stream(url: str, what: str | TableName, wanted: Sequence[str] | None, rows: int) -> Iterator[pa.RecordBatch]:
+def _stream(
+    url: str, what: str | TableName, wanted: Sequence[str] | None, rows: int
+) -> Generator[pa.RecordBatch, None, None]:
     with contextlib.closing(open_database(url)) as database:
         any_rows = False
         for batch in database.batches(what, wanted, rows):

@@ -200,7 +200,7 @@ def figures_of(setting: DialSetting, dial: Dial) -> dict[str, Any]:
         "shown": f"{dial.promise} = {setting.value:g}",
         "records": dial.rows.records,
         "worth": Grid(rows) if rows else None,
-        "legend": Legend(published=True, estimated=True, true=True),
+        "legend": Legend(published=True, estimated=True),
         "preview": Bars(list(setting.preview), [setting.previewed]) if setting.preview else None,
     }
 

@@ -1,0 +1,94 @@
+"""Runs in a judge's own environment: one judge, one original, one synthetic and one control table; JSON back.
+
+It imports nothing of Pramana: `python judge_worker.py JUDGE ORIGINAL SYNTHETIC CONTROL SECRET`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.metadata
+import io
+import json
+import sys
+import warnings
+from typing import Any
+
+import pandas as pd
+
+ROWS = 2_000  # that the slowest judge looks at
+ATTACKS = 300
+ATTEMPTS = 20_000  # at a predicate that one record alone fulfils
+
+
+def sdmetrics(original: Any, synthetic: Any, control: Any, secret: str) -> dict[str, float]:
+    """The quality report: how alike single columns and pairs of columns are."""
+    del control, secret
+    from sdmetrics.reports.single_table import QualityReport
+
+    metadata = {"columns": {name: {"sdtype": "categorical"} for name in original.columns}}
+    report = QualityReport()
+    report.generate(original, synthetic, metadata, verbose=False)
+    parts = report.get_properties().set_index("Property")["Score"]
+    return {"quality": report.get_score(), "columns": parts["Column Shapes"], "pairs": parts["Column Pair Trends"]}
+
+
+def syntheval(original: Any, synthetic: Any, control: Any, secret: str) -> dict[str, float]:
+    """Distances of distributions and dependences, whether a classifier tells both apart, and near neighbours."""
+    from syntheval import SynthEval
+
+    names = list(original.columns)
+    judge = SynthEval(
+        original[:ROWS], holdout_dataframe=control[:ROWS], cat_cols=names, verbose=False, console="off",
+        enable_plots=False, show_warnings=False,
+    )  # fmt: skip
+    found = judge.evaluate(
+        synthetic[:ROWS],
+        analysis_target=secret,
+        h_dist={},
+        mi_diff={},
+        p_mse={"k_folds": 5, "max_iter": 100, "solver": "liblinear"},
+        nnaa={"n_resample": 2},
+    )
+    return {f"{row['metric']}": float(row["val"]) for _, row in found.reset_index().iterrows()}
+
+
+def anonymeter(original: Any, synthetic: Any, control: Any, secret: str) -> dict[str, float]:
+    """The risks of the three attacks of the European data protection authorities, above those of the control."""
+    from anonymeter.evaluators import InferenceEvaluator, LinkabilityEvaluator, SinglingOutEvaluator
+
+    names = [name for name in original.columns if name != secret]
+    attacks = {
+        "singling out": SinglingOutEvaluator(
+            original, synthetic, n_attacks=ATTACKS, n_cols=len(names), control=control, seed=1,
+            max_attempts=ATTEMPTS,
+        ),
+        "linkability": LinkabilityEvaluator(
+            original, synthetic, aux_cols=(names[: len(names) // 2], [*names[len(names) // 2 :], secret]),
+            n_attacks=ATTACKS, control=control,
+        ),
+        "inference": InferenceEvaluator(
+            original, synthetic, aux_cols=names, secret=secret, n_attacks=ATTACKS, control=control
+        ),
+    }  # fmt: skip
+    found: dict[str, float] = {}
+    for name, attack in attacks.items():
+        attack.evaluate(n_jobs=1) if name != "singling out" else attack.evaluate(mode="multivariate")
+        risk = attack.risk()
+        found |= {name: float(risk.value), f"{name}, up to": float(risk.ci[1])}
+    return found
+
+
+JUDGES = {"sdmetrics": sdmetrics, "syntheval": syntheval, "anonymeter": anonymeter}
+
+
+def main() -> None:
+    judge, original, synthetic, control, secret = sys.argv[1:]
+    warnings.simplefilter("ignore")
+    tables = [pd.read_csv(path, dtype=str, keep_default_na=False) for path in (original, synthetic, control)]
+    with contextlib.redirect_stdout(io.StringIO()):
+        found = JUDGES[judge](*tables, secret)
+    print(json.dumps({"version": importlib.metadata.version(judge), "found": found}))
+
+
+if __name__ == "__main__":
+    main()

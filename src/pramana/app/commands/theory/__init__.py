@@ -1,0 +1,1 @@
+"""Commands that compute what a promise means; no table is read."""

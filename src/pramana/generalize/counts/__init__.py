@@ -1,0 +1,1 @@
+"""Counts of classes: of sensitive values, and of people and households."""

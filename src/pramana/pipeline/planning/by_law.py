@@ -1,0 +1,137 @@
+"""Plans of methods whose law no row decides: nothing of the data is read but its size, unless the holder asks."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pramana.calibration import Wanted, calibrate, expected_error, tables_that_matter
+from pramana.errors import PramanaError, RecipeError, UnreachableError
+from pramana.estimate import Axis, expected_l1, law_of, tabulate
+from pramana.mechanisms import Circumstances, Mechanism, Product, k_of
+from pramana.methods import AnyRecipe, Recipe, method_named, randomised_attributes
+from pramana.methods.retention import DrawnMethod, DrawnSetting, epsilon_of
+from pramana.pipeline.planning.outlook import Choice, Outlook
+from pramana.pipeline.planning.reading import MOST_TABLES, Asked, check_k, promises_of, read_table, rows_of
+from pramana.rows import MemoryRows
+from pramana.schema import Attribute, RandomisedColumn, Setting
+from pramana.theory import pk
+
+Floats = NDArray[np.float64]
+DEFAULT_KS = (2.0, 5.0, 10.0, 50.0, 100.0, 1000.0)
+DEFAULT_EPSILONS = (0.5, 1.0, 2.0, 3.0, 4.0, 6.0, 8.0)
+COINS = ("attribute", "record")
+
+
+def plan_by_law(read: AnyRecipe, setting: DrawnSetting, asked: Asked) -> Outlook:
+    """For each k and epsilon and both kinds of coin, and for the recipe as it is."""
+    if asked.with_data and asked.records is not None:
+        raise RecipeError("A plan must be for the data or for a number of records", "both")
+    ks = _values(asked.ks, DEFAULT_KS, setting.k)
+    epsilons = _values(asked.epsilons, DEFAULT_EPSILONS, setting.epsilon)
+    for k in ks:
+        check_k(k)
+    for epsilon in epsilons:
+        pk.check_epsilon(epsilon)
+    known = asked.records if asked.records is not None else setting.records
+    needs_rows = asked.with_data or known is None or any(column.from_data for column in read.published.values())
+    rows = rows_of(read_table(read, asked.data)) if needs_rows else None
+    count = rows.records if rows is not None and (known is None or asked.with_data) else known
+    if not count:
+        raise RecipeError("A plan must know the number of records", "0")
+    columns = randomised_attributes(_drawn(read), rows)
+    attributes = [a for a in columns if not a.raw]
+    if not attributes:
+        raise RecipeError("A recipe must randomise at least one column", "none", "Make one quasi-identifying.")
+    sizes = {a.name: a.coded.size for a in attributes}
+    tables = _tables(read, sizes)
+    true = _true_tables(rows, attributes, tables) if asked.with_data and rows is not None else None
+    wanted = [(promise, value) for promise, values in (("k", ks), ("epsilon", epsilons)) for value in values]
+    tried = {one: [_choice(*one, coin, sizes, count, tables, true) for coin in COINS] for one in wanted}
+    choices = tuple(choice for both in tried.values() for choice in both if choice is not None)
+    if not choices:
+        raise UnreachableError("A plan must ask for promises that can be reached", f"none with {count} records")
+    unreachable = tuple(f"{name} = {value:g}" for (name, value), both in tried.items() if None in both)
+    unseen = [n for n, c in read.published.items() if rows is None and c.missing_rule == "auto" and n in sizes]
+    note = (
+        f"Missing values would cost a little more; whether there are any was not looked at: {', '.join(unseen)}."
+    )
+    outlook = Outlook(count, tables, choices, asked.with_data, unreachable, (note,) if unseen else ())
+    return _as_it_is(outlook, read, columns)
+
+
+def _as_it_is(outlook: Outlook, read: AnyRecipe, columns: tuple[Attribute, ...]) -> Outlook:
+    """With what the recipe's own law is worth; where it has none, the reason."""
+    method = method_named(read.method)
+    assert isinstance(method, DrawnMethod)
+    try:
+        own = method.plan_for(cast(Any, read), columns, outlook.records, None)
+    except PramanaError as error:
+        return replace(outlook, method=read.method, notes=(*outlook.notes, f"The recipe as it is: {error}"))
+    usefulness = own.usefulness()
+    advice = method.advise(cast(Any, read), own, None) if usefulness.useless else ()
+    return replace(outlook, method=read.method, usefulness=usefulness, advice=advice, promises=promises_of(own))
+
+
+def _tables(read: AnyRecipe, sizes: Mapping[str, int]) -> tuple[tuple[str, ...], ...]:
+    """Those that the recipe names; without, the smallest pairs, at most ten."""
+    tables = [tuple(table) for table in tables_that_matter(read.tables, sizes)]
+    if len(tables) > MOST_TABLES and not read.tables:
+        tables.sort(key=lambda table: math.prod(sizes[name] for name in table))
+    return tuple(tables[:MOST_TABLES])
+
+
+def _values(given: Sequence[float] | None, usual: Sequence[float], own: float | None) -> list[float]:
+    """What was asked for, or the usual values and the recipe's own."""
+    return list(given) if given is not None else sorted({*usual, *([] if own is None else [float(own)])})
+
+
+def _drawn(recipe: AnyRecipe) -> Recipe[Setting, RandomisedColumn]:
+    """The columns of a drawn setting are randomised ones: its method says so."""
+    return cast(Recipe[Setting, RandomisedColumn], recipe)
+
+
+def _choice(
+    promise: str,
+    value: float,
+    coin: str,
+    sizes: Mapping[str, int],
+    records: int,
+    tables: Sequence[tuple[str, ...]],
+    true: Mapping[tuple[str, ...], Floats] | None,
+) -> Choice | None:
+    around = Circumstances(records)
+    try:
+        wanted = Wanted(around, **{promise: value})
+        law = calibrate(sizes, wanted, coin)
+    except UnreachableError:
+        return None
+    errors = {" x ".join(t): _error(law, t, records, true) for t in tables}
+    return Choice(promise, value, coin, law.retentions()[0], float(k_of(law, around)), epsilon_of(law), errors)
+
+
+def _error(
+    law: Mechanism, table: tuple[str, ...], records: int, true: Mapping[tuple[str, ...], Floats] | None
+) -> float:
+    if true is None:
+        return expected_error(law, table, records)
+    return expected_l1(law_of(law, {n: law.sizes[n] for n in table}), true[table])
+
+
+def _true_tables(
+    rows: MemoryRows, attributes: Sequence[Attribute], tables: Sequence[tuple[str, ...]]
+) -> dict[tuple[str, ...], Floats]:
+    by_name = {a.name: a for a in attributes}
+    needed = dict.fromkeys(name for names in tables for name in names)
+    rows.settle([by_name[name] for name in needed])
+    codes = rows.codes({name: by_name[name].coded.size for name in needed})
+    unchanged = Product({})
+    return {
+        names: np.asarray(tabulate(codes, [Axis.of_domain(n, by_name[n].coded) for n in names], unchanged).counts)
+        for names in tables
+    }

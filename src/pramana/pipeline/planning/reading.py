@@ -1,0 +1,55 @@
+"""What every plan begins with: what was asked for, the rows, and the promises that would be certified."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from pramana.errors import RecipeError
+from pramana.methods import AnyRecipe, Plan, method_named
+from pramana.pipeline.opening import opened_source
+from pramana.randomness import Key
+from pramana.rows import MemoryRows
+from pramana.sources import Table
+
+MOST_TABLES = 10  # whose errors are shown
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a plan is asked for beside its recipe."""
+
+    records: int | None = None
+    ks: Sequence[float] | None = None
+    epsilons: Sequence[float] | None = None
+    with_data: bool = False
+    data: object = None
+    space: bool = False
+
+
+def read_table(recipe: AnyRecipe, data: object) -> Table:
+    source = opened_source(recipe, data)
+    readings = method_named(recipe.method).readings(recipe)
+    return source.read([reading.name for reading in readings])
+
+
+def rows_of(table: Table) -> MemoryRows:
+    """Under a key that is used for nothing else."""
+    return MemoryRows(table, Key.create())
+
+
+def check_k(k: float) -> None:
+    if not 1 <= k < math.inf:
+        raise RecipeError("k must be a number of at least 1", f"{k:g}")
+
+
+def promises_of(plan: Plan) -> tuple[str, ...]:
+    """In short: the notions that would be certified, with their main numbers."""
+    return tuple(f"{g.notion} {_short(g.value)}" for g in plan.guarantees(seeded=False))
+
+
+def _short(value: object) -> str:
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name} {_short(part)}" for name, part in value.items())
+    return f"{value:.4g}" if isinstance(value, float) else str(value)

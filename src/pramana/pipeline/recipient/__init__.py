@@ -1,0 +1,1 @@
+"""What a recipient makes of a bundle: columns to ask of, records to work with."""

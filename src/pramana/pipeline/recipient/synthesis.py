@@ -1,0 +1,187 @@
+"""`pramana synthesise`: records drawn from what a bundle tells of the truth, with a small certificate beside them.
+
+Nothing but the bundle is read, so the records cost no privacy that the bundle has not cost already, whatever is
+done with them; what the bundle guarantees, they keep. Where no key is given it comes from the bundle's own
+content: the coins are no secret here, and anyone with the bundle makes the same records.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pramana import __version__
+from pramana.bundle import Bundle, canonical, named_when_whole
+from pramana.errors import BundleError, InputError
+from pramana.methods import restore
+from pramana.pipeline.analysis import require_valid, study_of
+from pramana.pipeline.recipient.axes import BundleAxes
+from pramana.pipeline.recipient.records import RecordSource, source_of_records
+from pramana.pipeline.writing import file_entry
+from pramana.randomness import Key, bundle_around
+from pramana.rows import Progress, no_progress
+from pramana.sources import TableWriter, kind_by_name
+
+FORMAT, VERSION = "pramana-synthetic", 1
+ENDING = ".certificate.json"
+MOST_RECORDS = 2**32 - 1
+POST_PROCESSING = (
+    "These records were made from the bundle alone. Whatever they tell of a person the bundle tells as well, so "
+    "what the bundle guarantees holds for them, at no further cost; they promise nothing beyond it."
+)
+
+
+@dataclass(frozen=True)
+class Synthesised:
+    """Where the records and their certificate lie."""
+
+    path: Path
+    certificate: Path
+    records: int
+    model: str  # joint, graphical, cells or published
+
+    def to_json(self) -> dict[str, object]:
+        return {
+            "path": str(self.path),
+            "records": self.records,
+            "certificate": str(self.certificate),
+            "model": self.model,
+        }
+
+
+def synthesise(
+    bundle: str | Path,
+    out: str | Path,
+    records: int | None = None,
+    key: Key | str | Path | None = None,
+    *,
+    unverified: bool = False,
+    progress: Progress = no_progress,
+) -> Synthesised:
+    """Write records drawn from what a bundle tells of the private table, as CSV or Parquet by the name of `out`.
+
+    As many as the bundle has, unless `records` says otherwise. The same bundle, key and number of records give the
+    same file. OUT.certificate.json beside it says what it is and which guarantees it keeps.
+
+    >>> pramana.synthesise("published", "people.csv").records  # doctest: +SKIP
+    32561
+    """
+    opened, target = Bundle.open(bundle), Path(out)
+    form = _form(target)
+    for place in (target, _beside(target)):
+        _check_free(place)
+    wanted = opened.certificate.records if records is None else records
+    if not 1 <= wanted <= MOST_RECORDS:
+        raise InputError(f"The number of records must be from 1 to {MOST_RECORDS:,}", str(records))
+    secret = None if key is None else key if isinstance(key, Key) else Key.read(key)
+    if not unverified:
+        require_valid(bundle)
+    source = records_of(opened)
+    with _both(target) as (data, statement):
+        write_records(opened, source, data, form, secret, wanted, progress)
+        told = _statement(opened, source, secret, wanted, target.name, file_entry(data))
+        statement.write_text(json.dumps(told, indent=2, sort_keys=True, allow_nan=False) + "\n", "utf-8")
+    return Synthesised(target, _beside(target), wanted, source.statement()["kind"])
+
+
+def records_of(bundle: Bundle) -> RecordSource:
+    """What the records of a bundle are drawn from; the bundle may still be on its way to its place."""
+    plan, axes = restore(bundle.certificate), BundleAxes(bundle)
+    return source_of_records(bundle, plan, study_of(bundle, plan, axes), axes)
+
+
+def write_records(
+    bundle: Bundle,
+    source: RecordSource,
+    place: Path,
+    form: str,
+    key: Key | None,
+    records: int,
+    progress: Progress = no_progress,
+) -> None:
+    """The file, piece by piece."""
+    secret = key_of_content(bundle.certificate.content) if key is None else key
+    writer: TableWriter | None = None
+    done = 0
+    for piece in source.pieces(secret, records):
+        writer = TableWriter(place, form, piece.schema, bundle.certificate.escaped) if writer is None else writer
+        writer.write(piece)
+        done += piece.num_rows
+        progress("synthesising", done, records)
+    if writer is not None:
+        writer.close()
+
+
+def key_of_content(content: str) -> Key:
+    """A key that everyone with the bundle has: for coins that are no secret."""
+    return Key(hashlib.sha256(f"pramana synthetic records of {content}".encode()).digest(), seeded=True)
+
+
+def _statement(
+    bundle: Bundle, source: RecordSource, key: Key | None, records: int, name: str, file: dict[str, object]
+) -> dict[str, Any]:
+    certificate = bundle.certificate
+    told: dict[str, Any] = {
+        "format": FORMAT,
+        "version": VERSION,
+        "pramana": __version__,
+        "bundle": {
+            "certificate": hashlib.sha256((bundle.path / "certificate.json").read_bytes()).hexdigest(),
+            "content": certificate.content,
+            "dataset": certificate.dataset,
+            "method": certificate.method,
+            "records": certificate.records,
+        },
+        "about": dict(certificate.about),
+        "statement": POST_PROCESSING,
+        "guarantees": [dict(g) for g in certificate.guarantees],
+        "warnings": list(certificate.warnings),
+        "model": {**source.statement(), "words": source.words},
+        "records": records,
+        "columns": [a.name for a in certificate.attributes],
+        "key": "the bundle's content" if key is None else key.commitment(),
+        "file": {"name": name, **file},
+    }
+    return {**told, "digest": hashlib.sha256(canonical(told)).hexdigest()}
+
+
+def _form(target: Path) -> str:
+    form = kind_by_name(target)
+    if form not in ("csv", "parquet") or target.suffix.lower() not in (".csv", ".parquet"):
+        raise InputError("Synthetic records must go to a file named .csv or .parquet", f"{target.suffix!r}")
+    return form
+
+
+def _beside(target: Path) -> Path:
+    return target.with_name(target.name + ENDING)
+
+
+def _check_free(place: Path) -> None:
+    parent = place.absolute().parent
+    if place.exists() or place.is_symlink():
+        raise BundleError(
+            f"{place} must not exist yet", "an existing one", "Choose another name, or move it away."
+        )
+    if not parent.is_dir():
+        raise BundleError(f"The folder {parent} must exist", "none", "Create it first.")
+    if (bundle := bundle_around(place)) is not None:
+        raise BundleError(
+            f"{place} must lie outside of every bundle, whose files are certified", f"a place inside {bundle}"
+        )
+
+
+@contextlib.contextmanager
+def _both(target: Path) -> Iterator[tuple[Path, Path]]:
+    """Places for the file and its certificate, which get their names together or not at all."""
+    try:
+        with named_when_whole(target.absolute()) as data, named_when_whole(_beside(target.absolute())) as beside:
+            yield data, beside
+    except BaseException:  # they were free before
+        target.unlink(missing_ok=True)
+        _beside(target).unlink(missing_ok=True)
+        raise

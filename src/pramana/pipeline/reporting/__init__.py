@@ -1,0 +1,1 @@
+"""Pages of bundles: what a report shows, column by column."""

@@ -1,0 +1,139 @@
+"""`pramana report`: the page a recipient makes from a bundle, and the holder's private one."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from pramana.bundle import Bundle
+from pramana.errors import BundleError, InputError
+from pramana.estimate import CellStudy, Crosstab, Study
+from pramana.methods import Counts, Examination, Plan, restore
+from pramana.pages import GENERATOR, html_of
+from pramana.pipeline.analysis import open_study, require_valid
+from pramana.pipeline.files.certified_source import certified_source
+from pramana.pipeline.reporting.page import PageMaterial, page_of
+from pramana.randomness import counted
+from pramana.sources import Encoder
+
+MOST_CELLS = 240  # of a table that is printed in full
+MOST_TABLES = 6
+
+
+def report(
+    bundle: str | Path,
+    out: str | Path | None = None,
+    *,
+    tables: Sequence[Sequence[str]] = (),
+    source: object = None,
+    unverified: bool = False,
+) -> Path:
+    """Write the one-file HTML report of a bundle and return its path: BUNDLE.report.html unless `out` is given.
+
+    `tables` are reconstructed with intervals; without, each small pair of attributes is. With `source`, a path or
+    a data frame, the page is the holder's private one: it shows true counts and is marked as not for release.
+
+    >>> pramana.report("published")  # doctest: +SKIP
+    PosixPath('published.report.html')
+    """
+    opened = Bundle.open(bundle)
+    target = _target(opened, out, source is not None)
+    certificate = opened.certificate
+    if not unverified:
+        require_valid(bundle)
+    plan = restore(certificate)
+    examination = _examined(opened, plan)
+    marginals = examination.counts
+    crosstabs: list[Crosstab] = []
+    if plan.law is not None or tables:
+        study = open_study(bundle, unverified=True)  # verified above
+        names = [a.name for a in certificate.attributes if not a.raw]
+        crosstabs = _crosstabs(study, tables) if tables else _small_tables(study, names)
+    true = {} if source is None else _true_counts(opened, source)
+    usefulness = examination.usefulness
+    page = page_of(PageMaterial(certificate, plan, marginals, crosstabs, true, usefulness=usefulness))
+    _write(target, html_of(page), private=source is not None)
+    return target
+
+
+def _examined(bundle: Bundle, plan: Plan) -> Examination:
+    """As `verify` counts them; a method whose cells are not codes has none."""
+    examination = plan.examine(bundle)
+    unread = [check for check in examination.checks if not check.ok]
+    if unread and plan.law is not None and not examination.counts:
+        raise BundleError("The data of a report must be as the certificate says", unread[0].detail)
+    return examination
+
+
+def _write(target: Path, text: str, private: bool) -> None:
+    """True counts are for their owner alone, whatever the umask and whatever lay there before."""
+    if private:
+        target.unlink(missing_ok=True)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | (os.O_EXCL if private else os.O_TRUNC)
+    with os.fdopen(os.open(target, flags, 0o600 if private else 0o666), "w", encoding="utf-8") as file:
+        file.write(text)
+
+
+def _target(bundle: Bundle, out: str | Path | None, private: bool) -> Path:
+    inside = bundle.path.absolute()
+    ending = ".private-report.html" if private else ".report.html"
+    target = inside.with_name(inside.name + ending) if out is None else Path(out).absolute()
+    if target.is_relative_to(inside):
+        raise BundleError(
+            "A report must not be written into the bundle, whose files are certified",
+            str(out),
+            "Choose a place beside it.",
+        )
+    if target.is_symlink():  # what it leads to may be anything of anyone's
+        raise BundleError(f"{target.name} must be a place for a file", "a symbolic link")
+    if target.exists() and (not target.is_file() or GENERATOR not in target.read_text("utf-8", "replace")[:400]):
+        raise BundleError(f"{target.name} must not exist, or be an earlier report", "something else")
+    if not target.parent.is_dir():
+        raise BundleError("A report must be written into a folder that exists", str(target.parent))
+    return target
+
+
+def _small_tables(study: Study | CellStudy, names: list[str]) -> list[Crosstab]:
+    """The first small pairs of attributes; none where the law tells nothing of them."""
+    pairs = [(a, b) for i, a in enumerate(names) for b in names[i + 1 :]]
+    small = [p for p in pairs if study.axes[p[0]].size * study.axes[p[1]].size <= MOST_CELLS]
+    try:
+        return _crosstabs(study, small[:MOST_TABLES])
+    except InputError:
+        return []
+
+
+def _crosstabs(study: Study | CellStudy, tables: Sequence[Sequence[str]]) -> list[Crosstab]:
+    crosstabs = []
+    for table in tables:
+        crosstab = study.crosstab(list(table))
+        if crosstab.estimate.size > MOST_CELLS:
+            raise BundleError(
+                f"A table in a report must have at most {MOST_CELLS} cells",
+                f"{crosstab.estimate.size} for {', '.join(table)}",
+                "`pramana crosstab` has no such limit.",
+            )
+        crosstabs.append(crosstab)
+    return crosstabs
+
+
+def _true_counts(bundle: Bundle, source: object) -> dict[str, Counts]:
+    certificate = bundle.certificate
+    coded = [a for a in certificate.attributes if not a.raw]
+    opened = certified_source(source, certificate)
+    encoders = {a.name: Encoder(a.coded, a.name) for a in coded}
+    counts, records = {a.name: np.zeros(a.coded.size, np.int64) for a in coded}, 0
+    for batch in opened.batches(list(encoders), 1 << 18):
+        records += batch.num_rows
+        for name, encoder in encoders.items():
+            counts[name] += counted(encoder.encode(batch.column(name)), len(counts[name]))
+    if records != certificate.records:
+        raise BundleError(
+            f"The source must have the {certificate.records} records that were released", str(records)
+        )
+    for encoder in encoders.values():
+        encoder.finish()
+    return counts

@@ -1,0 +1,1 @@
+"""Bins of numbers and periods of the calendar, and the numbers published of them."""

@@ -1,0 +1,1 @@
+"""Hierarchies, and how they are built."""

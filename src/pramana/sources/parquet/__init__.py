@@ -1,0 +1,1 @@
+"""Parquet files, checked before they are read."""

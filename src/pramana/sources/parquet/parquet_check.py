@@ -1,0 +1,124 @@
+"""Whether a Parquet file is one that we could have written, told from its footer before any page is read.
+
+A file of some kilobytes can stand for gigabytes: compressed pages, a run of one value that is as long as one
+likes, chunks that share their bytes. What is published needs none of it.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NoReturn
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from pramana.errors import SourceError
+from pramana.sources.columns import check_type, plain_type
+from pramana.sources.parquet.parquet_file import parquet_faults
+from pramana.sources.write import ROW_GROUP
+
+_ENCODINGS = frozenset({"PLAIN", "RLE", "RLE_DICTIONARY"})
+_OWN_METADATA = frozenset({b"ARROW:schema"})
+_FIELD_METADATA = frozenset({b"PARQUET:field_id"})  # what Arrow makes of a number in Parquet's own schema
+_BYTES_A_VALUE = 64  # of a number, date or truth value: the value, its place in a dictionary and a page's header
+_VALUES_A_BYTE = 64  # of lists: neighbours in a cell are distinct, so that each takes a bit at least
+_SLACK = 4096  # bytes of headers of pages, however few the values
+
+
+def check_parquet(path: Path, records: int, columns: Mapping[str, pa.DataType | None]) -> None:
+    """Refuse a file that is not `records` rows of just these columns, as `write_table` writes them.
+
+    The type of a column is None where it is not known; it must hold single values then. Dictionaries are taken
+    for what they hold. The bounds: row groups of 1 to ROW_GROUP rows; no compression, and chunks that together
+    are no larger than the file; at most 64 bytes a value where it is no text; at most 64 entries of lists for a
+    byte. What is read is then in proportion to the file or to `records`, if texts are read as dictionaries.
+    """
+    with parquet_faults(path), pq.ParquetFile(path) as file:
+        metadata, schema = file.metadata, file.schema_arrow
+    if metadata.num_rows != records:
+        _refuse(path, f"have {records} rows", f"{metadata.num_rows}")
+    _check_schema(path, schema, columns)
+    if set(metadata.metadata or ()) - _OWN_METADATA or schema.metadata or any(map(_foreign, schema)):
+        _refuse(path, "hold a table and nothing besides", "foreign metadata")
+    groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
+    _check_groups(path, [int(group.num_rows) for group in groups], records)
+    size = 0
+    for group in groups:
+        chunks = [group.column(number) for number in range(group.num_columns)]
+        size += sum(_size_of(path, chunk) for chunk in chunks)
+        _check_values(path, chunks, int(group.num_rows), schema)
+    if size > path.stat().st_size:
+        _refuse(path, "have columns that share no bytes", "more bytes in its columns than in the file")
+
+
+def _refuse(path: Path, must: str, got: str) -> NoReturn:
+    raise SourceError(f"The file {path} must {must}", got, "It is not as it was published.")
+
+
+def _check_schema(path: Path, schema: pa.Schema, columns: Mapping[str, pa.DataType | None]) -> None:
+    if schema.names != list(columns):
+        _refuse(path, f"have its {len(columns)} columns in their order", "others")
+    for field, kind in zip(schema, columns.values(), strict=True):
+        if kind is None:
+            check_type(field.name, field.type)
+        elif plain_type(field.type) != plain_type(kind):
+            _refuse(
+                path, f"have values of the type {plain_type(kind)} in the column {field.name!r}", str(field.type)
+            )
+
+
+def _inner(kind: pa.DataType) -> list[pa.Field]:
+    return [kind.field(number) for number in range(kind.num_fields)] if pa.types.is_nested(kind) else []
+
+
+def _foreign(field: pa.Field) -> bool:
+    return bool(set(field.metadata or ()) - _FIELD_METADATA) or any(map(_foreign, _inner(field.type)))
+
+
+def _check_groups(path: Path, rows: list[int], records: int) -> None:
+    if sum(rows) != records or not all(1 <= count <= ROW_GROUP for count in rows):
+        _refuse(path, f"have row groups of 1 to {ROW_GROUP} rows", f"{len(rows)} groups of other sizes")
+
+
+def _size_of(path: Path, chunk: Any) -> int:
+    """The bytes of a column in a row group, which must be as they are."""
+    if chunk.compression != "UNCOMPRESSED" or set(chunk.encodings) - _ENCODINGS:
+        _refuse(path, "hold plain or dictionary pages without compression", "others")
+    if chunk.is_stats_set or chunk.has_column_index or chunk.has_offset_index:
+        _refuse(path, "hold no statistics and no indexes", "some")
+    size = int(chunk.total_compressed_size)
+    if size < 0 or chunk.total_uncompressed_size != size or chunk.num_values < 0:
+        _refuse(path, "state sizes that can be", "others")
+    return size
+
+
+def _check_values(path: Path, chunks: list[Any], rows: int, schema: pa.Schema) -> None:
+    values, sizes = defaultdict[str, int](int), defaultdict[str, int](int)
+    names = [field.name for field in schema for _ in range(_leaves(field))]
+    if len(names) != len(chunks):
+        _refuse(path, "have the columns that its schema states", "others")
+    for name, chunk in zip(names, chunks, strict=True):
+        values[name] = max(values[name], int(chunk.num_values))
+        sizes[name] += int(chunk.total_compressed_size)
+        most = _BYTES_A_VALUE * chunk.num_values + _SLACK
+        if chunk.physical_type != "BYTE_ARRAY" and chunk.total_compressed_size > most:
+            _refuse(path, f"have at most {_BYTES_A_VALUE} bytes for a value of {name!r}", "more")
+    for name, count in values.items():
+        single = not _has_lists(schema.field(name).type)
+        if single and count != rows:
+            _refuse(path, f"have one value of {name!r} in every row", "another number")
+        if count > rows + _VALUES_A_BYTE * sizes[name]:
+            _refuse(path, f"have at most {_VALUES_A_BYTE} entries of {name!r} for every byte", "more")
+
+
+def _leaves(field: pa.Field) -> int:
+    """How many columns of Parquet a column is: one for each kind of value inside."""
+    return sum(map(_leaves, _inner(field.type))) or 1
+
+
+def _has_lists(kind: pa.DataType) -> bool:
+    if pa.types.is_struct(kind):
+        return any(_has_lists(field.type) for field in _inner(kind))
+    return bool(pa.types.is_nested(kind))
