@@ -14,7 +14,7 @@ from pramana.app.studio.desk import ACTION, Desk, Form
 from pramana.app.studio.holder.releases import report_answer
 from pramana.app.studio.work import Reading, Upload, attachment, csv_of, with_values
 from pramana.errors import InputError, PramanaError
-from pramana.estimate import Crosstab
+from pramana.estimate import Crosstab, Study
 from pramana.pages import Bar, Bars, Legend
 
 STUDY = "/study"
@@ -40,6 +40,7 @@ class RecipientPages:
             Route("/study/close", self._close, methods=["POST"]),
             Route("/study/table", self._table, methods=["POST"]),
             Route("/study/compare", self._compare, methods=["POST"]),
+            Route("/study/synthesise", self._synthesise, methods=["POST"]),
             Route("/study/table.csv", self._csv),
             Route("/study/report", self._report),
         ]
@@ -112,9 +113,19 @@ class RecipientPages:
             "columns": [
                 (i, name, list(axis.labels[:_MOST_LABELS]), axis.size) for i, (name, axis) in enumerate(columns)
             ],
-            "asked": {"row": "", "column": "", "shares": "", "only": {}, "compared": None, **reading.asked},
+            "asked": {
+                "row": "",
+                "column": "",
+                "shares": "",
+                "only": {},
+                "compared": None,
+                "drawn": "",
+                **reading.asked,
+            },
             "bars": None if table is None else _bars(table, bool(reading.asked.get("shares"))),
             "legend": Legend(estimated=True),
+            "compares": isinstance(study, Study),
+            "synthetic": reading.allowed.free_name("synthetic") + ".csv",
             "table": "",
         }
 
@@ -152,6 +163,10 @@ class RecipientPages:
             bundle = reading.bundle
             assert bundle is not None and bundle.study is not None
             study = bundle.study
+            if not isinstance(study, Study):
+                raise InputError(
+                    "Groups must be compared in a bundle whose values were drawn by chance", "another"
+                )
             filters, words = [], []
             for key in ("first", "second", "share"):
                 i, _, j = form.get(key, "").partition("-")
@@ -168,6 +183,16 @@ class RecipientPages:
                 "compared": {**found, "words": words, **{f"{k}_key": v for k, v in keys.items()}},
             }
             return f"{STUDY}#compared"
+
+        return await self.desk.act(request, work, STUDY)
+
+    async def _synthesise(self, request: Request) -> Response:
+        def work(form: Form) -> str:
+            self.reading.asked = {
+                **self.reading.asked,
+                "drawn": self.reading.synthesise(form.get("name", "").strip()),
+            }
+            return f"{STUDY}#drawn"
 
         return await self.desk.act(request, work, STUDY)
 

@@ -28,7 +28,9 @@ def _unit(journey: Journey) -> Iterator[Finding]:
     unit = journey.recipe().unit
     if unit is None or unit.row:
         yield Finding(
-            "Whose privacy", "Every row is one person. Someone with two rows is protected half as well.", True
+            "Whose privacy",
+            "Every row is one person. The promises are for one row: someone with several has less.",
+            True,
         )
         return
     who = [f"rows with the same {unit.person} are one person's"] if unit.person else []
@@ -81,13 +83,13 @@ def _promise(journey: Journey) -> Iterator[Finding]:
         return
     for words in setting.words:
         yield Finding("Promised", words, True)
-    useless = [name for name, error in setting.errors if error >= 1]
-    if useless:
-        yield Finding("Usefulness", f"Of {_names(useless)} nothing is learnt at this promise. Turn the dial.")
-    elif setting.errors:
-        worst, error = max(setting.errors, key=lambda pair: pair[1])
-        words = f"The shares of {worst} are off by some {100 * error:.1f} points in all; other tables by less."
-        yield Finding("Usefulness", words, good=error < 0.25)
+    worth = setting.usefulness
+    if worth.useless:
+        yield Finding(
+            "Usefulness", "Nothing can be learned at this promise. Turn the dial, or protect fewer columns."
+        )
+    elif worth.tables:
+        yield Finding("Usefulness", " ".join(worth.sentences()), good=not worth.hopeless)
     for warning in setting.warnings:
         yield Finding("Note", warning)
 

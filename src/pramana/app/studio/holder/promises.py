@@ -14,6 +14,7 @@ from pramana.app.studio.holder.findings import findings_of
 from pramana.app.studio.jobs import JOBS, recommended, several_rows
 from pramana.app.studio.steps import is_ready
 from pramana.app.studio.work import Dial, DialSetting
+from pramana.calibration import TableWorth
 from pramana.errors import InputError, PramanaError
 from pramana.pages import Bars, Cell, Grid, Legend, Meter
 
@@ -191,20 +192,22 @@ def _place(text: str, dial: Dial, own: float) -> float:
 
 def figures_of(setting: DialSetting, dial: Dial) -> dict[str, Any]:
     """One place of the slider in blocks that pages can draw."""
-    rows: list[dict[str, Cell]] = [
-        {"table": name, "shares are off by, in all": Meter(_points(error), min(1.0, error), risk=True)}
-        for name, error in setting.errors
+    worth: list[dict[str, Cell]] = [
+        {"table": table.title, "known to within": Meter(_within(table), min(1.0, table.ratio), risk=True)}
+        for table in setting.usefulness.shown
     ]
     return {
         "setting": setting,
         "shown": f"{dial.promise} = {setting.value:g}",
-        "records": dial.rows.records,
-        "worth": Grid(rows) if rows else None,
+        "records": dial.records,
+        "worth": Grid(worth, "A full bar is no better than a guess that ignores the data.") if worth else None,
+        "treated": Grid(list(setting.treatments)) if setting.treatments else None,
         "legend": Legend(published=True, estimated=True),
         "preview": Bars(list(setting.preview), [setting.previewed]) if setting.preview else None,
     }
 
 
-def _points(error: float) -> str:
-    """The expected sum of absolute errors of a table's shares, in percentage points."""
-    return "no better than a guess" if error >= 1 else f"{100 * error:.1f} points"
+def _within(table: TableWorth) -> str:
+    if table.error == 0:
+        return "exact"
+    return "no better than a guess" if table.hopeless else table.shown(table.within)

@@ -72,7 +72,8 @@ class ReleasePages:
         def work(form: Form) -> str:
             if not is_ready(self.desk.journey, "release"):
                 raise InputError("What is to be checked must be looked at first", "no mark")
-            self.desk.journey.release(form.get("name", "").strip())
+            even = form.get("even") == "yes"
+            self.desk.journey.release(form.get("name", "").strip(), even)
             return RELEASE
 
         return await self.desk.act(request, work, RELEASE)

@@ -5,20 +5,21 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import msgspec
 import numpy as np
 
 from pramana import Key
-from pramana.calibration import expected_error, tables_that_matter, variance_inflation
+from pramana.calibration import Usefulness, variance_inflation
 from pramana.errors import PramanaError
 from pramana.mechanisms import Mechanism, Product, RecordRetention
 from pramana.methods import AnyRecipe, Plan, method_named
-from pramana.pages import Bar
+from pramana.methods.retention import RandomisedPlan
+from pramana.pages import Bar, Cell
 from pramana.rows import MemoryRows
-from pramana.sources import Source
+from pramana.sources import Source, Table
 
 # From the more private end to the more accurate one.
 PLACES: dict[str, tuple[float, ...]] = {
@@ -28,7 +29,6 @@ PLACES: dict[str, tuple[float, ...]] = {
     "delta": (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1),
     "retention": (0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95),
 }
-_MOST_TABLES = 6
 _MOST_BARS = 8
 _NORMAL = 1.96  # of a 95% interval
 _SEED = 7  # the made-up table is the same at every place of the slider
@@ -42,7 +42,8 @@ class DialSetting:
     words: tuple[str, ...] = ()  # the guarantees, as a certificate would say them
     retention: float | None = None
     central: str = ""
-    errors: tuple[tuple[str, float], ...] = ()  # expected L1 error of each table that matters
+    usefulness: Usefulness = field(default_factory=Usefulness)
+    treatments: tuple[Mapping[str, Cell], ...] = ()  # what happens to each column, where none is drawn by chance
     preview: tuple[Bar, ...] = ()
     previewed: str = ""
     warnings: tuple[str, ...] = ()
@@ -50,28 +51,51 @@ class DialSetting:
 
 
 class Dial:
-    """The slider of one recipe over rows that were read once."""
+    """The slider of one recipe over a table that was read once."""
 
-    def __init__(self, recipe: AnyRecipe, promise: str, rows: MemoryRows) -> None:
-        self.recipe, self.promise, self.rows = recipe, promise, rows
+    def __init__(self, recipe: AnyRecipe, promise: str, table: Table) -> None:
+        self.recipe, self.promise = recipe, promise
+        self._table = table
+        self._rows = self._fresh()
+        self.records = self._rows.records
         self._known: dict[float, DialSetting] = {}
         self._lock = threading.Lock()
+        self._closed = False
 
     @classmethod
     def open(cls, recipe: AnyRecipe, promise: str, source: Source) -> Dial:
-        """Read the columns that the recipe needs, and count them."""
+        """Read the columns that the recipe needs."""
         unit, method = recipe.unit, method_named(recipe.method)
         names = [reading.name for reading in method.readings(recipe)]
         if unit is not None and unit.several:
             names += [name for name in unit.columns if name not in names]
-        rows = MemoryRows(source.read(names), Key.create())
-        return cls(recipe, promise, rows.in_units(unit) if unit is not None and unit.several else rows)
+        return cls(recipe, promise, source.read(names))
+
+    def _fresh(self) -> MemoryRows:
+        """Rows under a key that is used for nothing else."""
+        rows, unit = MemoryRows(self._table, Key.create()), self.recipe.unit
+        return rows.in_units(unit) if unit is not None and unit.several else rows
 
     def places(self, own: float) -> tuple[float, ...]:
         """The usual places and the recipe's own value, from private to accurate."""
-        most = self.rows.records / 2 if self.promise == "k" else math.inf
+        most = self.records / 2 if self.promise == "k" else math.inf
         usual = [value for value in PLACES[self.promise] if value <= most]
         return tuple(sorted({*usual, own}, reverse=self.promise == "k"))
+
+    def prepare(self, own: float) -> None:
+        """Work out every place beforehand, where a place takes more than arithmetic; nearest to `own` first."""
+        order = sorted(self.places(own), key=lambda value: abs(math.log(value) - math.log(own)))
+
+        def work() -> None:
+            for value in order:
+                if self._closed:
+                    return
+                self.at(value)
+
+        threading.Thread(target=work, daemon=True).start()
+
+    def close(self) -> None:
+        self._closed = True
 
     def at(self, value: float) -> DialSetting:
         with self._lock:
@@ -80,25 +104,32 @@ class Dial:
             return self._known[value]
 
     def _calculated(self, value: float) -> DialSetting:
+        method = method_named(self.recipe.method)
+        recipe = replace(self.recipe, release=with_promise(self.recipe.release, self.promise, value))
         try:
-            setting = with_promise(self.recipe.release, self.promise, value)
-            plan = method_named(self.recipe.method).plan(replace(self.recipe, release=setting), self.rows)
+            plan = method.plan(recipe, self._rows)
+            if isinstance(plan, RandomisedPlan):
+                usefulness = plan.usefulness()
+            else:  # publishing tells what the plan comes to; the published rows themselves are not made
+                fresh = self._fresh()
+                plan = method.plan(recipe, fresh)
+                fresh.settle(plan.attributes)
+                publication = plan.publish(fresh)
+                plan, usefulness = publication.plan, publication.usefulness
         except PramanaError as error:
             return DialSetting(value, refused=str(error))
         guarantees = [guarantee.to_json() for guarantee in plan.guarantees(seeded=False)]
         law = plan.law
         drawn = law if isinstance(law, Product | RecordRetention) else None
-        errors: list[tuple[str, float]] = []
-        if drawn is not None:
-            tables = tables_that_matter(self.recipe.tables, drawn.sizes)[:_MOST_TABLES]
-            errors = [(" by ".join(t), expected_error(drawn, t, plan.records)) for t in tables]
         preview, previewed = _preview(drawn, plan)
+        treated = {} if drawn is not None else plan.explain().treatments
         return DialSetting(
             value,
             words=tuple(str(guarantee["words"]) for guarantee in guarantees),
             retention=_retention(drawn),
             central=_central(guarantees),
-            errors=tuple(errors),
+            usefulness=usefulness,
+            treatments=tuple({"column": name, **cells} for name, cells in treated.items()),
             preview=preview,
             previewed=previewed,
             warnings=plan.warnings(seeded=False),

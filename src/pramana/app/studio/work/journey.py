@@ -30,6 +30,7 @@ from pramana.sources import Source
 DRAFT = "recipe.toml"
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}")
 _OPTIONS = ("encoding", "delimiter", "sheet", "decimal")
+_BY_LAW = ("retention", "matrix")  # a place of the slider is arithmetic alone
 _HOW = ("domain", "bins", "hierarchy", "level", "round", "bottom", "top")  # how a column states its domain
 
 
@@ -165,7 +166,7 @@ class Journey:
         keys: dict[str, Any] = {"hierarchy": name, **({"level": level} if level else {})}
         self.hierarchies[column] = keys
         self._apply_hierarchy(column)
-        self._dial = None
+        self._forget_dial()
 
     def _apply_hierarchy(self, column: str) -> None:
         body = self.document.column(column)
@@ -213,7 +214,8 @@ class Journey:
         for column in self.hierarchies:
             if document.column(column).get("role") == "quasi-identifying":
                 self._apply_hierarchy(column)
-        self.pins, self.looked_at, self._dial = (), False, None
+        self.pins, self.looked_at = (), False
+        self._forget_dial()
 
     def _drafted(self) -> list[str]:
         return [path.name for path in self.private.path.glob("recipe-*.csv")]
@@ -248,8 +250,17 @@ class Journey:
         content = {**self.document.content, "release": {**self.document.section("release"), promise: 0}}
         print_ = repr(content)
         if self._dial is None or self._dial[0] != print_:
-            self._dial = print_, Dial.open(recipe, promise, self.source)
+            self._forget_dial()
+            dial = Dial.open(recipe, promise, self.source)
+            self._dial = print_, dial
+            if self.document.method not in _BY_LAW:
+                dial.prepare(self.value)
         return self._dial[1]
+
+    def _forget_dial(self) -> None:
+        if self._dial is not None:
+            self._dial[1].close()
+        self._dial = None
 
     # ------------------------------------------------------------ release
 
@@ -264,10 +275,10 @@ class Journey:
             self.document.set("ledger", {})
         self.recipe()
 
-    def release(self, name: str) -> None:
+    def release(self, name: str, even_if_useless: bool = False) -> None:
         if self.job is not None and self.job.running:
             raise InputError("One release must end before the next begins", "one under way")
-        self.job = ReleaseJob(self.recipe(), self.allowed.new(name)).start()
+        self.job = ReleaseJob(self.recipe(), self.allowed.new(name), even_if_useless).start()
 
     def files(self) -> dict[str, str]:
         """The recipe, and the hierarchies that it names: what does the same from the command line."""
@@ -301,7 +312,8 @@ class Journey:
         self.document, self.inspection, self.uploaded = RecipeDocument(), None, False
         self.roles, self.hierarchies, self.confirm, self.pins = {}, {}, (), ()
         self.confirmed_columns = self.looked_at = False
-        self.job, self._dial = None, None
+        self.job = None
+        self._forget_dial()
 
 
 def _stated(options: Mapping[str, str]) -> dict[str, str]:

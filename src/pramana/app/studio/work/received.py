@@ -13,12 +13,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from pramana import Bundle, open_study, verify
+from pramana import Bundle, open_study, synthesise, verify
 from pramana.app.studio.work.allowed import AllowedFolder
 from pramana.app.studio.work.private import PrivateFolder, Upload
 from pramana.bundle import Certificate
 from pramana.errors import BundleError, InputError, PramanaError
-from pramana.estimate import Axis, Crosstab, Filter, Study
+from pramana.estimate import Axis, CellStudy, Crosstab, Filter, Study
 from pramana.pipeline import Verification
 
 _FOLDER = "received"
@@ -38,13 +38,14 @@ class ReceivedBundle:
     path: Path
     certificate: Certificate
     verification: Verification
-    study: Study | None
+    study: Study | CellStudy | None
     why_not: str = ""  # why no tables can be asked for
 
     @classmethod
     def open(cls, path: Path, title: str) -> ReceivedBundle:
         bundle, checked = Bundle.open(path), verify(path)
-        study, why_not = None, ""
+        study: Study | CellStudy | None = None
+        why_not = ""
         try:
             study = open_study(path)
         except PramanaError as error:
@@ -96,6 +97,17 @@ class Reading:
             path = self._unpacked(file)
         self.private.forget_upload(f"{_FOLDER}.zip")
         self.bundle = ReceivedBundle.open(path, title)
+
+    def synthesise(self, name: str) -> str:
+        """Records drawn from the open bundle, as a new file of the folder with its certificate beside it."""
+        if self.bundle is None:
+            raise InputError("Records must be drawn from an open bundle", "none")
+        if not name.endswith((".csv", ".parquet")):
+            raise InputError("The file must end in .csv or .parquet", "another name")
+        drawn = synthesise(self.bundle.path, self.allowed.new(name))
+        return (
+            f"{drawn.records:,} records are in {drawn.path.name}, and what they are in {drawn.certificate.name}."
+        )
 
     def forget(self) -> None:
         self.private.forget_upload(f"{_FOLDER}.zip")

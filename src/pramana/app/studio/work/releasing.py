@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 import threading
-from collections.abc import Callable
 from pathlib import Path
 
 from pramana import Key, release
@@ -20,13 +19,13 @@ class StoppedReleaseError(Exception):
 class ReleaseJob:
     """One release in a thread of its own. `key` is kept here until it is taken, once."""
 
-    def __init__(self, recipe: AnyRecipe, out: Path, options: dict[str, bool] | None = None) -> None:
+    def __init__(self, recipe: AnyRecipe, out: Path, even_if_useless: bool = False) -> None:
         self.out = out
         self.released: Released | None = None
         self.problem = ""
         self.stage, self.share = "starting", 0.0
         self._key: Key | None = Key.create()
-        self._recipe, self._options = recipe, options or {}
+        self._recipe, self._even_if_useless = recipe, even_if_useless
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
 
@@ -64,9 +63,10 @@ class ReleaseJob:
         self.stage, self.share = stage, min(1.0, done / of) if of else 0.0
 
     def _run(self) -> None:
-        call: Callable[..., Released] = release
         try:
-            released = call(self._recipe, self.out, key=self._key, progress=self._told, **self._options)
+            released = release(
+                self._recipe, self.out, key=self._key, progress=self._told, even_if_useless=self._even_if_useless
+            )
             self._settle(released)
         except StoppedReleaseError:
             self._key = None
