@@ -14,10 +14,11 @@ from pramana.app.studio.desk import ACTION, Desk, Form
 from pramana.app.studio.holder.releases import report_answer
 from pramana.app.studio.work import Reading, Upload, attachment, csv_of, with_values
 from pramana.errors import InputError, PramanaError
-from pramana.estimate import Crosstab, Study
+from pramana.estimate import Crosstab
 from pramana.pages import Bar, Bars, Legend
 
 STUDY = "/study"
+_UNASKED: dict[str, Any] = {"row": "", "column": "", "shares": "", "only": {}, "compared": None, "drawn": ""}
 _MOST_LABELS = 60  # of a column that are offered for clicking
 _MOST_BARS = 400
 _MOST_REPORT = 64 << 20
@@ -113,20 +114,10 @@ class RecipientPages:
             "columns": [
                 (i, name, list(axis.labels[:_MOST_LABELS]), axis.size) for i, (name, axis) in enumerate(columns)
             ],
-            "asked": {
-                "row": "",
-                "column": "",
-                "shares": "",
-                "only": {},
-                "compared": None,
-                "drawn": "",
-                **reading.asked,
-            },
+            "asked": {**_UNASKED, **reading.asked},
             "bars": None if table is None else _bars(table, bool(reading.asked.get("shares"))),
             "legend": Legend(estimated=True),
-            "compares": isinstance(study, Study),
-            "synthetic": reading.allowed.free_name("synthetic") + ".csv",
-            "table": "",
+            "synthetic": reading.allowed.free_name("synthetic", ".csv"),
         }
 
     def _names(self) -> list[str]:
@@ -163,10 +154,6 @@ class RecipientPages:
             bundle = reading.bundle
             assert bundle is not None and bundle.study is not None
             study = bundle.study
-            if not isinstance(study, Study):
-                raise InputError(
-                    "Groups must be compared in a bundle whose values were drawn by chance", "another"
-                )
             filters, words = [], []
             for key in ("first", "second", "share"):
                 i, _, j = form.get(key, "").partition("-")
@@ -188,10 +175,8 @@ class RecipientPages:
 
     async def _synthesise(self, request: Request) -> Response:
         def work(form: Form) -> str:
-            self.reading.asked = {
-                **self.reading.asked,
-                "drawn": self.reading.synthesise(form.get("name", "").strip()),
-            }
+            told = self.reading.synthesise(form.get("name", "").strip())
+            self.reading.asked = {**self.reading.asked, "drawn": told}
             return f"{STUDY}#drawn"
 
         return await self.desk.act(request, work, STUDY)

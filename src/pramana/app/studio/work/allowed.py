@@ -68,10 +68,10 @@ class AllowedFolder:
             raise InputError(f"{name} must not exist yet", "an existing one", "Choose another name.")
         return path
 
-    def free_name(self, stem: str) -> str:
+    def free_name(self, stem: str, ending: str = "") -> str:
         """A plain name that is not taken."""
         plain = re.sub(r"[^\w-]+", "-", stem).strip("-_") or "table"
-        names = (f"{plain[:60]}{'' if i == 1 else f'-{i}'}" for i in range(1, 10_000))
+        names = (f"{plain[:60]}{'' if i == 1 else f'-{i}'}{ending}" for i in range(1, 10_000))
         return next(name for name in names if not os.path.lexists(self.root / name))
 
     def tables(self) -> list[ListedFile]:
