@@ -131,7 +131,9 @@ class Visit:
 def checked(answer: httpx.Response) -> httpx.Response:
     """Whatever is asked, the answer has our policy and tells nothing of the program."""
     policy = answer.headers["content-security-policy"]
-    assert policy == POLICY or ("script-src" not in policy and policy.startswith("default-src 'none'; style-src '"))
+    assert policy == POLICY or (
+        "script-src" not in policy and policy.startswith("default-src 'none'; style-src '")
+    )
     assert answer.status_code != 500, answer.text
     assert "Traceback" not in answer.text
     return answer
