@@ -1,4 +1,4 @@
-"""Anything can be sent to any address, in any state, and nothing breaks: no fault, no traceback, our policy always."""
+"""Anything can be sent to any address, and nothing breaks: no fault, no traceback, and our policy always."""
 
 from __future__ import annotations
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import os
 import time
 import zipfile
 from pathlib import Path
@@ -125,7 +124,9 @@ OUTSIDE = {
     "link": ("link.csv", "retention", "", 'domain = ["F", "M"]'),
     "hierarchy": ("people.csv", "generalize", "", 'hierarchy = "../secret.csv"'),
     "population": ("people.csv", "generalize", 'population = "../secret.csv"', 'domain = ["F", "M"]'),
-    "ledger": ("people.csv", "retention", "", 'domain = ["F", "M"]\n[ledger]\npath = "../secret.csv"\npeople = "x"'),
+    "ledger": (
+        "people.csv", "retention", "", 'domain = ["F", "M"]\n[ledger]\npath = "../secret.csv"\npeople = "x"',
+    ),
     "output": (
         "people.csv", "retention", "", 'domain = ["F", "M"]\n[output]\nurl = "sqlite:////tmp/x.db"\ntable = "t"',
     ),
@@ -250,10 +251,10 @@ def test_an_upload_is_in_memory_and_goes_when_it_is_closed(visit: Visit) -> None
     visit.post("/publish/columns", unit="row")
     visit.post("/publish/job", job="publish")
     assert visit.studio.desk.journey.document.section("source") == {"path": "my-people.csv"}
-    descriptors = len(os.listdir("/proc/self/fd"))
+    descriptors = len(list(Path("/proc/self/fd").iterdir()))
     visit.post("/publish/forget")
     assert list(visit.studio.private.path.iterdir()) == []
-    assert len(os.listdir("/proc/self/fd")) < descriptors
+    assert len(list(Path("/proc/self/fd").iterdir())) < descriptors
 
 
 def test_the_private_folder_goes_however_the_server_ends(tmp_path: Path) -> None:
