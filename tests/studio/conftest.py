@@ -1,4 +1,4 @@
-"""A studio in this process, spoken to as a browser would, and a reader of its pages that presses what they show."""
+"""A studio in this process, spoken to as a browser would; a reader of its pages that presses what they show."""
 
 from __future__ import annotations
 

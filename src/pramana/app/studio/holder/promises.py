@@ -115,7 +115,7 @@ class PromisePages:
             return elsewhere
         journey = self.desk.journey
         try:
-            dial = await self.desk.run(journey.dial)
+            dial = await self.desk.run(lambda: journey.open_dial)
             setting = await self.desk.run(
                 lambda: dial.at(_place(request.query_params.get("at", ""), dial, journey.value))
             )

@@ -83,7 +83,7 @@ class Dial:
         return tuple(sorted({*usual, own}, reverse=self.promise == "k"))
 
     def prepare(self, own: float) -> None:
-        """Work out every place beforehand, where a place takes more than arithmetic; nearest to `own` first."""
+        """Work out every place beforehand, nearest to `own` first: a movement then only asks for it."""
         order = sorted(self.places(own), key=lambda value: abs(math.log(value) - math.log(own)))
 
         def work() -> None:

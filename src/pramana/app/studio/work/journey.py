@@ -30,7 +30,6 @@ from pramana.sources import Source
 DRAFT = "recipe.toml"
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}")
 _OPTIONS = ("encoding", "delimiter", "sheet", "decimal")
-_BY_LAW = ("retention", "matrix")  # a place of the slider is arithmetic alone
 _HOW = ("domain", "bins", "hierarchy", "level", "round", "bottom", "top")  # how a column states its domain
 
 
@@ -253,9 +252,13 @@ class Journey:
             self._forget_dial()
             dial = Dial.open(recipe, promise, self.source)
             self._dial = print_, dial
-            if self.document.method not in _BY_LAW:
-                dial.prepare(self.value)
+            dial.prepare(self.value)
         return self._dial[1]
+
+    @property
+    def open_dial(self) -> Dial:
+        """The dial of the page that is open: nothing is read or compared on a movement."""
+        return self.dial() if self._dial is None else self._dial[1]
 
     def _forget_dial(self) -> None:
         if self._dial is not None:
