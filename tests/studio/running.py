@@ -33,7 +33,7 @@ class RunningStudio:
         self.process.wait(30)
 
 
-def people(path: Path, records: int = 600, seed: int = 1) -> Path:
+def people(path: Path, records: int = 1500, seed: int = 1) -> Path:
     """A generated table: a number, traits that others know, and something sensitive."""
     draw = random.Random(seed)
     with path.open("w", newline="") as file:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from pramana.app.studio.work import Journey
 
-_FEW = 300  # records below which randomised tables tell little
+_FEW = 1000  # records below which randomised tables tell little
 
 
 @dataclass(frozen=True)

@@ -58,7 +58,7 @@ class LedgerPages:
         told, self.told = self.told, []
         return self.desk.show(
             "ledger.html", area="ledger", ledgers=ledgers, recipes=recipes, opened=self.opened, told=told,
-            folder=str(allowed.root), **{**_NOTHING, **known},
+            folder=str(allowed.root), new_name=allowed.free_name("releases", ".ledger"), **{**_NOTHING, **known},
         )  # fmt: skip
 
     def _state(self) -> dict[str, Any]:

@@ -17,14 +17,18 @@ class StoppedReleaseError(Exception):
 
 
 class ReleaseJob:
-    """One release in a thread of its own. `key` is kept here until it is taken, once."""
+    """One release in a thread of its own. Its key is kept here until it is taken, once.
+
+    With a ledger it is kept beside the bundle instead, as on the command line: a ledger recognises a table that was
+    released before by the key of that release.
+    """
 
     def __init__(self, recipe: AnyRecipe, out: Path, even_if_useless: bool = False) -> None:
         self.out = out
         self.released: Released | None = None
         self.problem = ""
         self.stage, self.share = "starting", 0.0
-        self._key: Key | None = Key.create()
+        self._key: Key | None = Key.create() if recipe.ledger is None else None
         self._recipe, self._even_if_useless = recipe, even_if_useless
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
