@@ -82,6 +82,26 @@ def test_a_household_draws_its_own_values_once(tmp_path: Path) -> None:
     assert verify(done.bundle, source=table, seed=3).valid
 
 
+def test_columns_that_persons_draw_once_are_told_as_theirs_in_the_order_of_the_table(tmp_path: Path) -> None:
+    """JSON sorts them; and a household whose people differ has not one value of what its people have."""
+    table = panel(1, people=200, homes=60)
+    columns = {"sex": {**SEX, "constant": True}, "job": JOB, "region": {**REGION, "constant": "household"}}
+    swapped = {name: columns[name] for name in ("sex", "region", "job")}
+    unit = {"person": "pid", "household": "hid", "rows": 4, "persons": 12}
+    done = made(table, tmp_path, unit, swapped, epsilon=30.0)
+    assert verify(done.bundle, source=table, seed=3).valid
+    said = {g["unit"]: " ".join(g["assumptions"]) for g in done.guarantees}
+    assert "every person has one value in each of these columns, drawn once and repeated: sex" in said["household"]
+    assert (
+        "every household has one value in each of these columns, drawn once and repeated: region"
+        in said["household"]
+    )
+    assert "every household" not in said["person"]
+    both = {"sex": columns["sex"], "region": {**REGION, "constant": True}, "job": JOB}
+    alone = made(table, tmp_path / "alone", {"person": "pid", "rows": 4}, both, epsilon=30.0)
+    assert verify(alone.bundle, source=table, seed=3).valid
+
+
 def test_epsilon_and_k_are_of_the_whole_record_at_the_largest_number_of_rows(tmp_path: Path) -> None:
     """The numbers of the sheet, by hand: constant ones add up once, the others times the bound."""
     people, rows = 500, 3

@@ -31,6 +31,17 @@ class ColumnDraft:
     level: int = 0
     size: int = 0  # of its domain, the missing category included; 0 without one
 
+    def of_persons(self) -> ColumnDraft:
+        """One value for each person, which is drawn once and repeated."""
+        if "constant" in self.keys:
+            return self
+        ask = "The same on all rows of a person in this table: {}. Confirm that it always is."
+        words = f"{self.words}; the same on all rows of a person"
+        return replace(self, keys={**self.keys, "constant": True}, words=words, asks=(*self.asks, ask))
+
+    def of_rows(self) -> ColumnDraft:
+        return replace(self, keys={key: value for key, value in self.keys.items() if key != "constant"})
+
     def with_role(self, role: Role, **keys: Value) -> ColumnDraft:
         return replace(self, role=role, keys={**self.keys, **keys})
 

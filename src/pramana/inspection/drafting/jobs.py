@@ -6,196 +6,27 @@ A candidate may still fail on the table (xi out of reach, a class that is too sm
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
-from fractions import Fraction
 
-from pramana.calibration import Wanted, calibrate, expected_error
-from pramana.errors import PramanaError, RecipeError
+from pramana.errors import RecipeError
 from pramana.inspection.drafting.columns import (
     ColumnDraft,
     coded,
     left_out,
     reads_plainly,
-    unchanged,
     with_hierarchy,
 )
+from pramana.inspection.drafting.drafts import MOST_VALUES, Draft, Wish, passed, roles_of
+from pramana.inspection.drafting.publishing import publish
 from pramana.inspection.drafting.toml_text import Value
 from pramana.inspection.guesses import Look
 from pramana.inspection.inspecting import Examined
-from pramana.mechanisms import Circumstances
 from pramana.schema import Role
 
-KS = (100, 50, 20, 10, 5, 3, 2)
-EPSILONS = (0.5, 1.0, 2.0, 3.0, 4.0, 6.0, 8.0, 10.0)
-STRONG_EPSILON = 4.0  # up to here a promise is worth leaving columns out for
-COINS = ("attribute", "record")
-BEARABLE = 0.15  # expected L1 error of a single column's shares
-MOST_VALUES = 24  # of a domain that is randomised
-_LEAST_COLUMNS = 3  # of a table that is published
 TOO_MANY = "they have too many values"
 _MOST_NODES = 4_000  # of a lattice that is searched whole
 
 
-@dataclass(frozen=True)
-class Draft:
-    """The sections of a candidate, but for the source, and what is to be confirmed of the whole."""
-
-    release: Mapping[str, Value]
-    words: str
-    columns: tuple[ColumnDraft, ...]
-    confirm: tuple[str, ...] = ()
-    sample: int | None = None  # rows on which it is tried, where all would take too long
-
-
-@dataclass(frozen=True)
-class Wish:
-    """What the holder said besides the table: the public table of presence, and the column that marks it."""
-
-    public: str | None = None
-    present: str | None = None
-
-
 Candidates = Callable[[Examined, Wish], Iterator[Draft]]
-
-
-def roles_of(examined: Examined) -> dict[str, tuple[Role, str]]:
-    """Guessed roles; of more quasi-identifiers than can be protected together, those that others know are dropped.
-
-    Those that others only may know pass as insensitive, and are asked of.
-    """
-    chosen = set(examined.guessed_quasi())
-    roles = {}
-    for look in examined.looks:
-        guess = examined.guesses[look.name]
-        role, reason = guess.role, guess.reason
-        if role is Role.QUASI_IDENTIFYING and look.name not in chosen:
-            role = Role.IDENTIFYING if guess.firm or look.is_near_unique else Role.INSENSITIVE
-            reason = f"{reason}, but there are too many such columns"
-        roles[look.name] = role, reason
-    return roles
-
-
-def passed(look: Look, role: Role, reason: str) -> ColumnDraft:
-    """A column outside the promise: dropped if it names people, else as it is."""
-    if not look.name:
-        return left_out(look, "it has no name", "they have no name")
-    if role is Role.IDENTIFYING:
-        return ColumnDraft(look.name, role, words=f"{reason}: dropped")
-    if look.is_near_unique and role is not Role.INSENSITIVE:
-        return left_out(
-            look,
-            "nearly every row has a value of its own, which would give people away",
-            "nearly every row has a value of its own there",
-        )
-    return unchanged(look, role, reason)
-
-
-# ---------------------------------------------------------------- publish
-
-
-def publish(examined: Examined, wish: Wish) -> Iterator[Draft]:
-    """Retention: fewer and fewer columns are randomised until a promise leaves something to learn."""
-    del wish
-    roles = roles_of(examined)
-    wanted = [look for look in examined.looks if look.name and _is_randomised(look, roles[look.name][0])]
-    weaker: list[Draft] = []
-    for most in (MOST_VALUES, 10):
-        coding = {look.name: coded(look, *roles[look.name], most, examined.looks) for look in wanted}
-        drafts = {name: draft for name, draft in coding.items() if draft is not None}
-        while drafts:
-            found = _bearable({name: draft.size for name, draft in drafts.items()}, examined.records)
-            if found is not None:
-                made = _published(examined, roles, drafts, *found)
-                if _is_strong(found[0]):
-                    yield made
-                    break
-                weaker.append(made)
-            if most == MOST_VALUES or len(drafts) <= _LEAST_COLUMNS:
-                break
-            drafts = _without_least(drafts, examined)
-    yield from reversed(weaker)
-    raise RecipeError(
-        "A table to publish must have a column that can be randomised",
-        "none with a domain of some values",
-        "State a domain, bins or a hierarchy in a recipe of your own.",
-    )
-
-
-def _is_randomised(look: Look, role: Role) -> bool:
-    if look.is_constant:
-        return False
-    return role is Role.QUASI_IDENTIFYING or (role is Role.SENSITIVE and look.column.distinct > MOST_VALUES)
-
-
-def _is_strong(release: Mapping[str, Value]) -> bool:
-    epsilon = release.get("epsilon", 0.0)
-    return isinstance(epsilon, float) and epsilon <= STRONG_EPSILON
-
-
-def _without_least(drafts: Mapping[str, ColumnDraft], examined: Examined) -> dict[str, ColumnDraft]:
-    """Leave out a column that is only maybe known, else the one with the most values."""
-    loose = [name for name in drafts if not examined.guesses[name].firm]
-    gone = loose[-1] if loose else max(drafts, key=lambda name: examined.look(name).column.distinct)
-    return {name: draft for name, draft in drafts.items() if name != gone}
-
-
-def _bearable(sizes: Mapping[str, int], records: int) -> tuple[dict[str, Value], float] | None:
-    """The strongest promise that leaves every single column a bearable error: largest k, else least epsilon."""
-    sizes = {name: max(size, 2) for name, size in sizes.items()}
-    around = Circumstances(records=records)
-    promises: list[tuple[str, float]] = [("k", float(k)) for k in KS if 4 * k <= records]
-    promises += [("epsilon", epsilon) for epsilon in EPSILONS]
-    for name, value in promises:
-        for coin in COINS:
-            wanted = Wanted(around, **{name: Fraction(str(value))})
-            try:
-                mechanism = calibrate(sizes, wanted, coin)
-                error = max(expected_error(mechanism, (column,), records) for column in sizes)
-            except (PramanaError, ZeroDivisionError, OverflowError):
-                continue
-            if error <= BEARABLE:
-                keys: dict[str, Value] = {"method": "retention", name: int(value) if name == "k" else value}
-                return keys | ({"coin": "record"} if coin == "record" else {}), error
-    return None
-
-
-def _published(
-    examined: Examined,
-    roles: Mapping[str, tuple[Role, str]],
-    randomised: Mapping[str, ColumnDraft],
-    release: dict[str, Value],
-    error: float,
-) -> Draft:
-    columns = []
-    for look in examined.looks:
-        role, reason = roles[look.name]
-        if look.name in randomised:
-            draft = randomised[look.name]
-            columns.append(draft.with_role(role, randomise=True) if role is Role.SENSITIVE else draft)
-        elif role is Role.QUASI_IDENTIFYING or (role is Role.SENSITIVE and look.is_near_unique):
-            columns.append(_not_randomised(look, reason, examined))
-        else:
-            columns.append(passed(look, role, reason))
-    promise = f"k = {release['k']}" if "k" in release else f"epsilon = {release['epsilon']}"
-    words = (
-        f"The strongest round promise with which the shares of every single randomised column are off by at most "
-        f"{100 * error:.0f} points in all (half of that is the total variation)."
-    )
-    if release.get("coin") == "record":
-        words += " One coin for a whole record leaves joint tables more exact than a coin for each column."
-    confirm = (f"The promise is {promise}: confirm that it is strong enough for these people.",)
-    return Draft(release, words, tuple(columns), confirm)
-
-
-def _not_randomised(look: Look, reason: str, examined: Examined) -> ColumnDraft:
-    firm = examined.guesses[look.name].firm
-    if firm or look.is_near_unique or look.column.distinct > MOST_VALUES:
-        return left_out(
-            look,
-            f"{reason}, and with it nothing could be learned from the others",
-            "with them nothing could be learned from the others",
-        )
-    return unchanged(look, Role.INSENSITIVE, reason)
 
 
 # ---------------------------------------------------------------- frequencies, levels

@@ -13,10 +13,11 @@ import pyarrow as pa
 
 from pramana.errors import InputError, PramanaError, RecipeError
 from pramana.inspection.drafting import vocabulary
-from pramana.inspection.drafting.jobs import JOBS, Draft, Wish
+from pramana.inspection.drafting.drafts import Draft, Wish
+from pramana.inspection.drafting.jobs import JOBS
 from pramana.inspection.drafting.toml_text import Value
+from pramana.inspection.drafting.units import households_in, persons_in
 from pramana.inspection.drafting.writing import Written, write_draft
-from pramana.inspection.guesses import Look
 from pramana.inspection.inspecting import Examined, examine
 from pramana.inspection.new_files import check_free, write_all
 from pramana.methods import AnyRecipe, Recipe
@@ -86,6 +87,10 @@ def draft_recipe(
     units = list(_units(examined)) if unit is None else [dict(unit)]
     whole = {"path": str(Path(named["path"]).absolute())} if "path" in named else {}
     draft, stated_unit = _first_that_runs(examined, job, wish, {**keys, **whole}, units)
+    if "person" in stated_unit and "household" not in stated_unit and (homes := households_in(examined)):
+        line = f'household = "{homes[0].name}"'
+        ask = f"Households are not protected as a whole: write {line} in [unit] if they must be."
+        draft = replace(draft, confirm=(*draft.confirm, ask))
     if "public" in draft.release:
         draft = replace(draft, release={**draft.release, "public": _reference(Path(str(wish.public)), target)})
     if "path" in named:
@@ -158,9 +163,10 @@ def _first_that_runs(
     for draft in JOBS[job](examined, wish):
         for unit in units:
             trials += 1
-            refused = _tried(write_draft(draft, unit, job, "trial", source), draft.sample)
+            fitting = draft if "person" in unit else draft.without_constants()
+            refused = _tried(write_draft(fitting, unit, job, "trial", source), fitting.sample)
             if refused is None:
-                return draft, unit
+                return fitting, unit
         if trials >= _MOST_TRIALS:
             break
     told = "" if refused is None else f": {refused}"
@@ -185,21 +191,13 @@ def _units(examined: Examined) -> Iterator[dict[str, Value]]:
 
 
 def _repeated_units(examined: Examined) -> Iterator[dict[str, Value]]:
-    """Persons by the finest identifier, one that is on one row included; households by one that is called so."""
-    looks = sorted((examined.look(name) for name in examined.repeated), key=lambda look: -look.column.distinct)
-    households = [look for look in looks if "household" in look.hints]
-    persons = [look for look in looks if look not in households]
-    persons += [look for look in examined.looks if _names_each_row(look)] if households else []
+    """Persons by the finest identifier, a promise for whom costs least; households by one that is called so."""
+    persons, households = persons_in(examined), households_in(examined)
+    finest = (persons or households)[0]
+    person: dict[str, Value] = {"person": finest.name, "rows": int(finest.column.counts.max())}
+    yield person
     if persons and households:
-        person: dict[str, Value] = {"person": persons[0].name, "rows": int(persons[0].column.counts.max())}
         yield {**person, "household": households[0].name}
-    finest = (persons or looks)[0]
-    yield {"person": finest.name, "rows": int(finest.column.counts.max())}
-
-
-def _names_each_row(look: Look) -> bool:
-    """Whether a column numbers persons, one row each."""
-    return look.is_near_unique and look.is_numbered and "identifier" in look.hints and not look.column.missing
 
 
 def _tried(written: Written, sample: int | None) -> PramanaError | None:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from pramana.inspection.drafting.columns import ColumnDraft
-from pramana.inspection.drafting.jobs import Draft
+from pramana.inspection.drafting.drafts import Draft
 from pramana.inspection.drafting.toml_text import Value, comment, section
 from pramana.schema import Hierarchy, Role
 

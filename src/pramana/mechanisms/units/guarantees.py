@@ -127,10 +127,13 @@ def _central(law: Product, circumstances: Circumstances, draws: UnitDraws) -> Ce
 
 def _common(circumstances: Circumstances, draws: UnitDraws, storey: Storey) -> tuple[str, ...]:
     said = list(common_assumptions(circumstances))
-    if once := [name for name, of in draws.once.items() if of == "person" or storey == of]:
-        said.append(
-            f"every {storey} has one value in each of these columns, drawn once and repeated: {', '.join(once)}"
-        )
+    for owner in ("person", "household"):
+        once = [name for name, of in draws.once.items() if of == owner]
+        if once and owner in (storey, "person"):
+            columns = ", ".join(once)
+            said.append(
+                f"every {owner} has one value in each of these columns, drawn once and repeated: {columns}"
+            )
     bounds = [name for name in draws.from_data if name == "rows" or storey == "household"]
     if bounds:
         said.append(

@@ -218,7 +218,7 @@ def _draws(stated: DrawnStatement, certificate: Certificate, law: Mechanism) -> 
             rows=unit.rows,
             households=unit.households,
             persons=unit.persons or 1,
-            once=units.once,
+            once={a.name: units.once[a.name] for a in certificate.attributes if a.name in units.once},
             same=units.same,
             alike=units.alike,
             from_data=unit.from_data,

@@ -281,7 +281,8 @@ class Journey:
     def release(self, name: str, even_if_useless: bool = False) -> None:
         if self.job is not None and self.job.running:
             raise InputError("One release must end before the next begins", "one under way")
-        self.job = ReleaseJob(self.recipe(), self.allowed.new(name), even_if_useless).start()
+        self.job = ReleaseJob(self.recipe(), self.allowed.new(name), even_if_useless)
+        self.job.start()
 
     def files(self) -> dict[str, str]:
         """The recipe, and the hierarchies that it names: what does the same from the command line."""

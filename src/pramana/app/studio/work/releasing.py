@@ -19,8 +19,8 @@ class StoppedReleaseError(Exception):
 class ReleaseJob:
     """One release in a thread of its own. Its key is kept here until it is taken, once.
 
-    With a ledger it is kept beside the bundle instead, as on the command line: a ledger recognises a table that was
-    released before by the key of that release.
+    With a ledger it is kept beside the bundle instead, as on the command line: a ledger recognises a table
+    that was released before by the key of that release.
     """
 
     def __init__(self, recipe: AnyRecipe, out: Path, even_if_useless: bool = False) -> None:
@@ -33,9 +33,8 @@ class ReleaseJob:
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
 
-    def start(self) -> ReleaseJob:
+    def start(self) -> None:
         self._thread.start()
-        return self
 
     @property
     def running(self) -> bool:
