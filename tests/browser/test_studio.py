@@ -84,7 +84,8 @@ def digests(folder: Path) -> dict[str, str]:
 def test_a_table_is_published_and_the_command_line_makes_the_same_bytes(
     running: RunningStudio, new_page: NewPage, tmp_path: Path, width: int
 ) -> None:
-    page = enter(running, new_page(width, accept_downloads=True))
+    scheme = "dark" if width == WIDTHS["tablet"] else "light"
+    page = enter(running, new_page(width, accept_downloads=True, color_scheme=scheme))
     looked_at(page, "0-home")
     to_release(page, looked_at)
     release(page, "out")

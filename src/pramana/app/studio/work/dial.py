@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import threading
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -30,6 +31,7 @@ PLACES: dict[str, tuple[float, ...]] = {
     "retention": (0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95),
 }
 _MOST_BARS = 8
+_OPENING = 1.5  # seconds that opening the page may take
 _NORMAL = 1.96  # of a 95% interval
 _SEED = 7  # the made-up table is the same at every place of the slider
 
@@ -83,8 +85,15 @@ class Dial:
         return tuple(sorted({*usual, own}, reverse=self.promise == "k"))
 
     def prepare(self, own: float) -> None:
-        """Work out every place beforehand, nearest to `own` first: a movement then only asks for it."""
+        """Work out every place beforehand, nearest to `own` first: a movement then only asks for it.
+
+        What takes longer than a page may take to open goes on behind it.
+        """
         order = sorted(self.places(own), key=lambda value: abs(math.log(value) - math.log(own)))
+
+        end = time.monotonic() + _OPENING
+        while order and time.monotonic() < end:
+            self.at(order.pop(0))
 
         def work() -> None:
             for value in order:
@@ -92,7 +101,8 @@ class Dial:
                     return
                 self.at(value)
 
-        threading.Thread(target=work, daemon=True).start()
+        if order:
+            threading.Thread(target=work, daemon=True).start()
 
     def close(self) -> None:
         self._closed = True
