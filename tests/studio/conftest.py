@@ -139,12 +139,16 @@ def checked(answer: httpx.Response) -> httpx.Response:
     return answer
 
 
+def browser_of(studio: Studio) -> TestClient:
+    return TestClient(studio.application(), base_url=BASE)
+
+
 @pytest.fixture
 def visit(tmp_path: Path) -> Iterator[Visit]:
     folder = tmp_path / "data"
     folder.mkdir()
     people(folder / "people.csv", 400)
     studio = Studio(AllowedFolder.of(folder), frozenset({HOST}))
-    with TestClient(studio.application(), base_url=BASE) as client:
+    with browser_of(studio) as client:
         client.get("/", params={"token": studio.visitor.new_token()})
         yield Visit(client, studio, folder)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from starlette.routing import Route
-from tests.studio.conftest import BASE, HOST, PageReader, TestClient, Visit, checked
+from tests.studio.conftest import BASE, HOST, PageReader, Visit, browser_of, checked
 from tests.studio.running import people
 
 from pramana.app.studio import Studio
@@ -91,7 +91,7 @@ def fuzzed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Visit]:
     folder.mkdir()
     people(folder / "people.csv", 60)
     studio = Studio(AllowedFolder.of(folder), frozenset({HOST}))
-    with TestClient(studio.application(), base_url=BASE) as client:
+    with browser_of(studio) as client:
         client.get("/", params={"token": studio.visitor.new_token()})
         visit = Visit(client, studio, folder)
         visit.to_release()
@@ -157,7 +157,7 @@ def clicked(visit: Visit, draw: random.Random) -> int:
 def test_fifty_sessions_of_clicks_at_random(tmp_path: Path) -> None:
     people(tmp_path / "people.csv", 80)
     studio = Studio(AllowedFolder.of(tmp_path), frozenset({HOST}))
-    with TestClient(studio.application(), base_url=BASE) as client:
+    with browser_of(studio) as client:
         client.get("/", params={"token": studio.visitor.new_token()})
         visit = Visit(client, studio, tmp_path)
         done = sum(clicked(visit, random.Random(seed)) for seed in range(SESSIONS))

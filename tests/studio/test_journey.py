@@ -9,6 +9,7 @@ import pytest
 from tests.studio.conftest import Visit
 from tests.studio.running import people
 
+import pramana
 from pramana import Recipe, verify
 
 
@@ -96,10 +97,8 @@ def test_a_hierarchy_is_built_looked_at_and_used(visit: Visit) -> None:
 
 
 def test_a_stopped_release_leaves_nothing_behind(visit: Visit, monkeypatch: pytest.MonkeyPatch) -> None:
-    from pramana.app.studio.work import releasing
-
     visit.to_release()
-    whole = releasing.release
+    whole = pramana.release
     stopped_at: list[str] = []
 
     def stopping(recipe: object, out: Path, **options: object) -> object:
@@ -113,7 +112,7 @@ def test_a_stopped_release_leaves_nothing_behind(visit: Visit, monkeypatch: pyte
         return whole(recipe, out, **{**options, "progress": watched})  # type: ignore[arg-type]
 
     before = sorted(path.name for path in visit.folder.iterdir())
-    monkeypatch.setattr(releasing, "release", stopping)
+    monkeypatch.setattr("pramana.app.studio.work.releasing.release", stopping)
     visit.post("/publish/release", name="out")
     job = visit.studio.desk.journey.job
     assert job is not None
@@ -124,16 +123,14 @@ def test_a_stopped_release_leaves_nothing_behind(visit: Visit, monkeypatch: pyte
 
 
 def test_a_stop_that_comes_too_late_takes_the_bundle_away(visit: Visit, monkeypatch: pytest.MonkeyPatch) -> None:
-    from pramana.app.studio.work import releasing
-
-    whole = releasing.release
+    whole = pramana.release
 
     def late(recipe: object, out: Path, **options: object) -> object:
         done = whole(recipe, out, **options)  # type: ignore[arg-type]
         visit.studio.desk.journey.job.stop()  # type: ignore[union-attr]
         return done
 
-    monkeypatch.setattr(releasing, "release", late)
+    monkeypatch.setattr("pramana.app.studio.work.releasing.release", late)
     visit.to_release()
     visit.post("/publish/release", name="out")
     job = visit.studio.desk.journey.job

@@ -12,7 +12,7 @@ from starlette.routing import Route
 
 from pramana.app.studio.desk import ACTION, Desk, Form
 from pramana.app.studio.holder.releases import report_answer
-from pramana.app.studio.work import Reading, Upload, attachment, csv_of, with_values
+from pramana.app.studio.work import BundleReading, Upload, attachment, csv_of, with_values
 from pramana.errors import InputError, PramanaError
 from pramana.estimate import Crosstab
 from pramana.pages import Bar, Bars, Legend
@@ -27,11 +27,11 @@ _MOST_REPORT = 64 << 20
 @dataclass
 class RecipientPages:
     desk: Desk
-    reading: Reading = field(init=False)
+    reading: BundleReading = field(init=False)
 
     def __post_init__(self) -> None:
         journey = self.desk.journey
-        self.reading = Reading(journey.allowed, journey.private)
+        self.reading = BundleReading(journey.allowed, journey.private)
 
     def routes(self) -> list[Route]:
         return [

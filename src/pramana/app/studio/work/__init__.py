@@ -5,17 +5,17 @@ from pramana.app.studio.work.dial import Dial, DialSetting
 from pramana.app.studio.work.document import RecipeDocument
 from pramana.app.studio.work.journey import Journey, attachment
 from pramana.app.studio.work.private import PrivateFolder, Upload
-from pramana.app.studio.work.received import Reading, csv_of, with_values
+from pramana.app.studio.work.received import BundleReading, csv_of, with_values
 from pramana.app.studio.work.releasing import ReleaseJob
 
 __all__ = [
     "AllowedFolder",
+    "BundleReading",
     "Dial",
     "DialSetting",
     "Journey",
     "ListedFile",
     "PrivateFolder",
-    "Reading",
     "RecipeDocument",
     "ReleaseJob",
     "Upload",

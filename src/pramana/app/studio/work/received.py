@@ -69,7 +69,7 @@ class ReceivedBundle:
 
 
 @dataclass
-class Reading:
+class BundleReading:
     """A recipient's work: the bundle that is open, and the last table asked for."""
 
     allowed: AllowedFolder
