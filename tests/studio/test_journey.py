@@ -159,7 +159,67 @@ def test_an_existing_recipe_is_opened_with_its_files(visit: Visit) -> None:
     assert visit.get("/publish/columns").url.path == "/publish/open"
     assert visit.post("/publish/open", kind="recipe", recipe="recipe.toml").url.path == "/publish/columns"
     assert visit.studio.desk.journey.files() == files
+    visit.post("/publish/columns", unit="row")
+    stated = visit.studio.desk.journey.document
+    assert stated.section("unit") == {"row": True}
+    assert visit.studio.desk.journey.files().keys() == files.keys(), "what was written by hand stays"
     assert visit.get("/publish/dial").status_code == 200
     visit.post("/publish/check", confirmed="yes", format="parquet")
     visit.release("from-recipe")
     assert verify(visit.folder / "from-recipe").valid
+
+
+def test_a_recipe_by_hand_keeps_its_columns_when_a_role_moves(visit: Visit) -> None:
+    (visit.folder / "mine.toml").write_text(
+        '[source]\npath = "people.csv"\n[release]\nmethod = "retention"\nepsilon = 3.3\n'
+        '[attributes.sex]\nrole = "quasi-identifying"\ndomain = ["M", "F", "X"]\n'
+        '[attributes.region]\nrole = "quasi-identifying"\ndomain = "from-data"\n'
+        '[attributes.age]\nrole = "quasi-identifying"\nbins = [0, 40, 100]\n'
+    )
+    visit.post("/publish/open", kind="recipe", recipe="mine.toml")
+    number = list(visit.studio.desk.journey.roles).index("region")
+    answer = visit.post("/publish/columns", unit="row", **{f"role-{number}": "identifying"})
+    assert answer.url.path == "/publish/job", answer.text
+    document = visit.studio.desk.journey.document
+    assert document.column("sex")["domain"] == ["M", "F", "X"] and document.column("age")["bins"] == [0, 40, 100]
+    assert document.column("region") == {"role": "identifying"} and document.section("release")["epsilon"] == 3.3
+    assert "person_id" not in document.columns or document.roles["person_id"] == "identifying"
+
+
+def test_a_recipe_of_matrices_is_released_as_it_is(visit: Visit) -> None:
+    (visit.folder / "matrix.toml").write_text(
+        '[source]\npath = "people.csv"\n[release]\nmethod = "matrix"\n'
+        '[attributes.sex]\nrole = "quasi-identifying"\ndomain = ["F", "M"]\nmatrix = [[0.8, 0.2], [0.2, 0.8]]\n'
+    )
+    visit.post("/publish/open", kind="recipe", recipe="matrix.toml")
+    assert visit.post("/publish/columns", unit="row").url.path == "/publish/job"
+    assert "no single number" in visit.get("/publish/dial").text
+    visit.post("/publish/check", confirmed="yes", format="csv")
+    visit.release("out")
+    assert verify(visit.folder / "out").valid
+
+
+def test_a_database_is_opened_by_the_variable_that_names_it(visit: Visit, monkeypatch: pytest.MonkeyPatch) -> None:
+    import csv
+    import sqlite3
+
+    rows = list(csv.reader((visit.folder / "people.csv").open(newline="")))
+    place = visit.folder.parent / "people.db"
+    with sqlite3.connect(place) as base:
+        base.execute("create table people (person_id, sex, region, age, illness)")
+        base.executemany("insert into people values (?, ?, ?, ?, ?)", rows[1:])
+    base.close()
+    monkeypatch.setenv("STUDIO_TEST_URL", f"sqlite:///{place}")
+    assert "Not done." in visit.post("/publish/open", kind="database", variable="NOT_SET_ANYWHERE", table="x").text
+    for variable in ("../x", "A B", "sqlite:///x"):
+        assert "Not done." in visit.post("/publish/open", kind="database", variable=variable, table="people").text
+    answer = visit.post("/publish/open", kind="database", variable="STUDIO_TEST_URL", table="people")
+    assert answer.url.path == "/publish/columns", answer.text
+    visit.post("/publish/columns", unit="row")
+    assert visit.post("/publish/job", job="publish").url.path == "/publish/dial"
+    recipe = visit.studio.desk.journey.document
+    assert recipe.section("source") == {"url": "env:STUDIO_TEST_URL", "table": "people"}
+    assert str(place) not in visit.get("/publish/dial").text
+    visit.post("/publish/check", confirmed="yes", format="csv")
+    visit.release("out")
+    assert verify(visit.folder / "out").valid

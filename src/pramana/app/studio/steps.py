@@ -23,7 +23,7 @@ class JourneyStep:
 
 
 def steps_of(journey: Journey) -> list[JourneyStep]:
-    opened, chosen = journey.inspection is not None, bool(journey.document.job)
+    opened, chosen = journey.inspection is not None, bool(journey.document.method)
     columns = opened and journey.confirmed_columns
     drafted = columns and chosen
     job = journey.job

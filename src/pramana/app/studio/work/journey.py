@@ -42,6 +42,7 @@ class Journey:
     document: RecipeDocument = field(default_factory=RecipeDocument)
     inspection: Inspection | None = None
     uploaded: bool = False
+    by_hand: bool = False  # the recipe was opened, and not drafted here
     roles: dict[str, str] = field(default_factory=dict)  # as confirmed; a draft may leave out what it cannot keep
     hierarchies: dict[str, dict[str, Any]] = field(default_factory=dict)  # built by hand, by column
     confirm: tuple[str, ...] = ()
@@ -88,12 +89,18 @@ class Journey:
         path = self.allowed.find(name)
         document = RecipeDocument.parse(_text_of(path))
         self.forget()
-        document.bring_in(lambda stated: self._bring_in(path.parent, stated))
-        document.recipe(self.private.path, self.allowed.find)
-        self.document = document
-        self.roles = dict(document.roles)
-        self.confirmed_columns = True
-        self.inspection = inspect(self._named(document.section("source")))
+        try:
+            document.bring_in(lambda stated: self._bring_in(path.parent, stated))
+            document.recipe(self.private.path, self.allowed.find)
+            found = inspect(self._named(document.section("source")))
+        except BaseException:
+            self.forget()
+            raise
+        stated = document.roles
+        self.document, self.inspection = document, found
+        # a column that a recipe does not name is not published
+        self.roles = {c.name: stated.get(c.name, "identifying") for c in found.columns if c.name}
+        self.confirmed_columns = self.by_hand = True
 
     def _bring_in(self, folder: Path, stated: str) -> str:
         target = self.allowed.find(os.path.relpath(folder / stated, self.allowed.root))
@@ -136,15 +143,38 @@ class Journey:
         for key in ("person", "household"):
             if key in unit:
                 wanted[str(unit[key])] = "identifying"
-        changed = wanted != self.roles or dict(unit) != self.document.section("unit")
-        self.roles, self.confirmed_columns = wanted, True
-        job = self.document.job
-        if job and changed:
-            self.draft(job, self.document.section("release"), unit)
-        elif not job:
+        moved = {name for name, role in wanted.items() if role != self.roles[name]}
+        old_unit = self.document.section("unit")
+        self.confirmed_columns = True
+        if not self.document.method:
+            self.roles = wanted
             self.document.set("unit", unit)
             columns = {name: {**self.hierarchies.get(name, {}), "role": role} for name, role in wanted.items()}
             self.document.set("attributes", {n: _role_first(body) for n, body in columns.items()})
+        elif moved or (old_unit and dict(unit) != old_unit) or not unit.get("row"):
+            self._draft_anew(wanted, moved, unit)
+        else:  # that rows are people was taken for granted
+            self.document.set("unit", unit)
+
+    def _draft_anew(self, wanted: dict[str, str], moved: set[str], unit: Mapping[str, Any]) -> None:
+        """The same job for other roles or another unit. What someone wrote by hand stays where its role does."""
+        if moved == set() and dict(unit) == self.document.section("unit"):
+            return
+        if not self.document.job:
+            raise InputError(
+                "Roles and the unit of this recipe must be changed in its file", f"method {self.document.method!r}"
+            )
+        old, before = self.document, self.roles
+        self.roles = wanted
+        try:
+            self.draft(old.job, old.section("release"), unit)
+            for name, body in old.columns.items():
+                if self.by_hand and name not in moved and name in self.document.columns:
+                    self.document.content["attributes"][name] = body
+            self.recipe()
+        except BaseException:
+            self.document, self.roles = old, before
+            raise
 
     def build(self, column: str, plan: HierarchyPlan, tree: str = "") -> HierarchyPreview:
         """A hierarchy of a column's values, to look at."""
@@ -182,6 +212,7 @@ class Journey:
         """A first recipe for a job; the same job again changes nothing that was set since."""
         same = job == self.document.job and not public and not present
         if not same:
+            self.by_hand = False
             self.draft(job, {}, self.document.section("unit"), public, present)
 
     def draft(
@@ -315,7 +346,7 @@ class Journey:
         self.private.clear()
         self.document, self.inspection, self.uploaded = RecipeDocument(), None, False
         self.roles, self.hierarchies, self.confirm, self.pins = {}, {}, (), ()
-        self.confirmed_columns = self.looked_at = False
+        self.confirmed_columns = self.looked_at = self.by_hand = False
         self.job = None
         self._forget_dial()
 
