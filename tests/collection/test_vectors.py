@@ -21,6 +21,7 @@ COMPILER = ROOT / "node_modules" / ".bin" / "tsc"
 BUILT = {  # project -> where its files are kept
     PACKAGE: PACKAGE / "lib",
     ROOT / "src" / "pramana" / "app" / "collector" / "browser": ROOT / "src/pramana/app/collector/static",
+    ROOT / "src" / "pramana" / "app" / "studio" / "browser": ROOT / "src/pramana/app/studio/static",
 }
 
 

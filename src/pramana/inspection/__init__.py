@@ -12,7 +12,7 @@ from pramana.inspection.inspecting import NOTICE, ColumnReport, Inspection, insp
 from pramana.inspection.new_files import write_page
 
 if TYPE_CHECKING:
-    from pramana.inspection.drafting import JOBS, DraftedRecipe, draft_recipe
+    from pramana.inspection.drafting import JOBS, DraftedRecipe, draft_recipe, recipe_text
     from pramana.inspection.hierarchies import (
         HierarchyCheck,
         HierarchyPlan,
@@ -32,6 +32,7 @@ _MODULE_OF = {
     "check_hierarchy": "hierarchies",
     "draft_recipe": "drafting",
     "preview_hierarchy": "hierarchies",
+    "recipe_text": "drafting",
 }
 
 
@@ -55,5 +56,6 @@ __all__ = [
     "draft_recipe",
     "inspect",
     "preview_hierarchy",
+    "recipe_text",
     "write_page",
 ]

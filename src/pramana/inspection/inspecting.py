@@ -24,6 +24,7 @@ DEFAULT_K = 5
 MOST_GUESSED = 8  # quasi-identifiers in a guess; with more everyone is unique, which tells nothing
 _NO_RISK = {"columns": [], "k": DEFAULT_K, "uniques": 0, "below_k": 0}  # on no columns everyone looks alike
 _SHOWN = 10  # values of a column that are shown
+_BARS = 12  # of a column's picture
 
 
 @dataclass(frozen=True)
@@ -41,6 +42,7 @@ class ColumnReport:
     suspected_rows: int = 0
     values: tuple[str, ...] = ()
     codes: tuple[str, ...] = ()
+    shape: tuple[int, ...] = ()  # rows by bins of a number, or by its commonest values: a small picture
 
     def to_json(self) -> dict[str, Any]:
         content: dict[str, Any] = {
@@ -122,10 +124,10 @@ class Examined:
 
 
 def source_for(data: Any, encoding: str | None = None, delimiter: str | None = None) -> Source:
-    """The table that a path or a data frame is."""
-    if not isinstance(data, str | Path):
+    """The table that a path or a data frame is, or what [source] of a recipe says."""
+    if not isinstance(data, str | Path | Mapping):
         return Source(frame=data)
-    options: dict[str, Any] = {"path": Path(data)}
+    options: dict[str, Any] = dict(data) if isinstance(data, Mapping) else {"path": Path(data)}
     stated = {"encoding": encoding, "delimiter": delimiter}
     return Source.from_options(options | {key: value for key, value in stated.items() if value is not None})
 
@@ -156,7 +158,7 @@ def inspect(
     delimiter: str | None = None,
     show_values: bool = False,
 ) -> Inspection:
-    """What each column of a table (a path or a data frame) is, and the risk of publishing it as it stands.
+    """What each column of a table (a path, a data frame, or a recipe's [source]) is, and the risk as it stands.
 
     `quasi` are the columns an intruder may know; without, they are guessed. `weight` names a column of sampling
     weights, or `population` the number of people whom the table is a sample of. What comes back is the holder's
@@ -229,4 +231,14 @@ def _report(look: Look, guess: Guess, show_values: bool) -> ColumnReport:
         suspected_rows=int(column.counts[suspected].sum()),
         values=shown,
         codes=codes,
+        shape=_shape(look),
     )
+
+
+def _shape(look: Look) -> tuple[int, ...]:
+    """How rows spread over bins of equal width, or over the commonest values."""
+    column = look.column
+    if look.form.kind == "number" and column.distinct > _BARS and len(look.valid):
+        heights, _ = np.histogram(look.valid, _BARS, weights=column.counts[~look.suspected])
+        return tuple(int(height) for height in heights)
+    return tuple(int(count) for count in -np.sort(-column.counts)[:_BARS])

@@ -52,7 +52,11 @@ class Guard:
 
         async def guarded(message: Message) -> None:
             if message["type"] == "http.response.start":
-                MutableHeaders(scope=message).update(_HEADERS)
+                headers = MutableHeaders(scope=message)
+                stated = headers.get(
+                    "content-security-policy", POLICY
+                )  # a page's own is stricter: it has no script
+                headers.update({**_HEADERS, "content-security-policy": stated})
             await send(message)
 
         refusal = self._refusal(scope)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,7 @@ from pramana.inspection.new_files import check_free, write_all
 from pramana.methods import AnyRecipe, Recipe
 from pramana.pipeline import release
 from pramana.randomness import Key
-from pramana.schema import near
+from pramana.schema import Role, near
 from pramana.sources import Source
 
 _MOST_TRIALS = 24
@@ -48,18 +48,21 @@ class DraftedRecipe:
 
 
 def draft_recipe(
-    data: str | Path,
+    data: str | Path | Mapping[str, Any],
     out: str | Path = "recipe.toml",
     *,
     job: str = "publish",
     public: str | Path | None = None,
     present: str | None = None,
+    roles: Mapping[str, str] | None = None,
+    unit: Mapping[str, Any] | None = None,
     encoding: str | None = None,
     delimiter: str | None = None,
 ) -> DraftedRecipe:
     """Write a first recipe for a table, commented and ready to run, with hierarchies beside it.
 
-    Kinds and roles are guessed as `inspect` guesses them. `job` is publish, frequencies, levels, k-anonymity,
+    `data` is a file, or what [source] says of a database. Kinds and roles are guessed as `inspect` guesses them;
+    `roles` of some columns, and the [unit], can be stated. `job` is publish, frequencies, levels, k-anonymity,
     presence or microaggregate; presence takes the table of everyone (`public`) or the column that marks who is
     `present`. The recipe is tried on the table first. Nothing that exists is overwritten.
 
@@ -68,34 +71,55 @@ def draft_recipe(
     """
     if job not in JOBS:
         raise InputError(f"The job must be one of {', '.join(JOBS)}", repr(job), near(job, list(JOBS)))
-    path, target = Path(data), Path(out)
+    target = Path(out)
+    named: dict[str, Any] = dict(data) if isinstance(data, Mapping) else {"path": str(data)}
     if target.suffix != ".toml":
         raise InputError("A recipe must have a name that ends in .toml", repr(target.name))
     check_free([target])
     stated = {key: value for key, value in (("encoding", encoding), ("delimiter", delimiter)) if value is not None}
-    examined, keys = _examined(path, stated)
+    examined, keys = _examined({**named, **stated})
+    examined = _with_roles(examined, roles or {})
     if present is not None and present not in examined.guesses:
         raise InputError(
             "The mark of presence must be a column", repr(present), near(present, list(examined.guesses))
         )
     wish = Wish(None if public is None else str(Path(public).absolute()), present)
-    draft, unit = _first_that_runs(examined, job, wish, {"path": str(path.absolute()), **keys})
-    if "person" in unit and "household" not in unit and (homes := households_in(examined)):
+    units = list(_units(examined)) if unit is None else [dict(unit)]
+    whole = {"path": str(Path(named["path"]).absolute())} if "path" in named else {}
+    draft, stated_unit = _first_that_runs(examined, job, wish, {**keys, **whole}, units)
+    if "person" in stated_unit and "household" not in stated_unit and (homes := households_in(examined)):
         line = f'household = "{homes[0].name}"'
         ask = f"Households are not protected as a whole: write {line} in [unit] if they must be."
         draft = replace(draft, confirm=(*draft.confirm, ask))
     if "public" in draft.release:
         draft = replace(draft, release={**draft.release, "public": _reference(Path(str(wish.public)), target)})
-    written = write_draft(draft, unit, job, target.stem, {"path": _reference(path, target), **keys})
+    if "path" in named:
+        keys = {"path": _reference(Path(named["path"]), target), **{k: v for k, v in keys.items() if k != "path"}}
+    written = write_draft(draft, stated_unit, job, target.stem, keys)
     files = {target.with_name(name): text for name, text in written.hierarchies.items()}
     write_all({**files, target: written.text})
     return DraftedRecipe(target, job, tuple(files), written.confirm)
 
 
-def _examined(path: Path, stated: dict[str, str]) -> tuple[Examined, dict[str, Value]]:
+def _with_roles(examined: Examined, roles: Mapping[str, str]) -> Examined:
+    """With roles that someone stated, who is surer than a guess."""
+    guesses = dict(examined.guesses)
+    for name, stated in roles.items():
+        if name not in guesses:
+            raise InputError("Every role must be of a column of the table", repr(name), near(name, list(guesses)))
+        if stated not in [role.value for role in Role]:
+            known = ", ".join(role.value for role in Role)
+            raise InputError(f"A role must be one of {known}", repr(stated)[:80])
+        guess, role = guesses[name], Role(stated)
+        reason = guess.reason if guess.role is role else "as you stated"
+        guesses[name] = replace(guess, role=role, reason=reason, firm=True)
+    return replace(examined, guesses=guesses)
+
+
+def _examined(named: Mapping[str, Any]) -> tuple[Examined, dict[str, Value]]:
     """The table, read so that words among numbers are missing values, and the keys of [source] that say so."""
-    keys: dict[str, Value] = dict(stated)
-    source = Source.from_options({"path": path, **stated})
+    keys: dict[str, Value] = dict(named)
+    source = Source.from_options(named)
     examined = examine(source)
     if vocabulary.knows_decimals() and _has_decimal_commas(examined):
         keys["decimal"] = ","
@@ -103,7 +127,7 @@ def _examined(path: Path, stated: dict[str, str]) -> tuple[Examined, dict[str, V
     if not words or vocabulary.knows_missing_lists() or source.kind != "csv":
         return examined, keys
     keys["missing"] = words
-    return examine(Source.from_options({"path": path, **stated, "missing": words})), keys
+    return examine(Source.from_options({**named, "missing": words})), keys
 
 
 def _has_decimal_commas(examined: Examined) -> bool:
@@ -131,13 +155,13 @@ def _reference(path: Path, target: Path) -> str:
 
 
 def _first_that_runs(
-    examined: Examined, job: str, wish: Wish, source: Mapping[str, Value]
+    examined: Examined, job: str, wish: Wish, source: Mapping[str, Value], units: Sequence[Mapping[str, Value]]
 ) -> tuple[Draft, Mapping[str, Value]]:
     """The first candidate that a release takes; what the last one was refused for is said where none is."""
     refused: PramanaError | None = None
     trials = 0
     for draft in JOBS[job](examined, wish):
-        for unit in _units(examined):
+        for unit in units:
             trials += 1
             fitting = draft if "person" in unit else draft.without_constants()
             refused = _tried(write_draft(fitting, unit, job, "trial", source), fitting.sample)

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from textwrap import wrap
+from typing import Any
 
 from pramana.errors import printable
 
-Value = str | int | float | bool | Sequence["Value"] | Mapping[str, "Value"]
+Value = str | int | float | bool | datetime.date | Sequence["Value"] | Mapping[str, "Value"]
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 _WIDE = 110
 
@@ -36,6 +38,8 @@ def value_text(value: Value) -> str:
         if math.isinf(value):
             return "inf" if value > 0 else "-inf"
         return str(int(value)) if value == int(value) and abs(value) < 1e15 else repr(value)
+    if isinstance(value, datetime.date):
+        return value.isoformat()
     if isinstance(value, Mapping):
         return "{ " + ", ".join(f"{key_text(k)} = {value_text(v)}" for k, v in value.items()) + " }"
     return "[" + ", ".join(value_text(item) for item in value) + "]"
@@ -56,3 +60,15 @@ def section(path: Sequence[str], keys: Mapping[str, Value], words: str = "") -> 
     for key, value in keys.items():
         yield f"{key} = {value_text(value)}"
     yield ""
+
+
+def recipe_text(document: Mapping[str, Any]) -> str:
+    """A recipe as a file has it, from what such a file holds: a section each, and one for every column."""
+    lines: list[str] = []
+    for name, body in document.items():
+        if name == "attributes":
+            for column, keys in body.items():
+                lines += section([name, column], keys)
+        else:
+            lines += section([name], body)
+    return "\n".join(lines)

@@ -1,0 +1,203 @@
+"""What a promise costs, at every place of a slider. The table is read and counted once; the rest is arithmetic."""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from pramana import Key
+from pramana.calibration import Usefulness, variance_inflation
+from pramana.errors import PramanaError
+from pramana.mechanisms import Mechanism, Product, RecordRetention
+from pramana.methods import AnyRecipe, Plan, method_named
+from pramana.methods.retention import RandomisedPlan
+from pramana.pages import Bar, Cell
+from pramana.rows import MemoryRows
+from pramana.sources import Source, Table
+
+# From the more private end to the more accurate one.
+PLACES: dict[str, tuple[float, ...]] = {
+    "k": (1000, 500, 200, 100, 50, 30, 20, 15, 10, 7, 5, 4, 3, 2),
+    "epsilon": (0.1, 0.2, 0.3, 0.5, 0.7, 1, 1.5, 2, 2.5, 3, 3.5, 4, 5, 6, 7, 8, 10),
+    "xi": (0.02, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.7, 1),
+    "delta": (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1),
+    "retention": (0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95),
+}
+_MOST_BARS = 8
+_OPENING = 1.5  # seconds that opening the page may take
+_NORMAL = 1.96  # of a 95% interval
+_SEED = 7  # the made-up table is the same at every place of the slider
+
+
+@dataclass(frozen=True)
+class DialSetting:
+    """One place of the slider: what would be promised, and what it costs."""
+
+    value: float
+    words: tuple[str, ...] = ()  # the guarantees, as a certificate would say them
+    retention: float | None = None
+    central: str = ""
+    usefulness: Usefulness = field(default_factory=Usefulness)
+    treatments: tuple[Mapping[str, Cell], ...] = ()  # what happens to each column, where none is drawn by chance
+    preview: tuple[Bar, ...] = ()
+    previewed: str = ""
+    warnings: tuple[str, ...] = ()
+    refused: str = ""  # why nothing can be promised here
+
+
+class Dial:
+    """The slider of one recipe over a table that was read once."""
+
+    def __init__(self, recipe: AnyRecipe, promise: str, table: Table) -> None:
+        self.recipe, self.promise = recipe, promise
+        self._table = table
+        self._rows = self._fresh()
+        self.records = self._rows.records
+        self._known: dict[float, DialSetting] = {}
+        self._lock = threading.Lock()
+        self._closed = False
+
+    @classmethod
+    def open(cls, recipe: AnyRecipe, promise: str, source: Source) -> Dial:
+        """Read the columns that the recipe needs."""
+        unit, method = recipe.unit, method_named(recipe.method)
+        names = [reading.name for reading in method.readings(recipe)]
+        if unit is not None and unit.several:
+            names += [name for name in unit.columns if name not in names]
+        return cls(recipe, promise, source.read(names))
+
+    def _fresh(self) -> MemoryRows:
+        """Rows under a key that is used for nothing else."""
+        rows, unit = MemoryRows(self._table, Key.create()), self.recipe.unit
+        return rows.in_units(unit) if unit is not None and unit.several else rows
+
+    def places(self, own: float) -> tuple[float, ...]:
+        """The usual places and the recipe's own value, from private to accurate."""
+        most = self.records / 2 if self.promise == "k" else math.inf
+        usual = [value for value in PLACES[self.promise] if value <= most]
+        return tuple(sorted({*usual, own}, reverse=self.promise == "k"))
+
+    def prepare(self, own: float) -> None:
+        """Work out every place beforehand, nearest to `own` first: a movement then only asks for it.
+
+        What takes longer than a page may take to open goes on behind it.
+        """
+        order = sorted(self.places(own), key=lambda value: abs(math.log(value) - math.log(own)))
+
+        end = time.monotonic() + _OPENING
+        while order and time.monotonic() < end:
+            self.at(order.pop(0))
+
+        def work() -> None:
+            for value in order:
+                if self._closed:
+                    return
+                self.at(value)
+
+        if order:
+            threading.Thread(target=work, daemon=True).start()
+
+    def close(self) -> None:
+        self._closed = True
+
+    def at(self, value: float) -> DialSetting:
+        with self._lock:
+            if value not in self._known:
+                self._known[value] = self._calculated(value)
+            return self._known[value]
+
+    def _calculated(self, value: float) -> DialSetting:
+        method = method_named(self.recipe.method)
+        recipe = replace(self.recipe, release=with_promise(self.recipe.release, self.promise, value))
+        try:
+            plan = method.plan(recipe, self._rows)
+            if isinstance(plan, RandomisedPlan):
+                usefulness = plan.usefulness()
+            else:  # publishing tells what the plan comes to; the published rows themselves are not made
+                fresh = self._fresh()
+                plan = method.plan(recipe, fresh)
+                fresh.settle(plan.attributes)
+                publication = plan.publish(fresh)
+                plan, usefulness = publication.plan, publication.usefulness
+        except PramanaError as error:
+            return DialSetting(value, refused=str(error))
+        guarantees = [guarantee.to_json() for guarantee in plan.guarantees(seeded=False)]
+        law = plan.law
+        drawn = law if isinstance(law, Product | RecordRetention) else None
+        preview, previewed = _preview(drawn, plan)
+        treated = {} if drawn is not None else plan.explain().treatments
+        return DialSetting(
+            value,
+            words=tuple(str(guarantee["words"]) for guarantee in guarantees),
+            retention=_retention(drawn),
+            central=_central(guarantees),
+            usefulness=usefulness,
+            treatments=tuple({"column": name, **cells} for name, cells in treated.items()),
+            preview=preview,
+            previewed=previewed,
+            warnings=plan.warnings(seeded=False),
+        )
+
+
+def with_promise(setting: Any, promise: str, value: float) -> Any:
+    """[release] with another value of its promise."""
+    if promise == "delta":
+        return msgspec.structs.replace(setting, delta=(setting.delta[0], value))
+    whole = int(value) if value == int(value) and promise == "k" else value
+    return msgspec.structs.replace(setting, **{promise: whole})
+
+
+def _retention(law: Product | RecordRetention | None) -> float | None:
+    if law is None:
+        return None
+    found = law.retentions()
+    return min(found) if found else None
+
+
+def _central(guarantees: Sequence[Mapping[str, Any]]) -> str:
+    for guarantee in guarantees:
+        if guarantee["notion"] == "central-differential-privacy" and isinstance(guarantee["value"], Mapping):
+            return f"epsilon {guarantee['value']['epsilon']} at delta {guarantee['value']['delta']:g}"
+    return ""
+
+
+def _preview(law: Mechanism | None, plan: Plan) -> tuple[tuple[Bar, ...], str]:
+    """A made-up table of as many records, published by this law and estimated from what was published.
+
+    Nothing of the data is in it but its size and the first randomised column's labels, which will be public.
+    """
+    if law is None or not law.sizes:
+        return (), ""
+    name = next(iter(law.sizes))
+    size, records = law.sizes[name], plan.records
+    labels = [str(label) for label in next(a for a in plan.attributes if a.name == name).coded.labels]
+    shares = 1 / (1.0 + np.arange(size))
+    true = records * shares / shares.sum()
+    kept = _kept_share(law, name, size)
+    inflation = min(variance_inflation(law, (name,)), 1e12)  # beyond, nothing is known in any case
+    spread = math.sqrt(max(0.0, inflation - 1) * records / max(1, size))
+    noise = np.random.default_rng(_SEED).standard_normal(size) * spread
+    estimates = true + noise - noise.mean()
+    published = kept * true + (1 - kept) * records / size + kept * (noise - noise.mean())
+    bars = []
+    for i in range(min(size, _MOST_BARS)):
+        low, high = estimates[i] - _NORMAL * spread, estimates[i] + _NORMAL * spread
+        label = labels[i] if i < len(labels) else "(missing)"
+        shown = [float(min(max(0.0, number), records)) for number in (published[i], estimates[i], low, high)]
+        bars.append(Bar([label], shown[0], shown[1], shown[2], shown[3], float(true[i])))
+    return tuple(bars), name
+
+
+def _kept_share(law: Mechanism, name: str, size: int) -> float:
+    """The retention of a column, from h - 1 = (1 - 1/V)(1/rho^2 - 1)."""
+    inflation = variance_inflation(law, (name,))
+    if size < 2 or inflation <= 1:
+        return 1.0
+    return 0.0 if math.isinf(inflation) else 1 / math.sqrt(1 + (inflation - 1) / (1 - 1 / size))

@@ -1,0 +1,121 @@
+"""A studio's private files: gone when it ends, however it ends.
+
+What is uploaded stays in memory, in a file without a name; the folder holds a link to it under the name it had, so
+that everything that reads a table by its name and ending can. Whoever kills the server closes a pipe that a small
+second process waits for, and that one removes the folder.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+from pramana.errors import InputError, SourceError
+
+_WATCH = 'cat >/dev/null; rm -rf -- "$0"'  # until the pipe is closed; then the folder goes
+
+
+class PrivateFolder:
+    """A folder for its owner alone. Names in it are those that a recipe gives its files."""
+
+    def __init__(self) -> None:
+        self.path = Path(tempfile.mkdtemp(prefix="pramana-studio-")).resolve()
+        self._uploads: dict[str, int] = {}
+        self._watch = subprocess.Popen(
+            ["/bin/sh", "-c", _WATCH, str(self.path)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,  # an interrupt from the keyboard is for the server alone
+        )
+
+    def new_upload(self, name: str) -> Upload:
+        """A file in memory that takes bytes; nothing of it is seen before it is complete."""
+        try:
+            file = os.memfd_create("pramana-upload", os.MFD_CLOEXEC)
+        except (AttributeError, OSError):
+            hint = "Put the file into the studio's folder instead."
+            raise SourceError("Uploads must have memory of their own", "a system without", hint) from None
+        return Upload(self, name, file)
+
+    def keep_upload(self, name: str, file: int) -> None:
+        self.forget_upload(name)
+        self._replace(name, Path(f"/proc/{os.getpid()}/fd/{file}"))
+        self._uploads[name] = file
+
+    def forget_upload(self, name: str) -> None:
+        file = self._uploads.pop(name, None)
+        if file is not None:
+            os.close(file)
+            (self.path / name).unlink(missing_ok=True)
+
+    def link(self, name: str, target: Path) -> None:
+        """A file of the allowed folder, under the name that the recipe has for it."""
+        self.forget_upload(name)
+        self._replace(name, target)
+
+    def write(self, name: str, content: str) -> None:
+        place = self._place(name)
+        place.unlink(missing_ok=True)
+        with os.fdopen(os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", newline="") as file:
+            file.write(content)
+
+    def text(self, name: str) -> str:
+        return self._place(name).read_text("utf-8")
+
+    def clear(self) -> None:
+        """Let go of everything, but stay ready."""
+        for name in list(self._uploads):
+            self.forget_upload(name)
+        with contextlib.suppress(OSError):
+            for entry in self.path.iterdir():
+                if entry.is_dir() and not entry.is_symlink():
+                    shutil.rmtree(entry, ignore_errors=True)
+                else:
+                    entry.unlink(missing_ok=True)
+
+    def close(self) -> None:
+        self.clear()
+        shutil.rmtree(self.path, ignore_errors=True)
+        if self._watch.stdin is not None:
+            self._watch.stdin.close()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._watch.wait(5)
+
+    def _replace(self, name: str, target: Path) -> None:
+        place = self._place(name)
+        place.unlink(missing_ok=True)
+        place.symlink_to(target)
+
+    def _place(self, name: str) -> Path:
+        """Below the folder, whatever the name says."""
+        parts = Path(name).parts
+        if not parts or Path(name).is_absolute() or ".." in parts or "\0" in name:
+            raise InputError("A private file must have a name below its folder", "another one")
+        place = self.path.joinpath(*parts)
+        place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return place
+
+
+class Upload:
+    """Bytes that arrive."""
+
+    def __init__(self, folder: PrivateFolder, name: str, file: int) -> None:
+        self._folder, self._name, self._file = folder, name, file
+        self.bytes = 0
+
+    def write(self, data: bytes) -> None:
+        rest = memoryview(data)
+        while rest:
+            rest = rest[os.write(self._file, rest) :]
+        self.bytes += len(data)
+
+    def keep(self) -> None:
+        self._folder.keep_upload(self._name, self._file)
+
+    def drop(self) -> None:
+        os.close(self._file)

@@ -1,0 +1,121 @@
+"""The journeys of the studio in a real browser, each from an empty start."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.browser.conftest import WIDTHS, NewPage, axe_problems
+from tests.studio.running import RunningStudio, people, studio
+
+from pramana.app.main import run
+
+pytestmark = pytest.mark.xdist_group("browser")
+PICTURES = os.environ.get("PRAMANA_PICTURES")  # a folder for screenshots; without, none are kept
+
+
+@pytest.fixture
+def running(tmp_path: Path) -> Iterator[RunningStudio]:
+    folder = tmp_path / "data"
+    folder.mkdir()
+    people(folder / "people.csv")
+    with studio(folder) as started:
+        yield started
+
+
+def enter(running: RunningStudio, page: Any) -> Any:
+    page.goto(running.url)
+    assert page.url == f"{running.base}/", "the token is gone from the address"
+    return page
+
+
+def looked_at(page: Any, name: str) -> None:
+    """Nothing overflows, axe-core finds nothing, and a picture is kept where one is asked for."""
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), name
+    assert axe_problems(page) == [], name
+    if PICTURES:
+        Path(PICTURES).mkdir(parents=True, exist_ok=True)
+        width = page.viewport_size["width"]
+        page.screenshot(path=f"{PICTURES}/studio-{name}-{width}.png", full_page=True)
+
+
+def press(page: Any, name: str) -> None:
+    page.get_by_role("button", name=name, exact=True).click()
+
+
+def to_release(page: Any, look: Any = lambda *_: None) -> None:
+    """From the start to the page of the release, as someone does who has read nothing."""
+    page.get_by_role("link", name="Publish a table").click()
+    look(page, "1-open")
+    press(page, "Open")
+    page.get_by_role("heading", name="What are the columns?").wait_for()
+    look(page, "2-columns")
+    press(page, "These are right")
+    page.get_by_role("heading", name="What is the release for?").wait_for()
+    look(page, "3-job")
+    press(page, "Write the recipe")
+    page.get_by_role("heading", name="How private, how accurate?").wait_for()
+    look(page, "4-dial")
+    press(page, "Take this")
+    page.get_by_role("heading", name="Before it leaves your hands").wait_for()
+    look(page, "5-check")
+    page.get_by_label("I have looked at all of this").check()
+    press(page, "Go on to the release")
+    page.get_by_role("heading", name="Release", exact=True).wait_for()
+    look(page, "6-release")
+
+
+def release(page: Any, name: str) -> None:
+    page.get_by_label("Name of the new folder").fill(name)
+    press(page, "Release")
+    page.get_by_role("heading", name="Published", exact=True).wait_for(timeout=30000)
+
+
+def digests(folder: Path) -> dict[str, str]:
+    return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in sorted(folder.iterdir())}
+
+
+@pytest.mark.parametrize("width", WIDTHS.values(), ids=WIDTHS.keys())
+def test_a_table_is_published_and_the_command_line_makes_the_same_bytes(
+    running: RunningStudio, new_page: NewPage, tmp_path: Path, width: int
+) -> None:
+    scheme = "dark" if width == WIDTHS["tablet"] else "light"
+    page = enter(running, new_page(width, accept_downloads=True, color_scheme=scheme))
+    looked_at(page, "0-home")
+    to_release(page, looked_at)
+    release(page, "out")
+    looked_at(page, "7-report")
+    with page.expect_download() as kept:
+        press(page, "Take the key, once")
+    key = tmp_path / "out.key"
+    kept.value.save_as(key)
+    key.chmod(0o600)
+    with page.expect_download() as kept:
+        page.locator(".recipe .downloads a").click()
+    recipe = running.folder / "recipe.toml"
+    if kept.value.suggested_filename.endswith(".zip"):
+        import zipfile
+
+        kept.value.save_as(tmp_path / "recipe.zip")
+        zipfile.ZipFile(tmp_path / "recipe.zip").extractall(running.folder)
+    else:
+        kept.value.save_as(recipe)
+    page.reload()
+    assert "The key was taken" in page.content()
+    assert run(["release", str(recipe), "--out", str(tmp_path / "again"), "--key", str(key)]) == 0
+    assert digests(tmp_path / "again") == digests(running.folder / "out")
+    assert run(["verify", str(running.folder / "out")]) == 0
+    with page.expect_popup() as opened:
+        page.get_by_role("link", name="Open the report").click()
+    report = opened.value
+    report.wait_for_load_state()
+    assert report.get_by_role("heading", name="What is promised").is_visible()
+    assert report.evaluate("getComputedStyle(document.querySelector('.promises')).borderLeftWidth") == "4px"
+    with page.expect_download() as kept:
+        page.get_by_role("link", name=re.compile("as a zip file")).click()
+    assert kept.value.suggested_filename == "out.zip"

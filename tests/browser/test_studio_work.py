@@ -1,0 +1,274 @@
+"""What the studio's pages do beyond forms: the dial, files that are dropped, bundles, ledgers, and leaving."""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import uvicorn
+from tests.browser.conftest import NewPage
+from tests.browser.test_studio import enter, looked_at, press, release, running, to_release  # noqa: F401
+from tests.studio.running import RunningStudio, people
+
+from pramana.app.studio import Studio
+from pramana.app.studio.work import AllowedFolder
+from pramana.app.web import Listener
+
+pytestmark = pytest.mark.xdist_group("browser")
+SESSIONS, CLICKS = 50, 3
+LONGEST = 100  # milliseconds from a movement of the dial to its picture
+
+
+def test_the_whole_journey_with_the_keyboard_alone(running: RunningStudio, new_page: NewPage) -> None:  # noqa: F811
+    page = enter(running, new_page())
+    keys = page.keyboard
+
+    def reach(**wanted: str) -> None:
+        """Tab on until the focus is on what is wanted; everything must be reachable so."""
+        for _ in range(80):
+            keys.press("Tab")
+            found = page.evaluate(
+                "() => { const e = document.activeElement; return [e.tagName, e.innerText.trim(), e.id, e.name] }"
+            )
+            tag, text, id_, name = (str(part or "") for part in found)
+            if all({"text": text, "id": id_, "name": name, "tag": tag}[k] == v for k, v in wanted.items()):
+                shown = page.evaluate("() => getComputedStyle(document.activeElement).outlineStyle")
+                assert shown != "none" or name == "confirmed", "what has the focus shows it"
+                return
+        raise AssertionError(f"{wanted} is not reached")
+
+    keys.press("Tab")
+    assert page.evaluate("document.activeElement.textContent") == "To the content"
+    page.goto(f"{running.base}/publish/open")
+    reach(text="Open", tag="BUTTON")
+    keys.press("Enter")
+    page.get_by_role("heading", name="What are the columns?").wait_for()
+    reach(text="These are right")
+    keys.press("Enter")
+    page.get_by_role("heading", name="What is the release for?").wait_for()
+    reach(name="job")
+    keys.press("ArrowDown")
+    keys.press("ArrowUp")
+    reach(text="Write the recipe")
+    keys.press("Enter")
+    page.get_by_role("heading", name="How private, how accurate?").wait_for()
+    reach(id="at")
+    before = page.locator("#dial-value").text_content()
+    keys.press("ArrowLeft")
+    page.wait_for_selector("#figures[data-at]")
+    assert page.locator("#dial-value").text_content() != before
+    assert page.locator("#at").get_attribute("aria-valuetext").startswith("epsilon = ")
+    reach(text="Take this")
+    keys.press("Enter")
+    page.get_by_role("heading", name="Before it leaves your hands").wait_for()
+    reach(name="confirmed")
+    keys.press("Space")
+    reach(text="Go on to the release")
+    keys.press("Enter")
+    page.get_by_role("heading", name="Release", exact=True).wait_for()
+    reach(id="name")
+    keys.press("Control+A")
+    keys.type("by-keyboard")
+    keys.press("Enter")
+    page.get_by_role("heading", name="Published", exact=True).wait_for(timeout=30000)
+    assert (running.folder / "by-keyboard" / "certificate.json").exists()
+
+
+# The time from the movement to the frame after the figures changed.
+MOVED = """([slider, to]) => new Promise((done) => {
+  const input = document.getElementById("at"), figures = document.getElementById("figures");
+  const begun = performance.now();
+  new MutationObserver((_, seen) => {
+    seen.disconnect();
+    requestAnimationFrame(() => requestAnimationFrame(() => done(performance.now() - begun)));
+  }).observe(figures, { childList: true });
+  input.value = to;
+  input.dispatchEvent(new Event("input", { bubbles: true }));
+})"""
+
+
+def test_the_dial_of_a_million_rows_moves_figures_within_a_tenth_of_a_second(
+    tmp_path: Path, new_page: NewPage
+) -> None:
+    import pyarrow.parquet as pq
+    from tests.studio.running import studio
+
+    import pramana
+
+    table = pramana.datasets.census(1_000_000, seed=1).to_arrow().select(["sex", "age", "education", "income"])
+    pq.write_table(table, tmp_path / "million.parquet")
+    attributes = "".join(
+        f'[attributes.{name}]\nrole = "quasi-identifying"\ndomain = "from-data"\n'
+        for name in ("sex", "age", "education")
+    )
+    (tmp_path / "recipe.toml").write_text(
+        f'[source]\npath = "million.parquet"\n[release]\nmethod = "retention"\nk = 10\n{attributes}'
+        '[attributes.income]\nrole = "sensitive"\nrandomise = true\ndomain = "from-data"\n'
+    )
+    with studio(tmp_path) as running:  # noqa: F811
+        page = enter(running, new_page())
+        page.goto(f"{running.base}/publish/open")
+        press(page, "Open the recipe")
+        page.get_by_role("heading", name="What are the columns?").wait_for(timeout=60000)
+        page.goto(f"{running.base}/publish/dial")
+        steps = int(page.locator("#at").get_attribute("max"))
+        taken = [page.evaluate(MOVED, ["at", str(step)]) for step in range(1, steps)]
+        assert "1,000,000 records" in page.content()
+        usual = sorted(taken)[len(taken) // 2]
+        print(f"dial: median {usual:.0f} ms, slowest {max(taken):.0f} ms of {len(taken)} movements")  # noqa: T201
+        assert usual < LONGEST, taken
+
+
+def test_two_settings_are_pinned_side_by_side(running: RunningStudio, new_page: NewPage) -> None:  # noqa: F811
+    page = enter(running, new_page())
+    page.goto(f"{running.base}/publish/open")
+    press(page, "Open")
+    press(page, "These are right")
+    press(page, "Write the recipe")
+    press(page, "Pin it to compare")
+    page.locator("#at").press("ArrowLeft")
+    page.wait_for_selector("#figures[data-at]")
+    press(page, "Pin it to compare")
+    assert page.locator(".pin").count() == 2
+    promises = page.locator(".pin .figures div:first-child dd").all_text_contents()
+    assert len(set(promises)) == 2
+    looked_at(page, "4-dial-pinned")
+
+
+def test_a_file_is_uploaded_and_published(running: RunningStudio, new_page: NewPage, tmp_path: Path) -> None:  # noqa: F811
+    mine = people(tmp_path / "mine.csv", 500, seed=9)
+    page = enter(running, new_page())
+    page.goto(f"{running.base}/publish/open")
+    page.locator("#upload").set_input_files(mine)
+    page.get_by_role("heading", name="What are the columns?").wait_for()
+    assert "500 rows" in page.content()
+    page.goto(f"{running.base}/publish/open")
+    page.locator("#upload").set_input_files(files=[{"name": "x.exe", "mimeType": "x/y", "buffer": b"MZ"}])
+    page.wait_for_function("document.getElementById('upload-status').textContent.includes('must end in')")
+
+
+def test_a_bundle_is_checked_and_asked_by_clicking(running: RunningStudio, new_page: NewPage) -> None:  # noqa: F811
+    page = enter(running, new_page(accept_downloads=True))
+    to_release(page)
+    release(page, "out")
+    page.get_by_role("link", name="Analyse").click()
+    looked_at(page, "8-bundles")
+    page.get_by_label("Bundle", exact=True).select_option("out")
+    press(page, "Open and check")
+    assert "The bundle is valid" in page.content()
+    page.get_by_label("Rows", exact=True).select_option(label="region")
+    page.get_by_label("By", exact=True).select_option(label="sex")
+    press(page, "Estimate the table")
+    rows = page.locator("#answer tbody tr")
+    assert rows.count() == 8
+    looked_at(page, "9-table")
+    page.get_by_text("Only some records").click()
+    page.get_by_role("group", name="sex").get_by_label("F").check()
+    page.get_by_label("By", exact=True).select_option(label="nothing else")
+    press(page, "Estimate the table")
+    assert page.locator("#answer tbody tr").count() == 4
+    with page.expect_download() as kept:
+        page.get_by_role("link", name="Download as CSV").click()
+    lines = Path(kept.value.path()).read_text().splitlines()
+    assert lines[0] == "region,estimate,low,high" and len(lines) == 5
+    page.get_by_label("The share of").select_option(label="sex = F")
+    page.get_by_label("Among").select_option(label="region = north")
+    page.get_by_label("Against").select_option(label="region = south")
+    press(page, "Compare")
+    assert "Difference, in points" in page.content()
+    press(page, "Draw them")
+    page.get_by_text("records are in synthetic.csv").wait_for()
+    assert (running.folder / "synthetic.csv").exists()
+    looked_at(page, "9-study")
+
+
+def test_a_ledger_is_kept_and_versions_are_issued(running: RunningStudio, new_page: NewPage) -> None:  # noqa: F811
+    (running.folder / "levels.toml").write_text(
+        '[source]\npath = "people.csv"\n[release]\nmethod = "levels"\npeople = "town"\n'
+        '[attributes.person_id]\nrole = "identifying"\n[attributes.region]\nrole = "insensitive"\n'
+        '[attributes.illness]\nrole = "sensitive"\ndomain = ["none", "flu", "diabetes"]\n'
+    )
+    page = enter(running, new_page())
+    page.get_by_role("link", name="Ledger").click()
+    looked_at(page, "10-no-ledger")
+    press(page, "Create it")
+    page.get_by_label("A recipe with the method levels").select_option("levels.toml")
+    page.get_by_label("Its name in the ledger").fill("town")
+    press(page, "Register")
+    page.get_by_role("heading", name="town", exact=True).wait_for()
+    for who, level in (("university", "0.5"), ("newspaper", "0.2")):
+        page.get_by_label("Recipient", exact=True).fill(who)
+        page.get_by_label("Level, from 0").fill(level)
+        page.get_by_label("Name of the new folder").fill(f"for-{who}")
+        press(page, "Issue")
+        page.get_by_text(f"The version of {who} is in for-{who}").wait_for()
+    page.get_by_label("Recipient (empty").fill("newspaper")
+    page.get_by_label("Highest level").fill("0.25")
+    press(page, "Allow")
+    press(page, "See what they would learn")
+    page.get_by_text("Collusion is useless").wait_for()
+    assert page.locator("#coalition svg.plot").count() == 1
+    looked_at(page, "11-ledger")
+    page.get_by_label("Recipient", exact=True).fill("newspaper")
+    page.get_by_label("Level, from 0").fill("0.9")
+    page.get_by_label("Name of the new folder").fill("too-much")
+    press(page, "Issue")
+    assert "Not done." in page.content() and not (running.folder / "too-much").exists()
+
+
+def test_fifty_sessions_of_clicks_leave_no_traceback(running: RunningStudio, new_page: NewPage) -> None:  # noqa: F811
+    people(running.folder / "people.csv", 60)
+    page = enter(running, new_page(accept_downloads=True))
+    pressed = 0
+    for seed in range(SESSIONS):
+        draw = random.Random(seed)
+        page.goto(f"{running.base}/{draw.choice(['', 'publish/open', 'study', 'ledger'])}")
+        for _ in range(CLICKS):
+            things = page.query_selector_all("main a, nav a, main button, summary")
+            draw.shuffle(things)
+            next(thing for thing in things if thing.is_visible()).click(timeout=20000)
+            page.wait_for_load_state()
+            assert "Something went wrong" not in page.content()
+            pressed += 1
+    assert pressed > SESSIONS * CLICKS * 0.8
+    assert running.process.poll() is None
+
+
+@pytest.fixture
+def short_lived(tmp_path: Path) -> Iterator[tuple[Studio, str]]:
+    """A studio in this process that waits half a second for a browser to come back."""
+    people(tmp_path / "people.csv", 100)
+    listener = Listener.open()
+    studio = Studio(AllowedFolder.of(tmp_path), listener.hosts, closed_after=0.5)
+    server = uvicorn.Server(
+        uvicorn.Config(studio.application(), log_level="critical", timeout_graceful_shutdown=1)
+    )
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listener.socket]})
+    thread.start()
+    yield studio, f"{listener.base}/?token={studio.visitor.new_token()}"
+    server.should_exit = True
+    thread.join(20)
+    listener.socket.close()
+
+
+def test_private_files_go_when_the_browser_is_closed(short_lived: tuple[Studio, str], browser: Any) -> None:
+    studio, url = short_lived
+    context = browser.new_context()
+    page = context.new_page()
+    page.goto(url)
+    page.goto(f"{url.partition('/?')[0]}/publish/open")
+    press(page, "Open")
+    page.get_by_role("heading", name="What are the columns?").wait_for()
+    time.sleep(1.5)
+    assert studio.desk.journey.inspection is not None, "an open page keeps its table"
+    context.close()
+    end = time.monotonic() + 20
+    while studio.desk.journey.inspection is not None and time.monotonic() < end:
+        time.sleep(0.1)
+    assert studio.desk.journey.inspection is None
+    assert list(studio.private.path.iterdir()) == []
