@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from pramana.pipeline.analysis import crosstab, open_study
+    from pramana.pipeline.booking import book_collection, commit_collection
     from pramana.pipeline.collected import Devices, publish_collected
     from pramana.pipeline.files.exporting import export
     from pramana.pipeline.planning import Outlook, plan
@@ -32,8 +33,10 @@ _MODULE_OF = {
     "Retraced": "retracing",
     "Synthesised": "recipient.synthesis",
     "Verification": "verification",
+    "book_collection": "booking",
     "check_promises": "promises",
     "coded_as_certified": "retracing",
+    "commit_collection": "booking",
     "create_levels": "versions",
     "crosstab": "analysis",
     "export": "files.exporting",
@@ -68,8 +71,10 @@ __all__ = [
     "Retraced",
     "Synthesised",
     "Verification",
+    "book_collection",
     "check_promises",
     "coded_as_certified",
+    "commit_collection",
     "create_levels",
     "crosstab",
     "export",
