@@ -190,7 +190,7 @@ def test_a_certificate_is_of_devices_wholly_or_not_at_all(change: dict[str, Any]
 
 
 def test_waves_of_the_same_people_go_through_the_ledger(tmp_path: Path) -> None:
-    """Reserved before anyone answers, committed when closed; each adds its epsilon, and a limit refuses one more."""
+    """Reserved before anyone answers, committed when closed; each adds its epsilon, a limit refuses more."""
     ledger = Ledger.create(tmp_path / "town.ledger")
     content = {"release": {"epsilon": 1.5}, "attributes": ATTRIBUTES, "survey": {}}
     section = {"path": str(tmp_path / "town.ledger"), "people": "town"}

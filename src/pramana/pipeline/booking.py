@@ -113,8 +113,8 @@ def _committed(
 def book_collection(recipe: AnyRecipe, plan: RandomisedPlan, page: str, out: Path) -> Release | None:
     """Reserve a survey in its recipe's ledger before anyone answers: what an answer tells is told when it is sent.
 
-    The same page for the same folder is taken up again. A further wave counts on its own: people whose answers have
-    not changed send what they sent before, but who has changed theirs is not known.
+    The same page for the same folder is taken up again. A further wave counts on its own: people whose answers
+    have not changed send what they sent before, but who has changed theirs is not known.
     """
     section = recipe.ledger
     if section is None:
