@@ -21,6 +21,7 @@ from pramana.audit.linkage import (
     sampled_linkage,
     sampled_posterior,
 )
+from pramana.audit.linkage.likelihood import expected_counts
 from pramana.audit.verdict import Attack, clopper_pearson
 from pramana.mechanisms import Dense, Product, RecordRetention, Retention
 from pramana.randomness import Key
@@ -108,6 +109,15 @@ def test_likelihoods_are_the_laws(law: Any) -> None:
         assert found[0, 1] == pytest.approx(float(one * Fraction(3, 10)))
     else:
         assert found[0, 0] == pytest.approx(float(Fraction(1, 3) + Fraction(2, 3) / 12))
+
+
+def test_expected_counts_are_those_of_all_pairs_where_columns_are_independent() -> None:
+    grid = {"a": np.repeat(np.arange(4, dtype=np.uint8), 3), "b": np.tile(np.arange(3, dtype=np.uint8), 4)}
+    weights = np.outer([1, 2, 3, 4], [5, 2, 1]).reshape(-1)  # times that each record occurs
+    true = {name: np.repeat(codes, weights) for name, codes in grid.items()}
+    for law in LAWS:
+        exact = weights @ pairwise_likelihoods(law, grid, grid)
+        assert np.allclose(expected_counts(law, true, grid), exact, rtol=1e-9)
 
 
 def published(law: Any, drawn: Any, rows: int = 3000, shuffle: bool = True) -> LinkedTable:

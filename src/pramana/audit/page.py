@@ -7,7 +7,7 @@ from pathlib import Path
 
 from pramana.audit.verdict import Attack, AttackReport
 from pramana.errors import InputError, KeyFileError
-from pramana.pages import Block, Cell, Grid, Page, Section, Text, html_of
+from pramana.pages import Block, Cell, Grid, Page, Points, Section, Text, html_of
 from pramana.randomness import bundle_around, write_new
 
 _LEAD = (
@@ -26,7 +26,11 @@ def attack_page(report: AttackReport, title: str) -> str:
         Text(_LEAD),
         Grid([_row(attack) for attack in report.attacks]),
     ]
-    sections = [Section("Attacks that were run", run, anchor="attacks")]
+    done = Points([f"{attack.name}: {attack.detail}" for attack in report.attacks])
+    sections = [
+        Section("Attacks that were run", run, anchor="attacks"),
+        Section("What was done", [done], anchor="done"),
+    ]
     if report.not_run:
         rows: list[dict[str, Cell]] = [
             {"attack": left.name, "not run because": left.reason} for left in report.not_run
@@ -45,7 +49,6 @@ def _row(attack: Attack) -> dict[str, Cell]:
         "claimed": "nothing" if attack.claimed is None else f"{attack.claimed:.4g}",
         "measured": f"{attack.measured:.4g}",
         "interval": interval,
-        "what was done": attack.detail,
     }
 
 

@@ -19,7 +19,7 @@ from pramana.schema import Attribute
 
 Numbers = NDArray[np.int64]
 Agreement = Callable[[Numbers], NDArray[np.float64]]  # true rows at published places -> how far each agrees
-_RANDOM_ORDERS = 200
+_MOST_ORDERS, _LEAST_ORDERS, _PLACES = 200, 20, 5_000_000  # random orders, and rows in all of them
 _SEEDS = 2048
 _FEW = 100  # rows that agree by chance: beyond, their number is as good as normal
 
@@ -37,22 +37,23 @@ def order_attack(agreement: Agreement, orders: Mapping[str, Numbers]) -> Attack:
     """Whether any guessed order fits the published rows better than orders by chance do."""
     rng = np.random.default_rng(20)
     rows = next(iter(orders.values()))  # those that were published, in some order
-    by_chance = np.array([float(agreement(rng.permutation(rows)).mean()) for _ in range(_RANDOM_ORDERS)])
+    tries = min(_MOST_ORDERS, max(_LEAST_ORDERS, _PLACES // len(rows)))
+    by_chance = np.array([float(agreement(rng.permutation(rows)).mean()) for _ in range(tries)])
     mean, spread = float(by_chance.mean()), float(by_chance.std(ddof=1))
     found = {name: float(agreement(order).mean()) for name, order in orders.items()}
     best = max(found, key=lambda name: found[name])
-    limit = mean + _spreads() * spread
+    limit = mean + _spreads(tries) * spread
     if mean * len(rows) < _FEW:
         limit = max(limit, _rare_count(mean * len(rows)) / len(rows))
     what = f"rows at the places of {best} agree {found[best]:.4g}; by chance {mean:.4g}, at most {limit:.4g}"
     return Attack("rows, guessed order", limit, found[best], found[best] <= limit, what, more={"by_chance": mean})
 
 
-def _spreads() -> float:
+def _spreads(tries: int) -> float:
     """How many spreads above its mean a sum over many rows lies with a negligible chance."""
     from scipy import stats
 
-    return float(stats.t.isf(CHANCE_OF_FALSE_ALARM, _RANDOM_ORDERS - 1))
+    return float(stats.t.isf(CHANCE_OF_FALSE_ALARM, tries - 1))
 
 
 def _rare_count(mean: float) -> float:

@@ -13,7 +13,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from pramana.audit.linkage.likelihood import AttackedLaw, Floats, Table, pairwise_likelihoods, taken
+from pramana.audit.linkage.likelihood import (
+    AttackedLaw,
+    Floats,
+    Table,
+    expected_counts,
+    pairwise_likelihoods,
+    taken,
+)
 from pramana.audit.linkage.posterior import link_posteriors, most_likely_links
 from pramana.audit.linkage.sampling import MIXED, sampled_posterior, shared_among_alike
 from pramana.audit.verdict import Attack, NotRun, Outcome, at_most
@@ -23,7 +30,8 @@ _MATCHED = 400
 _SAMPLED = 300
 _PEOPLE = 2000
 _MORE_SWEEPS = 16_000  # where a chain has not mixed
-_PAIRS = 1 << 23  # of true and published values that are compared at a time
+_LEAST_PEOPLE = 200
+_PAIRS = 1 << 24  # of people and published values that are compared
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,31 +137,26 @@ def sampled_linkage(table: LinkedTable) -> Outcome:
 
 def everyone_linked(table: LinkedTable) -> Attack:
     """People of the whole table, each by the value whose rows are likeliest to be theirs, counted by values."""
-    rows = np.arange(table.records)
-    while True:
-        whole = table if len(rows) == table.records else table.part(rows)
-        true_of, true_rows, times = _distinct(whole.true)
-        look, shown_rows, _ = _distinct(whole.published)
-        if len(true_rows) * len(shown_rows) <= _PAIRS or len(rows) < 2 * _SMALL:
-            break
-        rows = np.random.default_rng(20).permutation(len(rows))[: len(rows) // 2]
-    law = LinkedTable(whole.law, taken(whole.true, true_rows), taken(whole.published, shown_rows), whole.order[:0])
-    chance = law.likelihoods()
-    expected = times @ chance
-    best = (chance / np.where(expected > 0, expected, 1.0)).argmax(1)
-    people = np.random.default_rng(20).permutation(whole.records)[:_PEOPLE]
+    look, shown_rows, _ = _distinct(table.published)
+    shown = taken(table.published, shown_rows)
+    expected = expected_counts(table.law, table.true, shown)
+    most = min(_PEOPLE, max(_LEAST_PEOPLE, _PAIRS // len(shown_rows)))
+    people = np.random.default_rng(20).permutation(np.sort(table.order))[:most]
     places = np.argsort(look, kind="stable")
     first = np.searchsorted(look[places], np.arange(len(shown_rows) + 1))
+    rank = np.searchsorted(np.sort(table.order), people)
     right = 0
-    for person in people.tolist():
-        value = int(best[true_of[person]])
+    for person, place in zip(people.tolist(), rank.tolist(), strict=True):
+        own = {name: codes[person : person + 1] for name, codes in table.true.items()}
+        value = int((pairwise_likelihoods(table.law, own, shown)[0] / expected).argmax())
         candidates = places[first[value] : first[value + 1]]
-        nearest = candidates[np.abs(candidates - person).argmin()]
-        right += int(whole.order[nearest] == person)
+        nearest = candidates[np.abs(candidates - place).argmin()]
+        right += int(table.order[nearest] == person)
+    k = table.k(table.records)
     return at_most(
-        "linkage, everyone by value", 1 / whole.k(whole.records), right, len(people),
-        f"{len(people):,} people of {whole.records:,}, each with a row of the value that is likeliest theirs",
-        {"k": whole.k(whole.records), "records": whole.records},
+        "linkage, everyone by value", 1 / k, right, len(people),
+        f"{len(people):,} people of {table.records:,}, each with a row of the value that is likeliest theirs",
+        {"k": k, "records": table.records},
     )  # fmt: skip
 
 
