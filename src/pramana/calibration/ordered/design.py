@@ -18,7 +18,7 @@ import numpy as np
 from pramana.calibration.ordered.criterion import Criterion, Floats
 from pramana.calibration.ordered.families import kept_or_redrawn
 
-_MOST_ROUNDS = 30
+_MOST_ROUNDS = 20
 _CLOSE = 0.01  # of the risk, that a mixture may be above the bound
 _FEW_VALUES = 12  # up to here every width of an interval is tried
 _NOTHING = 1e-9
