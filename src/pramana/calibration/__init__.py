@@ -9,7 +9,7 @@ from pramana.calibration.blocks import (
     plan_strata,
 )
 from pramana.calibration.error import expected_error, tables_that_matter, variance_inflation
-from pramana.calibration.ordered import Criterion, OrderedValues, ordered_channel, with_ordered
+from pramana.calibration.ordered import Criterion, OrderedValues, interval_design, ordered_channel, with_ordered
 from pramana.calibration.retention import Wanted, calibrate
 from pramana.calibration.usefulness import (
     CellLook,
@@ -35,6 +35,7 @@ __all__ = [
     "checked_counts",
     "checked_xi",
     "expected_error",
+    "interval_design",
     "ordered_channel",
     "plan_blocks",
     "plan_combinations",
