@@ -33,9 +33,13 @@ def audit_command(
 
     if html is not None:
         check_page_name(Path(html))
-    if (key is None) == (seed is None):
-        raise RecipeError("A release has a key or a seed", "both" if key is not None else "none")
-    secret = key if seed is None else Key.from_seed(seed)
+    secret: Key | str
+    if key is not None and seed is None:
+        secret = key
+    elif seed is not None and key is None:
+        secret = Key.from_seed(seed)
+    else:
+        raise RecipeError("A release has a key or a seed", "neither" if key is None else "both")
     names = [name.strip() for name in recipients.split(",") if name.strip()]
     found = audit_bundle(
         bundle, source, secret, control=control, public=public, also=also, ledger=ledger, recipients=names
