@@ -33,13 +33,11 @@ def audit_command(
 
     if html is not None:
         check_page_name(Path(html))
-    secret: Key | str
-    if key is not None and seed is None:
-        secret = key
-    elif seed is not None and key is None:
-        secret = Key.from_seed(seed)
-    else:
-        raise RecipeError("A release has a key or a seed", "neither" if key is None else "both")
+    if key is not None and seed is not None:
+        raise RecipeError("A release has a key or a seed", "both")
+    secret = key if seed is None else Key.from_seed(seed)
+    if secret is None:
+        raise RecipeError("To count right answers the release's key must be given", "none")
     names = [name.strip() for name in recipients.split(",") if name.strip()]
     found = audit_bundle(
         bundle, source, secret, control=control, public=public, also=also, ledger=ledger, recipients=names
