@@ -6,8 +6,8 @@
   bound can be below it. By the same sum on a vertical line, over that table's own law.
 - *Hoeffding*, *Bennett*: the privacy blanket with these inequalities in place of the sum (Balle, Bell, Gascón and
   Nissim 2019).
-- *clones*: Feldman, McMillan, Talwar 2021, Theorem 3.1, as a sum; *closed form*: that theorem's formula, where it
-  applies.
+- *clones*: Feldman, McMillan, Talwar 2021, Theorem 3.1, as a sum; *closed form*: its formula (arXiv
+  2012.12803) as the authors' code computes it, where it applies.
 - dp-accounting has no shuffling; given the two laws of the clones as tables of probabilities (up to 1,000 records)
   its accountant must agree with our sum. OpenDP has randomised response and amplification by sampling, none by
   shuffling: its local epsilon is what it certifies. Each lives in an environment of its own (--prepare).
@@ -172,10 +172,15 @@ def blanket_by_inequality(records: int, law: blanket.Blanket, bennett: bool) -> 
 
 
 def closed_form_of_clones(records: int, ratio: float, delta: float) -> float | None:
-    if math.log(ratio) > math.log(records / (16 * math.log(2 / delta))):
+    """As the authors' own code has it (github.com/apple/ml-shuffling-amplification, closedformanalysis).
+
+    Its denominator is 1 + e^(-eps0 - e), a little below the 1 + e^-eps0 of the theorem as it is often quoted, and
+    it asks for eps0 <= ln(n/(16 ln(4/delta))): both on the safe side.
+    """
+    if math.log(ratio) > math.log(records / (16 * math.log(4 / delta))):
         return None
     inner = 8 * math.sqrt(ratio * math.log(4 / delta) / records) + 8 * ratio / records
-    return math.log1p((ratio - 1) / (ratio + 1) * inner)
+    return math.log1p((1 - 1 / ratio) / (1 + 1 / (ratio * (1 + inner))) * inner)
 
 
 # ---------------------------------------------------------------- other accountants

@@ -13,7 +13,7 @@ from pramana.app.main import run
 GUIDE = Path(__file__).parents[1] / "docs" / "guide"
 
 
-@pytest.mark.parametrize(("page", "blocks"), [("analyse", 8), ("plan", 3), ("models", 2)])
+@pytest.mark.parametrize(("page", "blocks"), [("analyse", 10), ("plan", 7), ("models", 2)])
 def test_the_examples_run(
     page: str, blocks: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from pramana import crosstab, make_signing_key, report, verify
+from pramana import Ledger, crosstab, make_signing_key, report, verify
 from pramana.app.collector import SurveyPage
 from pramana.app.main import run
 from pramana.bundle import Certificate
 from pramana.collection import CollectionPlace, CollectionStore, Submission, Survey, close_collection, results_of
-from pramana.errors import BundleError, CollectionError, SourceError, UnreachableError
+from pramana.errors import BundleError, CollectionError, RefusedError, SourceError, UnreachableError
 from pramana.mechanisms import k_of
 from pramana.methods import Recipe
 from pramana.theory import overclaims_in, problems_of
@@ -186,3 +187,26 @@ def test_a_certificate_is_of_devices_wholly_or_not_at_all(change: dict[str, Any]
     assert Certificate.from_json(stated).on_devices
     with pytest.raises(BundleError):
         Certificate.from_json({**stated, **change})
+
+
+def test_waves_of_the_same_people_go_through_the_ledger(tmp_path: Path) -> None:
+    """Reserved before anyone answers, committed when closed; each adds its epsilon, a limit refuses more."""
+    ledger = Ledger.create(tmp_path / "town.ledger")
+    content = {"release": {"epsilon": 1.5}, "attributes": ATTRIBUTES, "survey": {}}
+    section = {"path": str(tmp_path / "town.ledger"), "people": "town"}
+    survey = Survey.read(Recipe.parse({**content, "ledger": section}))
+    page = SurveyPage(survey).digest
+    for wave in (1, 2):
+        place = CollectionPlace(tmp_path / f"wave{wave}")
+        place.reserve(survey, page)
+        place.reserve(survey, page)  # after a restart
+        assert [r.status for r in ledger.releases()] == ["committed"] * (wave - 1) + ["reserved"]
+        store, _ = filled(survey, place, 300)
+        close_collection(survey, store, page, place.out)
+        store.close()
+        assert ledger.total("town").releases == wave
+        assert ledger.total("town").epsilon == pytest.approx(1.5 * wave)
+    ledger.limit("town", Fraction(4), "test")
+    with pytest.raises(RefusedError, match=r"total epsilon .* within 4, got 4.5"):
+        CollectionPlace(tmp_path / "wave3").reserve(survey, page)
+    assert [r.status for r in ledger.releases()] == ["committed", "committed"]

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pramana.calibration import Criterion, OrderedValues, ordered_channel
 from pramana.errors import MatrixError
 from pramana.mechanisms import (
     BlockInvariant,
@@ -45,6 +46,7 @@ EXAMPLES: dict[str, Channel] = {
     "no blocks": BlockInvariant(4, ()),
     "sinkhorn": sinkhorn([800, 150, 50], 0.5),
     "two-stage": two_stage([800, 150, 50, 7], 0.8),
+    "ordered": ordered_channel(OrderedValues(Criterion(np.arange(9.0)), missing=True), Fraction(5)),
     "odd size": Dense.of(np.random.default_rng(1).dirichlet(np.ones(37), 37)),
 }
 SMALL = {name: channel for name, channel in EXAMPLES.items() if channel.size <= 1000}

@@ -214,7 +214,7 @@ def test_requests_that_break_the_promise_are_refused(folder: Path) -> None:
     issue(ledger, "anna", "0.3", folder / "anna")
     with pytest.raises(RefusedError, match="allowance"):
         issue(ledger, "bert", "0.3", folder / "bert")
-    with pytest.raises(RefusedError, match=r"total epsilon.*`pramana levels limit`"):
+    with pytest.raises(RefusedError, match=r"total epsilon.*`pramana ledger limit`"):
         issue(ledger, "anna", "0.6", folder / "more")
     with pytest.raises(RefusedError, match="one key"):
         create_levels(ledger, recipe(folder), name="again")
@@ -451,7 +451,7 @@ def test_a_listed_epsilon_is_rounded_up_like_the_one_that_was_issued(
     assert "(epsilon 1.3863)" in capsys.readouterr().out
     assert run(["levels", "list", ledger]) == 0
     (line,) = [line for line in capsys.readouterr().out.splitlines() if "anna" in line]
-    assert line.split()[3] == "1.3863"
+    assert line.split()[4] == "1.3863"
 
 
 def test_a_recipe_without_a_level_is_for_a_ledger(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -21,6 +21,8 @@ RECIPE = """
 [source]
 path = "{path}"
 {source}
+[unit]
+row = true
 [release]
 k = 20
 [attributes.person]

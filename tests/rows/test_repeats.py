@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +11,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from pramana import Recipe, release
+import pramana
+from pramana import Recipe
 from pramana.errors import RecipeError
 from pramana.rows.units.repeats import repeats, repeats_in_blocks
+
+release = partial(pramana.release, even_if_useless=True)  # of a few people nothing can be learned
+
 
 SEX = {"role": "quasi-identifying", "domain": ["F", "M"]}
 

@@ -124,7 +124,7 @@ def leaks(wanted: AnyRecipe, place: Path, capture: Any, **options: Any) -> set[s
     """Where the planted value shows up when the recipe is released, verified and made again."""
     out = place / "output" / "out"
     with Watch([place / "output", place / "temporary"], set()) as watch:
-        release(wanted, out, key=KEY, threads=1, **options)
+        release(wanted, out, key=KEY, threads=1, even_if_useless=True, **options)
         assert verify(out, threads=1).valid
         assert verify(out, source=wanted.source.path, key=KEY, threads=1, **options).valid
     assert watch.looks >= 2 and (out / "certificate.json").exists()
@@ -190,7 +190,7 @@ def test_the_search_finds_what_was_listed_before(place: Path, monkeypatch: pytes
     monkeypatch.setattr(Sensitive, "published", lambda self, codes: self)  # noqa: ARG005 - the method's signature
     out = place / "output" / "out"
     with Watch([place / "output"], set()) as watch:
-        release(suppressing(place / "source"), out, key=KEY, threads=1)
+        release(suppressing(place / "source"), out, key=KEY, threads=1, even_if_useless=True)
     assert str(out / "certificate.json") in watch.seen
     assert not verify(out, threads=1).valid, "and verification now asks for the values that occur"
 

@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 from scipy import stats
 from tests.statistical.thresholds import ACCEPT, KEY, REJECT, ROWS, SHIFT, UNIFORM_P_VALUES
 
+from pramana.calibration import Criterion, OrderedValues, ordered_channel
 from pramana.datasets import census
-from pramana.mechanisms import Dense, Mechanism, Product, RecordRetention, Retention
+from pramana.mechanisms import Channel, Dense, Mechanism, Product, RecordRetention, Retention
 from pramana.randomness import Codes, Key, gathered, shuffled_order
 from pramana.rows import LocalEngine
 
@@ -28,11 +29,19 @@ def dense(size: int, rho: float) -> Dense:
     return Dense.of(np.array(rows))
 
 
+def ordered(size: int, rho: float) -> Channel:
+    """At the ratio that retention has; domains of two values stay with it."""
+    ratio = Retention.at(rho, size).likelihood_ratio
+    assert ratio is not None
+    return ordered_channel(OrderedValues(Criterion(np.arange(float(size)))), ratio, design=False)
+
+
 def mechanisms(rho: float) -> dict[str, Mechanism]:
     return {
         "retention": Product({n: Retention.at(rho, v) for n, v in SIZES.items()}),
         "dense": Product({n: dense(v, rho) for n, v in SIZES.items()}),
         "record": RecordRetention.at(rho, SIZES),
+        "ordered": Product({n: ordered(v, rho) for n, v in SIZES.items()}),
     }
 
 
@@ -58,7 +67,7 @@ def p_values(mechanism: Mechanism, seen: dict[str, Codes]) -> Iterator[tuple[str
             yield name, value, float(stats.chisquare(row, law[value] * row.sum(), sum_check=False).pvalue)
 
 
-@pytest.mark.parametrize("kind", ["retention", "dense", "record"])
+@pytest.mark.parametrize("kind", ["retention", "dense", "record", "ordered"])
 def test_every_category_follows_its_law(kind: str) -> None:
     mechanism = mechanisms(0.3)[kind]
     seen = published(mechanism)
@@ -69,7 +78,7 @@ def test_every_category_follows_its_law(kind: str) -> None:
     assert stats.kstest([p for _, _, p in results], "uniform").pvalue > UNIFORM_P_VALUES
 
 
-@pytest.mark.parametrize("kind", ["retention", "dense", "record"])
+@pytest.mark.parametrize("kind", ["retention", "dense", "record", "ordered"])
 @pytest.mark.parametrize("shift", [-SHIFT, SHIFT])
 def test_a_weaker_and_a_stronger_law_are_rejected_in_every_column(kind: str, shift: float) -> None:
     seen = published(mechanisms(0.3 + shift)[kind])

@@ -20,6 +20,7 @@ from pramana.errors import PramanaError, one_line
 # command -> (module of `commands`, one line of help)
 COMMANDS = {
     "anonymity": ("anonymity", "Measure k, l and t of a table as it stands."),
+    "audit": ("audits", "Attack a bundle at its holder's, and count how often the attacks are right."),
     "block": ("theory.identification", "Say how one rare category is protected: theta and the block's size."),
     "calibrate": ("theory.guarantees", "Find the retention that reaches k and/or epsilon."),
     "collect": ("serving.collecting", "Ask what nobody may know: a survey randomised on people's own devices."),

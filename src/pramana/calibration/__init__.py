@@ -9,6 +9,7 @@ from pramana.calibration.blocks import (
     plan_strata,
 )
 from pramana.calibration.error import expected_error, tables_that_matter, variance_inflation
+from pramana.calibration.ordered import Criterion, OrderedValues, interval_design, ordered_channel, with_ordered
 from pramana.calibration.retention import Wanted, calibrate
 from pramana.calibration.usefulness import (
     CellLook,
@@ -24,6 +25,8 @@ from pramana.calibration.usefulness import (
 __all__ = [
     "BlockPlan",
     "CellLook",
+    "Criterion",
+    "OrderedValues",
     "TableWorth",
     "Usefulness",
     "Wanted",
@@ -32,12 +35,15 @@ __all__ = [
     "checked_counts",
     "checked_xi",
     "expected_error",
+    "interval_design",
+    "ordered_channel",
     "plan_blocks",
     "plan_combinations",
     "plan_strata",
     "tables_asked",
     "tables_that_matter",
     "variance_inflation",
+    "with_ordered",
     "worth_of_cells",
     "worth_of_law",
     "worth_of_total",

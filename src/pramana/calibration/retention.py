@@ -27,7 +27,7 @@ from pramana.mechanisms import (
     central_excess,
     k_of,
 )
-from pramana.theory import pk, rounding, shuffling
+from pramana.theory import blanket, pk, rounding, shuffling
 
 M = TypeVar("M", bound=Mechanism)
 _LEAST = Fraction(1, pk.GRID)
@@ -98,6 +98,10 @@ class Wanted:
             return False
         if ratio <= rounding.exp_down(Fraction(self.central)):
             return True
+        at = shuffling.digits_down(self.central)
+        if any(isinstance(one, blanket.Blanket) for one in blankets) and at > 0:
+            # Certified is the smallest number of four digits whose delta is small enough: at most this one.
+            return central_excess(blankets, ratio, around.records, at, around.delta) <= 0
         certified, _ = central_epsilon(blankets, ratio, around.records, around.delta)
         return certified < rounding.log_up(ratio) and certified <= shuffling.digits_down(self.central)
 
@@ -160,10 +164,38 @@ def _largest_central(
 ) -> Fraction:
     """The largest retention below `above`, to seven digits, that keeps the central promise.
 
-    delta is about e^(-(central/s)^2/2), where ln s is nearly straight over the retention's log-odds: false
-    position with halved ends (Illinois) runs on these two.
+    delta is about e^(-(central/s)^2/2), where ln s is nearly straight over the retention's log-odds: secants run
+    on these two. Where they do not meet, false position with halved ends (Illinois) does.
     """
     over = _log_overshoot(build, wanted, shuffling.digits_down(central))
+    low = _by_secants(over, _guess(build, wanted, float(central)), above)
+    if low is None:
+        low = _by_false_position(over, above)
+    less = Fraction(1, 10**7)
+    while not wanted._central_is_kept_by(build(low)):  # what is certified decides; a hair less is enough
+        low, less = _on_grid(low * (1 - less)), min(2 * less, Fraction(1, 2))
+    return low
+
+
+def _by_secants(over: Callable[[Fraction], float], guess: Fraction, above: Fraction) -> Fraction | None:
+    """Where `over` is 0, to seven digits and on the private side; None if it is not met soon."""
+    before, miss = _log_odds(guess), over(guess)
+    odds = before - miss
+    for _ in range(8):
+        rho = _from_log_odds(odds)
+        if not _LEAST < rho < above or abs(miss) >= _MOST_OVER:
+            return None
+        value = over(rho)
+        if value == miss:
+            return None
+        last, step = odds - before, value * (odds - before) / (value - miss)
+        before, odds, miss = odds, odds - step, value
+        if abs(step * last) < 1e-9:  # about what a secant misses next
+            return _on_grid(_from_log_odds(odds) * (1 - Fraction(2, 10**8)))
+    return None
+
+
+def _by_false_position(over: Callable[[Fraction], float], above: Fraction) -> Fraction:
     low, left = above, 0.0
     high, right = above, _MOST_OVER
     while low > _LEAST and (left := over(low)) > 0:
@@ -175,7 +207,7 @@ def _largest_central(
         turns += 1
         # Halving now and then, and where false position hardly moves.
         if turns % 4 == 0 or not high / 10**8 < middle - low < high - low - high / 10**8:
-            middle = Fraction(math.floor((low + high) / 2 * pk.GRID), pk.GRID)
+            middle = _on_grid((low + high) / 2)
         value = over(middle)
         if value > 0:
             high, right, left = middle, value, left / 2 if moved == "high" else left
@@ -183,10 +215,38 @@ def _largest_central(
         else:
             low, left, right = middle, value, right / 2 if moved == "low" else right
             moved = "low"
-    less = Fraction(1, 10**7)
-    while not wanted._central_is_kept_by(build(low)):  # what is certified decides; a hair less is enough
-        low, less = Fraction(math.floor(low * (1 - less) * pk.GRID), pk.GRID), min(2 * less, Fraction(1, 2))
     return low
+
+
+def _on_grid(rho: Fraction) -> Fraction:
+    return Fraction(math.floor(rho * pk.GRID), pk.GRID)
+
+
+def _guess(build: Callable[[Fraction], M], wanted: Wanted, central: float) -> Fraction:
+    """About the retention sought, by the variance of the privacy loss alone.
+
+    The mean loss of n records has variance E(X - Y)^2/(n weight), in closed form for a product of retentions; a
+    normal tail at the central epsilon is set equal to delta.
+    """
+    nothing, around = build(Fraction(0)), wanted.circumstances
+    sizes = [size for size in nothing.sizes.values() if size > 1]
+    if isinstance(nothing, RecordRetention):
+        sizes = [math.prod(sizes)]
+    deviations = 0.85 * math.sqrt(-2 * math.log(around.delta))
+
+    def deviation(rho: float) -> float:
+        weight, same, crossed = (1 - rho) ** len(sizes), 1.0, 1.0
+        for size in sizes:
+            own, other = 1 - rho + rho * size, 1 - rho
+            same *= (own**2 + (size - 1) * other**2) / size
+            crossed *= (2 * own * other + (size - 2) * other**2) / size
+        return math.sqrt(max(2 * (same - crossed), 0.0) / (max(around.records, 1) * max(weight, 1e-300)))
+
+    low, high = 0.0, 1.0
+    for _ in range(50):
+        middle = (low + high) / 2
+        low, high = (low, middle) if deviations * deviation(middle) > central else (middle, high)
+    return max(_on_grid(Fraction(low)), _LEAST)
 
 
 def _log_overshoot(build: Callable[[Fraction], M], wanted: Wanted, central: float) -> Callable[[Fraction], float]:

@@ -13,7 +13,7 @@ from pramana.collection.store import CollectionStore
 from pramana.collection.submission import new_invitations
 from pramana.collection.survey import Survey
 from pramana.errors import CollectionError
-from pramana.pipeline import Devices, publish_collected
+from pramana.pipeline import Devices, book_collection, commit_collection, publish_collected
 from pramana.randomness import code_dtype, write_new
 
 _RELEASE_PROMISES = ("k", "central", "delta")  # which depend on how many answer; epsilon does not
@@ -44,6 +44,10 @@ class CollectionPlace:
             raise CollectionError(f"The folder {self.folder} must be writable", error.strerror) from None
         return CollectionStore.open(database or self.folder / "records.db", page, columns)
 
+    def reserve(self, survey: Survey, page: str) -> None:
+        """Enter the survey into its recipe's ledger before anyone answers, unless a limit would be passed."""
+        book_collection(survey.recipe, survey.plan, page, self.out)
+
     def invite(self, survey: Survey, store: CollectionStore, link: Callable[[str], str]) -> None:
         """Make a survey's invitations, once: links in a file for the organiser, digests in the store."""
         if survey.invitations is None or store.has_invitations:
@@ -67,8 +71,12 @@ def close_collection(
             for a, codes in zip(survey.plan.attributes, columns_of(survey, records).values(), strict=True)
         }
         waived: Sequence[str] = _RELEASE_PROMISES if survey.recipe.survey.fewer else ()
-        return publish_collected(survey.recipe, survey.plan, columns, Devices(page), out, sign=sign, waived=waived)
+        certificate = publish_collected(
+            survey.recipe, survey.plan, columns, Devices(page), out, sign=sign, waived=waived
+        )
     except BaseException:
         if not out.exists():
             store.set_closed(False)
         raise
+    commit_collection(survey.recipe, survey.plan, page, out, certificate.content)
+    return certificate

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from pramana.pipeline.analysis import crosstab, open_study
+    from pramana.pipeline.booking import book_collection, commit_collection
     from pramana.pipeline.collected import Devices, publish_collected
     from pramana.pipeline.files.exporting import export
     from pramana.pipeline.planning import Outlook, plan
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from pramana.pipeline.recipient.synthesis import Synthesised, synthesise
     from pramana.pipeline.releasing import Released, release
     from pramana.pipeline.reporting.reports import report
+    from pramana.pipeline.retracing import Retraced, coded_as_certified, retraced
     from pramana.pipeline.single_record import plan_for_records, randomise_record
     from pramana.pipeline.verification import Verification, verify
     from pramana.pipeline.versions import Created, Issued, create_levels, issue, issued_versions
@@ -28,9 +30,13 @@ _MODULE_OF = {
     "Outlook": "planning",
     "PROMISES": "promises",
     "Released": "releasing",
+    "Retraced": "retracing",
     "Synthesised": "recipient.synthesis",
     "Verification": "verification",
+    "book_collection": "booking",
     "check_promises": "promises",
+    "coded_as_certified": "retracing",
+    "commit_collection": "booking",
     "create_levels": "versions",
     "crosstab": "analysis",
     "export": "files.exporting",
@@ -43,6 +49,7 @@ _MODULE_OF = {
     "randomise_record": "single_record",
     "release": "releasing",
     "report": "reporting.reports",
+    "retraced": "retracing",
     "synthesise": "recipient.synthesis",
     "verify": "verification",
 }
@@ -61,9 +68,13 @@ __all__ = [
     "Issued",
     "Outlook",
     "Released",
+    "Retraced",
     "Synthesised",
     "Verification",
+    "book_collection",
     "check_promises",
+    "coded_as_certified",
+    "commit_collection",
     "create_levels",
     "crosstab",
     "export",
@@ -76,6 +87,7 @@ __all__ = [
     "randomise_record",
     "release",
     "report",
+    "retraced",
     "synthesise",
     "verify",
 ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import hmac
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -14,9 +15,11 @@ from pramana.bundle import Certificate
 from pramana.errors import LedgerError
 from pramana.ledger import Booking, Cost, Ledger, Release, ReleasedTable, whoami
 from pramana.methods import AnyRecipe, Plan
+from pramana.methods.retention import RandomisedPlan
 from pramana.pipeline.versions.kept_key import DigestUnderKeys
 from pramana.randomness import Key
 from pramana.rows import Rows
+from pramana.theory import LocalPrivacy, rounding
 
 Commit = Callable[[Certificate], tuple[str, ...]]
 ANYONE = "everyone"  # where neither [ledger] nor [about] names a recipient
@@ -102,3 +105,46 @@ def _committed(
     total = ledger.total(people)
     count = "1 release" if total.releases == 1 else f"{total.releases} releases"
     return (f"The ledger has {count} about {people!r}: {total.words()}.", *(f"{n}" for n in total.notes))
+
+
+# ---------------------------------------------------------------- answers of people's own devices
+
+
+def book_collection(recipe: AnyRecipe, plan: RandomisedPlan, page: str, out: Path) -> Release | None:
+    """Reserve a survey in its recipe's ledger before anyone answers: what an answer tells is told when it is sent.
+
+    The same page for the same folder is taken up again. A further wave counts on its own: people whose answers
+    have not changed send what they sent before, but who has changed theirs is not known.
+    """
+    section = recipe.ledger
+    if section is None:
+        return None
+    ratio = plan.mechanism.likelihood_ratio
+    epsilon = None if ratio is None else rounding.log_up(ratio)
+    told = hashlib.sha256(f"{page}\n{out.absolute()}".encode()).hexdigest()
+    booking = Booking(
+        dataset=recipe.source.dataset or out.name,
+        people=section.people,
+        recipient=section.recipient or recipe.about.recipient or ANYONE,
+        method=recipe.method,
+        table=ReleasedTable(source=told, design=page, key="", records=0),
+        cost=Cost(epsilon, promises=({"notion": LocalPrivacy.notion, "value": epsilon},)),
+        again=section.again,
+        who=whoami(),
+    )
+    ledger = Ledger.open(section.path)
+    try:
+        return ledger.book(booking, lambda _: None)[0]
+    finally:
+        ledger.close()
+
+
+def commit_collection(recipe: AnyRecipe, plan: RandomisedPlan, page: str, out: Path, content: str) -> None:
+    """The survey is closed, and its bundle is there."""
+    release = book_collection(recipe, plan, page, out)
+    if recipe.ledger is not None and release is not None and release.status == "reserved":
+        ledger = Ledger.open(recipe.ledger.path)
+        try:
+            ledger.commit(release.id, content, whoami(), {"bundle": str(out)})
+        finally:
+            ledger.close()

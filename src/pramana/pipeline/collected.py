@@ -55,7 +55,8 @@ def publish_collected(
     ordered = {a.name: records[a.name][order] for a in counted.attributes}
     drawn = [name for name, numbers in numbers_of(counted.attributes).items() if numbers.drawn]
     coins = {name: key.stream(WITHIN_BIN, "", name) for name in drawn}
-    publication = Publication(counted, _pieces(ordered, count), CodedTable(counted.attributes, coins), "")
+    table, worth = CodedTable(counted.attributes, coins), counted.usefulness()
+    publication = Publication(counted, _pieces(ordered, count), table, "", usefulness=worth)
     signing = None if sign is None else read_signing_key(sign)
     return write_bundle(
         recipe, devices, publication, Destination(Path(out), None, signing=signing, waived=tuple(waived))

@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import ClassVar, NoReturn, TypeVar
 
 from pramana.bundle import Certificate
-from pramana.calibration import Wanted, calibrate
+from pramana.calibration import Wanted, calibrate, with_ordered
 from pramana.errors import MatrixError, RecipeError, UnreachableError
 from pramana.mechanisms import (
     Circumstances,
@@ -26,6 +26,7 @@ from pramana.methods.protocol import Capabilities, Method, Plan, fields_of_recip
 from pramana.methods.recipe import Recipe
 from pramana.methods.retention.advice import advice_for_promise, advice_for_retention
 from pramana.methods.retention.matrix_file import read_matrix
+from pramana.methods.retention.ordered_columns import ordered_columns
 from pramana.methods.retention.plan import RandomisedPlan, circumstances_for, restore_drawn
 from pramana.methods.retention.setting import (
     DrawnColumn,
@@ -75,12 +76,12 @@ class DrawnMethod(Method[S, C]):
         self, recipe: Recipe[S, C], attributes: tuple[Attribute, ...], records: int, rows: Rows | None
     ) -> RandomisedPlan:
         circumstances = _circumstances(recipe.release, attributes, records)
-        sizes = {a.name: a.coded.size for a in attributes if not a.raw}
+        sizes = _sizes(attributes)
         if not sizes:
             raise RecipeError("A recipe must randomise at least one column", "none", "Make one quasi-identifying.")
         fields = fields_of_recipe(recipe, attributes, rows)
         draws = units_of(recipe, sizes, None if rows is None else rows.owners)
-        mechanism = self._mechanism(recipe, sizes, circumstances, draws)
+        mechanism = self._mechanism(recipe, attributes, circumstances, draws)
         if draws is not None and rows is not None and rows.owners is not None:
             draws = with_sizes(draws, mechanism, rows.owners)
             fields["unit"] = bounded(fields["unit"], draws)
@@ -103,7 +104,7 @@ class DrawnMethod(Method[S, C]):
     def _mechanism(
         self,
         recipe: Recipe[S, C],
-        sizes: Mapping[str, int],
+        attributes: tuple[Attribute, ...],
         circumstances: Circumstances,
         draws: UnitDraws | None,
     ) -> Mechanism: ...
@@ -123,11 +124,12 @@ class RetentionMethod(DrawnMethod[RetentionSetting, RetentionColumn]):
     def _mechanism(
         self,
         recipe: Recipe[RetentionSetting, RetentionColumn],
-        sizes: Mapping[str, int],
+        attributes: tuple[Attribute, ...],
         circumstances: Circumstances,
         draws: UnitDraws | None,
     ) -> Mechanism:
-        release = recipe.release
+        release, sizes = recipe.release, _sizes(attributes)
+        ordered = ordered_columns(recipe, attributes, circumstances.records)
         own = {name: c.retention for name, c in recipe.attributes.items() if c.retention is not None}
         if release.retention is None and not own:
             best = "best" in (release.coin, release.allocation)
@@ -136,8 +138,11 @@ class RetentionMethod(DrawnMethod[RetentionSetting, RetentionColumn]):
             central = None if release.central is None else release.central.epsilon
             wanted = Wanted(around_units(circumstances, draws), release.k, release.epsilon, central)
             if draws is not None:
-                return calibrated_for_units(sizes, wanted, draws)
-            return calibrate(sizes, wanted, release.coin, release.allocation, recipe.tables)
+                law = with_ordered(calibrated_for_units(sizes, wanted, draws), ordered)
+                check_promise(release, law, circumstances, draws)
+                return law
+            calibrated = calibrate(sizes, wanted, release.coin, release.allocation, recipe.tables)
+            return with_ordered(calibrated, ordered, wanted) if isinstance(calibrated, Product) else calibrated
         mechanism = _stated(release, own, sizes)
         check_promise(release, mechanism, circumstances, draws)
         return mechanism
@@ -146,7 +151,7 @@ class RetentionMethod(DrawnMethod[RetentionSetting, RetentionColumn]):
         self, recipe: Recipe[RetentionSetting, RetentionColumn], plan: Plan, rows: Rows | None
     ) -> tuple[str, ...]:
         release, attributes = recipe.release, plan.attributes
-        sizes = {a.name: a.coded.size for a in attributes if not a.raw}
+        sizes = _sizes(attributes)
         own = any(column.retention is not None for column in recipe.attributes.values())
         several = rows is not None and rows.owners is not None
         if release.retention is not None or own or several:
@@ -169,12 +174,12 @@ class MatrixMethod(DrawnMethod[MatrixSetting, MatrixColumn]):
     def _mechanism(
         self,
         recipe: Recipe[MatrixSetting, MatrixColumn],
-        sizes: Mapping[str, int],
+        attributes: tuple[Attribute, ...],
         circumstances: Circumstances,
         draws: UnitDraws | None,
     ) -> Mechanism:
         channels = {}
-        for name, size in sizes.items():
+        for name, size in _sizes(attributes).items():
             matrix = recipe.attributes[name].matrix
             if matrix is None:
                 raise RecipeError(f'With method "matrix" the column {name!r} must have a matrix', "none")
@@ -189,6 +194,10 @@ class MatrixMethod(DrawnMethod[MatrixSetting, MatrixColumn]):
         mechanism = Product(channels)
         check_promise(recipe.release, mechanism, circumstances, draws)
         return mechanism
+
+
+def _sizes(attributes: tuple[Attribute, ...]) -> dict[str, int]:
+    return {a.name: a.coded.size for a in attributes if not a.raw}
 
 
 def _circumstances(setting: DrawnSetting, attributes: tuple[Attribute, ...], records: int) -> Circumstances:

@@ -95,9 +95,26 @@ class DrawnColumn(RandomisedColumn, frozen=True, kw_only=True):
 
 
 class RetentionColumn(DrawnColumn, frozen=True, kw_only=True):
-    """A column of a release by retention."""
+    """A column of a release by retention, or through a channel for values in order at the same epsilon."""
 
     retention: Share | None = None
+    channel: Annotated[
+        Literal["retention", "ordered"],
+        Meta(description="ordered: near values are published rather than far ones, at the same k and epsilon."),
+    ] = "retention"
+    error_of: Annotated[
+        Literal["mean", "distribution", "table"] | None,
+        Meta(description="What an ordered channel is to tell best; the distribution where nothing is said."),
+    ] = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.channel == "ordered" and self.retention is not None:
+            raise RecipeError(
+                'A column with channel = "ordered" must leave its law to be calculated', "a retention"
+            )
+        if self.channel != "ordered" and self.error_of is not None:
+            raise RecipeError('error_of must go with channel = "ordered"', f"channel = {self.channel!r}")
 
 
 class MatrixColumn(DrawnColumn, frozen=True, kw_only=True):

@@ -172,6 +172,20 @@ PAPER_1 = (
     ),
     Statement(
         1,
+        "Channels for values in order (extension)",
+        "the least expected error at a stated e^epsilon; the integers keep A[u,y] <= e^epsilon A[v,y]",
+        "calibration:ordered_channel",
+        "tests/calibration/test_ordered.py::test_no_pair_of_rows_is_further_apart_than_promised",
+    ),
+    Statement(
+        1,
+        "Channels of intervals (extension)",
+        "columns theta_j s_j of two levels make the risk convex; linear programs bound it from below",
+        "calibration:interval_design",
+        "tests/calibration/test_ordered.py::test_the_bound_is_the_least_risk_of_channels_of_intervals",
+    ),
+    Statement(
+        1,
         "Section 5, Figures 2 to 4",
         "L1 error and epsilon by records, attributes and k on the generated census",
         "experiments:run_experiment",

@@ -56,6 +56,7 @@ def collect_command(
     if not (listener.secure or listener.is_local):
         click.echo("Note: without https whoever is on the way can change the page. See --url.", err=True)
     try:
+        place.reserve(survey, page.digest)
         store = place.open(page.digest, len(survey.columns), db)
         place.invite(survey, store, lambda token: f"{listener.base}/#{token}")
         collector = Collector(survey, page, store, place, listener, AddressLimit(per_address), sign)

@@ -1,0 +1,117 @@
+"""From a local epsilon to the channel of least expected error, in integers that keep it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from pramana.calibration.ordered.criterion import Criterion, Floats
+from pramana.calibration.ordered.design import interval_design
+from pramana.calibration.ordered.families import kept_or_redrawn, square_wave, two_point, with_missing
+from pramana.calibration.retention import Wanted
+from pramana.errors import InputError, UnreachableError
+from pramana.mechanisms import Channel, Dense, Product, Retention
+
+MOST_VALUES = 256
+_MOST_DESIGNED = 100  # beyond, only the closed forms: the linear programs would take minutes
+_HALVES = 48  # widths of the square wave that are tried
+_ADDED = (0.0, 0.01, 0.05)  # shares of retention that are mixed in, so that a channel can be inverted
+_HAIR = 1e-7  # epsilon is calculated with so much less, for what rounding adds
+_MOST_RATIO = 1e9  # there retention errs hardly ever
+
+
+@dataclass(frozen=True, eq=False)
+class OrderedValues:
+    """An attribute's values on a line, what is to be estimated best, and whether a missing category comes last."""
+
+    criterion: Criterion
+    missing: bool = False
+
+    def __post_init__(self) -> None:
+        if self.criterion.size > MOST_VALUES:
+            raise InputError(
+                f'channel = "ordered" must have at most {MOST_VALUES} values',
+                str(self.criterion.size),
+                "Put the values into bins.",
+            )
+
+    @property
+    def size(self) -> int:
+        return self.criterion.size + self.missing
+
+
+def ordered_channel(values: OrderedValues, ratio: Fraction, design: bool = True) -> Channel:
+    """Of the square waves, the two-point channel, the optimised one and retention, the one with the least error.
+
+    None has two chances for a published value that differ by more than `ratio`: decided on the integers.
+    """
+    kept = _retention(values.size, ratio)
+    if values.criterion.size < 3 or not 1 < ratio < _MOST_RATIO:
+        return kept
+    best: Floats | None = None
+    least = values.criterion.expected_error(kept_or_redrawn(values.criterion.size, float(ratio)))
+    for matrix in _candidates(values.criterion, 1 + (float(ratio) - 1) * (1 - _HAIR), design):
+        error = values.criterion.expected_error(matrix)
+        if error < least:
+            best, least = matrix, error
+    if best is None:
+        return kept
+    return in_integers(with_missing(best, float(ratio) * (1 - _HAIR)) if values.missing else best, ratio)
+
+
+def _candidates(criterion: Criterion, ratio: float, design: bool) -> Iterator[Floats]:
+    waves = [square_wave(criterion.line, ratio, half) for half in np.geomspace(0.2 / criterion.size, 1.0, _HALVES)]
+    optimised = [interval_design(criterion, ratio).matrix] if design and criterion.size <= _MOST_DESIGNED else []
+    kept = kept_or_redrawn(criterion.size, ratio)
+    for matrix in [*waves, *optimised, two_point(criterion.line, ratio)]:
+        for added in _ADDED:
+            yield (1 - added) * matrix + added * kept
+
+
+def _retention(size: int, ratio: Fraction) -> Retention:
+    """Corollary 2 solved for rho, in integers."""
+    return Retention.at((ratio - 1) / (ratio - 1 + size), size)
+
+
+def in_integers(matrix: Floats, ratio: Fraction) -> Dense:
+    """Rounded out of 2^62 and checked; where the ratio is missed by a hair, blended with what tells nothing."""
+    rows = np.maximum(matrix, 0.0)
+    rows[:, rows.min(axis=0) < 1e-12] = 0.0  # never published, or hardly ever
+    rows /= rows.sum(axis=1, keepdims=True)
+    blend = 0.0
+    for _ in range(40):
+        tried = (1 - blend) * rows + blend * rows.mean(axis=0)
+        exact = [[Fraction(entry) for entry in row] for row in tried.tolist()]
+        channel = Dense.of([[entry / sum(row) for entry in row] for row in exact])
+        reached = channel.likelihood_ratio
+        if reached is not None and reached <= ratio:
+            return channel
+        blend = max(_HAIR, 2 * blend)
+    raise UnreachableError("An ordered channel must reach its epsilon", "one that no blend reaches")
+
+
+def with_ordered(law: Product, ordered: Mapping[str, OrderedValues], wanted: Wanted | None = None) -> Product:
+    """The law with these attributes through ordered channels of the epsilon that their retention has.
+
+    Their AR is at least 1/ratio^2, which is retention's: k is kept with epsilon. A central promise depends on
+    the whole matrix; where it is missed the ordered attributes get less. Without `wanted` nothing is checked.
+    """
+    if not ordered:
+        return law
+    ratios = {name: law.channels[name].likelihood_ratio for name in ordered}
+    for turn in range(30):
+        part = Fraction(9, 10) ** turn
+        channels = dict(law.channels)
+        for name, values in ordered.items():
+            ratio = ratios[name]
+            if ratio is not None and ratio > 1:
+                channels[name] = ordered_channel(values, 1 + (ratio - 1) * part, design=turn == 0)
+        changed = Product(channels)
+        if wanted is None or wanted.is_kept_by(changed):
+            return changed
+    raise UnreachableError(
+        "The promise must be kept by ordered channels", "none that does", 'Leave out channel = "ordered".'
+    )

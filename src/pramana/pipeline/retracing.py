@@ -1,0 +1,164 @@
+"""Which source row every published row was: the release made once more by its holder, with its rows numbered.
+
+For audits alone, at the holder's: what is retraced is what the key hides, and goes into no file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from pramana.bundle import Bundle
+from pramana.errors import BundleError, KeyFileError, SourceError
+from pramana.mechanisms import Mechanism
+from pramana.methods import Plan, Publication, restore
+from pramana.pipeline.files.certified_source import certified_source
+from pramana.pipeline.opening import Home
+from pramana.pipeline.writing import file_entry
+from pramana.randomness import Codes, Key
+from pramana.rows import NO_UNITS, Columns, MemoryRows, Rows
+from pramana.schema import Storey
+from pramana.sources import encode
+
+_ROW = "\0row"  # a column under a name that no column of a source has
+
+
+@dataclass(frozen=True, eq=False)
+class Retraced:
+    """The true table in codes, the law it went through, and the source row of every published row.
+
+    `same` says whether the bundle's rows are those that source and key make; if not, `order` is that of the
+    release as it should have been.
+    """
+
+    bundle: Bundle
+    plan: Plan
+    true: Mapping[str, Codes]
+    mechanism: Mechanism
+    context: str  # what coins and order are bound to besides the key
+    order: NDArray[np.int64]
+    table: pa.Table  # as it should have been published
+    same: bool
+
+    @property
+    def records(self) -> int:
+        return len(self.order)
+
+
+def retraced(bundle: str | Path, source: object, key: Key | str | Path) -> Retraced:
+    """Make a bundle's data again from its source and key, all in memory, and keep track of the rows."""
+    opened = Bundle.open(bundle)
+    certificate = opened.certificate
+    if certificate.on_devices:
+        raise BundleError(
+            "Attacks must know the true rows to say whether they were right",
+            "records that people randomised on their own devices",
+            "Audit a release of the same recipe on a generated table instead.",
+        )
+    secret = key if isinstance(key, Key) else Key.read(key)
+    if certificate.key is None or secret.commitment() != certificate.key.get("commitment"):
+        raise KeyFileError("The key must be the one of this release", "another")
+    read = certified_source(source, certificate)
+    plan = restore(certificate).beside(read.path)
+    home = Home(folder=opened.path.absolute().parent)
+    with home.open(read, plan.readings(), secret, certificate.method, plan.capabilities, plan.in_units) as opening:
+        rows = NumberedRows.of(opening.whole())
+        if rows.records != plan.source_records:
+            raise SourceError(f"The source must have its {plan.source_records} records", f"{rows.records}")
+        rows.settle(plan.attributes)
+        coded = {a.name: a.coded.size for a in plan.attributes if not a.raw}
+        true = rows.codes(coded)
+        publication = plan.publish(rows)
+        table, order = _made_again(publication, rows.published)
+        content = publication.table.content()
+    mechanism, context = rows.through[-1]
+    certified = file_entry(opened.data_path) == certificate.files.get(opened.data_path.name)
+    same = (certified and content == certificate.content) or _same_rows(opened, table)
+    return Retraced(opened, plan, true, mechanism, context, order, table, same)
+
+
+def coded_as_certified(bundle: str | Path, source: object) -> dict[str, Codes]:
+    """Another table in the codes of a bundle's columns, read as the certificate says the source was."""
+    certificate = Bundle.open(bundle).certificate
+    read = certified_source(source, certificate)
+    coded = [a for a in certificate.attributes if not a.raw]
+    table = read.read([a.name for a in coded])
+    return {a.name: encode(table.column(a.name), a.coded, a.name) for a in coded}
+
+
+def _made_again(publication: Publication, published: list[Codes]) -> tuple[pa.Table, NDArray[np.int64]]:
+    """The published table, and the source row of each of its rows."""
+    tables, order = [], []
+    for columns in publication.pieces:
+        tables.append(publication.table.table(columns))
+        order.append(_kept(published.pop(), columns, tables[-1].num_rows))
+    return pa.concat_tables(tables), np.concatenate(order)
+
+
+def _same_rows(bundle: Bundle, table: pa.Table) -> bool:
+    """Whether a file that is not as it was certified has the rows all the same, by what is written in them."""
+    found = pa.Table.from_batches(bundle.batches())
+    if found.column_names != table.column_names or found.num_rows != table.num_rows:
+        return False
+    return all(_texts(found.column(name)) == _texts(table.column(name)) for name in table.column_names)
+
+
+def _texts(column: pa.ChunkedArray) -> list[str]:
+    return [str(cell) for cell in column.to_pylist()]
+
+
+def _kept(numbers: Codes, columns: Columns, kept: int) -> NDArray[np.int64]:
+    """Without the rows that are suppressed, which are those in the class after the last."""
+    if kept == len(numbers):
+        return numbers.astype(np.int64)
+    hidden = [column for name, column in columns.items() if name.startswith("\0")]
+    [class_of] = hidden
+    return np.asarray(numbers[class_of < np.sort(class_of)[kept]], np.int64)
+
+
+class NumberedRows(MemoryRows):
+    """Rows in memory that are published with their numbers beside them."""
+
+    published: list[Codes]  # the numbers of the piece that was published last
+    through: list[tuple[Mechanism, str]]  # the mechanism they went through, and what its coins were bound to
+    _numbers: Codes
+
+    @classmethod
+    def of(cls, rows: object) -> NumberedRows:
+        """Around rows in memory, whose state is shared and not copied."""
+        if not isinstance(rows, MemoryRows):
+            raise BundleError("A release is audited where its table fits into memory", "a larger one")
+        numbered = cls.__new__(cls)
+        vars(numbered).update(vars(rows))
+        numbered.published, numbered.through = [], []
+        numbered._numbers = np.arange(rows.records, dtype=np.uint32)
+        return numbered
+
+    def publish(
+        self,
+        mechanism: Mechanism,
+        context: str,
+        shuffled: bool,
+        names: Sequence[str],
+        stage: str = "randomising",
+        once: Mapping[str, Storey] = NO_UNITS,
+    ) -> Iterator[Columns]:
+        self.through.append((mechanism, context))
+        self.attach(_ROW, (), self._numbers)
+        for columns in super().publish(mechanism, context, shuffled, [*names, _ROW], stage, once):
+            self.published.append(columns.pop(_ROW))
+            yield columns
+
+    def whole(self) -> NumberedRows:
+        return self
+
+    def only(self, kept: NDArray[np.bool_]) -> Rows:
+        fewer = NumberedRows.of(super().only(kept))
+        fewer._numbers = self._numbers[kept]
+        fewer.published, fewer.through = self.published, self.through
+        return fewer

@@ -1,0 +1,105 @@
+"""Releases that are deliberately broken, each by one mistake; their certificates claim what honest ones do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from pramana import Key, release
+from pramana.mechanisms import Product, Retention
+
+KEY = Key(bytes(range(32)))
+RECIPE = """\
+[source]
+path = "people.csv"
+[release]
+epsilon = 1
+[attributes.sex]
+role = "quasi-identifying"
+domain = ["M", "F"]
+[attributes.region]
+role = "quasi-identifying"
+domain = ["north", "east", "south", "west"]
+"""
+
+
+def write_people(path: Path, rows: int = 4000, seed: int = 2) -> None:
+    """Sorted by region, as files of people often are: their order tells something."""
+    rng = np.random.default_rng(seed)
+    regions = np.sort(rng.integers(0, 4, rows))
+    lines = [f"{'MF'[rng.integers(2)]},{('west', 'north', 'south', 'east')[r]}\n" for r in regions]
+    path.write_text("sex,region\n" + "".join(lines))
+
+
+@contextmanager
+def patched(*changes: tuple[str, object]) -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        for target, value in changes:
+            patch.setattr(target, value)
+        yield
+
+
+def _in_source_order(*arguments: Any) -> Any:
+    return np.arange(arguments[-1], dtype=np.uint32)
+
+
+def _without_key() -> object:
+    from pramana.randomness import shuffled_order
+
+    return lambda _key, context, rows, threads=1: shuffled_order(Key(bytes(32)), context, rows, threads)
+
+
+def _keeps_more(self: Retention, words: Any, codes: Any, out: Any) -> None:
+    from pramana.randomness import retain
+
+    retain(words, codes, out, self.size, self.step // 4)
+
+
+def _float_coin(self: Retention, words: Any, codes: Any, out: Any) -> None:
+    """A float of two bits decides whether a value is kept, and there is none between a half and three quarters."""
+    coin = (words >> np.uint64(62)).astype(np.float64) / 4
+    drawn = ((words & np.uint64(0xFFFF)) % np.uint64(self.size)).astype(codes.dtype)
+    out[:] = np.where(coin < max(0.5, float(self.retention)), codes, drawn)
+
+
+def _one_forgotten(self: Product, streams: Any, first: int, codes: Any, out: Any) -> None:
+    for name, channel in self.channels.items():
+        if name == "region":
+            out[name][:] = codes[name]
+            continue
+        channel.publish(streams("value", name).words(first, len(codes[name])), codes[name], out[name])
+
+
+MISTAKES: dict[str, Callable[[], tuple[str, object]]] = {
+    "rows unshuffled": lambda: ("pramana.rows.local.LocalEngine.order", _in_source_order),
+    "order not keyed": lambda: ("pramana.rows.local.shuffled_order", _without_key()),
+    "coin of a wrong law": lambda: ("pramana.mechanisms.channel.Retention.publish", _keeps_more),
+    "float coin": lambda: ("pramana.mechanisms.channel.Retention.publish", _float_coin),
+    "one epsilon forgotten": lambda: ("pramana.mechanisms.table.Product.publish", _one_forgotten),
+}
+
+
+def broken_release(folder: Path, mistake: str, name: str = "broken", key: Key = KEY) -> Path:
+    """Released by a tool with one mistake, and audited by one without."""
+    with patched(MISTAKES[mistake]()):
+        release(folder / "recipe.toml", folder / name, key=key)
+    return folder / name
+
+
+def listed_by_appearance(bundle: Path, source: Path) -> None:
+    """The dictionaries of a bundle's file, as a reader of the source would have met their values."""
+    table = pq.read_table(bundle / "data.parquet")
+    columns = {}
+    for place, name in enumerate(table.column_names):
+        seen = dict.fromkeys(line.split(",")[place] for line in source.read_text().splitlines()[1:])
+        labels = [*seen, *(label for label in table.column(name).unique().to_pylist() if label not in seen)]
+        values = [labels.index(value) for value in table.column(name).to_pylist()]
+        columns[name] = pa.DictionaryArray.from_arrays(pa.array(values, pa.int32()), pa.array(labels))
+    pq.write_table(pa.table(columns), bundle / "data.parquet")

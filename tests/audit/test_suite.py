@@ -1,0 +1,314 @@
+"""The whole suite, on honest bundles and on broken ones: every attack must win somewhere, or it proves nothing."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from tests.audit.broken import (
+    KEY,
+    MISTAKES,
+    RECIPE,
+    broken_release,
+    listed_by_appearance,
+    patched,
+    write_people,
+)
+
+from pramana import Key, Ledger, create_levels, issue, release
+from pramana.app.main import run
+from pramana.audit import AttackReport, audit_bundle
+from pramana.errors import BundleError, KeyFileError, SourceError
+from pramana.pipeline import retraced
+
+
+@pytest.fixture(scope="module")
+def desk(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("desk")
+    write_people(folder / "people.csv")
+    write_people(folder / "others.csv", seed=9)
+    (folder / "recipe.toml").write_text(RECIPE)
+    release(folder / "recipe.toml", folder / "honest", key=KEY)
+    KEY.write(folder / "key")
+    return folder
+
+
+def audited(desk: Path, bundle: str, key: Key = KEY, **more: Any) -> AttackReport:
+    return audit_bundle(desk / bundle, desk / "people.csv", key, **more)
+
+
+def lost(report: AttackReport) -> set[str]:
+    return {attack.name for attack in report.attacks if not attack.ok}
+
+
+def test_an_honest_release_stands(desk: Path) -> None:
+    found = audited(desk, "honest", control=desk / "others.csv")
+    assert found.ok, found.sentences()
+    assert {left.reason for left in found.not_run} == {"a row of this file has no bytes of its own"}
+    names = [attack.name for attack in found.attacks]
+    assert len(names) == len(set(names)) == 18
+
+
+LOSES = {
+    "rows unshuffled": {
+        "rows, guessed order",
+        "rows, places",
+        "rows, logistic regression on places",
+        "rows, tree on places",
+        "linkage, best matching",
+        "linkage, sampled posterior",
+        "linkage, everyone by value",
+    },
+    "order not keyed": {"rows, guessed order"},
+    "coin of a wrong law": {"epsilon of region, from its records", "attribute inference"},
+    "float coin": {"epsilon of region, from its records", "attribute inference"},
+    "one epsilon forgotten": {"epsilon of region, from its records", "attribute inference"},
+}
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_a_broken_release_loses(desk: Path, mistake: str) -> None:
+    broken_release(desk, mistake, mistake)
+    found = audited(desk, mistake)
+    assert not found.ok
+    assert lost(found) >= LOSES[mistake] | {"data, made again"}, found.sentences()
+
+
+def test_a_key_that_was_made_from_a_seed_is_guessed(desk: Path) -> None:
+    secret = Key(Key.from_seed(7).secret)  # and the certificate does not say so
+    release(desk / "recipe.toml", desk / "seeded", key=secret)
+    assert lost(audited(desk, "seeded", secret)) == {"key, guessed seed"}
+
+
+def test_a_release_from_a_seed_is_not_private_whatever_the_seed(
+    desk: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    release(desk / "recipe.toml", desk / "marked", seed=987_654)
+    command = ["audit", str(desk / "marked"), "--source", str(desk / "people.csv")]
+    assert run([*command, "--seed", "987654", "--json"]) == 1
+    found = json.loads(capsys.readouterr().out)
+    assert [attack["name"] for attack in found["attacks"] if not attack["ok"]] == ["key, guessed seed"]
+    assert run(command) == 2
+    assert "must" not in capsys.readouterr().out
+
+
+def test_classifiers_are_left_out_by_name_without_their_library(
+    desk: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
+    left = {n.name: n.reason for n in audited(desk, "honest").not_run}
+    assert left["rows, tree on places"] == "scikit-learn is missing (extra `models`)"
+
+
+def test_categories_in_the_order_of_their_appearance_are_seen(desk: Path) -> None:
+    release(desk / "recipe.toml", desk / "listed", key=KEY)
+    listed_by_appearance(desk / "listed", desk / "people.csv")
+    assert lost(audited(desk, "listed")) == {"rows, order of categories"}
+
+
+def test_rows_that_are_written_differently_are_seen(desk: Path) -> None:
+    """The later half of the source has its texts in quotes: the same values, and the same guarantee on paper."""
+    (desk / "text.toml").write_text(RECIPE + '[output]\nformat = "csv"\n')
+    release(desk / "text.toml", desk / "text", key=KEY)
+    assert audited(desk, "text").ok
+    order = retraced(desk / "text", desk / "people.csv", KEY).order
+    path = desk / "text" / "data.csv"
+    header, *lines = path.read_text().splitlines()
+    plain = [line.replace('"', "") for line in lines]
+    quoted = ['"{}","{}"'.format(*line.split(",")) for line in plain]
+    later = order >= len(order) // 2
+    written = [q if late else p for p, q, late in zip(plain, quoted, later, strict=True)]
+    path.write_text("\n".join([header, *written]) + "\n")
+    assert lost(audited(desk, "text")) == {"rows, logistic regression on bytes", "rows, tree on bytes"}
+
+
+def test_two_releases_have_coins_of_their_own(desk: Path) -> None:
+    (desk / "weaker.toml").write_text(RECIPE.replace("epsilon = 1", "epsilon = 0.8"))
+    release(desk / "weaker.toml", desk / "second", key=KEY)
+    found = audited(desk, "honest", also=[desk / "second"])
+    assert found.ok and {"two releases, coins thrown anew"} <= {a.name for a in found.attacks}
+    book = '[ledger]\npath = "book.ledger"\npeople = "residents"\nrecipient = "university"\nagain = true\n'
+    Ledger.create(desk / "book.ledger").close()
+    for recipe in ("recipe", "weaker"):
+        (desk / f"{recipe} booked.toml").write_text((desk / f"{recipe}.toml").read_text() + book)
+        release(desk / f"{recipe} booked.toml", desk / f"{recipe} booked", key=KEY)
+    booked = audited(desk, "recipe booked", also=[desk / "weaker booked"], ledger=desk / "book.ledger")
+    [together] = [a for a in booked.attacks if a.name == "two releases, epsilon together"]
+    assert booked.ok and together.more["ledger_total"] == pytest.approx(1.8, abs=1e-6)
+    with patched(("pramana.methods.retention.RandomisedPlan.context", lambda *_: "always the same")):
+        for recipe in ("recipe", "weaker"):
+            release(desk / f"{recipe}.toml", desk / f"reused {recipe}", key=KEY)
+        found = audited(desk, "reused recipe", also=[desk / "reused weaker"])
+    assert lost(found) == {"two releases, coins thrown anew"}
+
+
+def test_another_key_or_source_is_refused(desk: Path, tmp_path: Path) -> None:
+    with pytest.raises(KeyFileError, match="the one of this release"):
+        audited(desk, "honest", Key(bytes(32)))
+    write_people(tmp_path / "fewer.csv", rows=10)
+    with pytest.raises(SourceError, match="4000 records, got 10"):
+        audit_bundle(desk / "honest", tmp_path / "fewer.csv", KEY)
+    with pytest.raises(BundleError, match="must be a folder"):
+        audited(desk, "nothing")
+
+
+def test_the_command_says_what_was_claimed_and_measured(desk: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    options = ["--source", str(desk / "people.csv"), "--key", str(desk / "key")]
+    assert run(["audit", str(desk / "honest"), *options, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert all({"name", "claimed", "measured", "ok"} <= set(attack) for attack in found["attacks"])
+    reason = {"name": "attribute inference, against a control", "reason": "no control table was given"}
+    assert reason in found["not_run"]
+    assert run(["audit", str(broken_release(desk, "rows unshuffled", "by command")), *options]) == 1
+    told = capsys.readouterr().out
+    assert "LOST  rows, guessed order" in told and "claims are broken." in told
+    assert run(["audit", str(desk / "honest"), "--source", str(desk / "people.csv"), "--key", "nowhere"]) == 2
+    page = desk / "attacks.html"
+    assert run(["audit", str(desk / "by command"), *options, "--html", str(page)]) == 1
+    text = page.read_text()
+    assert "NOT FOR RELEASE" in text.upper() and "BROKEN" in text and "rows, guessed order" in text
+    assert page.stat().st_mode & 0o777 == 0o600
+    capsys.readouterr()
+    assert run(["audit", str(desk / "honest"), *options, "--html", str(page)]) == 2
+    inside = str(desk / "honest" / "attacks.html")
+    assert run(["audit", str(desk / "honest"), *options, "--html", inside]) == 2
+    refused = capsys.readouterr()
+    assert refused.out == "" and "must not exist yet" in refused.err and "outside of every bundle" in refused.err
+
+
+# ---------------------------------------------------------------- other methods
+
+CLASSES = """\
+[source]
+path = "people.csv"
+[release]
+method = "generalize"
+k = 5
+suppression = 0.1
+cells = "hierarchy"
+[attributes.sex]
+role = "quasi-identifying"
+hierarchy = "sex.csv"
+[attributes.age]
+role = "quasi-identifying"
+hierarchy = "age.csv"
+"""
+
+
+@pytest.fixture(scope="module")
+def classes(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("classes")
+    lines = [f"{'MF'[i * i % 7 % 2]},{min(i * i * 31 % 97 % 41, 39)}\n" for i in range(600)]
+    (folder / "people.csv").write_text("sex,age\n" + "".join(lines))
+    (folder / "sex.csv").write_text("M;*\nF;*\n")
+    (folder / "age.csv").write_text("".join(f"{a};{a // 2};{a // 10};*\n" for a in range(40)))
+    (folder / "recipe.toml").write_text(CLASSES)
+    release(folder / "recipe.toml", folder / "honest", key=KEY)
+    return folder
+
+
+def test_honest_classes_stand(classes: Path) -> None:
+    found = audited(classes, "honest")
+    assert found.ok, found.sentences()
+    assert {"linkage, smallest class", "linkage, within classes"} <= {a.name for a in found.attacks}
+
+
+def test_suppressed_rows_that_were_left_in_are_seen(classes: Path) -> None:
+    release(classes / "recipe.toml", classes / "left in", key=KEY)
+    path = classes / "left in" / "data.parquet"
+    table = pq.read_table(path)
+    lone = pa.table({"sex": ["M"], "age": ["39"]}).cast(table.schema.remove_metadata())
+    pq.write_table(pa.concat_tables([table.replace_schema_metadata(None), lone]), path)
+    assert lost(audited(classes, "left in")) == {"data, made again", "linkage, smallest class"}
+
+
+def test_classes_in_source_order_are_linked(classes: Path) -> None:
+    broken_release(classes, "rows unshuffled", "unshuffled")
+    assert lost(audited(classes, "unshuffled")) >= {
+        "rows, guessed order",
+        "rows, places",
+        "linkage, within classes",
+    }
+
+
+def test_two_tables_of_classes_are_not_k_anonymous_together(classes: Path) -> None:
+    (classes / "other.toml").write_text(CLASSES.replace("k = 5", "k = 9"))
+    release(classes / "other.toml", classes / "other", key=KEY)
+    same = audited(classes, "honest", also=[classes / "honest"])
+    assert same.ok
+    found = audited(classes, "honest", also=[classes / "other"])
+    assert "two releases, intersection of classes" in {a.name for a in found.attacks}
+
+
+LEVELS = """\
+[source]
+path = "people.csv"
+[release]
+method = "levels"
+[attributes.sex]
+role = "quasi-identifying"
+[attributes.region]
+role = "sensitive"
+domain = ["north", "east", "south", "west"]
+"""
+
+
+def test_recipients_of_levels_collude(tmp_path: Path) -> None:
+    write_people(tmp_path / "people.csv")
+    (tmp_path / "recipe.toml").write_text(LEVELS)
+    ledger = tmp_path / "ledger"
+    made = create_levels(ledger, tmp_path / "recipe.toml")
+    for name, level in (("one", "0.5"), ("two", "0.3"), ("three", "0.2")):
+        issue(ledger, name, level, tmp_path / name)
+    options = {"ledger": ledger, "recipients": ["one", "two", "three"]}
+    found = audit_bundle(tmp_path / "one", tmp_path / "people.csv", made.key_file, **options)  # type: ignore[arg-type]
+    assert found.ok, found.sentences()
+    assert "collusion across levels" in {a.name for a in found.attacks}
+    alone = audit_bundle(tmp_path / "one", tmp_path / "people.csv", made.key_file)
+    assert ("collusion across levels", "no ledger and recipients were given") in [
+        (n.name, n.reason) for n in alone.not_run
+    ]
+
+    def by_level(self: Any, commitment: str = "") -> str:
+        return f"{commitment} {self.mechanism.level}"  # coins of its own for every level
+
+    with patched(("pramana.methods.levels.LevelPlan.context", by_level)):
+        broken = audit_bundle(tmp_path / "one", tmp_path / "people.csv", made.key_file, **options)  # type: ignore[arg-type]
+    assert "collusion across levels" in lost(broken)
+
+
+def test_the_intruders_of_invariant_releases(tmp_path: Path) -> None:
+    rows = ["farmer"] * 400 + ["smith"] * 150 + ["clerk"] * 60 + ["astronomer"] * 2
+    (tmp_path / "people.csv").write_text("job\n" + "".join(f"{job}\n" for job in rows))
+    (tmp_path / "recipe.toml").write_text(
+        '[source]\npath = "people.csv"\n[release]\nmethod = "invariant"\nxi = 0.1\n[attributes.job]\n'
+        'role = "quasi-identifying"\ndomain = ["farmer", "smith", "clerk", "astronomer"]\n'
+    )
+    release(tmp_path / "recipe.toml", tmp_path / "out", key=KEY)
+    found = audit_bundle(tmp_path / "out", tmp_path / "people.csv", KEY)
+    assert found.ok, found.sentences()
+    names = {"identification, own count", "identification, every count"}
+    assert names <= {a.name for a in found.attacks}
+
+    def unchanged(self: Any, words: Any, codes: Any, out: Any) -> None:
+        del self, words
+        out[:] = codes
+
+    with patched(("pramana.mechanisms.BlockInvariant.publish", unchanged)):
+        release(tmp_path / "recipe.toml", tmp_path / "broken", key=KEY)
+        assert names <= lost(audit_bundle(tmp_path / "broken", tmp_path / "people.csv", KEY))
+
+
+def test_presence_is_attacked_by_reversal(tmp_path: Path) -> None:
+    from tests.audit.test_reversal import world
+
+    private = world(tmp_path, 'delta = [0.4, 0.95]\nalgorithm = "wpalm"\nmode = "private"')
+    release(private, tmp_path / "private", key=KEY, even_if_useless=True)
+    assert "presence, reversal" in lost(audit_bundle(tmp_path / "private", tmp_path / "people.csv", KEY))
+    release(world(tmp_path, "delta = [0.4, 0.95]"), tmp_path / "default", key=KEY, even_if_useless=True)
+    found = audit_bundle(tmp_path / "default", tmp_path / "people.csv", KEY)
+    assert found.ok, found.sentences()

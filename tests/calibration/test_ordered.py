@@ -1,0 +1,179 @@
+"""Channels for values in order: the promise by brute force on integers, the error against other searches."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from scipy import optimize
+
+from pramana.calibration import Criterion, OrderedValues, Wanted, calibrate, ordered_channel, with_ordered
+from pramana.calibration.ordered import ErrorOf, interval_design, square_wave, two_point
+from pramana.calibration.ordered.families import kept_or_redrawn, with_missing
+from pramana.errors import InputError
+from pramana.mechanisms import Circumstances, Product, Retention, k_of
+from pramana.randomness import ONE
+
+Floats = NDArray[np.float64]
+
+
+def evenly(size: int, error_of: ErrorOf = "distribution", records: int = 100_000) -> Criterion:
+    return Criterion(np.arange(size, dtype=np.float64), error_of, records)
+
+
+def largest_ratio(matrix: list[list[int]]) -> Fraction:
+    """Over every pair of rows and every column, one at a time."""
+    ratios = [
+        Fraction(first[y], second[y])
+        for first, second in itertools.permutations(matrix, 2)
+        for y in range(len(first))
+        if first[y] or second[y]
+    ]
+    return max(ratios)
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    st.lists(st.floats(0.01, 50), min_size=2, max_size=9),
+    st.fractions(Fraction(11, 10), 90),
+    st.sampled_from(["mean", "distribution", "table"]),
+    st.booleans(),
+)
+def test_no_pair_of_rows_is_further_apart_than_promised(
+    steps: list[float], ratio: Fraction, error_of: ErrorOf, missing: bool
+) -> None:
+    values = OrderedValues(Criterion(np.cumsum([0.0, *steps]), error_of, 10_000), missing)
+    weights = ordered_channel(values, ratio).weights.tolist()
+    assert len(weights) == len(steps) + 1 + missing
+    assert all(sum(row) == ONE and min(row) >= 0 for row in weights)
+    assert largest_ratio(weights) <= ratio
+
+
+@pytest.mark.parametrize("ratio", [1.5, math.e, 50.0])
+@pytest.mark.parametrize("size", [8, 31])
+def test_closed_forms_are_channels_that_use_all_of_epsilon(size: int, ratio: float) -> None:
+    line = np.linspace(0, 1, size) ** 1.5
+    for matrix in (square_wave(line, ratio, 0.2), two_point(line, ratio), kept_or_redrawn(size, ratio)):
+        for law in (matrix, with_missing(matrix, ratio)):
+            assert np.allclose(law.sum(axis=1), 1)
+            used = law[:, law.max(axis=0) > 0]
+            assert np.max(used.max(axis=0) / used.min(axis=0)) == pytest.approx(ratio)
+
+
+def test_two_points_tell_the_mean_without_bias() -> None:
+    """The published ends, read as c and 1 - c, have the true place for their mean (Duchi et al.)."""
+    line, ratio = np.linspace(0, 1, 7), 3.0
+    matrix = two_point(line, ratio)
+    low, high = -1 / (ratio - 1), ratio / (ratio - 1)
+    assert matrix[:, 0] * low + matrix[:, -1] * high == pytest.approx(line)
+
+
+def is_interval(pattern: tuple[float, ...]) -> bool:
+    return sum(1 for left, right in itertools.pairwise((1.0, *pattern, 1.0)) if left < right) == 1
+
+
+def least_risk(criterion: Criterion, ratio: float, intervals: bool) -> float:
+    """Of channels of two levels, high on intervals or on any values, by an optimiser of another kind."""
+    size = criterion.size
+    every = [p for p in itertools.product([1.0, ratio], repeat=size) if len(set(p)) > 1]
+    levels = np.array([p for p in every if is_interval(p) or not intervals]).T
+    parts = np.array([np.outer(s, s) / s.mean() for s in levels.T])
+
+    def risk(theta: Floats) -> float:
+        return criterion.risk(np.tensordot(theta, parts, 1)) * scale
+
+    def slope(theta: Floats) -> Floats:
+        at = np.linalg.inv(criterion.prior + criterion.records * np.tensordot(theta, parts, 1))
+        gradient = -criterion.records * np.einsum("jkl,kl->j", parts, at @ criterion.weight @ at)
+        return np.asarray(gradient * scale)
+
+    scale = 1.0
+    start = np.where((levels > 1).sum(axis=0) == 1, 1 / (size - 1 + ratio), 0.0)
+    scale = 1 / risk(start)
+    solved = optimize.minimize(
+        risk,
+        start,
+        jac=slope,
+        bounds=[(0, None)] * len(start),
+        constraints={"type": "eq", "fun": lambda t: levels @ t - 1, "jac": lambda _: levels},
+        method="SLSQP",
+        options={"maxiter": 500, "ftol": 1e-12},
+    )
+    return float(solved.fun) / scale
+
+
+@pytest.mark.parametrize("error_of", ["mean", "distribution"])
+@pytest.mark.parametrize(("size", "epsilon"), [(3, 1.0), (5, 0.5), (5, 2.0), (6, 1.0)])
+def test_the_bound_is_the_least_risk_of_channels_of_intervals(
+    size: int, epsilon: float, error_of: ErrorOf
+) -> None:
+    criterion, ratio = evenly(size, error_of), math.exp(epsilon)
+    design, least = interval_design(criterion, ratio), least_risk(criterion, ratio, intervals=True)
+    assert design.bound <= least * 1.001  # it is a bound
+    assert design.bound >= least * 0.97  # and close
+    assert criterion.risk(criterion.information(design.matrix)) >= least * 0.999  # nothing is below the least
+    assert least_risk(criterion, ratio, intervals=False) >= least * 0.9  # other patterns hardly gain anything
+
+
+@pytest.mark.parametrize("error_of", ["mean", "distribution", "table"])
+def test_the_chosen_one_has_the_least_error_of_all_that_are_tried_by_hand(error_of: ErrorOf) -> None:
+    criterion, ratio = evenly(12, error_of), math.e
+    chosen = criterion.expected_error(ordered_channel(OrderedValues(criterion), Fraction(ratio)).weights / ONE)
+    chance = np.random.default_rng(4)
+    for half in np.linspace(0.03, 0.9, 30):
+        wave = square_wave(criterion.line, ratio, half)
+        mixed = chance.random() * 0.2
+        for tried in (wave, (1 - mixed) * wave + mixed * kept_or_redrawn(12, ratio)):
+            assert chosen <= criterion.expected_error(tried) * 1.02
+    assert chosen <= criterion.expected_error(kept_or_redrawn(12, ratio)) * (1 + 1e-6)
+
+
+@pytest.mark.parametrize(("size", "epsilon", "gain"), [(20, 1, 5), (50, 1, 30), (50, 2, 15), (50, 4, 4)])
+def test_means_err_several_times_less(size: int, epsilon: int, gain: float) -> None:
+    """By a variance written out here, not the criterion's: of g(Y) with E g(Y) the true place."""
+    criterion = evenly(size, "mean")
+    laws = [
+        ordered_channel(OrderedValues(criterion), Fraction(math.exp(epsilon))).weights / ONE,
+        kept_or_redrawn(size, math.exp(epsilon)),
+    ]
+    variances = []
+    for law in laws:
+        g = np.linalg.inv(law) @ np.arange(size)
+        variances.append(np.mean([law[u] @ (g - law[u] @ g) ** 2 for u in range(size)]))
+    assert variances[0] * gain < variances[1]
+
+
+def test_k_and_epsilon_are_kept_with_the_others() -> None:
+    wanted = Wanted(Circumstances(10_000), k=20, epsilon=3.0)
+    law = calibrate({"sex": 2, "age": 15}, wanted)
+    assert isinstance(law, Product)
+    changed = with_ordered(law, {"age": OrderedValues(evenly(15))}, wanted)
+    assert wanted.is_kept_by(changed)
+    assert changed.channels["sex"] == law.channels["sex"]
+    assert not isinstance(changed.channels["age"], Retention)
+    assert k_of(changed, wanted.circumstances) >= 20
+
+
+def test_a_central_promise_is_kept_too() -> None:
+    wanted = Wanted(Circumstances(20_000), central=0.5)
+    law = calibrate({"age": 15}, wanted)
+    assert isinstance(law, Product)
+    changed = with_ordered(law, {"age": OrderedValues(evenly(15))}, wanted)
+    assert wanted.is_kept_by(changed)
+
+
+def test_what_is_no_order_is_refused() -> None:
+    with pytest.raises(InputError, match="ascend"):
+        Criterion(np.array([0.0, 2.0, 1.0]))
+    with pytest.raises(InputError, match="at most 256"):
+        OrderedValues(evenly(257))
+
+
+def test_two_values_have_nothing_between_them() -> None:
+    assert isinstance(ordered_channel(OrderedValues(evenly(2)), Fraction(3)), Retention)
