@@ -16,6 +16,10 @@ from tests.studio.running import RunningStudio, people, studio
 from pramana.app.main import run
 
 pytestmark = pytest.mark.xdist_group("browser")
+# What reaches beyond the window, for the message.
+WIDE = """() => [...document.querySelectorAll("body *")]
+  .filter((e) => e.getBoundingClientRect().right > innerWidth + 1)
+  .map((e) => e.outerHTML.slice(0, 99)).slice(0, 3)"""
 PICTURES = os.environ.get("PRAMANA_PICTURES")  # a folder for screenshots; without, none are kept
 
 
@@ -36,7 +40,7 @@ def enter(running: RunningStudio, page: Any) -> Any:
 
 def looked_at(page: Any, name: str) -> None:
     """Nothing overflows, axe-core finds nothing, and a picture is kept where one is asked for."""
-    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), name
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), (name, page.evaluate(WIDE))
     assert axe_problems(page) == [], name
     if PICTURES:
         Path(PICTURES).mkdir(parents=True, exist_ok=True)
@@ -51,6 +55,7 @@ def press(page: Any, name: str) -> None:
 def to_release(page: Any, look: Any = lambda *_: None) -> None:
     """From the start to the page of the release, as someone does who has read nothing."""
     page.get_by_role("link", name="Publish a table").click()
+    page.get_by_role("heading", name="Open a table").wait_for()
     look(page, "1-open")
     press(page, "Open")
     page.get_by_role("heading", name="What are the columns?").wait_for()
@@ -119,3 +124,43 @@ def test_a_table_is_published_and_the_command_line_makes_the_same_bytes(
     with page.expect_download() as kept:
         page.get_by_role("link", name=re.compile("as a zip file")).click()
     assert kept.value.suggested_filename == "out.zip"
+
+
+def test_every_other_page_is_sound_on_a_phone(running: RunningStudio, new_page: NewPage) -> None:
+    page = enter(running, new_page(WIDTHS["phone"], color_scheme="dark"))
+    page.goto(f"{running.base}/publish/open")
+    press(page, "Open")
+    page.get_by_role("link", name="Build a hierarchy of age").click()
+    page.get_by_role("heading", name="A hierarchy for").wait_for()
+    looked_at(page, "2-hierarchy")
+    press(page, "Build and look")
+    page.get_by_role("heading", name="How it looks").wait_for()
+    looked_at(page, "2-hierarchy-preview")
+    press(page, "Use this hierarchy")
+    press(page, "These are right")
+    page.get_by_label("The rule says k-anonymous").check()
+    press(page, "Write the recipe")
+    page.get_by_role("heading", name="What happens to the columns").wait_for()
+    looked_at(page, "4-dial-levels")
+    press(page, "Take this")
+    press(page, "Go on to the release")
+    page.get_by_role("alert").wait_for()  # without the mark it does not go on
+    looked_at(page, "5-check-refused")
+    page.get_by_label("I have looked at all of this").check()
+    press(page, "Go on to the release")
+    release(page, "out")
+    page.goto(f"{running.base}/publish/release/status")
+    page.goto(f"{running.base}/study")
+    press(page, "Open and check")
+    press(page, "Estimate the table")
+    page.locator("#answer").wait_for()
+    looked_at(page, "9-cells")
+    page.goto(f"{running.base}/ledger")
+    press(page, "Create it")
+    page.get_by_role("heading", name="Totals in").wait_for()
+    looked_at(page, "10-empty-ledger")
+    assert page.goto(f"{running.base}/nowhere").status == 404
+    looked_at(page, "fault")
+    other = new_page(WIDTHS["phone"])
+    assert other.goto(running.url).status == 403, "the link opened once"
+    looked_at(other, "no-entry")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import socket
+import sys
 import time
 import zipfile
 from pathlib import Path
@@ -151,6 +153,15 @@ def test_a_bundle_goes_into_the_folder_and_nowhere_else(visit: Visit, name: str)
     assert not (visit.folder.parent / "out").exists()
 
 
+def test_a_folder_of_a_recipe_holds_no_links(visit: Visit, outside: Path) -> None:
+    (visit.folder / "parts").mkdir()
+    (visit.folder / "parts" / "a.csv").symlink_to(outside)
+    text = RECIPE.format(path="parts", method="retention", more="", how='domain = ["F", "M"]')
+    (visit.folder / "parts.toml").write_text(text)
+    assert "symbolic links" in visit.post("/publish/open", kind="recipe", recipe="parts.toml").text
+    assert visit.studio.desk.journey.inspection is None
+
+
 def packed(*entries: tuple[str, bytes]) -> bytes:
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as file:
@@ -293,3 +304,33 @@ def test_a_private_folder_takes_no_name_outside() -> None:
     finally:
         folder.close()
     assert not folder.path.exists()
+
+
+def test_a_studio_that_cannot_start_says_so_in_one_line(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from pramana.app.main import run
+
+    assert run(["studio", "--no-browser", "--data", str(tmp_path / "none")]) == 2
+    told = capfd.readouterr()
+    assert told.out == "" and told.err.count("\n") == 1 and "must exist" in told.err
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        assert run(["studio", "--no-browser", "--data", str(tmp_path), "--port", port]) == 2
+    assert "must be free" in capfd.readouterr().err
+    monkeypatch.setitem(sys.modules, "pramana.app.studio", None)
+    assert run(["studio", "--no-browser", "--data", str(tmp_path)]) == 2
+    assert "pip install 'pramana[studio]'" in capfd.readouterr().err
+
+
+def test_it_listens_on_this_machine_alone(tmp_path: Path) -> None:
+    with studio(tmp_path) as running:
+        assert running.url.startswith("http://127.0.0.1:")
+        port = int(running.base.rpartition(":")[2])
+        listening = [
+            line.split()[1]
+            for line in Path("/proc/net/tcp").read_text().splitlines()[1:]
+            if line.split()[1].endswith(f":{port:04X}") and line.split()[3] == "0A"
+        ]
+        assert listening == [f"0100007F:{port:04X}"]
+        assert running.process.poll() is None

@@ -30,6 +30,7 @@ from pramana.pipeline import Released
 
 RELEASE, REPORT = "/publish/release", "/publish/report"
 _STYLE = re.compile(rb"<style>(.*?)</style>", re.DOTALL)
+_SHUT = "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; sandbox"
 _PIECE = 1 << 20
 
 
@@ -179,7 +180,7 @@ class ReleasePages:
 def report_answer(page: bytes) -> Response:
     digests = [base64.b64encode(hashlib.sha256(style).digest()).decode() for style in _STYLE.findall(page)]
     styles = " ".join(f"'sha256-{digest}'" for digest in digests[:1]) or "'none'"
-    policy = f"default-src 'none'; style-src {styles}; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    policy = f"default-src 'none'; style-src {styles}; {_SHUT}"
     return HTMLResponse(page, headers={"content-security-policy": policy})
 
 

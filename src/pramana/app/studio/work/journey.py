@@ -56,7 +56,7 @@ class Journey:
 
     def open_file(self, name: str, options: Mapping[str, str]) -> None:
         path = self.allowed.find(name)
-        if not (path.is_dir() or name.lower().endswith(TABLES)):
+        if not (path.is_file() and name.lower().endswith(TABLES)):
             raise InputError("A table must be a file of a known kind", "another one")
         self.forget()
         self.private.link(name, path)
@@ -104,6 +104,8 @@ class Journey:
 
     def _bring_in(self, folder: Path, stated: str) -> str:
         target = self.allowed.find(os.path.relpath(folder / stated, self.allowed.root))
+        if target.is_dir() and any(entry.is_symlink() for entry in target.rglob("*")):
+            raise InputError("A folder that a recipe names must hold files", "symbolic links")
         plain = not Path(stated).is_absolute() and ".." not in Path(stated).parts
         name = stated if plain else target.name
         self.private.link(name, target)
