@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 from scipy import optimize
 
 from pramana.calibration import Criterion, OrderedValues, Wanted, calibrate, ordered_channel, with_ordered
@@ -20,7 +19,7 @@ from pramana.errors import InputError
 from pramana.mechanisms import Circumstances, Product, Retention, k_of
 from pramana.randomness import ONE
 
-Floats = NDArray[np.float64]
+Vector = np.ndarray[tuple[int], np.dtype[np.float64]]
 
 
 def evenly(size: int, error_of: ErrorOf = "distribution", records: int = 100_000) -> Criterion:
@@ -85,23 +84,23 @@ def least_risk(criterion: Criterion, ratio: float, intervals: bool) -> float:
     levels = np.array([p for p in every if is_interval(p) or not intervals]).T
     parts = np.array([np.outer(s, s) / s.mean() for s in levels.T])
 
-    def risk(theta: Floats) -> float:
+    def risk(theta: Vector) -> float:
         return criterion.risk(np.tensordot(theta, parts, 1)) * scale
 
-    def slope(theta: Floats) -> Floats:
+    def slope(theta: Vector) -> Vector:
         at = np.linalg.inv(criterion.prior + criterion.records * np.tensordot(theta, parts, 1))
         gradient = -criterion.records * np.einsum("jkl,kl->j", parts, at @ criterion.weight @ at)
-        return np.asarray(gradient * scale)
+        return np.asarray(gradient * scale).reshape(len(theta))
 
     scale = 1.0
-    start = np.where((levels > 1).sum(axis=0) == 1, 1 / (size - 1 + ratio), 0.0)
+    start = np.where((levels > 1).sum(axis=0) == 1, 1 / (size - 1 + ratio), 0.0).reshape(levels.shape[1])
     scale = 1 / risk(start)
     solved = optimize.minimize(
         risk,
         start,
         jac=slope,
         bounds=[(0, None)] * len(start),
-        constraints={"type": "eq", "fun": lambda t: levels @ t - 1, "jac": lambda _: levels},
+        constraints=optimize.LinearConstraint(levels, 1.0, 1.0),
         method="SLSQP",
         options={"maxiter": 500, "ftol": 1e-12},
     )

@@ -268,3 +268,14 @@ def test_a_central_epsilon_needs_a_shuffled_release_of_randomised_columns_alone(
             Wanted(around, k=2, central=1.0)
     with pytest.raises(UnreachableError, match="epsilon must be a positive number"):
         wanted(10, central=0)
+
+
+@pytest.mark.parametrize("coin", ["attribute", "record"])
+@pytest.mark.parametrize(("records", "central"), [(2_000, 0.3), (100_000, 0.5), (10_000_000, 0.05)])
+def test_two_searches_for_a_central_epsilon_agree(
+    records: int, central: float, coin: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    promise = wanted(records, central=central)
+    quick = calibrate(SIZES, promise, coin).retentions()[0]
+    monkeypatch.setattr("pramana.calibration.retention._by_secants", lambda *_: None)
+    assert calibrate(SIZES, promise, coin).retentions()[0] == pytest.approx(quick, rel=3e-7)
