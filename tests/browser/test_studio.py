@@ -40,6 +40,7 @@ def enter(running: RunningStudio, page: Any) -> Any:
 
 def looked_at(page: Any, name: str) -> None:
     """Nothing overflows, axe-core finds nothing, and a picture is kept where one is asked for."""
+    page.wait_for_load_state("load")  # styles included
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), (name, page.evaluate(WIDE))
     assert axe_problems(page) == [], name
     if PICTURES:
