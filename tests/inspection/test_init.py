@@ -281,8 +281,8 @@ def test_persons_and_households_are_named_where_recipes_know_units(
     monkeypatch.setattr(vocabulary, "knows_units", lambda: True)
     examined = examine(source_for(survey_in(tmp_path, 90)))
     assert list(_units(examined)) == [
-        {"person": "pid", "rows": 1, "household": "hid"},
         {"person": "pid", "rows": 1},
+        {"person": "pid", "rows": 1, "household": "hid"},
         {"row": True},
     ]
     panel = [{"pid": str(1000 + i // 4), "wave": str(i % 4), "sex": "FM"[i // 4 % 2]} for i in range(200)]
