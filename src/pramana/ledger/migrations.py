@@ -67,7 +67,7 @@ def migrate(connection: Connection, name: str, create: bool) -> None:
             f"The ledger {name} must be of version {VERSION} or below", str(version), "Use a newer Pramana."
         )
     if version == 0 and not create:
-        raise LedgerError(f"{name} must hold a ledger", "none", "Make one with `pramana levels create`.")
+        raise LedgerError(f"{name} must hold a ledger", "none", "Make one with `pramana ledger create`.")
     if version == 0:
         connection.execute(CreateTable(TAKEN_STEPS))
     for number, (brings, sqlite, postgresql) in enumerate(STEPS, 1):

@@ -150,7 +150,7 @@ def _make_file(path: Path, name: str, create: bool) -> None:
                 path.chmod(0o600)
             return
         if not create:
-            raise LedgerError(f"The ledger {name} must exist", "none", "Make one with `pramana levels create`.")
+            raise LedgerError(f"The ledger {name} must exist", "none", "Make one with `pramana ledger create`.")
         with contextlib.suppress(FileExistsError):  # another run was first
             os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
     except OSError as error:

@@ -12,8 +12,8 @@ from pramana.theory import PrivacyProfile, composed_epsilon, rounding
 DEFAULT_DELTA = 1e-6
 # Of each kind of promise: what can be said of several releases that make it.
 SEVERAL = {
-    "pk-anonymity": "k: each release keeps its own. Its intruder knows every true record already, and one release "
-    "tells nothing of another's order and coins.",
+    "pk-anonymity": "k: each release keeps its own. Its intruder knows every true value that is randomised, and "
+    "one release tells nothing of another's order and coins. What one releases unchanged, no other may tell.",
     "k-anonymity": "k-anonymity: nothing. Classes of two releases can meet in one person.",
     "l-diversity": "l-diversity: nothing. Classes of two releases can meet in one value.",
     "t-closeness": "t-closeness: nothing. Classes of two releases can meet in one value.",
