@@ -89,7 +89,7 @@ def release(
         publication = plan.publish(rows)
         if not even_if_useless:
             check_useful(read, publication.plan, publication.usefulness, rows)
-        destination = Destination(out, secret, key_file, signing, tell_formulas=formulas.extend)
+        destination = Destination(out, secret, key_file, signing, tell_formulas=formulas.extend, threads=threads)
         kept_at = key_file if key is None or isinstance(key, Key) else Path(key)
         with booked(read, publication.plan, rows, Holding(secret, kept_at, out)) as commit:
             certificate = write_bundle(read, source, publication, destination)

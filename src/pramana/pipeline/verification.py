@@ -279,7 +279,7 @@ def _remade(bundle: Bundle, plan: Plan, source: object, key: Key, home: Home) ->
             rows.settle(plan.attributes)
             publication = plan.publish(rows)
             digest = digest_of_written(
-                lambda sink: write_pieces(publication, sink, certificate.output, certificate.escaped)
+                lambda sink: write_pieces(publication, sink, certificate.output, certificate.escaped, home.threads)
             )
         except SourceError as error:
             return [*checks, Check("source", False, f"another table: {error}")]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol, TypeVar
@@ -21,7 +22,7 @@ from pramana.pipeline.files.codebook import Described, codebook_of
 from pramana.pipeline.promises import check_promises
 from pramana.pipeline.reporting.page import PageMaterial, page_of
 from pramana.pipeline.table_copy import table_copy
-from pramana.randomness import Key
+from pramana.randomness import Key, available_cores
 from pramana.rows import Columns, ahead
 from pramana.sources import FILE_NAMES, TableWriter, formula_columns, write_table
 
@@ -39,6 +40,7 @@ class Destination:
     is_wanted: Callable[[str], bool] = lambda _: True  # asked about the digest of the data at the end
     tell_formulas: Callable[[Sequence[str]], None] = lambda _: None  # columns with texts that are run
     waived: tuple[str, ...] = ()  # promises that need not be kept, besides those that the setting waives
+    threads: int = 0  # that encode the file; as many as the machine has
 
     @property
     def seeded(self) -> bool:
@@ -86,7 +88,7 @@ def _write(
         # second, as those that randomise do, wait long for one that never rests.
         pieces, preparing = _after_first(publication.pieces, lambda: pool.submit(prepare))
         with named_when_whole(folder / FILE_NAMES[form]) as place:
-            formulas = write_pieces(replace(publication, pieces=pieces), place, form, escape)
+            formulas = write_pieces(replace(publication, pieces=pieces), place, form, escape, to.threads)
         for extra, table in publication.extra.items():
             write_table(table, folder / extra, "csv", escape)
             formulas += () if escape else tuple(f"{name} of {extra}" for name in formula_columns(table))
@@ -114,7 +116,7 @@ def _write(
 
 
 def write_pieces(
-    publication: Publication, place: Path | BinaryIO, form: str, escape: bool = False
+    publication: Publication, place: Path | BinaryIO, form: str, escape: bool = False, threads: int = 0
 ) -> tuple[str, ...]:
     """The data file, piece by piece; while one is written the next is decoded and digested.
 
@@ -122,13 +124,14 @@ def write_pieces(
     """
     writer: TableWriter | None = None
     formulas: dict[str, None] = {}
-    for table in ahead(publication.table.table, publication.pieces, 1):  # one thread: pieces in their order
-        writer = TableWriter(place, form, table.schema, escape) if writer is None else writer
-        writer.write(table)
-        if form == "csv" and not escape:
-            formulas |= dict.fromkeys(formula_columns(table))
-    if writer is not None:
-        writer.close()
+    with ExitStack() as written:
+        for table in ahead(publication.table.table, publication.pieces, 1):  # one thread: pieces in their order
+            if writer is None:
+                workers = threads or available_cores()
+                writer = written.enter_context(TableWriter(place, form, table.schema, escape, workers))
+            writer.write(table)
+            if form == "csv" and not escape:
+                formulas |= dict.fromkeys(formula_columns(table))
     return tuple(formulas)
 
 

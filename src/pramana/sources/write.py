@@ -7,10 +7,11 @@ source, whose order is that of the source's rows, comes along.
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import io
-from collections.abc import Callable, Iterator
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, BinaryIO, NoReturn, cast
 
@@ -21,6 +22,7 @@ import pyarrow.parquet as pq
 from pramana.errors import SourceError
 from pramana.sources.columns import plain_type
 from pramana.sources.formulas import escaped
+from pramana.sources.parquet.row_groups import MAGIC, EncodedGroup, JoinedFooter
 
 ROW_GROUP = 1 << 17
 FILE_NAMES = {"parquet": "data.parquet", "csv": "data.csv"}
@@ -70,7 +72,10 @@ _CSV = pacsv.WriteOptions(quoting_style="needed")
 
 
 class TableWriter:
-    """Writes a table that comes in pieces of any size; the file is the one `write_table` writes of the whole."""
+    """Writes a table that comes in pieces of any size; the file is the one `write_table` writes of the whole.
+
+    Pieces of a fixed number of rows are encoded on so many threads at a time, and written in their order.
+    """
 
     def __init__(
         self,
@@ -78,30 +83,24 @@ class TableWriter:
         format: str,  # noqa: A002
         schema: pa.Schema,
         escape_formulas: bool = False,
+        workers: int = 1,
     ) -> None:
         self.format, self.escape_formulas = format, escape_formulas
         self.schema = schema if format == "parquet" else _text_schema(schema)
         self.waiting: list[pa.Table] = []
         self.rows = 0
-        with self._faults():
-            if format == "csv":
-                self.writer: Any = pacsv.CSVWriter(path, self.schema, write_options=_CSV)
-            else:
-                self.writer = pq.ParquetWriter(path, self.schema, **_PARQUET)
-
-    @contextlib.contextmanager
-    def _faults(self) -> Iterator[None]:
-        try:
-            yield
-        except pa.ArrowException:
-            _refuse(self.format)
+        self._workers = workers
+        self._owned = isinstance(path, Path)
+        self._file = path.open("wb") if isinstance(path, Path) else path
+        self._pool = ThreadPoolExecutor(workers)
+        self._under_way: deque[Future[EncodedGroup | memoryview]] = deque()
+        self._footer = JoinedFooter()
+        self._position = 0
+        self._put(MAGIC if format == "parquet" else b"")
+        self._submit(schema.empty_table(), header=True)
 
     def write(self, piece: pa.Table) -> None:
         """Row groups have a fixed size, whatever the pieces: their bounds tell nothing of how a file was made."""
-        if self.format == "csv":
-            with self._faults():
-                self.writer.write_table(_as_text(escaped(piece) if self.escape_formulas else piece))
-            return
         self.waiting.append(piece)
         self.rows += piece.num_rows
         while self.rows >= ROW_GROUP:
@@ -109,24 +108,66 @@ class TableWriter:
 
     def _group(self, rows: int) -> None:
         joined = pa.concat_tables(self.waiting)
-        with self._faults():
-            self.writer.write_table(_single(joined.slice(0, rows)), row_group_size=ROW_GROUP)
+        self._submit(joined.slice(0, rows))
         self.rows -= rows
         self.waiting = [joined.slice(rows)] if self.rows else []
 
+    def _submit(self, table: pa.Table, header: bool = False) -> None:
+        encode = self._encoded_csv if self.format == "csv" else self._encoded_group
+        self._under_way.append(self._pool.submit(encode, table, header))
+        while len(self._under_way) > self._workers:
+            self._take()
+
+    def _encoded_group(self, table: pa.Table, header: bool) -> EncodedGroup:
+        sink = pa.BufferOutputStream()
+        with pq.ParquetWriter(sink, self.schema, **_PARQUET) as writer:
+            if not header:
+                writer.write_table(_single(table), row_group_size=ROW_GROUP)
+        return EncodedGroup(memoryview(sink.getvalue()))
+
+    def _encoded_csv(self, table: pa.Table, header: bool) -> memoryview:
+        sink = pa.BufferOutputStream()
+        shown = _as_text(escaped(table) if self.escape_formulas else table)
+        pacsv.write_csv(shown, sink, pacsv.WriteOptions(quoting_style="needed", include_header=header))
+        return memoryview(sink.getvalue())
+
+    def _take(self) -> None:
+        """The oldest of what is under way goes into the file."""
+        try:
+            encoded = self._under_way.popleft().result()
+        except pa.ArrowException:
+            _refuse(self.format)
+        if isinstance(encoded, EncodedGroup):
+            self._footer.add(encoded.footer, self._position)
+            self._put(encoded.body)
+        else:
+            self._put(encoded)
+
+    def _put(self, data: bytes | memoryview) -> None:
+        self._file.write(data)
+        self._position += len(data)
+
     def close(self) -> None:
-        if self.rows:
-            self._group(self.rows)
-        self.writer.close()
+        """The file is whole afterwards."""
+        with self:
+            pass
 
     def __enter__(self) -> TableWriter:
         return self
 
     def __exit__(self, kind: object, *_: object) -> None:
-        if kind is None:
-            self.close()
-        else:
-            self.writer.close()
+        try:
+            if kind is None:
+                if self.rows:
+                    self._group(self.rows)
+                while self._under_way:
+                    self._take()
+                if self.format == "parquet":
+                    self._put(self._footer.end())
+        finally:
+            self._pool.shutdown(cancel_futures=True)
+            if self._owned:
+                self._file.close()
 
 
 def _single(table: pa.Table) -> pa.Table:

@@ -23,7 +23,7 @@ from pramana.pipeline.analysis import require_valid, study_of
 from pramana.pipeline.recipient.axes import BundleAxes
 from pramana.pipeline.recipient.records import RecordSource, source_of_records
 from pramana.pipeline.writing import file_entry
-from pramana.randomness import Key, bundle_around
+from pramana.randomness import Key, available_cores, bundle_around
 from pramana.rows import Progress, no_progress
 from pramana.sources import TableWriter, kind_by_name
 
@@ -108,13 +108,14 @@ def write_records(
     secret = key_of_content(bundle.certificate.content) if key is None else key
     writer: TableWriter | None = None
     done = 0
-    for piece in source.pieces(secret, records):
-        writer = TableWriter(place, form, piece.schema, bundle.certificate.escaped) if writer is None else writer
-        writer.write(piece)
-        done += piece.num_rows
-        progress("synthesising", done, records)
-    if writer is not None:
-        writer.close()
+    with contextlib.ExitStack() as written:
+        for piece in source.pieces(secret, records):
+            if writer is None:
+                escape, workers = bundle.certificate.escaped, available_cores()
+                writer = written.enter_context(TableWriter(place, form, piece.schema, escape, workers))
+            writer.write(piece)
+            done += piece.num_rows
+            progress("synthesising", done, records)
 
 
 def key_of_content(content: str) -> Key:

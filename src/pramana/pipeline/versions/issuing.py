@@ -269,7 +269,7 @@ def issue(
             return not again or _sealed(secret, "content", content) == release.content
 
         def written(folder: Path) -> Certificate:
-            to = Destination(folder, secret, signing=signing, is_wanted=is_wanted)
+            to = Destination(folder, secret, signing=signing, is_wanted=is_wanted, threads=home.threads)
             return write_bundle(opened.recipe, opened.source, plan.publish(opened.rows), to)
 
         certificate = None if again else _left_behind(out, written)
