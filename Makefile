@@ -3,6 +3,7 @@
 #   make test   set up, lint, type-check and run every test
 # make fuzz tries every edit of certificates, and random recipes and files, for FUZZ_SECONDS (ten minutes).
 # make browser builds the scripts of served pages from their TypeScript (needs Node).
+# make wheels builds what is installed without a compiler, and its bill of materials.
 # make bench runs every comparison with other tools in one go (some ten minutes).
 PYTHON ?= python3
 VENV   ?= .venv
@@ -12,7 +13,7 @@ TOOLS  := $(VENV)/.tools
 KERNELS := $(shell find src -name '*.c' -o -name '*.h')
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
 
-.PHONY: demo test fuzz lint setup bench browser clean
+.PHONY: demo test fuzz lint setup bench browser wheels clean
 
 setup: $(TOOLS)
 
@@ -54,6 +55,12 @@ bench: $(TOOLS)
 	$(BIN)/python -m benchmarks prepare
 	$(BIN)/python -m benchmarks run
 
+# The source distribution, the wheel that needs no compiler, and the bill of materials, in dist.
+wheels:
+	test -x .venv-build/bin/python || $(PYTHON) -m venv .venv-build
+	.venv-build/bin/python -m pip install --quiet --disable-pip-version-check -r distribution/requirements.txt
+	.venv-build/bin/python -m distribution.wheels --out dist
+
 clean:
-	rm -rf $(VENV) .venv-bench build dist demo-output node_modules src/*.egg-info
+	rm -rf $(VENV) .venv-bench .venv-build build dist demo-output node_modules src/*.egg-info
 	find src -name '*.so' -delete

@@ -13,6 +13,7 @@ def kernel(module: str) -> Extension:
         # no fused products and sums: a float must be the same on every machine
         extra_compile_args=[
             "-O3",
+            "-g0",  # what helps to debug names the folder in which it was built
             "-ffp-contract=off",
             "-std=gnu11",
             "-Wall",

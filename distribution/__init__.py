@@ -1,0 +1,1 @@
+"""How distributions are made."""
