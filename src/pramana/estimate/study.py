@@ -182,10 +182,10 @@ class Study:
         cells = math.prod(holds.shape[: len(by)])
         each = simultaneous_confidence(confidence, cells) if simultaneous else confidence
         values, low, high = _estimated(table, holds, len(by), each, shares)
-        converged = True
+        converged, gap = True, 0.0
         if method == "em":
             fitted = fit(table)
-            converged = fitted.converged
+            converged, gap = fitted.converged, fitted.gap
             chosen = np.asarray((fitted.values * holds).sum(axis=tuple(range(len(by), holds.ndim))))
             most = 1.0 if shares else table.total
             values = chosen / max(float(chosen.sum()), 1e-300) if shares else chosen
@@ -199,7 +199,9 @@ class Study:
             low, high = np.clip(low, 0.0, most), np.clip(high, 0.0, most)
         low, high = np.minimum(low, values), np.maximum(high, values)
         axes = table.axes[: len(by)]
-        return Crosstab(axes, values, low, high, self.records, method, converged, confidence, shares, simultaneous)
+        return Crosstab(
+            axes, values, low, high, self.records, method, converged, confidence, shares, simultaneous, gap
+        )
 
     def total(
         self, where: str | Filter | None = None, *, confidence: float = DEFAULT_CONFIDENCE
