@@ -64,8 +64,7 @@ def invert(
     """Estimate every cell; with `where`, the cells of the first axes among records for which it holds."""
     z = quantile(confidence)
     values = sum_selected(table.law.inverse(table.counts), where)
-    own = values if not table.weighted else sum_selected(table.law.inverse(table.squares), where)
-    variances = _spread(table.law, table.squares, where, 2) - own
+    variances = selected_variances(table, where)
     patterns = (
         None if table.weighted else cell_patterns(table.law, table.counts, None if where is None else where.holds)
     )
@@ -74,7 +73,7 @@ def invert(
     else:
         moment = _own_moment(table.law, where)
         slopes, likely = _slopes(table, where, moment)
-        steps = _step(variances, moment, z) * (not table.weighted)
+        steps = whole_record_step(variances, moment, z) * (not table.weighted)
         law = _NearNormal(values, variances, slopes, likely, steps)
         low, high = law.interval(z, _most(table, where))
     return _with_exact_ends(
@@ -86,7 +85,7 @@ def pattern_intervals(patterns: CellPatterns, confidence: float) -> tuple[Array,
     """The interval of every cell, from the published counts of its patterns."""
     z = quantile(confidence)
     slopes, likely = patterns.slopes()
-    steps = _step(patterns.variances, np.asarray(patterns.law.moment(2)[0]), z)
+    steps = whole_record_step(patterns.variances, np.asarray(patterns.law.moment(2)[0]), z)
     return _NearNormal(patterns.values, patterns.variances, slopes, likely, steps).interval(z, patterns.among)
 
 
@@ -133,7 +132,7 @@ def _with_exact_ends(
     return replace(estimate, low=low, high=high, exact=chosen)
 
 
-def _step(variances: Array, moment: Array, z: float) -> Array:
+def whole_record_step(variances: Array, moment: Array, z: float) -> Array:
     """How much farther a continuous law must reach where an estimate moves in steps of about a record.
 
     In the continuity correction of a binomial test it is half a step. The steps are uneven here, and their law is
@@ -150,6 +149,12 @@ def _most(table: PublishedTable, where: Selection | None) -> Array:
         return np.asarray(table.total)
     drawn = tuple(axis for factor in table.law.factors for axis in factor.axes)
     return np.asarray(table.counts.sum(axis=drawn, keepdims=True))
+
+
+def selected_variances(table: PublishedTable, where: Selection | None) -> Array:
+    """Unbiased estimates of the variances of what `invert` estimates."""
+    own = sum_selected(table.law.inverse(table.squares), where)
+    return _spread(table.law, table.squares, where, 2) - own
 
 
 def invert_counts(table: PublishedTable) -> Array:
@@ -223,7 +228,7 @@ def _slopes(table: PublishedTable, where: Selection | None, moment: Array) -> tu
     published counts, which in a sparse table would say that an empty cell has no variance.
     """
     law = table.law
-    likely = _nearest_possible(law, table.squares)
+    likely = nearest_possible(law, table.squares)
     expected = law.forward(likely)
     own = sum_selected(likely, where)
     second = _spread(law, expected, where, 2)
@@ -305,13 +310,19 @@ def covariance(table: PublishedTable) -> Array:
     return spread
 
 
+def likely_table(table: PublishedTable) -> PublishedTable:
+    """What would be published on average if the nearest possible true table were the true one."""
+    expected = table.law.forward(nearest_possible(table.law, table.counts))
+    return PublishedTable(table.axes, expected, table.law, expected)
+
+
 def to_simplex(values: Array, total: float) -> Array:
     """The nearest table, in squared distance, whose cells are not negative and sum to `total`."""
     flat = values.reshape((1, -1))
     return to_simplices(flat, np.array([total])).reshape(values.shape)
 
 
-def _nearest_possible(law: TableLaw, counts: Array) -> Array:
+def nearest_possible(law: TableLaw, counts: Array) -> Array:
     """The same for the unbiased estimate; what is released unchanged keeps its totals, each value by itself."""
     drawn = [axis for factor in law.factors for axis in factor.axes]
     if not drawn:
