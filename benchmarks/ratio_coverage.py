@@ -1,16 +1,26 @@
-"""The same for shares, means and differences of shares: `benchmarks/coverage.py` stores both."""
+"""How often intervals of shares, means and differences of shares hold the truth, computed as in coverage.py.
+
+    python -m benchmarks.ratio_coverage [--quick] [--into FOLDER]
+
+Over every table that can be published of two columns of two values, each with its coin, or of one of three values.
+"""
 
 from __future__ import annotations
 
+import argparse
 import math
-from collections.abc import Iterator
+import time
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from itertools import cycle, product
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks import tables
+from benchmarks.coverage import LEAST, RESULTS, published
 from pramana.estimate.inversion import DEFAULT_CONFIDENCE, quantile
 from pramana.estimate.law import Array, Keep, TableLaw
 from pramana.estimate.patterns import to_simplices
@@ -144,11 +154,48 @@ def _correlation(counts: Array, matrix: Array, flat: list[list[Array]], reach: l
     return np.clip(np.divide(covariance(0, 1), both, out=np.zeros(len(counts)), where=both > 0), -1, 1)
 
 
-def ratio_coverage(
-    setting: RatioSetting, counts: Array, chances: Array, confidence: float = DEFAULT_CONFIDENCE
-) -> float:
-    """How often the interval holds the truth, among the tables that the release gives an answer for."""
-    low, high, seen, true = intervals(setting, counts, confidence)
+def ratio_coverage(setting: RatioSetting, confidence: float = DEFAULT_CONFIDENCE) -> float:
+    """How often the interval holds the truth, among the tables that the release gives an answer for; at least."""
+    can = published(setting.matrix, np.array(setting.truth))
+    low, high, seen, true = intervals(setting, can.counts, confidence)
     held = seen & (low <= true + 1e-9) & (true - 1e-9 <= high)
-    answered = float(chances[seen].sum())
-    return float(chances[held].sum()) / answered if answered > 0 else math.nan
+    answered = float(can.chances[seen].sum())
+    return float(can.chances[held].sum()) / answered - can.lost if answered > 0 else math.nan
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.ratio_coverage")
+    parser.add_argument("--quick", action="store_true", help="One setting in forty.")
+    parser.add_argument("--into", type=Path, default=RESULTS)
+    given = parser.parse_args(arguments)
+    start = time.perf_counter()
+    settings = [*share_settings(), *mean_settings()][:: 40 if given.quick else 1]
+    done = sorted((ratio_coverage(setting), setting.family, str(setting)) for setting in settings)
+    lines = [
+        "# Coverage of 95% intervals of shares, means and differences, computed",
+        "",
+        f"`python -m benchmarks.ratio_coverage`, {tables.now()}, {time.perf_counter() - start:,.0f} s. Lower "
+        "bounds, summed over all tables that can be published; among those that the release gives an answer for "
+        "(an estimated group that is not empty). Columns of two values, each with its coin, for shares; one of "
+        "three values for means. A share in a group that is no secret is a count, and covers as counts do "
+        "(coverage.md).",
+        "",
+        "| what | settings | least | 1 in 100 below | half below |",
+        "|---|---:|---:|---:|---:|",
+    ]
+    for family in (SHARE, DIFFERENCE, MEAN):
+        least = np.array([covered for covered, name, _ in done if name == family])
+        if least.size:
+            quantiles = f"{np.quantile(least, 0.01):.4f} | {np.median(least):.4f}"
+            lines.append(f"| {family} | {least.size:,} | {least.min():.4f} | {quantiles} |")
+    below = sum(covered < LEAST for covered, _, _ in done)
+    lines += ["", f"Of {len(done):,} settings {below} lie below {LEAST:.0%}. The least of all:", ""]
+    lines += ["| least | what | setting |", "|---:|---|---|"]
+    lines += [f"| {covered:.4f} | {family} | {words} |" for covered, family, words in done[:10]]
+    given.into.mkdir(parents=True, exist_ok=True)
+    (given.into / "ratio_coverage.md").write_text("\n".join(lines) + "\n", "utf-8")
+    print("\n".join(lines))
+
+
+if __name__ == "__main__":
+    main()
