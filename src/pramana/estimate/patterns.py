@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cached_property, reduce
+from functools import cached_property
 from itertools import product
 
 import numpy as np
@@ -45,7 +45,7 @@ class PatternLaw:
     @cached_property
     def inverse(self) -> Array:
         """B: a row for each true pattern, from what is published."""
-        return _every([np.linalg.inv(_disagreements(*kind)).T for kind in self.kinds])
+        return _every([np.asarray(np.linalg.inv(_disagreements(*kind)).T, np.float64) for kind in self.kinds])
 
     def moment(self, power: int) -> Array:
         """E[reach^power] of each true pattern."""
@@ -173,7 +173,10 @@ def _split_by(
 
 
 def _every(parts: list[Array]) -> Array:
-    return reduce(np.kron, parts)
+    every = np.ones((1,) * parts[0].ndim)
+    for part in parts:
+        every = np.kron(every, part)
+    return every
 
 
 def _disagreements(stays: float, arrives: float, coins: int) -> Array:

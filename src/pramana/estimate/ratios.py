@@ -185,7 +185,9 @@ class RatioErrors:
             return low, high
         ratio = self.top / self.bottom
         drawn = _contrast(ratio, self.likely) > 1e-9 * self.moment
-        step = np.where(drawn, whole_record_step(_contrast(ratio, self.estimated), self.moment, z), 0.0)
+        step = np.where(
+            drawn, whole_record_step(_contrast(ratio, self.estimated), np.asarray(self.moment), z), 0.0
+        )
         for variances in (self.estimated, self.likely):
             lower, _ = fieller_ends(self.top - step, self.bottom, variances, z)
             _, upper = fieller_ends(self.top + step, self.bottom, variances, z)
