@@ -173,9 +173,9 @@ def _split_by(
 
 
 def _every(parts: list[Array]) -> Array:
-    every = np.ones((1,) * parts[0].ndim)
+    every: Array = np.ones((1,) * parts[0].ndim)
     for part in parts:
-        every = np.kron(every, part)
+        every = np.asarray(np.kron(every, part), np.float64)
     return every
 
 
