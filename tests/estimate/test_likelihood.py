@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import math
+from functools import reduce
+from itertools import product
 
 import numpy as np
 import pytest
@@ -8,11 +10,12 @@ from scipy.optimize import minimize
 from tests.estimate.simulation import axes_of, each, population, publish, record
 from tests.statistical.thresholds import LEAST_COVERAGE_OF_FITS
 
-from pramana.estimate import PublishedTable, fit, invert, profile_interval, to_simplex
+from pramana.estimate import PublishedTable, fit, invert, likelihood, profile_interval, to_simplex
 from pramana.estimate.likelihood import _climb
-from pramana.estimate.maximum import finished
-from pramana.mechanisms import Dense, Mechanism, Product
+from pramana.estimate.maximum import maximise
+from pramana.mechanisms import Dense, Mechanism, Product, Retention
 
+COUNTED, MAXIMUM = (10, 6, 3, 1), (23 / 32, 9 / 32, 0, 0)
 SKEWED = Product({"a0": Dense.of([[0.7, 0.3], [0.2, 0.8]]), "a1": Dense.of([[0.9, 0.1], [0.3, 0.7]])})
 
 
@@ -41,7 +44,93 @@ def test_the_maximum_itself_is_reached() -> None:
     assert fit(table).values == pytest.approx(want, abs=1e-9)
     near = _climb(table, np.full(4, 25.0), None, 0.05, 6000).values  # without the closed form
     assert near != pytest.approx(want, abs=1e-3)
-    assert finished(table.law, table.counts, near, 1e-9) == pytest.approx(want, abs=1e-6)
+    reached = maximise(table.law, table.counts, np.full(4, 25.0), 1e-6)
+    assert reached.values == pytest.approx(want, abs=1e-9)
+    assert reached.values[2:].tolist() == [0, 0]
+
+
+@pytest.mark.parametrize("coins", [2, 3, 5, 6])
+def test_the_maximum_of_several_coins_is_reached_with_its_zeros(coins: int) -> None:
+    """Where the published table is a product, so are D and the maximum: (23/32, 9/32, 0, 0) along every axis."""
+    shape = (4,) * coins
+    published, want = (reduce(np.multiply.outer, [np.array(one)] * coins) for one in (COUNTED, MAXIMUM))
+    found = fit(PublishedTable.of_counts(axes_of(shape), published, each(0.4, shape)))
+    assert found.converged
+    assert found.gap <= 1e-6 * max(1.0, 20.0**coins / 1e6)
+    assert found.values == pytest.approx(20**coins * want, rel=1e-9)
+    assert (found.values[want == 0] == 0).all()
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_maximum_is_the_best_of_all_sets_of_cells(seed: int) -> None:
+    """By brute force: of every set of cells the likeliest table that is positive just there, by Newton's steps."""
+    rng = np.random.default_rng(seed)
+    table = publish(population((2, 3), (30, 400)[seed % 2], 0.4, rng), each((0.3, 0.7)[seed // 2], (2, 3)), rng)
+    matrix = np.stack([table.law.forward(unit.reshape(2, 3)).ravel() for unit in np.eye(6)])
+    counts = table.counts.ravel()
+    best, values = -math.inf, np.zeros(6)
+    for some in (np.array(bits, bool) for bits in product((0, 1), repeat=6) if any(bits)):
+        x = np.where(some, table.total / some.sum(), 0.0)
+        for _ in range(200):
+            expected = x @ matrix
+            curve = (matrix[some] * (counts / expected**2)) @ matrix[some].T
+            step = np.linalg.lstsq(curve, (matrix @ (counts / expected) - 1)[some])[0]
+            falling = float(np.max(-step / x[some], initial=0.0))
+            x[some] += step * min(1.0, 0.9 / falling if falling > 0 else 1.0)
+        level = float(counts @ np.log(x @ matrix)) - x.sum()
+        if level > best:
+            best, values = level, x
+    assert fit(table).values.ravel() == pytest.approx(values, abs=1e-5 * table.total)
+
+
+LARGE = [
+    ((20, 30, 5), each(0.2, (20, 30, 5)), 30_000, 0.3),
+    ((10, 10, 10, 10), each(0.6, (10, 10, 10, 10)), 3_000, 0.05),
+    ((10, 10, 10), each(0.1, (10, 10, 10)), 20_000, 0.4),
+    ((4, 600), Product({"a0": Dense.of(np.full((4, 4), 0.1) + 0.6 * np.eye(4))}), 20_000, 0.4),
+    ((12, 80), Product({"a0": Retention.at(0.3, 12), "a1": Retention.at(0.5, 80)}), 5_000_000, 0.4),
+]
+
+
+@pytest.mark.parametrize(("shape", "mechanism", "records", "spread"), LARGE)
+def test_larger_tables_are_fitted_to_the_maximum_too(
+    shape: tuple[int, ...], mechanism: Mechanism, records: int, spread: float
+) -> None:
+    """The conditions of the maximum, on totals that a column released unchanged fixes, and no digit that moves."""
+    rng = np.random.default_rng(11)
+    table = publish(population(shape, records, spread, rng), mechanism, rng)
+    found = fit(table)
+    pull = pulled(table, found.values)
+    allowed = 1e-6 * max(1.0, records / 1e6)
+    assert found.converged
+    assert found.gap <= allowed
+    assert found.values.min() == 0
+    assert found.values.sum() == pytest.approx(records)
+    drawn = tuple(axis for factor in table.law.factors for axis in factor.axes)
+    assert (table.counts.sum(axis=drawn) * (pull.max(axis=drawn) - 1)).sum() <= 1.01 * allowed
+    assert np.abs((pull - 1) * found.values).max() <= 1e-4
+    again = maximise(table.law, table.counts, np.full(shape, records / math.prod(shape)), allowed)
+    assert again.values == pytest.approx(found.values, abs=1e-3)
+
+
+def test_larger_tables_still_stop_within_a_stated_gap(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Beyond those that are maximised; the bound is at most a hundredth of a half per cell."""
+    rng = np.random.default_rng(3)
+    table = publish(population((10, 10, 10), 5_000, 0.3, rng), each(0.5, (10, 10, 10)), rng)
+    best = fit(table)
+    monkeypatch.setattr(likelihood, "MOST_MAXIMISED", 999)
+    found = fit(table)
+    assert found.converged
+    assert 1e-3 < best.log_likelihood - found.log_likelihood <= found.gap <= 5.0
+
+
+def pulled(table: PublishedTable, values: np.ndarray) -> np.ndarray:
+    expected = table.law.forward(values)
+    return table.law.backward(
+        np.divide(table.counts, expected, out=np.zeros(values.shape), where=table.counts > 0)
+    )
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -61,8 +150,7 @@ def test_at_the_maximum_no_cell_would_rise(shape: tuple[int, ...], mechanism: Me
     rng = np.random.default_rng(seed)
     table = publish(population(shape, (40, 2_000, 60_000)[seed % 3], 0.4, rng), mechanism, rng)
     found = fit(table)
-    expected = table.law.forward(found.values)
-    pull = table.law.backward(np.divide(table.counts, expected, out=np.zeros(shape), where=table.counts > 0))
+    pull = pulled(table, found.values)
     assert found.converged
     assert found.gap <= 1e-6
     assert found.values.sum() == pytest.approx(table.total)

@@ -9,7 +9,7 @@ from tests.estimate.simulation import streams_of
 from tests.statistical.thresholds import COVERAGE_OF_FEW, COVERAGE_OF_HUNDREDS, LEAST_COVERAGE_OF_FITS
 
 from pramana.errors import InputError
-from pramana.estimate import Axis, Filter, PublishedTable, Study, check_memory
+from pramana.estimate import Axis, Filter, PublishedTable, Study, check_memory, likelihood
 from pramana.mechanisms import Mechanism, Product, RecordRetention, Retention
 from pramana.randomness import Key
 from pramana.schema import Domain
@@ -276,3 +276,18 @@ def test_an_impossible_unbiased_estimate_keeps_the_width_of_its_interval() -> No
     assert em.low[0, 1] == 0
     assert em.high[0, 1] == pytest.approx(inverse.high[0, 1])
     assert 1.9 * 12.3 < em.high[0, 1] < 1.96 * 12.3 + 4.5  # upward from 0; and at most a record
+
+
+def test_a_table_says_how_near_its_likelihood_is_to_the_maximum(monkeypatch: pytest.MonkeyPatch) -> None:
+    study = published(people(3_000, 1), EACH, 1)
+    best = study.crosstab(["sex", "age", "income"])
+    assert best.converged
+    assert best.gap <= 1e-6
+    assert best.stopped() == []
+    assert best.estimate.sum() == pytest.approx(3_000)
+    assert sum(cell["estimate"] for cell in best.shown()) == 3_000
+    monkeypatch.setattr(likelihood, "MOST_MAXIMISED", 1)
+    near = study.crosstab(["sex", "age", "income"])
+    assert 1e-3 < near.gap <= 0.005 * 30
+    assert near.stopped() == [f"The log-likelihood is within {near.gap:,.3g} of its maximum."]
+    assert near.stopped()[0] in near.remarks()

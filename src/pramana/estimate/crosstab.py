@@ -14,6 +14,7 @@ from pramana.estimate.inversion import DEFAULT_CONFIDENCE
 from pramana.estimate.law import Array
 from pramana.pages import Bar, Bars, Block, Panel, Picture, Series, TabularResult
 
+_SHOWN_GAP = 1e-3  # of the log-likelihood: less is not worth a word
 _TINY = 1e-6  # a whole number that was computed may miss itself by so much
 
 
@@ -31,6 +32,7 @@ class Crosstab(TabularResult):
     confidence: float = DEFAULT_CONFIDENCE
     shares: bool = False
     simultaneous: bool = False  # all intervals hold together, not each by itself
+    gap: float = 0.0  # by how much at most the log-likelihood could be higher
 
     def cells(self) -> list[dict[str, Any]]:
         """One dictionary per cell: the attributes, estimate, low and high."""
@@ -59,8 +61,14 @@ class Crosstab(TabularResult):
         what = "shares of the selected records" if self.shares else "counts"
         sure = f"{self.confidence:.4g} intervals" + (", which hold all together" if self.simultaneous else "")
         how = {"em": "maximum likelihood", "inverse": "unbiased estimates"}.get(self.method, self.method)
-        late = [] if self.converged else ["The likelihood was still rising when the iteration was stopped."]
-        return [f"Estimated {what} of {self.records:,} records by {how}, with {sure}.", *late]
+        return [f"Estimated {what} of {self.records:,} records by {how}, with {sure}.", *self.stopped()]
+
+    def stopped(self) -> list[str]:
+        """What to say where the likelihood was not run to its maximum."""
+        if self.converged and self.gap <= _SHOWN_GAP * max(1.0, self.records / 1e6):
+            return []
+        late = "" if self.converged else "The likelihood was still rising when the iteration was stopped. "
+        return [f"{late}The log-likelihood is within {self.gap:,.3g} of its maximum."]
 
     def picture(self) -> Picture:
         cells = self.shown()

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from pramana.errors import InputError
 from pramana.estimate.exact import coin_counts, exact_intervals, where_exact
 from pramana.estimate.law import Array, Keep, TableLaw
+from pramana.estimate.patterns import CellPatterns, cell_patterns, to_simplices
 from pramana.estimate.table import PublishedTable
 
 DEFAULT_CONFIDENCE = 0.95
@@ -63,21 +64,54 @@ def invert(
     """Estimate every cell; with `where`, the cells of the first axes among records for which it holds."""
     z = quantile(confidence)
     values = sum_selected(table.law.inverse(table.counts), where)
-    own = values if not table.weighted else sum_selected(table.law.inverse(table.squares), where)
-    variances = _spread(table.law, table.squares, where, 2) - own
-    moment = _own_moment(table.law, where)
-    slopes, likely = _slopes(table, where, moment)
-    drawn = (likely > 1e-9 * (1 + np.abs(values))) & (not table.weighted)  # by some coin, record by record
-    step = np.where(drawn, _step(variances, moment, z), 0.0)
-    used = np.where(step > 0, np.maximum(variances, likely), variances)
-    low, _ = score_interval(values - step, np.maximum(used - slopes * step, 0.0), slopes, z)
-    rising = np.where(step > 0, np.maximum(slopes, 0.0), slopes)  # a slope that is badly known must not shorten
-    _, high = score_interval(values + step, np.maximum(used + rising * step, 0.0), rising, z)
-    moved = np.clip(values, 0.0, _most(table, where)) - values  # to what is possible, at its full width
-    low, high = low + np.minimum(moved, 0.0), high + np.maximum(moved, 0.0)
+    variances = selected_variances(table, where)
+    patterns = (
+        None if table.weighted else cell_patterns(table.law, table.counts, None if where is None else where.holds)
+    )
+    if patterns is not None:
+        low, high = (end.reshape(values.shape) for end in pattern_intervals(patterns, confidence))
+    else:
+        moment = _own_moment(table.law, where)
+        slopes, likely = _slopes(table, where, moment)
+        steps = whole_record_step(variances, moment, z) * (not table.weighted)
+        law = _NearNormal(values, variances, slopes, likely, steps)
+        low, high = law.interval(z, _most(table, where))
     return _with_exact_ends(
         table, where, confidence, Estimate(values, variances, low, high, np.zeros(values.shape, bool))
     )
+
+
+def pattern_intervals(patterns: CellPatterns, confidence: float) -> tuple[Array, Array]:
+    """The interval of every cell, from the published counts of its patterns."""
+    z = quantile(confidence)
+    slopes, likely = patterns.slopes()
+    steps = whole_record_step(patterns.variances, np.asarray(patterns.law.moment(2)[0]), z)
+    return _NearNormal(patterns.values, patterns.variances, slopes, likely, steps).interval(z, patterns.among)
+
+
+@dataclass(frozen=True, eq=False)
+class _NearNormal:
+    """Estimates and what their errors are like.
+
+    Their estimated variances and how these move with them, the variances at the nearest possible truth, and by how
+    much farther an end must reach because records are whole.
+    """
+
+    values: Array
+    variances: Array
+    slopes: Array
+    likely: Array
+    steps: Array
+
+    def interval(self, z: float, most: Array) -> tuple[Array, Array]:
+        drawn = self.likely > 1e-9 * (1 + np.abs(self.values))  # by some coin
+        step = np.where(drawn, self.steps, 0.0)
+        used = np.where(step > 0, np.maximum(self.variances, self.likely), self.variances)
+        low, _ = score_interval(self.values - step, np.maximum(used - self.slopes * step, 0.0), self.slopes, z)
+        rising = np.where(step > 0, np.maximum(self.slopes, 0.0), self.slopes)  # badly known, it must not shorten
+        _, high = score_interval(self.values + step, np.maximum(used + rising * step, 0.0), rising, z)
+        moved = np.clip(self.values, 0.0, most) - self.values  # to what is possible, at its full width
+        return low + np.minimum(moved, 0.0), high + np.maximum(moved, 0.0)
 
 
 def _with_exact_ends(
@@ -98,7 +132,7 @@ def _with_exact_ends(
     return replace(estimate, low=low, high=high, exact=chosen)
 
 
-def _step(variances: Array, moment: Array, z: float) -> Array:
+def whole_record_step(variances: Array, moment: Array, z: float) -> Array:
     """How much farther a continuous law must reach where an estimate moves in steps of about a record.
 
     In the continuity correction of a binomial test it is half a step. The steps are uneven here, and their law is
@@ -115,6 +149,12 @@ def _most(table: PublishedTable, where: Selection | None) -> Array:
         return np.asarray(table.total)
     drawn = tuple(axis for factor in table.law.factors for axis in factor.axes)
     return np.asarray(table.counts.sum(axis=drawn, keepdims=True))
+
+
+def selected_variances(table: PublishedTable, where: Selection | None) -> Array:
+    """Unbiased estimates of the variances of what `invert` estimates."""
+    own = sum_selected(table.law.inverse(table.squares), where)
+    return _spread(table.law, table.squares, where, 2) - own
 
 
 def invert_counts(table: PublishedTable) -> Array:
@@ -188,7 +228,7 @@ def _slopes(table: PublishedTable, where: Selection | None, moment: Array) -> tu
     published counts, which in a sparse table would say that an empty cell has no variance.
     """
     law = table.law
-    likely = _nearest_possible(law, table.squares)
+    likely = nearest_possible(law, table.squares)
     expected = law.forward(likely)
     own = sum_selected(likely, where)
     second = _spread(law, expected, where, 2)
@@ -270,13 +310,19 @@ def covariance(table: PublishedTable) -> Array:
     return spread
 
 
+def likely_table(table: PublishedTable) -> PublishedTable:
+    """What would be published on average if the nearest possible true table were the true one."""
+    expected = table.law.forward(nearest_possible(table.law, table.counts))
+    return PublishedTable(table.axes, expected, table.law, expected)
+
+
 def to_simplex(values: Array, total: float) -> Array:
     """The nearest table, in squared distance, whose cells are not negative and sum to `total`."""
     flat = values.reshape((1, -1))
-    return _to_simplices(flat, np.array([total])).reshape(values.shape)
+    return to_simplices(flat, np.array([total])).reshape(values.shape)
 
 
-def _nearest_possible(law: TableLaw, counts: Array) -> Array:
+def nearest_possible(law: TableLaw, counts: Array) -> Array:
     """The same for the unbiased estimate; what is released unchanged keeps its totals, each value by itself."""
     drawn = [axis for factor in law.factors for axis in factor.axes]
     if not drawn:
@@ -284,14 +330,5 @@ def _nearest_possible(law: TableLaw, counts: Array) -> Array:
     last = tuple(range(-len(drawn), 0))
     estimates, published = (np.moveaxis(t, drawn, last) for t in (law.inverse(counts), counts))
     rows = (-1, math.prod(published.shape[published.ndim - len(drawn) :]))
-    nearest = _to_simplices(estimates.reshape(rows), published.reshape(rows).sum(axis=1))
+    nearest = to_simplices(estimates.reshape(rows), published.reshape(rows).sum(axis=1))
     return np.moveaxis(nearest.reshape(estimates.shape), last, drawn)
-
-
-def _to_simplices(rows: Array, totals: Array) -> Array:
-    """Each row's nearest point among those that are not negative and sum to its total."""
-    falling = -np.sort(-rows, axis=1)
-    excess = (np.cumsum(falling, axis=1) - totals[:, None]) / np.arange(1, rows.shape[1] + 1)
-    last = rows.shape[1] - 1 - np.argmax((falling > excess)[:, ::-1], axis=1)
-    shift = np.take_along_axis(excess, last[:, None], axis=1)
-    return np.where(totals[:, None] > 0, np.maximum(rows - shift, 0.0), 0.0)

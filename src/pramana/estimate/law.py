@@ -35,6 +35,9 @@ class Factor(Protocol):
     def backward(self, table: Array) -> Array:
         """A w: for each true value, the mean of w over what it is published as."""
 
+    def backward_squared(self, table: Array) -> Array:
+        """(A∘A) w, the entry-wise square."""
+
     def inverse(self, table: Array) -> Array:
         """B y."""
 
@@ -85,6 +88,10 @@ class Keep:
 
     backward = forward
 
+    def backward_squared(self, table: Array) -> Array:
+        arrives = (1 - self.retention) / self.size
+        return self._blend(table, self.retention * (self.retention + 2 * arrives), arrives**2)
+
     def inverse(self, table: Array) -> Array:
         """The sheet: x = (y - (1-rho)*mean over the axis)/rho."""
         return self.inverse_power(table, 1)
@@ -133,6 +140,9 @@ class Matrix:
     def backward(self, table: Array) -> Array:
         return self._apply(self.matrix, table)
 
+    def backward_squared(self, table: Array) -> Array:
+        return self._apply(self.matrix**2, table)
+
     def inverse(self, table: Array) -> Array:
         return self._apply(self._inverse.T, table)
 
@@ -172,6 +182,11 @@ class TableLaw:
     def backward(self, table: Array) -> Array:
         for factor in self.factors:
             table = factor.backward(table)
+        return table
+
+    def backward_squared(self, table: Array) -> Array:
+        for factor in self.factors:
+            table = factor.backward_squared(table)
         return table
 
     def inverse(self, table: Array) -> Array:

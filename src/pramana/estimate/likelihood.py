@@ -1,23 +1,23 @@
-"""Maximum likelihood by EM (iterative Bayes), with a stopping rule that bounds what is left to gain."""
+"""Maximum likelihood: the maximum itself or, by EM (iterative Bayes), near it, with a bound on what is left."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from pramana.errors import InputError
 from pramana.estimate.inversion import DEFAULT_CONFIDENCE, quantile, to_simplex
 from pramana.estimate.law import Array, TableLaw
-from pramana.estimate.maximum import MOST_POLISHED, behind_one_coin, finished
+from pramana.estimate.maximum import behind_one_coin, maximise
 from pramana.estimate.table import PublishedTable
 
 MOST_ROUNDS = 6000
 _MOST_WORK = 2_000_000_000  # cells times rounds: minutes for the largest tables
-FINISHED = 1e-6  # of the log-likelihood that is left to gain
-_NEAR = 0.05  # where Newton's steps take over
+FINISHED = 1e-6  # of the log-likelihood that is left to gain, per million records
+MOST_MAXIMISED = 2_000_000  # cells of a table whose maximum is reached; beyond, EM comes near it
 _PROFILE_GAP = 0.02
 _FARTHEST = 16.0  # the first bound on extrapolations; it follows what has worked
 _FLOOR = 0.1  # an extrapolated cell keeps this share of its plain step, so that none is lost for good
@@ -36,39 +36,35 @@ class Fit:
     converged: bool
 
 
-def fit(
-    table: PublishedTable,
-    *,
-    gap: float | None = None,
-    most_rounds: int | None = None,
-    start: Array | None = None,
-) -> Fit:
+def fit(table: PublishedTable, *, gap: float | None = None, most_rounds: int | None = None) -> Fit:
     """The table under which the published one is likeliest.
 
-    Behind one coin it is known in closed form. Else the sheet's x <- x ∘ A(y / (A^T x)), extrapolated (SQUAREM,
-    step by norms) and kept uphill; up to 512 cells, Newton's steps on the cells that are not zero end it.
+    Behind one coin it is known in closed form, and up to two million cells an interior-point method reaches it:
+    the default `gap` is a millionth of the log-likelihood for each million records. For larger tables, and where a
+    `gap` is asked for, the sheet's x <- x ∘ A(y / (A^T x)), extrapolated (SQUAREM, step by norms) and kept uphill,
+    ends when the bound on what is left is below `gap`, or after `most_rounds` steps (by default 6000, fewer beyond
+    300,000 cells); `converged` tells which. The default gap is then a hundredth of a half per cell: what the coins
+    leave undecided is about a half per cell.
 
-    Stopping: with D = A(y / (A^T x)), concavity gives l(best) - l(x) <= total * (max D - 1) for every x, so
-    the iteration ends when that bound is below `gap`, or after `most_rounds` steps (by default 6000, fewer for
-    tables of more than 50,000 cells); `converged` tells which. The default gap is a millionth up to 512 cells.
-    Beyond, it is a hundredth of a half per cell, and at least a half: what the coins leave undecided is about a
-    half per cell.
+    The bound: with D = A(y / (A^T x)), concavity gives l(best) - l(x) <= total * (max D - 1) for every x.
     """
     cells = table.counts.size
-    finish = gap is None and cells <= MOST_POLISHED
-    if gap is None:
-        gap = FINISHED if finish else max(0.5, 0.005 * cells)
-    if most_rounds is None:
-        most_rounds = max(60, min(MOST_ROUNDS, _MOST_WORK // max(cells, 1)))
     if table.total <= 0:
         return Fit(np.zeros_like(table.counts), 0.0, 0.0, 0, converged=True)
+    finished = FINISHED * max(1.0, table.total / 1e6)
     closed = behind_one_coin(table.law, table.counts)
     if closed is not None:
-        return _judged(table, closed, 1, max(gap, FINISHED * max(1.0, table.total / 1e6)))
-    climbed = _climb(table, _start(table) if start is None else start, None, _NEAR if finish else gap, most_rounds)
-    if not finish or climbed.gap <= gap:
-        return climbed
-    return _judged(table, finished(table.law, table.counts, climbed.values, gap), climbed.rounds, gap)
+        return _judged(table, closed, 1, max(gap or 0.0, finished))
+    if gap is None and cells <= MOST_MAXIMISED:
+        best = maximise(table.law, table.counts, _start(table), finished)
+        return replace(
+            _judged(table, best.values, best.rounds, finished), gap=best.gap, converged=best.gap <= finished
+        )
+    if gap is None:
+        gap = 0.005 * cells
+    if most_rounds is None:
+        most_rounds = max(60, min(MOST_ROUNDS, _MOST_WORK // max(cells, 1)))
+    return _climb(table, _start(table), None, gap, most_rounds)
 
 
 def _judged(table: PublishedTable, values: Array, rounds: int, gap: float) -> Fit:

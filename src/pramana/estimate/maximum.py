@@ -1,16 +1,30 @@
-"""The likelihood's maximum: in closed form behind one coin, else by Newton's steps on the cells above zero."""
+"""The likelihood's maximum: in closed form behind one coin, else by an interior-point method that forms no matrix.
+
+With e = A^T x, the maximum is the least f(x) = sum x - sum y log e over x >= 0: there every total that the law
+keeps is right by itself, so no other constraint is needed. Each step solves
+(A diag(y/e^2) A^T + diag(s/x)) d = m/x - gradient by conjugate gradients, s being the slacks of x >= 0, while the
+barrier m falls to nothing: the primal-dual steps of interior-point methods, on a convex problem.
+"""
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from pramana.estimate.law import Array, Keep, TableLaw
 
-MOST_POLISHED = 512  # cells of a table whose matrix is formed
-_MOST_STEPS = 300
-_NOTHING = 1e-13  # of the total, below which a cell is zero
+_MOST_STEPS = 200
+_MOST_SOLVING = 2000  # rounds of conjugate gradients
+_FIRST_BARRIER, _LEAST_BARRIER = 0.1, 1e-13  # of the log-likelihood, for each cell
+_ROUGHLY, _CLOSELY, _EXACTLY = 0.1, 1e-5, 1e-7  # how much of a step's equations may stay open
+_SETTLED = 1e-5  # records: where the last step moves no cell farther, no digit that is shown will change
+_SHORT_OF_BOUND = 0.995
+_MOST_LAST_STEPS = 4
+_NOTHING_LEFT = 1e-4  # of the gap that is allowed
+_LOOSEST = 1e10  # how far a slack may be from m/x
 
 
 def behind_one_coin(law: TableLaw, counts: Array) -> Array | None:
@@ -37,67 +51,178 @@ def behind_one_coin(law: TableLaw, counts: Array) -> Array | None:
     return np.moveaxis(likeliest.reshape(front.shape), last, coin.axes)
 
 
-def finished(law: TableLaw, counts: Array, near: Array, gap: float) -> Array:
-    """From a table near the maximum to the maximum: Newton's steps on the cells above zero, until the rest agree.
+@dataclass(frozen=True, eq=False)
+class Likelihood:
+    """What is to be made as small as it can be: f of a law and a published table."""
 
-    At the maximum D = A(y / (A^T x)) is 1 in cells above zero, at most 1 in the others (Karush, Kuhn, Tucker).
-    """
-    cells = law.cells
-    matrix = np.stack([law.forward(unit.reshape(law.shape)).ravel() for unit in np.eye(cells)])
-    seen = counts.ravel() > 0
-    matrix, seen_counts = matrix[:, seen], counts.ravel()[seen]
-    total = float(seen_counts.sum())
-    x = near.ravel().copy()
-    pull = matrix @ (seen_counts / (x @ matrix))
-    x[(pull < 1 - 1e-6) & (x < 1e-3 * total / cells)] = 0.0
-    x *= total / x.sum()
-    best, least = x, math.inf
+    law: TableLaw
+    counts: Array
+
+    @cached_property
+    def seen(self) -> Array:
+        """The counts that a true table can explain; others change nothing."""
+        possible = self.law.forward(np.ones_like(self.counts)) > 0
+        return np.where(possible, self.counts, 0.0)
+
+    @cached_property
+    def totals(self) -> Array:
+        """Published records with each combination of the values that are released unchanged."""
+        return np.asarray(self.seen.sum(axis=self.drawn, keepdims=True))
+
+    @cached_property
+    def drawn(self) -> tuple[int, ...]:
+        return tuple(axis for factor in self.law.factors for axis in factor.axes)
+
+    def at(self, x: Array) -> Point:
+        expected = self.law.forward(x)
+        with np.errstate(divide="ignore"):
+            ratio = np.divide(self.seen, expected, out=np.zeros_like(expected), where=self.seen > 0)
+        return Point(x, expected, ratio, self.law.backward(ratio))
+
+    def value(self, point: Point) -> float:
+        some = self.seen > 0
+        return float(point.x.sum() - self.seen[some] @ np.log(point.expected[some]))
+
+    def gap(self, point: Point) -> float:
+        """l(best) - l(x) <= sum (best - x) D <= sum of totals * max D - total, whatever x is."""
+        most = point.pull.max(axis=self.drawn, keepdims=True)
+        sums = point.x.sum(axis=self.drawn, keepdims=True)
+        scale = np.divide(
+            sums, self.totals, out=np.ones_like(sums), where=self.totals > 0
+        )  # as if x had the totals
+        return max(float((self.totals * (most * scale - 1)).sum()), 0.0)
+
+
+@dataclass(frozen=True, eq=False)
+class Point:
+    """A table with what it leads to: expected counts, y/e, and D = A(y/e), which is 1 minus the gradient."""
+
+    x: Array
+    expected: Array
+    ratio: Array
+    pull: Array
+
+    @property
+    def gradient(self) -> Array:
+        return 1 - self.pull
+
+
+@dataclass(frozen=True, eq=False)
+class Maximum:
+    """The likeliest table, how much higher the log-likelihood can be at most, and the rounds it took."""
+
+    values: Array
+    gap: float
+    rounds: int
+
+
+def maximise(law: TableLaw, counts: Array, start: Array, gap: float) -> Maximum:
+    """From a table that is positive everywhere to the likeliest one; zeros of the maximum come out as zeros."""
+    problem = Likelihood(law, counts)
+    least = _LEAST_BARRIER * max(1.0, gap / 1e-6)
+    point, barrier, rounds = problem.at(start), _FIRST_BARRIER, 0
+    slack = np.maximum(point.gradient, barrier / start)
+    best, best_slack, best_gap = point, slack, problem.gap(point)
     for _ in range(_MOST_STEPS):
-        expected = x @ matrix
-        pull = matrix @ (seen_counts / expected)
-        left = total * (float(pull.max()) - 1)
-        if left < least:
-            best, least = x, left
-        if left <= gap / 2:
+        barrier = _lowered(barrier, least, point, slack)
+        closely = _CLOSELY if barrier <= least else _ROUGHLY
+        after, slack, solving = _stepped(problem, point, slack, barrier, closely)
+        moved = float(np.abs(after.x - point.x).max())
+        point, rounds, left = after, rounds + solving + 1, problem.gap(after)
+        if left <= best_gap or left <= gap:
+            best, best_slack, best_gap = point, slack, left
+        if barrier <= least and left <= gap and moved <= _SETTLED * max(1.0, gap / 1e-6):
             break
-        moved = _newton(matrix, seen_counts, expected, x, pull)
-        if moved is None:
-            break
-        x = moved
-    return best.reshape(law.shape)
+    return _with_zeros(problem, best, best_slack, max(gap, best_gap), rounds)
 
 
-def _newton(matrix: Array, counts: Array, expected: Array, x: Array, pull: Array) -> Array | None:
-    """One step on the cells that are above zero or would rise; None if it leads nowhere."""
-    total = float(counts.sum())
-    free = (x > 0) | (pull > 1)
-    while free.any():
-        direction = _direction(matrix[free], counts / expected**2, pull[free])
-        stuck = (x[free] <= 0) & (direction < 0)
-        if not stuck.any():
+def _lowered(barrier: float, least: float, point: Point, slack: Array) -> float:
+    """A lower barrier once the equations for this one hold, on average over the cells."""
+    open_ = float((np.abs(point.gradient - slack) * point.x).mean())
+    apart = point.x * slack
+    while barrier > least and max(open_, float(np.abs(apart - barrier).mean())) <= 3 * barrier:
+        barrier = max(min(0.2 * barrier, 3 * barrier**1.5), least)
+    return barrier
+
+
+def _stepped(
+    problem: Likelihood, point: Point, slack: Array, barrier: float, closely: float
+) -> tuple[Point, Array, int]:
+    """One step of table and slacks, each kept short of zero; the table's until it goes downhill."""
+    pressure = slack / point.x
+    downhill = barrier / point.x - point.gradient
+    weights = np.divide(point.ratio, point.expected, out=np.zeros_like(point.x), where=problem.seen > 0)
+    direction, solving = _solved(problem.law, weights, pressure, downhill, closely)
+    slack_direction = barrier / point.x - slack - pressure * direction
+    length = _length(point.x, direction)
+    level = problem.value(point) - barrier * float(np.log(point.x).sum())
+    slope = float((downhill * direction).sum())
+    for _ in range(30):
+        after = problem.at(point.x + length * direction)
+        reached = problem.value(after) - barrier * float(np.log(after.x).sum())
+        if reached <= level - 1e-4 * length * slope + 1e-12 * abs(level):
             break
-        free[np.flatnonzero(free)[stuck]] = False
-    else:
-        return None
-    falling = direction < 0
-    farthest = float(np.min(-x[free][falling] / direction[falling], initial=math.inf))
-    level, length = float(counts @ np.log(expected)), min(1.0, farthest)
-    for _ in range(40):
-        tried = x.copy()
-        tried[free] += length * direction
-        tried[tried < _NOTHING * total] = 0.0
-        tried *= total / tried.sum()
-        reached = float(counts @ np.log(np.maximum(tried @ matrix, 1e-300)))
-        if reached >= level - 1e-12 * abs(level):  # at the top only rounding tells two levels apart
-            return tried
         length /= 2
-    return None
+    slack = slack + _length(slack, slack_direction) * slack_direction
+    return after, np.clip(slack, barrier / after.x / _LOOSEST, barrier / after.x * _LOOSEST), solving
 
 
-def _direction(matrix: Array, weights: Array, pull: Array) -> Array:
-    """The step to the top of the parabola among changes that sum to nothing."""
-    size = len(pull)
-    system = np.zeros((size + 1, size + 1))
-    system[:size, :size] = (matrix * weights) @ matrix.T
-    system[:size, size] = system[size, :size] = 1.0
-    return np.asarray(np.linalg.lstsq(system, np.append(pull, 0.0), rcond=1e-13)[0][:size])
+def _length(positive: Array, direction: Array) -> float:
+    falling = float((-direction / positive).max())
+    return min(1.0, _SHORT_OF_BOUND / falling) if falling > 0 else 1.0
+
+
+def _solved(law: TableLaw, weights: Array, pressure: Array, right: Array, closely: float) -> tuple[Array, int]:
+    """(A diag(weights) A^T + diag(pressure)) d = right by conjugate gradients, scaled by the diagonal.
+
+    Cells under infinite pressure stay where they are.
+    """
+    free = np.isfinite(pressure)
+    pressure = np.where(free, pressure, 1.0)
+    diagonal = law.backward_squared(weights) + pressure
+    solution, open_ = np.zeros_like(right), right.copy()
+    scaled = open_ / diagonal
+    search, size = scaled.copy(), float((open_ * scaled).sum())
+    enough = closely**2 * size
+    for rounds in range(_MOST_SOLVING):
+        if size <= enough:
+            return solution, rounds
+        image = law.backward(weights * law.forward(search))
+        image += pressure * search
+        far = size / float((search * image).sum())
+        solution += far * search
+        open_ -= far * image * free
+        scaled = open_ / diagonal
+        before, size = size, float((open_ * scaled).sum())
+        search *= size / before
+        search += scaled
+    return solution, _MOST_SOLVING
+
+
+def _with_zeros(problem: Likelihood, point: Point, slack: Array, gap: float, rounds: int) -> Maximum:
+    """Of each cell and its slack one is nothing: cells that are the smaller one become zero, if the gap allows it.
+
+    The other cells then take a step or two without a barrier, to where the gradient is nothing in all of them.
+    """
+    best, enough = Maximum(_with_totals(problem, point.x), problem.gap(point), rounds), gap
+    above = point.x >= slack
+    point = problem.at(_with_totals(problem, np.where(above, point.x, 0.0)))
+    for _ in range(_MOST_LAST_STEPS):
+        left = problem.gap(point)
+        if left <= gap:
+            best, gap = Maximum(point.x, left, rounds), left / 2
+        if left <= _NOTHING_LEFT * enough or not math.isfinite(left):  # or a published count has lost its cause
+            break
+        weights = np.divide(point.ratio, point.expected, out=np.zeros_like(point.x), where=problem.seen > 0)
+        downhill = np.where(above, -point.gradient, 0.0)
+        direction, solving = _solved(problem.law, weights, np.where(above, 0.0, np.inf), downhill, _EXACTLY)
+        rounds += solving + 1
+        x = np.maximum(point.x + direction, 0.0)
+        above &= x > 0
+        point = problem.at(_with_totals(problem, x))
+    return best
+
+
+def _with_totals(problem: Likelihood, x: Array) -> Array:
+    sums = x.sum(axis=problem.drawn, keepdims=True)
+    return np.asarray(x * np.divide(problem.totals, sums, out=np.zeros_like(sums), where=sums > 0))

@@ -19,12 +19,6 @@ from pramana.estimate.crosstab import Crosstab, interval_bar, interval_picture
 from pramana.estimate.filters import Filter, as_filter
 from pramana.estimate.inversion import (
     DEFAULT_CONFIDENCE,
-    Estimate,
-    Selection,
-    covariance_with_total,
-    invert,
-    linear,
-    quantile,
     simultaneous_confidence,
 )
 from pramana.estimate.law import Array
@@ -42,8 +36,9 @@ from pramana.estimate.ratios import (
     EstimatedRatios,
     Ratio,
     UnseenGroupError,
+    estimate_cells,
     estimate_ratios,
-    fieller_interval,
+    selected_cells,
 )
 from pramana.estimate.table import PublishedTable, check_memory, tabulate_pieces
 from pramana.mechanisms import Mechanism
@@ -181,11 +176,11 @@ class Study:
         table, holds = self._selection(by, condition)
         cells = math.prod(holds.shape[: len(by)])
         each = simultaneous_confidence(confidence, cells) if simultaneous else confidence
-        values, low, high = _estimated(table, holds, len(by), each, shares)
-        converged = True
+        values, low, high = estimate_cells(table, holds, len(by), each, shares)
+        converged, gap = True, 0.0
         if method == "em":
             fitted = fit(table)
-            converged = fitted.converged
+            converged, gap = fitted.converged, fitted.gap
             chosen = np.asarray((fitted.values * holds).sum(axis=tuple(range(len(by), holds.ndim))))
             most = 1.0 if shares else table.total
             values = chosen / max(float(chosen.sum()), 1e-300) if shares else chosen
@@ -199,14 +194,16 @@ class Study:
             low, high = np.clip(low, 0.0, most), np.clip(high, 0.0, most)
         low, high = np.minimum(low, values), np.maximum(high, values)
         axes = table.axes[: len(by)]
-        return Crosstab(axes, values, low, high, self.records, method, converged, confidence, shares, simultaneous)
+        return Crosstab(
+            axes, values, low, high, self.records, method, converged, confidence, shares, simultaneous, gap
+        )
 
     def total(
         self, where: str | Filter | None = None, *, confidence: float = DEFAULT_CONFIDENCE
     ) -> EstimatedNumber:
         """How many records (or how much weight) of the private table fulfil `where`; unbiased."""
         table, holds = self._selection([], as_filter(where))
-        cell = _estimated_cells(table, holds, 0, confidence)
+        cell = selected_cells(table, holds, 0, confidence)
         value = float(cell.values)
         return EstimatedNumber(value, min(float(cell.low), value), max(float(cell.high), value))
 
@@ -300,17 +297,13 @@ class Study:
             raise InputError("A comparison must be of a share or of a mean", "both" if mean else "neither")
         ratios = [Ratio(self.axis(str(mean)) if of is None else of, as_filter(where)) for where in (first, second)]
         estimated = self._ratios(ratios, confidence)
-        difference = estimated.plain[0] - estimated.plain[1]
+        difference = float(estimated.plain[0][0] - estimated.plain[1][0])
         covariance = estimated.covariance
         error = float(np.sqrt(max(covariance[0, 0] + covariance[1, 1] - 2 * covariance[0, 1], 0.0)))
-        half = quantile(confidence) * error
         p_value = math.erfc(abs(difference) / error / math.sqrt(2)) if error > 0 else float(difference == 0)
         least, most = ratios[0].range
-        widest = most - least
-        one, other = estimated.numbers  # impossible shares were moved into their range: the difference is of these
-        kept = one.estimate - other.estimate
-        low, high = max(difference - half, -widest), min(difference + half, widest)
-        return GroupComparison(one, other, EstimatedNumber(kept, min(low, kept), max(high, kept)), p_value)
+        one, other = estimated.numbers
+        return GroupComparison(one, other, estimated.difference(most - least), p_value)
 
     def _selection(self, by: Sequence[str], where: Filter | None) -> tuple[PublishedTable, Array]:
         """The table over `by` and what the filter names besides, and 1 in its cells where the filter holds."""
@@ -321,62 +314,6 @@ class Study:
     def _ratios(self, ratios: Sequence[Ratio], confidence: float) -> EstimatedRatios:
         names = list(dict.fromkeys(name for ratio in ratios for name in ratio.names))
         return estimate_ratios(self.table(names), ratios, confidence)
-
-
-def _distinct_selections(holds: Array, kept: int) -> list[tuple[Selection, NDArray[np.bool_]]]:
-    """The distinct conditions on the last axes, and for which cells of the first axes each one stands.
-
-    A filter may speak of the attributes that a table is made by; then different cells select differently.
-    """
-    flat = holds.reshape((int(np.prod(holds.shape[:kept])), -1))
-    distinct, which = np.unique(flat, axis=0, return_inverse=True)
-    which = which.reshape(holds.shape[:kept])
-    return [(Selection(row.reshape(holds.shape[kept:])), which == i) for i, row in enumerate(distinct)]
-
-
-def _estimated(
-    table: PublishedTable, holds: Array, kept: int, confidence: float, shares: bool
-) -> tuple[Array, Array, Array]:
-    """Unbiased counts, or shares of what is selected, and their intervals."""
-    cells = _estimated_cells(table, holds, kept, confidence)
-    if not shares:
-        return cells.values, cells.low, cells.high
-    if holds.all():  # shares of all records, whose number is no secret
-        return cells.values / table.total, cells.low / table.total, cells.high / table.total
-    return _estimated_shares(table, holds, kept, cells, confidence)
-
-
-def _estimated_cells(table: PublishedTable, holds: Array, kept: int, confidence: float) -> Estimate:
-    """Unbiased estimates, variances and intervals of the cells of the first axes among what is selected."""
-    shape = holds.shape[:kept]
-    parts, exact = np.zeros((4, *shape)), np.zeros(shape, bool)
-    for selection, cells in _distinct_selections(holds, kept):
-        if selection.holds.any():
-            part = invert(table, selection, confidence)
-            parts = np.where(cells, np.stack([part.values, part.variances, part.low, part.high]), parts)
-            exact = np.where(cells, part.exact, exact)
-    return Estimate(parts[0], parts[1], parts[2], parts[3], exact)
-
-
-def _estimated_shares(
-    table: PublishedTable, holds: Array, kept: int, cells: Estimate, confidence: float
-) -> tuple[Array, Array, Array]:
-    z = quantile(confidence)
-    total, spread = linear(table, [holds])
-    if total[0] <= 0:
-        raise InputError("Shares must be asked of records that the release can see", "an estimated count below 1")
-    values, together = cells.values, np.zeros_like(cells.values)
-    for selection, where in _distinct_selections(holds, kept):
-        together = np.where(where, covariance_with_total(table, holds, selection), together)
-    low, high = np.empty_like(values), np.empty_like(values)
-    for cell in np.ndindex(values.shape):
-        matrix = np.array([[cells.variances[cell], together[cell]], [together[cell], spread[0, 0]]])
-        low[cell], high[cell] = fieller_interval(np.array([values[cell], total[0]]), matrix, z)
-    shares = values / total[0]
-    moved = np.clip(shares, 0.0, 1.0) - shares  # to what is possible, at its full width
-    least, most = np.minimum(shares, 0.0), np.maximum(shares, 1.0)  # unbiased shares can lie outside [0, 1]
-    low, high = low + np.minimum(moved, 0.0), high + np.maximum(moved, 0.0)
-    return shares, np.clip(low, least, most), np.clip(high, least, most)
 
 
 def _profile_intervals(

@@ -47,6 +47,7 @@ def crosstab_command(
     names = [name.strip() for name in by.split(",")] if by.strip() else []
     study = open_study(bundles, unverified=unverified, weights=weights)
     content: dict[str, Any] = {"records": study.records, "confidence": confidence, "where": where}
+    notes: list[str] = []
     if mean is not None:
         if shares or profile or simultaneous:
             raise RecipeError("A mean must be asked without --shares, --profile and --simultaneous", "both")
@@ -59,12 +60,14 @@ def crosstab_command(
             names, where, method=method, confidence=confidence, shares=shares, profile=profile,
             simultaneous=simultaneous,
         )  # fmt: skip
-        content |= {"method": table.method, "converged": table.converged, "simultaneous": simultaneous}
+        content |= {"method": table.method, "converged": table.converged, "gap": table.gap}
+        content |= {"simultaneous": simultaneous}
+        notes = table.stopped()
         content |= {"cells": table.cells() if as_json else table.shown()}
-    show(as_json, content, _words(content, names, confidence))
+    show(as_json, content, _words(content, names, confidence, notes))
 
 
-def _words(content: dict[str, Any], names: list[str], confidence: float) -> list[str]:
+def _words(content: dict[str, Any], names: list[str], confidence: float, notes: list[str]) -> list[str]:
     rows = [
         [*("(missing)" if cell[n] is None else str(cell[n]) for n in names), *_numbers(cell)]
         for cell in content["cells"][:_LINES]
@@ -78,8 +81,7 @@ def _words(content: dict[str, Any], names: list[str], confidence: float) -> list
         lines.append(f"... and {len(content['cells']) - _LINES} more cells; --json gives them all.")
     if content.get("simultaneous"):
         lines.append(f"With {confidence:.0%} chance all of these intervals hold at once.")
-    if content.get("converged") is False:
-        lines.append("Note: the likelihood was still rising when the iteration was stopped.")
+    lines += [f"Note: {note}" for note in notes]
     if expected:
         lines.append("Expected by the published cells; the least and the most are what they leave possible.")
     return lines
