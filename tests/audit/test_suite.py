@@ -23,7 +23,7 @@ from tests.audit.broken import (
 from pramana import Key, Ledger, create_levels, issue, release
 from pramana.app.main import run
 from pramana.audit import AttackReport, audit_bundle
-from pramana.audit.classes import both_classes
+from pramana.audit.classes import crossed_classes
 from pramana.errors import BundleError, KeyFileError, SourceError
 from pramana.pipeline import retraced
 
@@ -244,9 +244,9 @@ def test_two_tables_of_classes_are_not_k_anonymous_together(classes: Path) -> No
     found = audited(classes, "honest", also=[classes / "other"])
     assert "two releases, intersection of classes" in {a.name for a in found.attacks}
     one, other = np.array([0, 0, 1, 1, -1]), np.array([0, 1, 0, 1, 1])  # two in every class, one in both
-    crossed = both_classes(one, other, 2)
+    crossed = crossed_classes([one, other], 2, "two")
     assert not crossed.ok and crossed.measured == 1
-    assert both_classes(one, one, 2).ok
+    assert crossed_classes([one, one], 2, "two").ok
 
 
 LEVELS = """\

@@ -17,7 +17,15 @@ from pramana.bundle.published_numbers import numbers_of
 from pramana.errors import BundleError
 from pramana.randomness import Codes
 from pramana.rows import Columns
-from pramana.sources import FILE_NAMES, Encoder, check_parquet, formula_columns, raw_column, unescaped
+from pramana.sources import (
+    FILE_NAMES,
+    Encoder,
+    check_parquet,
+    check_parquet_bounds,
+    formula_columns,
+    raw_column,
+    unescaped,
+)
 
 _ROWS = 1 << 18  # read at a time
 _BYTES = 1 << 22
@@ -63,6 +71,19 @@ class Bundle:
                 raise BundleError(f"{self.data_path} must be a readable parquet file", "damaged data") from None
         elif csv_header(self.data_path) != list(columns):
             raise BundleError(f"{self.data_path} must have its {len(columns)} columns in their order", "others")
+
+    def check_bounds(self, most_rows: int) -> None:
+        """Refuse a data file that could stand for more than so many rows of what it holds; no row is read.
+
+        For those who must read a file that is not as it was certified.
+        """
+        if self.data_path.is_symlink() or not self.data_path.is_file():
+            raise BundleError(f"{self.data_path} must be a file of the bundle", "none, or a symbolic link")
+        if self.certificate.output == "parquet":
+            try:
+                check_parquet_bounds(self.data_path, most_rows)
+            except OSError:  # Arrow's word for a footer or page that it cannot decode
+                raise BundleError(f"{self.data_path} must be a readable parquet file", "damaged data") from None
 
     def batches(self, names: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
         """The published columns batch by batch, as they are written: a CSV has texts, and empty is missing."""

@@ -70,6 +70,7 @@ def retraced(bundle: str | Path, source: object, key: Key | str | Path) -> Retra
         rows = NumberedRows.of(opening.whole())
         if rows.records != plan.source_records:
             raise SourceError(f"The source must have its {plan.source_records} records", f"{rows.records}")
+        opened.check_bounds(rows.records)  # nothing of the file was read so far
         rows.settle(plan.attributes)
         coded = {a.name: a.coded.size for a in plan.attributes if not a.raw}
         true = rows.codes(coded)
@@ -82,11 +83,11 @@ def retraced(bundle: str | Path, source: object, key: Key | str | Path) -> Retra
     return Retraced(opened, plan, true, mechanism, context, order, table, same)
 
 
-def coded_as_certified(bundle: str | Path, source: object) -> dict[str, Codes]:
-    """Another table in the codes of a bundle's columns, read as the certificate says the source was."""
+def coded_as_certified(bundle: str | Path, source: object, names: Sequence[str] | None = None) -> dict[str, Codes]:
+    """Another table in the codes of a bundle's columns, or some of them, read as the source was."""
     certificate = Bundle.open(bundle).certificate
     read = certified_source(source, certificate)
-    coded = [a for a in certificate.attributes if not a.raw]
+    coded = [a for a in certificate.attributes if not a.raw and (names is None or a.name in names)]
     table = read.read([a.name for a in coded])
     return {a.name: encode(table.column(a.name), a.coded, a.name) for a in coded}
 

@@ -11,17 +11,14 @@ import importlib.util
 from collections.abc import Mapping
 
 import numpy as np
-import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from pramana.audit.verdict import Attack, NotRun, Outcome, clopper_pearson
-from pramana.bundle import Bundle
 
 Numbers = NDArray[np.int64]
 Features = Mapping[str, NDArray[np.float64]]
 _MOST_ROWS = 20_000
 _LEAST_ROWS = 40
-_MARKS = (b'"', b" ", b"\r", b"0", b".", b"e", b"\t")
 
 
 def classified_by_place(order: Numbers, places: Features) -> list[Outcome]:
@@ -30,10 +27,10 @@ def classified_by_place(order: Numbers, places: Features) -> list[Outcome]:
     return _learned("places", "which half of the source a row is from", later, places)
 
 
-def classified_by_bytes(order: Numbers, look: Numbers, lines: Features | None) -> list[Outcome]:
+def classified_by_bytes(order: Numbers, look: Numbers, written: Features | None) -> list[Outcome]:
     """Of rows with the same values: is this one from the first or the second half of theirs?"""
     names = [f"rows, {model} on bytes" for model in ("logistic regression", "tree")]
-    if lines is None:
+    if not written:
         return [NotRun(name, "a row of this file has no bytes of its own") for name in names]
     by_look = np.lexsort((order, look))
     first = np.searchsorted(look[by_look], look[by_look])
@@ -41,7 +38,7 @@ def classified_by_bytes(order: Numbers, look: Numbers, lines: Features | None) -
     place = np.arange(len(order)) - first
     told = (2 * place + 1 != sizes) & (sizes > 1)  # the one in the middle is in neither half
     rows, later = by_look[told], (2 * place + 1 > sizes)[told]
-    features = {name: column[rows] for name, column in lines.items()}
+    features = {name: column[rows] for name, column in written.items()}
     return _learned("bytes", "which half of the rows with its values a row is from", later, features)
 
 
@@ -71,34 +68,3 @@ def _learned(on: str, asked: str, later: NDArray[np.bool_], features: Features) 
         what = f"{asked}: right {right:,} times of {tries:,}; chance is {chance:.4g}"
         outcomes.append(Attack(name, chance, right / tries, low <= chance, what, (low, high)))
     return outcomes
-
-
-def places_in_file(bundle: Bundle, records: int) -> dict[str, NDArray[np.float64]]:
-    """What the file alone tells of a row's place: its number, its row group, where it is in it, its first bits."""
-    place = np.arange(records)
-    columns = {"place": place.astype(np.float64)}
-    if bundle.certificate.output == "parquet":
-        file = pq.ParquetFile(bundle.data_path)
-        sizes = [file.metadata.row_group(i).num_rows for i in range(file.metadata.num_row_groups)]
-        first = np.cumsum([0, *sizes])
-        group = np.searchsorted(first, place, side="right") - 1
-        columns["row group"] = group.astype(np.float64)
-        columns["within its row group"] = (place - first[group]).astype(np.float64)
-    for bit in range(min(8, max(records - 1, 1).bit_length())):
-        columns[f"bit {bit}"] = (place >> bit & 1).astype(np.float64)
-    return columns
-
-
-def bytes_of_lines(bundle: Bundle, records: int) -> dict[str, NDArray[np.float64]] | None:
-    """How every row of a CSV is written: how long, and how many quotes, blanks, zeros and the like it has."""
-    if bundle.certificate.output != "csv":
-        return None
-    lines = bundle.data_path.read_bytes().split(b"\n")[1:]
-    if lines and lines[-1] == b"":
-        lines.pop()
-    if len(lines) != records:  # texts with line breaks: lines are no rows
-        return None
-    columns = {"length": np.array([len(line) for line in lines], np.float64)}
-    for mark in _MARKS:
-        columns[repr(mark)] = np.array([line.count(mark) for line in lines], np.float64)
-    return columns
