@@ -72,7 +72,7 @@ def audit_bundle(
     if recipients and ledger is None:
         raise InputError("Recipients must come with the ledger that knows them", "no ledger")
     attacked = Attacked.of(retraced(bundle, source, key))
-    outcomes = [*_key(attacked), *_rows(attacked)]
+    outcomes = [*_key(attacked), *row_attacks(attacked)]
     outcomes += _randomised(attacked) if attacked.coded else _celled(attacked)
     outcomes += [*_presence(attacked, source, public), *_control(attacked, control)]
     others = [Attacked.of(retraced(path, source, key)) for path in also]
@@ -96,7 +96,8 @@ def _key(attacked: Attacked) -> list[Outcome]:
     return [seed_attack(str(stated.get("commitment")), stated.get("seeded") is not False), again]
 
 
-def _rows(attacked: Attacked) -> list[Outcome]:
+def row_attacks(attacked: Attacked) -> list[Outcome]:
+    """What the bundle's files tell of the order of the source, and of how they were written."""
     bundle = attacked.traced.bundle
     files: list[Outcome] = [file_times(bundle), beside_the_table(bundle)]
     if not bundle.certificate.shuffled:

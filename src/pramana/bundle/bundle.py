@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 
@@ -138,7 +139,7 @@ def published_batches(
                 _check_columns(path, file.schema_arrow.names, wanted)
                 for batch in file.iter_batches(_ROWS, columns=wanted):
                     if len(batch):
-                        yield batch.select(wanted)
+                        yield _sound(batch.select(wanted))
             return
         header = csv_header(path)
         wanted = header if names is None else list(names)
@@ -159,6 +160,16 @@ def published_batches(
                 yield _as_before(path, batch) if escaped else batch
     except (OSError, ValueError, csv.Error, pa.ArrowException):
         raise BundleError(f"{path} must be a readable {path.suffix[1:]} file", "damaged data") from None
+
+
+def _sound(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """A file may number values that its dictionary has not, which Arrow does not look at as it reads."""
+    for column in batch.columns:
+        if pa.types.is_dictionary(column.type) and len(column) > column.null_count:
+            ends = pc.min_max(column.indices)
+            if ends["min"].as_py() < 0 or ends["max"].as_py() >= len(column.dictionary):
+                raise ValueError("numbers outside of a dictionary")
+    return batch
 
 
 def _as_before(path: Path, batch: pa.RecordBatch) -> pa.RecordBatch:

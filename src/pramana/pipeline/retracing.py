@@ -106,11 +106,22 @@ def _same_rows(bundle: Bundle, table: pa.Table) -> bool:
     found = pa.Table.from_batches(bundle.batches())
     if found.column_names != table.column_names or found.num_rows != table.num_rows:
         return False
-    return all(_texts(found.column(name)) == _texts(table.column(name)) for name in table.column_names)
+    numbers = {field.name for field in table.schema if pa.types.is_floating(field.type)}
+    return all(
+        _texts(found.column(name), name in numbers) == _texts(table.column(name), name in numbers)
+        for name in table.column_names
+    )
 
 
-def _texts(column: pa.ChunkedArray) -> list[str]:
-    return [str(cell) for cell in column.to_pylist()]
+def _texts(column: pa.ChunkedArray, numbers: bool) -> list[str]:
+    """What is written, cell by cell; 2 and 2.0 are the same number."""
+    cells = column.to_pylist()
+    if not numbers:
+        return [str(cell) for cell in cells]
+    try:
+        return [str(cell if cell is None else float(cell)) for cell in cells]
+    except ValueError:
+        return [str(cell) for cell in cells]
 
 
 def _kept(numbers: Codes, columns: Columns, kept: int) -> NDArray[np.int64]:

@@ -28,7 +28,10 @@ def classified_by_place(order: Numbers, places: Features) -> list[Outcome]:
 
 
 def classified_by_bytes(order: Numbers, look: Numbers, written: Features | None) -> list[Outcome]:
-    """Of rows with the same values: is this one from the first or the second half of theirs?"""
+    """Of rows with the same values: is this one from the first or the second half of theirs?
+
+    Besides how a row is written, the learner has its values, and how it differs from rows of the same ones.
+    """
     names = [f"rows, {model} on bytes" for model in ("logistic regression", "tree")]
     if not written:
         return [NotRun(name, "a row of this file has no bytes of its own") for name in names]
@@ -38,7 +41,10 @@ def classified_by_bytes(order: Numbers, look: Numbers, written: Features | None)
     place = np.arange(len(order)) - first
     told = (2 * place + 1 != sizes) & (sizes > 1)  # the one in the middle is in neither half
     rows, later = by_look[told], (2 * place + 1 > sizes)[told]
-    features = {name: column[rows] for name, column in written.items()}
+    features = {"values": look[rows].astype(np.float64)}
+    for name, column in written.items():
+        usual = np.bincount(look, weights=column) / np.maximum(np.bincount(look), 1)
+        features[name], features[f"{name}, unusual"] = column[rows], (column - usual[look])[rows]
     return _learned("bytes", "which half of the rows with its values a row is from", later, features)
 
 
