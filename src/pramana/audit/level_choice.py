@@ -74,7 +74,7 @@ def _by_worlds(plan: PresencePlan, pair: Pair, choose: Choice) -> Outcome:
     tries = count if every else min(_WORLDS, _PEOPLE // len(class_of))
     if tries < _LEAST_WORLDS and not every:
         return NotRun(NAME, f"{len(class_of):,} people are too many to try worlds with")
-    worlds = _all_worlds(class_of, present) if every else _some_worlds(class_of, present, tries)
+    worlds = _all_worlds(class_of, present) if every else some_worlds(class_of, present, tries)
     fitting = [world for world in worlds if choose(Pair(pair.layout, pair.columns, world)) == plan.levels]
     chance = np.mean(fitting, axis=0) if fitting else pair.present.astype(float)
     lowest, highest = float(chance.min()), float(chance.max())
@@ -141,7 +141,7 @@ def _all_worlds(class_of: NDArray[np.int64], present: NDArray[np.int64]) -> Iter
         yield world
 
 
-def _some_worlds(class_of: NDArray[np.int64], present: NDArray[np.int64], tries: int) -> Iterator[World]:
+def some_worlds(class_of: NDArray[np.int64], present: NDArray[np.int64], tries: int) -> Iterator[World]:
     """Each as likely as any other: people of every class in random order, of whom the first are present."""
     rng = np.random.default_rng(20)
     for _ in range(tries):

@@ -154,12 +154,13 @@ def _randomised(attacked: Attacked) -> list[Outcome]:
     else:
         outcomes += linkage_attacks(table)
     if isinstance(table.law, Exchange):
-        return [*outcomes, *_identified(attacked, table, table.law)]
+        return [*outcomes, *identified(attacked, table, table.law)]
     outcomes += [*epsilon_by_attribute(table), epsilon_in_one_run(table), *neighbouring_runs(table.law)]
     return [*outcomes, attribute_inference(table)]
 
 
-def _identified(attacked: Attacked, table: LinkedTable, law: Exchange) -> list[Outcome]:
+def identified(attacked: Attacked, table: LinkedTable, law: Exchange) -> list[Outcome]:
+    """The intruders of an invariant release: on its law, in its file, and without its matrix."""
     plan = attacked.traced.plan
     own = attacked.number("identification-bound")
     every = attacked.number("identification-bound-every-count")
