@@ -52,7 +52,7 @@ class Attacked:
 
     def _guessed(self) -> Numbers | None:
         """The order that fits rows which are not those of the key: the key's own, or one that anyone can guess."""
-        if self._shown != len(self.traced.order):
+        if not self.whole:
             return None
         for order in (self.traced.order, *self.orders().values()):
             if not order_attack(self.agreement, {"": order}).ok:
@@ -60,8 +60,10 @@ class Attacked:
         return None
 
     @property
-    def _shown(self) -> int:
-        return len(next(iter(self.published.values()))) if self.coded else len(self.look)
+    def whole(self) -> bool:
+        """Whether the file has as many rows as source and key make."""
+        shown = len(next(iter(self.published.values()))) if self.coded else len(self.look)
+        return shown == len(self.traced.order)
 
     @property
     def table(self) -> LinkedTable | None:
@@ -99,7 +101,7 @@ class Attacked:
 
 def _agreement(traced: Retraced, published: dict[str, Codes]) -> Agreement:
     def agreement(rows: Numbers) -> NDArray[np.float64]:
-        same = [traced.true[name][rows] == codes[: len(rows)] for name, codes in published.items()]
+        same = [traced.true[name][rows] == codes for name, codes in published.items()]
         return np.asarray(np.mean(same, axis=0), np.float64)
 
     return agreement
@@ -114,7 +116,7 @@ def _by_look(traced: Retraced) -> tuple[Numbers, Numbers, Agreement]:
     looks = looks_of(pa.table(both), columns)
     shown, own = looks[: found.num_rows], looks[found.num_rows :]
     of_row = by_source_row(own, traced.order, int(traced.order.max(initial=0)) + 1)
-    return shown, own, lambda rows: (of_row[rows] == shown[: len(rows)]).astype(np.float64)
+    return shown, own, lambda rows: (of_row[rows] == shown).astype(np.float64)
 
 
 def _plain(column: pa.ChunkedArray) -> pa.Array:

@@ -103,8 +103,11 @@ def row_attacks(attacked: Attacked) -> list[Outcome]:
     if not bundle.certificate.shuffled:
         left = NotRun("rows", "published in source order, as the certificate says: nothing is claimed of it")
         return [*files, left]
-    outcomes: list[Outcome] = [*files, order_attack(attacked.agreement, attacked.orders())]
-    order = attacked.order
+    outcomes, order = files, attacked.order
+    if attacked.whole:
+        outcomes.append(order_attack(attacked.agreement, attacked.orders()))
+    else:
+        outcomes.append(NotRun("rows, guessed order", "the file has not as many rows as source and key make"))
     if order is None or len(order) != bundle.certificate.records:
         outcomes.append(NotRun("rows, places and classifiers", UNTRACED))
     else:
