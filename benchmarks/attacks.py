@@ -31,6 +31,11 @@ RESULTS = Path(__file__).resolve().parent / "results"
 EPSILONS = (2.0, 3.0, 4.0)
 LEVELS = (("one", "0.5"), ("two", "0.3"), ("three", "0.2"), ("again", "0.5"))
 KINDS = ("parquet", "csv")
+PRESENCE = SETTINGS["presence flag"]
+RELEASES = {  # levels of presence that are chosen in public are nobody's golden setting
+    **SETTINGS,
+    "presence flag, public levels": ({**PRESENCE[0], "choose": "public"}, PRESENCE[1]),
+}
 
 
 @dataclass(frozen=True)
@@ -48,15 +53,20 @@ def key_of(name: str) -> Key:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.attacks", description="Attacks on honest
-    releases.") parser.add_argument("--rows", type=int, default=3000) parser.add_argument("--into", type=Path,
-    default=RESULTS) options = parser.parse_args() with tempfile.TemporaryDirectory() as folder:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.attacks")
+    parser.add_argument("--rows", type=int, default=3000)
+    parser.add_argument("--keys", type=int, default=2, help="every release under so many keys")
+    parser.add_argument("--into", type=Path, default=RESULTS)
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
         make_tables(place)
         _cut(place, options.rows)
-        done = [_single(place, name, kind) for name in SETTINGS for kind in KINDS]
-        done += [_together(place), _at_levels(place)]
-    text = _page(done, " ".join(["python -m benchmarks.attacks", *sys.argv[1:]]), options.rows)
+        done = []
+        for number in range(options.keys):
+            done += [_single(place, name, kind, number) for name in RELEASES for kind in KINDS]
+            done += [_together(place, number), _at_levels(place, number)]
+    text = _page(done, options.rows)
     (options.into / "attacks.md").write_text(text)
     sys.stdout.write(text)
 
@@ -72,10 +82,10 @@ def _cut(folder: Path, rows: int) -> None:
     pacsv.write_csv(present, folder / "present.csv")
 
 
-def _single(folder: Path, name: str, kind: str) -> Audited:
-    chosen, attributes = SETTINGS[name]
+def _single(folder: Path, name: str, kind: str, number: int) -> Audited:
+    chosen, attributes = RELEASES[name]
     recipe = Recipe.parse(document(chosen, attributes, path_of(name, kind), kind), folder)
-    title = f"{name}, {kind}"
+    title = f"{name}, {kind}, key {number + 1}"
     key = key_of(title)
     release(recipe, folder / title, key=key, even_if_useless=True)
     begun = time.perf_counter()
@@ -84,23 +94,25 @@ def _single(folder: Path, name: str, kind: str) -> Audited:
     return _told(title, found, begun)
 
 
-def _together(folder: Path) -> Audited:
-    key, paths = key_of("three"), []
+def _together(folder: Path, number: int) -> Audited:
+    key, paths = key_of(f"three {number}"), []
     chosen, attributes = SETTINGS["retention epsilon"]
     for epsilon in EPSILONS:
         recipe = Recipe.parse(
             document({**chosen, "epsilon": epsilon}, attributes, "people.parquet", "parquet"), folder
         )
-        paths.append(folder / f"together {epsilon}")
+        paths.append(folder / f"together {epsilon} {number}")
         release(recipe, paths[-1], key=key, even_if_useless=True)
     begun = time.perf_counter()
     found = audit_bundle(paths[0], folder / "people.parquet", key, also=paths[1:])
-    return _told("retention, three releases together", found, begun)
+    return _told(f"retention, three releases together, key {number + 1}", found, begun)
 
 
-def _at_levels(folder: Path) -> Audited:
+def _at_levels(folder: Path, number: int) -> Audited:
+    folder = folder / f"levels {number}"
+    folder.mkdir()
     (folder / "levels.toml").write_text(
-        '[source]\npath = "people.csv"\n[release]\nmethod = "levels"\n[attributes.sex]\nrole = "insensitive"\n'
+        '[source]\npath = "../people.csv"\n[release]\nmethod = "levels"\n[attributes.sex]\nrole = "insensitive"\n'
         '[attributes.illness]\nrole = "sensitive"\ndomain = ["none", "flu", "cold", "gout"]\n'
     )
     created = create_levels(folder / "book.ledger", folder / "levels.toml")
@@ -109,10 +121,10 @@ def _at_levels(folder: Path) -> Audited:
     begun = time.perf_counter()
     names = [recipient for recipient, _ in LEVELS]
     found = audit_bundle(
-        folder / names[0], folder / "people.csv", created.key_file, also=[folder / name for name in names[1:]],
+        folder / names[0], folder.parent / "people.csv", created.key_file, also=[folder / name for name in names[1:]],
         ledger=folder / "book.ledger", recipients=names,
     )  # fmt: skip
-    return _told("levels, four versions together", found, begun)
+    return _told(f"levels, four versions together, key {number + 1}", found, begun)
 
 
 def _told(title: str, found: AttackReport, begun: float) -> Audited:
@@ -124,27 +136,30 @@ def _lost(found: AttackReport) -> int:
     return sum(not attack.ok for attack in found.attacks)
 
 
-def _page(done: list[Audited], command: str, rows: int) -> str:
-    tried, wrong = Counter[str](), Counter[str]()
+def _page(done: list[Audited], rows: int) -> str:
+    tried, wrong, host = Counter[str](), Counter[str](), tables.machine()
     for audited in done:
         for attack in audited.report.attacks:
             name = _family(attack.name)
             tried[name] += 1
             wrong[name] += not attack.ok
+    releases: list[list[object]] = [
+        [a.name, len(a.report.attacks), _lost(a.report), len(a.report.not_run), f"{a.seconds:.1f}"] for a in done
+    ]
+    attacks: list[list[object]] = [[name, tried[name], wrong[name]] for name in sorted(tried)]
     lines = [
         "# Attacks on honest releases",
         "",
-        f"`{command}`, {tables.now()}, {tables.machine()}; {rows:,} people.",
+        f"`python -m benchmarks.attacks`, {tables.now()}. {host['processor']}, {host['cores']} cores; load before "
+        f"the run {', '.join(map(str, host['load_before']))}. {rows:,} people; what is released is in "
+        "`tests/golden/cells.py`.",
         "",
         f"{len(done)} audits of honest releases, {sum(tried.values())} attacks, "
         f"**{sum(wrong.values())} false alarms**. One attack errs with a chance of at most one in a million.",
         "",
-        *_table(
-            ["release", "attacks", "false alarms", "left out", "s"],
-            [[a.name, len(a.report.attacks), _lost(a.report), len(a.report.not_run), f"{a.seconds:.1f}"] for a in done],
-        ),
+        *_table(["release", "attacks", "false alarms", "left out", "s"], releases),
         "",
-        *_table(["attack", "times run", "false alarms"], [[name, tried[name], wrong[name]] for name in sorted(tried)]),
+        *_table(["attack", "times run", "false alarms"], attacks),
     ]
     return "\n".join(lines) + "\n"
 

@@ -254,9 +254,9 @@ def test_damaged_pages_are_refused(tmp_path: Path) -> None:
         except BundleError:
             refused += 1
     assert refused > 500
-    for content in (b"\x15", b"\xff" * 40, b"\x1c" * 5000, b"\x19\xff" * 9):
+    for wrong in (b"\x15", b"\xff" * 40, b"\x1c" * 5000, b"\x19\xff" * 9):
         with pytest.raises(BundleError, match="as Parquet has them"):
-            list(data_pages(content))
+            list(data_pages(wrong))
 
 
 # ---------------------------------------------------------------- times, and what is beside the table

@@ -37,7 +37,8 @@ def recipe(folder: Path, lines: str) -> Path:
 
 def outcome(folder: Path, bundle: str) -> Attack | NotRun:
     found = audit_bundle(folder / bundle, folder / "people.csv", KEY)
-    [one] = [o for o in (*found.attacks, *found.not_run) if o.name == NAME]
+    outcomes: list[Attack | NotRun] = [*found.attacks, *found.not_run]
+    [one] = [o for o in outcomes if o.name == NAME]
     return one
 
 

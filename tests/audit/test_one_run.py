@@ -14,6 +14,7 @@ import pytest
 from pramana.audit.one_run import Guesses, guesses_of, least_epsilon
 
 Law = list[list[Fraction]]
+Mass = tuple[Fraction, Fraction, Fraction, Fraction]
 Split = tuple[frozenset[int], frozenset[int]]
 
 
@@ -56,11 +57,14 @@ def splits(one: list[Fraction], other: list[Fraction]) -> Iterator[Split]:
         )
 
 
-def masses(one: list[Fraction], other: list[Fraction], split: Split) -> tuple[Fraction, ...]:
+def masses(one: list[Fraction], other: list[Fraction], split: Split) -> Mass:
     """a(G), a(H), b(H), b(G): right and wrong of the first record, right and wrong of the second."""
     lean, away = split
-    return tuple(sum((law[y] for y in part), Fraction(0)) for law, part in
-                 ((one, lean), (one, away), (other, away), (other, lean)))  # fmt: skip
+
+    def mass(law: list[Fraction], part: frozenset[int]) -> Fraction:
+        return sum((law[y] for y in part), Fraction(0))
+
+    return mass(one, lean), mass(one, away), mass(other, away), mass(other, lean)
 
 
 def growth(
@@ -70,7 +74,7 @@ def growth(
     return (1 + right_of_one * (z - 1) + wrong_of_one * (w - 1)) * (1 + right * (z - 1) + wrong * (w - 1))
 
 
-def pairs_of(law: Law) -> Iterator[tuple[Fraction, ...]]:
+def pairs_of(law: Law) -> Iterator[Mass]:
     for one, other in combinations(law, 2):
         for split in splits(one, other):
             yield masses(one, other, split)
@@ -108,7 +112,7 @@ def test_guesses_about_a_single_person_are_no_coins() -> None:
     assert mass[2] / (mass[2] + mass[3]) == Fraction(7, 10)
 
 
-def chances(mass: tuple[Fraction, ...], pairs: int) -> dict[tuple[int, int], float]:
+def chances(mass: Mass, pairs: int) -> dict[tuple[int, int], float]:
     """The exact law of right and wrong guesses in so many pairs of these two records."""
     right_of_one, wrong_of_one, right, wrong = map(float, mass)
     single = [{(1, 0): r, (0, 1): w, (0, 0): 1 - r - w} for r, w in ((right_of_one, wrong_of_one), (right, wrong))]

@@ -75,8 +75,7 @@ def _right(shown: Numbers, target: int, value: int, seen: int, rng: np.random.Ge
 
 def blocks_of(matrix: NDArray[np.float64]) -> list[Numbers]:
     """Values that are exchanged for each other, directly or through others."""
-    from scipy.sparse import csr_array
     from scipy.sparse.csgraph import connected_components
 
-    count, block = connected_components(csr_array(matrix > 0), directed=False)
+    count, block = connected_components((matrix > 0).astype(np.int8), directed=False)
     return [np.flatnonzero(block == number) for number in range(count)]
