@@ -48,7 +48,7 @@ class Audited:
 
 
 def key_of(name: str) -> Key:
-    """A key of 256 bits that is the same in every run, and no seed's."""
+    """A key of 256 bits that is the same in every run, and no seed's; versions at levels have new ones."""
     return Key(hashlib.sha256(f"attacks on {name}".encode()).digest())
 
 
@@ -121,7 +121,8 @@ def _at_levels(folder: Path, number: int) -> Audited:
     begun = time.perf_counter()
     names = [recipient for recipient, _ in LEVELS]
     found = audit_bundle(
-        folder / names[0], folder.parent / "people.csv", created.key_file, also=[folder / name for name in names[1:]],
+        folder / names[0], folder.parent / "people.csv", created.key_file,
+        also=[folder / name for name in names[1:]],
         ledger=folder / "book.ledger", recipients=names,
     )  # fmt: skip
     return _told(f"levels, four versions together, key {number + 1}", found, begun)

@@ -23,8 +23,7 @@ from pramana.audit.one_run import epsilon_in_one_run
 from pramana.audit.reversal import reversal
 from pramana.audit.rows import (
     beside_the_table,
-    bytes_of_lines,
-    bytes_of_pages,
+    bytes_of_cells,
     classified_by_bytes,
     classified_by_place,
     dictionary_attack,
@@ -33,7 +32,7 @@ from pramana.audit.rows import (
     places_in_file,
     seed_attack,
     share_by_place,
-    values_alike,
+    values_of_cells,
 )
 from pramana.audit.together import attacks_together
 from pramana.audit.verdict import Attack, AttackReport, NotRun, Outcome
@@ -122,10 +121,9 @@ def row_attacks(attacked: Attacked) -> list[Outcome]:
 
 def _by_bytes(attacked: Attacked, rank: Numbers) -> list[Outcome]:
     bundle = attacked.traced.bundle
-    read = bytes_of_pages if bundle.certificate.output == "parquet" else bytes_of_lines
-    written = read(bundle, len(rank))
-    look = rank if written is None else values_alike(bundle, attacked.traced.table.schema)
-    return classified_by_bytes(rank, look, written)
+    written = bytes_of_cells(bundle, len(rank))
+    values = {} if written is None else values_of_cells(bundle, attacked.traced.table.schema)
+    return classified_by_bytes(rank, values, written)
 
 
 def _appearance(attacked: Attacked) -> dict[str, list[str]]:

@@ -2,7 +2,7 @@
 
 from pramana.audit.rows.classifiers import classified_by_bytes, classified_by_place
 from pramana.audit.rows.container import beside_the_table, file_times
-from pramana.audit.rows.features import bytes_of_lines, bytes_of_pages, places_in_file, values_alike
+from pramana.audit.rows.features import bytes_of_cells, places_in_file, values_of_cells
 from pramana.audit.rows.positions import (
     Agreement,
     dictionary_attack,
@@ -15,8 +15,7 @@ from pramana.audit.rows.positions import (
 __all__ = [
     "Agreement",
     "beside_the_table",
-    "bytes_of_lines",
-    "bytes_of_pages",
+    "bytes_of_cells",
     "classified_by_bytes",
     "classified_by_place",
     "dictionary_attack",
@@ -26,5 +25,5 @@ __all__ = [
     "places_in_file",
     "seed_attack",
     "share_by_place",
-    "values_alike",
+    "values_of_cells",
 ]

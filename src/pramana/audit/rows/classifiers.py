@@ -1,8 +1,8 @@
 """Classifiers that are trained to tell, from the published file alone, where in the source a row stood.
 
-They learn from half of the rows, whose true places are given to them, and are asked about the other half: that
-is more help than any adversary has. Values may tell of places by themselves, where a source is sorted; so of
-places they are asked for the half of the source, and of the bytes of a line for the half among rows of its values.
+They learn from half of the rows, whose true places are given to them, and are asked about the other half: that is
+more help than any adversary has. They are asked for the half of the source: by a row's place in the file, and by
+how its values are written, with what the values themselves tell taken out, for a source may be sorted.
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ Numbers = NDArray[np.int64]
 Features = Mapping[str, NDArray[np.float64]]
 _MOST_ROWS = 20_000
 _LEAST_ROWS = 40
+_FREQUENT = 8  # values of a column that are looked at by themselves
+_SAME = 1e-9
 
 
 def classified_by_place(order: Numbers, places: Features) -> list[Outcome]:
@@ -27,25 +29,32 @@ def classified_by_place(order: Numbers, places: Features) -> list[Outcome]:
     return _learned("places", "which half of the source a row is from", later, places)
 
 
-def classified_by_bytes(order: Numbers, look: Numbers, written: Features | None) -> list[Outcome]:
-    """Of rows with the same values: is this one from the first or the second half of theirs?
+def classified_by_bytes(
+    order: Numbers, values: Mapping[str, Numbers], written: Mapping[str, Features] | None
+) -> list[Outcome]:
+    """The same question, asked of how values are written: what cells of equal values have that others have not.
 
-    Besides how a row is written, the learner has its values, and how it differs from rows of the same ones.
+    Of every feature of a cell the learner has the difference from cells of the same value, for all values together
+    and for the most frequent ones by themselves. What a value itself tells of its place is no part of it.
     """
     names = [f"rows, {model} on bytes" for model in ("logistic regression", "tree")]
-    if not written:
+    if written is None:
         return [NotRun(name, "a row of this file has no bytes of its own") for name in names]
-    by_look = np.lexsort((order, look))
-    first = np.searchsorted(look[by_look], look[by_look])
-    sizes = np.bincount(look)[look[by_look]]
-    place = np.arange(len(order)) - first
-    told = (2 * place + 1 != sizes) & (sizes > 1)  # the one in the middle is in neither half
-    rows, later = by_look[told], (2 * place + 1 > sizes)[told]
-    features = {"values": look[rows].astype(np.float64)}
-    for name, column in written.items():
-        usual = np.bincount(look, weights=column) / np.maximum(np.bincount(look), 1)
-        features[name], features[f"{name}, unusual"] = column[rows], (column - usual[look])[rows]
-    return _learned("bytes", "which half of the rows with its values a row is from", later, features)
+    rows = min([len(order), *(len(f) for features in written.values() for f in features.values())])
+    unusual = {"nothing": np.zeros(rows)}
+    for column, features in written.items():
+        if column not in values:
+            continue
+        value = values[column][:rows]
+        counts = np.bincount(value)
+        frequent = np.argsort(-counts, kind="stable")[:_FREQUENT]
+        for name, feature in features.items():
+            apart = feature[:rows] - (np.bincount(value, weights=feature[:rows]) / np.maximum(counts, 1))[value]
+            if np.abs(apart).max(initial=0.0) > _SAME:
+                unusual[f"{column}: {name}"] = apart
+                unusual |= {f"{column}: {name}, {v}": np.where(value == v, apart, 0.0) for v in frequent.tolist()}
+    later = order[:rows] >= np.median(order[:rows])
+    return _learned("bytes", "which half of the source a row is from, by how it is written", later, unusual)
 
 
 def _learned(on: str, asked: str, later: NDArray[np.bool_], features: Features) -> list[Outcome]:
