@@ -14,7 +14,6 @@ from pramana.audit.attacked import Attacked
 from pramana.audit.identification import identified_in_file, withheld_matrix
 from pramana.audit.identification.in_the_file import blocks_of
 from pramana.audit.linkage import LinkedTable
-from pramana.audit.suite import identified
 from pramana.audit.verdict import Attack, NotRun
 from pramana.calibration import plan_blocks
 from pramana.mechanisms import Block, BlockInvariant, ChannelGroup, Exchange
@@ -23,7 +22,6 @@ from pramana.randomness import ONE
 
 RARE, COMMON = 40, 80
 IN_FILE = {"identification in the file, own count", "identification in the file, every count"}
-ESTIMATED = "identification, matrix estimated from the file"
 
 
 @pytest.fixture(scope="module")
@@ -45,27 +43,22 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def outcomes(desk: Path, bundle: str) -> dict[str, Attack]:
+def in_file(desk: Path, bundle: str) -> dict[str, Attack]:
     attacked = Attacked.of(retraced(desk / bundle, desk / "people.csv", KEY))
-    table = attacked.table
-    assert table is not None and isinstance(table.law, Exchange)
-    return {o.name: o for o in identified(attacked, table, table.law) if isinstance(o, Attack)}
+    table, every = attacked.table, attacked.number("identification-bound-every-count")
+    assert (
+        table is not None and every is not None and attacked.number("identification-bound") == pytest.approx(0.1)
+    )
+    return {o.name: o for o in identified_in_file(table, 0.1, every, 0.0) if isinstance(o, Attack)}
 
 
-def test_an_honest_release_keeps_to_xi_for_all_intruders(desk: Path) -> None:
-    found = outcomes(desk, "honest")
-    assert set(found) >= {*IN_FILE, ESTIMATED, "identification, own count", "identification, every count"}
-    assert all(attack.ok for attack in found.values()), [a.detail for a in found.values()]
-    own = found["identification in the file, own count"]
-    assert own.claimed == pytest.approx(0.1)
-    estimated = found[ESTIMATED]
-    assert 0 < estimated.measured <= estimated.more["with_the_matrix"] + 0.05 < 0.3
+def test_an_honest_release_keeps_to_xi_in_its_file(desk: Path) -> None:
+    found = in_file(desk, "honest")
+    assert set(found) == IN_FILE and all(attack.ok for attack in found.values())
 
 
 def test_a_release_that_changes_nothing_is_caught_by_its_file_alone(desk: Path) -> None:
-    table = Attacked.of(retraced(desk / "broken", desk / "people.csv", KEY)).table
-    assert table is not None
-    found = {o.name: o for o in identified_in_file(table, 0.1, 0.2, 0.0) if isinstance(o, Attack)}
+    found = in_file(desk, "broken")
     assert {name for name, attack in found.items() if not attack.ok} == IN_FILE
     assert found["identification in the file, own count"].measured > 0.3
 
@@ -83,6 +76,7 @@ def test_a_withheld_matrix_that_protects_no_one_is_found_out() -> None:
     law = Exchange({"job": 4}, (ChannelGroup(("job",), honest),))
     found = withheld_matrix(law, true, 0.2, lambda _, seen: plan_blocks(seen, "0.1").channel)
     assert isinstance(found, Attack) and found.ok
+    assert 0 < found.measured < 0.2 and 0 < found.more["with_the_matrix"] < 0.2
 
 
 def test_blocks_are_what_is_exchanged() -> None:
