@@ -38,7 +38,7 @@ def classified_by_bytes(
     and for the most frequent ones by themselves. What a value itself tells of its place is no part of it.
     """
     names = [f"rows, {model} on bytes" for model in ("logistic regression", "tree")]
-    if written is None:
+    if written is None or not any(written.values()):
         return [NotRun(name, "a row of this file has no bytes of its own") for name in names]
     rows = min([len(order), *(len(f) for features in written.values() for f in features.values())])
     unusual = {"nothing": np.zeros(rows)}
