@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from pramana import Key, release
-from pramana.mechanisms import Product, Retention
+from pramana.mechanisms import AtLevel, Product, Retention
 
 KEY = Key(bytes(range(32)))
 RECIPE = """\
@@ -77,6 +78,29 @@ def _one_forgotten(self: Product, streams: Any, first: int, codes: Any, out: Any
         channel.publish(streams("value", name).words(first, len(codes[name])), codes[name], out[name])
 
 
+def coins_used_twice(self: Product, streams: Any, first: int, codes: Any, out: Any) -> None:
+    """Coins that are bound to the key and the column, and to no release."""
+    del streams
+    for name, channel in self.channels.items():
+        words = KEY.stream("value", "always the same", name).words(first, len(codes[name]))
+        channel.publish(words, codes[name], out[name])
+
+
+def own_coins_for_every_level(publish: Callable[..., None]) -> Callable[..., None]:
+    """Versions drawn separately, as if they had nothing to do with each other."""
+
+    def separately(self: AtLevel, streams: Any, first: int, codes: Any, out: Any) -> None:
+        del streams
+        publish(self, lambda purpose, name: KEY.stream(purpose, f"{self.level}", name), first, codes, out)
+
+    return separately
+
+
+def unchanged(self: Any, words: Any, codes: Any, out: Any) -> None:
+    del self, words
+    out[:] = codes
+
+
 MISTAKES: dict[str, Callable[[], tuple[str, object]]] = {
     "rows unshuffled": lambda: ("pramana.rows.local.LocalEngine.order", _in_source_order),
     "order not keyed": lambda: ("pramana.rows.local.shuffled_order", _without_key()),
@@ -102,4 +126,12 @@ def listed_by_appearance(bundle: Path, source: Path) -> None:
         labels = [*seen, *(label for label in table.column(name).unique().to_pylist() if label not in seen)]
         values = [labels.index(value) for value in table.column(name).to_pylist()]
         columns[name] = pa.DictionaryArray.from_arrays(pa.array(values, pa.int32()), pa.array(labels))
-    pq.write_table(pa.table(columns), bundle / "data.parquet")
+    write_plain(pa.table(columns), bundle)
+
+
+def write_plain(table: pa.Table, bundle: Path, **options: Any) -> None:
+    """Over a bundle's file, at the time that all files of a bundle have."""
+    path = bundle / "data.parquet"
+    before = path.stat()
+    pq.write_table(table, path, **{"compression": "none", "write_statistics": False, **options})
+    os.utime(path, (before.st_atime, before.st_mtime))

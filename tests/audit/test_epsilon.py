@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 from tests.audit.test_linkage import LAW, LAWS, SIZES, published
 
-from pramana.audit.epsilon import epsilon_by_attribute, epsilon_in_one_run, neighbouring_runs, worst_pair
+from pramana.audit.epsilon import epsilon_by_attribute, neighbouring_runs, worst_pair
 from pramana.audit.inference import attribute_inference, control_inference
-from pramana.audit.pairs import averaged_epsilon, reused_coins
+from pramana.audit.one_run import epsilon_in_one_run
+from pramana.audit.together import averaged_epsilon, reused_coins
 from pramana.audit.verdict import Attack, NotRun
 from pramana.mechanisms import Product, Retention
 
@@ -88,9 +89,9 @@ def test_coins_that_were_thrown_once_for_two_releases_are_noticed() -> None:
     found = reused_coins(one, other)
     assert isinstance(found, Attack) and found.ok
     claimed = 2 * float(np.log(float(LAW.likelihood_ratio or 0)))
-    assert averaged_epsilon(one, other, claimed).ok
+    assert averaged_epsilon([one, other], claimed).ok
     stronger = published(LAW, STRONGER, rows=20_000)
-    assert not averaged_epsilon(one, stronger, claimed).ok
+    assert not averaged_epsilon([one, stronger], claimed).ok
 
 
 def _anew(table: Any) -> Any:

@@ -39,6 +39,15 @@ def smallest_class(look: Numbers, k: float) -> Attack:
     return Attack("linkage, smallest class", k, float(smallest), smallest >= k, what)
 
 
+def left_in(look: Numbers, due: Numbers) -> Attack:
+    """Rows that source and key do not make: of people who were to be suppressed, or of nobody."""
+    most = int(max(look.max(initial=0), due.max(initial=0))) + 1
+    surplus = np.maximum(np.bincount(look, minlength=most) - np.bincount(due, minlength=most), 0)
+    rows = int(surplus.sum())
+    what = f"{rows:,} rows are in the file that the release has not, in {int((surplus > 0).sum()):,} classes"
+    return Attack("suppressed rows, left in", 0.0, float(rows), rows == 0, what)
+
+
 def class_linkage(look: Numbers, order: Numbers, k: float) -> Attack:
     """Who knows a person's class picks one of its rows, the nearest in place to the person's own in the source."""
     people = np.random.default_rng(20).permutation(len(order))[:_PEOPLE]
@@ -53,16 +62,18 @@ def class_linkage(look: Numbers, order: Numbers, k: float) -> Attack:
     return at_most("linkage, within classes", 1 / k, right, len(people), what, {"k": k})
 
 
-def both_classes(one: Numbers, other: Numbers, k: float) -> Attack:
-    """Two releases about the same people: who is in both a class of the first and one of the second.
+def crossed_classes(looks: Sequence[Numbers], k: float, name: str) -> Attack:
+    """Releases about the same people: who is in a class of the first, one of the second, and so on.
 
-    By source row: the look of everyone's row in the one and in the other, -1 where they have none.
+    `looks`: by source row, that of everyone's row in each release, -1 where they have
+    none: who is left out of one is told by their class, as well. No certificate promises
+    k of several releases, each of which takes itself for the only one: this says whether it would still hold.
     """
-    there = (one >= 0) & (other >= 0)
-    pairs = np.unique(np.column_stack([one[there], other[there]]), axis=0, return_counts=True)[1]
-    smallest = int(pairs.min()) if len(pairs) else 0
-    what = f"the smallest class that both releases leave has {smallest:,} people, the smaller claim is {k:g}"
-    return Attack("two releases, intersection of classes", k, float(smallest), smallest >= k, what)
+    there = np.logical_or.reduce([look >= 0 for look in looks])
+    crossed = np.unique(np.column_stack([look[there] for look in looks]), axis=0, return_counts=True)[1]
+    smallest = int(crossed.min()) if len(crossed) else 0
+    what = f"the smallest class that all releases leave has {smallest:,} people, the smallest claim is {k:g}"
+    return Attack(name, k, float(smallest), smallest >= k, what)
 
 
 def by_source_row(values: Numbers, order: Numbers, records: int) -> Numbers:

@@ -1,10 +1,7 @@
 """Lower bounds on epsilon, from what was published and from canaries: they must never exceed the claim.
 
-Records of a table are its own canaries. Of two people the published record of one is asked which of the two it
-was made from, where it leans far enough to either; under epsilon such guesses are right with a chance of at most
-e^epsilon/(1 + e^epsilon), one after another (the argument of Steinke, Nasr and Jagielski 2023 for one run, with
-the pair's own randomness in place of a coin). Neighbouring runs are the older way: the same small table again and
-again, with one record changed, and an event that tells the two apart.
+Records of a table are its own canaries (`one_run` has the bound of whole records). Neighbouring runs are the older
+way: the same small table again and again, with one record changed, and an event that tells the two apart.
 """
 
 from __future__ import annotations
@@ -25,7 +22,6 @@ _VALUES = 50  # of an attribute, the most frequent ones
 _RUNS = 20_000
 _ROWS = 12  # of a small table that is published again and again
 _DELTA = 1e-4
-_LEANING = (0.5, 0.2, 0.1, 0.05, 0.02)  # the shares of records that may be asked
 
 
 def epsilon_by_attribute(table: LinkedTable) -> list[Outcome]:
@@ -40,7 +36,7 @@ def epsilon_by_attribute(table: LinkedTable) -> list[Outcome]:
 
 
 def _of_attribute(table: LinkedTable, name: str, channel: Channel, attributes: int) -> Attack:
-    claimed = _log(channel.likelihood_ratio)
+    claimed = log_ratio(channel.likelihood_ratio)
     true, shown = table.true[name][table.order], table.published[name]
     counts = np.bincount(true, minlength=channel.size)
     values = np.argsort(-counts, kind="stable")[:_VALUES]
@@ -54,65 +50,8 @@ def _of_attribute(table: LinkedTable, name: str, channel: Channel, attributes: i
             least = clopper_pearson(kept, own, alpha)[0]
             most = clopper_pearson(strange, others, alpha)[1]
             low = max(low, math.log(least / most) if least > 0 else 0.0)
-    what = f"at least {low:.4g} by {len(true):,} records, {_claim(claimed)}"
-    return _bound(f"epsilon of {name}, from its records", claimed, low, what)
-
-
-def epsilon_in_one_run(table: LinkedTable) -> Attack:
-    """For the whole record: of random pairs, whose is this published record?"""
-    claimed = _log(table.law.likelihood_ratio)
-    right, tries = guesses_right(leaning_of_pairs(table))
-    low = lower_bound(right, tries)
-    what = f"at least {low:.4g} by {right:,} right guesses of {tries:,} in one run, {_claim(claimed)}"
-    return _bound("epsilon of the record, in one run", claimed, low, what, {"right": right, "guesses": tries})
-
-
-def leaning_of_pairs(table: LinkedTable) -> NDArray[np.float64]:
-    """People in random pairs: how far each one's published record leans to its own person, off the other.
-
-    Of the same people the pairs are the same, whatever was published of them.
-    """
-    true = {name: codes.astype(np.int64) for name, codes in table.true.items()}
-    shown = {name: np.empty(len(codes), np.int64) for name, codes in table.true.items()}
-    for name, codes in table.published.items():
-        shown[name][table.order] = codes
-    pairing = np.random.default_rng(20).permutation(np.sort(table.order))
-    pairing = pairing[: len(pairing) // 2 * 2]
-    people, partner = pairing, np.empty_like(pairing)
-    partner[::2], partner[1::2] = pairing[1::2], pairing[::2]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        own = np.log(likelihoods_of(table.law, _rows(true, people), _rows(shown, people)))
-        other = np.log(likelihoods_of(table.law, _rows(true, partner), _rows(shown, people)))
-        told = own - other
-    return np.asarray(np.nan_to_num(told, nan=0.0, posinf=1e9, neginf=-1e9), np.float64)
-
-
-def guesses_right(leaning: NDArray[np.float64]) -> tuple[int, int]:
-    """How many guesses are right, and how many are made: of the records that lean furthest, and of no others.
-
-    How far that is, is chosen by the one half of the pairs and held to the other.
-    """
-    half = len(leaning) // 4 * 2  # pairs stay together
-    if half == 0:
-        return 0, 0
-    cuts = [max(float(np.quantile(np.abs(leaning[:half]), 1 - share)), 1e-9) for share in _LEANING]
-    best = max(cuts, key=lambda cut: lower_bound(*_counted(leaning[:half], cut)))
-    return _counted(leaning[half:], best)
-
-
-def _counted(leaning: NDArray[np.float64], cut: float) -> tuple[int, int]:
-    guesses = leaning[np.abs(leaning) >= cut]
-    return int((guesses > 0).sum()), len(guesses)
-
-
-def lower_bound(right: int, tries: int) -> float:
-    """The least epsilon under which so many guesses are right with more than a negligible chance."""
-    share = clopper_pearson(right, tries)[0] if tries else 0.0
-    return max(0.0, math.log(share / (1 - share))) if 0 < share < 1 else 0.0
-
-
-def _rows(table: Mapping[str, NDArray[np.int64]], rows: NDArray[np.int64]) -> dict[str, NDArray[np.int64]]:
-    return {name: codes[rows] for name, codes in table.items()}
+    what = f"at least {low:.4g} by {len(true):,} records, {claim_words(claimed)}"
+    return below_claim(f"epsilon of {name}, from its records", claimed, low, what)
 
 
 # ---------------------------------------------------------------- neighbouring runs
@@ -149,12 +88,12 @@ def neighbouring_runs(law: Product | RecordRetention, drawn: Mechanism | None = 
 
 
 def _local(law: Product | RecordRetention, drawn: Mechanism, pair: WorstPair) -> Attack:
-    claimed = _log(law.likelihood_ratio)
+    claimed = log_ratio(law.likelihood_ratio)
     seen = [_published(drawn, _column(record, _RUNS), run) for run, record in enumerate((pair.one, pair.other))]
     leaning = [_leaning(law, pair, table) for table in seen]
     low = _told_apart(leaning[0], leaning[1], 0.0)
-    what = f"at least {low:.4g} by {_RUNS:,} runs with each of two records, {_claim(claimed)}"
-    return _bound("epsilon of the record, neighbouring runs", claimed, low, what)
+    what = f"at least {low:.4g} by {_RUNS:,} runs with each of two records, {claim_words(claimed)}"
+    return below_claim("epsilon of the record, neighbouring runs", claimed, low, what)
 
 
 def _central(law: Product | RecordRetention, drawn: Mechanism, pair: WorstPair) -> list[Attack]:
@@ -175,9 +114,11 @@ def _central(law: Product | RecordRetention, drawn: Mechanism, pair: WorstPair) 
     low = _told_apart(leaning[0], leaning[1], _DELTA)
     what = (
         f"at least {low:.4g} by {_RUNS:,} runs of each of two tables of {_ROWS} records that differ in one, "
-        f"delta {_DELTA:g}, {_claim(claimed)}"
+        f"delta {_DELTA:g}, {claim_words(claimed)}"
     )
-    return [_bound("central epsilon, neighbouring runs", claimed, low, what, {"delta": _DELTA, "records": _ROWS})]
+    return [
+        below_claim("central epsilon, neighbouring runs", claimed, low, what, {"delta": _DELTA, "records": _ROWS})
+    ]
 
 
 def _told_apart(one: NDArray[np.float64], other: NDArray[np.float64], delta: float) -> float:
@@ -223,7 +164,7 @@ def _published(drawn: Mechanism, codes: Mapping[str, Codes], run: int) -> dict[s
     return out
 
 
-def _log(ratio: object) -> float | None:
+def log_ratio(ratio: object) -> float | None:
     from fractions import Fraction
 
     if not isinstance(ratio, Fraction):
@@ -231,11 +172,11 @@ def _log(ratio: object) -> float | None:
     return math.log(ratio.numerator) - math.log(ratio.denominator)
 
 
-def _claim(claimed: float | None) -> str:
+def claim_words(claimed: float | None) -> str:
     return "claimed none" if claimed is None else f"claimed {claimed:.4g}"
 
 
-def _bound(
+def below_claim(
     name: str, claimed: float | None, low: float, what: str, more: Mapping[str, object] | None = None
 ) -> Attack:
     ok = claimed is None or low <= claimed

@@ -22,7 +22,7 @@ def attribute_inference(table: LinkedTable) -> Outcome:
     The claim is the best that anyone can do under the law: the largest joint chance, summed over published values.
     """
     name = "attribute inference"
-    columns = {n: law for n, law in _matrices(table).items() if 1 < len(law) <= _LARGEST}
+    columns = {n: law for n, law in matrices_of(table).items() if 1 < len(law) <= _LARGEST}
     if not columns:
         return NotRun(name, "no attribute has a law of its own that is small enough")
     alpha = CHANCE_OF_FALSE_ALARM / len(columns)
@@ -46,7 +46,8 @@ def attribute_inference(table: LinkedTable) -> Outcome:
     )
 
 
-def _matrices(table: LinkedTable) -> dict[str, np.ndarray[tuple[int, ...], np.dtype[np.float64]]]:
+def matrices_of(table: LinkedTable) -> dict[str, np.ndarray[tuple[int, ...], np.dtype[np.float64]]]:
+    """P(shown | true) of every attribute that has a law of its own, and is not too large to write down."""
     law = table.law
     if isinstance(law, RecordRetention):
         redrawn = law.bound / ONE

@@ -56,6 +56,7 @@ class AttackReport:
 
     attacks: tuple[Attack, ...]
     not_run: tuple[NotRun, ...] = ()
+    bundle: Mapping[str, str] = field(default_factory=dict)  # digests of its files, by which a report knows it
 
     @property
     def ok(self) -> bool:
@@ -64,6 +65,7 @@ class AttackReport:
     def to_json(self) -> dict[str, Any]:
         return {
             "ok": self.ok,
+            "bundle": dict(self.bundle),
             "chance_of_false_alarm": CHANCE_OF_FALSE_ALARM,
             "attacks": [attack.to_json() for attack in self.attacks],
             "not_run": [attack.to_json() for attack in self.not_run],

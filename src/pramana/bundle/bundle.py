@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 
@@ -17,7 +18,15 @@ from pramana.bundle.published_numbers import numbers_of
 from pramana.errors import BundleError
 from pramana.randomness import Codes
 from pramana.rows import Columns
-from pramana.sources import FILE_NAMES, Encoder, check_parquet, formula_columns, raw_column, unescaped
+from pramana.sources import (
+    FILE_NAMES,
+    Encoder,
+    check_parquet,
+    check_parquet_bounds,
+    formula_columns,
+    raw_column,
+    unescaped,
+)
 
 _ROWS = 1 << 18  # read at a time
 _BYTES = 1 << 22
@@ -63,6 +72,19 @@ class Bundle:
                 raise BundleError(f"{self.data_path} must be a readable parquet file", "damaged data") from None
         elif csv_header(self.data_path) != list(columns):
             raise BundleError(f"{self.data_path} must have its {len(columns)} columns in their order", "others")
+
+    def check_bounds(self, most_rows: int) -> None:
+        """Refuse a data file that could stand for more than so many rows of what it holds; no row is read.
+
+        For those who must read a file that is not as it was certified.
+        """
+        if self.data_path.is_symlink() or not self.data_path.is_file():
+            raise BundleError(f"{self.data_path} must be a file of the bundle", "none, or a symbolic link")
+        if self.certificate.output == "parquet":
+            try:
+                check_parquet_bounds(self.data_path, most_rows)
+            except OSError:  # Arrow's word for a footer or page that it cannot decode
+                raise BundleError(f"{self.data_path} must be a readable parquet file", "damaged data") from None
 
     def batches(self, names: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
         """The published columns batch by batch, as they are written: a CSV has texts, and empty is missing."""
@@ -117,7 +139,7 @@ def published_batches(
                 _check_columns(path, file.schema_arrow.names, wanted)
                 for batch in file.iter_batches(_ROWS, columns=wanted):
                     if len(batch):
-                        yield batch.select(wanted)
+                        yield _sound(batch.select(wanted))
             return
         header = csv_header(path)
         wanted = header if names is None else list(names)
@@ -138,6 +160,16 @@ def published_batches(
                 yield _as_before(path, batch) if escaped else batch
     except (OSError, ValueError, csv.Error, pa.ArrowException):
         raise BundleError(f"{path} must be a readable {path.suffix[1:]} file", "damaged data") from None
+
+
+def _sound(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """A file may number values that its dictionary has not, which Arrow does not look at as it reads."""
+    for column in batch.columns:
+        if pa.types.is_dictionary(column.type) and len(column) > column.null_count:
+            ends = pc.min_max(column.indices)
+            if ends["min"].as_py() < 0 or ends["max"].as_py() >= len(column.dictionary):
+                raise ValueError("numbers outside of a dictionary")
+    return batch
 
 
 def _as_before(path: Path, batch: pa.RecordBatch) -> pa.RecordBatch:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from pramana.pipeline.promises import PROMISES, check_promises
     from pramana.pipeline.recipient.synthesis import Synthesised, synthesise
     from pramana.pipeline.releasing import Released, release
+    from pramana.pipeline.reporting.attacks import AuditResult, attack_sections, audited_files
     from pramana.pipeline.reporting.reports import report
     from pramana.pipeline.retracing import Retraced, coded_as_certified, retraced
     from pramana.pipeline.single_record import plan_for_records, randomise_record
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from pramana.pipeline.versions import Created, Issued, create_levels, issue, issued_versions
 
 _MODULE_OF = {
+    "AuditResult": "reporting.attacks",
     "Created": "versions",
     "Devices": "collected",
     "Issued": "versions",
@@ -33,6 +35,8 @@ _MODULE_OF = {
     "Retraced": "retracing",
     "Synthesised": "recipient.synthesis",
     "Verification": "verification",
+    "attack_sections": "reporting.attacks",
+    "audited_files": "reporting.attacks",
     "book_collection": "booking",
     "check_promises": "promises",
     "coded_as_certified": "retracing",
@@ -63,6 +67,7 @@ def __getattr__(name: str) -> object:
 
 __all__ = [
     "PROMISES",
+    "AuditResult",
     "Created",
     "Devices",
     "Issued",
@@ -71,6 +76,8 @@ __all__ = [
     "Retraced",
     "Synthesised",
     "Verification",
+    "attack_sections",
+    "audited_files",
     "book_collection",
     "check_promises",
     "coded_as_certified",

@@ -70,6 +70,7 @@ def retraced(bundle: str | Path, source: object, key: Key | str | Path) -> Retra
         rows = NumberedRows.of(opening.whole())
         if rows.records != plan.source_records:
             raise SourceError(f"The source must have its {plan.source_records} records", f"{rows.records}")
+        opened.check_bounds(rows.records)  # nothing of the file was read so far
         rows.settle(plan.attributes)
         coded = {a.name: a.coded.size for a in plan.attributes if not a.raw}
         true = rows.codes(coded)
@@ -82,11 +83,11 @@ def retraced(bundle: str | Path, source: object, key: Key | str | Path) -> Retra
     return Retraced(opened, plan, true, mechanism, context, order, table, same)
 
 
-def coded_as_certified(bundle: str | Path, source: object) -> dict[str, Codes]:
-    """Another table in the codes of a bundle's columns, read as the certificate says the source was."""
+def coded_as_certified(bundle: str | Path, source: object, names: Sequence[str] | None = None) -> dict[str, Codes]:
+    """Another table in the codes of a bundle's columns, or some of them, read as the source was."""
     certificate = Bundle.open(bundle).certificate
     read = certified_source(source, certificate)
-    coded = [a for a in certificate.attributes if not a.raw]
+    coded = [a for a in certificate.attributes if not a.raw and (names is None or a.name in names)]
     table = read.read([a.name for a in coded])
     return {a.name: encode(table.column(a.name), a.coded, a.name) for a in coded}
 
@@ -105,11 +106,22 @@ def _same_rows(bundle: Bundle, table: pa.Table) -> bool:
     found = pa.Table.from_batches(bundle.batches())
     if found.column_names != table.column_names or found.num_rows != table.num_rows:
         return False
-    return all(_texts(found.column(name)) == _texts(table.column(name)) for name in table.column_names)
+    numbers = {field.name for field in table.schema if pa.types.is_floating(field.type)}
+    return all(
+        _texts(found.column(name), name in numbers) == _texts(table.column(name), name in numbers)
+        for name in table.column_names
+    )
 
 
-def _texts(column: pa.ChunkedArray) -> list[str]:
-    return [str(cell) for cell in column.to_pylist()]
+def _texts(column: pa.ChunkedArray, numbers: bool) -> list[str]:
+    """What is written, cell by cell; 2 and 2.0 are the same number."""
+    cells = column.to_pylist()
+    if not numbers:
+        return [str(cell) for cell in cells]
+    try:
+        return [str(cell if cell is None else float(cell)) for cell in cells]
+    except ValueError:
+        return [str(cell) for cell in cells]
 
 
 def _kept(numbers: Codes, columns: Columns, kept: int) -> NDArray[np.int64]:

@@ -20,7 +20,7 @@ from pramana.sources.formats.values import ReadingNotes, ValueForm
 from pramana.sources.formats.written import EXPORTS, write_export
 from pramana.sources.formulas import formula_columns, unescaped
 from pramana.sources.names import names_of
-from pramana.sources.parquet.parquet_check import check_parquet
+from pramana.sources.parquet.parquet_check import check_parquet, check_parquet_bounds
 from pramana.sources.pieces import Piece, ordered_columns, pieces_of
 from pramana.sources.table import Source, Table
 from pramana.sources.write import (
@@ -48,6 +48,7 @@ __all__ = [
     "ValueForm",
     "Variable",
     "check_parquet",
+    "check_parquet_bounds",
     "decode",
     "digest_of_written",
     "domain_from_data",

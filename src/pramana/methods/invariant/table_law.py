@@ -65,7 +65,7 @@ def law_for(
     if k is not None:
         retention = _retention_for(k, rows.records, counts)
     channels = [
-        _channel(design, group, counts[c], retention) for group, c in zip(design.groups, columns, strict=True)
+        channel_for(design, group, counts[c], retention) for group, c in zip(design.groups, columns, strict=True)
     ]
     groups = tuple(ChannelGroup(c, channel) for c, channel in zip(columns, channels, strict=True))
     mechanism = Exchange(sizes, groups)
@@ -123,9 +123,10 @@ def _counted(columns: tuple[str, ...], rows: Rows, sizes: Mapping[str, int]) -> 
     return rows.counts(columns, shape)
 
 
-def _channel(
+def channel_for(
     design: InvariantDesign, group: tuple[str, ...], counts: Counts, retention: Fraction | None
 ) -> Channel:
+    """What the design makes of these counts; they have an axis for the strata, and one for every column."""
     if design.kind != "blocks":
         if counts.size > _LARGEST_MATRIX:
             raise UnreachableError(f"A matrix must have at most {_LARGEST_MATRIX} values", str(counts.size))

@@ -5,7 +5,8 @@ what the promises mean and assume, what the data say. Every warning of the certi
 holder and recipients alike: nothing is set aside, because a recipient who reads less than the holder knows would
 trust more than the holder does.
 
-Only the holder's private report is also given true counts; they come in as an argument and mark the page.
+Only the holder's private report is also given true counts, or what attacks found; they come in as arguments and
+mark the page.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from pramana.bundle import Certificate, JsonObject
 from pramana.calibration import Usefulness
 from pramana.methods import Counts, Explanation, Plan
 from pramana.pages import Bar, Bars, Block, Cell, Grid, Legend, Page, Points, Section, Text
+from pramana.pipeline.reporting.attacks import AuditResult, attack_sections
 from pramana.pipeline.reporting.page_columns import column_sections, untold_columns
 from pramana.theory import explanation_of
 
@@ -41,6 +43,7 @@ class PageMaterial:
     explanation: Explanation | None = None  # the plan's own, if it was asked already
     signer: str | None = None  # the public key of whoever is about to sign; else the certificate tells
     usefulness: Usefulness = field(default_factory=Usefulness)
+    audit: AuditResult | None = None  # what attacks found, for the holder alone
 
 
 def page_of(material: PageMaterial) -> Page:
@@ -63,9 +66,10 @@ def page_of(material: PageMaterial) -> Page:
             *_meanings(certificate.guarantees[:MOST_PROMISES]),
             *columns,
             *_crosstabs(material.crosstabs),
+            *([] if material.audit is None else attack_sections(material.audit)),
             _use(explanation),
         ],
-        private=bool(material.true),
+        private=bool(material.true) or material.audit is not None,
     )
 
 

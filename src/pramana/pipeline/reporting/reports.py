@@ -15,6 +15,7 @@ from pramana.methods import Counts, Examination, Plan, restore
 from pramana.pages import GENERATOR, html_of
 from pramana.pipeline.analysis import open_study, require_valid
 from pramana.pipeline.files.certified_source import certified_source
+from pramana.pipeline.reporting.attacks import read_audit
 from pramana.pipeline.reporting.page import PageMaterial, page_of
 from pramana.randomness import counted
 from pramana.sources import Encoder
@@ -29,18 +30,23 @@ def report(
     *,
     tables: Sequence[Sequence[str]] = (),
     source: object = None,
+    audit: str | Path | None = None,
     unverified: bool = False,
 ) -> Path:
     """Write the one-file HTML report of a bundle and return its path: BUNDLE.report.html unless `out` is given.
 
-    `tables` are reconstructed with intervals; without, each small pair of attributes is. With `source`, a path or
-    a data frame, the page is the holder's private one: it shows true counts and is marked as not for release.
+    `tables` are reconstructed with intervals; without, each small pair of attributes is. With `source`, a path
+    or a data frame, the page is the holder's private one: it shows true counts and is marked as not for release.
+    So it is with `audit`, the JSON file that `pramana audit` wrote of this bundle, which adds what attacks
+    found.
 
     >>> pramana.report("published")  # doctest: +SKIP
     PosixPath('published.report.html')
     """
     opened = Bundle.open(bundle)
-    target = _target(opened, out, source is not None)
+    private = source is not None or audit is not None
+    target = _target(opened, out, private)
+    attacks = None if audit is None else read_audit(audit, opened)
     certificate = opened.certificate
     if not unverified:
         require_valid(bundle)
@@ -54,8 +60,8 @@ def report(
         crosstabs = _crosstabs(study, tables) if tables else _small_tables(study, names)
     true = {} if source is None else _true_counts(opened, source)
     usefulness = examination.usefulness
-    page = page_of(PageMaterial(certificate, plan, marginals, crosstabs, true, usefulness=usefulness))
-    _write(target, html_of(page), private=source is not None)
+    material = PageMaterial(certificate, plan, marginals, crosstabs, true, usefulness=usefulness, audit=attacks)
+    _write(target, html_of(page_of(material)), private=private)
     return target
 
 

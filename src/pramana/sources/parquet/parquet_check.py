@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from pramana.errors import SourceError
@@ -24,6 +25,7 @@ _OWN_METADATA = frozenset({b"ARROW:schema"})
 _FIELD_METADATA = frozenset({b"PARQUET:field_id"})  # what Arrow makes of a number in Parquet's own schema
 _BYTES_A_VALUE = 64  # of a number, date or truth value: the value, its place in a dictionary and a page's header
 _VALUES_A_BYTE = 64  # of lists: neighbours in a cell are distinct, so that each takes a bit at least
+MOST_TEXT = 1 << 30  # bytes of a column's texts in a row group, were each row's written out
 _SLACK = 4096  # bytes of headers of pages, however few the values
 
 
@@ -51,6 +53,54 @@ def check_parquet(path: Path, records: int, columns: Mapping[str, pa.DataType | 
         _check_values(path, chunks, int(group.num_rows), schema)
     if size > path.stat().st_size:
         _refuse(path, "have columns that share no bytes", "more bytes in its columns than in the file")
+
+
+def check_parquet_bounds(path: Path, most_rows: int) -> None:
+    """Refuse a file that could stand for more than it holds, whatever it says and whoever wrote it.
+
+    At most so many rows, without compression, chunks that share no bytes, and texts that add up to no more than
+    MOST_TEXT once every row has its own. Statistics, metadata and other encodings are let pass.
+    """
+    with parquet_faults(path), pq.ParquetFile(path) as file:
+        metadata, schema = file.metadata, file.schema_arrow
+    groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
+    if metadata.num_rows > most_rows or not all(0 <= group.num_rows <= most_rows for group in groups):
+        _refuse(path, f"have at most {most_rows} rows", "more")
+    size = 0
+    for group in groups:
+        chunks = [group.column(number) for number in range(group.num_columns)]
+        size += sum(_plain_size(path, chunk) for chunk in chunks)
+        _check_values(path, chunks, int(group.num_rows), schema)
+    if size > path.stat().st_size:
+        _refuse(path, "have columns that share no bytes", "more bytes in its columns than in the file")
+    with parquet_faults(path):
+        _check_texts(path, groups)
+
+
+def _check_texts(path: Path, groups: list[Any]) -> None:
+    """A long text in a dictionary costs its length once in the file, and in every row that is read."""
+    for number, group in enumerate(groups):
+        for place in range(group.num_columns):
+            chunk = group.column(place)
+            most = chunk.total_compressed_size * chunk.num_values
+            if chunk.physical_type != "BYTE_ARRAY" or most <= MOST_TEXT:
+                continue
+            with pq.ParquetFile(path, read_dictionary=[chunk.path_in_schema]) as file:
+                read = file.read_row_group(number, columns=[chunk.path_in_schema])
+            if sum(map(_text_bytes, read.column(0).chunks)) > MOST_TEXT:
+                _refuse(path, f"hold at most {MOST_TEXT >> 20} MiB of text in a row group's column", "more")
+
+
+def _text_bytes(array: pa.Array) -> int:
+    """The bytes of all texts in an array, without writing any of them out."""
+    while pa.types.is_nested(array.type):
+        if pa.types.is_struct(array.type):
+            return sum(map(_text_bytes, array.flatten()))
+        array = array.flatten()
+    if pa.types.is_dictionary(array.type):
+        lengths = pc.fill_null(pc.binary_length(array.dictionary), 0)
+        return int(pc.sum(pc.take(lengths, array.indices.drop_null())).as_py() or 0)
+    return int(array.nbytes)
 
 
 def _refuse(path: Path, must: str, got: str) -> NoReturn:
@@ -83,11 +133,18 @@ def _check_groups(path: Path, rows: list[int], records: int) -> None:
 
 
 def _size_of(path: Path, chunk: Any) -> int:
-    """The bytes of a column in a row group, which must be as they are."""
-    if chunk.compression != "UNCOMPRESSED" or set(chunk.encodings) - _ENCODINGS:
+    """The bytes of a column in a row group as `write_table` writes it."""
+    if set(chunk.encodings) - _ENCODINGS:
         _refuse(path, "hold plain or dictionary pages without compression", "others")
     if chunk.is_stats_set or chunk.has_column_index or chunk.has_offset_index:
         _refuse(path, "hold no statistics and no indexes", "some")
+    return _plain_size(path, chunk)
+
+
+def _plain_size(path: Path, chunk: Any) -> int:
+    """The bytes of a column in a row group, which must be as they are."""
+    if chunk.compression != "UNCOMPRESSED":
+        _refuse(path, "hold plain or dictionary pages without compression", "others")
     size = int(chunk.total_compressed_size)
     if size < 0 or chunk.total_uncompressed_size != size or chunk.num_values < 0:
         _refuse(path, "state sizes that can be", "others")
