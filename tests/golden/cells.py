@@ -110,6 +110,12 @@ SETTINGS: dict[str, tuple[Mapping[str, Any], Mapping[str, Any]]] = {
     "generalize set t": ({"method": "generalize", "k": 10, "cells": "set", "t": 0.4, "suppression": 0.1}, GENERAL),
     "generalize mondrian": ({"method": "generalize", "k": 5, "algorithm": "mondrian"}, GENERAL),
     "generalize kl": ({"method": "generalize", "k": 5, "algorithm": "kl", "cells": "interval"}, GENERAL),
+    "generalize models": (
+        {"method": "generalize", "k": 2, "subset": "here", "k_map": 5, "delta": [0.01, 0.9], "cells": "hierarchy",
+         "suppression": 0.05, "average_risk": 0.2, "population_uniques": 0.001, "population_size": 100_000,
+         "d_disclosure": 4.0, "b_likeness": 4.0, "b_kind": "basic"},
+        GENERAL,
+    ),
     "presence flag": (
         {**SEARCHED, "delta": [0.01, 0.8], "present": "here", "public": "everyone.csv"},
         LISTED["here"],
@@ -137,7 +143,7 @@ SETTINGS: dict[str, tuple[Mapping[str, Any], Mapping[str, Any]]] = {
 def path_of(name: str, kind: str) -> str:
     if name.startswith("presence"):
         return "everyone.csv" if "flag" in name else "present.csv"
-    return f"people.{kind}"
+    return "everyone.csv" if name == "generalize models" else f"people.{kind}"
 
 
 def digests(bundle: Path, output: str) -> dict[str, str]:

@@ -18,17 +18,22 @@ from pramana.theory import (
     NOTIONS,
     OWN_COINS,
     THIS_TABLE,
+    AverageRisk,
+    BLikeness,
     CentralPrivacy,
     CollusionBound,
+    DDisclosure,
     DeltaPresence,
     EveryCountBound,
     GrowthBound,
     Guarantee,
     IdentificationBound,
     KAnonymity,
+    KMap,
     LDiversity,
     LocalPrivacy,
     PkAnonymity,
+    PopulationUniqueness,
     PosteriorBound,
     TCloseness,
     explanation_of,
@@ -66,11 +71,21 @@ BUILT: dict[str, Callable[[float], list[Guarantee]]] = {
         for kind, c in (("distinct", None), ("entropy", None), ("recursive", x))
     ],
     "t-closeness": lambda x: [TCloseness(THIS_TABLE, "s", attribute="illness", distance="equal", t=x)],
+    "k-map": lambda x: [KMap(THIS_TABLE, "s", k=max(1, int(x)))],
+    "average-risk": lambda x: [AverageRisk(THIS_TABLE, "s", average=x)],
+    "population-uniqueness": lambda x: [
+        PopulationUniqueness(THIS_TABLE, "s", share=x, population=1000, model="Pitman")
+    ],
+    "d-disclosure": lambda x: [DDisclosure(THIS_TABLE, "s", attribute="illness", d=x)],
+    "b-likeness": lambda x: [
+        BLikeness(THIS_TABLE, "s", attribute="illness", kind=kind, b=x) for kind in ("basic", "enhanced")
+    ],
     "delta-presence": lambda x: [presence(x, verdict) for verdict in ("withstood", "broken", "unproven")],
 }
 AWKWARD = [1.99999975, 0.30000000000000004, 2 - 1e-12, 1e-300, 1e300, 1.0, 2.0, 5.0, 1 / 3, 99.9999999, 0.9999999]
 DOWN = {"k", "l", "others", "lowest", "dmin", "rho1"}
 UP = {"epsilon", "times", "delta", "xi", "chance", "t", "c", "highest", "dmax", "left_out", "rho2"}
+UP |= {"average", "share", "d", "b"}
 
 
 def every() -> list[Guarantee]:

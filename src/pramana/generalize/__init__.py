@@ -41,6 +41,7 @@ from pramana.generalize.generalised import (
     ALGORITHMS,
     Generalised,
     at_levels,
+    beside_people,
     full_domain,
     full_domain_with_cells,
     grouped_for,
@@ -49,7 +50,7 @@ from pramana.generalize.generalised import (
     with_sensitive,
 )
 from pramana.generalize.lattice import Solution, search
-from pramana.generalize.measures import MEASURES, SEPARABLE, Measure, measure_of
+from pramana.generalize.measures import EVEN, MEASURES, SEPARABLE, Factors, Measure, measure_of
 from pramana.generalize.microaggregation import (
     ColumnLoss,
     Microaggregation,
@@ -61,6 +62,17 @@ from pramana.generalize.microaggregation import (
     information_loss,
     mdav,
     optimal_univariate,
+)
+from pramana.generalize.models.people import Mapped, ShareOfPeople
+from pramana.generalize.models.values import Alike, Disclosing
+from pramana.generalize.models.whole_table import (
+    FewUniques,
+    LeftOutPresent,
+    MeanRiskWithin,
+    TableCondition,
+    Together,
+    UniquesModel,
+    uniques_of,
 )
 from pramana.generalize.partition import MODES, Partition, partition
 from pramana.generalize.presence.algorithms import ALGORITHMS as PRESENCE_ALGORITHMS
@@ -102,6 +114,7 @@ __all__ = [
     "ALGORITHMS",
     "CLASS",
     "COMPANION",
+    "EVEN",
     "KINDS",
     "MEASURES",
     "MODES",
@@ -112,6 +125,7 @@ __all__ = [
     "SEPARABLE",
     "SPREAD",
     "TABLE_BYTES",
+    "Alike",
     "All",
     "Cells",
     "ClassFinder",
@@ -121,14 +135,20 @@ __all__ = [
     "Combinations",
     "Condition",
     "Counts",
+    "Disclosing",
     "DistinctDiverse",
     "EntropyDiverse",
+    "Factors",
+    "FewUniques",
     "Generalised",
     "InUnits",
     "JointValues",
     "KAnonymous",
     "Ladder",
     "Layout",
+    "LeftOutPresent",
+    "Mapped",
+    "MeanRiskWithin",
     "Measure",
     "Microaggregation",
     "MicroaggregationLoss",
@@ -146,12 +166,17 @@ __all__ = [
     "Risks",
     "Seen",
     "SensitiveCounts",
+    "ShareOfPeople",
     "Solution",
     "SolutionNode",
     "SolutionSpace",
+    "TableCondition",
+    "Together",
+    "UniquesModel",
     "UnitCounts",
     "at_levels",
     "at_presence_levels",
+    "beside_people",
     "by_appearance",
     "cell_admitted",
     "cell_codes",
@@ -201,6 +226,7 @@ __all__ = [
     "space_of",
     "spalm",
     "t_closeness",
+    "uniques_of",
     "with_counts_of",
     "with_sensitive",
 ]

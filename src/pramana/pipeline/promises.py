@@ -15,14 +15,19 @@ import msgspec
 from pramana.errors import UnreachableError
 from pramana.schema import Setting
 from pramana.theory import (
+    AverageRisk,
+    BLikeness,
     CentralPrivacy,
+    DDisclosure,
     DeltaPresence,
     Guarantee,
     IdentificationBound,
     KAnonymity,
+    KMap,
     LDiversity,
     LocalPrivacy,
     PkAnonymity,
+    PopulationUniqueness,
     TCloseness,
 )
 
@@ -102,6 +107,30 @@ def _t(value: float, guarantees: Sequence[Guarantee]) -> bool:
     return bool(close) and all(g.t <= value + 1.5e-9 for g in close)
 
 
+def _k_map(value: float, guarantees: Sequence[Guarantee]) -> bool:
+    return any(isinstance(g, KMap) and g.k >= value for g in guarantees)
+
+
+def _average(value: float, guarantees: Sequence[Guarantee]) -> bool:
+    """Decided in whole numbers before, and rounded up at the ninth place, as the others here."""
+    return any(isinstance(g, AverageRisk) and g.average <= value + _ROUNDED for g in guarantees)
+
+
+def _uniques(value: float, guarantees: Sequence[Guarantee]) -> bool:
+    return any(isinstance(g, PopulationUniqueness) and g.share <= value + _ROUNDED for g in guarantees)
+
+
+def _d(value: float, guarantees: Sequence[Guarantee]) -> bool:
+    stated = [g for g in guarantees if isinstance(g, DDisclosure)]
+    return bool(stated) and all(g.d <= value + _ROUNDED for g in stated)
+
+
+def _b(value: float, guarantees: Sequence[Guarantee]) -> bool:
+    stated = [g for g in guarantees if isinstance(g, BLikeness)]
+    return bool(stated) and all(g.b <= value + _ROUNDED for g in stated)
+
+
+_ROUNDED = 1.5e-9
 _NUMBERS: dict[str, Callable[[float, Sequence[Guarantee]], bool]] = {
     "k": _k,
     "epsilon": _epsilon,
@@ -110,6 +139,11 @@ _NUMBERS: dict[str, Callable[[float, Sequence[Guarantee]], bool]] = {
     "l": _l,
     "c": _c,
     "t": _t,
+    "k_map": _k_map,
+    "average_risk": _average,
+    "population_uniques": _uniques,
+    "d_disclosure": _d,
+    "b_likeness": _b,
 }
 PROMISES = (*_NUMBERS, "central")
 

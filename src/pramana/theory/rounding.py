@@ -82,6 +82,10 @@ OUTWARD: Mapping[str, str] = {
     "dmax": decimal.ROUND_CEILING,
     "left_out": decimal.ROUND_CEILING,
     "rho2": decimal.ROUND_CEILING,
+    "average": decimal.ROUND_CEILING,
+    "share": decimal.ROUND_CEILING,
+    "d": decimal.ROUND_CEILING,
+    "b": decimal.ROUND_CEILING,
 }
 
 

@@ -113,6 +113,25 @@ def sensitive_along_tree(name: str, column: ClassifiedColumn, folder: Path, rows
     return Sensitive(name, hierarchy.leaves, False, tuple(parents))
 
 
+def sensitive_in_order(name: str, rows: Rows) -> Sensitive:
+    """With its values in their order, along which t is measured: numbers, dates, or categories that have one."""
+    values = rows.values([name])[name]
+    if has_missing(values):
+        raise RecipeError(
+            f"The sensitive column {name!r} must have no missing values",
+            "some",
+            "They have no place in an order.",
+        )
+    domain = domain_from_data(values)
+    if not domain.kind.has_order:
+        raise RecipeError(
+            f"The ordered distance must have values with an order in the sensitive column {name!r}",
+            "names",
+            'Code them as numbers, or write t_distance = "equal".',
+        )
+    return Sensitive(name, domain.labels, False)
+
+
 def derive_codes(rows: Rows, sensitive: Sequence[Sensitive]) -> None:
     for s in sensitive:
         rows.derive(s.coded, (s.name,), s.codes_of)

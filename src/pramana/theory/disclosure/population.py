@@ -19,7 +19,7 @@ missing.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -95,6 +95,17 @@ def population_uniques(classes: SizeCounts, population: int) -> PopulationUnique
     elif snb is not None and snb < zayatz:
         chosen, estimate = "SNB", snb
     return PopulationUniques(population, zayatz, pitman, snb, chosen, estimate)
+
+
+def uniques_by(model: str, classes: SizeCounts, population: int) -> PopulationUniques:
+    """By one model; by Zayatz's where it cannot be fitted, and exactly where everyone is in the sample."""
+    chosen = population_uniques(classes, population)
+    if chosen.chosen in ("census", "none in the sample"):
+        return chosen
+    estimate = {"zayatz": chosen.zayatz, "pitman": chosen.pitman, "snb": chosen.snb}[model]
+    if estimate is None:
+        return replace(chosen, chosen="Zayatz", estimate=chosen.zayatz)
+    return replace(chosen, chosen={"zayatz": "Zayatz", "pitman": "Pitman", "snb": "SNB"}[model], estimate=estimate)
 
 
 # ---------------------------------------------------------------- Zayatz
