@@ -85,6 +85,7 @@ BUILT: dict[str, Callable[[float], list[Guarantee]]] = {
 AWKWARD = [1.99999975, 0.30000000000000004, 2 - 1e-12, 1e-300, 1e300, 1.0, 2.0, 5.0, 1 / 3, 99.9999999, 0.9999999]
 DOWN = {"k", "l", "others", "lowest", "dmin", "rho1"}
 UP = {"epsilon", "times", "delta", "xi", "chance", "t", "c", "highest", "dmax", "left_out", "rho2"}
+WORDS = {"scope", "unit", "uncovered"}
 UP |= {"average", "share", "d", "b"}
 
 
@@ -160,7 +161,7 @@ def test_printed_numbers_are_on_the_safe_side(notion: str, value: float) -> None
         said = next(s for s in guarantee.sentences if s.may_be_said_of(guarantee.to_json()))
         found = said.pattern.fullmatch(words)
         assert found is not None
-        true = float(max(1, int(value))) if notion == "k-anonymity" else value
+        true = float(max(1, int(value))) if notion in ("k-anonymity", "k-map") else value
         for name, text in found.groupdict().items():
             if name == "pairs":
                 numbers = re.findall(r"at most ([^\s,]+)", text)
@@ -179,7 +180,7 @@ def test_printed_numbers_are_on_the_safe_side(notion: str, value: float) -> None
             elif name in UP:
                 assert float(text) >= true
             else:
-                assert name in ("scope", "unit", "uncovered", "attribute", "distance", "level")
+                assert name in {*WORDS, "attribute", "distance", "level", "population", "model"}
         assert problems_of(guarantee.to_json()) == []
 
 

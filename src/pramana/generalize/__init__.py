@@ -50,7 +50,7 @@ from pramana.generalize.generalised import (
     with_sensitive,
 )
 from pramana.generalize.lattice import Solution, search
-from pramana.generalize.measures import EVEN, MEASURES, SEPARABLE, Factors, Measure, measure_of
+from pramana.generalize.measures import EVEN, FACTORED, MEASURES, SEPARABLE, Factors, Measure, measure_of
 from pramana.generalize.microaggregation import (
     ColumnLoss,
     Microaggregation,
@@ -115,6 +115,7 @@ __all__ = [
     "CLASS",
     "COMPANION",
     "EVEN",
+    "FACTORED",
     "KINDS",
     "MEASURES",
     "MODES",

@@ -238,6 +238,7 @@ def _precision(ladder: Ladder, leaf_counts: Floats) -> list[Floats]:
 
 _PRICES = {"loss": _loss, "entropy": _entropy, "precision": _precision}
 SEPARABLE = tuple(_PRICES)
+FACTORED = ("loss", "precision")  # whose price is that of the label, whatever leaf a row has under it
 
 
 # ------------------------------------------------------------------ measures of the classes
@@ -363,14 +364,10 @@ def _places(of: Classes, among: Classes) -> NDArray[np.int64]:
 def measure_of(
     kind: str, base: Classes, weights: Mapping[str, float] | None = None, factors: Factors | None = None
 ) -> Measure:
+    if factors and kind not in FACTORED:
+        raise RecipeError(f"gs_factor must go with one of the measures {', '.join(FACTORED)}", repr(kind))
     if kind in _PRICES:
         return separable(kind, base, weights, factors)
-    if factors:
-        raise RecipeError(
-            f"gs_factor must go with one of the measures {', '.join(SEPARABLE)}",
-            repr(kind),
-            "Measures of whole classes price a suppressed record by themselves.",
-        )
     if kind == "kl":
         return KLCost.of(base, weights)
     if kind not in MEASURES:

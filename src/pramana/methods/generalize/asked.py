@@ -11,7 +11,7 @@ from msgspec import Meta
 from pramana.errors import RecipeError
 from pramana.generalize import (
     EVEN,
-    SEPARABLE,
+    FACTORED,
     FewUniques,
     LeftOutPresent,
     MeanRiskWithin,
@@ -88,9 +88,9 @@ def check_models(design: ModelsAsked) -> None:
                 f"algorithm = {design.algorithm!r}" if design.algorithm != "incognito" else 'suppress = "cells"'
             )
             raise RecipeError(f'{key} must go with algorithm = "incognito" and suppress = "rows"', other)
-    if (design.gs_factor != EVEN or design.factors) and design.measure not in SEPARABLE:
+    if (design.gs_factor != EVEN or design.factors) and design.measure not in FACTORED:
         raise RecipeError(
-            f"gs_factor must go with one of the measures {', '.join(SEPARABLE)}", repr(design.measure)
+            f"gs_factor must go with one of the measures {', '.join(FACTORED)}", repr(design.measure)
         )
     if design.delta is not None:
         wanted_presence(design.delta)

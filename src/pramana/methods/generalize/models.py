@@ -138,7 +138,7 @@ def model_guarantees(
     if measured.presence is not None and design.delta is not None:
         known = (
             "the intruder knows the population table and this certificate",
-            "beforehand every person of a class, or of all that are left out, is as likely to be present as others",
+            "beforehand every person of a class, or of all that are left out, is as likely to be present as any",
             _SEARCHED,
             *words,
         )

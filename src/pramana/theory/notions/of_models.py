@@ -46,7 +46,7 @@ class AverageRisk(Guarantee):
     notion: ClassVar[str] = "average-risk"
     title: ClassVar[str] = "How many records are found on average (average risk)"
     meaning: ClassVar[str] = (
-        "Someone who knows the quasi-identifiers of everyone in the table picks one of the records that look alike "
+        "Someone who knows the quasi-identifiers of everyone in the table picks one of the records that fit "
         "for each. The number is the share of right picks to expect. It says nothing of a single record, which "
         "may be alone."
     )
