@@ -13,13 +13,14 @@ from msgspec import Meta
 from numpy.typing import NDArray
 
 from pramana.bundle import Form, JsonObject
-from pramana.generalize import Counts, Generalised, Risks, SensitiveCounts, kl_cost
+from pramana.generalize import Counts, Generalised, Risks, SensitiveCounts, common_levels, kl_cost, labels_of
 from pramana.methods.cell_table import CLASS_NUMBER
 from pramana.methods.generalize.models import ModelMeasures, UniquesMeasure, measure_models, model_guarantees
 from pramana.methods.generalize.population import Population
 from pramana.methods.generalize.sensitive import Sensitive, derive_codes
 from pramana.methods.generalize.setting import GeneralizeDesign
 from pramana.methods.generalize.units import UnitsInClasses
+from pramana.methods.quasi import Quasi
 from pramana.randomness import Codes
 from pramana.rows import Rows
 from pramana.schema import Storey, Unit
@@ -213,6 +214,7 @@ class InClasses:
 def measure(
     generalised: Generalised,
     design: GeneralizeDesign,
+    quasi: Sequence[Quasi],
     sensitive: Sequence[Sensitive],
     in_classes: Sequence[InClasses],
     by_class: bool,
@@ -222,7 +224,7 @@ def measure(
     """`units`: whose the rows in the classes are, where people have several."""
     people = None if population is None else (population, population.in_classes(generalised))
     # a class number in the file tells classes apart even where their cells are the same
-    alike = np.arange(generalised.classes) if by_class else _alike(generalised, design)
+    alike = np.arange(generalised.classes) if by_class else _alike(generalised, design, quasi)
     counts: dict[str, SensitiveCounts] = {
         s.name: h.counts(alike, s.size) for s, h in zip(sensitive, in_classes, strict=True)
     }
@@ -278,8 +280,10 @@ def _cells(generalised: Generalised, design: GeneralizeDesign) -> SuppressedCell
     return SuppressedCells(by_column=by_column, fewest=generalised.fewest_cells)
 
 
-def _alike(generalised: Generalised, design: GeneralizeDesign) -> NDArray[np.int64]:
+def _alike(generalised: Generalised, design: GeneralizeDesign, quasi: Sequence[Quasi]) -> NDArray[np.int64]:
     """For each class a number that classes with the same published cells share."""
+    if design.cells == "hierarchy":
+        return _alike_by_labels(generalised, quasi)
     published = generalised.cells(design.cells, design.intermediate)
     known: dict[tuple[bytes, ...], int] = {}
     look_of = np.empty(generalised.classes, np.int64)
@@ -291,6 +295,16 @@ def _alike(generalised: Generalised, design: GeneralizeDesign) -> NDArray[np.int
             cell.append(values[here].tobytes() + weights[here].tobytes())
         look_of[number] = known.setdefault(tuple(cell), len(known))
     return look_of
+
+
+def _alike_by_labels(generalised: Generalised, quasi: Sequence[Quasi]) -> NDArray[np.int64]:
+    """By what is written: levels may share a label, and whoever reads it cannot tell which was meant."""
+    columns = []
+    for a, (q, cells) in enumerate(zip(quasi, generalised.pdf, strict=True)):
+        level = generalised.shown_level(a)
+        shown = labels_of(q.ladder, q.labels, cells, common_levels(q.ladder, cells) if level is None else level)
+        columns.append(np.unique(np.array(shown), return_inverse=True)[1])
+    return np.unique(np.stack(columns), axis=1, return_inverse=True)[1].reshape(-1).astype(np.int64)
 
 
 def diversity_of(counted: SensitiveCounts, design: GeneralizeDesign) -> Diversity:

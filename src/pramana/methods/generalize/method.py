@@ -98,7 +98,9 @@ class GeneralizeMethod(Method[GeneralizeSetting, GeneralizedColumn]):
             ),
             of_source=generalised.rows,
             levels=generalised.levels,
-            measured=measure(generalised, design, sensitive, in_classes, by_class, searched.population, units),
+            measured=measure(
+                generalised, design, quasi, sensitive, in_classes, by_class, searched.population, units
+            ),
             people=None if design.subset is None else rows.records,
             population_name=_population_name(recipe, design),
             population=searched.population,

@@ -207,7 +207,9 @@ class GeneralizePlan(Plan):
         generalised = searched.generalised
         in_classes = sensitive_in_classes(rows, sensitive, generalised)
         units = units_in_classes(rows, sensitive, generalised.classes)
-        again = measure(generalised, self.design, sensitive, in_classes, self.by_class, searched.population, units)
+        again = measure(
+            generalised, self.design, self.quasi, sensitive, in_classes, self.by_class, searched.population, units
+        )
         same = agree(again, self.measured)
         return Check("measures", same, "as derived from the source" if same else "differ from those of the source")
 

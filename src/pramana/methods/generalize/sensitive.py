@@ -13,10 +13,11 @@ from numpy.typing import NDArray
 
 from pramana.bundle import Form
 from pramana.errors import RecipeError, SchemaError
+from pramana.methods.columns import hierarchy_of
 from pramana.methods.quasi import ClassifiedColumn
 from pramana.randomness import Codes
 from pramana.rows import Columns, Rows, chunks_of
-from pramana.schema import Domain, Hierarchy
+from pramana.schema import Domain
 from pramana.sources import domain_from_data, encode, has_missing
 
 Code = Annotated[int, Meta(ge=0, lt=1 << 31)]
@@ -95,7 +96,8 @@ def sensitive_in(name: str, rows: Rows) -> Sensitive:
 
 def sensitive_along_tree(name: str, column: ClassifiedColumn, folder: Path, rows: Rows) -> Sensitive:
     """With the values of its hierarchy, along which t is measured."""
-    if column.hierarchy is None:
+    hierarchy = hierarchy_of(name, column, folder)
+    if hierarchy is None:
         raise RecipeError(
             f"The hierarchical distance must have a hierarchy for the sensitive column {name!r}",
             "none",
@@ -103,7 +105,6 @@ def sensitive_along_tree(name: str, column: ClassifiedColumn, folder: Path, rows
         )
     if has_missing(rows.values([name])[name]):
         raise RecipeError(f"The sensitive column {name!r} must have no missing values", "some")
-    hierarchy = Hierarchy.read(folder / column.hierarchy)
     parents = []
     for level in range(1, hierarchy.height):
         below, above = hierarchy.level_map(level - 1)[0], hierarchy.level_map(level)[0]
