@@ -18,6 +18,7 @@ from pramana.generalize import (
     SEPARABLE,
     Alike,
     All,
+    Classes,
     Close,
     Condition,
     Disclosing,
@@ -91,7 +92,8 @@ def small_table(seed: int) -> oracle.OracleTable:
     return oracle.OracleTable(layout, people[:ROWS], tuple(int(v) for v in values), people)
 
 
-def counted(table: oracle.OracleTable):
+def counted(table: oracle.OracleTable) -> Classes:
+    """Its distinct rows, with their sensitive values and people."""
     columns = [np.array(column, np.uint8) for column in zip(*table.rows, strict=True)]
     people = [np.array(column, np.uint8) for column in zip(*table.population, strict=True)]
     values = np.array(table.values, np.uint8)

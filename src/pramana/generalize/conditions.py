@@ -271,7 +271,7 @@ def _among(condition: Condition, counts: SeenCounts, held: Flags) -> Condition:
 
 def _against(condition: Condition, totals: NDArray[np.int64]) -> Condition:
     """The same condition, compared with other totals."""
-    changed: Condition = replace(condition, totals=totals)  # type: ignore[type-var, call-arg] # a dataclass that has them
+    changed: Condition = replace(condition, totals=totals)  # type: ignore[type-var] # a dataclass that has them
     return changed
 
 

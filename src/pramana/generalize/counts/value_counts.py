@@ -107,14 +107,14 @@ class ValueCounts:
         if not occurs.all():  # values that do not occur have no place in the order
             rank = np.cumsum(occurs) - 1
             shown = occurs[self.value]
-            own = replace(
+            occurring = replace(
                 self,
                 class_of=self.class_of[shown],
                 value=rank[self.value[shown]],
                 count=self.count[shown],
                 values=int(occurs.sum()),
             )
-            return own.ordered_distances(totals[occurs])
+            return occurring.ordered_distances(totals[occurs])
         # shares are counts over sizes: all is multiplied by both sizes, so that it is whole and nothing is rounded
         below = np.cumsum(totals)
         whole = int(below[-1])

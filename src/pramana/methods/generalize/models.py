@@ -130,7 +130,7 @@ def model_guarantees(
 ) -> list[Guarantee]:
     """`words`: the assumptions that all share; `gaps`: what is to be said of a column's missing values."""
     found: list[Guarantee] = []
-    outside, about = tuple(raw), {"unit": unit, "most": most}
+    outside = tuple(raw)
     if measured.k_map is not None:
         statement = "Sweeney 2002, counted in the population table"
         known = ("everyone whom an intruder may look for is in the population table", *words)
@@ -170,7 +170,16 @@ def model_guarantees(
         rest = tuple(column for column in raw if column != name)
         known = (*words, *gaps.get(name, ()))
         found.append(
-            DDisclosure(THIS_TABLE, statement, attribute=name, d=value, uncovered=rest, assumptions=known, **about)
+            DDisclosure(
+                THIS_TABLE,
+                statement,
+                attribute=name,
+                d=value,
+                uncovered=rest,
+                assumptions=known,
+                unit=unit,
+                most=most,
+            )
         )
     for name, value in sorted(measured.b.items()):
         statement = "Cao and Karras 2012, counted in the published classes"
@@ -185,7 +194,8 @@ def model_guarantees(
                 b=value,
                 uncovered=rest,
                 assumptions=known,
-                **about,
+                unit=unit,
+                most=most,
             )
         )
     return found
