@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 from pramana.errors import RecipeError, UnreachableError
 from pramana.generalize.classes import Classes, Layout, Levels
 from pramana.generalize.conditions import Condition, KAnonymous, least_lost, least_rows
-from pramana.generalize.measures import Measure, separable
+from pramana.generalize.measures import Measure, is_plain_loss, separable
 from pramana.generalize.models.whole_table import TableCondition, staying
 from pramana.generalize.roll_ups import Probes, Tables, down, lost_rows, up
 
@@ -140,7 +140,11 @@ class _Search:
         return Solution(found.classes, found.held, found.cost, self.bounds.size, self.checked)
 
     def _levels(self, place: int) -> Levels:
-        return tuple(int(i) for i in np.unravel_index(place, self.layout.heights))
+        levels = []
+        for stride in self.strides:
+            level, place = divmod(place, stride)
+            levels.append(level)
+        return tuple(levels)
 
     def _open(self, node: Levels) -> bool:
         """Whether a node may still be better than the best, or as good and finer."""
@@ -261,7 +265,7 @@ class _Search:
 
     @cached_property
     def finest(self) -> Measure:
-        return separable("loss", self.base)
+        return self.measure if is_plain_loss(self.measure) else separable("loss", self.base)
 
     def _take(self, classes: Classes, held: NDArray[np.bool_]) -> None:
         """The cheaper of this node and the best; of two that cost the same the finer, then the lower levels."""

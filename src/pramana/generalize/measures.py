@@ -70,6 +70,7 @@ class Separable:
     # Where suppressing may cost less than generalising, a row costs the lesser of the two at least: bounds are
     # of that, with totals and gaps of their own.
     least: Separable | None = None
+    plain: bool = True  # generalising and suppressing count in full
     known = True
 
     def prior(self) -> Floats:
@@ -172,11 +173,21 @@ def separable(
         prices.append([generalising * price for price in own])
         tops.append(suppressing * own[-1])
     normal = _normalised(layout, weights)
-    exact = _priced(base, prices, tops, counts, normal, kind == "loss")
+    exact = replace(_priced(base, prices, tops, counts, normal, kind == "loss"), plain=not factors)
     if not any(float((p - top).max()) > 0 for own, top in zip(prices, tops, strict=True) for p in own):
         return exact
     least = [[np.minimum(p, top) for p in own] for own, top in zip(prices, tops, strict=True)]
     return replace(exact, least=_priced(base, least, tops, counts, normal, kind == "loss"))
+
+
+def is_plain_loss(measure: Measure) -> bool:
+    """Whether a measure is the loss of all attributes alike, by which equal costs are told apart."""
+    return (
+        isinstance(measure, Separable)
+        and measure.plain
+        and measure.geometric
+        and bool((measure.weights == measure.weights[0]).all())
+    )
 
 
 def _priced(
