@@ -67,6 +67,7 @@ DRAWN = {**QUASI, "bins": {"width": 10, "from": 0}, "top": 80, "publish": "draw"
 MIDDLE = {**QUASI, "round": 15_000, "bottom": 0, "top": 90_000, "publish": "midpoint"}
 FINE_AGE, FINE_SEX, FINE_TOWN = ({**QUASI, "hierarchy": f"{n}.csv"} for n in ("age", "sex", "town"))
 RAW, SECRET = {"role": "insensitive"}, {"role": "sensitive"}
+SWAP = {"swap": True}
 MATRIX = [[0.8, 0.2], [0.3, 0.7]]
 
 
@@ -136,6 +137,14 @@ SETTINGS: dict[str, tuple[Mapping[str, Any], Mapping[str, Any]]] = {
     "microaggregate optimal": (
         {"method": "microaggregate", "k": 3, "algorithm": "optimal", "aggregate": "median", "decimals": -2},
         {"income": QUASI, "sex": SEX, "job": RAW},
+    ),
+    "swap rank": (
+        {"method": "swap", "rate": 0.5, "range": 0.1},
+        {"age": QUASI | SWAP, "income": RAW | SWAP, "town": RAW, "illness": SECRET},
+    ),
+    "swap record": (
+        {"method": "swap", "kind": "record", "rate": 0.1, "similar": ["sex"], "below": 3},
+        {"town": QUASI | SWAP, "job": RAW | SWAP, "sex": QUASI, "illness": SECRET},
     ),
 }  # fmt: skip
 

@@ -145,6 +145,15 @@ CASES = [
     Case("generalize", "b_likeness", 1.5, {"sex": FINE_SEX}, {"k": 2}, refused="must have a sensitive column"),
     Case("microaggregate", "k", 5, {"age": {"role": "quasi-identifying"}, "income": RAW}),
     Case("microaggregate", "k", 3001, {"age": {"role": "quasi-identifying"}}, refused="3001"),
+    Case("swap", "rate", 0.2, {"age": {**RAW, "swap": True}, "income": RAW}),
+    Case(
+        "swap",
+        "rate",
+        0.9,
+        {"age": {**RAW, "swap": True}, "income": RAW},
+        {"kind": "record", "similar": ["income"]},
+        refused="must find a partner",
+    ),
     Case("presence", "delta", [0.01, 0.8], LISTED, PUBLIC, "present.csv"),
     Case("presence", "delta", [0.5, 0.51], LISTED, PUBLIC, "present.csv", refused="dmin = 0.5"),
 ]
@@ -220,6 +229,7 @@ CERTIFIED: dict[str, Callable[[Any, tuple[JsonObject, ...]], bool]] = {
     "average_risk": lambda risk, all_: max(_numbers(all_, "average-risk")) <= risk,
     "population_uniques": lambda share, all_: _numbers(all_, "population-uniqueness")[0]["share"] <= share,
     "d_disclosure": lambda d, all_: max(v["d"] for v in _numbers(all_, "d-disclosure")) <= d,
+    "rate": lambda rate, all_: _numbers(all_, "swapping")[0]["rate"] >= rate,
     "b_likeness": lambda b, all_: max(v["b"] for v in _numbers(all_, "b-likeness")) <= b,
 }
 

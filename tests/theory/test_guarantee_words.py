@@ -35,6 +35,7 @@ from pramana.theory import (
     PkAnonymity,
     PopulationUniqueness,
     PosteriorBound,
+    Swapping,
     TCloseness,
     explanation_of,
     overclaims_in,
@@ -80,10 +81,11 @@ BUILT: dict[str, Callable[[float], list[Guarantee]]] = {
     "b-likeness": lambda x: [
         BLikeness(THIS_TABLE, "s", attribute="illness", kind=kind, b=x) for kind in ("basic", "enhanced")
     ],
+    "swapping": lambda x: [Swapping(THIS_TABLE, "s", attribute="illness", kind="rank", rate=x)],
     "delta-presence": lambda x: [presence(x, verdict) for verdict in ("withstood", "broken", "unproven")],
 }
 AWKWARD = [1.99999975, 0.30000000000000004, 2 - 1e-12, 1e-300, 1e300, 1.0, 2.0, 5.0, 1 / 3, 99.9999999, 0.9999999]
-DOWN = {"k", "l", "others", "lowest", "dmin", "rho1"}
+DOWN = {"rate", "k", "l", "others", "lowest", "dmin", "rho1"}
 UP = {"epsilon", "times", "delta", "xi", "chance", "t", "c", "highest", "dmax", "left_out", "rho2"}
 WORDS = {"scope", "unit", "uncovered"}
 UP |= {"average", "share", "d", "b"}

@@ -28,6 +28,7 @@ from pramana.theory import (
     LocalPrivacy,
     PkAnonymity,
     PopulationUniqueness,
+    Swapping,
     TCloseness,
 )
 
@@ -130,6 +131,10 @@ def _b(value: float, guarantees: Sequence[Guarantee]) -> bool:
     return bool(stated) and all(g.b <= value + _ROUNDED for g in stated)
 
 
+def _rate(value: float, guarantees: Sequence[Guarantee]) -> bool:
+    return any(isinstance(g, Swapping) and g.rate >= value - _ROUNDED for g in guarantees)
+
+
 _ROUNDED = 1.5e-9
 _NUMBERS: dict[str, Callable[[float, Sequence[Guarantee]], bool]] = {
     "k": _k,
@@ -144,6 +149,7 @@ _NUMBERS: dict[str, Callable[[float, Sequence[Guarantee]], bool]] = {
     "population_uniques": _uniques,
     "d_disclosure": _d,
     "b_likeness": _b,
+    "rate": _rate,
 }
 PROMISES = (*_NUMBERS, "central")
 

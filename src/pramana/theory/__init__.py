@@ -24,7 +24,14 @@ from pramana.theory.notions.guarantee import (
     problems_of,
     sentence_table,
 )
-from pramana.theory.notions.of_models import AverageRisk, BLikeness, DDisclosure, KMap, PopulationUniqueness
+from pramana.theory.notions.of_models import (
+    AverageRisk,
+    BLikeness,
+    DDisclosure,
+    KMap,
+    PopulationUniqueness,
+    Swapping,
+)
 from pramana.theory.notions.of_tables import (
     DeltaPresence,
     EveryCountBound,
@@ -86,6 +93,7 @@ __all__ = [
     "Sentence",
     "SentenceCondition",
     "Statement",
+    "Swapping",
     "TCloseness",
     "blanket",
     "composed_epsilon",

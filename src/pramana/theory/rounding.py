@@ -70,6 +70,7 @@ OUTWARD: Mapping[str, str] = {
     "others": decimal.ROUND_FLOOR,
     "lowest": decimal.ROUND_FLOOR,
     "dmin": decimal.ROUND_FLOOR,
+    "rate": decimal.ROUND_FLOOR,
     "rho1": decimal.ROUND_FLOOR,  # less is said of a smaller belief
     "epsilon": decimal.ROUND_CEILING,
     "times": decimal.ROUND_CEILING,

@@ -168,3 +168,33 @@ class BLikeness(Guarantee):
 
     def numbers(self) -> Mapping[str, str]:
         return {"attribute": self.attribute, "b": shown("b", self.b)}
+
+
+@dataclass(frozen=True)
+class Swapping(Guarantee):
+    """Values were exchanged between records of this table: how many took part. It bounds nothing."""
+
+    notion: ClassVar[str] = "swapping"
+    title: ClassVar[str] = "How many records exchanged their values (swapping)"
+    meaning: ClassVar[str] = (
+        "The share of records whose values of some columns are those of another record. It describes what was "
+        "done, and no bound on what can be learnt: the values that occur are published as they are."
+    )
+    sentences: ClassVar[tuple[Sentence, ...]] = complete_sentences(
+        Sentence(
+            "a share of at least {rate} of the records exchanged their values of {attribute} with another record, "
+            "and each of these columns has every value as often as the source",
+            (),
+            "This bounds nothing that anyone learns.",
+        ),
+    )
+    attribute: str = field(kw_only=True)
+    kind: str = field(kw_only=True)
+    rate: float = field(kw_only=True)
+
+    @property
+    def value(self) -> dict[str, Any]:
+        return {"attribute": self.attribute, "kind": self.kind, "rate": self.rate}
+
+    def numbers(self) -> Mapping[str, str]:
+        return {"attribute": self.attribute, "rate": shown("rate", self.rate)}
