@@ -34,7 +34,7 @@ class ClassRows:
 
 
 ClassTest = Callable[[ClassRows, Counter[int]], bool]  # a class, and the values of what it is compared with
-TableRule = Callable[[list[ClassRows]], list[ClassRows]]  # which of the classes that hold may stay
+TableRule = Callable[[list[ClassRows], Levels], list[ClassRows]]  # which of a node's classes may stay
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ def published(
     while True:
         held = [c for c in stays if all(test(c, whole) for test in tests)]
         if held == stays:
-            ruled = held if rule is None or not held else rule(held)
+            ruled = held if rule is None or not held else rule(held, levels)
             if ruled == held:
                 return held
             held = ruled
@@ -142,7 +142,8 @@ def ordered_close(t: Fraction) -> ClassTest:
 def mean_risk(most: Fraction) -> TableRule:
     """The fewest rows are left out, by trying every number of the smallest classes."""
 
-    def rule(classes: list[ClassRows]) -> list[ClassRows]:
+    def rule(classes: list[ClassRows], levels: Levels) -> list[ClassRows]:
+        del levels
         ranked = sorted(classes, key=lambda c: (c.size, c.key[::-1]))
         for gone in range(len(ranked)):
             left = ranked[gone:]
@@ -154,10 +155,32 @@ def mean_risk(most: Fraction) -> TableRule:
 
 
 def left_out_present(table: OracleTable, low: Fraction, high: Fraction) -> TableRule:
-    def rule(classes: list[ClassRows]) -> list[ClassRows]:
+    def rule(classes: list[ClassRows], levels: Levels) -> list[ClassRows]:
+        del levels
         people = len(table.population) - sum(c.people for c in classes)
         gone = suppressed(table, classes)
         return classes if people == 0 or low * people <= gone <= high * people else []
+
+    return rule
+
+
+def profitable(
+    table: OracleTable, benefit: float, loss: float, gain: float, cost_: float, attacked: bool
+) -> TableRule:
+    """Records of a class are worth what their labels tell; the intruder picks one of the class."""
+
+    def pays(c: ClassRows, levels: Levels) -> bool:
+        lost = math.prod(
+            ladder.maps[level].tolist().count(code)
+            for ladder, level, code in zip(table.layout.ladders, levels, c.key, strict=True)
+        )
+        most = math.prod(len(ladder.maps[0]) for ladder in table.layout.ladders)
+        told = 1 - math.log(lost) / math.log(most) if most > 1 else 1.0
+        attack = gain / c.size > cost_
+        return (attacked or not attack) and benefit * told - (loss / c.size if attack else 0) >= 1e-9
+
+    def rule(classes: list[ClassRows], levels: Levels) -> list[ClassRows]:
+        return [c for c in classes if pays(c, levels)]
 
     return rule
 
@@ -178,6 +201,8 @@ def cost(
     rows, gone = len(table.rows), Counter(table.rows) - kept
     if kind == "discernibility":
         return float(sum(c.size**2 for c in stays) + rows * sum(gone.values()))
+    if kind == "classification":
+        return (sum(gone.values()) + sum(c.size - max(Counter(c.values).values()) for c in stays)) / rows
     if kind == "class-size":
         return rows / (len(stays) + bool(gone))
     shares = []

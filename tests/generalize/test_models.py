@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from pramana.errors import RecipeError, UnreachableError
 from pramana.generalize import (
+    CLASSIFICATION,
     FACTORED,
     SEPARABLE,
     Alike,
@@ -23,11 +24,13 @@ from pramana.generalize import (
     Condition,
     Disclosing,
     FewUniques,
+    Game,
     KAnonymous,
     LeftOutPresent,
     Mapped,
     MeanRiskWithin,
     Presence,
+    Profitable,
     ShareOfPeople,
     TableCondition,
     beside_people,
@@ -42,6 +45,7 @@ from . import oracle
 from .tables import random_table
 
 FIVE = (*SEPARABLE, "discernibility", "class-size")
+MEASURES = (*FIVE, CLASSIFICATION)
 ROWS = 40
 
 
@@ -78,6 +82,13 @@ MODELS: dict[str, Make] = {
     "b-likeness": lambda _, totals: Asked(Alike(0.75, totals), oracle.b_alike(Fraction(3, 4), False)),
     "enhanced b": lambda _, totals: Asked(Alike(2.0, totals, True), oracle.b_alike(Fraction(2), True)),
     "ordered t": lambda _, totals: Asked(Close(0.2, totals, None, True), oracle.ordered_close(Fraction(1, 5))),
+    "profit": lambda table, _: Asked(
+        table=Profitable(Game(10.0, 12.0, 8.0, 1.5)), rule=oracle.profitable(table, 10.0, 12.0, 8.0, 1.5, True)
+    ),
+    "profit, never attacked": lambda table, _: Asked(
+        table=Profitable(Game(10.0, 12.0, 8.0, 1.5, False)),
+        rule=oracle.profitable(table, 10.0, 12.0, 8.0, 1.5, False),
+    ),
     "average risk": lambda *_: Asked(
         table=MeanRiskWithin(Fraction("0.15")), rule=oracle.mean_risk(Fraction("0.15"))
     ),
@@ -105,7 +116,7 @@ def counted(table: oracle.OracleTable) -> Classes:
 @given(
     st.integers(0, 10**6),
     st.sampled_from(sorted(MODELS)),
-    st.sampled_from(FIVE),
+    st.sampled_from(MEASURES),
     st.sampled_from((0, 1, 2, 4)),
     st.sampled_from((1, 2, 3)),
     st.sampled_from((None, {"q0": 3.0, "q1": 0.5}, {"q2": 0.0})),

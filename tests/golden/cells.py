@@ -114,7 +114,8 @@ SETTINGS: dict[str, tuple[Mapping[str, Any], Mapping[str, Any]]] = {
     "generalize models": (
         {"method": "generalize", "k": 2, "subset": "here", "k_map": 5, "delta": [0.01, 0.9], "cells": "hierarchy",
          "suppression": 0.05, "average_risk": 0.2, "population_uniques": 0.001, "population_size": 100_000,
-         "d_disclosure": 4.0, "b_likeness": 4.0, "b_kind": "basic"},
+         "d_disclosure": 4.0, "b_likeness": 4.0, "b_kind": "basic",
+         "profit": {"benefit": 100.0, "loss": 300.0, "gain": 300.0, "cost": 4.0}},
         GENERAL,
     ),
     "presence flag": (

@@ -84,6 +84,7 @@ def _toml(value: Any) -> str:
 
 CENTRAL = {"epsilon": 0.5, "delta": 1e-6}
 PUBLIC = {"public": "everyone.csv"}
+GAME = {"benefit": 100.0, "loss": 300.0, "gain": 300.0, "cost": 4.0}
 MAPPED = {"population": "everyone.csv"}
 UNKEPT = "must be kept by the release"
 CASES = [
@@ -143,6 +144,16 @@ CASES = [
     Case("generalize", "d_disclosure", 2.0, {"sex": FINE_SEX}, {"k": 2}, refused="must have a sensitive column"),
     Case("generalize", "b_likeness", 1.5, LISTED, {"k": 2}),
     Case("generalize", "b_likeness", 1.5, {"sex": FINE_SEX}, {"k": 2}, refused="must have a sensitive column"),
+    Case("generalize", "profit", GAME, LISTED, {"k": 1, "cells": "hierarchy", "suppression": 0.05}),
+    Case(
+        "generalize",
+        "profit",
+        {**GAME, "loss": 1e9, "cost": 0.0},
+        LISTED,
+        {"k": 1, "cells": "hierarchy"},
+        refused="Some generalisation must satisfy",
+    ),
+    Case("generalize", "profit", GAME, LISTED, {"k": 1}, refused="cells ="),
     Case("microaggregate", "k", 5, {"age": {"role": "quasi-identifying"}, "income": RAW}),
     Case("microaggregate", "k", 3001, {"age": {"role": "quasi-identifying"}}, refused="3001"),
     Case("swap", "rate", 0.2, {"age": {**RAW, "swap": True}, "income": RAW}),
@@ -230,6 +241,7 @@ CERTIFIED: dict[str, Callable[[Any, tuple[JsonObject, ...]], bool]] = {
     "population_uniques": lambda share, all_: _numbers(all_, "population-uniqueness")[0]["share"] <= share,
     "d_disclosure": lambda d, all_: max(v["d"] for v in _numbers(all_, "d-disclosure")) <= d,
     "rate": lambda rate, all_: _numbers(all_, "swapping")[0]["rate"] >= rate,
+    "profit": lambda _, all_: _numbers(all_, "profitability")[0]["payoff"] > 0,
     "b_likeness": lambda b, all_: max(v["b"] for v in _numbers(all_, "b-likeness")) <= b,
 }
 

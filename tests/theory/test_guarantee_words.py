@@ -35,6 +35,7 @@ from pramana.theory import (
     PkAnonymity,
     PopulationUniqueness,
     PosteriorBound,
+    Profitability,
     Swapping,
     TCloseness,
     explanation_of,
@@ -81,13 +82,26 @@ BUILT: dict[str, Callable[[float], list[Guarantee]]] = {
     "b-likeness": lambda x: [
         BLikeness(THIS_TABLE, "s", attribute="illness", kind=kind, b=x) for kind in ("basic", "enhanced")
     ],
+    "profitability": lambda x: [
+        Profitability(
+            THIS_TABLE,
+            "s",
+            payoff=x,
+            benefit=9.0,
+            loss=8.0,
+            gain=7.0,
+            cost=6.0,
+            intruder="prosecutor",
+            attacked=True,
+        )
+    ],
     "swapping": lambda x: [Swapping(THIS_TABLE, "s", attribute="illness", kind="rank", rate=x)],
     "delta-presence": lambda x: [presence(x, verdict) for verdict in ("withstood", "broken", "unproven")],
 }
 AWKWARD = [1.99999975, 0.30000000000000004, 2 - 1e-12, 1e-300, 1e300, 1.0, 2.0, 5.0, 1 / 3, 99.9999999, 0.9999999]
-DOWN = {"rate", "k", "l", "others", "lowest", "dmin", "rho1"}
+DOWN = {"payoff", "rate", "k", "l", "others", "lowest", "dmin", "rho1"}
 UP = {"epsilon", "times", "delta", "xi", "chance", "t", "c", "highest", "dmax", "left_out", "rho2"}
-WORDS = {"scope", "unit", "uncovered"}
+WORDS = {"scope", "unit", "uncovered", "benefit", "loss", "gain", "cost", "intruder"}
 UP |= {"average", "share", "d", "b"}
 
 

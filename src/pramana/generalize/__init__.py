@@ -50,7 +50,16 @@ from pramana.generalize.generalised import (
     with_sensitive,
 )
 from pramana.generalize.lattice import Solution, search
-from pramana.generalize.measures import EVEN, FACTORED, MEASURES, SEPARABLE, Factors, Measure, measure_of
+from pramana.generalize.measures import (
+    CLASSIFICATION,
+    EVEN,
+    FACTORED,
+    MEASURES,
+    SEPARABLE,
+    Factors,
+    Measure,
+    measure_of,
+)
 from pramana.generalize.microaggregation import (
     ColumnLoss,
     Microaggregation,
@@ -63,6 +72,7 @@ from pramana.generalize.microaggregation import (
     mdav,
     optimal_univariate,
 )
+from pramana.generalize.models.payoff import Game, Profitable, told_by_labels
 from pramana.generalize.models.people import Mapped, ShareOfPeople
 from pramana.generalize.models.values import Alike, Disclosing
 from pramana.generalize.models.whole_table import (
@@ -113,6 +123,7 @@ from pramana.generalize.space import SolutionNode, SolutionSpace, space_of
 __all__ = [
     "ALGORITHMS",
     "CLASS",
+    "CLASSIFICATION",
     "COMPANION",
     "EVEN",
     "FACTORED",
@@ -141,6 +152,7 @@ __all__ = [
     "EntropyDiverse",
     "Factors",
     "FewUniques",
+    "Game",
     "Generalised",
     "InUnits",
     "JointValues",
@@ -162,6 +174,7 @@ __all__ = [
     "PresenceDesign",
     "PresentClasses",
     "Presented",
+    "Profitable",
     "RecursiveDiverse",
     "Reversal",
     "Risks",
@@ -227,6 +240,7 @@ __all__ = [
     "space_of",
     "spalm",
     "t_closeness",
+    "told_by_labels",
     "uniques_of",
     "with_counts_of",
     "with_sensitive",

@@ -18,11 +18,13 @@ from numpy.typing import NDArray
 from pramana.errors import RecipeError
 from pramana.generalize import _classes
 from pramana.generalize.classes import Classes, Ladder, Layout
+from pramana.generalize.models.classification import Misclassified
 
 Floats = NDArray[np.float64]
 Factors = Mapping[str, float]  # by attribute, from 0 to 1: ARX's generalisation/suppression factor
 EVEN = 0.5  # generalising and suppressing count the same
 MEASURES = ("loss", "entropy", "precision", "discernibility", "class-size", "kl")
+CLASSIFICATION = "classification"  # which has a target besides
 Flags = NDArray[np.bool_]
 
 
@@ -381,7 +383,9 @@ def measure_of(
         return separable(kind, base, weights, factors)
     if kind == "kl":
         return KLCost.of(base, weights)
-    if kind not in MEASURES:
+    if kind == CLASSIFICATION and not weights:
+        return Misclassified(base.layout, base.rows)
+    if kind not in (*MEASURES, CLASSIFICATION):
         raise RecipeError(f"The measure must be one of {', '.join(MEASURES)}", repr(kind))
     if weights:
         raise RecipeError(f"The measure {kind} takes no weights", hint="Use loss, entropy, precision or kl.")

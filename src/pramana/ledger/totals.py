@@ -23,6 +23,7 @@ SEVERAL = {
     "population-uniqueness": "population uniques: nothing. Two releases show more of everyone than one.",
     "d-disclosure": "d-disclosure: nothing. Classes of two releases can meet in one value.",
     "b-likeness": "b-likeness: nothing. Classes of two releases can meet in one value.",
+    "profitability": "profitability: nothing. Two releases are worth, and tell, more than one.",
     "swapping": "swapping: nothing. It bounds nothing in one release either.",
     "delta-presence": "delta-presence: nothing. Its bounds hold for one release about these people.",
 }

@@ -28,6 +28,7 @@ from pramana.theory import (
     LocalPrivacy,
     PkAnonymity,
     PopulationUniqueness,
+    Profitability,
     Swapping,
     TCloseness,
 )
@@ -151,11 +152,13 @@ _NUMBERS: dict[str, Callable[[float, Sequence[Guarantee]], bool]] = {
     "b_likeness": _b,
     "rate": _rate,
 }
-PROMISES = (*_NUMBERS, "central")
+PROMISES = (*_NUMBERS, "central", "profit")
 
 
 def _is_kept(key: str, value: object, guarantees: Sequence[Guarantee]) -> bool:
     """A number; two of them, which are a range of delta-presence; or a section, which is a central target."""
+    if key == "profit":
+        return any(isinstance(g, Profitability) and g.payoff > 0 for g in guarantees)
     if isinstance(value, Mapping):
         return _central(float(value["epsilon"]), float(value["delta"]), guarantees)
     if isinstance(value, list | tuple):

@@ -30,6 +30,7 @@ from pramana.theory.notions.of_models import (
     DDisclosure,
     KMap,
     PopulationUniqueness,
+    Profitability,
     Swapping,
 )
 from pramana.theory.notions.of_tables import (
@@ -90,6 +91,7 @@ __all__ = [
     "PopulationUniqueness",
     "PosteriorBound",
     "PrivacyProfile",
+    "Profitability",
     "Sentence",
     "SentenceCondition",
     "Statement",

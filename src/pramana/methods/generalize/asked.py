@@ -8,24 +8,46 @@ from typing import Annotated, Literal, Protocol
 
 from msgspec import Meta
 
+from pramana.bundle import Form
 from pramana.errors import RecipeError
 from pramana.generalize import (
+    CLASSIFICATION,
     EVEN,
     FACTORED,
     FewUniques,
+    Game,
     LeftOutPresent,
     MeanRiskWithin,
     Presence,
+    Profitable,
     TableCondition,
     Together,
     UniquesModel,
 )
+from pramana.schema import Flag
 
 BKind = Literal["basic", "enhanced"]
 Factor = Annotated[float, Meta(ge=0, le=1, extra={"must": "a number from 0 to 1"})]
 Probability = Annotated[float, Meta(ge=0, le=1, extra={"must": "a number from 0 to 1"})]
 Range = Annotated[tuple[float, float], Meta(extra={"must": "two numbers, such as delta = [0.01, 0.5]"})]
-__all__ = ["BKind", "Factor", "Probability", "Range", "UniquesModel"]
+
+
+class ProfitSection(Form, frozen=True, kw_only=True):
+    """profit = { ... }: what publisher and intruder stand to gain and to lose by a record."""
+
+    benefit: Annotated[float, Meta(gt=0, description="What a record as it is in the source is worth to publish.")]
+    loss: Annotated[float, Meta(ge=0, description="What the publisher loses by a record that is found.")]
+    gain: Annotated[float, Meta(ge=0, description="What an intruder gains by finding it.")]
+    cost: Annotated[float, Meta(ge=0, description="What an attack on a record costs.")]
+    intruder: Annotated[
+        Literal["prosecutor", "journalist"],
+        Meta(description="Who knows that a person is in the table, or does not."),
+    ] = "prosecutor"
+    attacked: Annotated[Flag, Meta(description="Whether attacks that pay an intruder are put up with.")] = True
+
+    @property
+    def game(self) -> Game:
+        return Game(self.benefit, self.loss, self.gain, self.cost, self.attacked)
 
 
 class ModelsAsked(Protocol):
@@ -58,6 +80,10 @@ class ModelsAsked(Protocol):
     @property
     def gs_factor(self) -> float: ...
     @property
+    def profit(self) -> ProfitSection | None: ...
+    @property
+    def target(self) -> str | None: ...
+    @property
     def factors(self) -> Mapping[str, float]: ...
     @property
     def subset(self) -> str | None: ...
@@ -74,6 +100,8 @@ def whole_table_keys(design: ModelsAsked) -> list[str]:
         "delta": design.delta,
         "average_risk": design.average_risk,
         "population_uniques": design.population_uniques,
+        "profit": design.profit,
+        "target": design.target,
         "subset": design.subset,
         "gs_factor": None if design.gs_factor == EVEN and not design.factors else design.gs_factor,
     }
@@ -107,6 +135,13 @@ def check_models(design: ModelsAsked) -> None:
         raise RecipeError("population_uniques and population_size must go together", f"no {missing}")
     if design.population_uniques is None and design.uniques_model != "dankar":
         raise RecipeError("uniques_model must go with population_uniques", "none")
+    if (design.measure == CLASSIFICATION) != (design.target is not None):
+        raise RecipeError(
+            'target must go with measure = "classification", and it with a target',
+            f"measure = {design.measure!r}" if design.target is not None else "no target",
+        )
+    if design.profit is not None and design.cells != "hierarchy":
+        raise RecipeError('profit must go with cells = "hierarchy"', f"cells = {design.cells!r}")
     if design.b_likeness is None and design.b_kind != "basic":
         raise RecipeError("b_kind must go with b_likeness", "none")
 
@@ -121,6 +156,8 @@ def table_condition(design: ModelsAsked, people: int, present: int) -> TableCond
                 f"population_size must be at least the {present} records of the table", str(design.population_size)
             )
         conditions.append(FewUniques(design.population_uniques, design.population_size, design.uniques_model))
+    if design.profit is not None:
+        conditions.append(Profitable(design.profit.game, design.profit.intruder == "journalist"))
     if design.delta is not None:
         conditions.append(LeftOutPresent(wanted_presence(design.delta), people, present))
     if not conditions:

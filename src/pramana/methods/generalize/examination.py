@@ -12,7 +12,7 @@ from msgspec import UNSET
 from numpy.typing import NDArray
 
 from pramana.bundle import Bundle, Check
-from pramana.calibration import worth_of_cells
+from pramana.calibration import CellLook, worth_of_cells
 from pramana.errors import BundleError, PramanaError
 from pramana.generalize import Risks, SensitiveCounts
 from pramana.methods.cell_table import ShownCells, ShownColumn, published_types
@@ -67,7 +67,7 @@ def examine_classes(
         Check("classes counted again", len(sizes) == stated.classes, f"{len(sizes)} that look different"),
         *([] if stated.counted_unit else _counted_again(counts, sensitive, design, stated)),
         *_risks(sizes, stated),
-        *_models(sizes, counts, design, stated),
+        *_models(sizes, counts, design, stated, looks),
         *_cells_counted(shown, quasi, stated),
     ]
     usefulness = worth_of_cells(looks, sizes, left_out, tables, exact=design.exact_cells)
@@ -75,12 +75,16 @@ def examine_classes(
 
 
 def _models(
-    sizes: NDArray[np.int64], counts: Mapping[str, SensitiveCounts], design: GeneralizeDesign, stated: Measured
+    sizes: NDArray[np.int64],
+    counts: Mapping[str, SensitiveCounts],
+    design: GeneralizeDesign,
+    stated: Measured,
+    looks: Mapping[str, CellLook],
 ) -> list[Check]:
     if stated.counted_unit is not None:
         return []
     models = ModelMeasures() if stated.models is UNSET else stated.models
-    return models_counted_again(sizes, counts, design, models)
+    return models_counted_again(sizes, counts, design, models, looks)
 
 
 def shown_columns(

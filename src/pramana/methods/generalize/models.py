@@ -12,7 +12,8 @@ from msgspec import Meta
 from numpy.typing import NDArray
 
 from pramana.bundle import Check, Form
-from pramana.generalize import Generalised, SensitiveCounts, uniques_of
+from pramana.calibration import CellLook
+from pramana.generalize import Generalised, SensitiveCounts, told_by_labels, uniques_of
 from pramana.methods.generalize.population import Population
 from pramana.methods.generalize.setting import GeneralizeDesign
 from pramana.schema import Count, Share
@@ -25,6 +26,7 @@ from pramana.theory import (
     Guarantee,
     KMap,
     PopulationUniqueness,
+    Profitability,
 )
 
 _DIGITS = 1e9  # numbers are rounded against ourselves at the ninth place
@@ -52,6 +54,7 @@ class ModelMeasures(Form, frozen=True, kw_only=True, omit_defaults=True):
     presence: tuple[Share, Share] | None = None
     average_risk: Share | None = None
     uniques: UniquesMeasure | None = None
+    payoff: float | None = None  # of the record that pays least
     d: dict[str, Number] = msgspec.field(default_factory=dict)
     b: dict[str, Number] = msgspec.field(default_factory=dict)
 
@@ -69,6 +72,7 @@ def measure_models(
         presence=None if design.delta is None or people is None else _presence(design, generalised, *people),
         average_risk=_average(design, sizes),
         uniques=_uniques(design, sizes),
+        payoff=_payoff_made(design, generalised, None if people is None else people[1]),
         d={} if design.d_disclosure is None else {name: d_of(counted) for name, counted in counts.items()},
         b={} if design.b_likeness is None else {name: b_of(counted) for name, counted in counts.items()},
     )
@@ -91,6 +95,29 @@ def _presence(
         least if abs(low - least) < 1 / _DIGITS else math.floor(low * _DIGITS) / _DIGITS,
         most if abs(high - most) < 1 / _DIGITS else math.ceil(high * _DIGITS) / _DIGITS,
     )
+
+
+def _payoff_made(
+    design: GeneralizeDesign, generalised: Generalised, people: NDArray[np.int64] | None
+) -> float | None:
+    """Of classes at their levels."""
+    if design.profit is None or generalised.levels is None:
+        return None
+    cells = [c.sizes.astype(np.float64) for c in generalised.cells("hierarchy")]
+    leaves = [ladder.leaves for ladder in generalised.ladders]
+    alike = people if design.journalist and people is not None else generalised.sizes
+    return float(design.profit.game.payoffs(told_by_labels(cells, leaves), 1.0 / alike).min())
+
+
+def payoff_shown(
+    design: GeneralizeDesign, looks: Mapping[str, CellLook], sizes: NDArray[np.int64]
+) -> float | None:
+    """Of published labels; a journalist's needs the population."""
+    if design.profit is None or design.journalist:
+        return None
+    widths = [look.width.astype(np.float64) for look in looks.values()]
+    told = told_by_labels(widths, [look.leaves for look in looks.values()])
+    return float(design.profit.game.payoffs(told, 1.0 / sizes).min())
 
 
 def _average(design: GeneralizeDesign, sizes: NDArray[np.integer]) -> float | None:
@@ -165,6 +192,14 @@ def model_guarantees(
         uniques = msgspec.structs.asdict(measured.uniques)
         known = ("the records are a random sample of the population, and the model describes it", *words)
         found.append(PopulationUniqueness(THIS_TABLE, statement, **uniques, uncovered=outside, assumptions=known))
+    if measured.payoff is not None and design.profit is not None:
+        stated = msgspec.structs.asdict(design.profit)
+        known = ("benefit, loss, gain and cost are as the recipe states them", *words)
+        statement = "Wan et al. 2015, worked out from the published classes"
+        payoff = measured.payoff
+        found.append(
+            Profitability(THIS_TABLE, statement, payoff=payoff, **stated, uncovered=outside, assumptions=known)
+        )
     for name, value in sorted(measured.d.items()):
         statement = "Brickell and Shmatikov 2008, counted in the published classes"
         rest = tuple(column for column in raw if column != name)
@@ -206,6 +241,7 @@ def models_counted_again(
     counts: Mapping[str, SensitiveCounts],
     design: GeneralizeDesign,
     stated: ModelMeasures,
+    looks: Mapping[str, CellLook],
 ) -> list[Check]:
     """From the published classes alone, but for what needs the population."""
     checks = []
@@ -214,6 +250,7 @@ def models_counted_again(
         (design.delta is not None, stated.presence is not None),
         (design.average_risk is not None, stated.average_risk is not None),
         (design.population_uniques is not None, stated.uniques is not None),
+        (design.profit is not None, stated.payoff is not None),
         (design.d_disclosure is not None, set(stated.d) == set(counts)),
         (design.b_likeness is not None, set(stated.b) == set(counts)),
     ):
@@ -229,6 +266,8 @@ def models_counted_again(
         same = same and stated.uniques is not None and uniques.model == stated.uniques.model
         told_words = f"{uniques.share:.6g} by {uniques.model}"
         checks.append(Check("population uniques estimated again", same, told_words))
+    if (payoff := payoff_shown(design, looks, sizes)) is not None:
+        checks.append(Check("payoff worked out again", _alike(payoff, stated.payoff), f"{payoff:.10g}"))
     for name in stated.d:
         same = name in counts and _alike(d_of(counts[name]), stated.d[name])
         checks.append(Check(f"d of {name} counted again", same, f"{stated.d[name]:.10g}"))

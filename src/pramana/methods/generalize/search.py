@@ -37,7 +37,7 @@ from pramana.generalize import (
 from pramana.methods.cell_table import CLASS_NUMBER
 from pramana.methods.generalize.asked import whole_table_keys
 from pramana.methods.generalize.population import Population, lines_in
-from pramana.methods.generalize.sensitive import Sensitive, derive_codes
+from pramana.methods.generalize.sensitive import Sensitive, derive_codes, sensitive_in
 from pramana.methods.generalize.setting import GeneralizeDesign
 from pramana.methods.generalize.units import NO_COLUMN, joint_columns, joint_values, lines_of_units
 from pramana.methods.marks import MARK
@@ -113,15 +113,20 @@ def _by_counts(
     own = {q.name: q.attribute.coded.size for q in quasi}
     beside = joint_columns(joints) or {s.coded: s.size for s in looked}
     groups = [own, *({**own, name: size} for name, size in beside.items())]
+    target = _target(rows, design) if levels is None else None
+    if target is not None:
+        groups.append({**own, target.coded: target.size})
     (lines, *others), everyone = lines_in(rows, groups, design.subset)
-    population = everyone or population
+    population, learnt = everyone or population, None
+    if target is not None:
+        learnt = (target, others.pop())
     layout = Layout(tuple(q.ladder for q in quasi))
     # a key and a count for each combination; with a sensitive value a key may need one word more
     size = len(lines.times) * (8 * layout.words + 4)
     size += sum(len(found.times) * (8 * (layout.words + 1) + 4) for found in others)
     rows.check_room(_COPIES * size + (0 if levels is not None else _kept(design, layout, size)))
     asked = list(zip(looked or [NO_COLUMN] * len(joints), others, strict=True))
-    generalised = solve_lines(design, quasi, lines, asked, levels, joints, population)
+    generalised = solve_lines(design, quasi, lines, asked, levels, joints, population, learnt)
     finder, names = generalised.finder, tuple(own)
     marks = () if design.subset is None else (MARK,)
 
@@ -133,6 +138,15 @@ def _by_counts(
 
     rows.derive(CLASS_NUMBER, (*names, *marks), number)
     return Searched(generalised, population)
+
+
+def _target(rows: Rows, design: GeneralizeDesign) -> Sensitive | None:
+    """The column that a search keeps learnable, with its codes beside the rows."""
+    if design.target is None:
+        return None
+    target = sensitive_in(design.target, rows)
+    derive_codes(rows, [target])
+    return target
 
 
 def _kept(design: GeneralizeDesign, layout: Layout, size: int) -> int:
@@ -249,10 +263,11 @@ def counted_lines(
     looked: Sequence[tuple[Sensitive, Lines]],
     joints: Sequence[JointValues] = (),
     population: Population | None = None,
+    learnt: tuple[Sensitive, Lines] | None = None,
 ) -> Counted:
     """`looked`: for each sensitive column the conditions look at, the combinations with its codes last.
 
-    Where people are counted, with the numbers of `joints` last.
+    Where people are counted, with the numbers of `joints` last. `learnt`: the target of a measure, likewise.
     """
     layout = Layout(tuple(q.ladder for q in quasi))
     sizes = [len(joint) for joint in joints] or [s.size for s, _ in looked]
@@ -262,6 +277,9 @@ def counted_lines(
         _, places = grouped_for(layout, joint.columns[:-1], times=joint.times)
         counted.append((places, joint.columns[-1], size, joint.times))
         totals.append((np.bincount(joint.columns[-1], joint.times, size).astype(np.int64), s.parents))
+    if learnt is not None:
+        _, places = grouped_for(layout, learnt[1].columns[:-1], times=learnt[1].times)
+        counted.append((places, learnt[1].columns[-1], learnt[0].size, learnt[1].times))
     base = with_sensitive(base, counted)
     if population is not None:
         base, index = beside_people(base, index, population.lines.columns, population.lines.times)
@@ -276,9 +294,10 @@ def solve_lines(
     levels: tuple[int, ...] | None,
     joints: Sequence[JointValues] = (),
     population: Population | None = None,
+    learnt: tuple[Sensitive, Lines] | None = None,
 ) -> Generalised:
     """The full-domain classes of the rows that `lines` stand for, counted in rows or, with `joints`, in people."""
-    counted = counted_lines(quasi, lines, looked, joints, population if design.compares_people else None)
+    counted = counted_lines(quasi, lines, looked, joints, population if design.compares_people else None, learnt)
     condition = _condition(design, counted.totals, [s for s, _ in looked if s is not NO_COLUMN], joints)
     table = design.table(0 if population is None else population.people, lines.rows)
     return _full_domain(design, lines.columns, counted.base, counted.index, condition, levels, lines.times, table)
@@ -299,10 +318,14 @@ def space_in(
     derive_codes(rows, looked)
     own = {q.name: q.attribute.coded.size for q in quasi}
     groups = [own, *({**own, s.coded: s.size} for s in looked)]
+    if (target := _target(rows, design)) is not None:
+        groups.append({**own, target.coded: target.size})
     (lines, *others), everyone = lines_in(rows, groups, design.subset)
+    learnt = None if target is None else (target, others.pop())
     population = everyone or population
     beside = population if design.compares_people else None
-    counted = counted_lines(quasi, lines, list(zip(looked, others, strict=True)), population=beside)
+    asked = list(zip(looked, others, strict=True))
+    counted = counted_lines(quasi, lines, asked, population=beside, learnt=learnt)
     cells = design.suppress == "cells"
     weights = design.weights or None
     return space_of(

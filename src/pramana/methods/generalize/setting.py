@@ -33,6 +33,7 @@ from pramana.methods.generalize.asked import (
     BKind,
     Factor,
     Probability,
+    ProfitSection,
     Range,
     UniquesModel,
     check_models,
@@ -46,7 +47,7 @@ from pramana.schema import Count, FilePath, PlainText, Positive, Role, Setting, 
 
 Algorithm = Literal["incognito", "local", "mondrian", "mondrian-relaxed", "kl"]
 CellKind = Literal["pdf", "set", "interval", "hierarchy"]
-Measure = Literal["loss", "entropy", "precision", "discernibility", "class-size", "kl"]
+Measure = Literal["loss", "entropy", "precision", "discernibility", "class-size", "kl", "classification"]
 Steps = Annotated[tuple[int, int], Meta(extra={"must": "a step and the number of steps, such as [2, 3]"})]
 Suppression = Annotated[float, Meta(ge=0, lt=1, extra={"must": "a share of the rows from 0 to below 1"})]
 Suppress = Literal["rows", "cells"]
@@ -74,6 +75,9 @@ class GeneralizeSetting(Setting, frozen=True, kw_only=True, tag="generalize"):
     ] = "rows"
     measure: Measure = "loss"
     weights: Weights = {}
+    target: Annotated[
+        PlainText | None, Meta(description='The column that measure = "classification" is to be learnt from.')
+    ] = None
     levels: Annotated[GivenLevels | None, Meta(description="A node of the space of solutions; no search.")] = None
     l: Annotated[float, Meta(ge=1)] | None = None  # noqa: E741 - the notion's own name
     l_kind: Literal["distinct", "entropy", "recursive"] = "distinct"
@@ -97,6 +101,9 @@ class GeneralizeSetting(Setting, frozen=True, kw_only=True, tag="generalize"):
     ] = None
     population_size: Annotated[Count | None, Meta(description="People of whom the table is a sample.")] = None
     uniques_model: UniquesModel = "dankar"
+    profit: Annotated[
+        ProfitSection | None, Meta(description="Publishing every record must pay, in a game with an intruder.")
+    ] = None
     gs_factor: Annotated[Factor, Meta(description="Below 0.5 suppressing counts less, above it generalising.")] = (
         EVEN
     )
@@ -136,6 +143,8 @@ class GeneralizeDesign(Form, frozen=True, kw_only=True, omit_defaults=True):
     gs_factor: Factor = EVEN
     factors: dict[str, Factor] = {}  # of columns that have their own
     subset: PlainText | None = None
+    profit: ProfitSection | None = None
+    target: PlainText | None = None
 
     def __post_init__(self) -> None:
         if self.suppression and self.algorithm != "incognito":
@@ -201,7 +210,12 @@ class GeneralizeDesign(Form, frozen=True, kw_only=True, omit_defaults=True):
     @property
     def compares_people(self) -> bool:
         """Whether classes are held against a population table."""
-        return self.k_map is not None or self.delta is not None
+        return self.k_map is not None or self.delta is not None or self.journalist
+
+    @property
+    def journalist(self) -> bool:
+        """Whether the intruder of the game picks from the people of the population."""
+        return self.profit is not None and self.profit.intruder == "journalist"
 
     def table(self, people: int, present: int) -> TableCondition | None:
         """What all published classes must satisfy together; of a population so many people are present."""
@@ -274,9 +288,14 @@ def design_of(recipe: Recipe[GeneralizeSetting, GeneralizedColumn]) -> Generaliz
         )
     if setting.subset is not None and setting.population is not None:
         raise RecipeError("With a subset the source is the population", "a population of its own as well")
+    if design.target is not None and (
+        design.target not in recipe.published or recipe.published[design.target].role is Role.QUASI_IDENTIFYING
+    ):
+        raise RecipeError("target must be a published column that is not quasi-identifying", repr(design.target))
     if design.compares_people and setting.subset is None and setting.population is None:
+        key = "k_map" if design.k_map is not None else "delta" if design.delta is not None else "profit"
         raise RecipeError(
-            f"{'k_map' if design.k_map is not None else 'delta'} must be counted in a population",
+            f"{key} must be counted in a population",
             "none",
             'Write population = "everyone.csv", or subset = "column" where the source has everyone.',
         )

@@ -198,3 +198,53 @@ class Swapping(Guarantee):
 
     def numbers(self) -> Mapping[str, str]:
         return {"attribute": self.attribute, "rate": shown("rate", self.rate)}
+
+
+@dataclass(frozen=True)
+class Profitability(Guarantee):
+    """Publishing any record of this table pays, in a game between its publisher and an intruder."""
+
+    notion: ClassVar[str] = "profitability"
+    title: ClassVar[str] = "Whether publishing a record pays (profitability)"
+    meaning: ClassVar[str] = (
+        "What a record is worth, less what its publisher loses by an attack that pays an intruder, in the "
+        "recipe's units. It weighs costs that someone stated, and bounds no chance."
+    )
+    sentences: ClassVar[tuple[Sentence, ...]] = complete_sentences(
+        Sentence(
+            "publishing any record pays at least {payoff} in expectation, where a record is worth {benefit}, one "
+            "that is found costs its publisher {loss} and gives an intruder {gain}, and an attack costs {cost} "
+            "({intruder})",
+            (),
+            NOTHING_ELSE,
+        ),
+    )
+    payoff: float = field(kw_only=True)
+    benefit: float = field(kw_only=True)
+    loss: float = field(kw_only=True)
+    gain: float = field(kw_only=True)
+    cost: float = field(kw_only=True)
+    intruder: str = field(kw_only=True)
+    attacked: bool = field(kw_only=True)
+
+    @property
+    def value(self) -> dict[str, Any]:
+        return {
+            "payoff": self.payoff,
+            "benefit": self.benefit,
+            "loss": self.loss,
+            "gain": self.gain,
+            "cost": self.cost,
+            "intruder": self.intruder,
+            "attacked": self.attacked,
+        }
+
+    def numbers(self) -> Mapping[str, str]:
+        return {
+            "payoff": shown("payoff", self.payoff),
+            "benefit": repr(self.benefit),
+            "loss": repr(self.loss),
+            "gain": repr(self.gain),
+            "cost": repr(self.cost),
+            "intruder": self.intruder,
+        }
