@@ -16,7 +16,7 @@ from pramana.bundle import Form, JsonObject
 from pramana.generalize import Counts, Generalised, Risks, SensitiveCounts, common_levels, kl_cost, labels_of
 from pramana.methods.cell_table import CLASS_NUMBER
 from pramana.methods.generalize.models import ModelMeasures, UniquesMeasure, measure_models, model_guarantees
-from pramana.methods.generalize.population import Population
+from pramana.methods.generalize.population import PopulationLines
 from pramana.methods.generalize.sensitive import Sensitive, derive_codes
 from pramana.methods.generalize.setting import GeneralizeDesign
 from pramana.methods.generalize.units import UnitsInClasses
@@ -218,7 +218,7 @@ def measure(
     sensitive: Sequence[Sensitive],
     in_classes: Sequence[InClasses],
     by_class: bool,
-    population: Population | None,
+    population: PopulationLines | None,
     units: UnitsInClasses | None = None,
 ) -> Measured:
     """`units`: whose the rows in the classes are, where people have several."""

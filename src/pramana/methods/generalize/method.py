@@ -15,7 +15,7 @@ from pramana.methods.columns import reading_of, unchanged
 from pramana.methods.generalize.advice import advice_for
 from pramana.methods.generalize.measured import measure, sensitive_in_classes
 from pramana.methods.generalize.plan import GeneralizePlan, GeneralizeStatement, restore_generalisation
-from pramana.methods.generalize.population import Population, read_population
+from pramana.methods.generalize.population import PopulationLines, read_population
 from pramana.methods.generalize.search import goes_by_class, solve, space_in
 from pramana.methods.generalize.sensitive import (
     Sensitive,
@@ -144,7 +144,7 @@ class GeneralizeMethod(Method[GeneralizeSetting, GeneralizedColumn]):
         return restore_generalisation(certificate)
 
 
-def _population(recipe: GeneralizeRecipe, quasi: Sequence[Quasi], rows: Rows) -> Population | None:
+def _population(recipe: GeneralizeRecipe, quasi: Sequence[Quasi], rows: Rows) -> PopulationLines | None:
     """That of a file, which only a full-domain generalisation can be held against."""
     stated = recipe.release.population
     if stated is None:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from pramana.bundle import Check, Form
 from pramana.calibration import CellLook
 from pramana.generalize import Generalised, SensitiveCounts, told_by_labels, uniques_of
-from pramana.methods.generalize.population import Population
+from pramana.methods.generalize.population import PopulationLines
 from pramana.methods.generalize.setting import GeneralizeDesign
 from pramana.schema import Count, Share
 from pramana.theory import (
@@ -64,7 +64,7 @@ def measure_models(
     sizes: NDArray[np.integer],
     counts: Mapping[str, SensitiveCounts],
     generalised: Generalised,
-    people: tuple[Population, NDArray[np.int64]] | None,
+    people: tuple[PopulationLines, NDArray[np.int64]] | None,
 ) -> ModelMeasures | msgspec.UnsetType:
     """`sizes` and `counts` are of the classes as they are shown; `people` of each class as it was made."""
     measured = ModelMeasures(
@@ -80,7 +80,7 @@ def measure_models(
 
 
 def _presence(
-    design: GeneralizeDesign, generalised: Generalised, population: Population, people: NDArray[np.int64]
+    design: GeneralizeDesign, generalised: Generalised, population: PopulationLines, people: NDArray[np.int64]
 ) -> tuple[float, float]:
     """Rounded outwards, except that an end of the range that is reached is not passed."""
     assert design.delta is not None

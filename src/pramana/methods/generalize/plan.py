@@ -38,7 +38,7 @@ from pramana.methods.columns import read_from_data
 from pramana.methods.generalize.examination import examine_classes, shown_columns
 from pramana.methods.generalize.explanation import explanation_of_classes
 from pramana.methods.generalize.measured import Measured, agree, measure, sensitive_in_classes
-from pramana.methods.generalize.population import Population, read_population
+from pramana.methods.generalize.population import PopulationLines, read_population
 from pramana.methods.generalize.search import Searched, solve
 from pramana.methods.generalize.sensitive import Sensitive, SensitiveForm
 from pramana.methods.generalize.setting import GeneralizeDesign
@@ -87,7 +87,7 @@ class GeneralizePlan(Plan):
     measured: Measured
     people: int | None = None  # rows of the source, where a subset of it is published
     population_name: str | None = None  # the file that people were counted in
-    population: Population | None = field(default=None, repr=False)  # at the holder's only, like the classes
+    population: PopulationLines | None = field(default=None, repr=False)  # at the holder's only, like the classes
     generalised: Generalised | None = field(default=None, repr=False)
 
     @property

@@ -13,6 +13,7 @@ from pramana.errors import RecipeError, SourceError
 from pramana.generalize import Combinations, Generalised
 from pramana.methods.marks import MARK, derive_marks
 from pramana.methods.quasi import Quasi
+from pramana.randomness import code_dtype
 from pramana.rows import Lines, Rows
 from pramana.sources import Encoder, Source
 
@@ -20,7 +21,7 @@ _ROWS = 1 << 18  # of a population that are looked at together
 
 
 @dataclass(frozen=True, eq=False)
-class Population:
+class PopulationLines:
     """The combinations of quasi-identifying values that people have, and how many have each."""
 
     lines: Lines
@@ -38,7 +39,7 @@ class Population:
         return sizes
 
 
-def read_population(path: Path, quasi: Sequence[Quasi]) -> Population:
+def read_population(path: Path, quasi: Sequence[Quasi]) -> PopulationLines:
     """From a file, piece by piece: what occurs is held, and no row."""
     encoders = [Encoder(q.attribute.coded, q.name) for q in quasi]
     sizes = [q.attribute.coded.size for q in quasi]
@@ -51,20 +52,21 @@ def read_population(path: Path, quasi: Sequence[Quasi]) -> Population:
         encoder.finish()
     if not counting.parts:
         raise SourceError("A population must have people", "an empty table")
-    from pramana.rows.lines import lines_of
-
-    return Population(lines_of(counting, sizes))
+    found = counting.merged()
+    order = np.lexsort(found.keys.T)
+    columns = tuple(found.codes(a).astype(code_dtype(size))[order] for a, size in enumerate(sizes))
+    return PopulationLines(Lines(columns, np.ascontiguousarray(found.sizes[order])))
 
 
 def lines_in(
     rows: Rows, groups: Sequence[Mapping[str, int]], subset: str | None
-) -> tuple[list[Lines], Population | None]:
+) -> tuple[list[Lines], PopulationLines | None]:
     """The combinations of each group that the table has; with a subset those of its rows, beside all of them."""
     if subset is None:
         return rows.combinations(groups), None
     derive_marks(rows, subset)
     everyone, *marked = rows.combinations([groups[0], *({**group, MARK: 2} for group in groups)])
-    return [_meant(lines) for lines in marked], Population(everyone)
+    return [_meant(lines) for lines in marked], PopulationLines(everyone)
 
 
 def _meant(lines: Lines) -> Lines:

@@ -36,7 +36,7 @@ from pramana.generalize import (
 )
 from pramana.methods.cell_table import CLASS_NUMBER
 from pramana.methods.generalize.asked import whole_table_keys
-from pramana.methods.generalize.population import Population, lines_in
+from pramana.methods.generalize.population import PopulationLines, lines_in
 from pramana.methods.generalize.sensitive import Sensitive, derive_codes, sensitive_in
 from pramana.methods.generalize.setting import GeneralizeDesign
 from pramana.methods.generalize.units import NO_COLUMN, joint_columns, joint_values, lines_of_units
@@ -54,7 +54,7 @@ class Searched:
     """The classes of a table, and the population that they were made beside, if any."""
 
     generalised: Generalised
-    population: Population | None
+    population: PopulationLines | None
 
 
 def solve(
@@ -63,7 +63,7 @@ def solve(
     quasi: Sequence[Quasi],
     sensitive: Sequence[Sensitive],
     levels: tuple[int, ...] | None,
-    population: Population | None = None,
+    population: PopulationLines | None = None,
 ) -> Searched:
     """The classes, and every row's number of its class as a column; with `levels` those of a known solution.
 
@@ -107,7 +107,7 @@ def _by_counts(
     looked: Sequence[Sensitive],
     levels: tuple[int, ...] | None,
     joints: Sequence[JointValues],
-    population: Population | None,
+    population: PopulationLines | None,
 ) -> Searched:
     """A full-domain generalisation rolls up the combinations that occur; no row is held."""
     own = {q.name: q.attribute.coded.size for q in quasi}
@@ -262,7 +262,7 @@ def counted_lines(
     lines: Lines,
     looked: Sequence[tuple[Sensitive, Lines]],
     joints: Sequence[JointValues] = (),
-    population: Population | None = None,
+    population: PopulationLines | None = None,
     learnt: tuple[Sensitive, Lines] | None = None,
 ) -> Counted:
     """`looked`: for each sensitive column the conditions look at, the combinations with its codes last.
@@ -293,7 +293,7 @@ def solve_lines(
     looked: Sequence[tuple[Sensitive, Lines]],
     levels: tuple[int, ...] | None,
     joints: Sequence[JointValues] = (),
-    population: Population | None = None,
+    population: PopulationLines | None = None,
     learnt: tuple[Sensitive, Lines] | None = None,
 ) -> Generalised:
     """The full-domain classes of the rows that `lines` stand for, counted in rows or, with `joints`, in people."""
@@ -309,7 +309,7 @@ def space_in(
     quasi: Sequence[Quasi],
     sensitive: Sequence[Sensitive],
     chosen: tuple[int, ...] | None,
-    population: Population | None = None,
+    population: PopulationLines | None = None,
 ) -> SolutionSpace:
     """Every node of the lattice on these rows."""
     if rows.owners is not None:

@@ -28,6 +28,7 @@ from pramana.generalize import (
     RecursiveDiverse,
     ShareOfPeople,
     TableCondition,
+    UniquesModel,
 )
 from pramana.methods.generalize.asked import (
     BKind,
@@ -35,7 +36,6 @@ from pramana.methods.generalize.asked import (
     Probability,
     ProfitSection,
     Range,
-    UniquesModel,
     check_models,
     table_condition,
     wanted_presence,

@@ -47,7 +47,8 @@ def pairs_of_records(
     order = np.lexsort((coins, ~risky))
     for row in order[::-1].tolist():
         waiting[int(alike[row])].append(row)  # the last of each list comes first
-    taken, pairs = np.zeros(len(alike), np.bool_), []
+    taken = np.zeros(len(alike), np.bool_)
+    pairs: list[tuple[int, int]] = []
     for row in order.tolist():
         if len(pairs) == wanted:
             break
