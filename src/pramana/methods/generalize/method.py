@@ -53,6 +53,7 @@ class GeneralizeMethod(Method[GeneralizeSetting, GeneralizedColumn]):
         return design_in(setting).capabilities
 
     def readings(self, recipe: GeneralizeRecipe) -> tuple[ColumnReading, ...]:
+        design_of(recipe)
         saved = _saved(recipe)
         known = {} if saved is None else {q.name: q for q in saved.quasi}
         readings = []

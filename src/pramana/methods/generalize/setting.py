@@ -282,9 +282,9 @@ def design_of(recipe: Recipe[GeneralizeSetting, GeneralizedColumn]) -> Generaliz
         column.role is Role.SENSITIVE for column in recipe.attributes.values()
     ):
         raise RecipeError("l, t, d_disclosure and b_likeness must have a sensitive column", "none")
-    if setting.subset is not None and setting.subset in recipe.published:
+    if setting.subset is not None and setting.subset in recipe.attributes:
         raise RecipeError(
-            f"The column {setting.subset!r} marks the subset and must not be published", "an attribute"
+            f"The column {setting.subset!r} marks the subset and must have no section of its own", "an attribute"
         )
     if setting.subset is not None and setting.population is not None:
         raise RecipeError("With a subset the source is the population", "a population of its own as well")
