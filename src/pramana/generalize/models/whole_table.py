@@ -81,7 +81,7 @@ class FewUniques:
 
     def kept(self, classes: Classes, held: Flags) -> Flags:
         sizes = classes.sizes[held]
-        if not len(sizes) or uniques_of(sizes, self.population, self.model).share <= self.share:
+        if not len(sizes) or uniques_of(sizes, self.population, self.model)[1] <= self.share:
             return held
         return np.asarray(held & (classes.sizes > 1))
 
@@ -148,11 +148,7 @@ def staying(condition: Condition, classes: Classes, table: TableCondition | None
     return alone, held
 
 
-def uniques_of(
-    sizes: NDArray[np.integer], population: int, model: UniquesModel = "dankar"
-) -> disclosure.PopulationUniques:
-    """What a model estimates from the sizes of classes; Zayatz's where it cannot be fitted."""
-    counted = disclosure.SizeCounts.of(sizes)
-    if model == "dankar":
-        return disclosure.population_uniques(counted, population)
-    return disclosure.uniques_by(model, counted, population)
+def uniques_of(sizes: NDArray[np.integer], population: int, model: UniquesModel = "dankar") -> tuple[str, float]:
+    """The model that was used in the end, and the share of the population that it estimates to be unique."""
+    used, estimate = disclosure.uniques_by(model, disclosure.SizeCounts.of(sizes), population)
+    return used, estimate / population

@@ -129,8 +129,8 @@ def _average(design: GeneralizeDesign, sizes: NDArray[np.integer]) -> float | No
 def _uniques(design: GeneralizeDesign, sizes: NDArray[np.integer]) -> UniquesMeasure | None:
     if design.population_uniques is None or design.population_size is None:
         return None
-    found = uniques_of(sizes, design.population_size, design.uniques_model)
-    return UniquesMeasure(share=min(_up(found.share), 1.0), population=found.population, model=found.chosen)
+    used, share = uniques_of(sizes, design.population_size, design.uniques_model)
+    return UniquesMeasure(share=min(_up(share), 1.0), population=design.population_size, model=used)
 
 
 def d_of(counted: SensitiveCounts) -> float:

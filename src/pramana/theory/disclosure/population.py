@@ -19,7 +19,7 @@ missing.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -97,15 +97,29 @@ def population_uniques(classes: SizeCounts, population: int) -> PopulationUnique
     return PopulationUniques(population, zayatz, pitman, snb, chosen, estimate)
 
 
-def uniques_by(model: str, classes: SizeCounts, population: int) -> PopulationUniques:
-    """By one model; by Zayatz's where it cannot be fitted, and exactly where everyone is in the sample."""
-    chosen = population_uniques(classes, population)
-    if chosen.chosen in ("census", "none in the sample"):
-        return chosen
-    estimate = {"zayatz": chosen.zayatz, "pitman": chosen.pitman, "snb": chosen.snb}[model]
-    if estimate is None:
-        return replace(chosen, chosen="Zayatz", estimate=chosen.zayatz)
-    return replace(chosen, chosen={"zayatz": "Zayatz", "pitman": "Pitman", "snb": "SNB"}[model], estimate=estimate)
+def uniques_by(model: str, classes: SizeCounts, population: int) -> tuple[str, float]:
+    """The name and the estimate of one model, `dankar` being the rule of Dankar et al., and nothing else fitted.
+
+    By Zayatz's where a model cannot be fitted, and exactly where everyone is in the sample.
+    """
+    records, alone = classes.records, float(classes.of_size(1))
+    if population < records:
+        raise InputError(f"The population must be at least the {records} records", str(population))
+    if population == records:
+        return "census", alone
+    if not alone:
+        return "none in the sample", 0.0
+    small = records / population <= SMALL_SAMPLE
+    if model == "pitman" or (model == "dankar" and small):
+        fitted = pitman_uniques(classes, population)
+        if fitted is not None:
+            return "Pitman", fitted
+    zayatz = zayatz_uniques(classes, population)
+    if model == "snb" or (model == "dankar" and not small):
+        fitted = snb_uniques(classes, population)
+        if fitted is not None and (model == "snb" or fitted < zayatz):
+            return "SNB", fitted
+    return "Zayatz", zayatz
 
 
 # ---------------------------------------------------------------- Zayatz
