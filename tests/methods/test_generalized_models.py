@@ -132,7 +132,7 @@ def test_values_and_averages_are_counted(world: Path) -> None:
 
 
 def test_ordered_distances_follow_the_order_of_numbers(world: Path) -> None:
-    grade = {"grade": {"role": "sensitive"}, "illness": {"role": "insensitive"}}
+    grade: dict[str, Any] = {"grade": {"role": "sensitive"}, "illness": {"role": "insensitive"}}
     bundle = made(world, {"t": 0.1, "t_distance": "ordered"}, **grade)
     classes = shown(bundle)
     whole = Counter(int(row["grade"]) for rows in classes.values() for row in rows)
