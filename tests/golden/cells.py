@@ -67,6 +67,7 @@ DRAWN = {**QUASI, "bins": {"width": 10, "from": 0}, "top": 80, "publish": "draw"
 MIDDLE = {**QUASI, "round": 15_000, "bottom": 0, "top": 90_000, "publish": "midpoint"}
 FINE_AGE, FINE_SEX, FINE_TOWN = ({**QUASI, "hierarchy": f"{n}.csv"} for n in ("age", "sex", "town"))
 RAW, SECRET = {"role": "insensitive"}, {"role": "sensitive"}
+SWAP = {"swap": True}
 MATRIX = [[0.8, 0.2], [0.3, 0.7]]
 
 
@@ -110,6 +111,13 @@ SETTINGS: dict[str, tuple[Mapping[str, Any], Mapping[str, Any]]] = {
     "generalize set t": ({"method": "generalize", "k": 10, "cells": "set", "t": 0.4, "suppression": 0.1}, GENERAL),
     "generalize mondrian": ({"method": "generalize", "k": 5, "algorithm": "mondrian"}, GENERAL),
     "generalize kl": ({"method": "generalize", "k": 5, "algorithm": "kl", "cells": "interval"}, GENERAL),
+    "generalize models": (
+        {"method": "generalize", "k": 2, "subset": "here", "k_map": 5, "delta": [0.01, 0.9], "cells": "hierarchy",
+         "suppression": 0.05, "average_risk": 0.2, "population_uniques": 0.001, "population_size": 100_000,
+         "d_disclosure": 4.0, "b_likeness": 4.0, "b_kind": "basic",
+         "profit": {"benefit": 100.0, "loss": 300.0, "gain": 300.0, "cost": 4.0}},
+        GENERAL,
+    ),
     "presence flag": (
         {**SEARCHED, "delta": [0.01, 0.8], "present": "here", "public": "everyone.csv"},
         LISTED["here"],
@@ -131,13 +139,21 @@ SETTINGS: dict[str, tuple[Mapping[str, Any], Mapping[str, Any]]] = {
         {"method": "microaggregate", "k": 3, "algorithm": "optimal", "aggregate": "median", "decimals": -2},
         {"income": QUASI, "sex": SEX, "job": RAW},
     ),
+    "swap rank": (
+        {"method": "swap", "rate": 0.5, "range": 0.1},
+        {"age": QUASI | SWAP, "income": RAW | SWAP, "town": RAW, "illness": SECRET},
+    ),
+    "swap record": (
+        {"method": "swap", "kind": "record", "rate": 0.1, "similar": ["sex"], "below": 3},
+        {"town": QUASI | SWAP, "job": RAW | SWAP, "sex": QUASI, "illness": SECRET},
+    ),
 }  # fmt: skip
 
 
 def path_of(name: str, kind: str) -> str:
     if name.startswith("presence"):
         return "everyone.csv" if "flag" in name else "present.csv"
-    return f"people.{kind}"
+    return "everyone.csv" if name == "generalize models" else f"people.{kind}"
 
 
 def digests(bundle: Path, output: str) -> dict[str, str]:

@@ -137,7 +137,7 @@ def test_lines_with_counts_are_as_good_as_rows(
         except UnreachableError as error:
             return str(error), None
         held = [InClasses(made.class_of, code) for code in secret]
-        return measure(made, design, sensitive, held, by_class, None), made
+        return measure(made, design, own, sensitive, held, by_class, None), made
 
     expected, made = from_rows(np.arange(rows))
     assert from_rows(np.random.default_rng(seed).permutation(rows))[0] == expected
@@ -159,7 +159,7 @@ def test_lines_with_counts_are_as_good_as_rows(
     for _, found in pairs:
         number = finder.find(found.columns[:-1]).astype(np.int64)
         held.append(InClasses(np.where(number < counted.classes, number, -1), found.columns[-1], found.times))
-    assert measure(counted, design, sensitive, held, by_class, None) == expected
+    assert measure(counted, design, own, sensitive, held, by_class, None) == expected
     assert counted.levels == made.levels
     assert counted.suppressed == made.suppressed
     assert counted.sizes.tolist() == made.sizes.tolist()

@@ -82,7 +82,7 @@ FOUND: list[tuple[dict[str, Any], dict[str, Any], str]] = [
     (
         {"method": "invariant", "xi": 0.1, "delta": "nonsense"},
         LEAF,
-        "got 'delta'. It is a key of the methods retention, matrix, levels, presence; invariant makes no such",
+        "a key of the methods retention, matrix, levels, generalize, presence; invariant makes no such",
     ),
     ({"method": "levels", "k": 0.5}, LEAF, "release.k must be a number of at least 1, got 0.5"),
     (

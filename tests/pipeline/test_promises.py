@@ -84,6 +84,8 @@ def _toml(value: Any) -> str:
 
 CENTRAL = {"epsilon": 0.5, "delta": 1e-6}
 PUBLIC = {"public": "everyone.csv"}
+GAME = {"benefit": 100.0, "loss": 300.0, "gain": 300.0, "cost": 4.0}
+MAPPED = {"population": "everyone.csv"}
 UNKEPT = "must be kept by the release"
 CASES = [
     Case("retention", "k", 5, {"sex": SEX, "age": AGE}),
@@ -125,8 +127,44 @@ CASES = [
     Case("generalize", "c", 3.0, LISTED, {"k": 5, "l": 2}, refused="c must go with"),
     Case("generalize", "c", 3.0, LISTED, {"k": 5}, refused="c must go with"),
     Case("generalize", "t", 0.4, LISTED, {"k": 5}),
+    Case("generalize", "k_map", 20, LISTED, {"k": 2, **MAPPED}, "present.csv"),
+    Case("generalize", "k_map", 20, LISTED, {"k": 2}, refused="must be counted in a population"),
+    Case(
+        "generalize", "k_map", 3001, LISTED, {"k": 2, **MAPPED}, "present.csv", refused="Some generalisation must"
+    ),
+    Case(
+        "generalize", "delta", [0.1, 0.6], LISTED, {"k": 2, "cells": "hierarchy", "subset": "here"}, "everyone.csv"
+    ),
+    Case("generalize", "delta", [0.1, 0.6], LISTED, {"k": 2, "subset": "here"}, "everyone.csv", refused="cells ="),
+    Case("generalize", "average_risk", 0.05, LISTED, {"k": 1}),
+    Case("generalize", "average_risk", 1e-4, LISTED, {"k": 1}, refused="Some generalisation must satisfy"),
+    Case("generalize", "population_uniques", 0.01, LISTED, {"k": 1, "population_size": 100_000}),
+    Case("generalize", "population_uniques", 0.01, LISTED, {"k": 1}, refused="must go together"),
+    Case("generalize", "d_disclosure", 2.0, LISTED, {"k": 2}),
+    Case("generalize", "d_disclosure", 2.0, {"sex": FINE_SEX}, {"k": 2}, refused="must have a sensitive column"),
+    Case("generalize", "b_likeness", 1.5, LISTED, {"k": 2}),
+    Case("generalize", "b_likeness", 1.5, {"sex": FINE_SEX}, {"k": 2}, refused="must have a sensitive column"),
+    Case("generalize", "profit", GAME, LISTED, {"k": 1, "cells": "hierarchy", "suppression": 0.05}),
+    Case(
+        "generalize",
+        "profit",
+        {**GAME, "loss": 1e9, "cost": 0.0},
+        LISTED,
+        {"k": 1, "cells": "hierarchy"},
+        refused="Some generalisation must satisfy",
+    ),
+    Case("generalize", "profit", GAME, LISTED, {"k": 1}, refused="cells ="),
     Case("microaggregate", "k", 5, {"age": {"role": "quasi-identifying"}, "income": RAW}),
     Case("microaggregate", "k", 3001, {"age": {"role": "quasi-identifying"}}, refused="3001"),
+    Case("swap", "rate", 0.2, {"age": {**RAW, "swap": True}, "income": RAW}),
+    Case(
+        "swap",
+        "rate",
+        0.9,
+        {"age": {**RAW, "swap": True}, "income": RAW},
+        {"kind": "record", "similar": ["income"]},
+        refused="must find a partner",
+    ),
     Case("presence", "delta", [0.01, 0.8], LISTED, PUBLIC, "present.csv"),
     Case("presence", "delta", [0.5, 0.51], LISTED, PUBLIC, "present.csv", refused="dmin = 0.5"),
 ]
@@ -198,6 +236,13 @@ CERTIFIED: dict[str, Callable[[Any, tuple[JsonObject, ...]], bool]] = {
     "l": lambda l, all_: min(_diversity(all_, "l")) >= l,  # noqa: E741
     "c": lambda c, all_: max(_diversity(all_, "c")) <= c,
     "t": lambda t, all_: max(v["t"] for v in _numbers(all_, "t-closeness")) <= t,
+    "k_map": lambda k, all_: min(_numbers(all_, "k-map")) >= k,
+    "average_risk": lambda risk, all_: max(_numbers(all_, "average-risk")) <= risk,
+    "population_uniques": lambda share, all_: _numbers(all_, "population-uniqueness")[0]["share"] <= share,
+    "d_disclosure": lambda d, all_: max(v["d"] for v in _numbers(all_, "d-disclosure")) <= d,
+    "rate": lambda rate, all_: _numbers(all_, "swapping")[0]["rate"] >= rate,
+    "profit": lambda _, all_: _numbers(all_, "profitability")[0]["payoff"] > 0,
+    "b_likeness": lambda b, all_: max(v["b"] for v in _numbers(all_, "b-likeness")) <= b,
 }
 
 

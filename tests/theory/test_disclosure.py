@@ -227,3 +227,20 @@ def test_a_census_and_a_sample_without_uniques_need_no_model() -> None:
     assert disclosure.population_uniques(none, 1000).estimate == 0
     with pytest.raises(InputError, match="at least the 11 records"):
         disclosure.population_uniques(whole, 10)
+
+
+@pytest.mark.parametrize("population", [300, 2_000, 50_000])
+@pytest.mark.parametrize("sizes", [[1] * 40 + [2] * 20 + [3] * 10 + [7] * 5, [1] * 3 + [2] + [30] * 4, [2, 2, 5]])
+def test_one_model_by_itself_is_the_same_as_among_all(sizes: list[int], population: int) -> None:
+    classes = disclosure.SizeCounts.of(np.array(sizes))
+    every = disclosure.population_uniques(classes, population)
+    assert disclosure.uniques_by("dankar", classes, population) == (every.chosen, every.estimate)
+    for model, name, estimate in (
+        ("zayatz", "Zayatz", every.zayatz),
+        ("pitman", "Pitman", every.pitman),
+        ("snb", "SNB", every.snb),
+    ):
+        if every.chosen == "none in the sample":
+            name = every.chosen
+        expected = ("Zayatz", every.zayatz) if estimate is None else (name, estimate)
+        assert disclosure.uniques_by(model, classes, population) == expected

@@ -18,18 +18,25 @@ from pramana.theory import (
     NOTIONS,
     OWN_COINS,
     THIS_TABLE,
+    AverageRisk,
+    BLikeness,
     CentralPrivacy,
     CollusionBound,
+    DDisclosure,
     DeltaPresence,
     EveryCountBound,
     GrowthBound,
     Guarantee,
     IdentificationBound,
     KAnonymity,
+    KMap,
     LDiversity,
     LocalPrivacy,
     PkAnonymity,
+    PopulationUniqueness,
     PosteriorBound,
+    Profitability,
+    Swapping,
     TCloseness,
     explanation_of,
     overclaims_in,
@@ -66,11 +73,36 @@ BUILT: dict[str, Callable[[float], list[Guarantee]]] = {
         for kind, c in (("distinct", None), ("entropy", None), ("recursive", x))
     ],
     "t-closeness": lambda x: [TCloseness(THIS_TABLE, "s", attribute="illness", distance="equal", t=x)],
+    "k-map": lambda x: [KMap(THIS_TABLE, "s", k=max(1, int(x)))],
+    "average-risk": lambda x: [AverageRisk(THIS_TABLE, "s", average=x)],
+    "population-uniqueness": lambda x: [
+        PopulationUniqueness(THIS_TABLE, "s", share=x, population=1000, model="Pitman")
+    ],
+    "d-disclosure": lambda x: [DDisclosure(THIS_TABLE, "s", attribute="illness", d=x)],
+    "b-likeness": lambda x: [
+        BLikeness(THIS_TABLE, "s", attribute="illness", kind=kind, b=x) for kind in ("basic", "enhanced")
+    ],
+    "profitability": lambda x: [
+        Profitability(
+            THIS_TABLE,
+            "s",
+            payoff=x,
+            benefit=9.0,
+            loss=8.0,
+            gain=7.0,
+            cost=6.0,
+            intruder="prosecutor",
+            attacked=True,
+        )
+    ],
+    "swapping": lambda x: [Swapping(THIS_TABLE, "s", attribute="illness", kind="rank", rate=x)],
     "delta-presence": lambda x: [presence(x, verdict) for verdict in ("withstood", "broken", "unproven")],
 }
 AWKWARD = [1.99999975, 0.30000000000000004, 2 - 1e-12, 1e-300, 1e300, 1.0, 2.0, 5.0, 1 / 3, 99.9999999, 0.9999999]
-DOWN = {"k", "l", "others", "lowest", "dmin", "rho1"}
+DOWN = {"payoff", "rate", "k", "l", "others", "lowest", "dmin", "rho1"}
 UP = {"epsilon", "times", "delta", "xi", "chance", "t", "c", "highest", "dmax", "left_out", "rho2"}
+WORDS = {"scope", "unit", "uncovered", "benefit", "loss", "gain", "cost", "intruder"}
+UP |= {"average", "share", "d", "b"}
 
 
 def every() -> list[Guarantee]:
@@ -145,7 +177,7 @@ def test_printed_numbers_are_on_the_safe_side(notion: str, value: float) -> None
         said = next(s for s in guarantee.sentences if s.may_be_said_of(guarantee.to_json()))
         found = said.pattern.fullmatch(words)
         assert found is not None
-        true = float(max(1, int(value))) if notion == "k-anonymity" else value
+        true = float(max(1, int(value))) if notion in ("k-anonymity", "k-map") else value
         for name, text in found.groupdict().items():
             if name == "pairs":
                 numbers = re.findall(r"at most ([^\s,]+)", text)
@@ -164,7 +196,7 @@ def test_printed_numbers_are_on_the_safe_side(notion: str, value: float) -> None
             elif name in UP:
                 assert float(text) >= true
             else:
-                assert name in ("scope", "unit", "uncovered", "attribute", "distance", "level")
+                assert name in {*WORDS, "attribute", "distance", "level", "population", "model"}
         assert problems_of(guarantee.to_json()) == []
 
 

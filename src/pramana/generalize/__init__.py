@@ -41,6 +41,7 @@ from pramana.generalize.generalised import (
     ALGORITHMS,
     Generalised,
     at_levels,
+    beside_people,
     full_domain,
     full_domain_with_cells,
     grouped_for,
@@ -49,7 +50,16 @@ from pramana.generalize.generalised import (
     with_sensitive,
 )
 from pramana.generalize.lattice import Solution, search
-from pramana.generalize.measures import MEASURES, SEPARABLE, Measure, measure_of
+from pramana.generalize.measures import (
+    CLASSIFICATION,
+    EVEN,
+    FACTORED,
+    MEASURES,
+    SEPARABLE,
+    Factors,
+    Measure,
+    measure_of,
+)
 from pramana.generalize.microaggregation import (
     ColumnLoss,
     Microaggregation,
@@ -61,6 +71,18 @@ from pramana.generalize.microaggregation import (
     information_loss,
     mdav,
     optimal_univariate,
+)
+from pramana.generalize.models.payoff import Game, Profitable, told_by_labels
+from pramana.generalize.models.people import Mapped, ShareOfPeople
+from pramana.generalize.models.values import Alike, Disclosing
+from pramana.generalize.models.whole_table import (
+    FewUniques,
+    LeftOutPresent,
+    MeanRiskWithin,
+    TableCondition,
+    Together,
+    UniquesModel,
+    uniques_of,
 )
 from pramana.generalize.partition import MODES, Partition, partition
 from pramana.generalize.presence.algorithms import ALGORITHMS as PRESENCE_ALGORITHMS
@@ -101,7 +123,10 @@ from pramana.generalize.space import SolutionNode, SolutionSpace, space_of
 __all__ = [
     "ALGORITHMS",
     "CLASS",
+    "CLASSIFICATION",
     "COMPANION",
+    "EVEN",
+    "FACTORED",
     "KINDS",
     "MEASURES",
     "MODES",
@@ -112,6 +137,7 @@ __all__ = [
     "SEPARABLE",
     "SPREAD",
     "TABLE_BYTES",
+    "Alike",
     "All",
     "Cells",
     "ClassFinder",
@@ -121,14 +147,21 @@ __all__ = [
     "Combinations",
     "Condition",
     "Counts",
+    "Disclosing",
     "DistinctDiverse",
     "EntropyDiverse",
+    "Factors",
+    "FewUniques",
+    "Game",
     "Generalised",
     "InUnits",
     "JointValues",
     "KAnonymous",
     "Ladder",
     "Layout",
+    "LeftOutPresent",
+    "Mapped",
+    "MeanRiskWithin",
     "Measure",
     "Microaggregation",
     "MicroaggregationLoss",
@@ -141,17 +174,23 @@ __all__ = [
     "PresenceDesign",
     "PresentClasses",
     "Presented",
+    "Profitable",
     "RecursiveDiverse",
     "Reversal",
     "Risks",
     "Seen",
     "SensitiveCounts",
+    "ShareOfPeople",
     "Solution",
     "SolutionNode",
     "SolutionSpace",
+    "TableCondition",
+    "Together",
+    "UniquesModel",
     "UnitCounts",
     "at_levels",
     "at_presence_levels",
+    "beside_people",
     "by_appearance",
     "cell_admitted",
     "cell_codes",
@@ -201,6 +240,8 @@ __all__ = [
     "space_of",
     "spalm",
     "t_closeness",
+    "told_by_labels",
+    "uniques_of",
     "with_counts_of",
     "with_sensitive",
 ]

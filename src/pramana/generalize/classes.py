@@ -193,6 +193,14 @@ class Classes:
         """The same classes without their pairs."""
         return replace(self, pairs=()) if self.pairs else self
 
+    @property
+    def occupied(self) -> Classes:
+        """Those with rows of their own: beside a population some have none."""
+        here = self.sizes > 0
+        if bool(here.all()):
+            return self
+        return replace(self, keys=self.keys[here], counts=np.ascontiguousarray(self.counts[here]))
+
     def by_keys(self) -> tuple[Classes, NDArray[np.int64]]:
         """The same classes in the order of their keys, and for each of these classes its place there."""
         order = np.lexsort(self.keys.T)
@@ -225,6 +233,7 @@ class Classes:
             pairs.sizes.astype(np.float64),
             self.sizes.astype(np.float64),
             pairs.layout.ladders[last].leaves,
+            self.counts[:, 1].astype(np.int64) if self.counts.shape[1] > 1 else None,
         )
 
     def rolled(self, levels: Levels) -> Classes:

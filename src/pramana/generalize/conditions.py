@@ -27,6 +27,12 @@ _DIGITS = 1e9  # distances are certified rounded up at the ninth place, and comp
 Flags = NDArray[np.bool_]
 
 
+class Compared:
+    """A condition that compares a class with how often each value occurs in the whole: `totals`."""
+
+    totals: NDArray[np.int64]
+
+
 class Condition(Protocol):
     @property
     def anchor(self) -> Condition | None: ...
@@ -49,7 +55,7 @@ class KAnonymous:
         return self
 
     def held(self, counts: SeenCounts) -> Flags:
-        return np.asarray(_sizes(counts) >= self.k)
+        return np.asarray(sizes_in(counts) >= self.k)
 
 
 @dataclass(frozen=True)
@@ -67,7 +73,7 @@ class DistinctDiverse:
         return self
 
     def held(self, counts: SeenCounts) -> Flags:
-        return np.asarray(_values(counts).distinct >= self.l)
+        return np.asarray(values_in(counts).distinct >= self.l)
 
 
 @dataclass(frozen=True)
@@ -86,7 +92,7 @@ class EntropyDiverse:
         return DistinctDiverse(math.ceil(self.l * (1 - 1e-9)))
 
     def held(self, counts: SeenCounts) -> Flags:
-        return np.asarray(_values(counts).entropies >= math.log(self.l) - _SLACK)
+        return np.asarray(values_in(counts).entropies >= math.log(self.l) - _SLACK)
 
 
 @dataclass(frozen=True)
@@ -106,21 +112,23 @@ class RecursiveDiverse:
         return DistinctDiverse(self.l)
 
     def held(self, counts: SeenCounts) -> Flags:
-        most, tail = _values(counts).most_and_tail(self.l)
+        most, tail = values_in(counts).most_and_tail(self.l)
         return np.asarray(most < self.c * tail)
 
 
 @dataclass(frozen=True)
-class Close:
+class Close(Compared):
     """Distance from values that occur `totals` times, those of the whole table, at most t.
 
     `parents`: None for the equal distance (half the sum of absolute differences); else one array per inner level
     of a hierarchy, from the level above the leaves up, the top included: earth mover's distance on the tree.
+    `ordered`: the distance of values in the order of their codes, those that occur.
     """
 
     t: float
     totals: NDArray[np.int64]
     parents: tuple[NDArray[np.int64], ...] | None = field(default=None)
+    ordered: bool = False
 
     def __post_init__(self) -> None:
         if not 0 <= self.t <= 1:
@@ -133,6 +141,8 @@ class Close:
     @cached_property
     def least(self) -> int:
         """The fewest rows of a class that can hold: n rows have n values at most, and miss what others weigh."""
+        if self.ordered:  # a class of one value in the middle may be near
+            return 1
         totals, misses = self.totals, np.zeros(len(self.totals))
         steps = (None, *(() if self.parents is None else self.parents[:-1]))
         for parent in steps:
@@ -143,8 +153,13 @@ class Close:
         return 1 + int(np.argmax(misses / len(steps) <= self.t + _SLACK))
 
     def held(self, counts: SeenCounts) -> Flags:
-        found = _values(counts).distances(self.totals, self.parents)
+        found = self.distances(values_in(counts))
         return np.asarray(np.ceil(found * _DIGITS) / _DIGITS <= self.t)
+
+    def distances(self, values: ValueCounts) -> NDArray[np.float64]:
+        if self.ordered:
+            return values.ordered_distances(self.totals)
+        return values.distances(self.totals, self.parents)
 
 
 @dataclass(frozen=True)
@@ -188,7 +203,7 @@ class All:
         return All(kept) if kept else None
 
     def held(self, counts: SeenCounts) -> Flags:
-        flags = np.ones(len(_sizes(counts)), np.bool_)
+        flags = np.ones(len(sizes_in(counts)), np.bool_)
         for condition in self.conditions:
             flags &= condition.held(counts)
         return flags
@@ -217,14 +232,14 @@ class InUnits:
         return tuple(UnitCounts.of_joint(own, joint) for own, joint in zip(counts, self.joints, strict=True))
 
 
-def kept_classes(condition: Condition, counts: SeenCounts) -> Flags:
-    """Which classes stay: those that hold, t being measured from the rows that stay.
+def kept_classes(condition: Condition, counts: SeenCounts, among: Flags | None = None) -> Flags:
+    """Which classes stay, of all or those in `among`: those that hold, t being measured from the rows that stay.
 
     Whoever reads the release compares a class with what was published. So what does not hold against the source
     goes first, then what does not against what is left, until all that is left holds. What stays once it held
     against the source's values alone therefore stays here.
     """
-    held = condition.held(counts)
+    held = condition.held(counts) if among is None else condition.held(counts) & among
     while bool(held.any()) and not bool(held.all()):
         again = _among(condition, counts, held)
         still = held if again is condition else held & again.held(counts)
@@ -243,15 +258,21 @@ def _among(condition: Condition, counts: SeenCounts, held: Flags) -> Condition:
         parts = tuple(_among(c, counts, held) for c in condition.conditions)
         same = all(a is b for a, b in zip(parts, condition.conditions, strict=True))
         return condition if same else All(parts)
-    if isinstance(condition, On) and isinstance(condition.condition, Close):
+    if isinstance(condition, On) and isinstance(condition.condition, Compared):
         if isinstance(counts, np.ndarray):
             totals = counts[held][:, condition.columns.start : condition.columns.stop].sum(axis=0, dtype=np.int64)
         else:
             totals = counts[condition.which].only(held).totals
-        return replace(condition, condition=replace(condition.condition, totals=totals))
-    if isinstance(condition, Close):
-        return replace(condition, totals=_values(counts).only(held).totals)
+        return replace(condition, condition=_against(condition.condition, totals))
+    if isinstance(condition, Compared):
+        return _against(condition, values_in(counts).only(held).totals)
     return condition
+
+
+def _against(condition: Condition, totals: NDArray[np.int64]) -> Condition:
+    """The same condition, compared with other totals."""
+    changed: Condition = replace(condition, totals=totals)  # type: ignore[type-var] # a dataclass that has them
+    return changed
 
 
 def least_lost(condition: Condition, counts: SeenCounts) -> NDArray[np.float64]:
@@ -264,9 +285,9 @@ def least_lost(condition: Condition, counts: SeenCounts) -> NDArray[np.float64]:
         return np.asarray(np.max([least_lost(c, counts) for c in condition.conditions], axis=0))
     if isinstance(condition, On):
         return least_lost(condition.condition, condition.part(counts))
-    sizes = np.asarray(_sizes(counts), np.float64)
+    sizes = np.asarray(sizes_in(counts), np.float64)
     if isinstance(condition, Close):
-        distances = _values(counts).distances(condition.totals, condition.parents)
+        distances = condition.distances(values_in(counts))
         return np.asarray(sizes * np.maximum(distances - condition.t - _SLACK, 0.0))
     anchor = condition.anchor
     return np.zeros(len(sizes)) if anchor is None else np.where(anchor.held(counts), 0.0, sizes)
@@ -282,14 +303,16 @@ def least_rows(condition: Condition) -> int:
         return condition.k
     if isinstance(condition, DistinctDiverse):
         return condition.l
-    if isinstance(condition, EntropyDiverse | RecursiveDiverse | Close) and condition.anchor is not None:
+    if isinstance(condition, EntropyDiverse | RecursiveDiverse | Compared) and condition.anchor is not None:
         return least_rows(condition.anchor)
     return 1
 
 
-def _sizes(counts: SeenCounts) -> NDArray[np.uint32] | NDArray[np.float64]:
+def sizes_in(counts: SeenCounts) -> NDArray[np.uint32] | NDArray[np.float64]:
+    """The sizes of the classes."""
     return counts[:, 0] if isinstance(counts, np.ndarray) else counts[0].sizes
 
 
-def _values(counts: SeenCounts) -> ValueCounts:
+def values_in(counts: SeenCounts) -> ValueCounts:
+    """The pairs of a class and a sensitive value."""
     return ValueCounts.of_table(counts) if isinstance(counts, np.ndarray) else counts[0]

@@ -20,10 +20,11 @@ from pramana.generalize.cells import (
     set_cells,
 )
 from pramana.generalize.classes import Classes, ClassFinder, Counts, Keys, Ladder, Layout, Levels, grouped
-from pramana.generalize.conditions import Condition, kept_classes
+from pramana.generalize.conditions import Condition
 from pramana.generalize.lattice import search
 from pramana.generalize.local import local_classes
-from pramana.generalize.measures import measure_of
+from pramana.generalize.measures import Factors, measure_of
+from pramana.generalize.models.whole_table import TableCondition, staying
 from pramana.generalize.partition import partition
 from pramana.generalize.suppression import cells_of, cheapest_with_cells, suppressed_at
 from pramana.randomness import Codes
@@ -52,6 +53,11 @@ class Generalised:
     numbers: NDArray[np.int64] | None = None  # the class of each key, where several are one
     masks: NDArray[np.bool_] | None = None  # classes x attributes: which show the top instead of their level
     fewest_cells: bool = False  # proved: nothing less, by weight, could be suppressed at these levels
+
+    @property
+    def rows(self) -> int:
+        """Those of the table, suppressed or not."""
+        return len(self.class_of) if self.times is None else int(self.times.sum(dtype=np.int64))
 
     @property
     def suppressed(self) -> int:
@@ -129,10 +135,13 @@ def full_domain(
     measure: str = "loss",
     limit: int = 0,
     weights: Mapping[str, float] | None = None,
+    factors: Factors | None = None,
     times: Counts | None = None,
+    table: TableCondition | None = None,
 ) -> Generalised:
     """The optimal node of the lattice. `base` and `index` are those of `grouped`, with any further counts."""
-    found = search(base, condition, measure_of(measure, base.bare, weights), limit)
+    priced = measure_of(measure, base.occupied.bare, weights, factors)
+    found = search(base, condition, priced, limit, table=table)
     return at_levels(
         layout,
         columns,
@@ -144,6 +153,7 @@ def full_domain(
         nodes=found.nodes,
         checked=found.checked,
         times=times,
+        table=table,
     )
 
 
@@ -159,10 +169,14 @@ def at_levels(
     nodes: int | None = None,
     checked: int | None = None,
     times: Counts | None = None,
+    table: TableCondition | None = None,
 ) -> Generalised:
-    """A given node: classes that fail the condition are suppressed, the others numbered by what they show."""
+    """A given node: classes that fail the condition are suppressed, the others numbered by what they show.
+
+    With a population beside the rows `index` is of the rows alone, and classes without any are in none.
+    """
     classes, into = base.rolled_with_index(levels)
-    held = kept_classes(condition, classes.seen)
+    held = staying(condition, classes, table)[1]
     if not held.any():
         raise UnreachableError("Some class must satisfy the conditions", "none", "Lower k, l or c, or raise t.")
     order = np.lexsort(classes.keys.T)  # an order that tells nothing of the rows' order
@@ -298,3 +312,20 @@ def with_sensitive(
         order = np.lexsort(found.keys.T)  # sums of floats over them do not know the rows' order
         pairs.append(replace(found, keys=found.keys[order], counts=found.counts[order]))
     return replace(base, pairs=tuple(pairs))
+
+
+def beside_people(
+    base: Classes, index: NDArray[np.uint32], columns: Sequence[Codes], times: Counts
+) -> tuple[Classes, NDArray[np.uint32]]:
+    """The same classes with how many people of a population each stands for behind its size.
+
+    People who are like none of the rows are classes without rows: at higher levels they may fall into others.
+    """
+    people = grouped(base.layout, columns, times)[0]
+    counts = np.zeros((len(base) + len(people), 2), np.uint32)
+    counts[: len(base), 0] = base.sizes
+    counts[len(base) :, 1] = people.sizes
+    both = Classes(base.layout, base.levels, np.concatenate([base.keys, people.keys]), counts)
+    found, into = both.rolled_with_index(base.levels)
+    ordered, place = found.by_keys()
+    return replace(ordered, pairs=base.pairs), place[into[: len(base)]][index].astype(np.uint32)

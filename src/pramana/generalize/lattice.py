@@ -13,7 +13,9 @@ Of nodes that cost the same the one with the least loss is taken, then the one w
 attribute: nothing is shown coarser than its cost asks for.
 
 A second condition that is not monotone is asked only of nodes that hold, the cheapest first, so that the first to
-pass is the best; it settles no other node.
+pass is the best; it settles no other node. A condition on all classes together may leave out classes that hold by
+themselves; unless it survives generalisation, it is asked of every node that could be the best, and settles it
+alone.
 
 Classes are rolled up from the smallest table at hand that is finer, not from the rows (roll_ups).
 """
@@ -29,8 +31,9 @@ from numpy.typing import NDArray
 
 from pramana.errors import RecipeError, UnreachableError
 from pramana.generalize.classes import Classes, Layout, Levels
-from pramana.generalize.conditions import Condition, KAnonymous, kept_classes, least_lost, least_rows
-from pramana.generalize.measures import Measure, separable
+from pramana.generalize.conditions import Condition, KAnonymous, least_lost, least_rows
+from pramana.generalize.measures import Measure, is_plain_loss, separable
+from pramana.generalize.models.whole_table import TableCondition, staying
 from pramana.generalize.roll_ups import Probes, Tables, down, lost_rows, up
 
 MOST_NODES = 1 << 24
@@ -64,8 +67,11 @@ def search(
     measure: Measure,
     limit: int = 0,
     also: Callable[[Levels], bool] | None = None,
+    table: TableCondition | None = None,
 ) -> Solution:
     """The cheapest node at which at most `limit` rows lie in classes that fail the condition.
+
+    `table` is a condition on all published classes together, for which more of them may be left out.
 
     `also` is asked of nodes that satisfy the condition, cheapest first, and need not be monotone: its answer tells
     nothing of other nodes. Nothing may be suppressed with it.
@@ -80,7 +86,7 @@ def search(
             f"{nodes}",
             'Use fewer levels or attributes, or algorithm = "mondrian".',
         )
-    return _Search(base, condition, measure, limit, also).run()
+    return _Search(base, condition, measure, limit, also, table).run()
 
 
 class _Search:
@@ -91,14 +97,17 @@ class _Search:
         measure: Measure,
         limit: int,
         also: Callable[[Levels], bool] | None,
+        table: TableCondition | None,
     ) -> None:
         self.layout: Layout = base.layout
-        self.also = also
+        self.also, self.table = also, table
+        self.beside = not bool((base.sizes > 0).all())  # a population, some of whose classes have no rows
         self.condition, self.measure, self.limit = condition, measure, limit
         self.anchor = condition.anchor
         # without suppression, and for conditions that survive any merging, failing spreads down and holding up;
         # else `holding` marks nodes that may hold, which do so only once they are checked themselves
-        self.monotone = limit == 0 or self.anchor is condition
+        self.spreads = table is None or table.stays_up(limit)
+        self.monotone = (limit == 0 or self.anchor is condition) and self.spreads
         self.bounds = measure.prior().astype(np.float64)
         self.holding = np.zeros(self.layout.heights, np.bool_)
         self.strides = [stride // self.bounds.itemsize for stride in self.bounds.strides]
@@ -131,7 +140,11 @@ class _Search:
         return Solution(found.classes, found.held, found.cost, self.bounds.size, self.checked)
 
     def _levels(self, place: int) -> Levels:
-        return tuple(int(i) for i in np.unravel_index(place, self.layout.heights))
+        levels = []
+        for stride in self.strides:
+            level, place = divmod(place, stride)
+            levels.append(level)
+        return tuple(levels)
 
     def _open(self, node: Levels) -> bool:
         """Whether a node may still be better than the best, or as good and finer."""
@@ -180,6 +193,8 @@ class _Search:
         if self.probes is not None and self.tables.costly(node) and self.probes.fail(node):
             return None
         classes = self.tables.at(node)
+        if self.beside:
+            classes = classes.occupied
         if self.quick is not None and lost_rows(classes, self.quick.held(classes.counts)) > self.limit:
             return None
         if self.pairs:
@@ -206,7 +221,7 @@ class _Search:
             return False
         if not self.monotone and self._too_dear(node, classes):
             return False
-        held = kept_classes(self.condition, classes.seen)
+        alone, held = staying(self.condition, classes, self.table)
         if lost_rows(classes, held) > self.limit:
             self.bounds[down(node) if self.monotone else node] = np.inf
             return False
@@ -217,7 +232,7 @@ class _Search:
             self.holding[up(node)] = True
             return True
         self._take(classes, held)
-        self._settle(node, classes, held)
+        self._settle(node, classes, alone, held)
         return True
 
     def _too_dear(self, node: Levels, classes: Classes) -> bool:
@@ -226,18 +241,20 @@ class _Search:
             return False
         held = self.anchor.held(classes.seen)
         self._raise_below(node, classes, held)
-        if self.measure.cost(classes, held) > self.best + _tie(self.best):
+        if self.measure.floor(classes, held) > self.best + _tie(self.best):
             self.bounds[node] = np.inf
             return True
         return False
 
-    def _settle(self, node: Levels, classes: Classes, held: NDArray[np.bool_]) -> None:
-        if bool(held.all()):  # every generalisation costs as much at least, and is no finer
+    def _settle(self, node: Levels, classes: Classes, alone: NDArray[np.bool_], held: NDArray[np.bool_]) -> None:
+        """`alone`: which classes hold by themselves; a row of another is lost at every node below."""
+        # every generalisation costs as much at least, and is no finer
+        if bool(held.all()) and self.spreads:
             self.bounds[up(node)] = np.inf
         self.bounds[node] = np.inf
         if self.monotone:
             self.holding[up(node)] = True
-            self._raise_below(node, classes, held)
+            self._raise_below(node, classes, alone)
 
     def _ask(self, node: Levels, also: Callable[[Levels], bool]) -> None:
         self.checked += 1
@@ -248,7 +265,7 @@ class _Search:
 
     @cached_property
     def finest(self) -> Measure:
-        return separable("loss", self.base)
+        return self.measure if is_plain_loss(self.measure) else separable("loss", self.base)
 
     def _take(self, classes: Classes, held: NDArray[np.bool_]) -> None:
         """The cheaper of this node and the best; of two that cost the same the finer, then the lower levels."""

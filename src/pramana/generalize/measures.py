@@ -8,7 +8,7 @@ classes. Both give the search a bound that never falls when a node is generalise
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Protocol
 
@@ -18,9 +18,13 @@ from numpy.typing import NDArray
 from pramana.errors import RecipeError
 from pramana.generalize import _classes
 from pramana.generalize.classes import Classes, Ladder, Layout
+from pramana.generalize.models.classification import Misclassified
 
 Floats = NDArray[np.float64]
+Factors = Mapping[str, float]  # by attribute, from 0 to 1: ARX's generalisation/suppression factor
+EVEN = 0.5  # generalising and suppressing count the same
 MEASURES = ("loss", "entropy", "precision", "discernibility", "class-size", "kl")
+CLASSIFICATION = "classification"  # which has a target besides
 Flags = NDArray[np.bool_]
 
 
@@ -35,6 +39,10 @@ class Measure(Protocol):
         ...
 
     def cost(self, classes: Classes, held: Flags) -> float: ...
+
+    def floor(self, classes: Classes, held: Flags) -> float:
+        """What a node costs at least where the others, and maybe more, are suppressed."""
+        ...
 
     def above(self, classes: Classes) -> float:
         """A bound on every generalisation of this node, itself included."""
@@ -61,22 +69,35 @@ class Separable:
     gaps: tuple[tuple[Floats, ...], ...]
     weights: Floats
     geometric: bool
+    # Where suppressing may cost less than generalising, a row costs the lesser of the two at least: bounds are
+    # of that, with totals and gaps of their own.
+    least: Separable | None = None
+    plain: bool = True  # generalising and suppressing count in full
     known = True
 
     def prior(self) -> Floats:
+        if self.least is not None:
+            return self.least.prior()
         return self._outward(self._sum_over_levels(self.totals))
 
     def above(self, classes: Classes) -> float:
+        if self.least is not None:
+            return self.least.above(classes)
         return self.value([self.totals[a][level] for a, level in enumerate(classes.levels)])
 
     def cost(self, classes: Classes, held: Flags) -> float:
         extra = self._extra(classes, held)
         return self.value([self.totals[a][level] + extra[a] for a, level in enumerate(classes.levels)])
 
+    def floor(self, classes: Classes, held: Flags) -> float:
+        return self.cost(classes, held) if self.least is None else self.least.cost(classes, held)
+
     def below(self, classes: Classes, held: Flags) -> Floats | None:
         """A row suppressed here is suppressed below, where its label is finer and the gap no smaller."""
         if bool(held.all()):
             return None
+        if self.least is not None:
+            return self.least.below(classes, held)
         extra = self._extra(classes, held)
         share = int(classes.sizes[~held].sum(dtype=np.int64)) / self.rows
         raised = []
@@ -138,24 +159,67 @@ def _normalised(layout: Layout, weights: Mapping[str, float] | None) -> Floats:
     return np.asarray(found / found.sum())
 
 
-def separable(kind: str, base: Classes, weights: Mapping[str, float] | None = None) -> Separable:
+def separable(
+    kind: str, base: Classes, weights: Mapping[str, float] | None = None, factors: Factors | None = None
+) -> Separable:
     """`loss`, `entropy` or `precision` of the table whose distinct rows are `base`."""
     layout = base.layout
-    totals, gaps = [], []
-    for a, ladder in enumerate(layout.ladders):
-        leaf_counts = np.asarray(np.bincount(base.codes(a), base.sizes, ladder.leaves), np.float64)
-        prices = _PRICES[kind](ladder, leaf_counts)
-        totals.append(np.array([leaf_counts @ price for price in prices]) / base.rows)
-        gaps.append(tuple(_gap(ladder, i, prices, leaf_counts) for i in range(ladder.height)))
+    counts = [
+        np.asarray(np.bincount(base.codes(a), base.sizes, ladder.leaves), np.float64)
+        for a, ladder in enumerate(layout.ladders)
+    ]
+    prices, tops = [], []
+    for ladder, leaf_counts in zip(layout.ladders, counts, strict=True):
+        generalising, suppressing = _shares((factors or {}).get(ladder.name, EVEN))
+        own = _PRICES[kind](ladder, leaf_counts)
+        prices.append([generalising * price for price in own])
+        tops.append(suppressing * own[-1])
     normal = _normalised(layout, weights)
-    return Separable(layout, base.rows, tuple(totals), tuple(gaps), normal, kind == "loss")
+    exact = replace(_priced(base, prices, tops, counts, normal, kind == "loss"), plain=not factors)
+    if not any(float((p - top).max()) > 0 for own, top in zip(prices, tops, strict=True) for p in own):
+        return exact
+    least = [[np.minimum(p, top) for p in own] for own, top in zip(prices, tops, strict=True)]
+    return replace(exact, least=_priced(base, least, tops, counts, normal, kind == "loss"))
 
 
-def _gap(ladder: Ladder, level: int, prices: Sequence[Floats], leaf_counts: Floats) -> Floats:
-    """Per code at `level`: the mean, over its rows, of the top's price less this level's."""
+def is_plain_loss(measure: Measure) -> bool:
+    """Whether a measure is the loss of all attributes alike, by which equal costs are told apart."""
+    return (
+        isinstance(measure, Separable)
+        and measure.plain
+        and measure.geometric
+        and bool((measure.weights == measure.weights[0]).all())
+    )
+
+
+def _priced(
+    base: Classes,
+    prices: Sequence[Sequence[Floats]],
+    tops: Sequence[Floats],
+    counts: Sequence[Floats],
+    weights: Floats,
+    geometric: bool,
+) -> Separable:
+    """From the price of every leaf at every level, and of every leaf that is suppressed."""
+    totals, gaps = [], []
+    for ladder, own, top, leaf_counts in zip(base.layout.ladders, prices, tops, counts, strict=True):
+        totals.append(np.array([leaf_counts @ price for price in own]) / base.rows)
+        gaps.append(tuple(_gap(ladder, i, own[i], top, leaf_counts) for i in range(ladder.height)))
+    return Separable(base.layout, base.rows, tuple(totals), tuple(gaps), weights, geometric)
+
+
+def _shares(factor: float) -> tuple[float, float]:
+    """What generalising and suppressing count: both in full at one half, and one of them less on either side."""
+    if not 0 <= factor <= 1:
+        raise RecipeError("gs_factor must be a number from 0 to 1", f"{factor:g}")
+    return (1.0, 2 * factor) if factor < EVEN else (2 * (1 - factor), 1.0)
+
+
+def _gap(ladder: Ladder, level: int, price: Floats, top: Floats, leaf_counts: Floats) -> Floats:
+    """Per code at `level`: the mean, over its rows, of the price of being suppressed less this level's."""
     codes = ladder.maps[level]
     n = np.bincount(codes, weights=leaf_counts, minlength=ladder.sizes[level])
-    total = np.bincount(codes, weights=leaf_counts * (prices[-1] - prices[level]), minlength=ladder.sizes[level])
+    total = np.bincount(codes, weights=leaf_counts * (top - price), minlength=ladder.sizes[level])
     return np.asarray(total / np.maximum(n, 1))
 
 
@@ -187,6 +251,7 @@ def _precision(ladder: Ladder, leaf_counts: Floats) -> list[Floats]:
 
 _PRICES = {"loss": _loss, "entropy": _entropy, "precision": _precision}
 SEPARABLE = tuple(_PRICES)
+FACTORED = ("loss", "precision")  # whose price is that of the label, whatever leaf a row has under it
 
 
 # ------------------------------------------------------------------ measures of the classes
@@ -202,6 +267,13 @@ class _OfClasses:
 
     def prior(self) -> Floats:
         return np.zeros(self.layout.heights)
+
+    def cost(self, classes: Classes, held: Flags) -> float:
+        raise NotImplementedError
+
+    def floor(self, classes: Classes, held: Flags) -> float:
+        """Suppressing more rows never costs less."""
+        return self.cost(classes, held)
 
     def below(self, classes: Classes, held: Flags) -> Floats | None:
         del classes, held
@@ -302,12 +374,18 @@ def _places(of: Classes, among: Classes) -> NDArray[np.int64]:
     return place
 
 
-def measure_of(kind: str, base: Classes, weights: Mapping[str, float] | None = None) -> Measure:
+def measure_of(
+    kind: str, base: Classes, weights: Mapping[str, float] | None = None, factors: Factors | None = None
+) -> Measure:
+    if factors and kind not in FACTORED:
+        raise RecipeError(f"gs_factor must go with one of the measures {', '.join(FACTORED)}", repr(kind))
     if kind in _PRICES:
-        return separable(kind, base, weights)
+        return separable(kind, base, weights, factors)
     if kind == "kl":
         return KLCost.of(base, weights)
-    if kind not in MEASURES:
+    if kind == CLASSIFICATION and not weights:
+        return Misclassified(base.layout, base.rows)
+    if kind not in (*MEASURES, CLASSIFICATION):
         raise RecipeError(f"The measure must be one of {', '.join(MEASURES)}", repr(kind))
     if weights:
         raise RecipeError(f"The measure {kind} takes no weights", hint="Use loss, entropy, precision or kl.")

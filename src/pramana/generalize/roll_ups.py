@@ -47,6 +47,11 @@ class _Probe:
     into: NDArray[np.uint32]  # by class of the base
     rare: NDArray[np.bool_]
 
+    def parts(self, node: Levels) -> bool:
+        """Whether no class of a node has rows of both kinds: its attributes are below their top."""
+        heights = self.base.layout.heights
+        return all(node[a] + 1 < heights[a] for a in self.attributes)
+
     @cached_property
     def tables(self) -> Tables:
         """Made when it is asked: many a search ends before its last probe is."""
@@ -58,13 +63,13 @@ class Probes:
     """Rare rows that are asked before a large table is rolled up."""
 
     def __init__(self, base: Classes, condition: Condition, limit: int) -> None:
-        self.condition, self.limit, self.heights = condition, limit, base.layout.heights
+        self.condition, self.limit = condition, limit
         self.probes = _probes(base, limit)
 
     def fail(self, node: Levels) -> bool:
         """Whether more rare rows fail than may."""
         for place, probe in enumerate(self.probes):
-            if all(node[a] < self.heights[a] - 1 for a in probe.attributes):
+            if probe.parts(node):
                 classes = probe.tables.at(node)
                 if lost_rows(classes, self.condition.held(classes.counts)) > self.limit:
                     # what failed one node likely fails its neighbours: ask it first next time

@@ -12,8 +12,9 @@ import numpy as np
 
 from pramana.errors import RecipeError
 from pramana.generalize.classes import Classes, Levels
-from pramana.generalize.conditions import All, Condition, kept_classes
+from pramana.generalize.conditions import All, Condition
 from pramana.generalize.measures import Measure, Separable
+from pramana.generalize.models.whole_table import TableCondition, staying
 from pramana.generalize.roll_ups import Tables, lost_rows
 from pramana.generalize.suppression import cells_of, cost_of, suppressed_at
 
@@ -28,7 +29,7 @@ class SolutionNode:
     classes: int
     smallest: int  # records in the smallest class
     fails: Mapping[str, int]  # records in classes that fail a condition, by its name
-    records_failing: int  # those that fail any condition
+    records_failing: int  # those that fail any condition, and would be left out
     cost: float | None  # None where nothing would be left
     holds: bool  # within what may be suppressed
     cells: int | None = None  # that would be suppressed, where cells may be and it is not hopeless
@@ -99,6 +100,7 @@ def space_of(
     cells: bool,
     chosen: Levels | None,
     weights: Mapping[str, float] | None = None,
+    table: TableCondition | None = None,
 ) -> SolutionSpace:
     """Every node is looked at, so a lattice must be small. `limit` is of records, or with `cells` of cells."""
     heights = base.layout.heights
@@ -114,13 +116,13 @@ def space_of(
     found = []
     for place in range(nodes):
         levels = tuple(int(i) for i in np.unravel_index(place, heights))
-        rolled = tables.at(levels)
+        rolled = tables.at(levels).occupied
         classes = Classes(
             rolled.layout, rolled.levels, rolled.keys, rolled.counts, tuple(t.at((*levels, 0)) for t in pairs)
         )
         fails = {name: lost_rows(classes, condition.held(classes.seen)) for name, condition in conditions}
         failing = lost_rows(classes, every.held(classes.seen))
-        held = np.ones(len(classes), np.bool_) if cells else kept_classes(every, classes.seen)
+        held = np.ones(len(classes), np.bool_) if cells else staying(every, classes, table)[1]
         gone = failing if cells else lost_rows(classes, held)
         number, cost = None, float(measure.cost(classes, held)) if bool(held.any()) else None
         if cells and failing <= limit:
@@ -135,7 +137,7 @@ def space_of(
                 len(classes),
                 int(classes.sizes.min()),
                 fails,
-                failing,
+                failing if cells else gone,
                 cost,
                 gone <= limit and bool(held.any()),
                 number,

@@ -18,6 +18,13 @@ SEVERAL = {
     "l-diversity": "l-diversity: nothing. Classes of two releases can meet in one value.",
     "t-closeness": "t-closeness: nothing. Classes of two releases can meet in one value.",
     "identification-bound": "xi: nothing. Two releases give an intruder two chances to match.",
+    "k-map": "k-map: nothing. Classes of two releases can meet in one person.",
+    "average-risk": "average risk: nothing. Classes of two releases can meet in one person.",
+    "population-uniqueness": "population uniques: nothing. Two releases show more of everyone than one.",
+    "d-disclosure": "d-disclosure: nothing. Classes of two releases can meet in one value.",
+    "b-likeness": "b-likeness: nothing. Classes of two releases can meet in one value.",
+    "profitability": "profitability: nothing. Two releases are worth, and tell, more than one.",
+    "swapping": "swapping: nothing. It bounds nothing in one release either.",
     "delta-presence": "delta-presence: nothing. Its bounds hold for one release about these people.",
 }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Protocol
 
@@ -84,10 +85,21 @@ def hierarchy_of(name: str, column: ColumnSection, folder: Path) -> Hierarchy | 
     """The hierarchy of a column, read from its file."""
     if column.hierarchy is None:
         return None
+    path = folder / column.hierarchy
     try:
-        return Hierarchy.read(folder / column.hierarchy)
+        stated = path.stat()
+        return _read_once(path, stated.st_mtime_ns, stated.st_size)
+    except (OSError, ValueError):
+        return Hierarchy.read(path)  # which says what is wrong
     except SchemaError as error:
         raise SchemaError(f"{name}: {error.must}", error.got, error.hint) from None
+
+
+@lru_cache(maxsize=32)
+def _read_once(path: Path, changed: int, size: int) -> Hierarchy:
+    """A release asks for its hierarchies as it opens the source and as it plans: the same file is read once."""
+    del changed, size
+    return Hierarchy.read(path)
 
 
 def resolve(

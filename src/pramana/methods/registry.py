@@ -21,6 +21,7 @@ _FOLDERS = {
     "generalize": "generalize",
     "presence": "presence",
     "microaggregate": "microaggregate",
+    "swap": "swap",
 }
 METHODS = tuple(_FOLDERS)
 DEFAULT = "retention"

@@ -15,14 +15,21 @@ import msgspec
 from pramana.errors import UnreachableError
 from pramana.schema import Setting
 from pramana.theory import (
+    AverageRisk,
+    BLikeness,
     CentralPrivacy,
+    DDisclosure,
     DeltaPresence,
     Guarantee,
     IdentificationBound,
     KAnonymity,
+    KMap,
     LDiversity,
     LocalPrivacy,
     PkAnonymity,
+    PopulationUniqueness,
+    Profitability,
+    Swapping,
     TCloseness,
 )
 
@@ -102,6 +109,34 @@ def _t(value: float, guarantees: Sequence[Guarantee]) -> bool:
     return bool(close) and all(g.t <= value + 1.5e-9 for g in close)
 
 
+def _k_map(value: float, guarantees: Sequence[Guarantee]) -> bool:
+    return any(isinstance(g, KMap) and g.k >= value for g in guarantees)
+
+
+def _average(value: float, guarantees: Sequence[Guarantee]) -> bool:
+    """Decided in whole numbers before, and rounded up at the ninth place, as the others here."""
+    return any(isinstance(g, AverageRisk) and g.average <= value + _ROUNDED for g in guarantees)
+
+
+def _uniques(value: float, guarantees: Sequence[Guarantee]) -> bool:
+    return any(isinstance(g, PopulationUniqueness) and g.share <= value + _ROUNDED for g in guarantees)
+
+
+def _d(value: float, guarantees: Sequence[Guarantee]) -> bool:
+    stated = [g for g in guarantees if isinstance(g, DDisclosure)]
+    return bool(stated) and all(g.d <= value + _ROUNDED for g in stated)
+
+
+def _b(value: float, guarantees: Sequence[Guarantee]) -> bool:
+    stated = [g for g in guarantees if isinstance(g, BLikeness)]
+    return bool(stated) and all(g.b <= value + _ROUNDED for g in stated)
+
+
+def _rate(value: float, guarantees: Sequence[Guarantee]) -> bool:
+    return any(isinstance(g, Swapping) and g.rate >= value - _ROUNDED for g in guarantees)
+
+
+_ROUNDED = 1.5e-9
 _NUMBERS: dict[str, Callable[[float, Sequence[Guarantee]], bool]] = {
     "k": _k,
     "epsilon": _epsilon,
@@ -110,12 +145,20 @@ _NUMBERS: dict[str, Callable[[float, Sequence[Guarantee]], bool]] = {
     "l": _l,
     "c": _c,
     "t": _t,
+    "k_map": _k_map,
+    "average_risk": _average,
+    "population_uniques": _uniques,
+    "d_disclosure": _d,
+    "b_likeness": _b,
+    "rate": _rate,
 }
-PROMISES = (*_NUMBERS, "central")
+PROMISES = (*_NUMBERS, "central", "profit")
 
 
 def _is_kept(key: str, value: object, guarantees: Sequence[Guarantee]) -> bool:
     """A number; two of them, which are a range of delta-presence; or a section, which is a central target."""
+    if key == "profit":
+        return any(isinstance(g, Profitability) and g.payoff > 0 for g in guarantees)
     if isinstance(value, Mapping):
         return _central(float(value["epsilon"]), float(value["delta"]), guarantees)
     if isinstance(value, list | tuple):

@@ -70,6 +70,8 @@ OUTWARD: Mapping[str, str] = {
     "others": decimal.ROUND_FLOOR,
     "lowest": decimal.ROUND_FLOOR,
     "dmin": decimal.ROUND_FLOOR,
+    "rate": decimal.ROUND_FLOOR,
+    "payoff": decimal.ROUND_FLOOR,
     "rho1": decimal.ROUND_FLOOR,  # less is said of a smaller belief
     "epsilon": decimal.ROUND_CEILING,
     "times": decimal.ROUND_CEILING,
@@ -82,6 +84,10 @@ OUTWARD: Mapping[str, str] = {
     "dmax": decimal.ROUND_CEILING,
     "left_out": decimal.ROUND_CEILING,
     "rho2": decimal.ROUND_CEILING,
+    "average": decimal.ROUND_CEILING,
+    "share": decimal.ROUND_CEILING,
+    "d": decimal.ROUND_CEILING,
+    "b": decimal.ROUND_CEILING,
 }
 
 

@@ -59,7 +59,7 @@ class UnitCounts(SensitiveCounts):
         whose = np.unique(units[:, :2], axis=0)
         sizes = np.bincount(whose[:, 0], minlength=classes).astype(np.float64)
         pairs, count = np.unique(units[:, 0] * values + units[:, 2], return_counts=True)
-        return cls(pairs // values, pairs % values, count.astype(np.float64), sizes, values, units)
+        return cls(pairs // values, pairs % values, count.astype(np.float64), sizes, values, units=units)
 
     @classmethod
     def of_joint(cls, counts: ValueCounts, joint: JointValues) -> UnitCounts:

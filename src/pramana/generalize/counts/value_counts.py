@@ -6,7 +6,7 @@ occur, in any order, and everything is a sum over them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -29,6 +29,7 @@ class ValueCounts:
     count: Floats
     sizes: Floats
     values: int
+    people: Ints | None = None  # of a population, by class, where one is at hand
 
     @classmethod
     def of_table(cls, table: NDArray[np.uint32]) -> ValueCounts:
@@ -53,7 +54,7 @@ class ValueCounts:
     def only(self, kept: NDArray[np.bool_]) -> ValueCounts:
         """Pairs of some classes; the others stay, and have none."""
         here = kept[self.class_of]
-        return ValueCounts(self.class_of[here], self.value[here], self.count[here], self.sizes, self.values)
+        return replace(self, class_of=self.class_of[here], value=self.value[here], count=self.count[here])
 
     # ------------------------------------------------------------------ by class
 
@@ -102,22 +103,67 @@ class ValueCounts:
 
     def ordered_distances(self, totals: Ints) -> Floats:
         """The same where values i and j are |i - j| apart, over the greatest difference."""
-        upto = np.cumsum(totals) / totals.sum()
-        area = np.concatenate([[0.0], np.cumsum(upto)])  # sums of `upto` over the values before
+        occurs = totals > 0
+        if not occurs.all():  # values that do not occur have no place in the order
+            rank = np.cumsum(occurs) - 1
+            shown = occurs[self.value]
+            occurring = replace(
+                self,
+                class_of=self.class_of[shown],
+                value=rank[self.value[shown]],
+                count=self.count[shown],
+                values=int(occurs.sum()),
+            )
+            return occurring.ordered_distances(totals[occurs])
+        # shares are counts over sizes: all is multiplied by both sizes, so that it is whole and nothing is rounded
+        below = np.cumsum(totals)
+        whole = int(below[-1])
+        area = np.concatenate([[0], np.cumsum(below)])  # sums of `below` over the values before
         order = np.lexsort((self.value, self.class_of))
-        classes, value, count = self.class_of[order], self.value[order], self.count[order]
+        classes, value, count = self.class_of[order], self.value[order], self.count[order].astype(np.int64)
         first = np.searchsorted(classes, np.arange(len(self.sizes)))
         run = np.cumsum(count)
-        share = (run - (run - count)[first][classes]) / self.counted[classes]
+        own, size = run - (run - count)[first][classes], self.counted[classes].astype(np.int64)
         last = np.append(classes[1:] != classes[:-1], True)[: len(classes)]
         stop = np.where(last, self.values, np.append(value[1:], 0))
-        # from `value` to before `stop` the class has `share`: it lies above `upto` first, and below it afterwards
-        turn = np.clip(np.searchsorted(upto, share), value, stop)
-        parts = share * (2 * turn - value - stop) - 2 * area[turn] + area[value] + area[stop]
-        found = np.bincount(classes, weights=parts, minlength=len(self.sizes))
+        # from `value` to before `stop` the class has `own`: above `below` first, and under it afterwards
+        turn = np.clip(np.searchsorted(below / whole, own / size), value, stop)
+        parts = own * whole * (2 * turn - value - stop) - size * (2 * area[turn] - area[value] - area[stop])
         here = np.append(True, classes[1:] != classes[:-1])[: len(classes)]
-        found[classes[here]] += area[value[here]]  # before its first value a class has nothing
-        return np.asarray(found / max(self.values - 1, 1))
+        parts[here] += (size * area[value])[here]  # before its first value a class has nothing
+        found = np.bincount(classes, weights=parts, minlength=len(self.sizes))
+        steps = max(self.values - 1, 1)
+        exact = whole * float(self.counted.max(initial=1.0)) * steps < _EXACT
+        distances = found / (self.counted * (float(whole) * steps))
+        return np.asarray(distances if exact else distances * (1 + _ROOM))
+
+    def ratios(self, totals: Ints) -> Floats:
+        """The largest |log2| of a class's share of a value over that of `totals`; infinite where it lacks one."""
+        share = self.count / self.counted[self.class_of]
+        whole = totals[self.value] / float(totals.sum())
+        found = np.zeros(len(self.sizes))
+        with np.errstate(divide="ignore"):
+            np.maximum.at(found, self.class_of, np.abs(np.log2(share) - np.log2(whole)))
+        return np.where(self.sums() < int((totals > 0).sum()), np.inf, found)
+
+    def gains(self, totals: Ints) -> Floats:
+        """The largest gain of a value on its share of `totals`, relative to that; 0 where none gains."""
+        found = np.zeros(len(self.sizes))
+        np.maximum.at(found, self.class_of, self._gains(totals))
+        return found
+
+    def gains_within_entropy(self, totals: Ints) -> NDArray[np.bool_]:
+        """Whether no value gains more than -ln of its share of `totals` times it."""
+        with np.errstate(divide="ignore"):
+            own = -np.log(totals[self.value] / float(totals.sum()))
+        over = self._gains(totals) > own * (1 + _ROOM) + _ROOM
+        return np.asarray(np.bincount(self.class_of[over], minlength=len(self.sizes)) == 0)
+
+    def _gains(self, totals: Ints) -> Floats:
+        """By pair. Numerators are whole numbers, and exact as floats up to 2^53."""
+        expected = self.counted[self.class_of] * totals[self.value]
+        with np.errstate(divide="ignore"):  # a value that `totals` lack gains without end
+            return np.asarray((self.count * float(totals.sum()) - expected) / expected)
 
 
 def _merged(class_of: Ints, value: Ints, count: Floats) -> tuple[Ints, Ints, Floats]:

@@ -12,12 +12,13 @@ from msgspec import UNSET
 from numpy.typing import NDArray
 
 from pramana.bundle import Bundle, Check
-from pramana.calibration import worth_of_cells
+from pramana.calibration import CellLook, worth_of_cells
 from pramana.errors import BundleError, PramanaError
 from pramana.generalize import Risks, SensitiveCounts
 from pramana.methods.cell_table import ShownCells, ShownColumn, published_types
 from pramana.methods.companion import check_companion
 from pramana.methods.generalize.measured import Measured, diversity_of, rounded_up
+from pramana.methods.generalize.models import ModelMeasures, models_counted_again
 from pramana.methods.generalize.sensitive import Sensitive
 from pramana.methods.generalize.setting import GeneralizeDesign
 from pramana.methods.protocol import Examination
@@ -66,10 +67,24 @@ def examine_classes(
         Check("classes counted again", len(sizes) == stated.classes, f"{len(sizes)} that look different"),
         *([] if stated.counted_unit else _counted_again(counts, sensitive, design, stated)),
         *_risks(sizes, stated),
+        *_models(sizes, counts, design, stated, looks),
         *_cells_counted(shown, quasi, stated),
     ]
     usefulness = worth_of_cells(looks, sizes, left_out, tables, exact=design.exact_cells)
     return Examination(tuple(checks), usefulness=usefulness)
+
+
+def _models(
+    sizes: NDArray[np.int64],
+    counts: Mapping[str, SensitiveCounts],
+    design: GeneralizeDesign,
+    stated: Measured,
+    looks: Mapping[str, CellLook],
+) -> list[Check]:
+    if stated.counted_unit is not None:
+        return []
+    models = ModelMeasures() if stated.models is UNSET else stated.models
+    return models_counted_again(sizes, counts, design, models, looks)
 
 
 def shown_columns(

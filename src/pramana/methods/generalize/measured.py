@@ -13,11 +13,14 @@ from msgspec import Meta
 from numpy.typing import NDArray
 
 from pramana.bundle import Form, JsonObject
-from pramana.generalize import Counts, Generalised, Risks, SensitiveCounts, kl_cost
+from pramana.generalize import Counts, Generalised, Risks, SensitiveCounts, common_levels, kl_cost, labels_of
 from pramana.methods.cell_table import CLASS_NUMBER
+from pramana.methods.generalize.models import ModelMeasures, UniquesMeasure, measure_models, model_guarantees
+from pramana.methods.generalize.population import PopulationLines
 from pramana.methods.generalize.sensitive import Sensitive, derive_codes
 from pramana.methods.generalize.setting import GeneralizeDesign
 from pramana.methods.generalize.units import UnitsInClasses
+from pramana.methods.quasi import Quasi
 from pramana.randomness import Codes
 from pramana.rows import Rows
 from pramana.schema import Storey, Unit
@@ -86,6 +89,7 @@ class Measured(Form, frozen=True, kw_only=True, omit_defaults=True):
     fewest_records: Annotated[int, Meta(ge=1)] | msgspec.UnsetType = msgspec.UNSET
     persons: PersonMeasures | msgspec.UnsetType = msgspec.UNSET
     cells: SuppressedCells | None = None  # where single cells may be suppressed
+    models: ModelMeasures | msgspec.UnsetType = msgspec.UNSET  # what is asked for beyond k, l and t
 
     def to_json(self) -> JsonObject:
         plain: JsonObject = msgspec.to_builtins(self)
@@ -110,7 +114,8 @@ class Measured(Form, frozen=True, kw_only=True, omit_defaults=True):
         own = self._guarantees(design, raw, seeded, gaps, self.unit, unit.most(self.unit))
         if self.persons is msgspec.UNSET:
             return own
-        persons = msgspec.structs.replace(self, k=self.persons.k, l=self.persons.l, t=self.persons.t)
+        own_numbers = {"k": self.persons.k, "l": self.persons.l, "t": self.persons.t}
+        persons = msgspec.structs.replace(self, **own_numbers, models=msgspec.UNSET)
         return (*persons._guarantees(design, raw, seeded, gaps, "person", unit.most("person")), *own)
 
     def _guarantees(
@@ -180,6 +185,9 @@ class Measured(Form, frozen=True, kw_only=True, omit_defaults=True):
                     most=most,
                 )
             )
+        if self.models is not msgspec.UNSET:
+            about_gaps = {name: _of_gaps(name, gaps) for name in gaps}
+            guarantees += model_guarantees(self.models, design, raw, words, about_gaps, unit, most)
         return tuple(guarantees)
 
 
@@ -206,23 +214,25 @@ class InClasses:
 def measure(
     generalised: Generalised,
     design: GeneralizeDesign,
+    quasi: Sequence[Quasi],
     sensitive: Sequence[Sensitive],
     in_classes: Sequence[InClasses],
     by_class: bool,
-    population: NDArray[np.int64] | None,
+    population: PopulationLines | None,
     units: UnitsInClasses | None = None,
 ) -> Measured:
     """`units`: whose the rows in the classes are, where people have several."""
+    people = None if population is None else (population, population.in_classes(generalised))
     # a class number in the file tells classes apart even where their cells are the same
-    alike = np.arange(generalised.classes) if by_class else _alike(generalised, design)
+    alike = np.arange(generalised.classes) if by_class else _alike(generalised, design, quasi)
     counts: dict[str, SensitiveCounts] = {
         s.name: h.counts(alike, s.size) for s, h in zip(sensitive, in_classes, strict=True)
     }
     sizes = np.bincount(alike, generalised.sizes).astype(np.uint32)
-    if population is None:
+    if people is None:
         risks = Risks.of(sizes)
     else:
-        risks = Risks.of(generalised.sizes.astype(np.uint32), population.astype(np.uint32))
+        risks = Risks.of(generalised.sizes.astype(np.uint32), people[1].astype(np.uint32))
     published = generalised.cells(design.cells, design.intermediate)
     of_rows = int(sizes.min())
     of_units: dict[str, Any] = {}
@@ -247,6 +257,7 @@ def measure(
         checked=generalised.checked,
         by_class=by_class,
         cells=_cells(generalised, design),
+        models=measure_models(design, sizes, counts, generalised, people),
         **asdict(risks),
         **of_units,
     )
@@ -269,8 +280,10 @@ def _cells(generalised: Generalised, design: GeneralizeDesign) -> SuppressedCell
     return SuppressedCells(by_column=by_column, fewest=generalised.fewest_cells)
 
 
-def _alike(generalised: Generalised, design: GeneralizeDesign) -> NDArray[np.int64]:
+def _alike(generalised: Generalised, design: GeneralizeDesign, quasi: Sequence[Quasi]) -> NDArray[np.int64]:
     """For each class a number that classes with the same published cells share."""
+    if design.cells == "hierarchy":
+        return _alike_by_labels(generalised, quasi)
     published = generalised.cells(design.cells, design.intermediate)
     known: dict[tuple[bytes, ...], int] = {}
     look_of = np.empty(generalised.classes, np.int64)
@@ -282,6 +295,16 @@ def _alike(generalised: Generalised, design: GeneralizeDesign) -> NDArray[np.int
             cell.append(values[here].tobytes() + weights[here].tobytes())
         look_of[number] = known.setdefault(tuple(cell), len(known))
     return look_of
+
+
+def _alike_by_labels(generalised: Generalised, quasi: Sequence[Quasi]) -> NDArray[np.int64]:
+    """By what is written: levels may share a label, and whoever reads it cannot tell which was meant."""
+    columns = []
+    for a, (q, cells) in enumerate(zip(quasi, generalised.pdf, strict=True)):
+        level = generalised.shown_level(a)
+        shown = labels_of(q.ladder, q.labels, cells, common_levels(q.ladder, cells) if level is None else level)
+        columns.append(np.unique(np.array(shown), return_inverse=True)[1])
+    return np.unique(np.stack(columns), axis=1, return_inverse=True)[1].reshape(-1).astype(np.int64)
 
 
 def diversity_of(counted: SensitiveCounts, design: GeneralizeDesign) -> Diversity:
@@ -320,9 +343,9 @@ def agree(again: Measured, stated: Measured) -> bool:
     The search's own figures are not there for classes that were made again at known levels, nor is the
     journalist's risk without the population.
     """
-    skipped = {"cost", "nodes", "checked", "journalist"}
-    if stated.journalist is not None:
-        skipped |= {"prosecutor", "marketer"}
+    skipped = {"cost", "nodes", "checked"}
+    if again.journalist is None:
+        skipped |= {"journalist", *({"prosecutor", "marketer"} if stated.journalist is not None else ())}
     one, other = (msgspec.structs.asdict(m) for m in (again, stated))
     return all(_equal(one[key], other[key]) for key in one if key not in skipped)
 
@@ -330,6 +353,8 @@ def agree(again: Measured, stated: Measured) -> bool:
 def _equal(one: object, other: object) -> bool:
     if isinstance(one, float) and isinstance(other, float | int):
         return math.isclose(one, other, rel_tol=1e-9, abs_tol=2e-9)
+    if isinstance(one, ModelMeasures | UniquesMeasure) and isinstance(other, ModelMeasures | UniquesMeasure):
+        return _equal(msgspec.structs.asdict(one), msgspec.structs.asdict(other))
     if isinstance(one, dict) and isinstance(other, dict):
         return one.keys() == other.keys() and all(_equal(one[key], other[key]) for key in one)
     return one == other

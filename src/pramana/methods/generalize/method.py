@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import ClassVar
 
 from pramana.bundle import Bundle, Certificate
@@ -14,32 +15,45 @@ from pramana.methods.columns import reading_of, unchanged
 from pramana.methods.generalize.advice import advice_for
 from pramana.methods.generalize.measured import measure, sensitive_in_classes
 from pramana.methods.generalize.plan import GeneralizePlan, GeneralizeStatement, restore_generalisation
-from pramana.methods.generalize.search import goes_by_class, population_of, solve, space_in
-from pramana.methods.generalize.sensitive import Sensitive, sensitive_along_tree, sensitive_in
-from pramana.methods.generalize.setting import GeneralizeDesign, GeneralizeSetting, design_in, design_of
+from pramana.methods.generalize.population import PopulationLines, read_population
+from pramana.methods.generalize.search import goes_by_class, solve, space_in
+from pramana.methods.generalize.sensitive import (
+    Sensitive,
+    sensitive_along_tree,
+    sensitive_in,
+    sensitive_in_order,
+)
+from pramana.methods.generalize.setting import (
+    GeneralizedColumn,
+    GeneralizeDesign,
+    GeneralizeSetting,
+    design_in,
+    design_of,
+)
 from pramana.methods.generalize.units import units_in_classes
 from pramana.methods.protocol import USUAL_KS, Capabilities, Method, Plan, fields_of_recipe
-from pramana.methods.quasi import ClassifiedColumn, Quasi, levels_given, quasi_of, require_hierarchy
+from pramana.methods.quasi import Quasi, levels_given, quasi_of, require_hierarchy
 from pramana.methods.recipe import Recipe
 from pramana.rows import ColumnReading, Rows
 from pramana.schema import Attribute, Role
 
-GeneralizeRecipe = Recipe[GeneralizeSetting, ClassifiedColumn]
+GeneralizeRecipe = Recipe[GeneralizeSetting, GeneralizedColumn]
 
 
-class GeneralizeMethod(Method[GeneralizeSetting, ClassifiedColumn]):
+class GeneralizeMethod(Method[GeneralizeSetting, GeneralizedColumn]):
     """`generalize`."""
 
     name: ClassVar[str] = "generalize"
     counts_people: ClassVar[bool] = True
     setting = GeneralizeSetting
-    column = ClassifiedColumn
+    column = GeneralizedColumn
     statement = GeneralizeStatement
 
     def capabilities(self, setting: GeneralizeSetting) -> Capabilities:
         return design_in(setting).capabilities
 
     def readings(self, recipe: GeneralizeRecipe) -> tuple[ColumnReading, ...]:
+        design_of(recipe)
         saved = _saved(recipe)
         known = {} if saved is None else {q.name: q for q in saved.quasi}
         readings = []
@@ -51,6 +65,8 @@ class GeneralizeMethod(Method[GeneralizeSetting, ClassifiedColumn]):
             if is_quasi and recipe.release.algorithm == "incognito":
                 require_hierarchy(name, column)
             readings.append(reading_of(name, column, recipe.folder, is_quasi))
+        if recipe.release.subset is not None:
+            readings.append(ColumnReading(recipe.release.subset))
         return tuple(readings)
 
     def plan(self, recipe: GeneralizeRecipe, rows: Rows) -> GeneralizePlan:
@@ -60,8 +76,9 @@ class GeneralizeMethod(Method[GeneralizeSetting, ClassifiedColumn]):
         rows.settle(attributes)
         sensitive = _sensitive(recipe, rows, design)
         levels = _levels(recipe.release, saved, quasi)
-        generalised = solve(rows, design, quasi, sensitive, levels)
-        allowed = int(design.suppression * rows.records)
+        searched = solve(rows, design, quasi, sensitive, levels, _population(recipe, quasi, rows))
+        generalised = searched.generalised
+        allowed = int(design.suppression * generalised.rows)
         if generalised.suppressed > allowed:
             raise UnreachableError(
                 f"The levels must suppress at most {allowed} of these rows",
@@ -71,12 +88,6 @@ class GeneralizeMethod(Method[GeneralizeSetting, ClassifiedColumn]):
         by_class = goes_by_class(design, generalised, recipe.output.format)
         if by_class and any(a.name == CLASS for a in attributes):
             raise RecipeError(f"No column may be called {CLASS!r} where cells go by class", "one that is")
-        stated = recipe.release.population
-        if stated is not None and rows.owners is not None:
-            raise RecipeError(
-                "A population must be compared with rows that are people", "a [unit] of several rows"
-            )
-        population = population_of(None if stated is None else recipe.folder / stated, quasi, generalised)
         in_classes = sensitive_in_classes(rows, sensitive, generalised)
         units = units_in_classes(rows, sensitive, generalised.classes)
         return GeneralizePlan(
@@ -86,9 +97,14 @@ class GeneralizeMethod(Method[GeneralizeSetting, ClassifiedColumn]):
             sensitive=tuple(
                 s.published(h.codes[h.class_of >= 0]) for s, h in zip(sensitive, in_classes, strict=True)
             ),
-            of_source=rows.records,
+            of_source=generalised.rows,
             levels=generalised.levels,
-            measured=measure(generalised, design, sensitive, in_classes, by_class, population, units),
+            measured=measure(
+                generalised, design, quasi, sensitive, in_classes, by_class, searched.population, units
+            ),
+            people=None if design.subset is None else rows.records,
+            population_name=_population_name(recipe, design),
+            population=searched.population,
             generalised=generalised,
             tables=recipe.tables,
         )
@@ -118,14 +134,33 @@ class GeneralizeMethod(Method[GeneralizeSetting, ClassifiedColumn]):
         quasi = _quasi(recipe, rows, saved)
         rows.settle(_attributes(recipe, quasi))
         sensitive = _sensitive(recipe, rows, design)
+        population, levels = _population(recipe, quasi, rows), _levels(recipe.release, saved, quasi)
         try:
-            chosen = solve(rows, design, quasi, sensitive, _levels(recipe.release, saved, quasi)).levels
+            chosen = solve(rows, design, quasi, sensitive, levels, population).generalised.levels
         except UnreachableError:
             chosen = None
-        return space_in(rows, design, quasi, sensitive, chosen)
+        return space_in(rows, design, quasi, sensitive, chosen, population)
 
     def restore(self, certificate: Certificate) -> GeneralizePlan:
         return restore_generalisation(certificate)
+
+
+def _population(recipe: GeneralizeRecipe, quasi: Sequence[Quasi], rows: Rows) -> PopulationLines | None:
+    """That of a file, which only a full-domain generalisation can be held against."""
+    stated = recipe.release.population
+    if stated is None:
+        return None
+    if rows.owners is not None:
+        raise RecipeError("A population must be compared with rows that are people", "a [unit] of several rows")
+    if recipe.release.algorithm != "incognito":
+        raise RecipeError('population must be a file, with algorithm = "incognito"', str(stated))
+    return read_population(recipe.folder / stated, quasi)
+
+
+def _population_name(recipe: GeneralizeRecipe, design: GeneralizeDesign) -> str | None:
+    """Whoever makes the release again needs the file where classes were held against it."""
+    stated = recipe.release.population
+    return Path(stated).name if stated is not None and design.compares_people else None
 
 
 def _attributes(recipe: GeneralizeRecipe, quasi: Sequence[Quasi]) -> tuple[Attribute, ...]:
@@ -149,6 +184,8 @@ def _sensitive(recipe: GeneralizeRecipe, rows: Rows, design: GeneralizeDesign) -
     columns = {n: column for n, column in recipe.published.items() if column.role is Role.SENSITIVE}
     if design.t is None or design.t_distance == "equal":
         return tuple(sensitive_in(name, rows) for name in columns)
+    if design.t_distance == "ordered":
+        return tuple(sensitive_in_order(name, rows) for name in columns)
     return tuple(sensitive_along_tree(name, column, recipe.folder, rows) for name, column in columns.items())
 
 

@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 import msgspec
 import numpy as np
 import pyarrow as pa
+from msgspec import UNSET, UnsetType
 
 from pramana.bundle import Bundle, Certificate, Check, Form, JsonObject, canonical
 from pramana.calibration import Usefulness, worth_of_cells
-from pramana.errors import BundleError, SchemaError
+from pramana.errors import BundleError, SchemaError, SourceError
 from pramana.generalize import (
     CLASS,
     COMPANION,
@@ -36,7 +38,8 @@ from pramana.methods.columns import read_from_data
 from pramana.methods.generalize.examination import examine_classes, shown_columns
 from pramana.methods.generalize.explanation import explanation_of_classes
 from pramana.methods.generalize.measured import Measured, agree, measure, sensitive_in_classes
-from pramana.methods.generalize.search import solve
+from pramana.methods.generalize.population import PopulationLines, read_population
+from pramana.methods.generalize.search import Searched, solve
 from pramana.methods.generalize.sensitive import Sensitive, SensitiveForm
 from pramana.methods.generalize.setting import GeneralizeDesign
 from pramana.methods.generalize.units import units_in_classes
@@ -53,8 +56,8 @@ from pramana.methods.protocol import (
 )
 from pramana.methods.quasi import Quasi, QuasiForm, restored_quasi
 from pramana.methods.unit_words import left_out_words, same_people
-from pramana.rows import Column, Rows
-from pramana.schema import Attribute, Ordinal, Role, read_section
+from pramana.rows import Column, ColumnReading, Rows
+from pramana.schema import Attribute, Count, Ordinal, Role, read_section
 from pramana.theory import Guarantee, rounding
 
 
@@ -68,6 +71,8 @@ class GeneralizeStatement(Form, frozen=True, kw_only=True):
     source_records: Ordinal
     measured: Measured
     tables: StatedTables = ()
+    people: Count | UnsetType = UNSET  # of the source, where a subset of it is published
+    population: str | UnsetType = UNSET  # the file that people were counted in
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -80,7 +85,10 @@ class GeneralizePlan(Plan):
     of_source: int  # records
     levels: tuple[int, ...] | None
     measured: Measured
-    generalised: Generalised | None = field(default=None, repr=False)  # at the holder's only
+    people: int | None = None  # rows of the source, where a subset of it is published
+    population_name: str | None = None  # the file that people were counted in
+    population: PopulationLines | None = field(default=None, repr=False)  # at the holder's only, like the classes
+    generalised: Generalised | None = field(default=None, repr=False)
 
     @property
     def records(self) -> int:
@@ -88,7 +96,19 @@ class GeneralizePlan(Plan):
 
     @property
     def source_records(self) -> int:
-        return self.of_source
+        return self.of_source if self.people is None else self.people
+
+    def readings(self) -> tuple[ColumnReading, ...]:
+        marks = () if self.design.subset is None else (ColumnReading(self.design.subset),)
+        return (*super().readings(), *marks)
+
+    def beside(self, source: Path | None) -> GeneralizePlan:
+        """The plan with its population, which lies beside the source under its name."""
+        if self.population_name is None:
+            return self
+        if source is None:
+            raise SourceError(f"The population {self.population_name} must lie beside the source", "no file")
+        return replace(self, population=read_population(source.parent / self.population_name, self.quasi))
 
     @property
     def by_class(self) -> bool:
@@ -120,6 +140,8 @@ class GeneralizePlan(Plan):
             "source_records": self.of_source,
             "measured": self.measured.to_json(),
             **stated_tables(self.tables),
+            **({} if self.people is None else {"people": self.people}),
+            **({} if self.population_name is None else {"population": self.population_name}),
         }
 
     def guarantees(self, seeded: bool) -> tuple[Guarantee, ...]:
@@ -155,8 +177,9 @@ class GeneralizePlan(Plan):
         checks: tuple[Check, ...] = ()
         if generalised is None:
             sensitive = [s.in_rows(rows) for s in self.sensitive]
-            generalised = solve(rows, self.design, self.quasi, sensitive, self.levels)
-            checks = (self._compared(rows, sensitive, generalised), *same_people(self.unit, rows))
+            searched = solve(rows, self.design, self.quasi, sensitive, self.levels, self.population)
+            generalised = searched.generalised
+            checks = (self._compared(rows, sensitive, searched), *same_people(self.unit, rows))
         shown = generalised.cells(self.design.cells, self.design.intermediate)
         check_cells(self.quasi, generalised.pdf, shown, intervals=self.design.cells == "interval")
         cells, extra = columns_by_class(self, generalised)
@@ -176,11 +199,17 @@ class GeneralizePlan(Plan):
         left_out = self.of_source - self.records
         return worth_of_cells(looks, generalised.sizes, left_out, self.tables, self.design.exact_cells)
 
-    def _compared(self, rows: Rows, sensitive: Sequence[Sensitive], generalised: Generalised) -> Check:
-        """Everything that was measured, beside what the certificate states; a population is not at hand."""
+    def _compared(self, rows: Rows, sensitive: Sequence[Sensitive], searched: Searched) -> Check:
+        """Everything that was measured, beside what the certificate states.
+
+        A population that only the journalist's risk needs is not at hand.
+        """
+        generalised = searched.generalised
         in_classes = sensitive_in_classes(rows, sensitive, generalised)
         units = units_in_classes(rows, sensitive, generalised.classes)
-        again = measure(generalised, self.design, sensitive, in_classes, self.by_class, None, units)
+        again = measure(
+            generalised, self.design, self.quasi, sensitive, in_classes, self.by_class, searched.population, units
+        )
         same = agree(again, self.measured)
         return Check("measures", same, "as derived from the source" if same else "differ from those of the source")
 
@@ -221,8 +250,8 @@ def _warnings(plan: GeneralizePlan, seeded: bool) -> list[str]:
         warnings.append(
             "The key was made from a seed that anyone can guess: the order of the records is no secret."
         )
-    if plan.source_records > plan.records:
-        warnings.append(f"{plan.source_records - plan.records} of {plan.source_records} records were suppressed.")
+    if plan.of_source > plan.records:
+        warnings.append(f"{plan.of_source - plan.records} of {plan.of_source} records were suppressed.")
     warnings += left_out_words(plan.unit)
     if plan.measured.cells is not None:
         warnings += plan.measured.cells.words(plan.records)
@@ -260,6 +289,10 @@ def restore_generalisation(certificate: Certificate) -> GeneralizePlan:
         a.name for a in certificate.attributes if a.role is Role.SENSITIVE and a.raw
     ]:
         raise BundleError("The certificate must state its sensitive columns, in their order", "others")
+    if (stated.people is not UNSET) != (stated.setting.subset is not None) or (
+        stated.people is not UNSET and stated.people < stated.source_records
+    ):
+        raise BundleError("The certificate must state the people of whom a subset was published", "otherwise")
     along_tree = stated.setting.t is not None and stated.setting.t_distance == "hierarchical"
     if any((s.parents is not None) != along_tree for s in sensitive):
         raise BundleError("The certificate must state trees where distances follow them, and nowhere else")
@@ -287,5 +320,7 @@ def restore_generalisation(certificate: Certificate) -> GeneralizePlan:
         of_source=stated.source_records,
         levels=None if stated.levels is None else tuple(stated.levels),
         measured=stated.measured,
+        people=None if stated.people is UNSET else stated.people,
+        population_name=None if stated.population is UNSET else Path(stated.population).name,
         tables=tables_of(stated.tables, certificate),
     )

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -22,7 +22,9 @@ from pramana.generalize import (
     JointValues,
     Layout,
     SolutionSpace,
+    TableCondition,
     at_levels,
+    beside_people,
     full_domain,
     full_domain_with_cells,
     grouped_for,
@@ -33,17 +35,26 @@ from pramana.generalize import (
     with_sensitive,
 )
 from pramana.methods.cell_table import CLASS_NUMBER
-from pramana.methods.generalize.sensitive import Sensitive, derive_codes
+from pramana.methods.generalize.asked import whole_table_keys
+from pramana.methods.generalize.population import PopulationLines, lines_in
+from pramana.methods.generalize.sensitive import Sensitive, derive_codes, sensitive_in
 from pramana.methods.generalize.setting import GeneralizeDesign
 from pramana.methods.generalize.units import NO_COLUMN, joint_columns, joint_values, lines_of_units
+from pramana.methods.marks import MARK
 from pramana.methods.quasi import Quasi
 from pramana.randomness import Codes, code_dtype
 from pramana.rows import Columns, Lines, Rows, WholeRows
-from pramana.sources import Encoder, Source
 
 MOST_ENTRIES = 20_000_000  # entries of lists in one Parquet file; beyond, cells go to the companion
-_ROWS = 1 << 18  # of a population that are looked at together
 _COPIES = 8  # of the combinations that are in memory at one time, measured where they are most of it
+
+
+@dataclass(frozen=True, eq=False)
+class Searched:
+    """The classes of a table, and the population that they were made beside, if any."""
+
+    generalised: Generalised
+    population: PopulationLines | None
 
 
 def solve(
@@ -52,8 +63,13 @@ def solve(
     quasi: Sequence[Quasi],
     sensitive: Sequence[Sensitive],
     levels: tuple[int, ...] | None,
-) -> Generalised:
-    """The classes, and every row's number of its class as a column; with `levels` those of a known solution."""
+    population: PopulationLines | None = None,
+) -> Searched:
+    """The classes, and every row's number of its class as a column; with `levels` those of a known solution.
+
+    `population`: that of a file; a subset's is read with the rows.
+    """
+    _check_units(rows, design)
     if design.k > (most := rows.records if rows.owners is None else rows.owners.largest_units):
         units = "rows" if rows.owners is None else "people" if rows.owners.household is None else "households"
         raise UnreachableError(f"k must be at most the number of {units}, {most}", str(design.k))
@@ -67,10 +83,21 @@ def solve(
             'Use suppress = "rows".',
         )
     if design.algorithm == "incognito":
-        return _by_counts(rows, design, quasi, looked, levels, joints)
+        return _by_counts(rows, design, quasi, looked, levels, joints, population)
     if joints and design.algorithm != "local":
-        return _by_lines(rows, design, quasi, looked)
-    return _by_rows(rows, design, quasi, looked, joints)
+        return Searched(_by_lines(rows, design, quasi, looked), population)
+    return Searched(_by_rows(rows, design, quasi, looked, joints), population)
+
+
+def _check_units(rows: Rows, design: GeneralizeDesign) -> None:
+    """What is not counted in people is refused where people have several rows."""
+    if rows.owners is None:
+        return
+    asked = whole_table_keys(design)
+    if rows.owners.household is not None:
+        asked += [key for key in ("d_disclosure", "b_likeness") if msgspec.structs.asdict(design)[key] is not None]
+    if asked:
+        raise RecipeError(f"{asked[0]} must be of rows that are people", "a [unit] of several rows")
 
 
 def _by_counts(
@@ -80,25 +107,46 @@ def _by_counts(
     looked: Sequence[Sensitive],
     levels: tuple[int, ...] | None,
     joints: Sequence[JointValues],
-) -> Generalised:
+    population: PopulationLines | None,
+) -> Searched:
     """A full-domain generalisation rolls up the combinations that occur; no row is held."""
     own = {q.name: q.attribute.coded.size for q in quasi}
     beside = joint_columns(joints) or {s.coded: s.size for s in looked}
-    lines, *others = rows.combinations([own, *({**own, name: size} for name, size in beside.items())])
+    groups = [own, *({**own, name: size} for name, size in beside.items())]
+    target = _target(rows, design) if levels is None else None
+    if target is not None:
+        groups.append({**own, target.coded: target.size})
+    (lines, *others), everyone = lines_in(rows, groups, design.subset)
+    population, learnt = everyone or population, None
+    if target is not None:
+        learnt = (target, others.pop())
     layout = Layout(tuple(q.ladder for q in quasi))
     # a key and a count for each combination; with a sensitive value a key may need one word more
     size = len(lines.times) * (8 * layout.words + 4)
     size += sum(len(found.times) * (8 * (layout.words + 1) + 4) for found in others)
     rows.check_room(_COPIES * size + (0 if levels is not None else _kept(design, layout, size)))
     asked = list(zip(looked or [NO_COLUMN] * len(joints), others, strict=True))
-    generalised = solve_lines(design, quasi, lines, asked, levels, joints)
+    generalised = solve_lines(design, quasi, lines, asked, levels, joints, population, learnt)
     finder, names = generalised.finder, tuple(own)
+    marks = () if design.subset is None else (MARK,)
 
     def number(columns: Columns) -> Codes:
-        return finder.find([columns[name] for name in names])
+        found = finder.find([columns[name] for name in names])
+        for mark in marks:  # rows outside the subset are in no class
+            found = np.where(columns[mark] == 1, found, generalised.classes).astype(found.dtype)
+        return found
 
-    rows.derive(CLASS_NUMBER, names, number)
-    return generalised
+    rows.derive(CLASS_NUMBER, (*names, *marks), number)
+    return Searched(generalised, population)
+
+
+def _target(rows: Rows, design: GeneralizeDesign) -> Sensitive | None:
+    """The column that a search keeps learnable, with its codes beside the rows."""
+    if design.target is None:
+        return None
+    target = sensitive_in(design.target, rows)
+    derive_codes(rows, [target])
+    return target
 
 
 def _kept(design: GeneralizeDesign, layout: Layout, size: int) -> int:
@@ -214,10 +262,12 @@ def counted_lines(
     lines: Lines,
     looked: Sequence[tuple[Sensitive, Lines]],
     joints: Sequence[JointValues] = (),
+    population: PopulationLines | None = None,
+    learnt: tuple[Sensitive, Lines] | None = None,
 ) -> Counted:
     """`looked`: for each sensitive column the conditions look at, the combinations with its codes last.
 
-    Where people are counted, with the numbers of `joints` last.
+    Where people are counted, with the numbers of `joints` last. `learnt`: the target of a measure, likewise.
     """
     layout = Layout(tuple(q.ladder for q in quasi))
     sizes = [len(joint) for joint in joints] or [s.size for s, _ in looked]
@@ -227,7 +277,13 @@ def counted_lines(
         _, places = grouped_for(layout, joint.columns[:-1], times=joint.times)
         counted.append((places, joint.columns[-1], size, joint.times))
         totals.append((np.bincount(joint.columns[-1], joint.times, size).astype(np.int64), s.parents))
-    return Counted(with_sensitive(base, counted), index, lines, totals)
+    if learnt is not None:
+        _, places = grouped_for(layout, learnt[1].columns[:-1], times=learnt[1].times)
+        counted.append((places, learnt[1].columns[-1], learnt[0].size, learnt[1].times))
+    base = with_sensitive(base, counted)
+    if population is not None:
+        base, index = beside_people(base, index, population.lines.columns, population.lines.times)
+    return Counted(base, index, lines, totals)
 
 
 def solve_lines(
@@ -237,11 +293,14 @@ def solve_lines(
     looked: Sequence[tuple[Sensitive, Lines]],
     levels: tuple[int, ...] | None,
     joints: Sequence[JointValues] = (),
+    population: PopulationLines | None = None,
+    learnt: tuple[Sensitive, Lines] | None = None,
 ) -> Generalised:
     """The full-domain classes of the rows that `lines` stand for, counted in rows or, with `joints`, in people."""
-    counted = counted_lines(quasi, lines, looked, joints)
+    counted = counted_lines(quasi, lines, looked, joints, population if design.compares_people else None, learnt)
     condition = _condition(design, counted.totals, [s for s, _ in looked if s is not NO_COLUMN], joints)
-    return _full_domain(design, lines.columns, counted.base, counted.index, condition, levels, lines.times)
+    table = design.table(0 if population is None else population.people, lines.rows)
+    return _full_domain(design, lines.columns, counted.base, counted.index, condition, levels, lines.times, table)
 
 
 def space_in(
@@ -250,6 +309,7 @@ def space_in(
     quasi: Sequence[Quasi],
     sensitive: Sequence[Sensitive],
     chosen: tuple[int, ...] | None,
+    population: PopulationLines | None = None,
 ) -> SolutionSpace:
     """Every node of the lattice on these rows."""
     if rows.owners is not None:
@@ -257,19 +317,29 @@ def space_in(
     looked = tuple(sensitive) if design.looks_at_sensitive else ()
     derive_codes(rows, looked)
     own = {q.name: q.attribute.coded.size for q in quasi}
-    lines, *others = rows.combinations([own, *({**own, s.coded: s.size} for s in looked)])
-    counted = counted_lines(quasi, lines, list(zip(looked, others, strict=True)))
+    groups = [own, *({**own, s.coded: s.size} for s in looked)]
+    if (target := _target(rows, design)) is not None:
+        groups.append({**own, target.coded: target.size})
+    (lines, *others), everyone = lines_in(rows, groups, design.subset)
+    learnt = None if target is None else (target, others.pop())
+    population = everyone or population
+    beside = population if design.compares_people else None
+    asked = list(zip(looked, others, strict=True))
+    counted = counted_lines(quasi, lines, asked, population=beside, learnt=learnt)
     cells = design.suppress == "cells"
     weights = design.weights or None
     return space_of(
         counted.base,
         design.named_conditions(counted.totals),
-        measure_of(design.measure, counted.base.bare, weights),
+        measure_of(
+            design.measure, counted.base.occupied.bare, weights, design.factors_of([q.name for q in quasi])
+        ),
         design.measure,
         limit=int(design.suppression * counted.base.rows * (len(quasi) if cells else 1)),
         cells=cells,
         chosen=chosen,
         weights=weights,
+        table=design.table(0 if population is None else population.people, lines.rows),
     )
 
 
@@ -281,6 +351,7 @@ def _full_domain(
     condition: Condition,
     levels: tuple[int, ...] | None,
     times: Counts | None = None,
+    table: TableCondition | None = None,
 ) -> Generalised:
     layout, weights = base.layout, design.weights or None
     if design.suppress == "cells":
@@ -298,7 +369,7 @@ def _full_domain(
             times=times,
         )
     if levels is not None:
-        return at_levels(layout, columns, base, index, condition, levels, times=times)
+        return at_levels(layout, columns, base, index, condition, levels, times=times, table=table)
     return full_domain(
         layout,
         columns,
@@ -308,7 +379,9 @@ def _full_domain(
         measure=design.measure,
         limit=int(design.suppression * base.rows),
         weights=weights,
+        factors=design.factors_of([ladder.name for ladder in layout.ladders]),
         times=times,
+        table=table,
     )
 
 
@@ -318,22 +391,3 @@ def goes_by_class(design: GeneralizeDesign, generalised: Generalised, output: st
         return False
     entries = sum(int((cells.sizes * generalised.sizes).sum()) for cells in generalised.pdf)
     return output == "csv" or entries > MOST_ENTRIES
-
-
-def population_of(path: Path | None, quasi: Sequence[Quasi], generalised: Generalised) -> NDArray[np.int64] | None:
-    """Class sizes in the table of everyone the records could be, for the journalist's risk."""
-    if path is None:
-        return None
-    if generalised.levels is None:
-        raise RecipeError('population must be a file, with algorithm = "incognito"', str(path))
-    encoders = [Encoder(q.attribute.coded, q.name) for q in quasi]
-    finder, sizes = generalised.finder, np.zeros(generalised.classes + 1, np.int64)
-    for batch in Source(path=path).batches([q.name for q in quasi], _ROWS):
-        codes = [encoder.encode(batch.column(q.name)) for encoder, q in zip(encoders, quasi, strict=True)]
-        if not any(encoder.outside or encoder.unexpected for encoder in encoders):
-            sizes += np.bincount(finder.find(codes), minlength=generalised.classes + 1)
-    for encoder in encoders:
-        encoder.finish()
-    if bool((sizes[:-1] < generalised.sizes).any()):
-        raise RecipeError("The population must contain every record of the table", "a class with fewer people")
-    return sizes[:-1]

@@ -13,10 +13,11 @@ from numpy.typing import NDArray
 
 from pramana.bundle import Form
 from pramana.errors import RecipeError, SchemaError
+from pramana.methods.columns import hierarchy_of
 from pramana.methods.quasi import ClassifiedColumn
 from pramana.randomness import Codes
 from pramana.rows import Columns, Rows, chunks_of
-from pramana.schema import Domain, Hierarchy
+from pramana.schema import Domain
 from pramana.sources import domain_from_data, encode, has_missing
 
 Code = Annotated[int, Meta(ge=0, lt=1 << 31)]
@@ -95,7 +96,8 @@ def sensitive_in(name: str, rows: Rows) -> Sensitive:
 
 def sensitive_along_tree(name: str, column: ClassifiedColumn, folder: Path, rows: Rows) -> Sensitive:
     """With the values of its hierarchy, along which t is measured."""
-    if column.hierarchy is None:
+    hierarchy = hierarchy_of(name, column, folder)
+    if hierarchy is None:
         raise RecipeError(
             f"The hierarchical distance must have a hierarchy for the sensitive column {name!r}",
             "none",
@@ -103,7 +105,6 @@ def sensitive_along_tree(name: str, column: ClassifiedColumn, folder: Path, rows
         )
     if has_missing(rows.values([name])[name]):
         raise RecipeError(f"The sensitive column {name!r} must have no missing values", "some")
-    hierarchy = Hierarchy.read(folder / column.hierarchy)
     parents = []
     for level in range(1, hierarchy.height):
         below, above = hierarchy.level_map(level - 1)[0], hierarchy.level_map(level)[0]
@@ -111,6 +112,25 @@ def sensitive_along_tree(name: str, column: ClassifiedColumn, folder: Path, rows
         step[below] = above
         parents.append(step)
     return Sensitive(name, hierarchy.leaves, False, tuple(parents))
+
+
+def sensitive_in_order(name: str, rows: Rows) -> Sensitive:
+    """With its values in their order, along which t is measured: numbers, dates, or categories that have one."""
+    values = rows.values([name])[name]
+    if has_missing(values):
+        raise RecipeError(
+            f"The sensitive column {name!r} must have no missing values",
+            "some",
+            "They have no place in an order.",
+        )
+    domain = domain_from_data(values)
+    if not domain.kind.has_order:
+        raise RecipeError(
+            f"The ordered distance must have values with an order in the sensitive column {name!r}",
+            "names",
+            'Code them as numbers, or write t_distance = "equal".',
+        )
+    return Sensitive(name, domain.labels, False)
 
 
 def derive_codes(rows: Rows, sensitive: Sequence[Sensitive]) -> None:

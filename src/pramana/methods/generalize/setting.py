@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -12,27 +13,53 @@ from numpy.typing import NDArray
 from pramana.bundle import Form
 from pramana.errors import RecipeError
 from pramana.generalize import (
+    EVEN,
     SEPARABLE,
+    Alike,
     All,
     Close,
     Condition,
+    Disclosing,
     DistinctDiverse,
     EntropyDiverse,
     KAnonymous,
+    Mapped,
     On,
     RecursiveDiverse,
+    ShareOfPeople,
+    TableCondition,
+    UniquesModel,
+)
+from pramana.methods.generalize.asked import (
+    BKind,
+    Factor,
+    Probability,
+    ProfitSection,
+    Range,
+    check_models,
+    table_condition,
+    wanted_presence,
 )
 from pramana.methods.protocol import Capabilities
 from pramana.methods.quasi import ClassifiedColumn, GivenLevels
 from pramana.methods.recipe import Recipe
-from pramana.schema import Count, FilePath, Role, Setting, Weights, keys_of
+from pramana.schema import Count, FilePath, PlainText, Positive, Role, Setting, Weights, keys_of
 
 Algorithm = Literal["incognito", "local", "mondrian", "mondrian-relaxed", "kl"]
 CellKind = Literal["pdf", "set", "interval", "hierarchy"]
-Measure = Literal["loss", "entropy", "precision", "discernibility", "class-size", "kl"]
+Measure = Literal["loss", "entropy", "precision", "discernibility", "class-size", "kl", "classification"]
 Steps = Annotated[tuple[int, int], Meta(extra={"must": "a step and the number of steps, such as [2, 3]"})]
 Suppression = Annotated[float, Meta(ge=0, lt=1, extra={"must": "a share of the rows from 0 to below 1"})]
 Suppress = Literal["rows", "cells"]
+TDistance = Literal["equal", "hierarchical", "ordered"]
+
+
+class GeneralizedColumn(ClassifiedColumn, frozen=True, kw_only=True):
+    """A column of a generalised table."""
+
+    gs_factor: Annotated[
+        Factor | None, Meta(description="What suppressing its cells counts against generalising them.")
+    ] = None
 
 
 class GeneralizeSetting(Setting, frozen=True, kw_only=True, tag="generalize"):
@@ -48,13 +75,42 @@ class GeneralizeSetting(Setting, frozen=True, kw_only=True, tag="generalize"):
     ] = "rows"
     measure: Measure = "loss"
     weights: Weights = {}
+    target: Annotated[
+        PlainText | None, Meta(description='The column that measure = "classification" is to be learnt from.')
+    ] = None
     levels: Annotated[GivenLevels | None, Meta(description="A node of the space of solutions; no search.")] = None
     l: Annotated[float, Meta(ge=1)] | None = None  # noqa: E741 - the notion's own name
     l_kind: Literal["distinct", "entropy", "recursive"] = "distinct"
     c: Annotated[float, Meta(gt=0)] | None = None
     t: Annotated[float, Meta(ge=0, le=1)] | None = None
-    t_distance: Literal["equal", "hierarchical"] = "equal"
+    t_distance: TDistance = "equal"
+    d_disclosure: Annotated[
+        Positive | None, Meta(description="Sensitive values: within 2^-d and 2^d of their share of the table.")
+    ] = None
+    b_likeness: Annotated[
+        Positive | None, Meta(description="Sensitive values: at most 1 + b times their share of the table.")
+    ] = None
+    b_kind: BKind = "basic"
+    k_map: Annotated[Count | None, Meta(description="People of the population that a record could be.")] = None
+    delta: Annotated[
+        Range | None, Meta(description="The share of a class's people who are in the table: delta-presence.")
+    ] = None
+    average_risk: Annotated[Probability | None, Meta(description="Classes over records, at most.")] = None
+    population_uniques: Annotated[
+        Probability | None, Meta(description="The estimated share of the population that is unique, at most.")
+    ] = None
+    population_size: Annotated[Count | None, Meta(description="People of whom the table is a sample.")] = None
+    uniques_model: UniquesModel = "dankar"
+    profit: Annotated[
+        ProfitSection | None, Meta(description="Publishing every record must pay, in a game with an intruder.")
+    ] = None
+    gs_factor: Annotated[Factor, Meta(description="Below 0.5 suppressing counts less, above it generalising.")] = (
+        EVEN
+    )
     intermediate: Steps | None = None
+    subset: Annotated[
+        PlainText | None, Meta(description="The column that marks by 1 which rows are published, of a population.")
+    ] = None
     population: Annotated[FilePath | None, Meta(description="Everyone the records could be.")] = None
     solution: Annotated[FilePath | None, Meta(description="An earlier bundle whose levels are used.")] = None
 
@@ -72,9 +128,23 @@ class GeneralizeDesign(Form, frozen=True, kw_only=True, omit_defaults=True):
     l_kind: Literal["distinct", "entropy", "recursive"]
     c: Annotated[float, Meta(gt=0)] | None
     t: Annotated[float, Meta(ge=0, le=1)] | None
-    t_distance: Literal["equal", "hierarchical"]
+    t_distance: TDistance
     intermediate: Steps | None
     suppress: Suppress = "rows"
+    d_disclosure: Positive | None = None
+    b_likeness: Positive | None = None
+    b_kind: BKind = "basic"
+    k_map: Count | None = None
+    delta: Range | None = None
+    average_risk: Probability | None = None
+    population_uniques: Probability | None = None
+    population_size: Count | None = None
+    uniques_model: UniquesModel = "dankar"
+    gs_factor: Factor = EVEN
+    factors: dict[str, Factor] = {}  # of columns that have their own
+    subset: PlainText | None = None
+    profit: ProfitSection | None = None
+    target: PlainText | None = None
 
     def __post_init__(self) -> None:
         if self.suppression and self.algorithm != "incognito":
@@ -99,6 +169,7 @@ class GeneralizeDesign(Form, frozen=True, kw_only=True, omit_defaults=True):
                     "intermediate must be a step and the number of steps, such as [2, 3]", f"[{step}, {steps}]"
                 )
         self._diverse()
+        check_models(self)
 
     def _check_cells(self) -> None:
         if self.algorithm != "incognito":
@@ -119,6 +190,8 @@ class GeneralizeDesign(Form, frozen=True, kw_only=True, omit_defaults=True):
     @property
     def capabilities(self) -> Capabilities:
         """Incognito rolls up counts; Mondrian's classes are the same for rows in any order."""
+        if self.subset is not None:
+            return Capabilities(reason="with a subset, whose marks are read beside all rows")
         return Capabilities(
             streams=self.algorithm == "incognito",
             spark=self.algorithm in ("incognito", "mondrian"),
@@ -132,7 +205,26 @@ class GeneralizeDesign(Form, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def looks_at_sensitive(self) -> bool:
-        return self.l is not None or self.t is not None
+        return any(asked is not None for asked in (self.l, self.t, self.d_disclosure, self.b_likeness))
+
+    @property
+    def compares_people(self) -> bool:
+        """Whether classes are held against a population table."""
+        return self.k_map is not None or self.delta is not None or self.journalist
+
+    @property
+    def journalist(self) -> bool:
+        """Whether the intruder of the game picks from the people of the population."""
+        return self.profit is not None and self.profit.intruder == "journalist"
+
+    def table(self, people: int, present: int) -> TableCondition | None:
+        """What all published classes must satisfy together; of a population so many people are present."""
+        return table_condition(self, people, present)
+
+    def factors_of(self, names: Sequence[str]) -> dict[str, float] | None:
+        """Of each column its own, or that of all; None where suppressing and generalising count the same."""
+        factors = {name: self.factors.get(name, self.gs_factor) for name in names}
+        return None if set(factors.values()) == {EVEN} else factors
 
     def _diverse(self) -> Condition | None:
         if self.l is None:
@@ -155,6 +247,10 @@ class GeneralizeDesign(Form, frozen=True, kw_only=True, omit_defaults=True):
     ) -> list[tuple[str, Condition]]:
         """The same one by one, under the keys of [release]; several sensitive columns are numbered."""
         conditions: list[tuple[str, Condition]] = [("k", KAnonymous(self.k))]
+        if self.k_map is not None:
+            conditions.append(("k_map", Mapped(self.k_map)))
+        if self.delta is not None:
+            conditions.append(("delta", ShareOfPeople(wanted_presence(self.delta))))
         start = 1
         for which, (totals, parents) in enumerate(sensitive):
             here = range(start, start + len(totals))
@@ -163,22 +259,55 @@ class GeneralizeDesign(Form, frozen=True, kw_only=True, omit_defaults=True):
             if diverse is not None:
                 conditions.append((f"l{number}", On(diverse, here, which)))
             if self.t is not None:
-                conditions.append((f"t{number}", On(Close(self.t, totals, parents), here, which)))
+                close = Close(self.t, totals, parents, self.t_distance == "ordered")
+                conditions.append((f"t{number}", On(close, here, which)))
+            if self.d_disclosure is not None:
+                disclosing = Disclosing(self.d_disclosure, totals)
+                conditions.append((f"d_disclosure{number}", On(disclosing, here, which)))
+            if self.b_likeness is not None:
+                alike = Alike(self.b_likeness, totals, self.b_kind == "enhanced")
+                conditions.append((f"b_likeness{number}", On(alike, here, which)))
         return conditions
 
 
 def design_in(setting: GeneralizeSetting) -> GeneralizeDesign:
     stated = msgspec.structs.asdict(setting)
-    return GeneralizeDesign(**{key: stated[key] for key in keys_of(GeneralizeDesign)})
+    return GeneralizeDesign(**{key: stated[key] for key in keys_of(GeneralizeDesign) if key in stated})
 
 
-def design_of(recipe: Recipe[GeneralizeSetting, ClassifiedColumn]) -> GeneralizeDesign:
+def design_of(recipe: Recipe[GeneralizeSetting, GeneralizedColumn]) -> GeneralizeDesign:
     setting = recipe.release
-    if (setting.l is not None or setting.t is not None) and not any(
+    design = design_in(setting)
+    if design.looks_at_sensitive and not any(
         column.role is Role.SENSITIVE for column in recipe.attributes.values()
     ):
-        raise RecipeError("l-diversity and t-closeness must have a sensitive column", "none")
-    return msgspec.structs.replace(design_in(setting), weights=weights_of(setting.weights, recipe))
+        raise RecipeError("l, t, d_disclosure and b_likeness must have a sensitive column", "none")
+    if setting.subset is not None and setting.subset in recipe.attributes:
+        raise RecipeError(
+            f"The column {setting.subset!r} marks the subset and must have no section of its own", "an attribute"
+        )
+    if setting.subset is not None and setting.population is not None:
+        raise RecipeError("With a subset the source is the population", "a population of its own as well")
+    if design.target is not None and (
+        design.target not in recipe.published or recipe.published[design.target].role is Role.QUASI_IDENTIFYING
+    ):
+        raise RecipeError("target must be a published column that is not quasi-identifying", repr(design.target))
+    if design.compares_people and setting.subset is None and setting.population is None:
+        key = "k_map" if design.k_map is not None else "delta" if design.delta is not None else "profit"
+        raise RecipeError(
+            f"{key} must be counted in a population",
+            "none",
+            'Write population = "everyone.csv", or subset = "column" where the source has everyone.',
+        )
+    factors = {}
+    for name, column in recipe.published.items():
+        if column.gs_factor is not None and column.role is not Role.QUASI_IDENTIFYING:
+            raise RecipeError("gs_factor must be of a quasi-identifying column", repr(name))
+        if column.gs_factor is not None:
+            factors[name] = column.gs_factor
+    design = msgspec.structs.replace(design, weights=weights_of(setting.weights, recipe), factors=factors)
+    check_models(design)
+    return design
 
 
 def weights_of(stated: Weights, recipe: Recipe[Setting, ClassifiedColumn]) -> dict[str, float]:

@@ -40,9 +40,11 @@ def joint_values(rows: Rows, design: GeneralizeDesign, looked: Sequence[Sensitiv
     for place, s in enumerate(looked or [NO_COLUMN]):
         own = codes[s.coded] if looked else np.zeros(len(units), np.uint8)
         joint, number = JointValues.of(units, own, s.size)
-        if looked and not joint.single and (design.t is not None or design.l_kind != "distinct"):
+        shares = (design.t, design.d_disclosure, design.b_likeness)
+        by_shares = any(asked is not None for asked in shares) or design.l_kind != "distinct"
+        if looked and not joint.single and by_shares:
             raise RecipeError(
-                f"For t, or l by entropy or recursive, a {owners.largest} must have one value of {s.name!r}",
+                f"For t, d, b, or l by entropy or recursive, a {owners.largest} must have one value of {s.name!r}",
                 "several for some",
                 'l with l_kind = "distinct" takes them as they are.',
             )

@@ -10,6 +10,7 @@ from pramana.theory.disclosure.population import (
     population_uniques,
     snb_fit,
     snb_uniques,
+    uniques_by,
     zayatz_uniques,
 )
 from pramana.theory.disclosure.special_uniques import (
@@ -34,5 +35,6 @@ __all__ = [
     "population_uniques",
     "snb_fit",
     "snb_uniques",
+    "uniques_by",
     "zayatz_uniques",
 ]

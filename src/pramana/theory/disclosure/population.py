@@ -97,6 +97,31 @@ def population_uniques(classes: SizeCounts, population: int) -> PopulationUnique
     return PopulationUniques(population, zayatz, pitman, snb, chosen, estimate)
 
 
+def uniques_by(model: str, classes: SizeCounts, population: int) -> tuple[str, float]:
+    """The name and the estimate of one model, `dankar` being the rule of Dankar et al., and nothing else fitted.
+
+    By Zayatz's where a model cannot be fitted, and exactly where everyone is in the sample.
+    """
+    records, alone = classes.records, float(classes.of_size(1))
+    if population < records:
+        raise InputError(f"The population must be at least the {records} records", str(population))
+    if population == records:
+        return "census", alone
+    if not alone:
+        return "none in the sample", 0.0
+    small = records / population <= SMALL_SAMPLE
+    if model == "pitman" or (model == "dankar" and small):
+        fitted = pitman_uniques(classes, population)
+        if fitted is not None:
+            return "Pitman", fitted
+    zayatz = zayatz_uniques(classes, population)
+    if model == "snb" or (model == "dankar" and not small):
+        fitted = snb_uniques(classes, population)
+        if fitted is not None and (model == "snb" or fitted < zayatz):
+            return "SNB", fitted
+    return "Zayatz", zayatz
+
+
 # ---------------------------------------------------------------- Zayatz
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from pramana.theory.notions.guarantee import Guarantee
-from pramana.theory.notions.wording import Sentence, complete_sentences
+from pramana.theory.notions.wording import UNITS_IN_WORDS, Sentence, complete_sentences
 from pramana.theory.rounding import shown
 
 _TAKEN_NOT_TO_KNOW = ": whoever looks for a person is taken not to know anyone's values there"
@@ -15,7 +15,7 @@ _BEST_GUESS = (
     "anyone who knows only a person's true category, sees every published count and guesses as well as can be "
     "finds that person's record with a chance of at most {xi}"
 )
-_NOTHING_ELSE = "This says nothing of what an intruder learns from the other columns, and nothing of other tables."
+NOTHING_ELSE = "This says nothing of what an intruder learns from the other columns, and nothing of other tables."
 _PROBABLY = (
     "anyone of the public table is in the private one with a probability from {lowest} to {highest} (wanted: "
     "{dmin} to {dmax})"
@@ -24,7 +24,6 @@ _PRESENT = f"to someone who knows only the public table and this release, {_PROB
 _AT_THEIR_WORD = (
     f"to someone who knows only the public table and takes this release's distributions at their word, {_PROBABLY}"
 )
-_WHO = (("records", "of_records"), ("people", "of_people"), ("households", "of_households"))
 
 
 @dataclass(frozen=True)
@@ -96,33 +95,33 @@ class KAnonymity(Guarantee):
         Sentence(
             "every record shows the same quasi-identifiers as at least {others} others (k = {k})",
             ("some", "of_records"),
-            _NOTHING_ELSE,
+            NOTHING_ELSE,
         ),
         Sentence(
             "every record shows the same quasi-identifiers as records of at least {others} other people (k = {k})",
             ("some", "of_people"),
-            _NOTHING_ELSE,
+            NOTHING_ELSE,
         ),
         Sentence(
             "every record shows the same quasi-identifiers as records of at least {others} other households "
             "(k = {k})",
             ("some", "of_households"),
-            _NOTHING_ELSE,
+            NOTHING_ELSE,
         ),
         Sentence(
             "some record may show quasi-identifiers that no other shows (k = {k})",
             ("none", "of_records"),
-            _NOTHING_ELSE,
+            NOTHING_ELSE,
         ),
         Sentence(
             "some person's records may show quasi-identifiers that no other person's show (k = {k})",
             ("none", "of_people"),
-            _NOTHING_ELSE,
+            NOTHING_ELSE,
         ),
         Sentence(
             "some household's records may show quasi-identifiers that no other household's show (k = {k})",
             ("none", "of_households"),
-            _NOTHING_ELSE,
+            NOTHING_ELSE,
         ),
     )
     k: int = field(kw_only=True)
@@ -156,7 +155,7 @@ class LDiversity(Guarantee):
                 "others, with l = {l}",
                 ("distinct", condition),
             )
-            for who, condition in _WHO[1:]
+            for who, condition in UNITS_IN_WORDS[1:]
         ),
         *(
             Sentence(
@@ -164,7 +163,7 @@ class LDiversity(Guarantee):
                 "would be (l, by entropy)",
                 ("entropy", condition),
             )
-            for who, condition in _WHO
+            for who, condition in UNITS_IN_WORDS
         ),
         *(
             Sentence(
@@ -172,7 +171,7 @@ class LDiversity(Guarantee):
                 "as frequent as those of rank {l} (l) and beyond together",
                 ("recursive", condition),
             )
-            for who, condition in _WHO
+            for who, condition in UNITS_IN_WORDS
         ),
     )
     attribute: str = field(kw_only=True)
@@ -210,7 +209,7 @@ class TCloseness(Guarantee):
                 "({distance}) of at most {t} (t)",
                 (condition,),
             )
-            for who, condition in _WHO
+            for who, condition in UNITS_IN_WORDS
         ),
     )
     attribute: str = field(kw_only=True)

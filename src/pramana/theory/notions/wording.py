@@ -26,6 +26,10 @@ UNITS = {
 }
 
 
+# who is spoken of, and the condition of a sentence that speaks of them
+UNITS_IN_WORDS = (("records", "of_records"), ("people", "of_people"), ("households", "of_households"))
+
+
 def unit_words(unit: str, most: Mapping[str, int] | None) -> str:
     """The unit of a guarantee, with the bounds that its number holds for."""
     if not most:
@@ -75,6 +79,8 @@ CONDITIONS: Mapping[str, SentenceCondition] = {
     "distinct": SentenceCondition("l counts different values", lambda g: g["value"]["kind"] == "distinct"),
     "entropy": SentenceCondition("l is measured by entropy", lambda g: g["value"]["kind"] == "entropy"),
     "recursive": SentenceCondition("l is recursive, with its c", lambda g: g["value"]["kind"] == "recursive"),
+    "basic": SentenceCondition("likeness is basic", lambda g: g["value"]["kind"] == "basic"),
+    "enhanced": SentenceCondition("likeness is enhanced", lambda g: g["value"]["kind"] == "enhanced"),
     "withstood": SentenceCondition(
         "undoing the cells was shown to tell no more", lambda g: _reversal(g) == "withstood"
     ),

@@ -1,0 +1,77 @@
+"""The population that records are of: another file, or the source itself with the published rows marked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pramana.errors import RecipeError, SourceError
+from pramana.generalize import Combinations, Generalised
+from pramana.methods.marks import MARK, derive_marks
+from pramana.methods.quasi import Quasi
+from pramana.randomness import code_dtype
+from pramana.rows import Lines, Rows
+from pramana.sources import Encoder, Source
+
+_ROWS = 1 << 18  # of a population that are looked at together
+
+
+@dataclass(frozen=True, eq=False)
+class PopulationLines:
+    """The combinations of quasi-identifying values that people have, and how many have each."""
+
+    lines: Lines
+
+    @property
+    def people(self) -> int:
+        return self.lines.rows
+
+    def in_classes(self, generalised: Generalised) -> NDArray[np.int64]:
+        """How many people each published class stands for."""
+        number = generalised.finder.find(list(self.lines.columns))
+        sizes = np.bincount(number, self.lines.times, generalised.classes + 1).astype(np.int64)[:-1]
+        if bool((sizes < generalised.sizes).any()):
+            raise RecipeError("The population must contain every record of the table", "a class with fewer people")
+        return sizes
+
+
+def read_population(path: Path, quasi: Sequence[Quasi]) -> PopulationLines:
+    """From a file, piece by piece: what occurs is held, and no row."""
+    encoders = [Encoder(q.attribute.coded, q.name) for q in quasi]
+    sizes = [q.attribute.coded.size for q in quasi]
+    counting = Combinations(sizes)
+    for batch in Source(path=path).batches([q.name for q in quasi], _ROWS):
+        codes = [encoder.encode(batch.column(q.name)) for encoder, q in zip(encoders, quasi, strict=True)]
+        if not any(encoder.outside or encoder.unexpected for encoder in encoders):
+            counting.update(codes)
+    for encoder in encoders:
+        encoder.finish()
+    if not counting.parts:
+        raise SourceError("A population must have people", "an empty table")
+    found = counting.merged()
+    order = np.lexsort(found.keys.T)
+    columns = tuple(found.codes(a).astype(code_dtype(size))[order] for a, size in enumerate(sizes))
+    return PopulationLines(Lines(columns, np.ascontiguousarray(found.sizes[order])))
+
+
+def lines_in(
+    rows: Rows, groups: Sequence[Mapping[str, int]], subset: str | None
+) -> tuple[list[Lines], PopulationLines | None]:
+    """The combinations of each group that the table has; with a subset those of its rows, beside all of them."""
+    if subset is None:
+        return rows.combinations(groups), None
+    derive_marks(rows, subset)
+    everyone, *marked = rows.combinations([groups[0], *({**group, MARK: 2} for group in groups)])
+    return [_meant(lines) for lines in marked], PopulationLines(everyone)
+
+
+def _meant(lines: Lines) -> Lines:
+    """The lines that are marked, without their marks."""
+    here = lines.columns[-1] == 1
+    if not here.any():
+        raise SourceError("A subset must have rows", "none that is marked")
+    return Lines(tuple(column[here] for column in lines.columns[:-1]), lines.times[here])
