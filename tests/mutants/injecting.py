@@ -24,6 +24,7 @@ from tests.mutants.mutant import Mutant, PatchError
 LONGEST = 300  # seconds that the tests of a mutant may take
 _NOT_COPIED = shutil.ignore_patterns(".*", "__pycache__", "node_modules", "build", "dist", "demo-output*", "*.egg-info")
 _FAILED = re.compile(r"^(?:FAILED|ERROR) (\S.*?)(?: - .*)?$", re.MULTILINE)
+_BUILD = ("setup.py", "-q", "build_ext", "--inplace")
 _ALL_PASSED, _SOME_FAILED = 0, 1  # pytest's exit codes; others are neither
 
 
@@ -64,7 +65,7 @@ class Copy:
         except PatchError as error:
             return "does not apply", "", str(error)
         if mutant.compiled:
-            built = self._run([sys.executable, "setup.py", "-q", "build_ext", "--inplace"])
+            built = self._run([sys.executable, *_BUILD])
             if built.returncode:
                 return "does not run", "", _last_line(built.stderr)
         done = self.run_tests(mutant.tests, "-x")
@@ -76,11 +77,17 @@ class Copy:
         return "does not run", "", _last_line(done.stdout + done.stderr)
 
     def run_tests(self, tests: Sequence[str], *options: str) -> subprocess.CompletedProcess[str]:
-        always = ["-p", "no:cacheprovider", "--tb=no", "--color=no", "-rfE"]
+        always = ["-q", "-p", "xdist.plugin", "-p", "no:cacheprovider", "--tb=no", "--color=no", "-rfE"]
         return self._run([sys.executable, "-m", "pytest", *always, *options, *tests])
 
     def _run(self, command: list[str]) -> subprocess.CompletedProcess[str]:
-        own = {**os.environ, "PYTHONPATH": str(self.folder / "src"), "PYTHONDONTWRITEBYTECODE": "1", "COLUMNS": "200"}
+        own = {
+            **os.environ,
+            "PYTHONPATH": str(self.folder / "src"),
+            "PYTHONDONTWRITEBYTECODE": "1",
+            "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",  # loading them takes longer than most of these tests
+            "COLUMNS": "200",
+        }
         return subprocess.run(
             command, cwd=self.folder, env=own, capture_output=True, text=True, timeout=LONGEST, check=False
         )
@@ -99,8 +106,8 @@ def inject(
     with tempfile.TemporaryDirectory(prefix="mutants-", ignore_cleanup_errors=True) as temporary:
         pristine = Path(temporary) / "pristine"
         shutil.copytree(root, pristine, ignore=_NOT_COPIED)
-        for built in pristine.rglob("*.so"):
-            built.touch()  # newer than every source, so that only what a mutant changes is built again
+        if any(mutant.compiled for mutant in mutants):  # once, so that a mutant builds only what it changes
+            subprocess.run([sys.executable, *_BUILD], cwd=pristine, check=True, stdout=subprocess.DEVNULL)
         subprocess.run([sys.executable, "-m", "compileall", "-q", "src", "tests"], cwd=pristine, check=False)
         free: queue.SimpleQueue[Copy] = queue.SimpleQueue()
         for number in range(jobs):
@@ -146,4 +153,4 @@ def _shares(mutants: Sequence[Mutant], jobs: int) -> list[list[str]]:
 
 def _last_line(text: str) -> str:
     lines = [line for line in text.splitlines() if line.strip()]
-    return lines[-1].strip() if lines else "nothing said"
+    return lines[-1].strip("= ") if lines else "nothing said"
