@@ -22,12 +22,18 @@ def test_both_ends_of_an_interval_err_as_often_as_is_said(hits: int, tries: int)
     """At the lower end so many hits are as rare as alpha; a little below they are rarer. At the upper, so few."""
     alpha = Fraction(CHANCE_OF_FALSE_ALARM)
     low, high = (Fraction(end) for end in clopper_pearson(hits, tries))
-    assert tail(hits, tries, low * (1 - Fraction(1, 10**9))) < alpha < tail(hits, tries, low * (1 + Fraction(1, 10**9)))
+    assert (
+        tail(hits, tries, low * (1 - Fraction(1, 10**9)))
+        < alpha
+        < tail(hits, tries, low * (1 + Fraction(1, 10**9)))
+    )
     if hits == tries:
         assert high == 1
     else:
         above = high + (1 - high) * Fraction(1, 10**9)
-        assert 1 - tail(hits + 1, tries, above) < alpha < 1 - tail(hits + 1, tries, high * (1 - Fraction(1, 10**9)))
+        assert (
+            1 - tail(hits + 1, tries, above) < alpha < 1 - tail(hits + 1, tries, high * (1 - Fraction(1, 10**9)))
+        )
 
 
 def test_no_hit_has_no_lower_end() -> None:
@@ -35,7 +41,8 @@ def test_no_hit_has_no_lower_end() -> None:
 
 
 @pytest.mark.parametrize(
-    ("right", "claimed", "ok"), [(10, 0.1, True), (14, 0.1, True), (60, 0.1, False), (100, 0.99, True), (0, 0.0, True)]
+    ("right", "claimed", "ok"),
+    [(10, 0.1, True), (14, 0.1, True), (60, 0.1, False), (100, 0.99, True), (0, 0.0, True)],
 )
 def test_a_claim_is_broken_where_chance_does_not_explain_it(right: int, claimed: float, ok: bool) -> None:
     """The interval of 14 of 100 reaches down to .1 and beyond; that of 60 does not."""

@@ -109,6 +109,16 @@ def test_rows_are_in_the_keyed_order(bundle: Path) -> None:
     assert order != list(range(ROWS))
 
 
+def test_the_content_is_the_documented_digest_of_what_is_published(bundle: Path) -> None:
+    certificate = json.loads((bundle / "certificate.json").read_text())
+    shown = pq.read_table(bundle / "data.parquet").to_pydict()
+    labels = {a["name"]: a["domain"]["labels"] for a in certificate["attributes"] if not a["raw"]}
+    codes = {name: (len(own), [own.index(cell) for cell in shown[name]]) for name, own in labels.items()}
+    assert certificate["content"] == documented.content({**codes, "town": shown["town"]})
+    other = [*shown["town"][1:], shown["town"][0]]
+    assert certificate["content"] != documented.content({**codes, "town": other})
+
+
 @pytest.mark.parametrize("coin", ["attribute", "record"])
 def test_every_cell_is_the_documented_function_of_key_row_and_value(coin: str, tmp_path: Path) -> None:
     done = release(recipe(epsilon=2, coin=coin), tmp_path / "out", data=frame(), key=KEY).bundle

@@ -1,4 +1,4 @@
-"""What is not finished is for its owner alone, whatever the umask; what is published is for whom the umask says."""
+"""What is not finished is for its owner alone, whatever the umask; what is published is for all it allows."""
 
 from __future__ import annotations
 
@@ -27,9 +27,7 @@ def mode(path: Path) -> int:
 
 
 @pytest.mark.parametrize(("umask", "published"), [(0, 0o777), (0o022, 0o755), (0o077, 0o700)])
-def test_a_folder_that_is_being_written_is_for_its_owner_alone(
-    tmp_path: Path, umask: int, published: int
-) -> None:
+def test_a_folder_that_is_being_written_is_for_its_owner_alone(tmp_path: Path, umask: int, published: int) -> None:
     os.umask(umask)
     with whole_folder(tmp_path / "out") as partial:
         (partial / "data").write_text("rows")

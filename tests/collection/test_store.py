@@ -145,7 +145,9 @@ def test_what_was_used_leaves_the_file_at_once_and_not_only_when_it_is_written_a
     digests = [hashlib.sha256(b"pramana invitation " + token.encode()).digest() for token in tokens]
     assert all(digest in content for digest in digests[150:])
     assert not [digest for digest in digests[:150] if digest in content]
-    assert not [s for s in sent if s.identifier in content], "a record lies under a digest that only the store makes"
+    assert not [s for s in sent if s.identifier in content], (
+        "a record lies under a digest that only the store makes"
+    )
     store.close()
 
 

@@ -110,7 +110,7 @@ def by_person(published: pa.Table) -> dict[int, tuple[object, ...]]:
 
 @pytest.mark.parametrize("name", ["retention epsilon", "retention record", "matrix", "invariant", "levels"])
 def test_a_corrected_cell_gives_other_coins(name: str, numbered: Path) -> None:
-    """Everyone is known by their income. With the same coins, who was not corrected would be published the same."""
+    """Everyone is known by their income. With the same coins, who was not corrected would look the same."""
     key = Key.create()
     first = by_person(published(name, numbered, "numbered.csv", f"{name} g", key))
     again = by_person(published(name, numbered, "numbered.csv", f"{name} h", key))

@@ -59,7 +59,9 @@ def test_t_is_the_distance_rounded_up_at_the_ninth_place() -> None:
     below = 0
     for counts in CLASSES:
         size = sum(counts)
-        shares = [Fraction(count, size) - Fraction(total, 7) for count, total in zip(counts, (3, 2, 2), strict=True)]
+        shares = [
+            Fraction(count, size) - Fraction(total, 7) for count, total in zip(counts, (3, 2, 2), strict=True)
+        ]
         exact = sum(abs(share) for share in shares) / 2
         up = Fraction(math.ceil(exact * 10**9), 10**9)
         assert Close(float(up), totals).held(table([counts])).all()

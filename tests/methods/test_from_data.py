@@ -1,4 +1,4 @@
-"""What was read from the data is flagged wherever a reader looks: in the domain, the assumptions and the warnings."""
+"""What was read from the data is flagged wherever a reader looks: in domains, assumptions and warnings."""
 
 from __future__ import annotations
 

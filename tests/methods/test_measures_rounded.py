@@ -1,4 +1,4 @@
-"""What is counted in a table is stated against the holder: l down, c, t and shares up, ranges of presence outwards."""
+"""What is counted is stated against the holder: l down, c, t and shares up, ranges of presence outwards."""
 
 from __future__ import annotations
 

@@ -22,7 +22,9 @@ from pathlib import Path
 from tests.mutants.mutant import Mutant, PatchError
 
 LONGEST = 300  # seconds that the tests of a mutant may take
-_NOT_COPIED = shutil.ignore_patterns(".*", "__pycache__", "node_modules", "build", "dist", "demo-output*", "*.egg-info")
+_NOT_COPIED = shutil.ignore_patterns(
+    ".*", "__pycache__", "node_modules", "build", "dist", "demo-output*", "*.egg-info"
+)
 _FAILED = re.compile(r"^(?:FAILED|ERROR) (\S.*?)(?: - .*)?$", re.MULTILINE)
 _BUILD = ("setup.py", "-q", "build_ext", "--inplace")
 _ALL_PASSED, _SOME_FAILED = 0, 1  # pytest's exit codes; others are neither
@@ -77,7 +79,7 @@ class Copy:
         return "does not run", "", _last_line(done.stdout + done.stderr)
 
     def run_tests(self, tests: Sequence[str], *options: str) -> subprocess.CompletedProcess[str]:
-        always = ["-q", "-p", "xdist.plugin", "-p", "no:cacheprovider", "--tb=no", "--color=no", "-rfE"]
+        always = ["-p", "xdist.plugin", "-p", "no:cacheprovider", "--tb=no", "--color=no", "-rfE"]
         return self._run([sys.executable, "-m", "pytest", *always, *options, *tests])
 
     def _run(self, command: list[str]) -> subprocess.CompletedProcess[str]:

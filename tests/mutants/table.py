@@ -15,11 +15,11 @@ _WORDS = """\
 
     make mutants
 
-Tests are tested here. Each line is a plausible mistake, kept as a small patch in `tests/mutants/patches`, put into a copy of
-the sources by itself (those in C are compiled) and tried against the tests that should notice, which pass without it. The
-first of them that failed is named. The run ends with 1 where a mutant survives or a patch does not apply.
-`python -m tests.mutants NAME ...` tries some of them and renews their lines. For a new one, edit a source, put
-`git diff` into a file there with two lines and a blank one before it, as the others have them, and take the edit back.
+Tests are tested here. Each line is a plausible mistake, kept as a small patch in `tests/mutants/patches`, put into
+a copy of the sources by itself (those in C are compiled) and tried against the tests that should notice, which pass
+without it. The first of them that failed is named. The run ends with 1 where a mutant survives or a patch does not
+apply. `python -m tests.mutants NAME ...` tries some of them and renews their lines. For a new one, edit a source,
+put `git diff` into a file there, with two lines and a blank one before it as the others have them, and undo the edit.
 """
 _UNTRIED = ("**not tried**", "")
 
@@ -48,5 +48,7 @@ def _stored(page: Path) -> dict[str, tuple[str, str]]:
     """By name of the mutant, the last two cells of its line."""
     if not page.exists():
         return {}
-    rows = [line.strip("| ").split(" | ") for line in page.read_text("utf-8").splitlines() if line.startswith("| ")]
+    rows = [
+        line.strip("| ").split(" | ") for line in page.read_text("utf-8").splitlines() if line.startswith("| ")
+    ]
     return {row[0]: (row[-2].replace("\\|", "|"), row[-1]) for row in rows if len(row) == 5 and row[0] != "mutant"}

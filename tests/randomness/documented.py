@@ -9,7 +9,7 @@ import hashlib
 import hmac
 import json
 import struct
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
@@ -38,6 +38,22 @@ def context_of(certificate: Mapping[str, Any]) -> str:
     law = json.dumps(certificate["mechanism"]["law"], sort_keys=True, separators=(",", ":"))
     digest = hashlib.sha256(law.encode("ascii")).hexdigest()
     return f"{certificate['dataset']}\n{digest}\n{certificate['source']['commitment']}"
+
+
+def content(columns: Mapping[str, tuple[int, Sequence[int]] | Sequence[str]]) -> str:
+    """The content digest. A column is its domain's size with its codes, or its texts; both in published order."""
+    total = hashlib.sha256()
+    for name, column in columns.items():
+        total.update(len(name.encode()).to_bytes(8, "little") + name.encode())
+        if isinstance(column, tuple):
+            size, codes = column
+            width = 1 if size <= 256 else 2 if size <= 65_536 else 4
+            total.update(hashlib.sha256(b"".join(code.to_bytes(width, "little") for code in codes)).digest())
+        else:
+            texts = [text.encode() for text in column]
+            lengths = b"".join(len(text).to_bytes(8, "little") for text in texts)
+            total.update(hashlib.sha256(lengths).digest() + hashlib.sha256(b"".join(texts)).digest())
+    return total.hexdigest()
 
 
 def retained(word: int, true: int, size: int, step: int) -> int:

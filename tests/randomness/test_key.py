@@ -1,4 +1,4 @@
-"""Streams are those of docs/certificate.md, every part of a name counts, and what is public of a key tells nothing."""
+"""Streams are those of docs/certificate.md, every part of a name counts, and a commitment tells no key."""
 
 from __future__ import annotations
 
