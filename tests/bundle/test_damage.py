@@ -103,7 +103,7 @@ def test_every_certificate_of_the_wrong_shape_is_one_line(
     copy = copied(bundle / "signed", tmp_path / "signed")
     statement, holder = statement_of(copy), read_signing_key(bundle / "holder")
     arguments = ["--source", str(bundle / "people.csv"), "--key", str(bundle / "signed.key")]
-    places = [(key,) for key in statement if key != "signature"]
+    places: list[tuple[str, ...]] = [(key,) for key in statement if key != "signature"]
     places += [(inner, key) for inner in ("mechanism", "key", "source") for key in statement[inner]]
     tried = by_the_seal = 0
     for place in places:

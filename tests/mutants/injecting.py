@@ -95,8 +95,10 @@ class Copy:
         )
 
     def _restore(self, mutant: Mutant) -> None:
-        built = [p.relative_to(self.pristine) for p in self.pristine.rglob("*.so")] if mutant.compiled else []
-        for path in (*mutant.changed, *built):
+        paths = [Path(path) for path in mutant.changed]
+        if mutant.compiled:
+            paths += [path.relative_to(self.pristine) for path in self.pristine.rglob("*.so")]
+        for path in paths:
             if (self.pristine / path).is_file():
                 shutil.copy2(self.pristine / path, self.folder / path)
 
