@@ -15,11 +15,12 @@ _WORDS = """\
 
     make mutants
 
-Tests are tested here. Each line is a plausible mistake, kept as a small patch in `tests/mutants/patches`, put into
-a copy of the sources by itself (those in C are compiled) and tried against the tests that should notice, and that
-pass without it. The first of them that failed is named. The run ends with 1 where a mutant survives or a patch does not
-apply. `python -m tests.mutants NAME ...` tries some of them and renews their lines. For a new one, edit a source,
-put `git diff` into a file there, with two lines and a blank one before it as the others have, and undo the edit.
+Tests are tested here. Each line is a plausible mistake, kept as a small patch in `tests/mutants/patches`, put
+into a copy of the sources by itself (those in C are compiled) and tried against the tests that should notice,
+and that pass without it. The first of them that failed is named. The run ends with 1 where a mutant survives or
+a patch does not apply. `python -m tests.mutants NAME ...` tries some of them and renews their lines. For a new
+one, edit a source, put `git diff` into a file there, with two lines and a blank one before it as the others
+have, and undo the edit.
 """
 _UNTRIED = ("**not tried**", "")
 
