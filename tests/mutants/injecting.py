@@ -88,6 +88,7 @@ class Copy:
             "PYTHONPATH": str(self.folder / "src"),
             "PYTHONDONTWRITEBYTECODE": "1",
             "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",  # loading them takes longer than most of these tests
+            "HYPOTHESIS_PROFILE": "any failure",  # as tests/conftest.py has it
             "COLUMNS": "200",
         }
         return subprocess.run(
