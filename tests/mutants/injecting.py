@@ -21,7 +21,7 @@ from pathlib import Path
 
 from tests.mutants.mutant import Mutant, PatchError
 
-LONGEST = 300  # seconds that the tests of a mutant may take
+LONGEST = 600  # seconds that the tests of a mutant may take; without one all of them may take as long as they do
 _NOT_COPIED = shutil.ignore_patterns(
     ".*", "__pycache__", "node_modules", "build", "dist", "demo-output*", "*.egg-info"
 )
@@ -67,10 +67,10 @@ class Copy:
         except PatchError as error:
             return "does not apply", "", str(error)
         if mutant.compiled:
-            built = self._run([sys.executable, *_BUILD])
+            built = self._run([sys.executable, *_BUILD], LONGEST)
             if built.returncode:
                 return "does not run", "", _last_line(built.stderr)
-        done = self.run_tests(mutant.tests, "-x")
+        done = self.run_tests(mutant.tests, "-x", longest=LONGEST)
         failed = _FAILED.findall(done.stdout)
         if done.returncode == _SOME_FAILED and failed:
             return "caught", failed[0], ""
@@ -78,11 +78,13 @@ class Copy:
             return "survived", "", _last_line(done.stdout)
         return "does not run", "", _last_line(done.stdout + done.stderr)
 
-    def run_tests(self, tests: Sequence[str], *options: str) -> subprocess.CompletedProcess[str]:
+    def run_tests(
+        self, tests: Sequence[str], *options: str, longest: float | None = None
+    ) -> subprocess.CompletedProcess[str]:
         always = ["-p", "xdist.plugin", "-p", "no:cacheprovider", "--tb=no", "--color=no", "-rfE"]
-        return self._run([sys.executable, "-m", "pytest", *always, *options, *tests])
+        return self._run([sys.executable, "-m", "pytest", *always, *options, *tests], longest)
 
-    def _run(self, command: list[str]) -> subprocess.CompletedProcess[str]:
+    def _run(self, command: list[str], longest: float | None) -> subprocess.CompletedProcess[str]:
         own = {
             **os.environ,
             "PYTHONPATH": str(self.folder / "src"),
@@ -92,7 +94,7 @@ class Copy:
             "COLUMNS": "200",
         }
         return subprocess.run(
-            command, cwd=self.folder, env=own, capture_output=True, text=True, timeout=LONGEST, check=False
+            command, cwd=self.folder, env=own, capture_output=True, text=True, timeout=longest, check=False
         )
 
     def _restore(self, mutant: Mutant) -> None:
