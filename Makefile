@@ -2,6 +2,7 @@
 #   make demo   set up, publish a generated census, verify it, reconstruct a table
 #   make test   set up, lint, type-check and run every test
 # make fuzz tries every edit of certificates, and random recipes and files, for FUZZ_SECONDS (ten minutes).
+# make mutants puts known mistakes into a copy of the sources, one at a time, and sees that a test notices each.
 # make browser builds the scripts of served pages from their TypeScript (needs Node).
 # make wheels builds what is installed without a compiler, and its bill of materials.
 # make bench runs every comparison with other tools in one go (some ten minutes).
@@ -13,7 +14,7 @@ TOOLS  := $(VENV)/.tools
 KERNELS := $(shell find src -name '*.c' -o -name '*.h')
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
 
-.PHONY: demo test fuzz lint setup bench browser wheels clean
+.PHONY: demo test fuzz mutants lint setup bench browser wheels clean
 
 setup: $(TOOLS)
 
@@ -44,6 +45,10 @@ test: lint
 FUZZ_SECONDS ?= 600
 fuzz: $(TOOLS)
 	FUZZ_SECONDS=$(FUZZ_SECONDS) $(BIN)/python -m tests.security.fuzz
+
+# The table of which test caught what goes to docs/experiments/mutants.md; exit 1 where a mistake survives.
+mutants: $(TOOLS)
+	$(BIN)/python -m tests.mutants
 
 # The built scripts are committed, and the tests compare them with what their source builds to.
 browser:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
+from hypothesis import Phase, settings
 from tests.servers import Place, new_place, postgresql
 
 from pramana.app.main import run
@@ -17,7 +17,11 @@ __all__ = ["postgresql"]
 
 # Property tests draw the same examples every time: a verdict never depends on the day it is asked for.
 settings.register_profile("same every time", derandomize=True, deadline=None)
-settings.load_profile("same every time")
+# Where it only matters whether a test fails (tests/mutants), no smaller example is looked for.
+settings.register_profile(
+    "any failure", settings.get_profile("same every time"), phases=[Phase.explicit, Phase.generate]
+)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same every time"))
 
 RECIPE = """\
 [source]

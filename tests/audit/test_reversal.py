@@ -10,7 +10,9 @@ import pytest
 
 import pramana
 from pramana.audit import reversal
+from pramana.audit.reversal import ReversalAudit
 from pramana.errors import BundleError
+from pramana.generalize import Reversal
 
 release = partial(pramana.release, even_if_useless=True)  # of a few people nothing can be learned
 
@@ -66,6 +68,45 @@ def test_private_cells_under_the_name_of_public_ones_are_seen(tmp_path: Path) ->
     content["mechanism"]["setting"]["mode"] = "public"
     place.write_text(json.dumps(content))
     assert reversal(tmp_path / "out", tmp_path / "people.csv").reversal.verdict == "broken"
+
+
+@pytest.mark.parametrize(
+    ("at_their_word", "ok"),
+    [((0.4, 0.95), True), ((0.5, 0.6), True), ((0.39, 0.6), False), ((0.5, 0.96), False), ((0.0, 1.0), False)],
+)
+def test_existence_probabilities_beyond_the_claim_break_it(at_their_word: tuple[float, float], ok: bool) -> None:
+    """Also where undoing the distributions came to nothing."""
+    withstood = Reversal("withstood", "", 0.5, 0.5, 1)
+    assert ReversalAudit((0.4, 0.95), at_their_word, withstood).ok is ok
+    assert not ReversalAudit((0.4, 0.95), (0.5, 0.6), Reversal("broken", "", 0.5, 0.5, 1)).ok
+    assert not ReversalAudit((0.4, 0.95), (0.5, 0.6), Reversal("unproven", "", None, None, 1)).ok
+
+
+def test_cells_that_tell_more_than_is_claimed_are_seen_from_the_files_alone(tmp_path: Path) -> None:
+    """A certificate that claims a narrower range than its cells keep: 8/17 to 16/17."""
+    recipe = world(tmp_path, 'delta = [0.4, 0.95]\nalgorithm = "wpalm"\nmode = "private"')
+    release(recipe, tmp_path / "out", seed=1)
+    place = tmp_path / "out" / "certificate.json"
+    content = json.loads(place.read_text())
+    for claim in (["0.48", "0.95"], ["0.4", "0.94"]):
+        content["mechanism"]["setting"]["delta"] = claim
+        place.write_text(json.dumps(content))
+        found = reversal(tmp_path / "out", tmp_path / "people.csv")
+        assert found.claimed == (float(claim[0]), float(claim[1])) and not found.ok
+        assert found.at_their_word == pytest.approx((8 / 17, 16 / 17))
+
+
+def test_people_of_classes_that_publish_nothing_are_known_to_be_absent(tmp_path: Path) -> None:
+    recipe = world(tmp_path, 'delta = [0, 0.9]\nchoose = "searched"')
+    absent = "".join(f"Absent {i},Pr,{n},0\n" for i, n in enumerate(("US", "Ca")))
+    (tmp_path / "people.csv").write_text(
+        "name,job,nation,ext\nChris,St,Ca,1\nLuke,St,US,1\nDarth,St,US,0\n" + absent
+    )
+    release(recipe, tmp_path / "out", seed=1)
+    found = reversal(tmp_path / "out", tmp_path / "people.csv")
+    # two of three, of likelihoods 1, 2 and 2: pairs weigh 2, 2 and 4, so one of US is there with 6/8
+    assert found.at_their_word[0] == 0.0 and found.at_their_word[1] == pytest.approx(3 / 4)
+    assert found.reversal.lowest == 0.0
 
 
 def test_other_bundles_are_refused(tmp_path: Path) -> None:

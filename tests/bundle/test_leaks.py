@@ -10,15 +10,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from tests.randomness import documented
 
 import pramana
 from pramana import Recipe, release
-from pramana.methods import AnyRecipe, Publication, method_named, restore
-from pramana.methods.retention import RandomisedPlan
+from pramana.methods import AnyRecipe, Publication, method_named
 from pramana.pipeline import writing
-from pramana.randomness import Key, shuffled_order
-from pramana.rows import LocalEngine, MemoryRows, commitment_to
-from pramana.sources import Source, encode
+from pramana.randomness import Key
+from pramana.rows import LocalEngine, MemoryRows
+from pramana.sources import Source
 
 ROWS = 5_000
 DOMAIN = ["delta", "alpha", "never", "charlie", "bravo"]
@@ -101,17 +101,49 @@ def test_the_file_has_no_statistics_and_no_foreign_metadata(bundle: Path) -> Non
 
 
 def test_rows_are_in_the_keyed_order(bundle: Path) -> None:
-    certificate = pramana.Bundle.open(bundle).certificate
-    plan = restore(certificate)
-    assert isinstance(plan, RandomisedPlan)
-    table = Source(frame=frame()).read(None)
-    randomised_first = sorted(plan.attributes, key=lambda a: a.raw)
-    columns = {a.name: table.column(a.name) for a in randomised_first}
-    columns |= {a.name: encode(columns[a.name], a.coded, a.name) for a in plan.attributes if not a.raw}
-    order = shuffled_order(KEY, plan.context(commitment_to(columns, KEY)), ROWS)
-    source = np.array(frame().column("town").to_pylist())
-    assert pq.read_table(bundle / "data.parquet").column("town").to_pylist() == source[order].tolist()
-    assert not np.array_equal(order, np.arange(ROWS))
+    """By docs/certificate.md and library primitives, from the certificate and the key alone."""
+    certificate = json.loads((bundle / "certificate.json").read_text())
+    order = documented.order(KEY.secret, documented.context_of(certificate), ROWS)
+    source = frame().column("town").to_pylist()
+    assert pq.read_table(bundle / "data.parquet").column("town").to_pylist() == [source[row] for row in order]
+    assert order != list(range(ROWS))
+
+
+def test_the_content_is_the_documented_digest_of_what_is_published(bundle: Path) -> None:
+    certificate = json.loads((bundle / "certificate.json").read_text())
+    shown = pq.read_table(bundle / "data.parquet").to_pydict()
+    labels = {a["name"]: a["domain"]["labels"] for a in certificate["attributes"] if not a["raw"]}
+    codes = {name: (len(own), [own.index(cell) for cell in shown[name]]) for name, own in labels.items()}
+    assert certificate["content"] == documented.content({**codes, "town": shown["town"]})
+    other = [*shown["town"][1:], shown["town"][0]]
+    assert certificate["content"] != documented.content({**codes, "town": other})
+
+
+@pytest.mark.parametrize("coin", ["attribute", "record"])
+def test_every_cell_is_the_documented_function_of_key_row_and_value(coin: str, tmp_path: Path) -> None:
+    done = release(recipe(epsilon=2, coin=coin), tmp_path / "out", data=frame(), key=KEY).bundle
+    certificate = json.loads((done / "certificate.json").read_text())
+    law, context = certificate["mechanism"]["law"], documented.context_of(certificate)
+    order = documented.order(KEY.secret, context, ROWS)
+    true = {
+        "word": [DOMAIN.index(word) for word in frame().column("word").to_pylist()],
+        "age": [age // 30 for age in frame().column("age").to_pylist()],
+    }
+    labels = {a["name"]: a["domain"]["labels"] for a in certificate["attributes"] if not a["raw"]}
+    coins = documented.words(KEY.secret, "coin", context, "", ROWS)
+    for name, codes in true.items():
+        drawn = documented.words(KEY.secret, "value", context, name, ROWS)
+        if coin == "record":
+            size, bound = law["sizes"][name], int(law["bound"])
+            cells = map(documented.retained_record, coins, drawn, codes, [size] * ROWS, [bound] * ROWS)
+        else:
+            channel = law["channels"][name]
+            size, step = channel["size"], int(channel["step"])
+            cells = map(documented.retained, drawn, codes, [size] * ROWS, [step] * ROWS)
+        published = list(cells)
+        assert published != codes
+        shown = pq.read_table(done / "data.parquet").column(name).to_pylist()
+        assert shown == [labels[name][published[row]] for row in order]
 
 
 @pytest.mark.parametrize("coin", ["attribute", "record"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
@@ -14,9 +15,10 @@ from scipy import optimize
 
 from pramana.calibration import Criterion, OrderedValues, Wanted, calibrate, ordered_channel, with_ordered
 from pramana.calibration.ordered import ErrorOf, interval_design, square_wave, two_point
+from pramana.calibration.ordered.choosing import in_integers
 from pramana.calibration.ordered.families import kept_or_redrawn, with_missing
 from pramana.errors import InputError
-from pramana.mechanisms import Circumstances, Product, Retention, k_of
+from pramana.mechanisms import Circumstances, Mechanism, Product, Retention, k_of
 from pramana.randomness import ONE
 
 Vector = np.ndarray[tuple[int], np.dtype[np.float64]]
@@ -165,6 +167,38 @@ def test_a_central_promise_is_kept_too() -> None:
     assert isinstance(law, Product)
     changed = with_ordered(law, {"age": OrderedValues(evenly(15))}, wanted)
     assert wanted.is_kept_by(changed)
+
+
+@pytest.mark.parametrize("beyond", [1e-15, 1e-9, 1e-3])
+def test_a_matrix_that_misses_its_ratio_by_a_hair_is_blended_until_it_keeps_it(beyond: float) -> None:
+    for size in (3, 8):
+        for matrix in (
+            kept_or_redrawn(size, 3 * (1 + beyond)),
+            with_missing(two_point(np.linspace(0, 1, size), 3), 3),
+        ):
+            channel = in_integers(matrix, Fraction(3))
+            assert largest_ratio(channel.weights.tolist()) <= 3
+            assert np.abs(channel.weights / ONE - matrix).max() < 2 * max(beyond, 1e-6)
+
+
+@dataclass(frozen=True)
+class HalfOfIt(Wanted):
+    """A promise that only laws keep which tell far less than retention would."""
+
+    most: Fraction = Fraction(2)
+
+    def is_kept_by(self, mechanism: Mechanism) -> bool:
+        ratio = mechanism.likelihood_ratio
+        return ratio is not None and ratio <= self.most
+
+
+def test_what_ordered_channels_miss_they_get_less_for() -> None:
+    """Whatever the promise is: the changed law is asked, and not only the one that was calibrated."""
+    law = Product({"age": Retention.at(Fraction(1, 3), 8)})
+    assert law.likelihood_ratio is not None and law.likelihood_ratio > 4
+    for wanted in (HalfOfIt(Circumstances(1000), central=1.0), HalfOfIt(Circumstances(1000), epsilon=1.0)):
+        changed = with_ordered(law, {"age": OrderedValues(evenly(8))}, wanted)
+        assert wanted.is_kept_by(changed)
 
 
 def test_what_is_no_order_is_refused() -> None:

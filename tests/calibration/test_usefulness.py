@@ -144,5 +144,11 @@ def test_words_and_numbers() -> None:
     ]
     assert not TableWorth(("one",), 1, 0.0, blind_error(1)).hopeless  # a column of one value has no secret
     assert not Usefulness().useless
+    barren = TableWorth(("age", "sex"), 10, 0.9, 0.1, halves=1.0)
+    assert Usefulness((barren, barren)).useless
+    assert not Usefulness((table, barren)).useless and not Usefulness((barren, table)).useless
+    assert not Usefulness((TableWorth(("age", "sex"), 10, 0.9, 0.1, halves=0.9),)).useless  # of halves it tells
+    at_the_border = TableWorth(("a",), 2, 0.25, 0.25, halves=1.0)
+    assert at_the_border.hopeless and at_the_border.barren
     huge = TableWorth(("x",), None, 1.0, 1.0, "value")
     assert huge.hopeless

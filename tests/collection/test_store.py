@@ -135,6 +135,22 @@ def test_bytes_of_the_file_tell_the_order_until_it_is_written_anew(tmp_path: Pat
     store.close()
 
 
+def test_what_was_used_leaves_the_file_at_once_and_not_only_when_it_is_written_anew(tmp_path: Path) -> None:
+    store = opened(tmp_path / "records.db")
+    tokens = new_invitations(200)
+    store.invite(tokens)
+    sent = [submission(i, token) for i, token in enumerate(tokens[:150])]
+    store.add(sent)
+    content = (tmp_path / "records.db").read_bytes()
+    digests = [hashlib.sha256(b"pramana invitation " + token.encode()).digest() for token in tokens]
+    assert all(digest in content for digest in digests[150:])
+    assert not [digest for digest in digests[:150] if digest in content]
+    assert not [s for s in sent if s.identifier in content], (
+        "a record lies under a digest that only the store makes"
+    )
+    store.close()
+
+
 def test_nothing_of_time_address_or_invitation_is_in_the_file(tmp_path: Path) -> None:
     store = opened(tmp_path / "records.db")
     tokens = new_invitations(3)

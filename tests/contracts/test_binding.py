@@ -91,6 +91,46 @@ def test_noise_of_counts_is_of_one_table(tables: Path) -> None:
     assert cells[0] != cells[1]
 
 
+@pytest.fixture(scope="module")
+def numbered(tables: Path) -> Path:
+    """The same people with an income that only one of them has, and once more with one income corrected."""
+    people = pacsv.read_csv(tables / "people.csv")
+    place = people.schema.get_field_index("income")
+    incomes = np.arange(len(people)) * 7
+    for name, number in (("numbered.csv", 0), ("renumbered.csv", 1)):
+        incomes[17] = 17 * 7 + number
+        pacsv.write_csv(people.set_column(place, "income", pa.array(incomes)), tables / name)
+    return tables
+
+
+def by_person(published: pa.Table) -> dict[int, tuple[object, ...]]:
+    columns = [published[name].to_pylist() for name in published.column_names if name != "income"]
+    return dict(zip(published["income"].to_pylist(), zip(*columns, strict=True), strict=True))
+
+
+@pytest.mark.parametrize("name", ["retention epsilon", "retention record", "matrix", "invariant", "levels"])
+def test_a_corrected_cell_gives_other_coins(name: str, numbered: Path) -> None:
+    """Everyone is known by their income. With the same coins, who was not corrected would look the same."""
+    key = Key(bytes(range(32)))
+    first = by_person(published(name, numbered, "numbered.csv", f"{name} g", key))
+    again = by_person(published(name, numbered, "numbered.csv", f"{name} h", key))
+    other = by_person(published(name, numbered, "renumbered.csv", f"{name} i", key))
+    assert first == again
+    both = first.keys() & other.keys()
+    assert len(both) == len(first) - 1
+    assert any(first[person] != other[person] for person in both)
+
+
+@pytest.mark.parametrize("name", ["retention epsilon", "retention record", "levels"])
+def test_another_law_has_other_coins(name: str, numbered: Path) -> None:
+    """Nearly the same law. With the same coins, nearly everyone would be published the same."""
+    key = Key(bytes(range(32)))
+    option, value = ("together", True) if name == "levels" else ("epsilon", 6.0 + 1e-6)
+    first = by_person(published(name, numbered, "numbered.csv", f"{name} j", key))
+    other = by_person(published(name, numbered, "numbered.csv", f"{name} k", key, **{option: value}))
+    assert sum(first[person] != other[person] for person in first) > len(first) / 20
+
+
 def test_orders_that_are_shared_would_be_seen() -> None:
     """The measure has power: a shared order shows the same value nearly everywhere."""
     incomes = np.random.default_rng(1).integers(0, 90_000, 3_000)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from fractions import Fraction
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from pramana.mechanisms import (
     BlockInvariant,
     Channel,
     Dense,
+    RecordRetention,
     Redrawn,
     Retention,
     channel_from_json,
@@ -142,6 +144,45 @@ def test_any_matrix_is_realised_to_one_unit(rows: list[list[int]]) -> None:
             exact = Fraction(x, sum(row)) * ONE
             assert (w == 0) == (x == 0)
             assert abs(int(w) - exact) < 2
+
+
+@pytest.mark.parametrize("tiny", [Fraction(1, 10**18), Fraction(1, 10**30), Fraction(1, 10**300)])
+def test_a_positive_entry_stays_positive_however_tiny(tiny: Fraction) -> None:
+    """Realised as 0 it would rule out a true value, and no epsilon would hold."""
+    for size in (2, 3, 40):
+        row = [tiny] * (size - 1)
+        channel = Dense.of([[*row[:i], 1 - sum(row), *row[i:]] for i in range(size)])
+        assert (channel.weights > 0).all()
+        assert channel.likelihood_ratio is not None
+        assert channel.weights.min() == 1 or abs(int(channel.weights.min()) - tiny * ONE) < 1
+    kept = Dense.of([[0, 1 - tiny, tiny], [0, 1, 0], [0, tiny, 1 - tiny]])
+    assert (kept.weights == 0).tolist() == [[True, False, False], [True, False, True], [True, False, False]]
+
+
+WANTED = [*(Fraction(i, 37) for i in range(1, 38)), Fraction(1, 10**15), 1 - Fraction(1, 10**20), Fraction(0.1)]
+
+
+@pytest.mark.parametrize("size", [2, 3, 7, 1000])
+def test_a_retention_is_never_above_the_wanted_one_and_within_a_unit_of_it(size: int) -> None:
+    for wanted in WANTED:
+        per_value = wanted - Retention.at(wanted, size).retention
+        assert 0 <= per_value < Fraction(size, ONE)
+        record = wanted - RecordRetention.at(wanted, {"a": size, "b": 3}).retention
+        assert 0 <= record < Fraction(1, ONE)
+
+
+@pytest.mark.parametrize("sizes", [(2, 3), (5,), (7, 9), (1000, 11)])
+def test_a_records_ratio_is_that_of_the_redraws_that_are_sampled(sizes: tuple[int, ...]) -> None:
+    """floor(w*V/2^64) of a word w: the fewest words that any value has, counted and not taken as 2^64/V."""
+    law = RecordRetention.at(Fraction(1, 3), {str(i): size for i, size in enumerate(sizes)})
+    least = Fraction(1)
+    for size in sizes:
+        borders = [-(-(value << 64) // size) for value in range(size + 1)]
+        least *= Fraction(min(b - a for a, b in pairwise(borders)), 1 << 64)
+    redrawn = Fraction(law.bound, ONE) * least
+    assert law.smallest_redraw == least
+    assert law.likelihood_ratio == (1 - Fraction(law.bound, ONE) + redrawn) / redrawn
+    assert law.anonymity_ratio == 1 / law.likelihood_ratio**2
 
 
 @pytest.mark.parametrize(

@@ -209,6 +209,20 @@ def test_keys_of_several_words() -> None:
     assert sorted(classes.sizes.tolist()) == sorted(expected.values())
 
 
+@pytest.mark.parametrize("same", [0, 1], ids=["first word", "second word"])
+def test_keys_that_differ_in_one_of_their_words_are_different(same: int) -> None:
+    """So many of them that they meet in the table where classes are looked up."""
+    from pramana.generalize import Ladder
+
+    layout = Layout(tuple(Ladder(f"q{a}", (np.arange(1 << 16),)) for a in range(8)))
+    assert layout.words == 2
+    rows = np.arange(5_000, dtype=np.uint16)
+    constant = np.zeros(5_000, np.uint16)
+    fields = [word for word, _, _ in layout.fields]
+    base, index = grouped(layout, [constant if word == same else rows for word in fields])
+    assert len(base) == 5_000 and np.array_equal(np.sort(index), rows)
+
+
 def test_errors_say_what_would_help() -> None:
     layout, columns = random_table(1)
     base, _ = grouped(layout, columns)

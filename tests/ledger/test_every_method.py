@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import signal
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.conftest import PEOPLE, RECIPE
@@ -161,6 +164,44 @@ def test_a_release_that_fails_is_given_up(
         release(recipe_in(desk, place), desk / "a")
     [entry] = ledger.releases()
     assert entry.status == "abandoned" and ledger.total("town").releases == 0
+
+
+def test_a_release_is_committed_when_its_bundle_is_there_and_not_before(
+    desk: Path, place: str, ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A disk that is full at the last moment: the bundle is whole but for its name, and nobody has it."""
+    seen: list[bool] = []
+    plain = Ledger.commit
+
+    def watched(self: Ledger, *arguments: Any, **more: Any) -> Any:
+        seen.append((desk / "out").is_dir())
+        return plain(self, *arguments, **more)
+
+    monkeypatch.setattr(Ledger, "commit", watched)
+    release(recipe_in(desk, place), desk / "out")
+    create_levels(place, versions := recipe_in_levels(desk), key=desk / "levels.key")
+    assert versions.exists()
+    (desk / "out").rename(desk / "first")
+    issue(place, "anna", "0.3", desk / "out", even_if_useless=True)
+    assert seen and all(seen), "each time the bundle was there"
+
+    def full(_: Path) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr("pramana.bundle.folder._settle", full)
+    with pytest.raises(PramanaError, match="full disk"):
+        release(recipe_in(desk, place, more="again = true\n"), desk / "second")
+    with pytest.raises(PramanaError, match="full disk"):
+        issue(place, "bert", "0.3", desk / "third", even_if_useless=True)
+    assert [r.status for r in ledger.releases()] == ["committed", "committed", "abandoned", "reserved"]
+
+
+def recipe_in_levels(desk: Path) -> Path:
+    """Another table about the same people, at levels."""
+    (desk / "others.csv").write_text(PEOPLE.replace("Person 1,", "Nobody,").replace(",F,", ",M,", 3))
+    path = desk / "levels.toml"
+    path.write_text(AT_LEVELS.replace("people.csv", "others.csv"))
+    return path
 
 
 def test_killed_at_every_step_a_release_is_counted_or_was_never_made(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import sqlite3
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from pramana.app.main import run
 from pramana.errors import LedgerError, PramanaError, RefusedError
 from pramana.ledger import Ledger, State
 from pramana.ledger.migrations import STEPS, VERSION
+from pramana.ledger.state import unbroken
 from pramana.theory import Level
 
 
@@ -150,6 +152,25 @@ def test_a_change_behind_the_guards_is_seen(tmp_path: Path) -> None:
         raw.execute("UPDATE entries SET level = '0.1' WHERE kind = 'reserved'")
     raw.close()
     assert not ledger.is_unbroken()
+
+
+def test_no_entry_is_changed_left_out_or_moved_unseen_though_its_digest_is_made_again(tmp_path: Path) -> None:
+    """Whoever writes into the file can compute digests too; the next entry still names the one that was there."""
+    ledger = ledger_at(str(tmp_path / "ledger.db"))
+    for who in ("anna", "bert", "carl"):
+        ledger.reserve(request(who, "0.3"))
+    entries = ledger.entries()
+    assert len(entries) == 4 and unbroken(entries)
+    for place in range(3):  # what comes last is named by nothing yet
+        changed = replace(entries[place], who="somebody else")
+        forged = replace(changed, digest=changed.computed_digest())
+        assert not unbroken([*entries[:place], changed, *entries[place + 1 :]])
+        assert not unbroken([*entries[:place], forged, *entries[place + 1 :]])
+        rest = [replace(entry, number=entry.number - 1) for entry in entries[place + 1 :]]
+        rest = [replace(entry, digest=entry.computed_digest()) for entry in rest]
+        assert not unbroken([*entries[:place], *rest])
+        later = [replace(entry, number=number) for number, entry in enumerate(reversed(entries), 1)]
+        assert not unbroken([replace(entry, digest=entry.computed_digest()) for entry in later])
 
 
 def test_export_is_one_json_object_per_line(place: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Iterator
 from fractions import Fraction
 from itertools import permutations
@@ -211,6 +212,21 @@ def test_histories_survive_being_kept() -> None:
     again = RecordedLevels(source.design, 50, histories=kept)
     for p, version in versions.items():
         assert np.array_equal(again.version(Level.of(p), true)["a"], version)
+
+
+def test_versions_are_drawn_from_entropy_and_no_two_histories_are_alike(monkeypatch: pytest.MonkeyPatch) -> None:
+    true = {"a": np.zeros(500, np.uint8)}
+    made = [RecordedLevels(LevelDesign({"a": Uniform(3)}), 500).version(Level.of("0.5"), true) for _ in range(3)]
+    assert len({version["a"].tobytes() for version in made}) == 3
+    asked: list[int] = []
+
+    def entropy(count: int) -> bytes:
+        asked.append(count)
+        return bytes(count)
+
+    monkeypatch.setattr(os, "urandom", entropy)
+    RecordedLevels(LevelDesign({"a": Uniform(3)}), 500).version(Level.of("0.5"), true)
+    assert sum(asked) >= 8 * 500
 
 
 def test_what_no_history_is() -> None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from tests.randomness import documented
 
-from pramana.randomness import Key, bucket_order, bucketed, shuffled_order, tag_stream
+from pramana.randomness import Key, bucket_order, bucketed, tag_stream
 
 KEY = Key.from_seed(3)
 
@@ -30,14 +31,13 @@ def by_buckets(rows: int, bits: int, step: int) -> list[int]:
 
 @pytest.mark.parametrize(("rows", "bits", "step"), [(1, 0, 1), (5, 3, 2), (20_000, 0, 700), (20_000, 6, 20_000)])
 def test_the_order_is_that_of_the_whole_table(rows: int, bits: int, step: int) -> None:
-    assert by_buckets(rows, bits, step) == shuffled_order(KEY, "here", rows).tolist()
+    assert by_buckets(rows, bits, step) == documented.order(KEY.secret, "here", rows)
 
 
 def test_rows_whose_tags_tie_are_ordered_by_the_rest_of_the_tag() -> None:
     """Entries that show none of the tag's bits: every row ties with every other."""
     stream, rows = tag_stream(KEY, "here"), np.arange(40, 90, dtype=np.uint64)
     entries = np.arange(50, dtype=np.uint64)
-    tags = [tuple(stream.blocks(int(row), 1)[0].tolist()) for row in rows]
-    expected = sorted(range(50), key=lambda place: tags[place])
+    expected = [row - 40 for row in documented.order(KEY.secret, "here", 90) if row >= 40]
     assert bucket_order(stream, entries, rows).tolist() == expected
     assert expected != list(range(50))

@@ -1,4 +1,4 @@
-"""The keyed order is the order of the tags, on any number of threads; gathering and counting are NumPy's."""
+"""The keyed order is the documented one, on any number of threads; gathering and counting are NumPy's."""
 
 from __future__ import annotations
 
@@ -6,24 +6,29 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.randomness import documented
 
-from pramana.randomness import Key, _order, counted, gathered, shuffle, shuffled_order, tag_stream
+from pramana.randomness import Key, _order, counted, gathered, shuffle, shuffled_order
 from pramana.rows import LocalEngine
 
 KEY = Key.from_seed(7)
 
 
-def by_tags(rows: int) -> np.ndarray:
-    tags = tag_stream(KEY, "table").blocks(0, rows)
-    return np.lexsort((tags[:, 1], tags[:, 0]))
-
-
 @pytest.mark.parametrize("rows", [0, 1, 2, 7, 8, 9, 63, 64, 1_000, 16_384, 16_385, 200_000])
-def test_the_order_is_that_of_the_tags_on_any_number_of_threads(rows: int) -> None:
-    wanted = by_tags(rows)
+def test_the_order_is_the_documented_one_on_any_number_of_threads(rows: int) -> None:
+    wanted = np.array(documented.order(KEY.secret, "table", rows), np.uint32)
     for threads in (1, 2, 3):
         assert (shuffled_order(KEY, "table", rows, threads) == wanted).all()
     assert (LocalEngine(2).order(KEY, "table", rows) == wanted).all()
+
+
+def test_another_key_or_context_is_another_order() -> None:
+    rows = 2_000
+    known = [shuffled_order(KEY, "table", rows), shuffled_order(KEY, "other", rows)]
+    known += [shuffled_order(Key.from_seed(8), "table", rows), np.arange(rows, dtype=np.uint32)]
+    for i, one in enumerate(known):
+        assert sorted(one.tolist()) == list(range(rows))
+        assert all((one == other).mean() < 0.01 for other in known[:i])
 
 
 def test_rows_whose_upper_bits_tie_are_ordered_by_the_whole_tag(monkeypatch: pytest.MonkeyPatch) -> None:

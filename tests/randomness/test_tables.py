@@ -7,9 +7,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from tests.randomness.documented import retained, retained_record
 
 from pramana.mechanisms import Dense, Retention
-from pramana.randomness import ONE, alias_table, brief_table, code_dtype, draw_from_table, retain, samplers
+from pramana.randomness import (
+    ONE,
+    alias_table,
+    brief_table,
+    code_dtype,
+    draw_from_table,
+    retain,
+    retain_joint,
+    samplers,
+)
 
 
 def weights_of(rng: np.random.Generator, rows: int, size: int, zeros: float = 0.2) -> NDArray[np.int64]:
@@ -156,7 +166,23 @@ def test_retention_equals_the_reference(size: int, retention: float, seed: int) 
     out = np.empty_like(codes)
     retain(words, codes, out, size, step)
     wanted = [
-        (w >> 2) // step if w >> 2 < size * step else c
-        for w, c in zip(words.tolist(), codes.tolist(), strict=True)
+        c if step == 0 else retained(w, c, size, step) for w, c in zip(words.tolist(), codes.tolist(), strict=True)
     ]
     assert out.tolist() == wanted
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 255, 256, 257, 70_000])
+@pytest.mark.parametrize("bound", [0, 1, 2, ONE // 3, ONE - 1, ONE])
+def test_the_records_coin_is_exact_to_the_unit(size: int, bound: int) -> None:
+    """Coins at, just below and just above the threshold, with every value of the two bits that are dropped."""
+    rng = np.random.default_rng(size)
+    near = [r for r in (0, bound - 2, bound - 1, bound, bound + 1, ONE - 1) if 0 <= r < ONE]
+    coins = np.array([r << 2 | low for r in near for low in range(4)], np.uint64)
+    edges = [0, (1 << 64) - 1, *(min((v << 64) // size + d, (1 << 64) - 1) for v in (1, size - 1) for d in (0, 1))]
+    for word in edges:
+        words = np.full(len(coins), word, np.uint64)
+        codes = rng.integers(0, size, len(coins)).astype(code_dtype(size))
+        out = np.empty_like(codes)
+        retain_joint(coins, words, codes, out, size, bound)
+        triples = zip(coins.tolist(), words.tolist(), codes.tolist(), strict=True)
+        assert out.tolist() == [retained_record(coin, w, c, size, bound) for coin, w, c in triples]

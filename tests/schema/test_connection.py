@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -115,13 +116,32 @@ def test_what_does_not_go_together_is_refused(source: Any, output: Any, message:
 
 
 @given(st.text(max_size=40), st.sampled_from(["", "env:", "postgresql://", "sqlite:///", "postgresql://u:"]))
-def test_any_text_is_taken_or_refused(text: str, start: str) -> None:
+def test_any_text_is_taken_as_it_is_or_refused(text: str, start: str) -> None:
+    """What is taken names a variable, a file beside the recipe, or a server without a password."""
+    url = start + text
     try:
-        found = parsed({"url": start + text, "table": "t"})
+        found = parsed({"url": url, "table": "t"}).source.url
     except RecipeError:
+        assert not re.fullmatch(r"env:[A-Za-z_][A-Za-z0-9_]*|(sqlite|duckdb):///[^\0]*|postgresql://[a-z/]*", url)
         return
-    assert found.source.url is not None
-    assert found.source.url.startswith(("env:", "sqlite:///", "duckdb:///")) or "://" in found.source.url
+    assert found is not None and "\0" not in found
+    if start == "env:":
+        assert found == url and re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", text)
+    elif start == "sqlite:///":
+        assert found == f"sqlite:///{Path('/where/the/recipe/is') / text}"
+    else:
+        assert found == url
+        scheme, _, rest = url.partition("://")
+        assert rest is not None and re.fullmatch("[a-z][a-z0-9+]*", scheme)
+        before, at, _ = rest.partition("@")
+        assert not at or ":" not in before.partition("/")[0]
+
+
+@given(st.text("abc123/?#@:%. ", min_size=1, max_size=12), st.sampled_from(["reader", "", "a.b"]))
+def test_no_password_is_taken_whatever_it_is_made_of(password: str, user: str) -> None:
+    for url in (f"postgresql://{user}:{password}@host/people", f"postgresql://host/people?password={password}"):
+        with pytest.raises(RecipeError, match="must hold no password"):
+            parsed({"url": url, "table": "t"})
 
 
 def test_another_file_takes_the_place_of_a_database() -> None:

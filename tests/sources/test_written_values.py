@@ -123,9 +123,13 @@ def test_a_number_in_another_notation_is_refused_where_numbers_are(tmp_path: Pat
     """1.234 is a thousand in one country and little more than one in another."""
     (tmp_path / "t.csv").write_text("n;name\n1,5;1.234\n1.234;x\n")
     number = {"n": ValueForm(kind=Kind.NUMBER)}
-    with pytest.raises(SourceError, match="decimal mark ','") as caught:
+    with pytest.raises(SourceError, match="column 'n' must be written with the decimal mark ','") as caught:
         read(tmp_path / "t.csv", decimal=",", forms=number)
     assert "234" not in str(caught.value)
+    names = {"name": ValueForm()}
+    assert read(tmp_path / "t.csv", decimal=",", forms=names)["name"] == ["1.234", "x"], (
+        "where names are, it may stand"
+    )
     assert read(tmp_path / "t.csv", decimal=",", thousands=".", forms=number)["n"] == ["1.5", "1234"]
 
 

@@ -209,20 +209,33 @@ def test_a_tiny_delta_is_no_reason_to_fall_back_to_the_local_epsilon() -> None:
         assert shuffling.shuffled_epsilon(records, 1 + size, law, delta) < most
 
 
-def test_the_count_of_blanket_records_is_averaged() -> None:
-    """n = 1000: against the sum over the exact binomial count of the exact trinomial expectation."""
-    rho, size, epsilon, records = 0.3, 4, 0.35, 60
+def averaged_over_blankets(records: int, rho: float, size: int, epsilon: float) -> float:
+    """delta by the law of Balle et al. 2019, term by term.
+
+    The sum over how many of the others are hidden, a binomial count of records - 1, of the exact trinomial
+    expectation with the target among them.
+    """
     own, other, e = 1 - rho + rho * size, 1 - rho, math.exp(epsilon)
     exact = 0.0
     for hidden in range(1, records + 1):
         chance = stats.binom.pmf(hidden - 1, records - 1, 1 - rho)
-        for both in range(hidden + 1):
-            weight = stats.binom.pmf(both, hidden, 2 / size)
-            a = np.arange(both + 1)
-            value = own * a + other * (hidden - a) - e * (own * (both - a) + other * (hidden - both + a))
-            exact += chance * weight * float(stats.binom.pmf(a, both, 0.5) @ np.maximum(value, 0)) / hidden
+        both, a = np.meshgrid(np.arange(hidden + 1), np.arange(hidden + 1))
+        weight = stats.binom.pmf(both, hidden, 2 / size) * stats.binom.pmf(a, both, 0.5)
+        value = own * a + other * (hidden - a) - e * (own * (both - a) + other * (hidden - both + a))
+        exact += chance * float((weight * np.maximum(value, 0)).sum()) / hidden
+    return exact
+
+
+@pytest.mark.parametrize("records", [1, 2, 3, 10, 60])
+@pytest.mark.parametrize(("rho", "size"), [(0.3, 4), (0.6, 3), (0.1, 20)])
+def test_the_count_of_blanket_records_is_averaged(records: int, rho: float, size: int) -> None:
+    """With few records one more or one fewer of them would be seen."""
     law = blanket.blanket_of_retentions([rho], [size])
-    assert exact * (1 - 1e-9) <= shuffling.shuffled_delta(records, law, epsilon) <= exact * 1.001
+    for epsilon in (0.1, 0.35):
+        exact = averaged_over_blankets(records, rho, size, epsilon)
+        assert exact * (1 - 1e-9) <= shuffling.shuffled_delta(records, law, epsilon) <= exact * 1.05
+    if records == 60:
+        assert shuffling.shuffled_delta(records, law, 0.35) <= exact * 1.002
 
 
 def test_the_bound_falls_with_epsilon_where_the_law_has_few_steps() -> None:
@@ -246,19 +259,33 @@ def test_more_records_hide_better_and_central_never_exceeds_local() -> None:
     assert "blanket" in certified[-1][1]
 
 
-def test_epsilon_ends_on_the_private_side() -> None:
-    for records, rhos, sizes in (
-        (50, [0.5], [3]),
-        (10_000, [0.3, 0.6], [5, 2]),
-        (1_000_000, [0.4] * 3, [9, 4, 30]),
-        (2**32 - 1, [0.9], [7]),
-    ):
-        law = blanket.blanket_of_retentions(rhos, sizes)
-        local = pk.epsilon_from_retention(rhos, sizes)
-        epsilon = shuffling.shuffled_epsilon(records, math.exp(local), law, 1e-6)
-        assert epsilon < local
-        assert shuffling.shuffled_delta(records, law, epsilon) <= 1e-6
-        assert shuffling.shuffled_delta(records, law, epsilon * 0.999) > 1e-6
+@pytest.mark.parametrize(("records", "rho", "size"), [(20, 0.2, 4), (50, 0.5, 3), (80, 0.3, 10)])
+@pytest.mark.parametrize("delta", [1e-2, 1e-4, 1e-6])
+def test_epsilon_ends_on_the_private_side(records: int, rho: float, size: int, delta: float) -> None:
+    """Four digits at which the law itself, term by term, is within delta; a little below it is not."""
+    law = blanket.blanket_of_retentions([rho], [size])
+    ratio = (1 + (size - 1) * rho) / (1 - rho)
+    epsilon = shuffling.shuffled_epsilon(records, ratio, law, delta)
+    assert epsilon < math.log(ratio) and float(f"{epsilon:.4g}") == epsilon
+    assert averaged_over_blankets(records, rho, size, epsilon) <= delta
+    assert averaged_over_blankets(records, rho, size, epsilon * 0.99) > delta
+
+
+@pytest.mark.parametrize(
+    ("records", "rhos", "sizes"),
+    [(10_000, [0.3, 0.6], [5, 2]), (1_000_000, [0.4] * 3, [9, 4, 30]), (2**32 - 1, [0.9], [7])],
+)
+def test_the_epsilon_that_is_stated_is_the_first_of_four_digits(
+    records: int, rhos: list[float], sizes: list[int]
+) -> None:
+    """By the bound itself, which other tests hold against tables: the number before has too large a delta."""
+    law = blanket.blanket_of_retentions(rhos, sizes)
+    local = pk.epsilon_from_retention(rhos, sizes)
+    epsilon = shuffling.shuffled_epsilon(records, math.exp(local), law, 1e-6)
+    before = epsilon - 10.0 ** (math.floor(math.log10(epsilon)) - 3)
+    assert epsilon < local and float(f"{epsilon:.4g}") == epsilon
+    assert shuffling.shuffled_delta(records, law, epsilon) <= 1e-6
+    assert shuffling.shuffled_delta(records, law, float(f"{before:.4g}")) > 1e-6
 
 
 def test_matrices_have_a_smaller_epsilon_than_by_clones() -> None:
