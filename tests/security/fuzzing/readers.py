@@ -29,6 +29,7 @@ from pramana.randomness import Key
 from pramana.schema import Domain, Hierarchy
 from pramana.sources import Source
 
+CORPUS = Path(__file__).resolve().parents[1] / "corpus"
 AXES = (
     Axis.of_domain("sex", Domain.declared(["F", "M"], missing=True)),
     Axis.of_domain("age", Domain.from_bins([0, 20, 40, float("inf")])),
@@ -162,8 +163,8 @@ READERS: dict[str, Reader] = {
 SLOW = ("sav", "dta", "sas7bdat", "xpt")  # every input starts a process
 
 
-def stored(corpus: Path) -> Iterator[tuple[str, Path]]:
-    """The inputs that are kept, each with the name of its reader."""
+def kept_inputs() -> Iterator[tuple[str, Path]]:
+    """Each with the name of its reader."""
     for name in READERS:
-        for path in sorted((corpus / name).iterdir()):
+        for path in sorted((CORPUS / name).iterdir()):
             yield name, path

@@ -37,7 +37,7 @@ TESTS = (
     "tests/golden/test_published_cells.py",
     "tests/security/fuzzing/test_kernels.py",
 )
-# The interpreter ends without tidying up: some libraries free what is not theirs when it does (msgspec 0.21).
+# The interpreter ends without tidying up: some libraries free what is not theirs when it does (msgspec 0.22).
 _ENDING = "import os, sys; sys.stdout.flush(); sys.stderr.flush(); os._exit({status})"
 RUN_TESTS = "import sys, pytest; status = int(pytest.main(sys.argv[1:])); " + _ENDING.format(status="status")
 RUN_KERNELS = "from tests.security.fuzzing.kernels import main; main([]); " + _ENDING.format(status="0")
@@ -107,7 +107,7 @@ def main() -> None:
         compiled(folder)
         if not is_armed(folder):
             raise SystemExit("a read beyond a buffer was not reported: the sanitizers are not at work")
-        told, status = _ran(folder, ["-c", RUN_TESTS, "-q", "-x", "-n", "0", "-p", "no:cacheprovider", *TESTS])
+        told, status = _ran(folder, ["-c", RUN_TESTS, "-x", "-n", "0", "-p", "no:cacheprovider", *TESTS])
         counted = {word: int(n) for n, word in re.findall(r"(\d+) (passed|failed|skipped|error)", told)}
         tests = Figures("sanitized", "make sanitize", time.monotonic() - start, {"gcc": gcc})
         tests.add("that call kernels", passed=counted.get("passed", 0), skipped=counted.get("skipped", 0),

@@ -20,8 +20,8 @@ import pyarrow.parquet as pq
 import pyreadstat
 from tests.golden.cells import SETTINGS
 from tests.security.bundles import made, make_small_tables
+from tests.security.fuzzing.readers import CORPUS
 
-CORPUS = Path(__file__).resolve().parents[1] / "corpus"
 PEOPLE = pd.DataFrame(
     {
         "sex": [1.0, 2.0, 9.0],
