@@ -47,7 +47,7 @@ path = "people.csv"
 [release]
 method = "levels"
 [attributes.sex]
-role = "insensitive"
+role = "quasi-identifying"
 [attributes.region]
 role = "sensitive"
 domain = ["north", "east", "south", "west"]
@@ -125,7 +125,7 @@ def levels(folder: Path) -> list[Case]:
     write_people(folder / "people.csv", 3000)
     (folder / "recipe.toml").write_text(LEVELS)
     ledger = folder / "levels.ledger"
-    made = create_levels(folder / "recipe.toml", ledger)
+    made = create_levels(ledger, folder / "recipe.toml")
     for name, level in (("one", "0.5"), ("two", "0.3"), ("three", "0.2")):
         issue(ledger, name, level, folder / name)
 
@@ -151,7 +151,7 @@ WORLDS: tuple[Callable[[Path], list[Case]], ...] = (randomised, classes, levels)
 def _row(case: Case) -> str:
     attacks = case.report.attacks
     lost = [a.name for a in attacks if not a.ok]
-    verdict = "broken by " + ", ".join(lost) if lost else "stands"
+    verdict = "broken by " + "; ".join(lost) if lost else "stands"
     return f"| {case.name} | {case.mistake or '(honest)'} | {len(lost)} of {len(attacks)} | {verdict} |"
 
 

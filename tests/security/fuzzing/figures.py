@@ -54,8 +54,7 @@ TITLES = {
         "Guided by coverage",
         "Atheris (libFuzzer) changes the kept inputs of `tests/security/corpus` so that they reach code of Pramana that "
         "none of them reached. `worker` is the process that reads SPSS, Stata and SAS files, taken over and saying "
-        "whatever the input holds; `sav`, `dta`, `sas7bdat` and `xpt` start that process for every input, which is "
-        "slow. Edges: branches of Pramana's Python that were reached. Inputs: how many are kept for it during the run.",
+        "whatever the input holds; `sav`, `dta`, `sas7bdat` and `xpt` read each input in a forked one. Edges: branches of Pramana's Python that were reached. Inputs: how many are kept for it during the run.",
     ),
     "chance": (
         "By chance, from seeds",

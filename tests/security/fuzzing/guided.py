@@ -10,6 +10,7 @@ the inputs that reached more of Pramana than the kept ones do are kept, too, the
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import re
 import sys
@@ -25,13 +26,13 @@ from typing import Any
 import atheris
 
 with atheris.instrument_imports(include=["pramana"]):
-    from tests.security.fuzzing.readers import CORPUS, READERS, SLOW, Reader
+    from tests.security.fuzzing.readers import CORPUS, READERS, Reader
 
 from tests.security.fuzzing.figures import Figures, store
+from tests.security.fuzzing.forked import forked_workers
 
 TIMEOUT = 30  # seconds for one input
 MEMORY = 3072  # MiB
-SLOW_SHARE = 0.5  # of the time that others get
 MOST_KEPT = 40  # inputs of a reader
 Line = tuple[str, int]
 
@@ -80,7 +81,8 @@ def _fuzz(reader: Reader, options: list[str], folder: Path, told: Path) -> None:
     os.dup2(output, 2)
 
     def try_input(content: bytes) -> None:
-        reader.attempt(content, folder)
+        with forked_workers() if reader.in_a_process else contextlib.nullcontext():
+            reader.attempt(content, folder)
 
     atheris.Setup([sys.argv[0], *options], try_input)
     atheris.Fuzz()
@@ -141,13 +143,12 @@ def main() -> None:
     parser.add_argument("--keep", action="store_true", help="keep inputs that reached more")
     given = parser.parse_args()
     names = given.only.split(",") if given.only else list(READERS)
-    shares = {name: SLOW_SHARE if name in SLOW else 1.0 for name in names}
     figures, failed = Figures("guided", "make fuzz", given.seconds, {"Atheris": version("atheris")}), False
     for name in names:
         with tempfile.TemporaryDirectory() as place:
             for kept in (CORPUS / name).iterdir():
                 (Path(place) / kept.name).write_bytes(kept.read_bytes())
-            seconds = max(1, int(given.seconds * shares[name] / sum(shares.values())))
+            seconds = max(1, int(given.seconds / len(names)))
             outcome = fuzzed(name, seconds, given.into.resolve() / name, Path(place))
             if given.keep and not outcome.faults:
                 keep(name, Path(place))
