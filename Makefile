@@ -52,14 +52,17 @@ $(FUZZER): $(TOOLS)
 fuzz: $(FUZZER)
 	$(BIN)/python -m tests.security.fuzzing.guided --seconds $$(($(FUZZ_SECONDS) / 2))
 	FUZZ_SECONDS=$$(($(FUZZ_SECONDS) / 2)) $(BIN)/python -m tests.security.fuzz
+	$(BIN)/python -m tests.docs.trust
 
 SANITIZE_SECONDS ?= 120
 sanitize: $(TOOLS)
 	$(BIN)/python -m tests.security.fuzzing.sanitized --seconds $(SANITIZE_SECONDS)
+	$(BIN)/python -m tests.docs.trust
 
 # pramana audit on honest releases and on releases with one mistake each: docs/experiments/attacks.md.
 attacks: $(TOOLS)
 	$(BIN)/python -m tests.audit.attacked
+	$(BIN)/python -m tests.docs.trust
 
 # anonymeter, sdmetrics, syntheval, dp-accounting, OpenDP, pycanon and ARX's optima: docs/experiments/judges.
 # ADULT is the table as a CSV with a header, HIERARCHIES the folder of ARX's hierarchies of it.
@@ -67,6 +70,7 @@ ADULT ?=
 HIERARCHIES ?=
 judges: $(TOOLS)
 	$(BIN)/python -m benchmarks.judges $(if $(ADULT),--adult $(ADULT)) $(if $(HIERARCHIES),--hierarchies $(HIERARCHIES))
+	$(BIN)/python -m tests.docs.trust
 
 # The built scripts are committed, and the tests compare them with what their source builds to.
 browser:

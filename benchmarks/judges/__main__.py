@@ -1,4 +1,4 @@
-"""Runs the judges, and writes what they said: judges.json, and README.md from it. See `benchmarks/judges/__init__.py`."""
+"""Runs the judges, and writes what they said: judges.json, and README.md made from it."""
 
 from __future__ import annotations
 

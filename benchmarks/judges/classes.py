@@ -86,7 +86,10 @@ def publish(folder: Path, name: str, lines: str) -> Path:
 def ours(path: Path) -> dict[str, float]:
     found = anonymity_of_table(path, list(QUASI), SECRET)
     rows = list(csv.DictReader(path.open(newline="")))
-    coded = [np.unique([row[name] for row in rows], return_inverse=True)[1].astype(np.uint32) for name in (*QUASI, SECRET)]
+    coded = [
+        np.unique([row[name] for row in rows], return_inverse=True)[1].astype(np.uint32)
+        for name in (*QUASI, SECRET)
+    ]
     counts = SensitiveCounts.of(coded[:-1], coded[-1])
     assert found.l is not None and found.entropy_l is not None and found.t is not None
     return {"k": found.k, "alpha": counts.largest_share, "l": found.l, "entropy l": found.entropy_l,
@@ -161,7 +164,8 @@ def disagreements(found: Mapping[str, Any]) -> dict[str, list[str]]:
 def lines_of(found: Mapping[str, Any]) -> list[str]:
     lines = [
         f"{found['records']:,} generated people, generalised in {', '.join(found['quasi'])}; sensitive is "
-        f"{found['secret']}. Each cell: pycanon / Pramana / a plain count of the published rows with exact fractions. "
+        f"{found['secret']}. Each cell: pycanon / Pramana / a plain count of the published rows with exact "
+        "fractions. "
         "Pramana has no (alpha), beta-likeness or delta-disclosure of its own to promise; `alpha` is what its "
         "certificates call the largest inferred share.",
         "",
@@ -179,5 +183,3 @@ def _shown(value: object) -> str:
     if value is None:
         return "-"
     return f"{value:.4g}" if isinstance(value, float) else str(value)
-
-

@@ -1,9 +1,9 @@
 """Epsilons by other accountants: dp-accounting (Google) and OpenDP, each asked for what it can compute.
 
 - *local*: one column's randomised response, and all columns of a record together.
-- *central*: of a shuffled release. Neither library has shuffling. dp-accounting is given the exact law of the counts
-  for two neighbouring tables, whose epsilon no certificate may be below; and the law of Feldman, McMillan and Talwar's
-  clones, whose epsilon is an upper bound by another proof.
+- *central*: of a shuffled release. Neither library has shuffling. dp-accounting is given the exact law of the
+  counts for two neighbouring tables, whose epsilon no certificate may be below; and the law of Feldman, McMillan
+  and Talwar's clones, whose epsilon is an upper bound by another proof.
 - *together*: several releases about the same people, composed.
 - *understated*: our epsilon less a tenth; a judge that does not object to it has no power.
 """
@@ -123,7 +123,12 @@ def local_rows() -> list[dict[str, Any]]:
 def central_rows() -> list[dict[str, Any]]:
     """Of one column of two values: the number of ones is all that a shuffled table tells."""
     rows = []
-    for rho, records in ((Fraction(1, 2), 200), (Fraction(1, 2), 1000), (Fraction(1, 5), 1000), (Fraction(4, 5), 1000)):
+    for rho, records in (
+        (Fraction(1, 2), 200),
+        (Fraction(1, 2), 1000),
+        (Fraction(1, 5), 1000),
+        (Fraction(4, 5), 1000),
+    ):
         mechanism = Product({"a": Retention.at(rho, 2)})
         ratio, blankets = mechanism.likelihood_ratio, mechanism.blankets
         assert ratio is not None and blankets is not None
@@ -151,9 +156,10 @@ def together_rows() -> list[dict[str, Any]]:
         assert ours is not None
         google = asked("dp-accounting", TOGETHER, each=each, releases=releases, delta=DELTA,
                        understated=UNDERSTATED * ours)  # fmt: skip
+        theirs = float(google["epsilon"])
         rows.append({"each": each, "releases": releases, "added up": each * releases, "Pramana": ours,
-                     "dp-accounting": google["epsilon"], "delta of understated": google["understated"],
-                     "agrees": google["epsilon"] - GRID * releases <= ours <= 1.02 * google["epsilon"]})  # fmt: skip
+                     "dp-accounting": theirs, "delta of understated": google["understated"],
+                     "agrees": theirs - GRID * releases <= ours <= 1.02 * theirs})  # fmt: skip
     return rows
 
 
@@ -169,27 +175,37 @@ def judged() -> dict[str, Any]:
 
 def lines_of(found: Mapping[str, Any]) -> list[str]:
     return [
-        "Local epsilon of a record, all columns together. dp-accounting composes the laws of the columns' losses, each "
-        f"rounded up to a grid of {GRID}; OpenDP's maps of the columns are added up, as its composition does (the same "
+        "Local epsilon of a record, all columns together. dp-accounting composes the laws of the columns' "
+        "losses, each "
+        f"rounded up to a grid of {GRID}; OpenDP's maps of the columns are added up, as its composition "
+        "does (the same "
         "column three times by it: "
         + ", ".join(f"{row['first']:.4f} becomes {row['first three times']:.4f}" for row in found["local"][:2])
         + ").",
         "",
         *_table(("law", "Pramana", "dp-accounting", "OpenDP", "agrees", "delta of understated"), found["local"]),
         "",
-        f"Central epsilon of a shuffled table of one column with two values, delta = {found['delta']:g}. *needed*: "
-        "dp-accounting on the exact law of the number of ones, of two neighbouring tables in which everybody else has "
-        "the same value: no certificate can be below it. *clones*: dp-accounting on the law of the clones, another proof's "
+        f"Central epsilon of a shuffled table of one column with two values, delta = {found['delta']:g}. "
+        "*needed*: "
+        "dp-accounting on the exact law of the number of ones, of two neighbouring tables in which "
+        "everybody else has "
+        "the same value: no certificate can be below it. *clones*: dp-accounting on the law of the "
+        "clones, another proof's "
         "upper bound. We agree where ours lies between the two.",
         "",
-        *_table(("rho", "records", "local", "needed", "Pramana", "clones", "agrees", "objects below, of ours"),
-                found["central"]),  # fmt: skip
+        *_table(
+            ("rho", "records", "local", "needed", "Pramana", "clones", "agrees", "objects below, of ours"),
+            found["central"],
+        ),
         "",
-        "Several releases of the same epsilon about the same people, together, at the same delta: the ledger's total "
+        "Several releases of the same epsilon about the same people, together, at the same delta: the "
+        "ledger's total "
         "against dp-accounting's.",
         "",
-        *_table(("each", "releases", "added up", "Pramana", "dp-accounting", "agrees", "delta of understated"),
-                found["together"]),  # fmt: skip
+        *_table(
+            ("each", "releases", "added up", "Pramana", "dp-accounting", "agrees", "delta of understated"),
+            found["together"],
+        ),
     ]
 
 

@@ -43,8 +43,10 @@ def judged(adult: Path, hierarchies: Path) -> dict[str, Any]:
 
 def lines_of(found: Mapping[str, Any]) -> list[str]:
     lines = [
-        f"Adult, {found['records']:,} rows; levels of {', '.join(found['quasi'])}. ARX was run once, elsewhere, with "
-        "the same rows and hierarchies, loss, no suppression; here stands what it chose. By `discernibility` and `entropy` "
+        f"Adult, {found['records']:,} rows; levels of {', '.join(found['quasi'])}. ARX was run once, "
+        "elsewhere, with "
+        "the same rows and hierarchies, loss, no suppression; here stands what it chose. By "
+        "`discernibility` and `entropy` "
         "other levels are best, so agreement is not the only thing that could happen.",
         "",
         "| k | ARX, loss | Pramana, loss | agrees | true k | checked of nodes | discernibility | entropy |",
@@ -53,7 +55,9 @@ def lines_of(found: Mapping[str, Any]) -> list[str]:
     for row in found["rows"]:
         chosen = {name: ",".join(map(str, row[name])) for name in ("ARX", "loss", "discernibility", "entropy")}
         lines.append(
-            f"| {row['k']} | {chosen['ARX']} | {chosen['loss']} | {'yes' if chosen['ARX'] == chosen['loss'] else 'NO'} | "
-            f"{row['true k']} | {row['checked']} of {row['nodes']:,} | {chosen['discernibility']} | {chosen['entropy']} |"
+            f"| {row['k']} | {chosen['ARX']} | {chosen['loss']} | "
+            f"{'yes' if chosen['ARX'] == chosen['loss'] else 'NO'} | "
+            f"{row['true k']} | {row['checked']} of {row['nodes']:,} | {chosen['discernibility']} | "
+            f"{chosen['entropy']} |"
         )
     return lines

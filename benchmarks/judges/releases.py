@@ -1,6 +1,6 @@
 """A generated census and releases of it before anonymeter, sdmetrics and syntheval.
 
-The broken release states what the honest one of k = 20 does, and four of its seven columns are published as they are.
+The broken release states what the honest one of k = 20 does; four of its seven columns are published as they are.
 """
 
 from __future__ import annotations
@@ -47,7 +47,9 @@ def tables_of(folder: Path) -> tuple[dict[str, Path], dict[str, dict[str, float]
     with mock.patch.object(Product, "publish", _half_published):
         release(folder / "k20.toml", folder / "broken", key=KEY, even_if_useless=True)
     synthesise(folder / "k2", folder / "synthetic.csv")
-    tables = dict(zip(TOLD, ("original.csv", "broken/data.csv", "k2/data.csv", "k20/data.csv", "synthetic.csv"), strict=True))
+    tables = dict(
+        zip(TOLD, ("original.csv", "broken/data.csv", "k2/data.csv", "k20/data.csv", "synthetic.csv"), strict=True)
+    )
     claims = {name: allowed(folder / bundle) for name, bundle in
               zip(list(TOLD)[1:], ("broken", "k2", "k20", "k2"), strict=True)}  # fmt: skip
     return {name: folder / place for name, place in tables.items()}, claims
@@ -91,18 +93,23 @@ def judged() -> dict[str, Any]:
 
 MEASURES = {
     "anonymeter": (
-        "Three attacks of the European data protection authorities' opinion (Giomi et al. 2023): a predicate that fits "
+        "Three attacks of the European data protection authorities' opinion (Giomi et al. 2023): a "
+        "predicate that fits "
         "one person of the original, two halves of a record that belong together, and the secret of the nearest "
         "published record; 300 attacks of each, 20,000 tries at a predicate. A risk is how much more often they "
         "succeed than on people of a control table, with the upper end of its 95% interval.",
     ),
-    "sdmetrics": ("How like the original single columns and pairs of columns are. It measures quality, not privacy.",),
+    "sdmetrics": (
+        "How like the original single columns and pairs of columns are. It measures quality, not privacy.",
+    ),
     "sdmetrics privacy": (
-        "1 is the safest. Guesses of the secret from three known columns (CAP), rows that are in no original, and the "
+        "1 is the safest. Guesses of the secret from three known columns (CAP), rows that are in no "
+        "original, and the "
         "distance to the closest record, against random rows and against the control; of 1,000 rows.",
     ),
     "syntheval": (
-        "Distances of distributions and of mutual information, whether a classifier tells the tables apart, nearest "
+        "Distances of distributions and of mutual information, whether a classifier tells the tables "
+        "apart, nearest "
         "neighbours; of 2,000 rows. It measures quality, but for `priv_loss_nnaa`.",
     ),
     "syntheval privacy": (
@@ -114,10 +121,9 @@ MEASURES = {
 
 def lines_of(found: Mapping[str, Any]) -> list[str]:
     lines = [
-        f"A generated census of {found['records']:,} people with seven columns, {found['records']:,} others as control; "
-        f"the secret is {SECRET}. "
-        + "; ".join(f"*{name}*: {told}" for name, told in TOLD.items())
-        + ".",
+        f"A generated census of {found['records']:,} people with seven columns, {found['records']:,} "
+        "others as control; "
+        f"the secret is {SECRET}. " + "; ".join(f"*{name}*: {told}" for name, told in TOLD.items()) + ".",
         "",
         "What the certificates allow: "
         + "; ".join(

@@ -2,8 +2,8 @@
 
     python -m tests.audit.attacked [--out docs/experiments/attacks.md]
 
-An attack that cannot win proves nothing. Every broken release has one mistake and the certificate of an honest one; a
-row says which attacks noticed. The page ends with every claim of the honest release beside what was measured.
+An attack that cannot win proves nothing. Every broken release has one mistake and the certificate of an honest
+one; a row says which attacks noticed. Below it every claim stands beside what was measured.
 """
 
 from __future__ import annotations
@@ -86,7 +86,13 @@ def randomised(folder: Path) -> list[Case]:
     guessed = Key(Key.from_seed(7).secret)  # and the certificate does not say so
     release(folder / "recipe.toml", folder / "seeded", key=guessed)
     cases.append(Case("retention", "seed known", audited("seeded", guessed)))
-    for mistake in ("rows unshuffled", "order not keyed", "coin of a wrong law", "float coin", "one epsilon forgotten"):
+    for mistake in (
+        "rows unshuffled",
+        "order not keyed",
+        "coin of a wrong law",
+        "float coin",
+        "one epsilon forgotten",
+    ):
         broken_release(folder, mistake, mistake)
         cases.append(Case("retention", mistake, audited(mistake)))
     release(folder / "recipe.toml", folder / "listed", key=KEY)
@@ -139,7 +145,10 @@ def levels(folder: Path) -> list[Case]:
     honest = audited()
     with patched(("pramana.methods.levels.LevelPlan.context", by_level)):
         report = audited()
-    return [Case("levels, three recipients", "", honest), Case("levels, three recipients", "independent levels", report)]
+    return [
+        Case("levels, three recipients", "", honest),
+        Case("levels, three recipients", "independent levels", report),
+    ]
 
 
 WORLDS: tuple[Callable[[Path], list[Case]], ...] = (randomised, classes, levels)
@@ -166,7 +175,8 @@ def _attacks(case: Case, lost_only: bool) -> list[str]:
             continue
         interval = "" if a.interval is None else f"{a.interval[0]:.4g} to {a.interval[1]:.4g}"
         lines.append(
-            f"| {a.name} | {_shown(a.claimed)} | {_shown(a.measured)} | {interval} | {'stands' if a.ok else 'BROKEN'} |"
+            f"| {a.name} | {_shown(a.claimed)} | {_shown(a.measured)} | {interval} | "
+            f"{'stands' if a.ok else 'BROKEN'} |"
         )
     return lines
 
@@ -179,12 +189,16 @@ def page(cases: list[Case]) -> str:
         "",
         f"    make attacks    # last run {now}, Pramana {pramana.__version__}",
         "",
-        "`pramana audit` on releases of generated people (4,000 in two columns, 600 in classes, 3,000 at levels). Every "
-        "broken one has a single mistake and the certificate of an honest release. An interval errs with a chance of "
-        "one in a million at each end; a claim counts as broken where the whole interval lies beyond it. What each "
+        "`pramana audit` on releases of generated people (4,000 in two columns, 600 in classes, 3,000 at "
+        "levels). Every "
+        "broken one has a single mistake and the certificate of an honest release. An interval errs with "
+        "a chance of "
+        "one in a million at each end; a claim counts as broken where the whole interval lies beyond it. "
+        "What each "
         "attack does is in the [guide](../guide/audit.md).",
         "",
-        f"{sum(c.as_it_should for c in cases if not c.mistake)} of {len(cases) - len(broken)} honest audits stand; "
+        f"{sum(c.as_it_should for c in cases if not c.mistake)} of {len(cases) - len(broken)} honest "
+        "audits stand; "
         f"{sum(c.as_it_should for c in broken)} of {len(broken)} broken releases are noticed.",
         "",
         "| release | mistake | claims broken | verdict |",

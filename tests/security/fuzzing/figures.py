@@ -52,29 +52,36 @@ def store(*figures: Figures) -> None:
 TITLES = {
     "guided": (
         "Guided by coverage",
-        "Atheris (libFuzzer) changes the kept inputs of `tests/security/corpus` so that they reach code of Pramana that "
-        "none of them reached. `worker` is the process that reads SPSS, Stata and SAS files, taken over and saying "
-        "whatever the input holds; `sav`, `dta`, `sas7bdat` and `xpt` read each input in a forked one. Edges: branches of Pramana's Python that were reached. Inputs: how many are kept for it during the run.",
+        "Atheris (libFuzzer) changes the kept inputs of `tests/security/corpus` so that they reach code "
+        "of Pramana that "
+        "none of them reached. `worker` is the process that reads SPSS, Stata and SAS files, taken over "
+        "and saying "
+        "whatever the input holds; `sav`, `dta`, `sas7bdat` and `xpt` read each input in a forked one. "
+        "Edges: branches of Pramana's Python that were reached. Inputs: how many are kept for it during the run.",
     ),
     "chance": (
         "By chance, from seeds",
-        "`tests/security/fuzz.py`: recipes with sections and values replaced, damaged files, and published bundles with "
+        "`tests/security/fuzz.py`: recipes with sections and values replaced, damaged files, and "
+        "published bundles with "
         "their digests made again. Taken: inputs that were read without a refusal.",
     ),
     "edits": (
         "Every edit of a certificate",
-        "Keys taken away, values replaced and exchanged, digests made again: `verify` must notice, where anything that "
+        "Keys taken away, values replaced and exchanged, digests made again: `verify` must notice, where "
+        "anything that "
         "a recipient has can show it.",
     ),
     "kernels": (
         "Kernels under sanitizers",
-        "The C kernels, compiled with `-fsanitize=address,undefined`, called with random sizes, edges and arguments "
+        "The C kernels, compiled with `-fsanitize=address,undefined`, called with random sizes, edges and "
+        "arguments "
         "that do not fit, and compared with an account of the same work in Python "
         "(`tests/security/fuzzing/kernels.py`).",
     ),
     "sanitized": (
         "Tests under sanitizers",
-        "The tests that call kernels, with the same build: every read or write outside a buffer, and every operation "
+        "The tests that call kernels, with the same build: every read or write outside a buffer, and "
+        "every operation "
         "that C leaves undefined, would end them.",
     ),
 }
@@ -84,11 +91,14 @@ def page(stored: dict[str, Any]) -> str:
     lines = [
         "# Fuzzing and sanitizers: the last runs",
         "",
-        "    make fuzz        # FUZZ_SECONDS, ten minutes: guided by coverage, by chance, and edits of certificates",
+        "    make fuzz        # FUZZ_SECONDS, ten minutes: guided by coverage, by chance, and edits of "
+        "certificates",
         "    make sanitize    # kernels under address and undefined-behaviour sanitizers: tests, and random calls",
         "",
-        "A finding is anything but an answer or a refusal of one line: another exception, a crash, a hang of 30 seconds, "
-        "3 GiB of memory; of edits, one that `verify` should have noticed; of kernels, a wrong answer or a report of "
+        "A finding is anything but an answer or a refusal of one line: another exception, a crash, a hang "
+        "of 30 seconds, "
+        "3 GiB of memory; of edits, one that `verify` should have noticed; of kernels, a wrong answer or "
+        "a report of "
         "a sanitizer. What was found once is an input in `tests/security/corpus` or a test beside it.",
     ]
     for part, (title, told) in TITLES.items():
@@ -97,11 +107,15 @@ def page(stored: dict[str, Any]) -> str:
         found = stored[part]
         heading, columns = COLUMNS[part]
         tools = ", ".join(f"{name} {version}" for name, version in found["tools"].items())
-        lines += ["", f"## {title}", "", f"`{found['command']}`, {found['seconds']} s, {found['date']}; {tools}.", "",
-                  told, "", f"| {heading} | " + " | ".join(columns) + " |",
-                  "|---" + "|---:" * len(columns) + "|"]  # fmt: skip
+        ran = f"`{found['command']}`, {found['seconds']} s, {found['date']}; {tools}."
+        heads = [f"| {heading} | " + " | ".join(columns) + " |", "|---" + "|---:" * len(columns) + "|"]
+        lines += ["", f"## {title}", "", ran, "", told, "", *heads]
         for target, numbers in found["lines"].items():
             lines.append(f"| {target} | " + " | ".join(f"{numbers.get(c, 0):,}" for c in columns) + " |")
         total = [sum(n.get(c, 0) for n in found["lines"].values()) for c in columns]
-        lines.append("| all | " + " | ".join("" if c == "edges" else f"{t:,}" for c, t in zip(columns, total, strict=True)) + " |")
+        lines.append(
+            "| all | "
+            + " | ".join("" if c == "edges" else f"{t:,}" for c, t in zip(columns, total, strict=True))
+            + " |"
+        )
     return "\n".join(lines) + "\n"

@@ -1,4 +1,4 @@
-"""The process that reads SPSS, Stata and SAS files, forked instead of started: hundreds of inputs in a second's time.
+"""The process that reads SPSS, Stata and SAS files, forked instead of started: many inputs in little time.
 
 What the library does to that process (it may well crash) stays in it, as it does in the product.
 """
@@ -45,7 +45,9 @@ class ForkedWorker:
     def __enter__(self) -> ForkedWorker:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
+    ) -> None:
         for pipe in (self.stdin, self.stdout):
             with contextlib.suppress(BrokenPipeError):
                 pipe.close()

@@ -3,8 +3,8 @@
     python -m tests.security.fuzzing.guided [--seconds 300] [--into FOLDER] [--keep]
 
 Each reader has a process of its own, which the fuzzer ends. An input at which anything else than a refusal of
-one line comes out is written to FOLDER and named; put into `tests/security/corpus/NAME` it is a test. With `--keep`
-the inputs that reached more of Pramana than the kept ones do are kept, too, the smallest first.
+one line comes out is written to FOLDER and named; put into `tests/security/corpus/NAME` it is a test. With
+`--keep` the inputs that reached more of Pramana than the kept ones do are kept, too, the smallest first.
 """
 
 from __future__ import annotations

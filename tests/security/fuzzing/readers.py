@@ -55,7 +55,7 @@ DIALECTS: tuple[dict[str, Any], ...] = (
 
 @dataclass(frozen=True)
 class Reader:
-    """A reader, the ending of the file it is given, how long an input may grow, and whether it starts a process."""
+    """A reader, the ending of its file, how long an input may grow, and whether it starts a process."""
 
     suffix: str
     read: Callable[[Path], object]
@@ -163,4 +163,3 @@ READERS: dict[str, Reader] = {
     "sas7bdat": Reader(".sas7bdat", lambda path: _whole(Source(path=path)), 8192, True),
     "xpt": Reader(".xpt", lambda path: _whole(Source(path=path)), 8192, True),
 }
-

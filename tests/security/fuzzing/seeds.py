@@ -1,6 +1,6 @@
 """The first inputs of every reader: small, honest, and of many kinds.
 
-    python -m tests.security.fuzzing.seeds    # writes those that are not there yet into tests/security/corpus
+python -m tests.security.fuzzing.seeds    # writes those that are not there yet into tests/security/corpus
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ HIERARCHIES = (
 
 def _toml(release: dict[str, object], attributes: dict[str, dict[str, object]]) -> str:
     """A recipe of the golden settings as a file; JSON's values are TOML's, but for tables."""
-    lines = ['[source]', 'path = "people.csv"', "[release]"]
+    lines = ["[source]", 'path = "people.csv"', "[release]"]
     lines += [f"{key} = {_value(value)}" for key, value in release.items()]
     for name, section in attributes.items():
         lines += [f'[attributes."{name}"]', *(f"{key} = {_value(value)}" for key, value in section.items())]
@@ -87,11 +87,18 @@ def seeds() -> dict[str, dict[str, bytes]]:
             "invited": json.dumps({"id": "a" * 32, "answers": answers, "invitation": "b" * 32}).encode(),
         },
         "key": {"key": b"0123456789abcdef" * 4 + b"\n", "seeded": b"seeded " + b"f" * 64},
-        "csv": {"plain": CSV, "quoted": b'sex,age\r\n"F ""x""",1\r\n,\r\n', "marked": b"\xef\xbb\xbf" + CSV,
-                "latin": "sex,age\nFrançais,3\n".encode("latin-1")},  # fmt: skip
+        "csv": {
+            "plain": CSV,
+            "quoted": b'sex,age\r\n"F ""x""",1\r\n,\r\n',
+            "marked": b"\xef\xbb\xbf" + CSV,
+            "latin": "sex,age\nFrançais,3\n".encode("latin-1"),
+        },
         "csv-dialect": {
-            "comma": b"\0sex;age\nF;1,5\n", "tab": b"\1sex\tage\nF\t1'000\n",
-            "wide": b"\2" + CSV.decode().encode("utf-16"), "windows": b"\3" + CSV, "codes": b"\4sex,age\nNA,99\n",
+            "comma": b"\0sex;age\nF;1,5\n",
+            "tab": b"\1sex\tage\nF\t1'000\n",
+            "wide": b"\2" + CSV.decode().encode("utf-16"),
+            "windows": b"\3" + CSV,
+            "codes": b"\4sex,age\nNA,99\n",
             "bar": b"\5sex|age\nF|1.000,5\n",
         },
         "csv-packed": {"gzip": gzip.compress(CSV, mtime=0)},
@@ -113,19 +120,32 @@ def seeds() -> dict[str, dict[str, bytes]]:
         },
         "sas7bdat": {"head": bytes(12) + bytes.fromhex("c2ea8160b31411cfbd92080009c7318c181f1011") + bytes(256)},
         "xpt": {"plain": _written(lambda p: pyreadstat.write_xport(PEOPLE, p), ".xpt")},
-    }  # fmt: skip
+    }
 
 
 def _sav(path: Path) -> None:
-    pyreadstat.write_sav(PEOPLE, path, column_labels={"sex": "Sex"}, variable_value_labels={"sex": SEX},
-                         missing_ranges={"sex": [9.0], "age": [{"lo": 90, "hi": 99}]},
-                         variable_measure={"sex": "ordinal"})  # fmt: skip
+    pyreadstat.write_sav(
+        PEOPLE,
+        path,
+        column_labels={"sex": "Sex"},
+        variable_value_labels={"sex": SEX},
+        missing_ranges={"sex": [9.0], "age": [{"lo": 90, "hi": 99}]},
+        variable_measure={"sex": "ordinal"},
+    )
 
 
 def _certificates() -> dict[str, bytes]:
     """One for every method, in as few bytes as JSON has."""
-    chosen = ("retention k", "retention numbers", "matrix", "invariant", "levels", "generalize labels",
-              "presence labels", "microaggregate")  # fmt: skip
+    chosen = (
+        "retention k",
+        "retention numbers",
+        "matrix",
+        "invariant",
+        "levels",
+        "generalize labels",
+        "presence labels",
+        "microaggregate",
+    )
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
         make_small_tables(folder)
