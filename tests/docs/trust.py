@@ -32,7 +32,7 @@ def _attacks() -> list[tuple[str, ...]]:
 
 def _judges() -> list[tuple[str, ...]]:
     stored: dict[str, Any] = json.loads((DOCS / "experiments" / "judges" / "judges.json").read_text())
-    rows = []
+    rows: list[tuple[str, ...]] = []
     told = {
         "releases": lambda found: _singling_out(found["judges"]["anonymeter"]),
         "epsilons": lambda found: f"{_agreed(found)} figures agree",
@@ -69,7 +69,7 @@ def _fuzzing() -> list[tuple[str, ...]]:
         "kernels": "kernels under sanitizers, random calls",
         "sanitized": "tests under sanitizers",
     }
-    rows = []
+    rows: list[tuple[str, ...]] = []
     for part, name in names.items():
         if part not in stored:
             continue

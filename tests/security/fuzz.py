@@ -1,8 +1,8 @@
 """Hostile input by chance, from seeds that are printed: whatever comes in, Pramana's own errors come out.
 
 `make fuzz` runs every fuzzer for a share of FUZZ_SECONDS and tries edits of certificates until the time is over,
-after the readers were fuzzed by coverage (`fuzzing/`); `test_fuzz.py` runs a slice of each. A case is repeated with
-`python -m tests.security.fuzz NAME SEED`.
+after the readers were fuzzed by coverage (`fuzzing/`); `test_fuzz.py` runs a slice of each. A case is repeated
+with `python -m tests.security.fuzz NAME SEED`.
 """
 
 from __future__ import annotations

@@ -9,91 +9,18 @@ from __future__ import annotations
 
 import itertools
 import os
-import random
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from tests.security.fuzzing.calls import ONE, Array, Draw, codes, hostile, length, size_of_domain, words
 
 from pramana.generalize import _classes, _partition
 from pramana.generalize.microaggregation import _mdav
 from pramana.mechanisms import _levels
 from pramana.randomness import _kernels, _order
-
-Draw = random.Random
-Array = NDArray[Any]
-ONE = 1 << 62
-WIDTHS = (np.uint8, np.uint16, np.uint32)
-EDGES = (0, 1, 2, 3, 7, 31, 32, 33, 255, 256, 257, 1023, 1024, 1025)
-ODD = (-1, 0, 1, 2, 31, 32, 63, 64, 2**31 - 1, 2**31, 2**32, 2**62, 2**63 - 1, 2**63, 2**64 - 1)
-REFUSALS = (ValueError, TypeError, OverflowError, BufferError, MemoryError)
-
-
-def length(draw: Draw, most: int = 1100) -> int:
-    return min(most, draw.choice(EDGES) if draw.random() < 0.5 else draw.randrange(40))
-
-
-def words(draw: Draw, count: int) -> Array:
-    """Uniform ones, with the least and the greatest among them."""
-    found = np.frombuffer(draw.randbytes(8 * count), np.uint64).copy()
-    for place in range(count):
-        if draw.random() < 0.05:
-            found[place] = draw.choice([0, 2**64 - 1, 2**63, 3, 4])
-    return found
-
-
-def codes(draw: Draw, count: int, size: int, width: Any = None) -> Array:
-    least = next(w for w in WIDTHS if size - 1 <= np.iinfo(w).max)
-    wide_enough = [w for w in WIDTHS if np.iinfo(w).max >= np.iinfo(least).max]
-    kind = width or draw.choice(wide_enough)
-    return np.array([draw.randrange(size) for _ in range(count)], kind)
-
-
-def size_of_domain(draw: Draw) -> int:
-    return draw.choice([1, 2, 3, 4, 5, 18, 100, 255, 256, 257])
-
-
-def hostile(draw: Draw, kernel: Callable[..., object], arguments: Sequence[Any]) -> None:
-    """The same call with one to three arguments that do not fit."""
-    changed = list(arguments)
-    for _ in range(draw.randrange(1, 4)):
-        place = draw.randrange(len(changed))
-        changed[place] = _worse(draw, changed[place])
-    try:
-        kernel(*changed)
-    except REFUSALS:
-        return
-
-
-def _worse(draw: Draw, argument: Any) -> Any:
-    if isinstance(argument, np.ndarray):
-        kind = draw.randrange(5)
-        if kind == 0:
-            return argument[: draw.randrange(argument.size + 1)].copy() if argument.ndim == 1 else argument[:0]
-        if kind == 1:
-            return np.concatenate([argument.reshape(-1), argument.reshape(-1)[:1]])
-        if kind == 2 and argument.size:
-            worse = argument.copy()
-            low, high = _range(worse.dtype)
-            worse.reshape(-1)[draw.randrange(worse.size)] = draw.choice([low, high, 0, 1])
-            return worse
-        if kind == 3:
-            return argument.reshape(-1).astype(draw.choice([np.uint8, np.uint16, np.uint32, np.uint64]))
-        return np.zeros(0, argument.dtype)
-    if isinstance(argument, bool) or argument is None or callable(argument):
-        return draw.choice([None, True, False])
-    return draw.choice(ODD)
-
-
-def _range(kind: Any) -> tuple[Any, Any]:
-    if kind.kind == "f":
-        return -np.inf, np.nan
-    found = np.iinfo(kind)
-    return found.min, found.max
-
 
 # ---------------------------------------------------------------- the samplers
 
@@ -263,7 +190,7 @@ def _tallied(draw: Draw, keys: Array, counts: Array, fields: Array) -> None:
     for f, (word, shift, bits, start) in enumerate(fields.tolist()):
         entry = [tables[start + (key[word] >> shift & (1 << bits) - 1)] for key in keys.tolist()]
         assert np.isclose(sums[f], (sizes * (held == 0)) @ np.array(entry, float))
-    arguments = [keys, wide, counts, counts.shape[1], held, fields, tables, sums]
+    arguments: list[Any] = [keys, wide, counts, counts.shape[1], held, fields, tables, sums]
     hostile(draw, _classes.tally, arguments)
 
 
@@ -299,7 +226,7 @@ def partition(draw: Draw) -> None:
         columns.append(codes(draw, n, values, np.uint16))
     rows = np.ascontiguousarray(np.stack(columns, 1))
     k, class_of = draw.choice([1, 2, 5, n, n + 1]), np.zeros(n, np.uint32)
-    arguments = [rows, np.array(shape, np.int64), np.array([*labels, 0], np.int32),
+    arguments: list[Any] = [rows, np.array(shape, np.int64), np.array([*labels, 0], np.int32),
                  np.array([draw.choice([0.5, 1.0]) for _ in range(attributes)]), k, mode, values,
                  draw.choice([None, lambda counts: len(counts) % 3 > 0]), class_of]  # fmt: skip
     before = rows.copy()
@@ -318,7 +245,7 @@ def mdav(draw: Draw) -> None:
     kinds = extremes if draw.random() < 0.3 else [float(v) for v in range(9)]
     values = np.array([draw.choice(kinds) for _ in range(columns * records)])
     weights, k, class_of = np.ones(columns), draw.randrange(1, rows + 1), np.full(rows, -1, np.int32)
-    arguments = [values, starts, weights, k, class_of]
+    arguments: list[Any] = [values, starts, weights, k, class_of]
     found = _mdav.mdav(values.copy(), starts, weights, k, class_of)
     sizes = np.bincount(class_of, minlength=found)
     assert len(sizes) == found and (sizes >= k).all() and (sizes < 2 * k).all()
@@ -335,7 +262,7 @@ def advance(draw: Draw) -> None:
     places = np.array([draw.choice([1, 2, 2**62, draw.randrange(1, 2**64)]) for _ in range(n)], np.uint64)
     counts = np.array([draw.choice([0, 1, 65_000]) for _ in range(n)], np.uint16)
     blocks, bound = words(draw, 2 * alive), draw.choice([1, 2**40, 2**61])
-    before = [rows.copy(), places.copy(), counts.copy()]
+    before: list[Array] = [rows.copy(), places.copy(), counts.copy()]
     left = _levels.advance(blocks, rows, places, counts, alive, bound)
     assert 0 <= left <= alive and (counts >= before[2]).all() and (places[:left] >= bound).all()
     assert set(rows[:left].tolist()) <= set(before[0][:alive].tolist())
@@ -362,22 +289,35 @@ def history(draw: Draw) -> None:
     """Levels are issued one after the other, in any order; each version is then looked up again."""
     n, levels = length(draw, 300), draw.randrange(1, 6)
     steps = np.array(draw.sample(range(1, 1000), levels), np.uint64)
-    counts, numbers, values = np.zeros(n, np.uint16), np.zeros(0, np.uint32), np.zeros(0, np.uint8)
+    counts: Array = np.zeros(n, np.uint16)
+    numbers: Array = np.zeros(0, np.uint32)
+    values: Array = np.zeros(0, np.uint8)
     issued: list[tuple[int, Array]] = []
     for fresh in range(levels):
         version = codes(draw, n, 3, np.uint8)
         below = max((j for j, _ in issued if steps[j] < steps[fresh]), key=lambda j: steps[j], default=None)
         lower = next((v for j, v in issued if j == below), np.zeros(n, np.uint8))
         room = len(numbers) + 2 * n
-        out = [np.zeros(n, np.uint16), np.zeros(room, np.uint32), np.zeros(room, np.uint8)]
-        arguments = [counts, numbers, values, steps, fresh, version, below is not None, below or 0, lower, *out]
+        out: list[Array] = [np.zeros(n, np.uint16), np.zeros(room, np.uint32), np.zeros(room, np.uint8)]
+        arguments: list[Any] = [
+            counts,
+            numbers,
+            values,
+            steps,
+            fresh,
+            version,
+            below is not None,
+            below or 0,
+            lower,
+            *out,
+        ]
         entries = _levels.insert(*arguments)
         hostile(draw, _levels.insert, [*arguments[:9], *(array.copy() for array in out)])
         counts, numbers, values = out[0], out[1][:entries].copy(), out[2][:entries].copy()
         issued.append((fresh, version))
         for number, shown in issued:
             again = np.zeros(n, np.uint8)
-            looked_up = [counts, numbers, values, steps, int(steps[number]), again]
+            looked_up: list[Any] = [counts, numbers, values, steps, int(steps[number]), again]
             _levels.look_up(*looked_up)
             assert (again == shown).all()
         hostile(draw, _levels.look_up, looked_up)

@@ -3,7 +3,7 @@
     python -m tests.security.fuzzing.sanitized [--seconds 120]
 
 First the tests that call kernels, then random calls of each (`kernels.py`). Python's own allocator is switched
-off, so that arrays have borders the sanitizer knows. Leaks are not looked for: the interpreter leaks by design at exit.
+off, so that arrays have borders the sanitizer knows. Leaks are not looked for: the interpreter leaks at its end.
 """
 
 from __future__ import annotations
