@@ -83,9 +83,14 @@ def publish(folder: Path, name: str, lines: str) -> Path:
 # ---------------------------------------------------------------- three counts of one file
 
 
+def _rows(path: Path) -> list[dict[str, str]]:
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
 def ours(path: Path) -> dict[str, float]:
     found = anonymity_of_table(path, list(QUASI), SECRET)
-    rows = list(csv.DictReader(path.open(newline="")))
+    rows = _rows(path)
     coded = [
         np.unique([row[name] for row in rows], return_inverse=True)[1].astype(np.uint32)
         for name in (*QUASI, SECRET)
@@ -97,7 +102,7 @@ def ours(path: Path) -> dict[str, float]:
 
 
 def by_hand(path: Path) -> dict[str, float]:
-    rows = list(csv.DictReader(path.open(newline="")))
+    rows = _rows(path)
     classes: dict[tuple[str, ...], Counter[str]] = {}
     for row in rows:
         classes.setdefault(tuple(row[q] for q in QUASI), Counter())[row[SECRET]] += 1

@@ -43,11 +43,11 @@ def judged(adult: Path, hierarchies: Path) -> dict[str, Any]:
 
 def lines_of(found: Mapping[str, Any]) -> list[str]:
     lines = [
-        f"Adult, {found['records']:,} rows; levels of {', '.join(found['quasi'])}. ARX was run once, "
-        "elsewhere, with "
-        "the same rows and hierarchies, loss, no suppression; here stands what it chose. By "
-        "`discernibility` and `entropy` "
-        "other levels are best, so agreement is not the only thing that could happen.",
+        f"Adult, {found['records']:,} rows; levels of {', '.join(found['quasi'])}. ARX was run once, with "
+        "the same rows "
+        "and hierarchies, loss, no suppression; here stands what it chose. By `discernibility` and "
+        "`entropy` other "
+        "levels are best for k = 5 and 10, so agreement is not the only thing that could happen.",
         "",
         "| k | ARX, loss | Pramana, loss | agrees | true k | checked of nodes | discernibility | entropy |",
         "|---:|---|---|---|---:|---:|---|---|",

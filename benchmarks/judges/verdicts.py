@@ -2,22 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from benchmarks.judges import classes
 from benchmarks.judges.releases import TOLD
 
 ORIGINAL, BROKEN, *HONEST = TOLD
+APART = 0.05  # two scores that differ by less are not told apart
+AGREES = 0.05  # the largest risk above the control of an honest release: 1/20, what k = 20 allows a link
+UNCLAIMED = "nothing of it is claimed"
 VERDICTS: dict[str, list[str]] = {
     "releases": [
         "Where we disagree, and why:",
         "",
+        "- anonymeter singles out next to everyone of the original, and nearly nobody of the broken release: its "
+        "predicates go over most columns, and three of them are randomised there. It has power against a "
+        "copy, not "
+        "against columns that were forgotten. `pramana audit` finds those (one epsilon forgotten, in the table of "
+        "attacks). Its risk divides by what the control leaves over, while the advantage that a "
+        "certificate allows is "
+        "the difference itself.",
         "- anonymeter's linkability has no power here: it asks whether two halves of a record have the "
         "same nearest "
         "published record, and finds next to nothing even of the original, whose columns have few values. "
         "Our linkage "
-        "attacks (`pramana audit`) match whole records under the law, and win on broken releases.",
+        "attacks match whole records under the law, and win on broken releases.",
         "- Inference and disclosure by `CAP` count what follows from the columns' dependence for anyone, "
         "in the table "
         "or not; our guarantee bounds what a person's own record adds. The control takes that away in anonymeter.",
@@ -31,6 +41,9 @@ VERDICTS: dict[str, list[str]] = {
         "neighbour in the original. Where most people have a twin in the original that distance is 0 and "
         "nobody is "
         "nearer, so the original itself scores low: no power on such a table.",
+        "- syntheval's membership by a random forest is no better on the original than on honest "
+        "releases: no power "
+        "with so few rows.",
         "- Quality at face value is low because a randomised table is not meant to be read at face value; records "
         "synthesised from it keep what the release tells.",
     ],
@@ -55,40 +68,41 @@ VERDICTS: dict[str, list[str]] = {
         "- Everything else agrees to the last digit shown, also the measures that Pramana does not promise.",
     ],
     "optima": [
-        "Where we disagree: nowhere. Pramana checks more nodes than ARX reports (78 to 142 of 6,480), "
-        "each for less.",
+        "Where we disagree: nowhere. ARX reports 78 to 142 checked nodes, fewer than ours; both find the "
+        "same optimum.",
     ],
 }
 
 
-def _worst(rows: Mapping[str, Mapping[str, float]], names: list[str], metric: str) -> float:
-    return max(rows[name][metric] for name in names)
+def _power(original: float, broken: float, honest: Sequence[float]) -> str:
+    """Whether the original, and the broken release, stand apart from every honest one."""
+
+    def apart(value: float) -> bool:
+        return value > max(honest) + APART or value < min(honest) - APART
+
+    if not apart(original):
+        return "no"
+    return "yes" if apart(broken) else "of the original only"
+
+
+def _row(found: Mapping[str, Any], judge: str, metric: str, what: str, agrees: str) -> str:
+    rows = found["judges"][judge]
+    original, broken, honest = rows[ORIGINAL][metric], rows[BROKEN][metric], [rows[n][metric] for n in HONEST]
+    told = f"original {original:.3f}, broken {broken:.3f}, honest {min(honest):.3f} to {max(honest):.3f}"
+    power = _power(original, broken, honest)
+    verdict = "without power, nothing" if power == "no" else agrees
+    return f"| {judge.split()[0]}, {metric} | {what} | {told} | {power} | {verdict} |"
 
 
 def _anonymeter(found: Mapping[str, Any]) -> list[str]:
+    """The claims are about chances; measured ones agree where the largest of an honest release is small."""
     rows = found["judges"]["anonymeter"]
     lines = []
     for attack in ("singling out", "linkability", "inference"):
-        original, broken, honest = (
-            rows[ORIGINAL][attack], rows[BROKEN][attack], _worst(rows, HONEST, attack)
-        )  # fmt: skip
-        power = "yes" if original > 0.1 and broken > 0.1 else "of the original only" if original > 0.1 else "no"
-        told = f"original {original:.3f}, broken {broken:.3f}, honest at most {honest:.3f}"
-        allowed = min(found["claims"][name]["link"] for name in HONEST)
-        agrees = "yes" if honest <= max(allowed, 0.05) else "see below"
-        lines.append(f"| anonymeter, {attack} | success above that on a control | {told} | {power} | {agrees} |")
+        worst = max(rows[name][attack] for name in HONEST)
+        agrees = "yes" if worst < AGREES else "NO"
+        lines.append(_row(found, "anonymeter", attack, "success above that on a control", agrees))
     return lines
-
-
-def _single(found: Mapping[str, Any], judge: str, metric: str, what: str, safe_is_high: bool) -> str:
-    rows = found["judges"][judge]
-    original, broken = rows[ORIGINAL][metric], rows[BROKEN][metric]
-    honest = [rows[name][metric] for name in HONEST]
-    worst = min(honest) if safe_is_high else max(honest)
-    nearer = (worst - original) if safe_is_high else (original - worst)
-    power = "yes" if nearer > 0.05 else "no"
-    told = f"original {original:.3f}, broken {broken:.3f}, honest {min(honest):.3f} to {max(honest):.3f}"
-    return f"| {judge.split()[0]}, {metric} | {what} | {told} | {power} | nothing of it is claimed |"
 
 
 def _releases(found: Mapping[str, Any]) -> list[str]:
@@ -97,14 +111,14 @@ def _releases(found: Mapping[str, Any]) -> list[str]:
     return [
         *_anonymeter(found),
         f"| sdmetrics, quality | likeness of columns and pairs | {quality} | measures no privacy | - |",
-        _single(found, "sdmetrics privacy", "disclosure protection", "guesses of the secret; 1 is safest", True),
-        _single(found, "sdmetrics privacy", "new rows", "rows in no original; 1 is safest", True),
-        _single(found, "sdmetrics privacy", "DCR, against random", "distance to the closest record", True),
-        _single(found, "sdmetrics privacy", "DCR, against the control", "the same, above the control", True),
-        _single(found, "syntheval privacy", "hit_rate", "originals that are released", False),
-        _single(found, "syntheval privacy", "eps_identif_risk", "people nearer than their neighbour", False),
-        _single(found, "syntheval privacy", "mia_precision", "members told from others", False),
-        _single(found, "syntheval privacy", "priv_loss_nnaa", "nearest neighbours above the control", False),
+        _row(found, "sdmetrics privacy", "disclosure protection", "guesses of the secret; 1 is safest", UNCLAIMED),
+        _row(found, "sdmetrics privacy", "new rows", "rows in no original; 1 is safest", UNCLAIMED),
+        _row(found, "sdmetrics privacy", "DCR, against random", "distance to the closest record", UNCLAIMED),
+        _row(found, "sdmetrics privacy", "DCR, against the control", "the same, above the control", UNCLAIMED),
+        _row(found, "syntheval privacy", "hit_rate", "originals that are released", UNCLAIMED),
+        _row(found, "syntheval privacy", "eps_identif_risk", "people nearer than their neighbour", UNCLAIMED),
+        _row(found, "syntheval privacy", "mia_precision", "members told from others", UNCLAIMED),
+        _row(found, "syntheval privacy", "priv_loss_nnaa", "nearest neighbours above the control", UNCLAIMED),
     ]
 
 

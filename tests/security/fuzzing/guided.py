@@ -13,11 +13,13 @@ import argparse
 import contextlib
 import os
 import re
+import signal
 import sys
 import tempfile
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from types import FrameType
@@ -33,6 +35,8 @@ from tests.security.fuzzing.forked import forked_workers
 
 TIMEOUT = 30  # seconds for one input
 MEMORY = 3072  # MiB
+GRACE = 180  # seconds after its time within which a reader's process must have ended
+KEEPING = 600  # seconds to find out which inputs are worth keeping
 MOST_KEPT = 40  # inputs of a reader
 Line = tuple[str, int]
 
@@ -58,10 +62,7 @@ def fuzzed(name: str, seconds: int, artefacts: Path, corpus: Path) -> Outcome:
     start = time.monotonic()
     with tempfile.TemporaryDirectory() as place:  # the fuzzer ends without tidying up
         told = Path(place) / "told"
-        process = os.fork()
-        if not process:
-            _fuzz(READERS[name], options, Path(place), told)
-        os.waitpid(process, 0)
+        in_a_fork(lambda: _fuzz(READERS[name], options, Path(place), told), seconds + GRACE)
         text = told.read_text(errors="replace")
     faults = sorted({path.name for path in artefacts.iterdir()} - before)
     counted = re.search(r"stat::number_of_executed_units:\s*(\d+)", text)
@@ -74,8 +75,23 @@ def fuzzed(name: str, seconds: int, artefacts: Path, corpus: Path) -> Outcome:
     return Outcome(executions, edges, inputs, time.monotonic() - start, (*faults, *ended))
 
 
+def in_a_fork(work: Callable[[], None], seconds: float) -> None:
+    """Nothing is read in this process itself: threads that a library started would be missing in its forks."""
+    process = os.fork()
+    if not process:
+        try:
+            work()
+        finally:
+            os._exit(0)
+    until = time.monotonic() + seconds
+    while os.waitpid(process, os.WNOHANG) == (0, 0):
+        if time.monotonic() > until:
+            os.kill(process, signal.SIGKILL)
+        time.sleep(0.2)
+
+
 def _fuzz(reader: Reader, options: list[str], folder: Path, told: Path) -> None:
-    """Never returns."""
+    """The fuzzer ends the process."""
     output = os.open(told, os.O_WRONLY | os.O_CREAT)
     os.dup2(output, 1)
     os.dup2(output, 2)
@@ -86,7 +102,6 @@ def _fuzz(reader: Reader, options: list[str], folder: Path, told: Path) -> None:
 
     atheris.Setup([sys.argv[0], *options], try_input)
     atheris.Fuzz()
-    os._exit(0)
 
 
 # ---------------------------------------------------------------- which inputs are kept
@@ -151,7 +166,7 @@ def main() -> None:
             seconds = max(1, int(given.seconds / len(names)))
             outcome = fuzzed(name, seconds, given.into.resolve() / name, Path(place))
             if given.keep and not outcome.faults:
-                keep(name, Path(place))
+                in_a_fork(partial(keep, name, Path(place)), KEEPING)
         figures.add(name, executions=outcome.executions, edges=outcome.edges, inputs=outcome.inputs,
                     seconds=round(outcome.seconds), findings=len(outcome.faults))  # fmt: skip
         sys.stdout.write(f"{name}: {outcome.executions:,} inputs in {outcome.seconds:.0f} s, "
