@@ -120,12 +120,24 @@ def anonymeter(original: Any, synthetic: Any, control: Any, secret: str) -> dict
     return found
 
 
+def anonymeter_defaults(original: Any, synthetic: Any, control: Any, secret: str) -> dict[str, float]:
+    """Singling out as it comes: 500 predicates of three columns."""
+    from anonymeter.evaluators import SinglingOutEvaluator
+
+    del secret
+    attack = SinglingOutEvaluator(original, synthetic, control=control, seed=1, max_attempts=ATTEMPTS)
+    attack.evaluate(mode="multivariate")
+    risk = attack.risk()
+    return {"singling out": float(risk.value), "singling out, up to": float(risk.ci[1])}
+
+
 JUDGES = {
     "sdmetrics": sdmetrics,
     "sdmetrics privacy": sdmetrics_privacy,
     "syntheval": syntheval,
     "syntheval privacy": syntheval_privacy,
     "anonymeter": anonymeter,
+    "anonymeter defaults": anonymeter_defaults,
 }
 
 

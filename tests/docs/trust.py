@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -33,8 +34,8 @@ def _attacks() -> list[tuple[str, ...]]:
 def _judges() -> list[tuple[str, ...]]:
     stored: dict[str, Any] = json.loads((DOCS / "experiments" / "judges" / "judges.json").read_text())
     rows: list[tuple[str, ...]] = []
-    told = {
-        "releases": lambda found: _singling_out(found["judges"]["anonymeter"]),
+    told: dict[str, Callable[[Any], str]] = {
+        "releases": lambda found: _singling_out(found["judges"]["anonymeter defaults"]),
         "epsilons": lambda found: f"{_agreed(found)} figures agree",
         "classes": lambda found: (
             f"k, distinct l and t of {len(found['rows'])} tables agree; two variants differ, explained"
