@@ -66,10 +66,10 @@ TITLES = {
         "their digests made again. Taken: inputs that were read without a refusal.",
     ),
     "edits": (
-        "Every edit of a certificate",
-        "Keys taken away, values replaced and exchanged, digests made again: `verify` must notice, where "
-        "anything that "
-        "a recipient has can show it.",
+        "Edits of certificates",
+        "Keys taken away, values replaced and exchanged, digests made again, as many as the time allows: "
+        "`verify` must "
+        "notice, where anything that a recipient has can show it.",
     ),
     "kernels": (
         "Kernels under sanitizers",
@@ -99,7 +99,8 @@ def page(stored: dict[str, Any]) -> str:
         "of 30 seconds, "
         "3 GiB of memory; of edits, one that `verify` should have noticed; of kernels, a wrong answer or "
         "a report of "
-        "a sanitizer. What was found once is an input in `tests/security/corpus` or a test beside it.",
+        "a sanitizer. What was found once is an input in `tests/security/corpus` or a test beside it. "
+        "How many inputs a second takes depends on what else the machine has to do.",
     ]
     for part, (title, told) in TITLES.items():
         if part not in stored:
