@@ -11,6 +11,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from benchmarks.judges.classes import disagreements
+
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 PAGE = DOCS / "trust.md"
 BEGIN = "<!-- figures: `python -m tests.docs.trust` writes these lines from the stored results -->"
@@ -38,7 +40,7 @@ def _judges() -> list[tuple[str, ...]]:
         "releases": lambda found: _singling_out(found["judges"]["anonymeter defaults"]),
         "epsilons": lambda found: f"{_agreed(found)} figures agree",
         "classes": lambda found: (
-            f"k, distinct l and t of {len(found['rows'])} tables agree; two variants differ, explained"
+            f"{len(found['rows'])} tables: all agrees but {', '.join(disagreements(found))}, explained"
         ),
         "optima": lambda found: (
             f"{sum(r['ARX'] == r['loss'] for r in found['rows'])} of {len(found['rows'])} agree"

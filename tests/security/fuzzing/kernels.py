@@ -259,9 +259,12 @@ def advance(draw: Draw) -> None:
     n = length(draw)
     alive = draw.randrange(n + 1)
     rows = np.array(draw.sample(range(n), n), np.uint32)
-    places = np.array([draw.choice([1, 2, 2**62, draw.randrange(1, 2**64)]) for _ in range(n)], np.uint64)
-    counts = np.array([draw.choice([0, 1, 65_000]) for _ in range(n)], np.uint16)
     blocks, bound = words(draw, 2 * alive), draw.choice([1, 2**40, 2**61])
+    somewhere = [draw.choice([bound, bound + 1, 2**62, draw.randrange(bound, 2**64)]) for _ in range(n)]
+    places, counts = (
+        np.array(somewhere, np.uint64),
+        np.array([draw.choice([0, 1, 65_000]) for _ in range(n)], np.uint16),
+    )
     before: list[Array] = [rows.copy(), places.copy(), counts.copy()]
     left = _levels.advance(blocks, rows, places, counts, alive, bound)
     assert 0 <= left <= alive and (counts >= before[2]).all() and (places[:left] >= bound).all()

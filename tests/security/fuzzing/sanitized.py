@@ -16,6 +16,8 @@ import subprocess
 import sys
 import tempfile
 import time
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 from tests.security.fuzzing.figures import ROOT, Figures, store
@@ -96,32 +98,51 @@ def is_armed(folder: Path) -> bool:
     return status != 0 and "heap-buffer-overflow" in told
 
 
+def tested(folder: Path, tests: str) -> tuple[str, dict[str, int], str]:
+    """One module or folder of tests: its counts, and what it said if it failed."""
+    told, status = _ran(folder, ["-c", RUN_TESTS, "-x", "-n", "0", "-p", "no:cacheprovider", tests])
+    counted = {word: int(n) for n, word in re.findall(r"(\d+) (passed|failed|skipped|error)", told)}
+    numbers = {
+        "passed": counted.get("passed", 0),
+        "skipped": counted.get("skipped", 0),
+        "failed": counted.get("failed", 0) + counted.get("error", 0),
+        "findings": len(REPORT.findall(told)),
+    }
+    return tests, numbers, told[-8000:] if status else ""
+
+
+def called(folder: Path) -> tuple[dict[str, int], str]:
+    """Random calls of every kernel: how many cases of each, and what was said if one failed."""
+    told, status = _ran(folder, ["-c", RUN_KERNELS])
+    cases = {name: int(number) for name, number in re.findall(r"^(.*): (\d+) cases$", told, re.M)}
+    return cases, told[-8000:] if status else ""
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.security.fuzzing.sanitized")
     parser.add_argument("--seconds", type=float, default=120, help="for the random calls")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     given = parser.parse_args()
+    os.environ["FUZZ_SECONDS"] = str(given.seconds)
     gcc = subprocess.run(["gcc", "-dumpfullversion"], capture_output=True, text=True, check=True).stdout.strip()
     start = time.monotonic()
-    with tempfile.TemporaryDirectory() as place:
+    with tempfile.TemporaryDirectory() as place, ThreadPoolExecutor(given.jobs) as pool:
         folder = Path(place)
         compiled(folder)
         if not is_armed(folder):
             raise SystemExit("a read beyond a buffer was not reported: the sanitizers are not at work")
-        told, status = _ran(folder, ["-c", RUN_TESTS, "-x", "-n", "0", "-p", "no:cacheprovider", *TESTS])
-        counted = {word: int(n) for n, word in re.findall(r"(\d+) (passed|failed|skipped|error)", told)}
-        tests = Figures("sanitized", "make sanitize", time.monotonic() - start, {"gcc": gcc})
-        tests.add("that call kernels", passed=counted.get("passed", 0), skipped=counted.get("skipped", 0),
-                  failed=counted.get("failed", 0) + counted.get("error", 0),
-                  findings=len(REPORT.findall(told)))  # fmt: skip
-        if status:
-            raise SystemExit(f"{told[-8000:]}\nthe tests failed under the sanitizers")
-        os.environ["FUZZ_SECONDS"] = str(given.seconds)
-        told, status = _ran(folder, ["-c", RUN_KERNELS])
-        calls = Figures("kernels", "make sanitize", given.seconds, {"gcc": gcc})
-        for name, cases in re.findall(r"^(.*): (\d+) cases$", told, re.M):
-            calls.add(name, executions=int(cases), findings=0)
-        if status:
-            raise SystemExit(f"{told[-8000:]}\na kernel failed under the sanitizers")
+        random_calls = pool.submit(called, folder)
+        outcomes = list(pool.map(partial(tested, folder), TESTS))
+        cases, told = random_calls.result()
+    tests = Figures("sanitized", "make sanitize", time.monotonic() - start, {"gcc": gcc})
+    calls = Figures("kernels", "make sanitize", given.seconds, {"gcc": gcc})
+    for name, numbers, _ in outcomes:
+        tests.add(name, **numbers)
+    for name, number in cases.items():
+        calls.add(name, executions=number, findings=0)
+    failures = [said for *_, said in outcomes if said] + [told] * bool(told)
+    if failures:
+        raise SystemExit("\n".join([*failures, "the kernels failed under the sanitizers"]))
     store(tests, calls)
     sys.stdout.write(f"{tests.lines}\n{calls.lines}\n")
 
