@@ -1,8 +1,10 @@
 # Two commands do everything on a fresh machine with Python 3.11+, make and a C compiler:
 #   make demo   set up, publish a generated census, verify it, reconstruct a table
 #   make test   set up, lint, type-check and run every test
-# make fuzz tries every edit of certificates, and random recipes and files, for FUZZ_SECONDS (ten minutes).
+# make fuzz tries hostile files guided by coverage, and every edit of certificates, for FUZZ_SECONDS (ten minutes).
 # make mutants puts known mistakes into a copy of the sources, one at a time, and sees that a test notices each.
+# make sanitize runs the C kernels under address and undefined-behaviour sanitizers (gcc; some minutes).
+# make attacks audits honest and broken releases; make judges asks other people's programs. Results: docs/trust.md.
 # make browser builds the scripts of served pages from their TypeScript (needs Node).
 # make wheels builds what is installed without a compiler, and its bill of materials.
 # make bench runs every comparison with other tools in one go (some ten minutes).
@@ -14,7 +16,7 @@ TOOLS  := $(VENV)/.tools
 KERNELS := $(shell find src -name '*.c' -o -name '*.h')
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
 
-.PHONY: demo test fuzz mutants lint setup bench browser wheels clean
+.PHONY: demo test fuzz sanitize attacks judges mutants lint setup bench browser wheels clean
 
 setup: $(TOOLS)
 
@@ -41,10 +43,36 @@ lint: $(TOOLS)
 test: lint
 	$(BIN)/python -m pytest -n auto --dist loadgroup
 
-# Hostile certificates, recipes and files for so many seconds; what fails tells its seed.
+# Hostile certificates, recipes and files for so many seconds, half of them guided by coverage (Atheris, extra `fuzz`);
+# what fails is left in build/fuzz, or tells its seed. The last figures: docs/experiments/fuzzing.md.
 FUZZ_SECONDS ?= 600
-fuzz: $(TOOLS)
-	FUZZ_SECONDS=$(FUZZ_SECONDS) $(BIN)/python -m tests.security.fuzz
+FUZZER := $(VENV)/.fuzzer
+$(FUZZER): $(TOOLS)
+	$(PIP) -e '.[dev,fuzz]'
+	@touch $@
+
+fuzz: $(FUZZER)
+	$(BIN)/python -m tests.security.fuzzing.guided --seconds $$(($(FUZZ_SECONDS) / 2))
+	FUZZ_SECONDS=$$(($(FUZZ_SECONDS) / 2)) $(BIN)/python -m tests.security.fuzz
+	$(BIN)/python -m tests.docs.trust
+
+SANITIZE_SECONDS ?= 120
+sanitize: $(TOOLS)
+	$(BIN)/python -m tests.security.fuzzing.sanitized --seconds $(SANITIZE_SECONDS)
+	$(BIN)/python -m tests.docs.trust
+
+# pramana audit on honest releases and on releases with one mistake each: docs/experiments/attacks.md.
+attacks: $(TOOLS)
+	$(BIN)/python -m tests.audit.attacked
+	$(BIN)/python -m tests.docs.trust
+
+# anonymeter, sdmetrics, syntheval, dp-accounting, OpenDP, pycanon and ARX's optima: docs/experiments/judges.
+# ADULT is the table as a CSV with a header, HIERARCHIES the folder of ARX's hierarchies of it.
+ADULT ?=
+HIERARCHIES ?=
+judges: $(TOOLS)
+	$(BIN)/python -m benchmarks.judges $(if $(ADULT),--adult $(ADULT)) $(if $(HIERARCHIES),--hierarchies $(HIERARCHIES))
+	$(BIN)/python -m tests.docs.trust
 
 # The table of which test caught what goes to docs/experiments/mutants.md; exit 1 where a mistake survives.
 mutants: $(TOOLS)

@@ -1,7 +1,8 @@
 """Hostile input by chance, from seeds that are printed: whatever comes in, Pramana's own errors come out.
 
-`make fuzz` runs every fuzzer for a share of FUZZ_SECONDS and tries edits of certificates until the time is over;
-`test_fuzz.py` runs a slice of each. A case is repeated with `python -m tests.security.fuzz NAME SEED`.
+`make fuzz` runs every fuzzer for a share of FUZZ_SECONDS and tries edits of certificates until the time is over,
+after the readers were fuzzed by coverage (`fuzzing/`); `test_fuzz.py` runs a slice of each. A case is repeated
+with `python -m tests.security.fuzz NAME SEED`.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from tests.security.bundles import (
     statement_of,
     write_statement,
 )
+from tests.security.fuzzing.figures import Figures, store
 from tests.security.test_certificate_edits import unnoticed
 
 from pramana import Recipe
@@ -231,22 +233,31 @@ def main(arguments: list[str]) -> None:
             attempt(arguments[0], int(arguments[1]), folder)
             return
         first = int(os.environ.get("FUZZ_SEED", "0"))
-        for name in FUZZERS:
-            until, taken = time.monotonic() + seconds / 2 / len(FUZZERS), 0
-            for seed in itertools.count(first):
-                if time.monotonic() > until:
-                    break
-                taken += attempt(name, seed, folder)
-            sys.stdout.write(f"{name}: seeds {first} to {seed - 1}, {taken} taken, the others refused\n")
-        until = time.monotonic() + seconds / 2
-        cases = random.Random(first).sample(CASES, len(CASES))
-        for number, (name, kind) in enumerate(cases):
-            left = (until - time.monotonic()) / (len(cases) - number)
-            bundle = made(name, kind, folder)
-            end = time.monotonic() + left
-            kept, tried = unnoticed(bundle, copied(bundle, folder / "copy"), 1.0, f"{first}", end)
-            sys.stdout.write(f"certificate of {name}, {kind}: {tried} edits\n")
-            assert not kept, kept
+        store(*_for(seconds, first, folder))
+
+
+def _for(seconds: float, first: int, folder: Path) -> tuple[Figures, Figures]:
+    """Half of the time for every fuzzer, half of it for edits of certificates; a finding ends it."""
+    chance, edited = (Figures(part, "make fuzz", seconds / 2) for part in ("chance", "edits"))
+    for name in FUZZERS:
+        until, taken = time.monotonic() + seconds / 2 / len(FUZZERS), 0
+        for seed in itertools.count(first):
+            if time.monotonic() > until:
+                break
+            taken += attempt(name, seed, folder)
+        sys.stdout.write(f"{name}: seeds {first} to {seed - 1}, {taken} taken, the others refused\n")
+        chance.add(name, executions=seed - first, taken=taken, findings=0)
+    until = time.monotonic() + seconds / 2
+    cases = random.Random(first).sample(CASES, len(CASES))
+    for number, (name, kind) in enumerate(cases):
+        left = (until - time.monotonic()) / (len(cases) - number)
+        bundle = made(name, kind, folder)
+        end = time.monotonic() + left
+        kept, tried = unnoticed(bundle, copied(bundle, folder / "copy"), 1.0, f"{first}", end)
+        sys.stdout.write(f"certificate of {name}, {kind}: {tried} edits\n")
+        edited.add(f"{name}, {kind}", executions=tried, findings=len(kept))
+        assert not kept, kept
+    return chance, edited
 
 
 if __name__ == "__main__":

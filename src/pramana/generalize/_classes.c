@@ -23,8 +23,8 @@ static int read_fields(const Buf *fields, Py_ssize_t words, Py_ssize_t entries, 
     const int64_t *f = fields->view.buf;
     Py_ssize_t n = fields->view.len / 32;
     for (Py_ssize_t i = 0; i < n; i++, f += 4) {
-        if (f[0] < 0 || f[0] >= words || f[1] < 0 || f[2] < 0 || f[2] > 32 || f[1] + f[2] > 64 || f[3] < 0 ||
-            f[3] + ((int64_t)1 << f[2]) > entries)
+        if (f[0] < 0 || f[0] >= words || f[1] < 0 || f[2] < 0 || f[2] > 32 || f[1] > 64 - f[2] || f[3] < 0 ||
+            f[3] > entries - ((int64_t)1 << f[2]))
             return -1;
         out[i].word = (int)f[0];
         out[i].shift = (int)(f[1] & 63); /* a field of no bits may stand at 64; its mask is zero */
@@ -53,7 +53,7 @@ static PyObject *pack(PyObject *self, PyObject *args) {
     PyObject *result = NULL;
     if (take(codes_o, &codes, 0, 0, "codes") || take(keys_o, &keys, 8, 1, "keys")) goto done;
     Py_ssize_t width = codes.view.itemsize;
-    if (words < 1 || word < 0 || word >= words || shift < 0 || shift > 63 ||
+    if (words < 1 || words > MOST_WORDS || word < 0 || word >= words || shift < 0 || shift > 63 ||
         (width != 1 && width != 2 && width != 4) || codes.view.len / width * words != keys.view.len / 8) {
         wrong("codes must be unsigned integers of 1, 2 or 4 bytes, one for each key");
         goto done;
@@ -253,8 +253,8 @@ static PyObject *tally(PyObject *self, PyObject *args) {
         take(tables_o, &tables, 8, 0, "tables") || take(sums_o, &sums, 8, 1, "sums"))
         goto done;
     Py_ssize_t n = held.view.len, n_fields = ops.view.len / 32;
-    if (words < 1 || columns < 1 || keys.view.len / 8 != n * words || counts.view.len / 4 != n * columns ||
-        sums.view.len / 8 != n_fields) {
+    if (words < 1 || words > MOST_WORDS || columns < 1 || columns > INT32_MAX || keys.view.len / 8 != n * words ||
+        counts.view.len / 4 / columns != n || counts.view.len / 4 % columns || sums.view.len / 8 != n_fields) {
         wrong("keys, counts and sums must have a place for each group or field");
         goto done;
     }

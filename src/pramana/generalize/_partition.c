@@ -188,6 +188,7 @@ static int cut_ordered(State *s, Py_ssize_t begin, Py_ssize_t end, int a, const 
 /* Cut along a hierarchy: one piece for each child that occurs, each of at least k rows. */
 static int cut_tree(State *s, Py_ssize_t begin, Py_ssize_t end, int a, const Extent *e) {
     const Attribute *t = s->attribute + a;
+    if (e->level < 1) return 0; /* nothing below: labels that do not tell its leaves apart */
     const int32_t *label = t->labels + (size_t)(e->level - 1) * t->leaves;
     uint32_t *count = s->left + t->offset;
     memset(count, 0, (size_t)t->leaves * 4);
@@ -513,6 +514,7 @@ static PyObject *partition(PyObject *self, PyObject *args) {
     s.stride = s.attributes + s.sensitive;
     s.n = out.view.len / 4;
     s.k = k ? k : 1;
+    if (s.k > (uint64_t)s.n) s.k = (uint64_t)s.n + 1; /* no cut reaches it, and twice of it is a number still */
     s.mode = mode;
     s.rows = rows.view.buf;
     s.callback = callback;

@@ -259,9 +259,11 @@ static PyObject *fill_alias(PyObject *self, PyObject *args) {
         goto done;
     }
     size_t slots = (size_t)1 << bits, rows = (size_t)(weights.view.len / 8) / size;
-    if ((size_t)(weights.view.len / 8) != rows * size ||
-        same_length((Py_ssize_t)(rows << bits), table.view.len / 8, "table"))
+    if ((size_t)(weights.view.len / 8) != rows * size) {
+        PyErr_SetString(PyExc_ValueError, "weights must hold whole rows");
         goto done;
+    }
+    if (same_length((Py_ssize_t)(rows << bits), table.view.len / 8, "table")) goto done;
     share = malloc(slots * sizeof(uint64_t));
     poor = malloc(slots * sizeof(uint32_t));
     rich = malloc(slots * sizeof(uint32_t));

@@ -88,7 +88,7 @@ static Py_ssize_t survey(State *s, const double *from, int gather) {
         measure(s, from, begin, end, distance);
         for (Py_ssize_t i = begin; i < end; i++) {
             double d = distance[i - begin];
-            if (d >= most && s->left[i]) {
+            if ((farthest < 0 || d >= most) && s->left[i]) { /* someone is farthest, also where no number says so */
                 most = d;
                 farthest = i;
             }

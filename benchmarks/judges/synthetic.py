@@ -1,6 +1,6 @@
 """Synthetic records before third parties: sdmetrics and syntheval judge the quality, anonymeter the privacy.
 
-    python -m benchmarks.judges [--adult adult.csv] [--out docs/experiments/synthesis.md]
+    python -m benchmarks.judges.synthetic [--adult adult.csv] [--out docs/experiments/synthesis.md]
 
 Four tables stand before them: the original itself, the release read at face value, the records that `pramana
 synthesise` draws from it, and a baseline whose columns are drawn independently of each other from the original.
@@ -27,7 +27,7 @@ from benchmarks.peers import prepare, python_of
 from pramana import Bundle, Recipe, datasets, release, synthesise
 
 JUDGES = ("sdmetrics", "syntheval", "anonymeter")
-WORKER = Path(__file__).with_name("judge_worker.py")
+WORKER = Path(__file__).with_name("worker.py")
 FEW = 4_000  # people of a release whose privacy is judged: the fewer, the more of them are unique
 Columns = Mapping[str, Sequence[str]]
 
@@ -225,7 +225,7 @@ def main() -> None:
     options = parser.parse_args()
     prepare(JUDGES)
     results: list[dict[str, Any]] = []
-    command = "python -m benchmarks.judges" + (" --adult adult.csv" if options.adult else "")
+    command = "python -m benchmarks.judges.synthetic" + (" --adult adult.csv" if options.adult else "")
     for trial in (t for t in trials(options.adult, options.records) if options.only in t.name):
         with tempfile.TemporaryDirectory() as folder:
             results.append(judged(trial, Path(folder)))
