@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pwd
 import secrets
@@ -15,6 +16,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+
+class NoServerError(Exception):
+    """Why no server can be started here."""
 
 
 def binaries() -> Path | None:
@@ -68,36 +73,40 @@ class Server:
         return self.url(name)
 
 
-@pytest.fixture(scope="session")
-def postgresql() -> Iterator[Server]:
+@contextlib.contextmanager
+def running_server() -> Iterator[Server]:
+    """A new cluster, started, and gone afterwards."""
     place = binaries()
     if place is None:
-        pytest.skip("no PostgreSQL server is installed (Debian: apt-get install postgresql)")
+        raise NoServerError("no PostgreSQL server is installed (Debian: apt-get install postgresql)")
     user = None
     folder = Path(tempfile.mkdtemp(prefix="pramana-pg-", dir="/tmp"))  # a socket's path must be short
     if os.getuid() == 0:
         try:
             account = pwd.getpwnam("postgres")
         except KeyError:
-            pytest.skip("PostgreSQL does not run as root, and there is no user postgres")
+            raise NoServerError("PostgreSQL does not run as root, and there is no user postgres") from None
         user = "postgres"
         os.chown(folder, account.pw_uid, account.pw_gid)
     server = Server(place, folder, user)
-    server.run(
-        str(place / "initdb"),
-        "-D",
-        str(folder / "data"),
-        "-U",
-        "postgres",
-        "--auth=trust",
-        "--no-sync",
-        "-E",
-        "UTF8",
-    )
+    options = ["-U", "postgres", "--auth=trust", "--no-sync", "-E", "UTF8"]
+    server.run(str(place / "initdb"), "-D", str(folder / "data"), *options)
     server.start()
-    yield server
-    server.stop("immediate")
-    shutil.rmtree(folder, ignore_errors=True)
+    try:
+        yield server
+    finally:
+        server.stop("immediate")
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def postgresql() -> Iterator[Server]:
+    with contextlib.ExitStack() as stack:
+        try:
+            server = stack.enter_context(running_server())
+        except NoServerError as error:
+            pytest.skip(str(error))
+        yield server
 
 
 @dataclass
