@@ -36,6 +36,7 @@ class Desk:
     """A working folder and a folder for temporary files. `template` is how both are before a run."""
 
     base: Path
+    said: Path  # where what a run says is kept: another disk than the one that is full
     server: Server | None = None
     sources: set[str] = field(default_factory=set)  # files that hold the data in the clear, as they should
     changed: set[str] = field(default_factory=set)  # files of before that a run may change
@@ -48,10 +49,6 @@ class Desk:
     @property
     def temporary(self) -> Path:
         return self.base / "tmp"
-
-    @property
-    def said(self) -> Path:
-        return self.base / "said"
 
     def make(self) -> None:
         for folder in (self.folder, self.temporary):

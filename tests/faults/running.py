@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import os
+import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from tests.faults.injecting import Bench, Tally
@@ -12,7 +14,17 @@ from tests.faults.scenarios import SCENARIOS
 from tests.faults.shim import Mode, Shim
 from tests.servers import Server, binaries, running_server
 
-FAULTS = {"kill": Mode.KILL, "tear": Mode.TEAR, "full": Mode.FULL, "read_only": Mode.READ_ONLY}
+FAULTS = {
+    "kill": Mode.KILL,
+    "tear": Mode.TEAR,
+    "full": Mode.FULL,
+    "read_only": Mode.READ_ONLY,
+    "stop": Mode.STOP,  # two at once
+    "clock": Mode.OFF,
+    "small_disk": Mode.OFF,
+}
+_DISK = 24 << 20  # bytes of a small disk
+_ROOMS = (0, 4 << 10, 16 << 10, 64 << 10, 256 << 10)  # bytes that are left on it
 
 
 def run_all(
@@ -29,12 +41,46 @@ def run_all(
             if scenario.postgresql and server is None:
                 sys.stderr.write(f"{scenario.name}: left out, no PostgreSQL server\n")
                 continue
-            bench = Bench.set_up(scenario, shim, folder, server)
-            for name in faults or FAULTS:
-                mode = FAULTS[name]
-                tallies.append(bench.inject(mode, spread(bench.points(mode), points)))
-                sys.stderr.write(f"{scenario.name} {name}: {tallies[-1].points} points\n")
+            wanted = [name for name in faults or FAULTS if name != "small_disk"]
+            if wanted:
+                bench = Bench.set_up(scenario, shim, folder, server)
+                tallies += [_told(_under(bench, name, points)) for name in wanted]
+            if "small_disk" in (faults or FAULTS) and not scenario.postgresql:
+                with small_disk(folder / f"{scenario.name}-disk") as disk:
+                    if disk is not None:
+                        tallies.append(_told(Bench.set_up(scenario, shim, disk, None).fill_disk(_ROOMS)))
     return tallies
+
+
+def _under(bench: Bench, fault: str, points: int) -> Tally:
+    if fault == "clock":
+        return bench.turn_back_clock()
+    mode = FAULTS[fault]
+    found = bench.inject(
+        mode, spread(bench.points(mode), min(filter(None, (points, bench.scenario.most)), default=0))
+    )
+    found.fault = fault
+    return found
+
+
+def _told(tally: Tally) -> Tally:
+    sys.stderr.write(f"{tally.scenario} {tally.fault}: {tally.points} points, {len(tally.failures)} failures\n")
+    return tally
+
+
+@contextlib.contextmanager
+def small_disk(folder: Path) -> Iterator[Path | None]:
+    """A file system of few bytes; None where none can be mounted."""
+    folder.mkdir()
+    command = ["mount", "-t", "tmpfs", "-o", f"size={_DISK},mode=0700", "tmpfs", str(folder)]
+    if os.getuid() != 0 or subprocess.run(command, capture_output=True, check=False).returncode != 0:
+        sys.stderr.write("a small file system cannot be mounted here: full disks are those of the shim\n")
+        yield None
+        return
+    try:
+        yield folder
+    finally:
+        subprocess.run(["umount", "-l", str(folder)], check=True)
 
 
 def spread(points: Sequence[int], wanted: int) -> list[int]:

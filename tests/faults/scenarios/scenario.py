@@ -11,7 +11,11 @@ from tests.faults.desk import Desk, in_folder, key_of
 from pramana.app.main import run
 from pramana.randomness import Key
 
-BEFORE, AFTER, NEXT = "before", "after", "next"  # how a desk is before a run, after it, and after that of attempt 2
+BEFORE, AFTER, NEXT = (
+    "before",
+    "after",
+    "next",
+)  # how a desk is before a run, after it, and after that of attempt 2
 
 
 def command(*words: str, attempt: int = 1) -> int:
@@ -36,6 +40,7 @@ class Scenario:
     check: Callable[[Desk, str], str]  # what was found, in a word for the table of results
     again: Callable[[Desk], None]
     postgresql: bool = False
+    most: int = 0  # points of a fault, evenly spread, where a run takes long; 0 for all
 
     def run(self, desk: Desk, attempt: int = 1) -> int:
         with in_folder(desk.folder):
