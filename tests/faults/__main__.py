@@ -1,4 +1,4 @@
-"""`python -m tests.faults`: every fault at every point, or a sample of the points; results as a table or as JSON."""
+"""`python -m tests.faults`: every fault at every point, or at some of the points; a table, or JSON."""
 
 from __future__ import annotations
 

@@ -31,6 +31,7 @@ class Tally:
     about: str
     fault: str
     points: int = 0
+    of: int = 0  # points that there are
     outcomes: Counter[str] = field(default_factory=Counter)
     failures: list[str] = field(default_factory=list)
 
@@ -105,6 +106,7 @@ class Bench:
     def inject(self, mode: Mode, points: Sequence[int]) -> Tally:
         tally = Tally(self.scenario.name, self.scenario.about, mode.name.lower())
         self.enter()
+        tally.of = len(self.points(mode))
         one = self._two_at_once if mode is Mode.STOP else partial(self._one, mode)
         for point in points:
             tally.points += 1
@@ -119,7 +121,7 @@ class Bench:
 
     def turn_back_clock(self) -> Tally:
         """A run during which the wall clock goes back by an hour whenever it is read."""
-        tally = Tally(self.scenario.name, self.scenario.about, "clock", 1)
+        tally = Tally(self.scenario.name, self.scenario.about, "clock", 1, 1)
         self.enter()
         self.put_back()
 
@@ -137,7 +139,7 @@ class Bench:
 
     def fill_disk(self, rooms: Sequence[int]) -> Tally:
         """Runs on a disk that has so many bytes left; the desk lies on a small one."""
-        tally = Tally(self.scenario.name, self.scenario.about, "small disk")
+        tally = Tally(self.scenario.name, self.scenario.about, "small_disk", of=len(rooms))
         self.enter()
         ballast = self.desk.base / "ballast"
         for room in rooms:

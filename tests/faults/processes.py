@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import importlib
 import os
 import signal
@@ -103,6 +104,8 @@ def load_what_it_loads(work: Callable[[], int], said: Path) -> None:
     for name in _loadable(said.with_suffix(".modules").read_text("utf-8").split("\n")):
         with contextlib.suppress(Exception):
             importlib.import_module(name)
+    gc.collect()
+    gc.freeze()  # what is loaded now is shared by all children, untouched
 
 
 def _loadable(names: list[str]) -> Iterator[str]:

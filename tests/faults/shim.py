@@ -1,4 +1,4 @@
-"""The shim that is preloaded into a process under test: built with the machine's compiler, spoken to through ctypes."""
+"""The shim that is preloaded into a process under test, built with the machine's compiler."""
 
 from __future__ import annotations
 

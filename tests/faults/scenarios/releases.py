@@ -75,13 +75,13 @@ def release_again(desk: Desk) -> None:
     assert is_whole(desk)
 
 
-def _streamed(desk: Desk, attempt: int) -> int:
+def _streamed(_: Desk, attempt: int) -> int:
     """Everything goes through the disk: nothing is small enough to stay in memory."""
     with patch("pramana.rows.batch._HELD", 0):
         return command(*RELEASE, "--memory", "1GiB", attempt=attempt)
 
 
-def _released(desk: Desk, attempt: int) -> int:
+def _released(_: Desk, attempt: int) -> int:
     return command(*RELEASE, attempt=attempt)
 
 
@@ -191,7 +191,7 @@ def _check_ledger(desk: Desk, _: str) -> str:
 
 
 def _ledger_again(desk: Desk) -> None:
-    """The recovery as documented: a bundle that stands is made again under its key; what reached no one is given up."""
+    """As documented: a bundle that stands is made again under its key; what reached no one is given up."""
     done = is_whole(desk)
     ledger = ledger_of(desk)
     reserved = [r.id for r in ledger.releases() if r.status == "reserved"]
