@@ -2,6 +2,7 @@
 #   make demo   set up, publish a generated census, verify it, reconstruct a table
 #   make test   set up, lint, type-check and run every test
 # make fuzz tries every edit of certificates, and random recipes and files, for FUZZ_SECONDS (ten minutes).
+# make faults kills, tears, stops and starves every command at every call that writes (some twenty minutes).
 # make browser builds the scripts of served pages from their TypeScript (needs Node).
 # make bench runs every comparison with other tools in one go (some ten minutes).
 PYTHON ?= python3
@@ -12,7 +13,7 @@ TOOLS  := $(VENV)/.tools
 KERNELS := $(shell find src -name '*.c' -o -name '*.h')
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
 
-.PHONY: demo test fuzz lint setup bench browser clean
+.PHONY: demo test fuzz faults lint setup bench browser clean
 
 setup: $(TOOLS)
 
@@ -43,6 +44,12 @@ test: lint
 FUZZ_SECONDS ?= 600
 fuzz: $(TOOLS)
 	FUZZ_SECONDS=$(FUZZ_SECONDS) $(BIN)/python -m tests.security.fuzz
+
+# Every fault at every point; the result is stored in docs/experiments/faults.md.
+faults: $(TOOLS)
+	mkdir -p build
+	$(BIN)/python -m tests.faults --json build/faults.json
+	$(BIN)/python -m tests.faults.table build/faults.json
 
 # The built scripts are committed, and the tests compare them with what their source builds to.
 browser:

@@ -5,14 +5,25 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tests.faults.injecting import Tally
 
 ROOT = Path(__file__).parents[2]
 _FOLDER = "FAULTS_FOLDER"  # set in the process that has the shim
+
+
+def _place() -> str:
+    """In memory, if there is room: a process is killed, not the machine, and what it flushes is then no wait."""
+    memory = Path("/dev/shm")
+    return str(memory) if os.access(memory, os.W_OK) and shutil.disk_usage(memory).free > 1 << 30 else "/tmp"
 
 
 def main() -> int:
@@ -22,7 +33,7 @@ def main() -> int:
         "--fault", action="append", default=[], help="kill, tear, full or read_only; all, without."
     )
     parser.add_argument("--points", type=int, default=0, help="So many points of each fault, evenly spread.")
-    parser.add_argument("--json", action="store_true", help="Results as JSON.")
+    parser.add_argument("--json", default=None, help="A file for the results.")
     parser.add_argument("--no-postgresql", action="store_true", help="Leave out what needs a server.")
     wanted = parser.parse_args()
     from tests.faults.shim import build, why_not
@@ -31,7 +42,7 @@ def main() -> int:
         sys.stderr.write(f"skipped: {reason}\n")
         return 3
     if _FOLDER not in os.environ:
-        with tempfile.TemporaryDirectory(prefix="pramana-faults-", dir="/tmp") as folder:
+        with tempfile.TemporaryDirectory(prefix="pramana-faults-", dir=_place()) as folder:
             environment = {
                 **os.environ,
                 "LD_PRELOAD": str(build(Path(folder))),
@@ -45,21 +56,26 @@ def main() -> int:
             return subprocess.run(again, env=environment, check=False).returncode
     from tests.faults.running import run_all
 
-    start = time.monotonic()
-    tallies = run_all(
-        Path(os.environ[_FOLDER]), wanted.only, wanted.fault, wanted.points, not wanted.no_postgresql
-    )
-    seconds = time.monotonic() - start
-    failures = [failure for tally in tallies for failure in tally.failures]
-    if wanted.json:
-        sys.stdout.write(json.dumps({"seconds": round(seconds, 1), "tallies": [t.to_json() for t in tallies]}))
-    for tally in tallies:
-        told = ", ".join(f"{number} {word}" for word, number in sorted(tally.outcomes.items()))
-        sys.stderr.write(f"{tally.scenario} {tally.fault}: {tally.points} points: {told}\n")
-        for failure in tally.failures:
-            sys.stderr.write(f"  FAILED {failure}\n")
-    sys.stderr.write(f"{sum(t.points for t in tallies)} points, {len(failures)} failures, {seconds:.0f} s\n")
+    start, tallies = time.monotonic(), []
+    folder = Path(os.environ[_FOLDER])
+    for tally in run_all(folder, wanted.only, wanted.fault, wanted.points, not wanted.no_postgresql):
+        tallies.append(tally)
+        _tell(tally)
+        if wanted.json is not None:  # after each: a long run that is stopped has told what it found
+            seconds = round(time.monotonic() - start, 1)
+            content = {"seconds": seconds, "tallies": [tally.to_json() for tally in tallies]}
+            Path(wanted.json).write_text(json.dumps(content, indent=1), "utf-8")
+    failures = sum(len(tally.failures) for tally in tallies)
+    points = sum(tally.points for tally in tallies)
+    sys.stderr.write(f"{points} points, {failures} failures, {time.monotonic() - start:.0f} s\n")
     return 1 if failures else 0
+
+
+def _tell(tally: Tally) -> None:
+    found = ", ".join(f"{number} {word}" for word, number in sorted(tally.outcomes.items()))
+    sys.stderr.write(f"{tally.scenario} {tally.fault}: {tally.points} of {tally.of} points: {found}\n")
+    for failure in tally.failures:
+        sys.stderr.write(f"  FAILED {failure}\n")
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from tests.faults.injecting import Bench, Tally
-from tests.faults.scenarios import SCENARIOS
+from tests.faults.scenarios import SCENARIOS, named
 from tests.faults.shim import Mode, Shim
 from tests.servers import Server, binaries, running_server
 
@@ -29,10 +29,10 @@ _ROOMS = (0, 4 << 10, 16 << 10, 64 << 10, 256 << 10)  # bytes that are left on i
 
 def run_all(
     folder: Path, only: Sequence[str], faults: Sequence[str], points: int, postgresql: bool
-) -> list[Tally]:
+) -> Iterator[Tally]:
     """What became of every point; of `points` of each fault, if that is not 0."""
-    shim, tallies = Shim(), []
-    scenarios = [SCENARIOS[name] for name in only] or list(SCENARIOS.values())
+    shim = Shim()
+    scenarios = [named(name) for name in only] or list(SCENARIOS.values())
     with contextlib.ExitStack() as stack:
         server: Server | None = None
         if postgresql and any(s.postgresql for s in scenarios) and binaries() is not None:
@@ -44,12 +44,12 @@ def run_all(
             wanted = [name for name in faults or FAULTS if name != "small_disk"]
             if wanted:
                 bench = Bench.set_up(scenario, shim, folder, server)
-                tallies += [_told(_under(bench, name, points)) for name in wanted]
+                for name in wanted:
+                    yield _under(bench, name, points)
             if "small_disk" in (faults or FAULTS) and not scenario.postgresql:
                 with small_disk(folder / f"{scenario.name}-disk") as disk:
                     if disk is not None:
-                        tallies.append(_told(Bench.set_up(scenario, shim, disk, None).fill_disk(_ROOMS)))
-    return tallies
+                        yield Bench.set_up(scenario, shim, disk, None).fill_disk(_ROOMS)
 
 
 def _under(bench: Bench, fault: str, points: int) -> Tally:
@@ -61,11 +61,6 @@ def _under(bench: Bench, fault: str, points: int) -> Tally:
     )
     found.fault = fault
     return found
-
-
-def _told(tally: Tally) -> Tally:
-    sys.stderr.write(f"{tally.scenario} {tally.fault}: {tally.points} points, {len(tally.failures)} failures\n")
-    return tally
 
 
 @contextlib.contextmanager
