@@ -112,6 +112,9 @@ class Bench:
             tally.points += 1
             try:
                 tally.outcomes[one(point)] += 1
+            except KeyboardInterrupt:  # what was found by then is told
+                tally.points -= 1
+                break
             except AssertionError as error:
                 call = self.calls[point - 1].name if point <= len(self.calls) else "past the end"
                 tally.failures.append(f"{mode.name.lower()} at {point} ({call}): {error}")

@@ -20,7 +20,7 @@ from pramana.errors import LedgerError, PramanaError
 from pramana.ledger import Entry, Ledger
 from pramana.methods import Recipe
 
-FLIPS, CUTS = 40, 8
+FLIPS, CUTS = 24, 8
 
 
 def damaged(whole: bytes) -> Iterator[tuple[str, bytes]]:
