@@ -57,8 +57,8 @@ def main() -> int:
     from tests.faults.running import run_all
 
     start, tallies = time.monotonic(), []
-    folder = Path(os.environ[_FOLDER])
-    for tally in run_all(folder, wanted.only, wanted.fault, wanted.points, not wanted.no_postgresql):
+    place = Path(os.environ[_FOLDER])
+    for tally in run_all(place, wanted.only, wanted.fault, wanted.points, not wanted.no_postgresql):
         tallies.append(tally)
         _tell(tally)
         if wanted.json is not None:  # after each: a long run that is stopped has told what it found

@@ -45,7 +45,7 @@ def test_who_loses_against_another_run_gives_its_reservation_up(
     ledger: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The bundle that stands at its place is the other one's, by its key."""
-    write = releasing.write_bundle
+    from pramana.pipeline.writing import write_bundle as write
 
     def other() -> None:
         monkeypatch.setattr(releasing, "write_bundle", write)

@@ -13,7 +13,7 @@ from pramana import verify
 from pramana.app.collector import SurveyPage
 from pramana.bundle import Bundle
 from pramana.collection import CollectionPlace, CollectionStore, Outcome, Submission, Survey, close_collection
-from pramana.errors import PramanaError
+from pramana.errors import CollectionError, PramanaError
 from pramana.ledger import Ledger
 
 SURVEY = """[about]
@@ -71,6 +71,8 @@ def _collected(desk: Desk, attempt: int) -> int:
             sent = [_invited(_sent(batch, i), tokens, batch * EACH + i) for i in range(EACH)]
             outcomes = store.add(sent)
             for submission, outcome in zip(sent, outcomes, strict=True):
+                if outcome is Outcome.CLOSED:
+                    raise CollectionError("The survey must be open", "one that another organiser closed")
                 assert outcome in (Outcome.STORED, Outcome.ALREADY), outcome
                 _acknowledge(submission)
             store.tidy()
@@ -135,7 +137,7 @@ def _again(desk: Desk) -> None:
     else:
         database = [] if desk.server is None else ["--db", desk.server.url(desk.database)]
         must(2, "collect", "survey.toml", "--out", "out", "--close", *database)
-        # The journal of a killed writer that holds nothing yet is SQLite's to remove when the ledger is next written.
+        # A journal that a killed writer had not filled yet goes when the ledger is next written.
         must(0, "ledger", "limit", "survey.ledger", "--people", "members", "--epsilon", "99")
     assert verify("out").valid and Bundle.open("out").certificate.records == BATCHES * EACH
     assert Ledger.open("survey.ledger").total("members").releases == 1
