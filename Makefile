@@ -5,6 +5,7 @@
 # make mutants puts known mistakes into a copy of the sources, one at a time, and sees that a test notices each.
 # make sanitize runs the C kernels under address and undefined-behaviour sanitizers (gcc; some minutes).
 # make attacks audits honest and broken releases; make judges asks other people's programs. Results: docs/trust.md.
+# make faults kills, tears, stops and starves every command at every call that writes (some twenty minutes).
 # make browser builds the scripts of served pages from their TypeScript (needs Node).
 # make wheels builds what is installed without a compiler, and its bill of materials.
 # make bench runs every comparison with other tools in one go (some ten minutes).
@@ -16,7 +17,7 @@ TOOLS  := $(VENV)/.tools
 KERNELS := $(shell find src -name '*.c' -o -name '*.h')
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
 
-.PHONY: demo test fuzz sanitize attacks judges mutants lint setup bench browser wheels clean
+.PHONY: demo test fuzz sanitize attacks judges mutants faults lint setup bench browser wheels clean
 
 setup: $(TOOLS)
 
@@ -77,6 +78,12 @@ judges: $(TOOLS)
 # The table of which test caught what goes to docs/experiments/mutants.md; exit 1 where a mistake survives.
 mutants: $(TOOLS)
 	$(BIN)/python -m tests.mutants
+
+# Every fault at every point; the result is stored in docs/experiments/faults.md.
+faults: $(TOOLS)
+	mkdir -p build
+	$(BIN)/python -m tests.faults --json build/faults.json
+	$(BIN)/python -m tests.faults.table build/faults.json
 
 # The built scripts are committed, and the tests compare them with what their source builds to.
 browser:

@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pwd
 import secrets
 import shutil
+import signal
 import sqlite3
 import subprocess
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+
+class NoServerError(Exception):
+    """Why no server can be started here."""
 
 
 def binaries() -> Path | None:
@@ -49,6 +56,21 @@ class Server:
     def stop(self, mode: str = "fast") -> None:
         self.run(str(self.bin / "pg_ctl"), "-D", str(self.folder / "data"), "-w", "-m", mode, "stop")
 
+    def kill(self) -> None:
+        """kill -9 of the server and of all its processes at once: what a power cut leaves, with nothing said."""
+        main = int((self.folder / "data" / "postmaster.pid").read_text().split()[0])
+        own = [main, *_children_of(main)]
+        for process in own:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(process, signal.SIGKILL)
+        end = time.monotonic() + 30
+        while any(_is_alive(process) for process in own) and time.monotonic() < end:
+            time.sleep(0.01)
+        # Where nobody buries the dead, their numbers stay taken, and a new server would take them for alive.
+        (self.folder / "data" / "postmaster.pid").unlink(missing_ok=True)
+        for lock in self.folder.glob(".s.PGSQL.*"):
+            lock.unlink()
+
     def url(self, database: str) -> str:
         return f"postgresql://postgres@/{database}?host={self.folder}"
 
@@ -68,36 +90,60 @@ class Server:
         return self.url(name)
 
 
-@pytest.fixture(scope="session")
-def postgresql() -> Iterator[Server]:
+def _children_of(process: int) -> list[int]:
+    return [
+        int(path.parent.name)
+        for path in Path("/proc").glob("[0-9]*/stat")
+        if _state_of(path)[1:2] == [str(process)]
+    ]
+
+
+def _is_alive(process: int) -> bool:
+    return _state_of(Path(f"/proc/{process}/stat"))[:1] not in ([], ["Z"])
+
+
+def _state_of(path: Path) -> list[str]:
+    """State and parent of a process; nothing where it has ended."""
+    try:
+        return path.read_text().rpartition(")")[2].split()[:2]
+    except OSError:
+        return []
+
+
+@contextlib.contextmanager
+def running_server() -> Iterator[Server]:
+    """A new cluster, started, and gone afterwards."""
     place = binaries()
     if place is None:
-        pytest.skip("no PostgreSQL server is installed (Debian: apt-get install postgresql)")
+        raise NoServerError("no PostgreSQL server is installed (Debian: apt-get install postgresql)")
     user = None
     folder = Path(tempfile.mkdtemp(prefix="pramana-pg-", dir="/tmp"))  # a socket's path must be short
     if os.getuid() == 0:
         try:
             account = pwd.getpwnam("postgres")
         except KeyError:
-            pytest.skip("PostgreSQL does not run as root, and there is no user postgres")
+            raise NoServerError("PostgreSQL does not run as root, and there is no user postgres") from None
         user = "postgres"
         os.chown(folder, account.pw_uid, account.pw_gid)
     server = Server(place, folder, user)
-    server.run(
-        str(place / "initdb"),
-        "-D",
-        str(folder / "data"),
-        "-U",
-        "postgres",
-        "--auth=trust",
-        "--no-sync",
-        "-E",
-        "UTF8",
-    )
+    options = ["-U", "postgres", "--auth=trust", "--no-sync", "-E", "UTF8"]
+    server.run(str(place / "initdb"), "-D", str(folder / "data"), *options)
     server.start()
-    yield server
-    server.stop("immediate")
-    shutil.rmtree(folder, ignore_errors=True)
+    try:
+        yield server
+    finally:
+        server.stop("immediate")
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def postgresql() -> Iterator[Server]:
+    with contextlib.ExitStack() as stack:
+        try:
+            server = stack.enter_context(running_server())
+        except NoServerError as error:
+            pytest.skip(str(error))
+        yield server
 
 
 @dataclass

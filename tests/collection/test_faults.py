@@ -62,7 +62,9 @@ def test_killed_at_a_hundred_random_moments_every_acknowledged_record_is_there_o
     assert_each_once(tmp_path, told["acknowledged"], told["tried"])
 
 
-def test_a_database_that_restarts_underneath_loses_and_doubles_nothing(tmp_path: Path, postgresql: Server) -> None:
+def test_a_database_that_is_killed_underneath_loses_and_doubles_nothing(
+    tmp_path: Path, postgresql: Server
+) -> None:
     (tmp_path / "survey.toml").write_text(SURVEY)
     place = postgresql.database("restarted")
     acknowledged: list[dict[str, Any]] = []
@@ -83,9 +85,9 @@ def test_a_database_that_restarts_underneath_loses_and_doubles_nothing(tmp_path:
         clients = [threading.Thread(target=send) for _ in range(4)]
         for one in clients:
             one.start()
-        for _ in range(4):
+        for end in (postgresql.kill, lambda: postgresql.stop("immediate"), postgresql.kill, postgresql.kill):
             time.sleep(0.5)
-            postgresql.stop("immediate")
+            end()  # kill -9 of all of it, or a stop without a goodbye
             time.sleep(0.3)
             postgresql.start()
         before = len(acknowledged)

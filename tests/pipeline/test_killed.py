@@ -38,10 +38,8 @@ sys.exit(run(["release", "recipe.toml", "--out", "out", "--threads", "1"]))
 """
 
 
-CASES = [
-    *(("linux", moment) for moment in (1, 2, 3, 13, 15, 16, 17, 18, 19, 20, 21, 22, 23)),
-    *(("mac", moment) for moment in (2, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24)),
-]
+# Linux, at every call: tests/faults/test_points.py. Here is a system without files that have no name.
+CASES = [("mac", moment) for moment in (2, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24)]
 
 
 @pytest.mark.parametrize(("system", "moment"), CASES)

@@ -22,6 +22,12 @@ release = partial(pramana.release, even_if_useless=True)  # of a few people noth
 SEX = {"role": "quasi-identifying", "domain": ["F", "M"]}
 
 
+def test_a_column_without_any_value_repeats_none() -> None:
+    """It may have no type: as a table of SQLite whose column is empty."""
+    assert not repeats(pa.chunked_array([pa.nulls(3)]))
+    assert not repeats_in_blocks(lambda: [pa.chunked_array([pa.nulls(3)])], 3, 1 << 20)
+
+
 @pytest.mark.parametrize("kind", ["text", "number", "dictionary", "decimal"])
 @pytest.mark.parametrize("seed", range(12))
 def test_blocks_and_buckets_agree_with_a_set(kind: str, seed: int) -> None:

@@ -3,14 +3,7 @@
 from pramana.bundle.bundle import Bundle, published_batches
 from pramana.bundle.certificate import Certificate, JsonObject, canonical
 from pramana.bundle.check import Check
-from pramana.bundle.folder import (
-    check_new,
-    named_when_whole,
-    same_files,
-    scratch_beside,
-    sweep,
-    whole_folder,
-)
+from pramana.bundle.folder import check_new, same_files, scratch_beside, sweep, whole_folder
 from pramana.bundle.form import CertificateForm, Form
 from pramana.bundle.promises import PromiseTable
 from pramana.bundle.published_numbers import WITHIN_BIN, PublishedNumbers, notes_on_numbers, numbers_of
@@ -29,7 +22,6 @@ __all__ = [
     "canonical",
     "check_new",
     "make_signing_key",
-    "named_when_whole",
     "notes_on_numbers",
     "numbers_of",
     "published_batches",

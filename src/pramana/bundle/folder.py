@@ -24,12 +24,9 @@ from pramana.errors import BundleError, KeyFileError
 from pramana.randomness import (
     Key,
     bundle_around,
-    flush_folder,
+    flush,
     is_own,
     lock_of,
-    name_unnamed,
-    open_unnamed,
-    path_of_unnamed,
     sweep_unfinished,
     write_new,
 )
@@ -101,7 +98,7 @@ def whole_folder(
         partial.rename(out)
         undo.pop_all()  # from here on it is there, and its key stays, whatever the disk says
         with contextlib.suppress(OSError):
-            flush_folder(out.parent)
+            flush(out.parent)
         _remove_notes(partial)
     except OSError as error:
         if error.errno in _NO_ROOM:
@@ -126,23 +123,6 @@ def scratch_beside(out: Path) -> Iterator[Path]:
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
         os.close(lock)
-
-
-@contextlib.contextmanager
-def named_when_whole(path: Path) -> Iterator[Path]:
-    """A place to write a file that takes its name when the block ends: who is killed before leaves nothing of it.
-
-    File systems without files that have no name get it at once.
-    """
-    file = open_unnamed(path.parent, 0o666)
-    if file is None:
-        yield path
-        return
-    try:
-        yield path_of_unnamed(file)
-        name_unnamed(file, path)
-    finally:
-        os.close(file)
 
 
 def same_files(one: Path, other: Path) -> bool:
@@ -292,11 +272,10 @@ def _settle(folder: Path) -> None:
     """Flush every file, and give all of them one time that tells nothing."""
     for path in sorted(folder.rglob("*")):
         if path.is_file():
-            with path.open("rb") as file:
-                os.fsync(file.fileno())
+            flush(path)
         os.utime(path, (_FILE_TIME, _FILE_TIME))
     folder.chmod(0o777 & ~_umask())
-    flush_folder(folder)
+    flush(folder)
     os.utime(folder, (_FILE_TIME, _FILE_TIME))
 
 

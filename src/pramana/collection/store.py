@@ -23,7 +23,7 @@ import numpy as np
 from pramana.collection.submission import Submission, invitation_digest
 from pramana.errors import CollectionError, MissingExtraError
 from pramana.randomness import Codes
-from pramana.schema import connection_string, shown_url
+from pramana.schema import connection_string, lost_its_end, shown_url
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Engine
@@ -67,6 +67,10 @@ class CollectionStore:
             store = cls(_sqlite(path), name, path, columns)
         try:
             store._begin(page)
+            if store.file is not None and lost_its_end(store.file):
+                raise CollectionError(
+                    f"The store {name} must be a whole SQLite file", "one that ends within a page"
+                )
         except BaseException:
             store.close()
             raise

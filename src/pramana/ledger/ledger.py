@@ -28,6 +28,7 @@ from pramana.ledger.entry import (
     Entry,
 )
 from pramana.ledger.rules import (
+    Booked,
     Booking,
     KeyedDigest,
     Request,
@@ -229,16 +230,13 @@ class Ledger:
             )  # fmt: skip
         return wanted
 
-    def book(self, booking: Booking, digest_under: KeyedDigest) -> tuple[Release, tuple[str, ...]]:
-        """Check every rule and write the intention down, or take up a release that was begun or made before.
-
-        Returned with the release: what the rules could not tell.
-        """
+    def book(self, booking: Booking, digest_under: KeyedDigest) -> Booked:
+        """Check every rule and write the intention down, or take up a release that was begun or made before."""
         with self.store.writing() as connection:
             state = State.of(entries(connection))
             known = booked_before(state, booking)
             if known is not None:
-                return known, ()
+                return Booked(known, new=False)
             wanted = Release(
                 secrets.token_hex(16), booking.dataset, booking.recipient, None, None, booking.who, self.now(),
                 people=booking.people, method=booking.method, cost=booking.cost, table=booking.table,
@@ -255,7 +253,7 @@ class Ledger:
                 connection, RESERVED, booking.who, wanted.reserved_at, dataset=booking.dataset,
                 release=wanted.id, recipient=booking.recipient, body=body,
             )  # fmt: skip
-        return wanted, tuple(unsure)
+        return Booked(wanted, new=True, unsure=tuple(unsure))
 
     def commit(self, release: str, content: str, who: str, details: Mapping[str, Any] | None = None) -> Release:
         """The release was made, with this content. Saying so twice changes nothing; other content is refused."""

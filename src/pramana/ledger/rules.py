@@ -58,6 +58,18 @@ class Booking:
         check_name("group of people", self.people)
 
 
+@dataclass(frozen=True)
+class Booked:
+    """A release that may be made. `new` says that this booking wrote it down: else it was begun or made before.
+
+    `unsure` is what the rules could not tell.
+    """
+
+    release: Release
+    new: bool
+    unsure: tuple[str, ...] = ()
+
+
 def same_table(state: State, dataset: Dataset, digest_under: KeyedDigest, independent: bool) -> list[str]:
     """The earlier datasets that are the same table, or may be for all that can be told without their keys."""
     alike = {name: (digest_under(t), t) for name, t in state.tables() if t.records == dataset.records}

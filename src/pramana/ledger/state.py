@@ -194,8 +194,15 @@ class State:
 
     @classmethod
     def of(cls, entries: Iterable[Entry]) -> State:
+        """What entries add up to; one that is not as it was written is refused."""
         state = cls()
         for entry in entries:
+            if entry.digest != entry.computed_digest():
+                raise LedgerError(
+                    "Every entry of a ledger must be as it was written",
+                    f"entry {entry.number} that is not",
+                    "Go back to a copy of the ledger that `pramana ledger check` finds unbroken.",
+                )
             try:
                 state._take(entry)
             except (KeyError, TypeError, ValueError):

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from pramana.errors import LedgerError, MissingExtraError
 from pramana.ledger.entry import Entry
-from pramana.schema import ENVIRONMENT, connection_string, shown_url
+from pramana.schema import ENVIRONMENT, connection_string, lost_its_end, shown_url
 
 if TYPE_CHECKING:
     from sqlalchemy import ColumnElement, Connection, Engine
@@ -49,6 +49,8 @@ class Store:
             store = cls(_sqlite(path), name, path)
         with store.reading() as connection:
             current = version_of(connection) == VERSION
+        if store.file is not None and lost_its_end(store.file):
+            raise LedgerError(f"The ledger {name} must be a whole SQLite file", "one that ends within a page")
         if not current:
             with store.writing() as connection:
                 migrate(connection, store.name, create)

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from pramana.pipeline.planning import Outlook, plan
     from pramana.pipeline.promises import PROMISES, check_promises
     from pramana.pipeline.recipient.synthesis import Synthesised, synthesise
+    from pramana.pipeline.rehearsing import rehearse
     from pramana.pipeline.releasing import Released, release
     from pramana.pipeline.reporting.attacks import AuditResult, attack_sections, audited_files
     from pramana.pipeline.reporting.reports import report
@@ -51,6 +52,7 @@ _MODULE_OF = {
     "plan_for_records": "single_record",
     "publish_collected": "collected",
     "randomise_record": "single_record",
+    "rehearse": "rehearsing",
     "release": "releasing",
     "report": "reporting.reports",
     "retraced": "retracing",
@@ -92,6 +94,7 @@ __all__ = [
     "plan_for_records",
     "publish_collected",
     "randomise_record",
+    "rehearse",
     "release",
     "report",
     "retraced",

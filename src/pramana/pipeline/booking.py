@@ -5,14 +5,15 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import hmac
+import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import rfc8785
 
-from pramana.bundle import Certificate
-from pramana.errors import LedgerError
+from pramana.bundle import Bundle, Certificate
+from pramana.errors import LedgerError, PramanaError
 from pramana.ledger import Booking, Cost, Ledger, Release, ReleasedTable, whoami
 from pramana.methods import AnyRecipe, Plan
 from pramana.methods.retention import RandomisedPlan
@@ -39,7 +40,7 @@ def booked(recipe: AnyRecipe, plan: Plan, rows: Rows, holding: Holding) -> Itera
     """Reserve the release in its recipe's ledger; what is yielded commits it, and returns what it comes to.
 
     A release that fails has shown nothing to anyone, and is given up. One that is killed stays reserved and
-    counts: its bundle may have appeared.
+    counts: its bundle may have appeared. So does one that another run has begun, whatever becomes of this one.
     """
     section = recipe.ledger
     if section is None:
@@ -52,16 +53,28 @@ def booked(recipe: AnyRecipe, plan: Plan, rows: Rows, holding: Holding) -> Itera
         for _, earlier in ledger.state().tables():
             if earlier.records == booking.table.records:
                 under(earlier)  # before anyone has to wait for it
-        release, unsure = ledger.book(booking, under)
+        found = ledger.book(booking, under)
+        release, unsure = found.release, found.unsure
         try:
             yield lambda certificate: (*_committed(ledger, release, certificate, holding, section.people), *unsure)
         except BaseException:
-            if release.status == "reserved" and not holding.out.exists():
+            if found.new and not _appeared(holding):
                 with contextlib.suppress(LedgerError):
                     ledger.abandon(release.id, booking.who, "it failed before a bundle appeared")
             raise
     finally:
         ledger.close()
+
+
+def _appeared(holding: Holding) -> bool:
+    """Whether the bundle is there: one under another key is that of a run beside this one."""
+    if not os.path.lexists(holding.out):
+        return False
+    try:
+        key = Bundle.open(holding.out).certificate.key
+    except PramanaError:
+        return True  # for all that can be told
+    return key is not None and key.get("commitment") == holding.key.commitment()
 
 
 def _booking(recipe: AnyRecipe, plan: Plan, rows: Rows, holding: Holding) -> Booking:
@@ -134,7 +147,7 @@ def book_collection(recipe: AnyRecipe, plan: RandomisedPlan, page: str, out: Pat
     )
     ledger = Ledger.open(section.path)
     try:
-        return ledger.book(booking, lambda _: None)[0]
+        return ledger.book(booking, lambda _: None).release
     finally:
         ledger.close()
 

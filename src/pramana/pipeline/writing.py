@@ -14,7 +14,7 @@ import msgspec
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from pramana import __version__
-from pramana.bundle import Bundle, Certificate, named_when_whole, whole_folder
+from pramana.bundle import Bundle, Certificate, whole_folder
 from pramana.errors import RefusedError
 from pramana.methods import AnyRecipe, Explanation, Plan, Publication
 from pramana.pages import html_of, load_templates
@@ -22,7 +22,7 @@ from pramana.pipeline.files.codebook import Described, codebook_of
 from pramana.pipeline.promises import check_promises
 from pramana.pipeline.reporting.page import PageMaterial, page_of
 from pramana.pipeline.table_copy import table_copy
-from pramana.randomness import Key, available_cores
+from pramana.randomness import Key, available_cores, named_when_whole
 from pramana.rows import Columns, ahead
 from pramana.sources import FILE_NAMES, TableWriter, formula_columns, write_table
 

@@ -13,19 +13,7 @@ from pramana.randomness.samplers import (
     retain,
     retain_joint,
 )
-from pramana.randomness.secret_file import (
-    bundle_around,
-    check_outside_bundles,
-    check_private,
-    flush_folder,
-    is_own,
-    lock_of,
-    name_unnamed,
-    open_unnamed,
-    path_of_unnamed,
-    sweep_unfinished,
-    write_new,
-)
+from pramana.randomness.secret_file import bundle_around, check_outside_bundles, check_private, write_new
 from pramana.randomness.shuffle import (
     MOST_BUCKET_BITS,
     MOST_ROWS,
@@ -36,6 +24,16 @@ from pramana.randomness.shuffle import (
     gathered,
     shuffled_order,
     tag_stream,
+)
+from pramana.randomness.whole_file import (
+    flush,
+    give_name,
+    is_own,
+    lock_of,
+    named_when_whole,
+    replace_whole,
+    sweep_unfinished,
+    write_whole,
 )
 
 __all__ = [
@@ -57,16 +55,16 @@ __all__ = [
     "code_dtype",
     "counted",
     "draw_from_table",
-    "flush_folder",
+    "flush",
     "fresh_words",
     "gather",
     "gathered",
+    "give_name",
     "is_own",
     "joint_codes",
     "lock_of",
-    "name_unnamed",
-    "open_unnamed",
-    "path_of_unnamed",
+    "named_when_whole",
+    "replace_whole",
     "retain",
     "retain_joint",
     "shuffled_order",
@@ -74,4 +72,5 @@ __all__ = [
     "sweep_unfinished",
     "tag_stream",
     "write_new",
+    "write_whole",
 ]

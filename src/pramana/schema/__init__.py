@@ -8,6 +8,7 @@ from pramana.schema.connection import (
     check_database_source,
     connection_string,
     connection_url,
+    lost_its_end,
     output_table,
     shown_url,
 )
@@ -102,6 +103,7 @@ __all__ = [
     "is_code",
     "keys_of",
     "label_of",
+    "lost_its_end",
     "near",
     "output_table",
     "read_section",

@@ -119,3 +119,16 @@ def _texts(body: Mapping[str, Any], keys: Collection[str], section: str) -> None
         if not isinstance(value, str) or not value.strip() or "\0" in value:
             got = "an empty one" if isinstance(value, str) else type(value).__name__
             raise RecipeError(f"{section}.{key} must be text", got)
+
+
+def lost_its_end(file: Path) -> bool:
+    """Whether a SQLite file ends within a page: SQLite takes the rest for zeros, and its rows for empty ones.
+
+    To be asked when the file was read from: what a killed writer left of a transaction is then undone.
+    """
+    with file.open("rb") as opened:
+        head = opened.read(18)
+    if not head.startswith(b"SQLite format 3\0"):
+        return False
+    page = int.from_bytes(head[16:18], "big")
+    return file.stat().st_size % (65_536 if page == 1 else max(page, 1)) != 0

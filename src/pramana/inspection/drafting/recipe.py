@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import tempfile
+import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -19,10 +19,9 @@ from pramana.inspection.drafting.toml_text import Value
 from pramana.inspection.drafting.units import households_in, persons_in
 from pramana.inspection.drafting.writing import Written, write_draft
 from pramana.inspection.inspecting import Examined, examine
-from pramana.inspection.new_files import check_free, write_all
+from pramana.inspection.new_files import check_free, readable_by_name, write_all
 from pramana.methods import AnyRecipe, Recipe
-from pramana.pipeline import release
-from pramana.randomness import Key
+from pramana.pipeline import rehearse
 from pramana.schema import Role, near
 from pramana.sources import Source
 
@@ -86,7 +85,7 @@ def draft_recipe(
     wish = Wish(None if public is None else str(Path(public).absolute()), present)
     units = list(_units(examined)) if unit is None else [dict(unit)]
     whole = {"path": str(Path(named["path"]).absolute())} if "path" in named else {}
-    draft, stated_unit = _first_that_runs(examined, job, wish, {**keys, **whole}, units)
+    draft, stated_unit = _first_that_runs(examined, job, wish, {**keys, **whole}, units, target)
     if "person" in stated_unit and "household" not in stated_unit and (homes := households_in(examined)):
         line = f'household = "{homes[0].name}"'
         ask = f"Households are not protected as a whole: write {line} in [unit] if they must be."
@@ -155,7 +154,12 @@ def _reference(path: Path, target: Path) -> str:
 
 
 def _first_that_runs(
-    examined: Examined, job: str, wish: Wish, source: Mapping[str, Value], units: Sequence[Mapping[str, Value]]
+    examined: Examined,
+    job: str,
+    wish: Wish,
+    source: Mapping[str, Value],
+    units: Sequence[Mapping[str, Value]],
+    target: Path,
 ) -> tuple[Draft, Mapping[str, Value]]:
     """The first candidate that a release takes; what the last one was refused for is said where none is."""
     refused: PramanaError | None = None
@@ -164,7 +168,7 @@ def _first_that_runs(
         for unit in units:
             trials += 1
             fitting = draft if "person" in unit else draft.without_constants()
-            refused = _tried(write_draft(fitting, unit, job, "trial", source), fitting.sample)
+            refused = _tried(write_draft(fitting, unit, job, "trial", source), fitting.sample, target)
             if refused is None:
                 return fitting, unit
         if trials >= _MOST_TRIALS:
@@ -200,16 +204,16 @@ def _repeated_units(examined: Examined) -> Iterator[dict[str, Value]]:
         yield {**person, "household": households[0].name}
 
 
-def _tried(written: Written, sample: int | None) -> PramanaError | None:
-    """Release the table by this recipe into a folder that vanishes; the error where it is refused."""
-    with tempfile.TemporaryDirectory(prefix="pramana-trial-") as name:
-        folder = Path(name)
-        for file, text in {**written.hierarchies, "recipe.toml": written.text}.items():
-            (folder / file).write_text(text, "utf-8", newline="")
+def _tried(written: Written, sample: int | None, target: Path) -> PramanaError | None:
+    """Release the table by this recipe, written nowhere; the error where it is refused."""
+    content = tomllib.loads(written.text)
+    with readable_by_name(written.hierarchies, target) as paths:
+        for column in content["attributes"].values():
+            if "hierarchy" in column:
+                column["hierarchy"] = str(paths[column["hierarchy"]])
         try:
-            read = Recipe.read(folder / "recipe.toml")
-            data = None if sample is None else _head(read, sample)
-            release(read, folder / "bundle", key=Key.create(), data=data)
+            read = Recipe.parse(content, target.absolute().parent)
+            rehearse(read, data=None if sample is None else _head(read, sample))
         except PramanaError as error:
             return error
     return None

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import os
-import secrets
 from pathlib import Path
 
 import pyarrow as pa
 
-from pramana.bundle import Bundle
+from pramana.bundle import Bundle, scratch_beside, sweep
 from pramana.errors import BundleError, InputError
 from pramana.pipeline.analysis import require_valid
 from pramana.pipeline.files.codebook import read_codebook
+from pramana.randomness import flush, give_name
 from pramana.schema import Kind, decimal_number, label_of
 from pramana.sources import EXPORTS, Source, decode, write_export
 
@@ -29,23 +28,24 @@ def export(bundle: str | Path, out: str | Path, *, unverified: bool = False) -> 
     form = EXPORTS.get(out.suffix.lower())
     if form is None:
         raise InputError(f"The file must end with one of {', '.join(EXPORTS)}", repr(out.suffix))
+    sweep(out)
     if out.exists() or out.is_symlink():
         raise InputError(f"The file {out} must not exist yet", "an existing one", "Choose another name.")
     if not unverified:
         require_valid(bundle)
     opened = Bundle.open(bundle)
     table, kinds = _published(opened)
-    part = out.absolute().with_name(f".{out.stem}.{secrets.token_hex(4)}{out.suffix}")
     try:
-        write_export(part, form, table, kinds, read_codebook(opened.certificate.codebook))
-        _check(part, form, table)
-        os.link(part, out)
+        with scratch_beside(out) as scratch:  # the libraries that write have temporary files of their own
+            part = scratch / out.name
+            write_export(part, form, table, kinds, read_codebook(opened.certificate.codebook))
+            _check(part, form, table)
+            flush(part)
+            give_name(part, out)
     except FileExistsError:
         raise InputError(f"The file {out} must not exist yet", "an existing one") from None
     except OSError as error:
         raise InputError(f"{out} must be a place to write to", error.strerror or type(error).__name__) from None
-    finally:
-        part.unlink(missing_ok=True)
     return out
 
 

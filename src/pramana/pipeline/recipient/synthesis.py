@@ -10,26 +10,28 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from pramana import __version__
-from pramana.bundle import Bundle, canonical, named_when_whole
+from pramana.bundle import Bundle, canonical
 from pramana.errors import BundleError, InputError
 from pramana.methods import restore
 from pramana.pipeline.analysis import require_valid, study_of
 from pramana.pipeline.recipient.axes import BundleAxes
 from pramana.pipeline.recipient.records import RecordSource, source_of_records
 from pramana.pipeline.writing import file_entry
-from pramana.randomness import Key, available_cores, bundle_around
+from pramana.randomness import Key, available_cores, bundle_around, flush, named_when_whole, write_whole
 from pramana.rows import Progress, no_progress
 from pramana.sources import TableWriter, kind_by_name
 
 FORMAT, VERSION = "pramana-synthetic", 1
 ENDING = ".certificate.json"
 MOST_RECORDS = 2**32 - 1
+_LONGEST = 1 << 24  # bytes of a certificate
 POST_PROCESSING = (
     "These records were made from the bundle alone. Whatever they tell of a person the bundle tells as well, so "
     "what the bundle guarantees holds for them, at no further cost; they promise nothing beyond it."
@@ -73,8 +75,9 @@ def synthesise(
     """
     opened, target = Bundle.open(bundle), Path(out)
     form = _form(target)
-    for place in (target, _beside(target)):
-        _check_free(place)
+    _check_free(target)
+    if not (left := _left_behind(target)):
+        _check_free(_beside(target))
     wanted = opened.certificate.records if records is None else records
     if not 1 <= wanted <= MOST_RECORDS:
         raise InputError(f"The number of records must be from 1 to {MOST_RECORDS:,}", str(records))
@@ -82,10 +85,18 @@ def synthesise(
     if not unverified:
         require_valid(bundle)
     source = records_of(opened)
-    with _both(target) as (data, statement):
-        write_records(opened, source, data, form, secret, wanted, progress)
-        told = _statement(opened, source, secret, wanted, target.name, file_entry(data))
-        statement.write_text(json.dumps(told, indent=2, sort_keys=True, allow_nan=False) + "\n", "utf-8")
+    with _said_plainly(target), contextlib.ExitStack() as undo:
+        with named_when_whole(target.absolute()) as data:
+            write_records(opened, source, data, form, secret, wanted, progress)
+            told = _statement(opened, source, secret, wanted, target.name, file_entry(data))
+            text = (json.dumps(told, indent=2, sort_keys=True, allow_nan=False) + "\n").encode()
+            if left is None:
+                write_whole(_beside(target.absolute()), text, 0o666)  # first: no records are without it
+                undo.callback(_beside(target).unlink, missing_ok=True)
+            elif left != text:
+                _check_free(_beside(target))
+            flush(data)
+        undo.pop_all()
     return Synthesised(target, _beside(target), wanted, source.statement()["kind"])
 
 
@@ -176,13 +187,23 @@ def _check_free(place: Path) -> None:
         )
 
 
+def _left_behind(target: Path) -> bytes | None:
+    """What a certificate without its records says, as a killed run leaves it: the same run takes it up again."""
+    beside = _beside(target)
+    if os.path.lexists(target) or beside.is_symlink() or not beside.is_file():
+        return None
+    with contextlib.suppress(OSError), beside.open("rb") as file:
+        return file.read(_LONGEST)
+    return None
+
+
 @contextlib.contextmanager
-def _both(target: Path) -> Iterator[tuple[Path, Path]]:
-    """Places for the file and its certificate, which get their names together or not at all."""
+def _said_plainly(target: Path) -> Iterator[None]:
     try:
-        with named_when_whole(target.absolute()) as data, named_when_whole(_beside(target.absolute())) as beside:
-            yield data, beside
-    except BaseException:  # they were free before
-        target.unlink(missing_ok=True)
-        _beside(target).unlink(missing_ok=True)
+        yield
+    except FileExistsError:
+        _check_free(target)
+        _check_free(_beside(target))
         raise
+    except OSError as error:
+        raise BundleError(f"{target} must be writable", error.strerror or "an error of the file system") from None

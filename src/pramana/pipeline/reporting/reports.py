@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -17,7 +16,7 @@ from pramana.pipeline.analysis import open_study, require_valid
 from pramana.pipeline.files.certified_source import certified_source
 from pramana.pipeline.reporting.attacks import read_audit
 from pramana.pipeline.reporting.page import PageMaterial, page_of
-from pramana.randomness import counted
+from pramana.randomness import counted, replace_whole
 from pramana.sources import Encoder
 
 MOST_CELLS = 240  # of a table that is printed in full
@@ -75,12 +74,11 @@ def _examined(bundle: Bundle, plan: Plan) -> Examination:
 
 
 def _write(target: Path, text: str, private: bool) -> None:
-    """True counts are for their owner alone, whatever the umask and whatever lay there before."""
-    if private:
-        target.unlink(missing_ok=True)
-    flags = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | (os.O_EXCL if private else os.O_TRUNC)
-    with os.fdopen(os.open(target, flags, 0o600 if private else 0o666), "w", encoding="utf-8") as file:
-        file.write(text)
+    """In the place of an earlier one; true counts are for their owner alone, whatever lay there before."""
+    try:
+        replace_whole(target, text.encode(), 0o600 if private else 0o666)
+    except OSError as error:
+        raise BundleError(f"{target} must be writable", error.strerror or "an error of the file system") from None
 
 
 def _target(bundle: Bundle, out: str | Path | None, private: bool) -> Path:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import hashlib
+import io
 import os
 import zipfile
 from collections.abc import Collection, Mapping
@@ -15,6 +16,7 @@ import numpy as np
 
 from pramana.errors import LedgerError, MatrixError
 from pramana.mechanisms import History
+from pramana.randomness import write_whole
 
 Group = tuple[str, ...]
 
@@ -42,24 +44,16 @@ class VersionStore:
         arrays = {"groups": np.array(["\0".join(group) for group in histories])}
         for i, history in enumerate(histories.values()):
             arrays |= {f"{i} {name}": column for name, column in history.to_columns().items()}
-        partial = self.folder / f".{release}.{os.getpid()}"
+        packed = io.BytesIO()
+        np.savez(packed, **arrays)  # type: ignore[arg-type]
         try:
             for folder in (self.root, self.folder):  # the modes of parents that mkdir makes are not its mode
                 folder.mkdir(mode=0o700, exist_ok=True)
                 if folder.stat().st_mode & 0o077 and folder.stat().st_uid == os.geteuid():
                     folder.chmod(0o700)
-            with os.fdopen(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
-                np.savez(file, **arrays)  # type: ignore[arg-type]
-                file.flush()
-                os.fsync(file.fileno())
             with contextlib.suppress(FileExistsError):  # another process was first: its version stands
-                os.link(partial, self._file(release))
-            partial.unlink()
-            descriptor = os.open(self.folder, os.O_RDONLY)
-            os.fsync(descriptor)
-            os.close(descriptor)
+                write_whole(self._file(release), packed.getvalue(), 0o600)
         except OSError as error:
-            partial.unlink(missing_ok=True)
             full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
             raise LedgerError(
                 f"{self.root} must be writable and have room", "a full disk" if full else error.strerror

@@ -23,6 +23,8 @@ _STEP = np.uint64(0x9E3779B97F4A7C15)  # odd: multiplication by it loses nothing
 def repeats(column: pa.ChunkedArray) -> bool:
     """Whether a value other than a missing one occurs twice."""
     plain = _plain(column)
+    if not len(plain):  # no values at all may have no type that can be counted
+        return False
     return bool(pc.count_distinct(plain).as_py() < len(plain))
 
 

@@ -15,8 +15,13 @@ from pramana.sources.databases.database import TableName, exists, name_of, quote
 from pramana.sources.databases.sqlite import file_of
 from pramana.sources.databases.types import Fallible
 
-# Extensions would be fetched from the internet when a query needs one.
-_SETTINGS = {"autoinstall_known_extensions": "false", "autoload_known_extensions": "false"}
+# Extensions would be fetched from the internet when a query needs one. What a query cannot hold in memory would be
+# written in the clear to a folder beside the database, which stays there when the program is killed.
+_SETTINGS = {
+    "autoinstall_known_extensions": "false",
+    "autoload_known_extensions": "false",
+    "temp_directory": "",
+}
 # What arrives as an Arrow type of the same meaning. 128-bit numbers do not: Arrow's decimals end before they do.
 _PLAIN = (
     "TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT", "FLOAT", "DOUBLE",

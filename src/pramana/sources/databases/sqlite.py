@@ -15,7 +15,7 @@ from typing import Any
 import pyarrow as pa
 
 from pramana.errors import SourceError
-from pramana.schema import label_of
+from pramana.schema import label_of, lost_its_end
 from pramana.sources.columns import select
 from pramana.sources.databases.database import TableName, exists, name_of, quoted
 
@@ -60,6 +60,8 @@ class SQLite:
             with self._plainly("must be a SQLite file that is free"):
                 self._connection.execute("BEGIN IMMEDIATE" if writing else "BEGIN")
                 self._connection.execute("SELECT 1 FROM sqlite_master").fetchone()
+            if lost_its_end(path):
+                raise SourceError(f"{self._where} must be a whole SQLite file", "one that ends within a page")
         except BaseException:
             self.close()
             raise

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import io
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -190,7 +191,9 @@ def _write_xlsx(path: Path, columns: Sequence[ExportColumn], table: pa.Table) ->
         raise SourceError(f"A sheet must have at most {_MOST_ROWS:,} rows", f"{table.num_rows:,}")
     writer = library("xlsxwriter", "workbooks")
     options = {"constant_memory": True, "strings_to_formulas": False, "strings_to_urls": False}
-    book = writer.Workbook(str(path), {**options, "default_date_format": "yyyy-mm-dd"})
+    beside = {"tmpdir": str(path.parent), "default_date_format": "yyyy-mm-dd"}
+    packed = io.BytesIO()  # what goes wrong with the file is then told as everywhere
+    book = writer.Workbook(packed, {**options, **beside})
     book.set_properties({"created": _TIME})
     sheet = book.add_worksheet("data")
     for place, name in enumerate(table.column_names):
@@ -201,6 +204,7 @@ def _write_xlsx(path: Path, columns: Sequence[ExportColumn], table: pa.Table) ->
             _write_cell(sheet, row + 1, place, values[row])
     _write_codebook(book.add_worksheet("codebook"), columns)
     book.close()
+    path.write_bytes(packed.getbuffer())
 
 
 def _shown(column: ExportColumn) -> list[Any]:

@@ -16,6 +16,7 @@ from pramana.app.studio.work.dial import Dial
 from pramana.app.studio.work.document import RecipeDocument
 from pramana.app.studio.work.private import PrivateFolder, Upload
 from pramana.app.studio.work.releasing import ReleaseJob
+from pramana.bundle import whole_folder
 from pramana.errors import InputError, RecipeError
 from pramana.inspection import (
     HierarchyPlan,
@@ -335,9 +336,9 @@ class Journey:
         path = document.section("source").get("path")
         if path is not None:
             document.section("source")["path"] = f"../{path}"
-        folder.mkdir()
-        for file, text in {**texts, DRAFT: document.text}.items():
-            (folder / file).write_text(text, "utf-8", newline="")
+        with whole_folder(folder) as partial:
+            for file, text in {**texts, DRAFT: document.text}.items():
+                (partial / file).write_text(text, "utf-8", newline="")
         return folder / DRAFT
 
     def forget(self) -> None:

@@ -2,7 +2,8 @@
 
 What is uploaded stays in memory, in a file without a name; the folder holds a link to it under the name it had, so
 that everything that reads a table by its name and ending can. Whoever kills the server closes a pipe that a small
-second process waits for, and that one removes the folder.
+second process waits for, and that one removes the folder. Should both be killed at once, the next studio of the
+same user removes what they left: a folder whose owner lives is locked.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
+from pramana.bundle import scratch_beside
 from pramana.errors import InputError, SourceError
 
 _WATCH = 'cat >/dev/null; rm -rf -- "$0"'  # until the pipe is closed; then the folder goes
@@ -23,7 +25,9 @@ class PrivateFolder:
     """A folder for its owner alone. Names in it are those that a recipe gives its files."""
 
     def __init__(self) -> None:
-        self.path = Path(tempfile.mkdtemp(prefix="pramana-studio-")).resolve()
+        self._locked = contextlib.ExitStack()
+        place = Path(tempfile.gettempdir()).resolve() / "pramana-studio"
+        self.path = self._locked.enter_context(scratch_beside(place))
         self._uploads: dict[str, int] = {}
         self._watch = subprocess.Popen(
             ["/bin/sh", "-c", _WATCH, str(self.path)],
@@ -80,7 +84,7 @@ class PrivateFolder:
 
     def close(self) -> None:
         self.clear()
-        shutil.rmtree(self.path, ignore_errors=True)
+        self._locked.close()
         if self._watch.stdin is not None:
             self._watch.stdin.close()
         with contextlib.suppress(subprocess.TimeoutExpired):
