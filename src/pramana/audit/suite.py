@@ -34,7 +34,7 @@ from pramana.audit.reversal import reversal
 from pramana.audit.verdict import Attack, AttackReport, NotRun, Outcome
 from pramana.errors import InputError
 from pramana.ledger import Ledger
-from pramana.mechanisms import Exchange, Product, RecordRetention
+from pramana.mechanisms import CoinGroups, Exchange, Product, RecordRetention
 from pramana.methods.levels import LevelPlan
 from pramana.methods.presence import PresencePlan
 from pramana.methods.retention import RandomisedPlan
@@ -118,7 +118,7 @@ class _Attacked:
         law = self.traced.mechanism
         if isinstance(self.traced.plan, RandomisedPlan):
             law = self.traced.plan.law or law
-        if self.order is None or not isinstance(law, Product | RecordRetention | Exchange):
+        if self.order is None or not isinstance(law, Product | RecordRetention | CoinGroups | Exchange):
             return None
         if not set(law.sizes) <= set(self.traced.true):  # strata, each with a law of its own
             return None

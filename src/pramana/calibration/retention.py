@@ -18,6 +18,7 @@ from pramana.calibration.error import expected_error, tables_that_matter
 from pramana.errors import UnreachableError
 from pramana.mechanisms import (
     Circumstances,
+    CoinGroups,
     Mechanism,
     Product,
     RecordRetention,
@@ -30,6 +31,7 @@ from pramana.mechanisms import (
 from pramana.theory import blanket, pk, rounding, shuffling
 
 M = TypeVar("M", bound=Mechanism)
+DrawnLaw = Product | RecordRetention | CoinGroups
 _LEAST = Fraction(1, pk.GRID)
 _MOST_OVER = 3.0  # where the bound is of no use
 
@@ -112,12 +114,12 @@ def calibrate(
     coin: str = "attribute",
     allocation: str = "equal",
     tables: Sequence[Sequence[str]] = (),
-) -> Product | RecordRetention:
+) -> DrawnLaw:
     """The mechanism of largest retention that keeps the promise.
 
-    `coin`: "attribute" (the paper), "record", or "best" for the one with the smaller expected error over
-    `tables`. `allocation`: "equal" retention (the paper) or "best", which spends more on the attributes of the
-    tables that matter.
+    `coin`: "attribute" (the paper), "record", or "best" for whichever of these and of coins for groups of
+    attributes, epsilon shared out among them, has the least expected error over `tables`. `allocation`: "equal"
+    retention (the paper) or "best", which spends more on the attributes of the tables that matter.
 
     >>> import pramana
     >>> wanted = pramana.Wanted(pramana.Circumstances(records=1000), epsilon=1.0)
@@ -127,22 +129,24 @@ def calibrate(
     if not sizes:
         raise UnreachableError("A release must randomise at least one attribute", "none")
     if coin == "record":
-        return _largest(lambda rho: RecordRetention.at(rho, sizes), wanted)
-    equal = _largest(
+        return largest_factor(lambda rho: RecordRetention.at(rho, sizes), wanted)
+    if coin == "best":
+        from pramana.calibration.spending import Question, best_candidate
+
+        return best_candidate(Question(sizes, tables, wanted.circumstances.records), wanted).law
+    equal = largest_factor(
         lambda rho: Product({n: Retention.at(rho, v) for n, v in sizes.items()}),
         wanted,
         Product({n: Redrawn(v) for n, v in sizes.items()}),
     )
-    chosen = _best_allocation(equal, sizes, wanted, tables) if allocation == "best" else equal
-    if coin == "attribute":
-        return chosen
-    record = calibrate(sizes, wanted, "record")
-    records, matter = wanted.circumstances.records, tables_that_matter(tables, sizes)
-    return min((chosen, record), key=lambda m: sum(expected_error(m, t, records) for t in matter))
+    return _best_allocation(equal, sizes, wanted, tables) if allocation == "best" else equal
 
 
-def _largest(build: Callable[[Fraction], M], wanted: Wanted, redrawn: M | None = None) -> M:
-    """`redrawn` tells nothing at all: it keeps what retention 0 misses by the rounding of its integers."""
+def largest_factor(build: Callable[[Fraction], M], wanted: Wanted, redrawn: M | None = None) -> M:
+    """What `build` makes of the largest number from 0 to 1 at which the promise is kept.
+
+    `redrawn` tells nothing at all: it keeps what retention 0 misses by the rounding of its integers.
+    """
     if not wanted.is_kept_by(build(Fraction(0))):
         if redrawn is not None and wanted.is_kept_by(redrawn):
             return redrawn
@@ -319,7 +323,7 @@ def _best_allocation(
         return equal
     shares = [max(0.0, float(s)) for s in found.x]
     # The shares sum to `total` only to rounding: a factor of up to 1 is enough to end on the private side.
-    return _largest(lambda factor: with_shares(shares, factor), wanted)
+    return largest_factor(lambda factor: with_shares(shares, factor), wanted)
 
 
 def _retention_of(epsilon: float, size: int) -> Fraction:

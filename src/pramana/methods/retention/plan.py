@@ -12,6 +12,7 @@ from pramana.calibration import Usefulness, worth_of_law
 from pramana.errors import BundleError, MatrixError, SchemaError
 from pramana.mechanisms import (
     Circumstances,
+    CoinGroups,
     Mechanism,
     Product,
     RecordRetention,
@@ -55,7 +56,8 @@ class RandomisedPlan(CodedPlan):
 
     @property
     def law(self) -> Law | None:
-        return self.mechanism if isinstance(self.mechanism, Product | RecordRetention) else None
+        drawn = Product | RecordRetention | CoinGroups
+        return self.mechanism if isinstance(self.mechanism, drawn) else None
 
     @property
     def countable(self) -> bool:
