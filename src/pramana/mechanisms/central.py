@@ -28,7 +28,7 @@ def blankets_of_channels(
     kept = [channel for channel in live if isinstance(channel, Retention)]
     if len(kept) == len(live) or ratio is None or ratio > _MOST_RATIO:
         retentions = [*(c.retention for c in kept), *(retention for retention, _ in coins)]
-        least = [*(c.size for c in kept), *(redraw for _, redraw in coins)]
+        least: list[Fraction | int] = [*(c.size for c in kept), *(redraw for _, redraw in coins)]
         return blankets_of_retentions(retentions, least, ratio)
     if not coins and math.prod(channel.size for channel in live) <= _MOST_ROWS:
         return (blanket.rows_over_blanket([channel.weights for channel in live]),)
