@@ -272,10 +272,14 @@ def test_a_central_epsilon_needs_a_shuffled_release_of_randomised_columns_alone(
 
 @pytest.mark.parametrize("coin", ["attribute", "record"])
 @pytest.mark.parametrize(("records", "central"), [(2_000, 0.3), (100_000, 0.5), (10_000_000, 0.05)])
-def test_two_searches_for_a_central_epsilon_agree(
-    records: int, central: float, coin: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_halving_finds_the_same_retention_for_a_central_epsilon(records: int, central: float, coin: str) -> None:
     promise = wanted(records, central=central)
     quick = calibrate(SIZES, promise, coin).retentions()[0]
-    monkeypatch.setattr("pramana.calibration.retention._by_secants", lambda *_: None)
-    assert calibrate(SIZES, promise, coin).retentions()[0] == pytest.approx(quick, rel=3e-7)
+    low, high = 0.0, 1.0
+    while high - low > 1e-6:
+        middle = (low + high) / 2
+        tried: Product | RecordRetention = Product({n: Retention.at(middle, v) for n, v in SIZES.items()})
+        if coin == "record":
+            tried = RecordRetention.at(middle, SIZES)
+        low, high = (middle, high) if promise.is_kept_by(tried) else (low, middle)
+    assert quick == pytest.approx(low, rel=3e-5, abs=2e-6)

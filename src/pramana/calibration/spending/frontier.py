@@ -15,7 +15,7 @@ from fractions import Fraction
 import numpy as np
 
 from pramana.calibration.retention import DrawnLaw, Wanted, calibrate, largest_factor
-from pramana.calibration.spending.question import Floats, Groups, Question, kept_digits
+from pramana.calibration.spending.question import Floats, Groups, Question, kept_digits, mean_error
 from pramana.calibration.spending.search import Spending, best_spendings
 from pramana.errors import UnreachableError
 from pramana.mechanisms import (
@@ -48,9 +48,8 @@ class Candidate:
 
     @property
     def mean(self) -> float:
-        """The geometric mean of the errors of tables that leave anything to know: what ways are compared by."""
-        logs = [math.log(error) for error in self.errors.values() if error > 0]
-        return kept_digits(math.exp(math.fsum(logs) / len(logs))) if logs else 0.0
+        """What ways are compared by."""
+        return kept_digits(mean_error(list(self.errors.values())))
 
     @property
     def coin(self) -> str:
@@ -91,7 +90,7 @@ class Candidate:
 
 
 def frontier(question: Question, wanted: Wanted) -> tuple[Candidate, ...]:
-    """The paper's way first; the one whose errors have the least geometric mean is marked. The same on every machine and day."""
+    """The paper's way first; the one with the least mean error is marked. The same on every machine and day."""
     equal = calibrate(question.sizes, wanted)
     candidates = [_candidate(question, wanted, equal, "equal")]
     ratio = equal.likelihood_ratio

@@ -29,7 +29,7 @@ class Spending:
     groups: Groups
     chosen: Mapping[str, int]
     epsilons: Floats
-    error: float  # the geometric mean over the tables asked for, up to a factor that is the same for all ways
+    error: float  # `mean_error` over the tables asked for
 
 
 def best_spendings(question: Question, total: float) -> list[Spending]:

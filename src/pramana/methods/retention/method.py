@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import ClassVar, NoReturn, TypeVar
 
 from pramana.bundle import Certificate
-from pramana.calibration import Wanted, calibrate, with_ordered
+from pramana.calibration import Candidate, Wanted, calibrate, with_ordered
 from pramana.errors import MatrixError, RecipeError, UnreachableError
 from pramana.mechanisms import (
     Circumstances,
@@ -25,7 +25,7 @@ from pramana.methods.columns import randomised_attributes, randomised_readings
 from pramana.methods.protocol import Capabilities, Method, Plan, fields_of_recipe
 from pramana.methods.recipe import Recipe
 from pramana.methods.retention.advice import advice_for_promise, advice_for_retention
-from pramana.methods.retention.choosing import Choice, chosen_law, options_of
+from pramana.methods.retention.choosing import Choice, chosen_law, options_of, ways_to_spend
 from pramana.methods.retention.matrix_file import read_matrix
 from pramana.methods.retention.ordered_columns import ordered_columns
 from pramana.methods.retention.plan import RandomisedPlan, circumstances_for, restore_drawn
@@ -112,6 +112,13 @@ class DrawnMethod(Method[S, C]):
         columns = [a.name for a in plan.attributes if not a.raw]
         return advice_for_retention(law, columns, plan.records, recipe.tables)
 
+    def frontier(
+        self, recipe: Recipe[S, C], attributes: tuple[Attribute, ...], records: int
+    ) -> tuple[Candidate, ...]:
+        """Ways to keep the recipe's promise, the best one marked, where a law is calculated at all."""
+        del recipe, attributes, records
+        return ()
+
     @abstractmethod
     def _mechanism(
         self,
@@ -175,6 +182,15 @@ class RetentionMethod(DrawnMethod[RetentionSetting, RetentionColumn]):
         mechanism = _stated(release, own, sizes)
         check_promise(release, mechanism, circumstances, draws)
         return mechanism
+
+    def frontier(
+        self, recipe: Recipe[RetentionSetting, RetentionColumn], attributes: tuple[Attribute, ...], records: int
+    ) -> tuple[Candidate, ...]:
+        release, columns = recipe.release, recipe.attributes.values()
+        stated = release.retention is not None or any(c.retention is not None for c in columns)
+        if stated or any(c.channel == "ordered" for c in columns):
+            return ()
+        return ways_to_spend(recipe, attributes, _circumstances(release, attributes, records))
 
     def advise(
         self, recipe: Recipe[RetentionSetting, RetentionColumn], plan: Plan, rows: Rows | None
