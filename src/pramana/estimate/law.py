@@ -206,7 +206,8 @@ def law_of(mechanism: Mechanism | Exchange, sizes: Mapping[str, int]) -> TableLa
         groups = [(group.columns, group.channel) for group in mechanism.groups]
     else:
         raise InputError(
-            "Estimates are known for independent channels and for coins of records and groups", type(mechanism).__name__
+            "Estimates are known for independent channels and for coins of records and groups",
+            type(mechanism).__name__,
         )
     factors = [_factor(channel, _places(columns, names)) for columns, channel in groups if {*columns} & {*names}]
     return TableLaw(tuple(sizes.values()), tuple(f for f in factors if f is not None))

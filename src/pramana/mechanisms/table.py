@@ -211,7 +211,7 @@ class CoinGroup:
 
 @dataclass(frozen=True)
 class CoinGroups:
-    """One coin for each group of attributes, independent of each other; the other attributes have coins of their own.
+    """One coin for each group of attributes, independent of each other; the others have coins of their own.
 
     Within a group this is `RecordRetention`, between groups a product: both are special cases. `domains` has every
     attribute in column order.

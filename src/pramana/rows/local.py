@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pramana.mechanisms import Mechanism, streams_of
-from pramana.randomness import Codes, Key, Stream, available_cores, gather, shuffled_order
+from pramana.randomness import Codes, Key, available_cores, gather, shuffled_order
 from pramana.rows.protocol import Progress, no_progress
 
 T = TypeVar("T")

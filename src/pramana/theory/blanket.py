@@ -81,7 +81,7 @@ def blanket_of_retentions(
 
 
 def roughly_of_retentions(retentions: Sequence[float], sizes: Sequence[int]) -> Blanket:
-    """A larger law than `blanket_of_retentions`' that takes a tenth of the time: for searches, not for promises."""
+    """A larger law than that of `blanket_of_retentions`, in less time: for searches, not for promises."""
     weight, first, second, mass = 1.0, np.ones(1), np.ones(1), np.ones(1)
     grid: _Grid | None = None
     for rho, size in zip(retentions, sizes, strict=True):
@@ -222,8 +222,8 @@ def _retention(rho: Fraction, least: Fraction) -> Blanket:
 def _merged(first: Floats, second: Floats, mass: Floats) -> tuple[Floats, Floats, Floats]:
     """Classes whose ratios agree to twelve digits as one, with the larger first and the smaller second of them.
 
-    They are told apart by one number that mixes both ratios. If ever two classes had the same by chance, they would
-    be taken for one in the same way, which is on the safe side.
+    They are told apart by one number that mixes both ratios. If ever two classes had the same by chance, they
+    would be taken for one in the same way, which is on the safe side.
     """
     digits = np.rint(np.log(np.stack([first, second])) * 1e12).astype(np.int64)
     with np.errstate(over="ignore"):

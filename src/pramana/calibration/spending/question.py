@@ -1,6 +1,6 @@
 """What is known in public before a coin is chosen, and the error that a way of spending epsilon must expect.
 
-A way of spending has groups of attributes (each kept or redrawn by one coin), a share of epsilon for each group, and
+A way of spending has groups of attributes (each kept or redrawn by one coin), a share of epsilon for each, and
 for some attributes fewer values. Its error is told for the tables as the recipe has them, in their finest values:
 a published value that stands for m of them is spread evenly over these. Ways are compared by `mean_error` over the
 tables. Formulas: spending.md.
@@ -115,7 +115,8 @@ class TableShapes:
     spread: Floats  # the product over attributes of the sum of 1/m
 
     def errors(self, epsilons: Floats) -> Floats:
-        return np.sqrt(2 / math.pi * self.cells * self._squares(epsilons)[0])
+        squares = np.where(self.cells > 1, self._squares(epsilons)[0], 0.0)
+        return np.sqrt(2 / math.pi * self.cells * squares)
 
     def _squares(self, epsilons: Floats) -> tuple[Floats, Floats]:
         """Summed squared errors of the shares of each table, and how they fall with each group's epsilon."""
@@ -133,14 +134,14 @@ class TableShapes:
             left_open = (self.cells - self.coarse) / (self.cells * (self.cells + 1))
             squares = np.maximum(total - 1, 0.0) * share + left_open
             slopes = (total * share)[:, None] * slope / inflation
-        return np.nan_to_num(squares, nan=math.inf), np.nan_to_num(-slopes, nan=0.0, posinf=1e300)
+        return np.nan_to_num(squares, nan=math.inf, posinf=math.inf), np.nan_to_num(-slopes, nan=0.0, posinf=1e300)
 
     def _mean(self, epsilons: Floats) -> tuple[float, Floats]:
         """`mean_error` of all tables, and how its logarithm falls with epsilons, up to a factor."""
         squares, slopes = self._squares(epsilons)
         scale = 2 / math.pi * self.cells
         with np.errstate(all="ignore"):
-            errors = np.sqrt(scale * squares)
+            errors = np.where(self.cells > 1, np.sqrt(scale * squares), 0.0)
             falling = slopes * (scale / (2 * errors * (errors + SMALL)))[:, None]
         return mean_error(errors.tolist()), np.nan_to_num(falling, nan=0.0, posinf=1e300).sum(axis=0)
 

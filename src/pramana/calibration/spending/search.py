@@ -33,7 +33,7 @@ class Spending:
 
 
 def best_spendings(question: Question, total: float) -> list[Spending]:
-    """The best partitions, best first: some of the finest values, then the best of coarser ones where it is better."""
+    """The best partitions, best first: of coarser values, where that is better, then of the finest ones."""
     finest = _by_groups(question, {}, total)
     best = finest[0]
     for _ in range(_MOST_ROUNDS if question.coarser else 0):

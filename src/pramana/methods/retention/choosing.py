@@ -93,9 +93,7 @@ def _merged(finest: Domain, coarse: Domain) -> Coarsening:
     return Coarsening(tuple(counts))
 
 
-def options_of(
-    recipe: Recipe[RetentionSetting, RetentionColumn], attributes: tuple[Attribute, ...]
-) -> Options:
+def options_of(recipe: Recipe[RetentionSetting, RetentionColumn], attributes: tuple[Attribute, ...]) -> Options:
     """Which columns may be published coarser, and how."""
     own = {name: column for name, column in recipe.published.items() if column.coarsen}
     if own and recipe.release.coin != "best":
@@ -142,7 +140,11 @@ def _sizes(attributes: Sequence[Attribute]) -> dict[str, int]:
 
 
 def check_choice(
-    choice: Choice, law: Mechanism, sizes: Mapping[str, int], tables: Sequence[Sequence[str]], around: Circumstances
+    choice: Choice,
+    law: Mechanism,
+    sizes: Mapping[str, int],
+    tables: Sequence[Sequence[str]],
+    around: Circumstances,
 ) -> Check:
     """Chosen again from what the certificate states: the same law and the same coarsenings?"""
     try:

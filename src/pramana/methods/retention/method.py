@@ -151,7 +151,9 @@ class RetentionMethod(DrawnMethod[RetentionSetting, RetentionColumn]):
             options_of(recipe, attributes)  # which refuses coarser values that nothing would decide on
             return super()._designed(recipe, attributes, circumstances, draws)
         ordered_columns(recipe, attributes, circumstances.records)  # which refuses them with another coin
-        if recipe.release.retention is not None or any(c.retention is not None for c in recipe.attributes.values()):
+        if recipe.release.retention is not None or any(
+            c.retention is not None for c in recipe.attributes.values()
+        ):
             raise RecipeError('coin = "best" must leave the law to be calculated', "a retention")
         if circumstances.records == 0:
             _needs_records()

@@ -105,8 +105,8 @@ class RetentionColumn(DrawnColumn, frozen=True, kw_only=True):
     coarsen: Annotated[
         Flag,
         Meta(
-            description='With coin = "best": it may be published coarser, by its hierarchy or by joining bins, where '
-            "that makes the named tables better.",
+            description='With coin = "best": it may be published coarser, by its hierarchy or by joining bins, '
+            "where that makes the named tables better.",
         ),
     ] = False
     error_of: Annotated[
@@ -121,7 +121,9 @@ class RetentionColumn(DrawnColumn, frozen=True, kw_only=True):
                 'A column with channel = "ordered" must leave its law to be calculated', "a retention"
             )
         if self.coarsen and (self.channel == "ordered" or self.retention is not None):
-            raise RecipeError("A column that may be coarsened must leave its law to be calculated", "one that states it")
+            raise RecipeError(
+                "A column that may be coarsened must leave its law to be calculated", "one that states it"
+            )
         if self.channel != "ordered" and self.error_of is not None:
             raise RecipeError('error_of must go with channel = "ordered"', f"channel = {self.channel!r}")
 

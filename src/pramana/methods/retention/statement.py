@@ -19,7 +19,7 @@ class UnitsForm(Form, frozen=True, kw_only=True):
 
 
 class ChoiceForm(Form, frozen=True, kw_only=True):
-    """What coin = "best" chose from: the promise, the records, and how many finest values coarser ones stand for."""
+    """What coin = "best" chose from: the promise, the records, and how many values each coarser one stands for."""
 
     k: Annotated[float, Meta(ge=1)] | None
     epsilon: Annotated[float, Meta(gt=0)] | None
