@@ -75,7 +75,7 @@ def test_errors_are_those_of_the_laws(tables: list[tuple[str, ...]]) -> None:
 
 
 def every_way(tables: list[tuple[str, ...]], ratio: Fraction) -> float:
-    """The least mean error over every partition of three attributes and a grid of shares, by the laws themselves."""
+    """The least mean error over every partition of three attributes and a grid of shares, by the laws."""
     sizes = {"a": 2, "b": 5, "c": 10}
     best, total = math.inf, math.log(ratio)
     for groups in partitions(tuple(sizes)):

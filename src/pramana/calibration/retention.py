@@ -289,7 +289,7 @@ def _log_overshoot(build: Callable[[Fraction], M], wanted: Wanted, central: floa
 def _rough_overshoot(
     build: Callable[[Fraction], M], wanted: Wanted, central: float
 ) -> Callable[[Fraction], float] | None:
-    """The same for a common retention of many attributes, by a rough bound; None where the real one is as quick."""
+    """The same for a common retention of many attributes, by a rough bound; None where the real one is quick."""
     nothing = build(Fraction(0))
     sizes = [size for size in nothing.sizes.values() if size > 1]
     if not isinstance(nothing, Product) or len(sizes) < _MANY:

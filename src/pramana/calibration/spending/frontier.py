@@ -1,7 +1,7 @@
 """The frontier of a promise: ways to keep it, from the paper's on, with the errors of the tables a recipe names.
 
-What is proposed in floats is made exact here: shares of epsilon are whole 4096ths, likelihood ratios rationals, and
-the group with the largest share gets what the others leave of the ratio that the promise allows. k and epsilon
+What is proposed in floats is made exact here: shares of epsilon are whole 4096ths, likelihood ratios rationals,
+and the group with the largest share gets what the others leave of the ratio that the promise allows. k and epsilon
 follow from the product of these ratios, so that every way keeps the promise that equal retention keeps.
 """
 

@@ -95,6 +95,27 @@ PAPER_1 = (
     ),
     Statement(
         1,
+        "Coins for groups (extension)",
+        "one coin for each group of attributes: ratios and AR are products over groups, epsilon and k as before",
+        "mechanisms:CoinGroups",
+        "tests/mechanisms/test_coin_groups.py::test_ratios_are_those_of_the_whole_matrix",
+    ),
+    Statement(
+        1,
+        "Ways to spend a promise (extension)",
+        "coins, shares of epsilon and coarser values with the least mean error of named tables, from public numbers",
+        "calibration:frontier",
+        "tests/calibration/test_spending.py::test_nothing_on_a_grid_of_ways_is_better",
+    ),
+    Statement(
+        1,
+        "Coarser values (extension)",
+        "noise (h'-1)/(n c') prod sum 1/m, and (c-c')/(c(c+1)) that c' coarse cells leave open of c finest ones",
+        "calibration:Question",
+        "tests/calibration/test_spending.py::test_coarser_values_err_as_simulated_tables_do",
+    ),
+    Statement(
+        1,
         "Shuffling (extension)",
         "delta = E[(Z_1+...+Z_n)+]/(n*gamma), the privacy blanket averaged over how many records it covers",
         "theory:shuffling.shuffled_epsilon",
