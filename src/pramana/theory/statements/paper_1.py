@@ -103,7 +103,7 @@ PAPER_1 = (
     Statement(
         1,
         "Ways to spend a promise (extension)",
-        "coins, shares of epsilon and coarser values with the least mean error of named tables, from public numbers",
+        "coins, shares of epsilon and coarser values of least mean error in named tables, from public numbers",
         "calibration:frontier",
         "tests/calibration/test_spending.py::test_nothing_on_a_grid_of_ways_is_better",
     ),
