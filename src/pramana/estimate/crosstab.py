@@ -17,6 +17,9 @@ from pramana.pages import Bar, Bars, Block, Panel, Picture, Series, TabularResul
 _TINY = 1e-6  # a whole number that was computed may miss itself by so much
 
 
+METHODS = {"em": "maximum likelihood", "inverse": "unbiased estimates", "smooth": "smoothed likelihood"}
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Crosstab(TabularResult):
     """Estimates over the joint values of `axes`; counts, or shares of the selected records."""
@@ -58,7 +61,7 @@ class Crosstab(TabularResult):
     def remarks(self) -> list[str]:
         what = "shares of the selected records" if self.shares else "counts"
         sure = f"{self.confidence:.4g} intervals" + (", which hold all together" if self.simultaneous else "")
-        how = {"em": "maximum likelihood", "inverse": "unbiased estimates"}.get(self.method, self.method)
+        how = METHODS.get(self.method, self.method)
         late = [] if self.converged else ["The likelihood was still rising when the iteration was stopped."]
         return [f"Estimated {what} of {self.records:,} records by {how}, with {sure}.", *late]
 

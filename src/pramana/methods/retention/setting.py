@@ -110,7 +110,7 @@ class RetentionColumn(DrawnColumn, frozen=True, kw_only=True):
         ),
     ] = False
     error_of: Annotated[
-        Literal["mean", "distribution", "table"] | None,
+        Literal["mean", "distribution", "table", "smooth"] | None,
         Meta(description="What an ordered channel is to tell best; the distribution where nothing is said."),
     ] = None
 
