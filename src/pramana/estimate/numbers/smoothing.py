@@ -1,9 +1,9 @@
 """Shares of values in order whose neighbours are alike: likelihood less a penalty on steps between neighbours.
 
-Behind a channel for values in order the likelihood hardly tells neighbours apart, and its maximum jumps between them.
-How much jumps cost is decided by the published counts themselves, by Akaike's criterion: where the table is heaped,
-nothing is smoothed. Li et al. 2020 (SIGMOD) smooth behind the square wave with a fixed kernel; here the strength is
-chosen. Formulas: estimate.md.
+Behind a channel for values in order the likelihood hardly tells neighbours apart, and its maximum jumps between
+them. How much jumps cost is decided by the published counts themselves, by Akaike's criterion: where a table is
+heaped, hardly anything is smoothed. Li et al. 2020 (SIGMOD) smooth behind the square wave with a fixed kernel;
+here the strength is chosen. Formulas: estimate.md.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from pramana.estimate.likelihood import Fit, fit
 from pramana.estimate.table import PublishedTable
 
 MOST_VALUES = 512
+_WHOLE = 10.0
 _STRENGTHS = np.geomspace(1e-5, 1e4, 25)  # of the penalty, for a record
 
 
@@ -39,14 +40,16 @@ def smooth_fit(table: PublishedTable) -> Fit:
         criterion = 2 * freedom - 2 * _log_likelihood(matrix, counts, shares)
         if criterion < least:
             chosen, least = shares, criterion
-    reached = _log_likelihood(matrix, counts, chosen)
-    return Fit(chosen * table.total, reached, max(0.0, level - reached), likeliest.rounds, likeliest.converged)
+    reached = _log_likelihood(matrix, table.counts, chosen * table.total)
+    below = max(0.0, likeliest.log_likelihood - reached)
+    return Fit(chosen * table.total, reached, below, likeliest.rounds, likeliest.converged)
 
 
 def _check(table: PublishedTable) -> None:
     if len(table.axes) != 1:
         raise InputError(
-            "A smoothed estimate must be of one attribute, without a filter on others", f"{len(table.axes)} attributes"
+            "A smoothed estimate must be of one attribute, without a filter on others",
+            f"{len(table.axes)} attributes",
         )
     axis = table.axes[0]
     if not axis.kind.has_order or axis.size - axis.missing < 3:
@@ -75,15 +78,16 @@ def _penalised(matrix: Array, counts: Array, steps: Array, strength: float) -> t
 
     total = float(counts.sum())
     weights = np.sqrt(total / np.maximum(counts / total, 0.5 / total))
-    rows = np.vstack([weights[:, None] * matrix.T, math.sqrt(strength) * steps])
-    wanted = np.concatenate([weights * (counts / total), np.zeros(len(steps))])
+    whole = _WHOLE * total * np.ones((1, len(counts)))  # they sum to 1
+    rows = np.vstack([weights[:, None] * matrix.T, math.sqrt(strength) * steps, whole])
+    wanted = np.concatenate([weights * (counts / total), np.zeros(len(steps)), whole[:, 0]])
     shares = np.asarray(optimize.nnls(rows, wanted, maxiter=50 * len(counts))[0], np.float64)
     shares /= shares.sum()
     free = shares > 0
     seen = weights[:, None] * matrix.T[:, free]
     information = seen.T @ seen
-    whole = information + strength * steps[:, free].T @ steps[:, free] + 1e-9 * total * np.eye(int(free.sum()))
-    return shares, float(np.trace(np.linalg.solve(whole, information)))
+    penalised = information + strength * steps[:, free].T @ steps[:, free] + 1e-9 * total * np.eye(int(free.sum()))
+    return shares, float(np.trace(np.linalg.solve(penalised, information)))
 
 
 def _log_likelihood(matrix: Array, counts: Array, shares: Array) -> float:
