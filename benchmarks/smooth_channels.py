@@ -12,8 +12,8 @@ with retention and EM?
   distribution function can be, by any channel of intervals, however many values it publishes, with estimates
   without bias, at the true shares of this table: the variance that Fisher's information leaves, less that of
   drawing the table itself. It is convex in the information, so linear programs bound it from below. A Wasserstein
-  distance goes about with the root of that error. Up to 50 values. Estimates with a bias, which use that shares are
-  not negative or that neighbours are alike, may go beyond it.
+  distance goes about with the root of that error. Up to 50 values. Estimates with a bias, which use that shares
+  are not negative or that neighbours are alike, may go beyond it.
 """
 
 from __future__ import annotations

@@ -200,6 +200,13 @@ PAPER_1 = (
     ),
     Statement(
         1,
+        "Smoothed shares (extension)",
+        "likelihood less lambda times squared steps between neighbours, lambda by Akaike's criterion",
+        "estimate:smooth_fit",
+        "tests/estimate/test_smoothing.py::test_shares_are_the_optimum_that_another_optimiser_finds",
+    ),
+    Statement(
+        1,
         "Channels of intervals (extension)",
         "columns theta_j s_j of two levels make the risk convex; linear programs bound it from below",
         "calibration:interval_design",
