@@ -12,7 +12,7 @@ import pytest
 from pramana.calibration import (
     Candidate,
     Coarsening,
-    Question,
+    SpendingQuestion,
     Wanted,
     best_candidate,
     calibrate,
@@ -55,7 +55,7 @@ def test_every_partition_is_tried_once() -> None:
 @pytest.mark.parametrize("tables", [[], [("a", "b"), ("c", "d")], [("a", "b", "c", "d")], [("c",)]])
 def test_every_candidate_keeps_the_promise(promise: dict[str, float], tables: list[tuple[str, ...]]) -> None:
     wanted = Wanted(AROUND, **promise)
-    candidates = frontier(Question(SIZES, tables, AROUND.records), wanted)
+    candidates = frontier(SpendingQuestion(SIZES, tables, AROUND.records), wanted)
     for one in candidates:
         assert wanted.is_kept_by(one.law)
         assert one.law.sizes == SIZES
@@ -69,7 +69,7 @@ def test_every_candidate_keeps_the_promise(promise: dict[str, float], tables: li
 
 @pytest.mark.parametrize("tables", [[("a", "b"), ("c", "d")], [], [("a", "b", "c")], [("a",), ("b", "c")]])
 def test_errors_are_those_of_the_laws(tables: list[tuple[str, ...]]) -> None:
-    for one in frontier(Question(SIZES, tables, 20_000), Wanted(AROUND, k=20)):
+    for one in frontier(SpendingQuestion(SIZES, tables, 20_000), Wanted(AROUND, k=20)):
         for table, error in one.errors.items():
             assert error == pytest.approx(expected_error(one.law, table.split(" x "), 20_000), rel=1e-6)
 
@@ -93,12 +93,12 @@ def every_way(tables: list[tuple[str, ...]], ratio: Fraction) -> float:
 @pytest.mark.parametrize("epsilon", [1.0, 4.0])
 def test_nothing_on_a_grid_of_ways_is_better(tables: list[tuple[str, ...]], epsilon: float) -> None:
     sizes = {"a": 2, "b": 5, "c": 10}
-    best = best_candidate(Question(sizes, tables, 20_000), Wanted(AROUND, epsilon=epsilon))
+    best = best_candidate(SpendingQuestion(sizes, tables, 20_000), Wanted(AROUND, epsilon=epsilon))
     assert best.mean <= every_way(tables, rounding.exp_down(epsilon)) * 1.002
 
 
 def test_two_tables_without_common_columns_get_a_coin_each() -> None:
-    best = best_candidate(Question(SIZES, [("a", "b"), ("c", "d")], 20_000), Wanted(AROUND, k=20))
+    best = best_candidate(SpendingQuestion(SIZES, [("a", "b"), ("c", "d")], 20_000), Wanted(AROUND, k=20))
     assert isinstance(best.law, CoinGroups)
     assert {frozenset(group) for group in best.groups} == {frozenset("ab"), frozenset("cd")}
     assert best.to_json()["coin"] == "groups"
@@ -118,7 +118,7 @@ def test_a_record_coin_is_better_for_the_full_table_and_worse_for_pairs_of_many_
 def test_coarser_values_err_as_simulated_tables_do(merged: tuple[int, ...]) -> None:
     """Tables of eight values drawn evenly from all; published coarser, estimated without bias, spread evenly."""
     records, way = 400, Coarsening(merged)
-    question = Question({"a": 8}, [("a",)], records, {"a": (way,)})
+    question = SpendingQuestion({"a": 8}, [("a",)], records, {"a": (way,)})
     law = law_of_ratios({"a": way.size}, (("a",),), [Fraction(4)])
     assert isinstance(law, Product)
     stated = float(question.errors((("a",),), {"a": 0}, np.array([math.log(float(law.likelihood_ratio or 1))]))[0])
@@ -138,12 +138,14 @@ def test_coarser_values_err_as_simulated_tables_do(merged: tuple[int, ...]) -> N
 def test_values_are_made_coarser_only_where_that_helps() -> None:
     ways = {"b": tuple(Coarsening((times,) * (60 // times)) for times in (2, 3, 5, 10, 20))}
     sizes = {"a": 2, "b": 60}
-    few = best_candidate(Question(sizes, [("a", "b")], 500, ways), Wanted(Circumstances(500), epsilon=1.0))
-    many = best_candidate(Question(sizes, [("a", "b")], 10**8, ways), Wanted(Circumstances(10**8), epsilon=6.0))
+    few = best_candidate(SpendingQuestion(sizes, [("a", "b")], 500, ways), Wanted(Circumstances(500), epsilon=1.0))
+    many = best_candidate(
+        SpendingQuestion(sizes, [("a", "b")], 10**8, ways), Wanted(Circumstances(10**8), epsilon=6.0)
+    )
     assert few.law.sizes["b"] < 20
     assert not many.coarsened
     assert few.to_json()["values"] == {"b": few.law.sizes["b"]}
-    plain = best_candidate(Question(sizes, [("a", "b")], 500), Wanted(Circumstances(500), epsilon=1.0))
+    plain = best_candidate(SpendingQuestion(sizes, [("a", "b")], 500), Wanted(Circumstances(500), epsilon=1.0))
     assert few.mean < plain.mean / 2
 
 
@@ -151,16 +153,16 @@ def test_a_coarsening_must_fit() -> None:
     with pytest.raises(InputError):
         Coarsening((5,))
     with pytest.raises(InputError):
-        Question({"a": 4}, [], 100, {"a": (Coarsening((2, 3)),)})
+        SpendingQuestion({"a": 4}, [], 100, {"a": (Coarsening((2, 3)),)})
 
 
 def test_many_columns_are_searched_in_pairs() -> None:
     sizes = {str(i): 3 + i % 4 for i in range(12)}
-    best = best_candidate(Question(sizes, [("0", "1"), ("2", "3", "4")], 20_000), Wanted(AROUND, k=5))
+    best = best_candidate(SpendingQuestion(sizes, [("0", "1"), ("2", "3", "4")], 20_000), Wanted(AROUND, k=5))
     assert {frozenset(group) for group in best.groups} >= {frozenset("01"), frozenset("234")}
 
 
 def test_one_column_has_nothing_to_choose() -> None:
-    candidates = frontier(Question({"a": 7}, [], 1000), Wanted(Circumstances(1000), k=10))
+    candidates = frontier(SpendingQuestion({"a": 7}, [], 1000), Wanted(Circumstances(1000), k=10))
     assert not any(isinstance(one.law, RecordRetention | CoinGroups) for one in candidates)
     assert chosen(candidates).errors == pytest.approx(candidates[0].errors, rel=1e-6)

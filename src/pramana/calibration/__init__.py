@@ -11,7 +11,7 @@ from pramana.calibration.blocks import (
 from pramana.calibration.error import expected_error, tables_that_matter, variance_inflation
 from pramana.calibration.ordered import Criterion, OrderedValues, interval_design, ordered_channel, with_ordered
 from pramana.calibration.retention import DrawnLaw, Wanted, calibrate
-from pramana.calibration.spending import Candidate, Coarsening, Question, best_candidate, frontier
+from pramana.calibration.spending import Candidate, Coarsening, SpendingQuestion, best_candidate, frontier
 from pramana.calibration.usefulness import (
     CellLook,
     TableWorth,
@@ -31,7 +31,7 @@ __all__ = [
     "Criterion",
     "DrawnLaw",
     "OrderedValues",
-    "Question",
+    "SpendingQuestion",
     "TableWorth",
     "Usefulness",
     "Wanted",

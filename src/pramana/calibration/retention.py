@@ -136,9 +136,9 @@ def calibrate(
     if coin == "record":
         return largest_factor(lambda rho: RecordRetention.at(rho, sizes), wanted)
     if coin == "best":
-        from pramana.calibration.spending import Question, best_candidate
+        from pramana.calibration.spending import SpendingQuestion, best_candidate
 
-        return best_candidate(Question(sizes, tables, wanted.circumstances.records), wanted).law
+        return best_candidate(SpendingQuestion(sizes, tables, wanted.circumstances.records), wanted).law
     equal = largest_factor(
         lambda rho: Product({n: Retention.at(rho, v) for n, v in sizes.items()}),
         wanted,

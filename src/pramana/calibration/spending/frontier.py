@@ -15,7 +15,7 @@ from fractions import Fraction
 import numpy as np
 
 from pramana.calibration.retention import DrawnLaw, Wanted, calibrate, largest_factor
-from pramana.calibration.spending.question import Floats, Groups, Question, kept_digits, mean_error
+from pramana.calibration.spending.question import Floats, Groups, SpendingQuestion, kept_digits, mean_error
 from pramana.calibration.spending.search import Spending, best_spendings
 from pramana.errors import UnreachableError
 from pramana.mechanisms import (
@@ -89,7 +89,7 @@ class Candidate:
         }
 
 
-def frontier(question: Question, wanted: Wanted) -> tuple[Candidate, ...]:
+def frontier(question: SpendingQuestion, wanted: Wanted) -> tuple[Candidate, ...]:
     """The paper's way first; the one with the least mean error is marked. The same on every machine and day."""
     equal = calibrate(question.sizes, wanted)
     candidates = [_candidate(question, wanted, equal, "equal")]
@@ -100,7 +100,7 @@ def frontier(question: Question, wanted: Wanted) -> tuple[Candidate, ...]:
     return tuple(_marked(one, place == best) for place, one in enumerate(candidates))
 
 
-def best_candidate(question: Question, wanted: Wanted) -> Candidate:
+def best_candidate(question: SpendingQuestion, wanted: Wanted) -> Candidate:
     """The one that is marked."""
     return next(candidate for candidate in frontier(question, wanted) if candidate.chosen)
 
@@ -112,7 +112,7 @@ def _marked(candidate: Candidate, chosen: bool) -> Candidate:
     )  # fmt: skip
 
 
-def _others(question: Question, wanted: Wanted, ratio: Fraction) -> list[Candidate]:
+def _others(question: SpendingQuestion, wanted: Wanted, ratio: Fraction) -> list[Candidate]:
     """A coin for each column, one for the record, the best groups, and the best of coarser values."""
     total, live = rounding.log_up(ratio), question.live
     each: Groups = tuple((name,) for name in live)
@@ -131,12 +131,12 @@ def _others(question: Question, wanted: Wanted, ratio: Fraction) -> list[Candida
     return candidates
 
 
-def _of_groups(question: Question, groups: Groups, total: float) -> Spending:
+def _of_groups(question: SpendingQuestion, groups: Groups, total: float) -> Spending:
     epsilons, error = question.shape(groups, {}).spent(total)
     return Spending(groups, {}, epsilons, error)
 
 
-def _exact(question: Question, wanted: Wanted, spending: Spending, ratio: Fraction) -> list[Candidate]:
+def _exact(question: SpendingQuestion, wanted: Wanted, spending: Spending, ratio: Fraction) -> list[Candidate]:
     """The way in integers, checked; none where rounding keeps it from the promise."""
     sizes = question.coarsened(spending.chosen)
     ratios = _ratios(_shares(spending.epsilons), ratio)
@@ -202,7 +202,11 @@ def law_of_ratios(sizes: Mapping[str, int], groups: Groups, ratios: Sequence[Fra
 
 
 def _candidate(
-    question: Question, wanted: Wanted, law: DrawnLaw, allocation: str, coarsened: Mapping[str, int] | None = None
+    question: SpendingQuestion,
+    wanted: Wanted,
+    law: DrawnLaw,
+    allocation: str,
+    coarsened: Mapping[str, int] | None = None,
 ) -> Candidate:
     errors = errors_of(question, law, coarsened or {})
     ratio = law.likelihood_ratio
@@ -211,7 +215,7 @@ def _candidate(
     return Candidate(law, allocation, errors, k, epsilon, dict(coarsened or {}))
 
 
-def errors_of(question: Question, law: DrawnLaw, coarsened: Mapping[str, int]) -> dict[str, float]:
+def errors_of(question: SpendingQuestion, law: DrawnLaw, coarsened: Mapping[str, int]) -> dict[str, float]:
     """Of the law as it will be sampled."""
     parts: tuple[Product | RecordRetention, ...] = law.parts if isinstance(law, CoinGroups) else (law,)
     groups: list[tuple[str, ...]] = []

@@ -50,7 +50,7 @@ class Coarsening:
 
 
 @dataclass(frozen=True)
-class Question:
+class SpendingQuestion:
     """Domains, named tables, number of records, and how attributes may be made coarser. All of it is public."""
 
     sizes: Mapping[str, int]

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pramana.calibration.spending.question import Floats, Groups, Question, kept_digits
+from pramana.calibration.spending.question import Floats, Groups, SpendingQuestion, kept_digits
 
 _EVERY = 6  # attributes whose partitions are all tried: 203
 _FULLY = 40  # steps that share epsilon out
@@ -32,7 +32,7 @@ class Spending:
     error: float  # `mean_error` over the tables asked for
 
 
-def best_spendings(question: Question, total: float) -> list[Spending]:
+def best_spendings(question: SpendingQuestion, total: float) -> list[Spending]:
     """The best partitions, best first: of coarser values, where that is better, then of the finest ones."""
     finest = _by_groups(question, {}, total)
     best = finest[0]
@@ -44,7 +44,7 @@ def best_spendings(question: Question, total: float) -> list[Spending]:
     return [best, *finest] if best.chosen else finest
 
 
-def _by_groups(question: Question, chosen: Mapping[str, int], total: float) -> list[Spending]:
+def _by_groups(question: SpendingQuestion, chosen: Mapping[str, int], total: float) -> list[Spending]:
     live = question.live
     if len(live) <= _EVERY:
         rough = [_spent(question, groups, chosen, total, _ROUGH) for groups in partitions(live)]
@@ -56,7 +56,7 @@ def _by_groups(question: Question, chosen: Mapping[str, int], total: float) -> l
 
 
 def _spent(
-    question: Question,
+    question: SpendingQuestion,
     groups: Groups,
     chosen: Mapping[str, int],
     total: float,
@@ -79,7 +79,7 @@ def partitions(names: tuple[str, ...]) -> Iterator[Groups]:
             yield ((first, *group), *groups[:place], *groups[place + 1 :])
 
 
-def _joined(question: Question, chosen: Mapping[str, int], total: float) -> Iterator[Spending]:
+def _joined(question: SpendingQuestion, chosen: Mapping[str, int], total: float) -> Iterator[Spending]:
     """From a coin for each on, the two groups joined that help most, as long as it helps; and one coin for all."""
     live = question.live
     order = {name: i for i, name in enumerate(live)}
@@ -111,7 +111,7 @@ def _joined(question: Question, chosen: Mapping[str, int], total: float) -> Iter
         yield best
 
 
-def _coarsened(question: Question, best: Spending, total: float) -> dict[str, int]:
+def _coarsened(question: SpendingQuestion, best: Spending, total: float) -> dict[str, int]:
     """With these groups: one attribute after the other as coarse as is best, until none changes."""
     chosen, least = dict(best.chosen), best.error
     for _ in range(_MOST_ROUNDS):

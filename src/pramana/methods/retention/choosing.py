@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from pramana.bundle import Check, JsonObject
-from pramana.calibration import Candidate, Coarsening, Question, Wanted, best_candidate, frontier
+from pramana.calibration import Candidate, Coarsening, SpendingQuestion, Wanted, best_candidate, frontier
 from pramana.errors import BundleError, InputError, RecipeError
 from pramana.mechanisms import Circumstances, Mechanism
 from pramana.methods.columns import coarser_domains
@@ -21,7 +21,7 @@ from pramana.schema import Attribute, Domain
 
 
 @dataclass(frozen=True)
-class Choice:
+class CoinChoice:
     """What a law was chosen from: the promise, the number of records, and the coarsenings, with those taken."""
 
     k: float | None
@@ -31,11 +31,11 @@ class Choice:
     coarser: Mapping[str, tuple[Coarsening, ...]] = field(default_factory=dict)
     taken: Mapping[str, int] = field(default_factory=dict)
 
-    def question(self, published: Mapping[str, int], tables: Sequence[Sequence[str]]) -> Question:
+    def question(self, published: Mapping[str, int], tables: Sequence[Sequence[str]]) -> SpendingQuestion:
         """In the finest values: of attributes that may be coarser, as many as the coarsenings stand for."""
         finest = {name: ways[0].finest for name, ways in self.coarser.items()}
         sizes = {name: finest.get(name, size) for name, size in published.items()}
-        return Question(sizes, tables, self.records, self.coarser)
+        return SpendingQuestion(sizes, tables, self.records, self.coarser)
 
     def wanted(self, around: Circumstances) -> Wanted:
         return Wanted(replace(around, records=self.records), self.k, self.epsilon, self.central)
@@ -51,7 +51,7 @@ class Choice:
         }
 
     @classmethod
-    def of_form(cls, form: ChoiceForm, published: Mapping[str, int]) -> Choice:
+    def of_form(cls, form: ChoiceForm, published: Mapping[str, int]) -> CoinChoice:
         try:
             coarser = {name: tuple(Coarsening(tuple(way)) for way in ways) for name, ways in form.coarser.items()}
         except InputError as error:
@@ -122,7 +122,7 @@ def ways_to_spend(
 
 def chosen_law(
     recipe: Recipe[RetentionSetting, RetentionColumn], attributes: tuple[Attribute, ...], around: Circumstances
-) -> tuple[Mechanism, tuple[Attribute, ...], Choice]:
+) -> tuple[Mechanism, tuple[Attribute, ...], CoinChoice]:
     """The law, the attributes as they will be published, and what it was chosen from."""
     allowed = options_of(recipe, attributes)
     asked = _asked(recipe.release, around.records, allowed)
@@ -130,9 +130,9 @@ def chosen_law(
     return best.law, allowed.published(best.coarsened), replace(asked, taken=dict(best.coarsened))
 
 
-def _asked(release: RetentionSetting, records: int, allowed: Options) -> Choice:
+def _asked(release: RetentionSetting, records: int, allowed: Options) -> CoinChoice:
     central = None if release.central is None else release.central.epsilon
-    return Choice(release.k, release.epsilon, central, records, allowed.coarsenings())
+    return CoinChoice(release.k, release.epsilon, central, records, allowed.coarsenings())
 
 
 def _sizes(attributes: Sequence[Attribute]) -> dict[str, int]:
@@ -140,7 +140,7 @@ def _sizes(attributes: Sequence[Attribute]) -> dict[str, int]:
 
 
 def check_choice(
-    choice: Choice,
+    choice: CoinChoice,
     law: Mechanism,
     sizes: Mapping[str, int],
     tables: Sequence[Sequence[str]],

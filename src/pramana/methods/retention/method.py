@@ -25,7 +25,7 @@ from pramana.methods.columns import randomised_attributes, randomised_readings
 from pramana.methods.protocol import Capabilities, Method, Plan, fields_of_recipe
 from pramana.methods.recipe import Recipe
 from pramana.methods.retention.advice import advice_for_promise, advice_for_retention
-from pramana.methods.retention.choosing import Choice, chosen_law, options_of, ways_to_spend
+from pramana.methods.retention.choosing import CoinChoice, chosen_law, options_of, ways_to_spend
 from pramana.methods.retention.matrix_file import read_matrix
 from pramana.methods.retention.ordered_columns import ordered_columns
 from pramana.methods.retention.plan import RandomisedPlan, circumstances_for, restore_drawn
@@ -101,7 +101,7 @@ class DrawnMethod(Method[S, C]):
         attributes: tuple[Attribute, ...],
         circumstances: Circumstances,
         draws: UnitDraws | None,
-    ) -> tuple[Mechanism, tuple[Attribute, ...], Choice | None]:
+    ) -> tuple[Mechanism, tuple[Attribute, ...], CoinChoice | None]:
         """The law, the attributes as they are published, and what the law was chosen from, if it was."""
         return self._mechanism(recipe, attributes, circumstances, draws), attributes, None
 
@@ -146,7 +146,7 @@ class RetentionMethod(DrawnMethod[RetentionSetting, RetentionColumn]):
         attributes: tuple[Attribute, ...],
         circumstances: Circumstances,
         draws: UnitDraws | None,
-    ) -> tuple[Mechanism, tuple[Attribute, ...], Choice | None]:
+    ) -> tuple[Mechanism, tuple[Attribute, ...], CoinChoice | None]:
         if recipe.release.coin != "best":
             options_of(recipe, attributes)  # which refuses coarser values that nothing would decide on
             return super()._designed(recipe, attributes, circumstances, draws)

@@ -35,7 +35,7 @@ from pramana.methods.protocol import (
     fields_of_certificate,
     tables_of,
 )
-from pramana.methods.retention.choosing import Choice, check_choice
+from pramana.methods.retention.choosing import CoinChoice, check_choice
 from pramana.methods.retention.explanation import explanation_of_law
 from pramana.methods.retention.statement import DrawnStatement
 from pramana.methods.retention.units import around_units, check_constant, check_people, unit_warnings
@@ -57,7 +57,7 @@ class RandomisedPlan(CodedPlan):
     mechanism: Mechanism
     circumstances: Circumstances
     draws: UnitDraws | None = None  # of people and households, where rows are not people
-    choice: Choice | None = None  # what the law was chosen from, by coin = "best"
+    choice: CoinChoice | None = None  # what the law was chosen from, by coin = "best"
 
     @property
     def records(self) -> int:
@@ -219,7 +219,7 @@ def restore_drawn(certificate: Certificate) -> RandomisedPlan:
         ),
         tables=tables_of(stated.tables, certificate),
         draws=_draws(stated, certificate, mechanism),
-        choice=None if stated.choice is None else Choice.of_form(stated.choice, mechanism.sizes),
+        choice=None if stated.choice is None else CoinChoice.of_form(stated.choice, mechanism.sizes),
     )
 
 

@@ -111,7 +111,7 @@ PAPER_1 = (
         1,
         "Coarser values (extension)",
         "noise (h'-1)/(n c') prod sum 1/m, and (c-c')/(c(c+1)) that c' coarse cells leave open of c finest ones",
-        "calibration:Question",
+        "calibration:SpendingQuestion",
         "tests/calibration/test_spending.py::test_coarser_values_err_as_simulated_tables_do",
     ),
     Statement(
