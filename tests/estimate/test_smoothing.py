@@ -72,12 +72,15 @@ def test_shares_are_the_optimum_that_another_optimiser_finds() -> None:
     def cost(x: np.ndarray) -> float:
         return float(weights @ (seen - x @ matrix) ** 2 + strength * ((steps @ x) ** 2).sum())
 
+    def scaled(x: np.ndarray[tuple[int], np.dtype[np.float64]]) -> float:
+        return cost(x) / 1000
+
     other = optimize.minimize(
-        lambda x: cost(x) / 1000,
-        np.full(SIZE, 1 / SIZE),
-        bounds=[(0, None)] * SIZE,
+        scaled,
+        np.full(SIZE, 1 / SIZE).reshape(SIZE),
+        bounds=[(0.0, None)] * SIZE,
         method="SLSQP",
-        constraints={"type": "eq", "fun": lambda x: x.sum() - 1},
+        constraints=optimize.LinearConstraint(np.ones((1, SIZE)), 1.0, 1.0),
         options={"maxiter": 2000, "ftol": 1e-12},
     )
     assert cost(shares) == pytest.approx(1000 * other.fun, rel=1e-3)
