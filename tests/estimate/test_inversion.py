@@ -23,8 +23,18 @@ from pramana.estimate import (
 )
 from pramana.estimate.inversion import covariance_with_total
 from pramana.estimate.law import TableLaw
-from pramana.mechanisms import ChannelGroup, Dense, Exchange, Mechanism, Product, RecordRetention, Retention
-from pramana.randomness import Key
+from pramana.mechanisms import (
+    ChannelGroup,
+    CoinGroup,
+    CoinGroups,
+    Dense,
+    Exchange,
+    Mechanism,
+    Product,
+    RecordRetention,
+    Retention,
+)
+from pramana.randomness import ONE, Key
 
 DENSE = Dense.of([[0.7, 0.2, 0.1], [0.1, 0.8, 0.1], [0.05, 0.15, 0.8]])
 
@@ -48,6 +58,7 @@ MECHANISMS: dict[str, tuple[Mechanism, dict[str, int]]] = {
         ),
         SIZES,
     ),
+    "groups": (CoinGroups(SIZES, (CoinGroup(("a", "c"), ONE // 2),), {"b": DENSE}), SIZES),
     "record, some": (RecordRetention.at(0.4, {**SIZES, "d": 5}), {"c": 2, "b": 3}),
     "record with a raw column": (RecordRetention.at(0.4, {"a": 2, "c": 2}), SIZES),
     "product with a raw column": (Product({"b": DENSE, "c": Retention.at(0.3, 2)}), SIZES),

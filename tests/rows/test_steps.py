@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pramana.errors import SourceError
-from pramana.mechanisms import Product, RecordRetention, Retention
+from pramana.mechanisms import CoinGroup, CoinGroups, Product, RecordRetention, Retention, streams_of
 from pramana.randomness import Key, tag_stream
 from pramana.rows import LocalEngine, commitment_to
 from pramana.rows.digest import commitment_secret
@@ -45,6 +45,7 @@ ATTRIBUTES = tuple(
 )
 RAW = Attribute("note", Role.INSENSITIVE, None)
 MECHANISM = Product({name: Retention.at(Fraction(1, 3), size) for name, size in SIZES.items()})
+TOGETHER = CoinGroups(SIZES, (CoinGroup(("sex", "job"), 1 << 61),), {"town": MECHANISM.channels["town"]})
 
 
 def table_of(records: int = RECORDS) -> pa.Table:
@@ -94,8 +95,7 @@ def root(reports: dict[int, RunReport], records: int) -> str:
 
 def published(table: pa.Table, attributes: tuple[Attribute, ...], mechanism: Any, bits: int, shuffled: bool,
               cuts: list[int]) -> dict[str, Any]:  # fmt: skip
-    streams = {("value", name): KEY.stream("value", "here", name) for name in mechanism.sizes}
-    streams["coin", ""] = KEY.stream("coin", "here")
+    streams = {(purpose, name): KEY.stream(purpose, "here", name) for purpose, name in streams_of(mechanism)}
     tags = tag_stream(KEY, "here") if shuffled else None
     buckets = Buckets(bits, tags, -(-table.num_rows >> bits))
     shown = tuple(a.name for a in attributes)
@@ -119,7 +119,9 @@ def locally(table: pa.Table, mechanism: Any, shuffled: bool) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("shuffled", [True, False])
-@pytest.mark.parametrize("mechanism", [MECHANISM, RecordRetention.at(Fraction(1, 2), SIZES), Product({})])
+@pytest.mark.parametrize(
+    "mechanism", [MECHANISM, RecordRetention.at(Fraction(1, 2), SIZES), TOGETHER, Product({})]
+)
 @settings(max_examples=20)
 @given(cuts=st.lists(st.integers(0, RECORDS), max_size=4), bits=st.integers(0, 4))
 def test_runs_publish_what_the_local_engine_publishes(

@@ -12,7 +12,7 @@ from scipy import stats
 from tests.theory.shuffled_tables import Channel, grr, joint, true_deltas
 
 from pramana.mechanisms import Dense, Product, RecordRetention, Retention, central_epsilon
-from pramana.theory import blanket, pk, shuffling
+from pramana.theory import _grid, blanket, pk, shuffling
 
 SHARES = (Fraction(1, 50), Fraction(1, 4), Fraction(3, 5), Fraction(9, 10))  # of e^local - 1
 
@@ -344,3 +344,51 @@ def test_many_attributes_keep_their_own_blanket() -> None:
 )
 def test_four_digits_down(given: float | Fraction, shown: float) -> None:
     assert shuffling.digits_down(given) == shown
+
+
+def classes_of(laws: list[blanket.Blanket]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Every class of a product by itself: nothing is merged, nothing is split."""
+    first, second, mass = np.ones(1), np.ones(1), np.ones(1)
+    for law in laws:
+        first, second = np.outer(first, law.first).ravel(), np.outer(second, law.second).ravel()
+        mass = np.outer(mass, law.mass).ravel()
+    return first, second, mass
+
+
+@pytest.mark.parametrize("sizes", [[2, 3, 5, 4, 2, 7, 3, 2, 6, 3, 2], [9, 5, 16, 7, 14, 6, 5, 2, 3, 11]])
+def test_the_law_of_many_columns_on_a_grid_is_larger_and_close(sizes: list[int]) -> None:
+    """Means are kept, convex functions do not fall, and what is certified is near the law without any grid."""
+    laws = [blanket.blanket_of_retentions([Fraction(1, 5)], [size]) for size in sizes]
+    exact, grid = classes_of(laws), blanket.blanket_of_product(laws)
+    assert len(grid.mass) < len(exact[2])
+    rough = blanket.roughly_of_retentions([0.2] * len(sizes), sizes)
+    for law, least in ((grid, 0.999), (rough, 0.9)):
+        assert law.mass.sum() == pytest.approx(1, abs=1e-12)
+        assert law.mass @ law.first == pytest.approx(1, abs=1e-12)
+        assert law.mass @ law.second == pytest.approx(1, abs=1e-12)
+        for a, b in ((1.0, 1.0), (1.0, 2.0), (0.5, 1.5)):
+            for t in (0.0, 0.5, 3.0):
+                whole = exact[2] @ np.maximum(a * exact[0] - b * exact[1] - t, 0.0)
+                assert whole * (1 - 1e-12) <= law.mass @ np.maximum(a * law.first - b * law.second - t, 0.0)
+        direct = blanket.Blanket(grid.weight, *exact)
+        ours, own = (shuffling.log_delta(50_000, one, 0.4) for one in (law, direct))
+        assert own - 1e-6 <= ours <= own * least
+
+
+def test_the_grids_kernel_adds_what_four_neighbours_get() -> None:
+    rng = np.random.default_rng(2)
+    mass, out = rng.random((6, 6)), np.zeros((6, 6))
+    rows, columns = np.array([0, 0, 1, 2, 3, 4]), np.array([0, 1, 1, 2, 4, 4])
+    a, b = rng.random(6), rng.random(6)
+    _grid.split(mass, rows, a, columns, b, 0.5, out)
+    by_hand = np.zeros((6, 6))
+    for r in range(6):
+        for s in range(6):
+            for i, p in ((0, 1 - a[r]), (1, a[r])):
+                for j, q in ((0, 1 - b[s]), (1, b[s])):
+                    by_hand[rows[r] + i, columns[s] + j] += 0.5 * mass[r, s] * p * q
+    assert out == pytest.approx(by_hand)
+    with pytest.raises(ValueError, match="node"):
+        _grid.split(mass, rows + 1, a, columns, b, 0.5, out)
+    with pytest.raises(ValueError, match="entries"):
+        _grid.split(mass, rows, a[:3], columns, b, 0.5, out)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from pramana.audit.classes import by_source_row, looks_of
 from pramana.audit.linkage import LinkedTable
 from pramana.audit.rows import Agreement, guessed_orders, order_attack
-from pramana.mechanisms import Exchange, Product, RecordRetention
+from pramana.mechanisms import CoinGroups, Exchange, Product, RecordRetention
 from pramana.methods.retention import RandomisedPlan
 from pramana.pipeline import Retraced
 from pramana.randomness import Codes
@@ -71,7 +71,7 @@ class Attacked:
         law = self.traced.mechanism
         if isinstance(self.traced.plan, RandomisedPlan):
             law = self.traced.plan.law or law
-        if self.order is None or not isinstance(law, Product | RecordRetention | Exchange):
+        if self.order is None or not isinstance(law, Product | RecordRetention | CoinGroups | Exchange):
             return None
         if not set(law.sizes) <= set(self.traced.true):  # strata, each with a law of its own
             return None

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from pramana.audit.linkage import AttackedLaw, LinkedTable, likelihoods_of
 from pramana.audit.verdict import CHANCE_OF_FALSE_ALARM, Attack, NotRun, Outcome, clopper_pearson
-from pramana.mechanisms import Channel, Mechanism, Product, RecordRetention, central_epsilon
+from pramana.mechanisms import Channel, CoinGroups, Mechanism, Product, RecordRetention, central_epsilon
 from pramana.randomness import Codes, Key, code_dtype
 
 _VALUES = 50  # of an attribute, the most frequent ones
@@ -30,7 +30,7 @@ def epsilon_by_attribute(table: LinkedTable) -> list[Outcome]:
     The bounds of all values and attributes hold together (Bonferroni).
     """
     if not isinstance(table.law, Product):
-        return [NotRun("epsilon of each attribute", "the record has one coin for all of them")]
+        return [NotRun("epsilon of each attribute", "columns share a coin")]
     drawn = {name: channel for name, channel in table.law.channels.items() if channel.size > 1}
     return [_of_attribute(table, name, channel, len(drawn)) for name, channel in drawn.items()]
 
@@ -65,7 +65,13 @@ class WorstPair:
     other: Mapping[str, int]
 
 
-def worst_pair(law: Product | RecordRetention) -> WorstPair:
+def worst_pair(law: Product | RecordRetention | CoinGroups) -> WorstPair:
+    if isinstance(law, CoinGroups):
+        pairs = [worst_pair(part) for part in law.parts]
+        return WorstPair(
+            {name: code for pair in pairs for name, code in pair.one.items()},
+            {name: code for pair in pairs for name, code in pair.other.items()},
+        )
     if isinstance(law, RecordRetention):
         return WorstPair(dict.fromkeys(law.sizes, 0), {name: size - 1 for name, size in law.sizes.items()})
     one, other = {}, {}
@@ -78,7 +84,7 @@ def worst_pair(law: Product | RecordRetention) -> WorstPair:
     return WorstPair(one, other)
 
 
-def neighbouring_runs(law: Product | RecordRetention, drawn: Mechanism | None = None) -> list[Attack]:
+def neighbouring_runs(law: Product | RecordRetention | CoinGroups, drawn: Mechanism | None = None) -> list[Attack]:
     """Canaries: the worst pair of records, each published many times alone (local) and in a small table (central).
 
     `drawn` is what throws the coins; without it, the law that is claimed.
@@ -87,7 +93,7 @@ def neighbouring_runs(law: Product | RecordRetention, drawn: Mechanism | None = 
     return [_local(law, mechanism, pair), *_central(law, mechanism, pair)]
 
 
-def _local(law: Product | RecordRetention, drawn: Mechanism, pair: WorstPair) -> Attack:
+def _local(law: Product | RecordRetention | CoinGroups, drawn: Mechanism, pair: WorstPair) -> Attack:
     claimed = log_ratio(law.likelihood_ratio)
     seen = [_published(drawn, _column(record, _RUNS), run) for run, record in enumerate((pair.one, pair.other))]
     leaning = [_leaning(law, pair, table) for table in seen]
@@ -96,7 +102,7 @@ def _local(law: Product | RecordRetention, drawn: Mechanism, pair: WorstPair) ->
     return below_claim("epsilon of the record, neighbouring runs", claimed, low, what)
 
 
-def _central(law: Product | RecordRetention, drawn: Mechanism, pair: WorstPair) -> list[Attack]:
+def _central(law: Product | RecordRetention | CoinGroups, drawn: Mechanism, pair: WorstPair) -> list[Attack]:
     """A table of a few records, shuffled: what is left to see is how many records show what."""
     blankets, ratio = law.blankets, law.likelihood_ratio
     if blankets is None or ratio is None:

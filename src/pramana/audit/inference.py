@@ -7,9 +7,9 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from pramana.audit.linkage import LinkedTable
+from pramana.audit.linkage import AttackedLaw, LinkedTable
 from pramana.audit.verdict import CHANCE_OF_FALSE_ALARM, Attack, NotRun, Outcome, clopper_pearson
-from pramana.mechanisms import Channel, Product, RecordRetention, Retention
+from pramana.mechanisms import Channel, CoinGroups, Product, RecordRetention, Retention
 from pramana.randomness import ONE, Codes
 
 _PEOPLE = 1000
@@ -22,7 +22,7 @@ def attribute_inference(table: LinkedTable) -> Outcome:
     The claim is the best that anyone can do under the law: the largest joint chance, summed over published values.
     """
     name = "attribute inference"
-    columns = {n: law for n, law in matrices_of(table).items() if 1 < len(law) <= _LARGEST}
+    columns = {n: law for n, law in matrices_of(table.law).items() if 1 < len(law) <= _LARGEST}
     if not columns:
         return NotRun(name, "no attribute has a law of its own that is small enough")
     alpha = CHANCE_OF_FALSE_ALARM / len(columns)
@@ -46,9 +46,10 @@ def attribute_inference(table: LinkedTable) -> Outcome:
     )
 
 
-def matrices_of(table: LinkedTable) -> dict[str, np.ndarray[tuple[int, ...], np.dtype[np.float64]]]:
+def matrices_of(law: AttackedLaw) -> dict[str, np.ndarray[tuple[int, ...], np.dtype[np.float64]]]:
     """P(shown | true) of every attribute that has a law of its own, and is not too large to write down."""
-    law = table.law
+    if isinstance(law, CoinGroups):
+        return {name: matrix for part in law.parts for name, matrix in matrices_of(part).items()}
     if isinstance(law, RecordRetention):
         redrawn = law.bound / ONE
         return {n: (1 - redrawn) * np.eye(v) + redrawn / v for n, v in law.sizes.items() if v <= _LARGEST}

@@ -10,7 +10,8 @@ from pramana.calibration.blocks import (
 )
 from pramana.calibration.error import expected_error, tables_that_matter, variance_inflation
 from pramana.calibration.ordered import Criterion, OrderedValues, interval_design, ordered_channel, with_ordered
-from pramana.calibration.retention import Wanted, calibrate
+from pramana.calibration.retention import DrawnLaw, Wanted, calibrate
+from pramana.calibration.spending import Candidate, Coarsening, SpendingQuestion, best_candidate, frontier
 from pramana.calibration.usefulness import (
     CellLook,
     TableWorth,
@@ -24,17 +25,23 @@ from pramana.calibration.usefulness import (
 
 __all__ = [
     "BlockPlan",
+    "Candidate",
     "CellLook",
+    "Coarsening",
     "Criterion",
+    "DrawnLaw",
     "OrderedValues",
+    "SpendingQuestion",
     "TableWorth",
     "Usefulness",
     "Wanted",
+    "best_candidate",
     "blind_error",
     "calibrate",
     "checked_counts",
     "checked_xi",
     "expected_error",
+    "frontier",
     "interval_design",
     "ordered_channel",
     "plan_blocks",

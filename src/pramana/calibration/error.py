@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from itertools import combinations
 
-from pramana.mechanisms import Channel, Mechanism, RecordRetention, Retention
+from pramana.mechanisms import Channel, CoinGroups, Mechanism, RecordRetention, Retention
 from pramana.mechanisms import Product as ProductMechanism
 from pramana.theory import pk
 
@@ -27,6 +27,9 @@ def variance_inflation(mechanism: Mechanism, table: Sequence[str]) -> float:
         return pk.variance_factor(float(mechanism.retention), math.prod(sizes[name] for name in table))
     if isinstance(mechanism, ProductMechanism):
         return math.prod(channel_inflation(mechanism.channels[name]) for name in table)
+    if isinstance(mechanism, CoinGroups):
+        parts = ((part, [name for name in table if name in part.sizes]) for part in mechanism.parts)
+        return math.prod(variance_inflation(part, own) for part, own in parts if own)
     raise TypeError(f"no error is known for {type(mechanism).__name__}")
 
 

@@ -18,6 +18,7 @@ from pramana.calibration.error import expected_error, tables_that_matter
 from pramana.errors import UnreachableError
 from pramana.mechanisms import (
     Circumstances,
+    CoinGroups,
     Mechanism,
     Product,
     RecordRetention,
@@ -30,8 +31,13 @@ from pramana.mechanisms import (
 from pramana.theory import blanket, pk, rounding, shuffling
 
 M = TypeVar("M", bound=Mechanism)
+DrawnLaw = Product | RecordRetention | CoinGroups
 _LEAST = Fraction(1, pk.GRID)
 _MOST_OVER = 3.0  # where the bound is of no use
+_CLOSE = 1e-5  # of the log-odds, that a retention may be below the largest one
+_MOST_TURNS = 60
+_MANY = 6  # attributes from which a rough bound goes before the real one
+_ROUGHLY = 100  # values that it tells apart
 
 
 @dataclass(frozen=True)
@@ -93,11 +99,12 @@ class Wanted:
     def _central_is_kept_by(self, mechanism: Mechanism) -> bool:
         if self.central is None:
             return True
-        ratio, blankets, around = mechanism.likelihood_ratio, mechanism.blankets, self.circumstances
+        ratio, around = mechanism.likelihood_ratio, self.circumstances
+        if ratio is not None and ratio <= rounding.exp_down(Fraction(self.central)):
+            return True
+        blankets = mechanism.blankets
         if ratio is None or blankets is None:
             return False
-        if ratio <= rounding.exp_down(Fraction(self.central)):
-            return True
         at = shuffling.digits_down(self.central)
         if any(isinstance(one, blanket.Blanket) for one in blankets) and at > 0:
             # Certified is the smallest number of four digits whose delta is small enough: at most this one.
@@ -112,12 +119,12 @@ def calibrate(
     coin: str = "attribute",
     allocation: str = "equal",
     tables: Sequence[Sequence[str]] = (),
-) -> Product | RecordRetention:
+) -> DrawnLaw:
     """The mechanism of largest retention that keeps the promise.
 
-    `coin`: "attribute" (the paper), "record", or "best" for the one with the smaller expected error over
-    `tables`. `allocation`: "equal" retention (the paper) or "best", which spends more on the attributes of the
-    tables that matter.
+    `coin`: "attribute" (the paper), "record", or "best" for whichever of these and of coins for groups of
+    attributes, epsilon shared out among them, has the least expected error over `tables`. `allocation`: "equal"
+    retention (the paper) or "best", which spends more on the attributes of the tables that matter.
 
     >>> import pramana
     >>> wanted = pramana.Wanted(pramana.Circumstances(records=1000), epsilon=1.0)
@@ -127,22 +134,24 @@ def calibrate(
     if not sizes:
         raise UnreachableError("A release must randomise at least one attribute", "none")
     if coin == "record":
-        return _largest(lambda rho: RecordRetention.at(rho, sizes), wanted)
-    equal = _largest(
+        return largest_factor(lambda rho: RecordRetention.at(rho, sizes), wanted)
+    if coin == "best":
+        from pramana.calibration.spending import SpendingQuestion, best_candidate
+
+        return best_candidate(SpendingQuestion(sizes, tables, wanted.circumstances.records), wanted).law
+    equal = largest_factor(
         lambda rho: Product({n: Retention.at(rho, v) for n, v in sizes.items()}),
         wanted,
         Product({n: Redrawn(v) for n, v in sizes.items()}),
     )
-    chosen = _best_allocation(equal, sizes, wanted, tables) if allocation == "best" else equal
-    if coin == "attribute":
-        return chosen
-    record = calibrate(sizes, wanted, "record")
-    records, matter = wanted.circumstances.records, tables_that_matter(tables, sizes)
-    return min((chosen, record), key=lambda m: sum(expected_error(m, t, records) for t in matter))
+    return _best_allocation(equal, sizes, wanted, tables) if allocation == "best" else equal
 
 
-def _largest(build: Callable[[Fraction], M], wanted: Wanted, redrawn: M | None = None) -> M:
-    """`redrawn` tells nothing at all: it keeps what retention 0 misses by the rounding of its integers."""
+def largest_factor(build: Callable[[Fraction], M], wanted: Wanted, redrawn: M | None = None) -> M:
+    """What `build` makes of the largest number from 0 to 1 at which the promise is kept.
+
+    `redrawn` tells nothing at all: it keeps what retention 0 misses by the rounding of its integers.
+    """
     if not wanted.is_kept_by(build(Fraction(0))):
         if redrawn is not None and wanted.is_kept_by(redrawn):
             return redrawn
@@ -162,60 +171,71 @@ def _largest(build: Callable[[Fraction], M], wanted: Wanted, redrawn: M | None =
 def _largest_central(
     build: Callable[[Fraction], M], wanted: Wanted, central: float | Fraction, above: Fraction
 ) -> Fraction:
-    """The largest retention below `above`, to seven digits, that keeps the central promise.
+    """The largest retention below `above`, to five digits, that keeps the central promise.
 
-    delta is about e^(-(central/s)^2/2), where ln s is nearly straight over the retention's log-odds: secants run
-    on these two. Where they do not meet, false position with halved ends (Illinois) does.
+    A rough bound finds about where; few turns of the real one are left.
     """
-    over = _log_overshoot(build, wanted, shuffling.digits_down(central))
-    low = _by_secants(over, _guess(build, wanted, float(central)), above)
-    if low is None:
-        low = _by_false_position(over, above)
-    less = Fraction(1, 10**7)
-    while not wanted._central_is_kept_by(build(low)):  # what is certified decides; a hair less is enough
-        low, less = _on_grid(low * (1 - less)), min(2 * less, Fraction(1, 2))
-    return low
+    at = shuffling.digits_down(central)
+    start, slope = _guess(build, wanted, float(central)), 1.0
+    rough = _rough_overshoot(build, wanted, at)
+    if rough is not None:
+        start, slope = _crossing(rough, start, above, 2e-3)
+    return _crossing(_log_overshoot(build, wanted, at), start, above, _CLOSE, slope)[0]
 
 
-def _by_secants(over: Callable[[Fraction], float], guess: Fraction, above: Fraction) -> Fraction | None:
-    """Where `over` is 0, to seven digits and on the private side; None if it is not met soon."""
-    before, miss = _log_odds(guess), over(guess)
-    odds = before - miss
-    for _ in range(8):
-        rho = _from_log_odds(odds)
-        if not _LEAST < rho < above or abs(miss) >= _MOST_OVER:
-            return None
-        value = over(rho)
-        if value == miss:
-            return None
-        last, step = odds - before, value * (odds - before) / (value - miss)
-        before, odds, miss = odds, odds - step, value
-        if abs(step * last) < 1e-9:  # about what a secant misses next
-            return _on_grid(_from_log_odds(odds) * (1 - Fraction(2, 10**8)))
-    return None
+def _crossing(
+    over: Callable[[Fraction], float], start: Fraction, above: Fraction, close: float, slope: float = 1.0
+) -> tuple[Fraction, float]:
+    """The largest retention at which `over` is not above 0, about, and its slope there.
+
+    delta is about e^(-(central/s)^2/2), where ln s, which is `over`, is nearly straight over the retention's
+    log-odds: curves through the last turns find the place in few.
+    """
+    low, high = _log_odds(_LEAST), _log_odds(above)
+    odds, turns = min(_log_odds(start), high), list[tuple[float, float]]()
+    for turn in range(_MOST_TURNS):
+        value = over(_from_log_odds(odds))
+        turns.append((odds, value))
+        if -close <= value <= 0:
+            break
+        low, high = (max(low, odds), high) if value <= 0 else (low, min(high, odds))
+        odds = _following(turns, low, high, turn, close, slope)
+    else:
+        odds = low
+    nearest = sorted(turns, key=lambda one: abs(one[1]))[:2]
+    if len(nearest) == 2 and nearest[0][0] != nearest[1][0]:
+        slope = max((nearest[1][1] - nearest[0][1]) / (nearest[1][0] - nearest[0][0]), 0.1)
+    return (_from_log_odds(odds) if odds > _log_odds(_LEAST) else Fraction(0)), slope
 
 
-def _by_false_position(over: Callable[[Fraction], float], above: Fraction) -> Fraction:
-    low, left = above, 0.0
-    high, right = above, _MOST_OVER
-    while low > _LEAST and (left := over(low)) > 0:
-        low, high, right = low / 2, low, left
-    moved, turns = "", 0
-    while high - low > max(high / 10**7, 2 * _LEAST) and low > _LEAST:
-        a, b = _log_odds(low), _log_odds(high)
-        middle = min(max(_from_log_odds(b - right * (b - a) / (right - left)), low), high)
-        turns += 1
-        # Halving now and then, and where false position hardly moves.
-        if turns % 4 == 0 or not high / 10**8 < middle - low < high - low - high / 10**8:
-            middle = _on_grid((low + high) / 2)
-        value = over(middle)
-        if value > 0:
-            high, right, left = middle, value, left / 2 if moved == "high" else left
-            moved = "high"
-        else:
-            low, left, right = middle, value, right / 2 if moved == "low" else right
-            moved = "low"
-    return low
+def _following(
+    turns: list[tuple[float, float]], low: float, high: float, turn: int, close: float, slope: float
+) -> float:
+    """Where the curve through the nearest turns meets a hair below 0, if that is between `low` and `high`."""
+    at, value = turns[-1]
+    nearest = sorted(turns, key=lambda one: abs(one[1]))[:3]
+    proposals = [_through(nearest, -close / 2), _through(nearest[:2], -close / 2)]
+    if len(turns) == 1:  # straight; far away the curve is steeper
+        proposals = [at - (value + close / 2) / (slope if abs(value) < 0.5 else 2 * slope)]
+    for proposed in proposals:
+        if proposed is not None and low < proposed < high and turn % 8 != 7:
+            return proposed
+    if all(one[1] > 0 for one in turns) or all(one[1] <= 0 for one in turns):
+        return min(max(at - 2 * math.copysign(1.0, value), (low + at) / 2), (at + high) / 2)
+    return (low + high) / 2
+
+
+def _through(points: Sequence[tuple[float, float]], aim: float) -> float | None:
+    """The argument at which the polynomial through the points, as a function of the value, has the value `aim`."""
+    total = 0.0
+    for i, (at, value) in enumerate(points):
+        for j, (_, other) in enumerate(points):
+            if i != j:
+                if value == other:
+                    return None
+                at *= (aim - other) / (value - other)
+        total += at
+    return total if len(points) > 1 else None
 
 
 def _on_grid(rho: Fraction) -> Fraction:
@@ -262,6 +282,24 @@ def _log_overshoot(build: Callable[[Fraction], M], wanted: Wanted, central: floa
         if excess == -math.inf:
             return -_MOST_OVER
         return min(0.5 * math.log(allowed / min(excess + allowed, -1e-6)), _MOST_OVER)
+
+    return over
+
+
+def _rough_overshoot(
+    build: Callable[[Fraction], M], wanted: Wanted, central: float
+) -> Callable[[Fraction], float] | None:
+    """The same for a common retention of many attributes, by a rough bound; None where the real one is quick."""
+    nothing = build(Fraction(0))
+    sizes = [size for size in nothing.sizes.values() if size > 1]
+    if not isinstance(nothing, Product) or len(sizes) < _MANY:
+        return None
+    around, allowed = wanted.circumstances, math.log(wanted.circumstances.delta)
+
+    def over(rho: Fraction) -> float:
+        law = blanket.roughly_of_retentions([float(rho)] * len(sizes), sizes)
+        reached = shuffling.log_delta(around.records, law, central, _ROUGHLY)
+        return min(max(0.5 * math.log(allowed / min(reached, -1e-6)), -_MOST_OVER), _MOST_OVER)
 
     return over
 
@@ -319,7 +357,7 @@ def _best_allocation(
         return equal
     shares = [max(0.0, float(s)) for s in found.x]
     # The shares sum to `total` only to rounding: a factor of up to 1 is enough to end on the private side.
-    return _largest(lambda factor: with_shares(shares, factor), wanted)
+    return largest_factor(lambda factor: with_shares(shares, factor), wanted)
 
 
 def _retention_of(epsilon: float, size: int) -> Fraction:

@@ -16,8 +16,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from pramana.calibration.error import channel_inflation
-from pramana.mechanisms import Mechanism, RecordRetention, Retention
+from pramana.calibration.error import channel_inflation, variance_inflation
+from pramana.mechanisms import CoinGroups, Mechanism, RecordRetention, Retention
 from pramana.mechanisms import Product as ProductMechanism
 from pramana.theory import pk, rounding
 
@@ -201,7 +201,7 @@ def worth_of_law(
     mechanism: Mechanism | None, columns: Sequence[str], records: int, named: Sequence[Sequence[str]]
 ) -> Usefulness:
     """Of tables of `columns` estimated by a law: n(h - 1) is the total variance of n records' estimated counts."""
-    if not isinstance(mechanism, ProductMechanism | RecordRetention) or records < 1:
+    if not isinstance(mechanism, ProductMechanism | RecordRetention | CoinGroups) or records < 1:
         return Usefulness()
     sizes = mechanism.sizes
     inflations = {}
@@ -213,6 +213,8 @@ def worth_of_law(
         cells = _product(sizes[name] for name in names)
         if isinstance(mechanism, RecordRetention):
             inflation = pk.variance_factor(float(mechanism.retention), cells)
+        elif isinstance(mechanism, CoinGroups):
+            inflation = variance_inflation(mechanism, names)
         else:
             inflation = math.prod(inflations[name] for name in names)
         error = math.sqrt(max(0.0, inflation - 1) / records / cells)
@@ -221,19 +223,27 @@ def worth_of_law(
     return Usefulness(tuple(worth), is_named)
 
 
-def _of_halves(mechanism: ProductMechanism | RecordRetention, names: Sequence[str], records: int) -> float:
+def _of_halves(
+    mechanism: ProductMechanism | RecordRetention | CoinGroups, names: Sequence[str], records: int
+) -> float:
     """Values put in two halves are kept as often as each of them: a table of two values a column."""
     cells = 1 << min(len(names), 200)
-    if isinstance(mechanism, RecordRetention):
-        inflation = pk.variance_factor(float(mechanism.retention), cells)
-    else:
-        channels = [mechanism.channels[name] for name in names]
-        if not all(isinstance(channel, Retention) for channel in channels):
-            return math.inf
-        inflation = math.prod(
-            pk.variance_factor(float(c.retention), 2) for c in channels if isinstance(c, Retention)
-        )
+    inflation = _inflation_of_halves(mechanism, names)
     return math.sqrt(max(0.0, inflation - 1) / records / cells) / blind_error(cells)
+
+
+def _inflation_of_halves(
+    mechanism: ProductMechanism | RecordRetention | CoinGroups, names: Sequence[str]
+) -> float:
+    if isinstance(mechanism, CoinGroups):
+        parts = ((part, [name for name in names if name in part.sizes]) for part in mechanism.parts)
+        return math.prod(_inflation_of_halves(part, own) for part, own in parts if own)
+    if isinstance(mechanism, RecordRetention):
+        return pk.variance_factor(float(mechanism.retention), 1 << min(len(names), 200))
+    channels = [mechanism.channels[name] for name in names]
+    if not all(isinstance(channel, Retention) for channel in channels):
+        return math.inf
+    return math.prod(pk.variance_factor(float(c.retention), 2) for c in channels if isinstance(c, Retention))
 
 
 def worth_of_total(names: Sequence[str], cells: int, records: int, squares: float) -> TableWorth:

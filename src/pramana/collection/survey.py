@@ -14,7 +14,7 @@ import msgspec
 
 from pramana.collection.wording import interface_words
 from pramana.errors import RecipeError
-from pramana.mechanisms import Product, RecordRetention
+from pramana.mechanisms import CoinGroups, Product, RecordRetention
 from pramana.methods import AnyRecipe, Recipe
 from pramana.methods.retention import DrawnSetting, RandomisedPlan
 from pramana.pipeline import plan_for_records
@@ -165,6 +165,12 @@ def _check_law(plan: RandomisedPlan) -> None:
             f"Every question of a survey must be randomised, {raw[0]!r} too",
             "a column that is released unchanged",
             "Write randomise = true, or leave the column out.",
+        )
+    if isinstance(plan.mechanism, CoinGroups):
+        raise RecipeError(
+            "The answers of a survey must have a coin each, or one for all of them",
+            "coins for groups of questions",
+            'Write coin = "attribute" or coin = "record"; `pramana plan` shows what each is worth.',
         )
     if not plan.shuffled:
         raise RecipeError("The records of a survey must be published in random order", "shuffle = false")

@@ -23,7 +23,7 @@ from pramana.estimate.inversion import (
 )
 from pramana.estimate.law import TableLaw, law_of
 from pramana.estimate.likelihood import Fit, fit, profile_interval
-from pramana.estimate.numbers import Coefficient, EstimatedQuantile, EstimatedRegression
+from pramana.estimate.numbers import Coefficient, EstimatedQuantile, EstimatedRegression, smooth_fit
 from pramana.estimate.ratios import EstimatedNumber
 from pramana.estimate.rules import (
     MIN_CONFIDENCE,
@@ -123,6 +123,7 @@ __all__ = [
     "profile_interval",
     "rule_distance",
     "simultaneous_confidence",
+    "smooth_fit",
     "tabulate",
     "to_simplex",
     "tree_accuracy",

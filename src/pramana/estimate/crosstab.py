@@ -18,6 +18,9 @@ _SHOWN_GAP = 1e-3  # of the log-likelihood: less is not worth a word
 _TINY = 1e-6  # a whole number that was computed may miss itself by so much
 
 
+METHODS = {"em": "maximum likelihood", "inverse": "unbiased estimates", "smooth": "smoothed likelihood"}
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Crosstab(TabularResult):
     """Estimates over the joint values of `axes`; counts, or shares of the selected records."""
@@ -60,7 +63,7 @@ class Crosstab(TabularResult):
     def remarks(self) -> list[str]:
         what = "shares of the selected records" if self.shares else "counts"
         sure = f"{self.confidence:.4g} intervals" + (", which hold all together" if self.simultaneous else "")
-        how = {"em": "maximum likelihood", "inverse": "unbiased estimates"}.get(self.method, self.method)
+        how = METHODS.get(self.method, self.method)
         return [f"Estimated {what} of {self.records:,} records by {how}, with {sure}.", *self.stopped()]
 
     def stopped(self) -> list[str]:

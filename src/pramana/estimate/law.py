@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pramana.errors import InputError
-from pramana.mechanisms import Channel, Exchange, Mechanism, Product, RecordRetention, Retention
+from pramana.mechanisms import Channel, CoinGroups, Exchange, Mechanism, Product, RecordRetention, Retention
 from pramana.randomness import ONE
 
 Array = NDArray[np.float64]
@@ -210,13 +210,19 @@ def law_of(mechanism: Mechanism | Exchange, sizes: Mapping[str, int]) -> TableLa
     names = list(sizes)
     if isinstance(mechanism, RecordRetention):
         return TableLaw(tuple(sizes.values()), _record_factors(mechanism, names))
+    if isinstance(mechanism, CoinGroups):
+        own = [law_of(part, {n: sizes[n] for n in names if n in part.sizes}) for part in mechanism.parts]
+        places = [[i for i, n in enumerate(names) if n in part.sizes] for part in mechanism.parts]
+        moved = [f.moved(dict(enumerate(at))) for law, at in zip(own, places, strict=True) for f in law.factors]
+        return TableLaw(tuple(sizes.values()), tuple(moved))
     if isinstance(mechanism, Product):
         groups: list[tuple[tuple[str, ...], Channel]] = [((n,), c) for n, c in mechanism.channels.items()]
     elif isinstance(mechanism, Exchange):
         groups = [(group.columns, group.channel) for group in mechanism.groups]
     else:
         raise InputError(
-            "Estimates are known for independent channels and for the record coin", type(mechanism).__name__
+            "Estimates are known for independent channels and for coins of records and groups",
+            type(mechanism).__name__,
         )
     factors = [_factor(channel, _places(columns, names)) for columns, channel in groups if {*columns} & {*names}]
     return TableLaw(tuple(sizes.values()), tuple(f for f in factors if f is not None))

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from pramana.errors import InputError
 from pramana.estimate.axis import MISSING, Axis
-from pramana.estimate.crosstab import Crosstab, interval_bar, interval_picture
+from pramana.estimate.crosstab import METHODS, Crosstab, interval_bar, interval_picture
 from pramana.estimate.filters import Filter, as_filter
 from pramana.estimate.inversion import (
     DEFAULT_CONFIDENCE,
@@ -30,6 +30,7 @@ from pramana.estimate.numbers import (
     estimate_regression,
     mean_of_middles,
     mean_within_bins,
+    smooth_fit,
 )
 from pramana.estimate.ratios import (
     EstimatedNumber,
@@ -164,12 +165,13 @@ class Study:
     ) -> Crosstab:
         """Estimated counts of the private table by the values of `by`, among records for which `where` holds.
 
-        `method`: "em" (maximum likelihood, never negative) or "inverse" (unbiased). `shares` divides by the
+        `method`: "em" (maximum likelihood, never negative), "inverse" (unbiased) or, for one attribute in order,
+        "smooth" (likelihood less a penalty on jumps, as strong as the counts ask for). `shares` divides by the
         selected records; `profile` gives likelihood intervals, for small tables. `simultaneous` intervals hold all
         together, so that the largest cells may be picked from them afterwards.
         """
-        if method not in ("em", "inverse"):
-            raise InputError("The method must be em or inverse", repr(method))
+        if method not in METHODS:
+            raise InputError(f"The method must be one of {', '.join(METHODS)}", repr(method))
         if profile and method != "em":
             raise InputError("Profile intervals must be asked of the method em", method)
         condition = as_filter(where)
@@ -178,9 +180,10 @@ class Study:
         each = simultaneous_confidence(confidence, cells) if simultaneous else confidence
         values, low, high = estimate_cells(table, holds, len(by), each, shares)
         converged, gap = True, 0.0
-        if method == "em":
-            fitted = fit(table)
-            converged, gap = fitted.converged, fitted.gap
+        if method != "inverse":
+            fitted = fit(table) if method == "em" else smooth_fit(table)
+            converged = fitted.converged
+            gap = fitted.gap if method == "em" else 0.0  # what is smoothed is not meant to be the likeliest
             chosen = np.asarray((fitted.values * holds).sum(axis=tuple(range(len(by), holds.ndim))))
             most = 1.0 if shares else table.total
             values = chosen / max(float(chosen.sum()), 1e-300) if shares else chosen

@@ -23,11 +23,14 @@ from pramana.mechanisms.levels import AtLevel, KeyedLevels, LevelDesign, LevelSo
 from pramana.mechanisms.matching import MatchRisk, largest_risk, largest_risks, match_risk
 from pramana.mechanisms.replacement import Replacement, Uniform, Weighted
 from pramana.mechanisms.table import (
+    CoinGroup,
+    CoinGroups,
     Mechanism,
     Product,
     RecordRetention,
     digest_of,
     mechanism_from_json,
+    streams_of,
 )
 from pramana.mechanisms.units import UnitDraws, composed, k_if_counts_are_known, unit_guarantees
 
@@ -40,6 +43,8 @@ __all__ = [
     "ChannelGroup",
     "ChannelLadder",
     "Circumstances",
+    "CoinGroup",
+    "CoinGroups",
     "Dense",
     "Exchange",
     "History",
@@ -79,6 +84,7 @@ __all__ = [
     "realised",
     "redrawn",
     "sinkhorn",
+    "streams_of",
     "two_stage",
     "unit_guarantees",
 ]

@@ -17,15 +17,22 @@ _PROFILE_ENDS = 1e-15  # the delta of its last point but the local one
 _MOST_ROWS = 128  # true records of a joint matrix whose pairs are all compared
 
 
-def blankets_of_channels(channels: Sequence[Channel], ratio: Fraction | None) -> Blankets | None:
-    """Independent attributes with this likelihood ratio; every blanket gives a bound, and the smallest holds."""
+def blankets_of_channels(
+    channels: Sequence[Channel], ratio: Fraction | None, coins: Sequence[tuple[Fraction, Fraction]] = ()
+) -> Blankets | None:
+    """Independent attributes with this likelihood ratio; every blanket gives a bound, and the smallest holds.
+
+    `coins`: of groups that are kept together, their retention and the chance of their least likely redraw.
+    """
     live = [channel for channel in channels if channel.size > 1]
     kept = [channel for channel in live if isinstance(channel, Retention)]
     if len(kept) == len(live) or ratio is None or ratio > _MOST_RATIO:
-        return blankets_of_retentions([c.retention for c in kept], [c.size for c in kept], ratio)
-    if math.prod(channel.size for channel in live) <= _MOST_ROWS:
+        retentions = [*(c.retention for c in kept), *(retention for retention, _ in coins)]
+        least: list[Fraction | int] = [*(c.size for c in kept), *(redraw for _, redraw in coins)]
+        return blankets_of_retentions(retentions, least, ratio)
+    if not coins and math.prod(channel.size for channel in live) <= _MOST_ROWS:
         return (blanket.rows_over_blanket([channel.weights for channel in live]),)
-    laws = [_law(channel) for channel in live]
+    laws = [*map(_law, live), *(blanket.blanket_of_retentions([kept], [redraw]) for kept, redraw in coins)]
     return (blanket.blanket_of_product(laws), blanket.blanket_of_ratio(rounding.float_up(ratio)))
 
 

@@ -1,4 +1,4 @@
-"""Mechanisms for whole records: independent attributes, or one coin for all of them.
+"""Mechanisms for whole records: independent attributes, one coin for all of them, or one for each group.
 
 A mechanism says which streams it reads and how a batch of rows is published from them. It never forms the
 matrix of the product domain.
@@ -29,7 +29,7 @@ from pramana.mechanisms.channel import (
     check_size,
     joint_likelihood_ratio,
 )
-from pramana.mechanisms.stated import count_in, mapping_in, weight_in
+from pramana.mechanisms.stated import count_in, list_in, mapping_in, names_in, weight_in
 from pramana.randomness import ONE, Codes, Stream, retain_joint
 
 Columns = Mapping[str, Codes]
@@ -182,8 +182,12 @@ class RecordRetention:
         return [float(self.retention)]
 
     def publish(self, streams: StreamOf, first: int, codes: Columns, out: Columns) -> None:
+        self.publish_by(streams("coin", ""), streams, first, codes, out)
+
+    def publish_by(self, coin: Stream, streams: StreamOf, first: int, codes: Columns, out: Columns) -> None:
+        """By the words of `coin`: a record of several groups has one for each."""
         rows = len(next(iter(codes.values())))
-        coins = streams("coin", "").words(first, rows)
+        coins = coin.words(first, rows)
         words = scratch(rows)
         for name, size in self.domains.items():
             streams("value", name).fill(first, words)
@@ -191,6 +195,124 @@ class RecordRetention:
 
     def to_json(self) -> dict[str, Any]:
         return {"coin": "record", "sizes": dict(self.domains), "bound": str(self.bound)}
+
+
+@dataclass(frozen=True)
+class CoinGroup:
+    """Columns of a record that are kept or redrawn together: below `bound` out of ONE they are redrawn."""
+
+    columns: tuple[str, ...]
+    bound: int
+
+    def __post_init__(self) -> None:
+        if len(self.columns) < 2:
+            raise MatrixError("A group of columns must have at least two", str(len(self.columns)))
+
+
+@dataclass(frozen=True)
+class CoinGroups:
+    """One coin for each group of attributes, independent of each other; the others have coins of their own.
+
+    Within a group this is `RecordRetention`, between groups a product: both are special cases. `domains` has every
+    attribute in column order.
+    """
+
+    domains: Mapping[str, int]
+    groups: tuple[CoinGroup, ...]
+    channels: Mapping[str, Channel]
+
+    def __post_init__(self) -> None:
+        grouped = [name for group in self.groups for name in group.columns]
+        if len(set(grouped)) != len(grouped) or {*grouped} & {*self.channels}:
+            raise MatrixError("Every column of a law must have one coin", "a column with two")
+        if {*grouped, *self.channels} != {*self.domains}:
+            raise MatrixError("The groups and channels of a law must cover its columns", "others")
+        if any(channel.size != self.domains[name] for name, channel in self.channels.items()):
+            raise MatrixError("The channels of a law must fit its domains", "other sizes")
+        _ = self.together  # which checks bounds and sizes
+
+    @cached_property
+    def together(self) -> tuple[RecordRetention, ...]:
+        """The law of each group."""
+        return tuple(RecordRetention({n: self.domains[n] for n in g.columns}, g.bound) for g in self.groups)
+
+    @cached_property
+    def alone(self) -> Product:
+        """The law of the columns that have coins of their own."""
+        return Product({name: self.channels[name] for name in self.domains if name in self.channels})
+
+    @property
+    def parts(self) -> tuple[Product | RecordRetention, ...]:
+        """Independent laws whose product this is."""
+        return (*((self.alone,) if self.channels else ()), *self.together)
+
+    def part_of(self, name: str) -> Product | RecordRetention:
+        """The part that publishes a column."""
+        return next(part for part in self.parts if name in part.sizes)
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        return dict(self.domains)
+
+    @property
+    def likelihood_ratio(self) -> Fraction | None:
+        """Corollary 1, with a group for an attribute."""
+        ratios = [part.likelihood_ratio for part in self.parts]
+        known = [ratio for ratio in ratios if ratio is not None]
+        return math.prod(known, start=Fraction(1)) if len(known) == len(ratios) else None
+
+    @property
+    def anonymity_ratio(self) -> Fraction:
+        """Corollary 4, with a group for an attribute."""
+        return math.prod((part.anonymity_ratio for part in self.parts), start=Fraction(1))
+
+    @cached_property
+    def blankets(self) -> Blankets | None:
+        """A group is a retention over its joint domain, redrawn from the law that is sampled."""
+        ratio = self.likelihood_ratio
+        groups = sorted(self.together, key=lambda group: sorted(group.domains))
+        coins = [(group.retention, group.smallest_redraw) for group in groups]
+        return blankets_of_channels([self.channels[name] for name in sorted(self.channels)], ratio, coins)
+
+    def retentions(self) -> list[float]:
+        """For each attribute that of its coin."""
+        own = {name: float(group.retention) for group in self.together for name in group.domains}
+        own |= {name: float(_retention(channel)) for name, channel in self.channels.items()}
+        return [own[name] for name in self.domains]
+
+    def publish(self, streams: StreamOf, first: int, codes: Columns, out: Columns) -> None:
+        if self.channels:
+            self.alone.publish(streams, first, codes, out)
+        for group in self.together:
+            names = list(group.domains)
+            coin = streams("coin", min(names))
+            group.publish_by(coin, streams, first, {n: codes[n] for n in names}, {n: out[n] for n in names})
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "coin": "groups",
+            "sizes": dict(self.domains),
+            "groups": [{"columns": list(g.columns), "bound": str(g.bound)} for g in self.groups],
+            "channels": {name: channel.to_json() for name, channel in self.channels.items()},
+        }
+
+    @classmethod
+    def from_json(cls, content: object) -> CoinGroups:
+        statement = mapping_in(content, "coin", "sizes", "groups", "channels")
+        stated = [mapping_in(group, "columns", "bound") for group in list_in(statement["groups"])]
+        groups = tuple(CoinGroup(names_in(group["columns"]), weight_in(group["bound"])) for group in stated)
+        sizes = sizes_in(statement["sizes"])
+        if any(name not in sizes for group in groups for name in group.columns):
+            raise MatrixError("The groups of a law must be of its columns", "others")
+        channels = mapping_in(statement["channels"])
+        return cls(sizes, groups, {name: channel_from_json(channel) for name, channel in channels.items()})
+
+
+def streams_of(mechanism: Mechanism) -> list[tuple[str, str]]:
+    """The streams, by purpose and column, that a mechanism reads."""
+    groups = mechanism.groups if isinstance(mechanism, CoinGroups) else ()
+    coins = [("coin", min(group.columns)) for group in groups]
+    return [*(("value", name) for name in mechanism.sizes), ("coin", ""), *coins]
 
 
 def mechanism_from_json(content: object) -> Mechanism:
@@ -202,6 +324,8 @@ def mechanism_from_json(content: object) -> Mechanism:
     if coin == "record":
         statement = mapping_in(content, "coin", "sizes", "bound")
         return RecordRetention(sizes_in(statement["sizes"]), weight_in(statement["bound"]))
+    if coin == "groups":
+        return CoinGroups.from_json(content)
     if coin == "exchange":
         from pramana.mechanisms.exchange import Exchange
 
@@ -211,7 +335,7 @@ def mechanism_from_json(content: object) -> Mechanism:
 
         return AtLevel.from_json(content)
     raise MatrixError(
-        "A mechanism must be stated with its coin (attribute, record, exchange or levels) and its integers"
+        "A mechanism must be stated with its coin (attribute, record, groups, exchange or levels) and its integers"
     )
 
 

@@ -178,6 +178,29 @@ def _cut(hierarchy: Hierarchy, level: int) -> Domain:
     return Domain(tuple(labels), "hierarchy", members=members)
 
 
+_JOINED = (2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 25, 32, 50)  # neighbouring bins that are tried as one
+
+
+def coarser_domains(name: str, column: ColumnSection, folder: Path, domain: Domain) -> tuple[Domain, ...]:
+    """Every coarser domain of a column, finest first: the levels of its hierarchy, or neighbouring bins joined."""
+    tree = hierarchy_of(name, column, folder)
+    if tree is None and (not domain.edges or domain.calendar is not None or domain.rounded is not None):
+        raise RecipeError(
+            f"The column {name!r} must have a hierarchy or bins to be coarsened",
+            "neither, or periods or rounded numbers",
+            'Write hierarchy = "file.csv" or bins = [...].',
+        )
+    if tree is None:
+        wider = (domain.joined(times) for times in _JOINED if 2 * times <= len(domain.labels) + times - 1)
+        return tuple(one for one in wider if len(one.labels) > 1)
+    domains: list[Domain] = []
+    for level in range(column.level + 1, tree.height):
+        cut = replace(_cut(tree, level), missing=domain.missing, missing_from_data=domain.missing_from_data)
+        if 1 < len(cut.labels) < len((domains or [domain])[-1].labels):
+            domains.append(cut)
+    return tuple(domains)
+
+
 def read_from_data(attributes: Sequence[Attribute], data: str = "the data") -> list[str]:
     """What a certificate warns of where its domains tell something of the rows."""
     coded = [a for a in attributes if a.domain is not None]

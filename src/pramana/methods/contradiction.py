@@ -7,7 +7,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from pramana.mechanisms import Exchange, Product, RecordRetention, Retention
+from pramana.mechanisms import CoinGroups, Exchange, Product, RecordRetention, Retention
 from pramana.methods.protocol import Counts, Law
 from pramana.randomness import ONE
 
@@ -53,6 +53,8 @@ def _bounds(law: Law, name: str) -> tuple[NDArray[np.float64], NDArray[np.float6
     """For each published value the least and the largest chance of it, over all true values."""
     if isinstance(law, Exchange):
         return None  # values move together: no column of the matrix speaks for a value alone
+    if isinstance(law, CoinGroups):
+        return _bounds(law.part_of(name), name)
     if isinstance(law, RecordRetention):
         size, kept = law.sizes[name], float(law.retention)
         return _flat(size, (1 - kept) / size, kept + (1 - kept) / size)

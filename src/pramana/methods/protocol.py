@@ -22,7 +22,7 @@ from pramana.bundle import Bundle, Certificate, Check, Form, JsonObject
 from pramana.calibration import Usefulness
 from pramana.errors import BundleError, RecipeError
 from pramana.estimate import Doubt
-from pramana.mechanisms import Exchange, Product, RecordRetention
+from pramana.mechanisms import CoinGroups, Exchange, Product, RecordRetention
 from pramana.methods.recipe import Recipe
 from pramana.pages import Cell, Section
 from pramana.rows import ColumnReading, Columns, Rows
@@ -34,7 +34,7 @@ if TYPE_CHECKING:  # few methods search a lattice
 
 S = TypeVar("S", bound=Setting)
 C = TypeVar("C", bound=ColumnSection)
-Law = Product | RecordRetention | Exchange  # by which recipients can estimate true counts
+Law = Product | RecordRetention | CoinGroups | Exchange  # by which recipients can estimate true counts
 Counts = NDArray[np.int64]
 
 

@@ -50,6 +50,8 @@ class KnownCoder:
 
     def lookup(self, domain: Domain) -> NDArray[np.unsignedinteger] | None:
         self.encoder.finish()
+        if domain.labels != self.encoder.domain.labels:  # a coarser one was chosen since
+            return np.array(self.encoder.domain.codes_in(domain), code_dtype(domain.size))
         if code_dtype(domain.size) == code_dtype(self.encoder.domain.size):
             return None
         return np.arange(self.encoder.domain.size, dtype=code_dtype(domain.size))

@@ -15,8 +15,8 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from pramana.mechanisms import Mechanism
-from pramana.randomness import Codes, Key, Stream, available_cores, gather, shuffled_order
+from pramana.mechanisms import Mechanism, streams_of
+from pramana.randomness import Codes, Key, available_cores, gather, shuffled_order
 from pramana.rows.protocol import Progress, no_progress
 
 T = TypeVar("T")
@@ -68,10 +68,7 @@ class LocalEngine:
         progress: Progress = no_progress,
     ) -> dict[str, Codes]:
         """Publish rows first, first+1, ... of a table; `context` binds the coins to dataset, law and source."""
-        streams: dict[tuple[str, str], Stream] = {}
-        for name in mechanism.sizes:
-            streams["value", name] = key.stream("value", context, name)
-        streams["coin", ""] = key.stream("coin", context)
+        streams = {(purpose, name): key.stream(purpose, context, name) for purpose, name in streams_of(mechanism)}
         out = {name: np.empty_like(codes[name]) for name in mechanism.sizes}
         rows = len(next(iter(out.values()))) if out else 0
 

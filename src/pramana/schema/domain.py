@@ -169,6 +169,30 @@ class Domain:
         codes = {label: code for code, label in enumerate(self.labels)}
         return codes | {value: codes[label] for value, label in self.members.items()}
 
+    def codes_in(self, coarser: Domain) -> tuple[int, ...]:
+        """For each of this domain's codes that of a domain whose values stand for several of them.
+
+        A missing category that the coarser one lacks, as no row has it, is anywhere.
+        """
+        if self.edges:
+            codes = [coarser._bin_at(edge) if edge > -math.inf else 0 for edge in self.edges[:-1]]
+        else:
+            leaf_of = {label: leaf for leaf, label in self.members.items()}
+            codes = [coarser.code_of(leaf_of.get(label, label)) for label in self.labels]
+        if self.missing:
+            codes.append(coarser.missing_code or 0)
+        if any(code is None for code in codes):
+            raise SchemaError("A coarser domain must have a value for every finer one", "one without")
+        return tuple(code or 0 for code in codes)
+
+    def joined(self, neighbours: int) -> Domain:
+        """Plain bins with so many neighbours as one; what is left at the upper end is one, too."""
+        if not self.edges or self.calendar is not None or self.rounded is not None:
+            raise SchemaError("Only plain bins can be joined", "other values")
+        edges = (*self.edges[:-1:neighbours], self.edges[-1])
+        wider = Domain.from_bins(edges, self.missing, self.kind)
+        return replace(wider, missing_from_data=self.missing_from_data, publish=self.publish)
+
     def to_json(self) -> dict[str, Any]:
         statement: dict[str, Any] = {
             "labels": list(self.labels),

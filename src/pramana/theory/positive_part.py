@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 _UNIT = 2.0**-52  # twice the largest relative error of one float operation
-_MOST_VALUES = 400  # values of the law that are carried; more are split between neighbours
+MOST_VALUES = 400  # values of the law that are carried; more are split between neighbours
 _WORK = 1 << 19  # values times points on the line
 _FEWEST, _MOST = 1 << 11, 1 << 12  # points on the line
 _ROW = 64  # points are taken in rows of this many: e^(ikh) is a product of two of far fewer
@@ -27,7 +27,7 @@ _CLOSE = 20.0  # what the choice of T neglects is about e^-20 of the result
 _ENDED = 8.5  # the added normal variable has shrunk the series by e^(-8.5^2/2) where it is cut
 
 
-def log_positive_part_of_sum(values: Floats, mass: Floats, count: int) -> float:
+def log_positive_part_of_sum(values: Floats, mass: Floats, count: int, most: int = MOST_VALUES) -> float:
     """ln of an upper bound on E[(X_1 + ... + X_count)+], X = values[i] with probability mass[i].
 
     The masses may miss 1 by rounding: the bound is for the measure as given.
@@ -36,8 +36,8 @@ def log_positive_part_of_sum(values: Floats, mass: Floats, count: int) -> float:
         raise ValueError(f"count must be at least 1, got {count}")
     if not values.max() > 0:
         return -math.inf
-    if len(values) > _MOST_VALUES:
-        values, mass = spread_out(values, mass, _MOST_VALUES)
+    if len(values) > most:
+        values, mass = spread_out(values, mass, most)
     scale = float(np.abs(values).max())
     return math.log(scale) + _log_bound(values / scale, mass, count)
 
@@ -144,6 +144,6 @@ def split_between(nodes: Floats, values: Floats, mass: Floats) -> Floats:
 
 def shares_between(nodes: Floats, values: Floats) -> tuple[NDArray[np.intp], Floats]:
     """The node to the left of each value, and the share that goes to the one on the right."""
-    left = np.clip(np.searchsorted(nodes, values, "right") - 1, 0, len(nodes) - 2)
+    left = np.clip(nodes.searchsorted(values, "right") - 1, 0, len(nodes) - 2)
     share = (values - nodes[left]) / (nodes[left + 1] - nodes[left])
     return left, np.clip(share, 0.0, 1.0)

@@ -21,7 +21,7 @@ from functools import cache
 import numpy as np
 
 from pramana.theory.blanket import LEAST_MASS, Blanket, RowsOverBlanket, envelope_of_rows
-from pramana.theory.positive_part import Floats, log_positive_part_of_sum
+from pramana.theory.positive_part import MOST_VALUES, Floats, log_positive_part_of_sum
 from pramana.theory.rounding import log_up
 
 Excess = Callable[[float], float]  # ln of a bound on delta at epsilon over the delta allowed; falls with epsilon
@@ -36,7 +36,7 @@ def shuffled_delta(records: int, blanket: Blanket, epsilon: float) -> float:
     return min(1.0, math.exp(min(0.0, log_delta(records, blanket, epsilon))))
 
 
-def log_delta(records: int, blanket: Blanket, epsilon: float) -> float:
+def log_delta(records: int, blanket: Blanket, epsilon: float, values_told_apart: int = MOST_VALUES) -> float:
     """ln of an upper bound on delta at `epsilon`; minus infinity for none."""
     if epsilon < 0:
         raise ValueError(f"epsilon must not be negative, got {epsilon}")
@@ -46,7 +46,7 @@ def log_delta(records: int, blanket: Blanket, epsilon: float) -> float:
     mass = np.maximum(blanket.mass * blanket.weight, LEAST_MASS)
     if blanket.weight < 1:
         values, mass = np.append(values, 0.0), np.append(mass, 1 - blanket.weight)
-    total = log_positive_part_of_sum(values, mass, records)
+    total = log_positive_part_of_sum(values, mass, records, values_told_apart)
     return total - math.log(records * blanket.weight) + records * _NUDGE + 1e-14
 
 

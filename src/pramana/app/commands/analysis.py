@@ -21,7 +21,7 @@ _LINES = 60
 @click.argument("bundles", metavar="BUNDLE...", nargs=-1, required=True)
 @click.option("--by", default="", help="Attributes, such as sex,age. Without: the total.")
 @click.option("--where", default=None, help="A filter, such as: age >= 65 and sex = F")
-@click.option("--method", type=click.Choice(["em", "inverse"]), default="em", show_default=True)
+@click.option("--method", type=click.Choice(["em", "inverse", "smooth"]), default="em", show_default=True)
 @click.option("--shares", is_flag=True, help="Shares of the selected records instead of counts.")
 @click.option("--mean", default=None, help="The mean of this numeric attribute in each cell instead of counts.")
 @click.option("--within-bins", is_flag=True, help="Intervals of means that hold values anywhere in their bins.")

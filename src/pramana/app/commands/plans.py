@@ -49,6 +49,12 @@ def plan_command(
         words.append("L1: expected sum of absolute errors of the table's shares (0 perfect, 2 useless).")
     if found.unreachable:
         words.append(f"Out of reach with {found.records:,} records: {', '.join(found.unreachable)}.")
+    if found.frontier:
+        words += ["", 'Ways to keep the recipe\'s promise; coin = "best" takes the one with a star:']
+        words += table_lines(found.frontier_rows())
+        words.append(
+            "mean: over the tables that the recipe names, or all pairs; large errors count by their proportion."
+        )
     words += ["", "The recipe as it is:", *found.usefulness.sentences()] if found.usefulness.tables else []
     show(as_json, content, [*words, *_advice([found]), *found.notes])
 

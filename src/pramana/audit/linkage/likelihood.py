@@ -8,11 +8,11 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from pramana.mechanisms import Exchange, Product, RecordRetention, Retention
+from pramana.mechanisms import CoinGroups, Exchange, Product, RecordRetention, Retention
 from pramana.randomness import ONE, Codes
 
 Floats = NDArray[np.float64]
-AttackedLaw = Product | RecordRetention | Exchange
+AttackedLaw = Product | RecordRetention | CoinGroups | Exchange
 Table = Mapping[str, Codes]
 _NEVER = 1e-300  # instead of a count of zero, which nothing is divided by
 
@@ -28,6 +28,8 @@ def likelihoods_of(
     law: AttackedLaw, true: Mapping[str, NDArray[np.int64]], published: Mapping[str, NDArray[np.int64]]
 ) -> Floats:
     """P(published | true), for codes of any shapes that fit each other."""
+    if isinstance(law, CoinGroups):
+        return np.asarray(math.prod(likelihoods_of(part, true, published) for part in law.parts), np.float64)
     if isinstance(law, RecordRetention):
         redrawn = law.bound / ONE / math.prod(law.domains.values())
         alike = np.logical_and.reduce([true[name] == published[name] for name in law.domains])
@@ -56,6 +58,9 @@ def expected_counts(law: AttackedLaw, true: Table, shown: Table) -> Floats:
     An adversary's rule of thumb: the exact sum over all true records would need every pair of values.
     """
     records = len(next(iter(true.values())))
+    if isinstance(law, CoinGroups):
+        shares = [expected_counts(part, true, shown) / records for part in law.parts]
+        return np.asarray(records * math.prod(shares), np.float64)
     if isinstance(law, RecordRetention):
         blind = math.prod(_share(true[name], v, records)[shown[name]] for name, v in law.domains.items())
         redrawn = law.bound / ONE

@@ -49,7 +49,7 @@ def averaged_inference(tables: Sequence[LinkedTable]) -> Outcome:
     that can be shown. People's coins are independent, so right guesses scatter no more than coins of that chance.
     """
     name = f"{number_of(len(tables))} releases, attribute inference by averaging"
-    laws = [matrices_of(table) for table in tables]
+    laws = [matrices_of(table.law) for table in tables]
     shared = [n for n in laws[0] if all(n in law for law in laws)]
     few = [n for n in shared if len(laws[0][n]) > 1 and math.prod(law[n].shape[1] for law in laws) <= _OUTCOMES]
     if not few:

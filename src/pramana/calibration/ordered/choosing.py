@@ -64,7 +64,8 @@ def ordered_channel(values: OrderedValues, ratio: Fraction, design: bool = True)
 
 def _candidates(criterion: Criterion, ratio: float, design: bool) -> Iterator[Floats]:
     waves = [square_wave(criterion.line, ratio, half) for half in np.geomspace(0.2 / criterion.size, 1.0, _HALVES)]
-    optimised = [interval_design(criterion, ratio).matrix] if design and criterion.size <= _MOST_DESIGNED else []
+    designed = design and criterion.size <= _MOST_DESIGNED and criterion.error_of != "smooth"
+    optimised = [interval_design(criterion, ratio).matrix] if designed else []
     kept = kept_or_redrawn(criterion.size, ratio)
     for matrix in [*waves, *optimised, two_point(criterion.line, ratio)]:
         for added in _ADDED:

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from pramana.errors import InputError
 
 Floats = NDArray[np.float64]
-ErrorOf = Literal["mean", "distribution", "table"]
+ErrorOf = Literal["mean", "distribution", "table", "smooth"]
+_HARDLY = 1e-6
 WORST_CONDITION = 1e9  # a thousandth of what estimates refuse to invert
 
 
@@ -22,7 +23,8 @@ class Criterion:
     """Values at `positions` on a line, all alike likely beforehand, and `records` of them.
 
     "mean": squared error of the mean. "distribution": squared error of the distribution function, integrated
-    over the line. "table": squared error of the cells.
+    over the line. "table": squared error of the cells. "smooth": as the distribution, where neighbouring values
+    are known to be about equally frequent, and estimated so.
     """
 
     positions: Floats
@@ -62,7 +64,13 @@ class Criterion:
 
     @property
     def prior(self) -> Floats:
-        """What is known of the shares beforehand: as much as the flat Dirichlet law knows."""
+        """What is known of the shares beforehand: as much as the flat Dirichlet law knows.
+
+        Of smooth ones: that neighbours differ by some 6/size^2, as where the slope of a density on the line is 6.
+        """
+        if self.error_of == "smooth":
+            steps = np.diff(np.eye(self.size), axis=0)
+            return np.asarray(self.size**4 / 40 * steps.T @ steps + _HARDLY * np.eye(self.size))
         return np.eye(self.size) * self.size * (self.size + 1)
 
     def information(self, matrix: Floats) -> Floats:

@@ -1,8 +1,9 @@
-"""Numbers and dates as recipients use them: means that hold whole bins, quantiles, linear regressions."""
+"""Numbers and dates as recipients use them: means that hold whole bins, quantiles, regressions, smooth shares."""
 
 from pramana.estimate.numbers.means import mean_of_middles, mean_within_bins
 from pramana.estimate.numbers.quantiles import EstimatedQuantile, estimate_quantiles
 from pramana.estimate.numbers.regression import Coefficient, EstimatedRegression, estimate_regression
+from pramana.estimate.numbers.smoothing import smooth_fit
 
 __all__ = [
     "Coefficient",
@@ -12,4 +13,5 @@ __all__ = [
     "estimate_regression",
     "mean_of_middles",
     "mean_within_bins",
+    "smooth_fit",
 ]

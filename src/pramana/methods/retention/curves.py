@@ -5,7 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from pramana.calibration import expected_error
-from pramana.mechanisms import Circumstances, Product, RecordRetention, Retention, UnitDraws, composed, k_of
+from pramana.mechanisms import (
+    Circumstances,
+    Mechanism,
+    Product,
+    RecordRetention,
+    Retention,
+    UnitDraws,
+    composed,
+    k_of,
+)
 from pramana.pages import Panel, Picture, Series
 from pramana.theory import rounding
 
@@ -69,6 +78,6 @@ def like(law: Product | RecordRetention, retention: float) -> Product | RecordRe
     return Product({name: Retention.at(retention, size) for name, size in sizes.items()})
 
 
-def epsilon_of(law: Product | RecordRetention) -> float:
+def epsilon_of(law: Mechanism) -> float:
     ratio = law.likelihood_ratio
     return float("inf") if ratio is None else rounding.log_up(ratio)

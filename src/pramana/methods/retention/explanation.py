@@ -8,7 +8,7 @@ import numpy as np
 
 from pramana.bundle import notes_on_numbers
 from pramana.calibration import tables_that_matter
-from pramana.mechanisms import Product, RecordRetention, Retention, UnitDraws
+from pramana.mechanisms import CoinGroups, Product, RecordRetention, Retention, UnitDraws
 from pramana.methods.protocol import Explanation, Law
 from pramana.methods.retention.curves import choice_picture
 from pramana.pages import Cell, Drawn, Grid, Meter, Section, Text
@@ -50,6 +50,9 @@ def explanation_of_law(
     if isinstance(law, RecordRetention):
         share = _percent(float(law.retention))
         notes.insert(0, f"One coin per record: the whole record is kept with a probability of {share}.")
+    if isinstance(law, CoinGroups):
+        together = "; ".join(f"{', '.join(g.domains)} ({_percent(float(g.retention))})" for g in law.together)
+        notes.insert(0, f"One coin per group, which is kept or redrawn as a whole: {together}.")
     notes += notes_on_numbers(attributes)
     if draws is not None and draws.once:
         notes.append(f"Drawn once for a {draws.largest}'s rows, and repeated: {', '.join(draws.once)}.")
@@ -74,6 +77,8 @@ def _percent(share: float) -> str:
 
 
 def _kept(law: Law | None, attribute: Attribute) -> float | None:
+    if isinstance(law, CoinGroups):
+        return _kept(law.part_of(attribute.name), attribute)
     if isinstance(law, RecordRetention):
         return float(law.retention)
     channel = law.channels.get(attribute.name) if isinstance(law, Product) else None

@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import ClassVar, NoReturn, TypeVar
 
 from pramana.bundle import Certificate
-from pramana.calibration import Wanted, calibrate, with_ordered
+from pramana.calibration import Candidate, Wanted, calibrate, with_ordered
 from pramana.errors import MatrixError, RecipeError, UnreachableError
 from pramana.mechanisms import (
     Circumstances,
@@ -25,6 +25,7 @@ from pramana.methods.columns import randomised_attributes, randomised_readings
 from pramana.methods.protocol import Capabilities, Method, Plan, fields_of_recipe
 from pramana.methods.recipe import Recipe
 from pramana.methods.retention.advice import advice_for_promise, advice_for_retention
+from pramana.methods.retention.choosing import CoinChoice, chosen_law, options_of, ways_to_spend
 from pramana.methods.retention.matrix_file import read_matrix
 from pramana.methods.retention.ordered_columns import ordered_columns
 from pramana.methods.retention.plan import RandomisedPlan, circumstances_for, restore_drawn
@@ -79,9 +80,9 @@ class DrawnMethod(Method[S, C]):
         sizes = _sizes(attributes)
         if not sizes:
             raise RecipeError("A recipe must randomise at least one column", "none", "Make one quasi-identifying.")
-        fields = fields_of_recipe(recipe, attributes, rows)
         draws = units_of(recipe, sizes, None if rows is None else rows.owners)
-        mechanism = self._mechanism(recipe, attributes, circumstances, draws)
+        mechanism, attributes, choice = self._designed(recipe, attributes, circumstances, draws)
+        fields = fields_of_recipe(recipe, attributes, rows)
         if draws is not None and rows is not None and rows.owners is not None:
             draws = with_sizes(draws, mechanism, rows.owners)
             fields["unit"] = bounded(fields["unit"], draws)
@@ -91,7 +92,18 @@ class DrawnMethod(Method[S, C]):
             circumstances=circumstances,
             tables=recipe.tables,
             draws=draws,
+            choice=choice,
         )
+
+    def _designed(
+        self,
+        recipe: Recipe[S, C],
+        attributes: tuple[Attribute, ...],
+        circumstances: Circumstances,
+        draws: UnitDraws | None,
+    ) -> tuple[Mechanism, tuple[Attribute, ...], CoinChoice | None]:
+        """The law, the attributes as they are published, and what the law was chosen from, if it was."""
+        return self._mechanism(recipe, attributes, circumstances, draws), attributes, None
 
     def advise(self, recipe: Recipe[S, C], plan: Plan, rows: Rows | None) -> tuple[str, ...]:
         if rows is not None and rows.owners is not None:
@@ -99,6 +111,13 @@ class DrawnMethod(Method[S, C]):
         law = plan.law if isinstance(plan.law, Product | RecordRetention) else None
         columns = [a.name for a in plan.attributes if not a.raw]
         return advice_for_retention(law, columns, plan.records, recipe.tables)
+
+    def frontier(
+        self, recipe: Recipe[S, C], attributes: tuple[Attribute, ...], records: int
+    ) -> tuple[Candidate, ...]:
+        """Ways to keep the recipe's promise, the best one marked, where a law is calculated at all."""
+        del recipe, attributes, records
+        return ()
 
     @abstractmethod
     def _mechanism(
@@ -121,6 +140,25 @@ class RetentionMethod(DrawnMethod[RetentionSetting, RetentionColumn]):
     column = RetentionColumn
     statement = DrawnStatement
 
+    def _designed(
+        self,
+        recipe: Recipe[RetentionSetting, RetentionColumn],
+        attributes: tuple[Attribute, ...],
+        circumstances: Circumstances,
+        draws: UnitDraws | None,
+    ) -> tuple[Mechanism, tuple[Attribute, ...], CoinChoice | None]:
+        if recipe.release.coin != "best":
+            options_of(recipe, attributes)  # which refuses coarser values that nothing would decide on
+            return super()._designed(recipe, attributes, circumstances, draws)
+        ordered_columns(recipe, attributes, circumstances.records)  # which refuses them with another coin
+        if recipe.release.retention is not None or any(
+            c.retention is not None for c in recipe.attributes.values()
+        ):
+            raise RecipeError('coin = "best" must leave the law to be calculated', "a retention")
+        if circumstances.records == 0:
+            _needs_records()
+        return chosen_law(recipe, attributes, circumstances)
+
     def _mechanism(
         self,
         recipe: Recipe[RetentionSetting, RetentionColumn],
@@ -132,8 +170,8 @@ class RetentionMethod(DrawnMethod[RetentionSetting, RetentionColumn]):
         ordered = ordered_columns(recipe, attributes, circumstances.records)
         own = {name: c.retention for name, c in recipe.attributes.items() if c.retention is not None}
         if release.retention is None and not own:
-            best = "best" in (release.coin, release.allocation)
-            if circumstances.records == 0 and (release.k is not None or release.central is not None or best):
+            needed = release.k is not None or release.central is not None or release.allocation == "best"
+            if circumstances.records == 0 and needed:
                 _needs_records()
             central = None if release.central is None else release.central.epsilon
             wanted = Wanted(around_units(circumstances, draws), release.k, release.epsilon, central)
@@ -146,6 +184,15 @@ class RetentionMethod(DrawnMethod[RetentionSetting, RetentionColumn]):
         mechanism = _stated(release, own, sizes)
         check_promise(release, mechanism, circumstances, draws)
         return mechanism
+
+    def frontier(
+        self, recipe: Recipe[RetentionSetting, RetentionColumn], attributes: tuple[Attribute, ...], records: int
+    ) -> tuple[Candidate, ...]:
+        release, columns = recipe.release, recipe.attributes.values()
+        stated = release.retention is not None or any(c.retention is not None for c in columns)
+        if stated or any(c.channel == "ordered" for c in columns):
+            return ()
+        return ways_to_spend(recipe, attributes, _circumstances(release, attributes, records))
 
     def advise(
         self, recipe: Recipe[RetentionSetting, RetentionColumn], plan: Plan, rows: Rows | None

@@ -7,11 +7,12 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-from pramana.bundle import Certificate, JsonObject, canonical
+from pramana.bundle import Bundle, Certificate, JsonObject, canonical
 from pramana.calibration import Usefulness, worth_of_law
 from pramana.errors import BundleError, MatrixError, SchemaError
 from pramana.mechanisms import (
     Circumstances,
+    CoinGroups,
     Mechanism,
     Product,
     RecordRetention,
@@ -26,7 +27,15 @@ from pramana.mechanisms import (
 )
 from pramana.methods.coded import CodedPlan
 from pramana.methods.columns import read_from_data
-from pramana.methods.protocol import Explanation, Law, Publication, fields_of_certificate, tables_of
+from pramana.methods.protocol import (
+    Examination,
+    Explanation,
+    Law,
+    Publication,
+    fields_of_certificate,
+    tables_of,
+)
+from pramana.methods.retention.choosing import CoinChoice, check_choice
 from pramana.methods.retention.explanation import explanation_of_law
 from pramana.methods.retention.statement import DrawnStatement
 from pramana.methods.retention.units import around_units, check_constant, check_people, unit_warnings
@@ -48,6 +57,7 @@ class RandomisedPlan(CodedPlan):
     mechanism: Mechanism
     circumstances: Circumstances
     draws: UnitDraws | None = None  # of people and households, where rows are not people
+    choice: CoinChoice | None = None  # what the law was chosen from, by coin = "best"
 
     @property
     def records(self) -> int:
@@ -55,7 +65,8 @@ class RandomisedPlan(CodedPlan):
 
     @property
     def law(self) -> Law | None:
-        return self.mechanism if isinstance(self.mechanism, Product | RecordRetention) else None
+        drawn = Product | RecordRetention | CoinGroups
+        return self.mechanism if isinstance(self.mechanism, drawn) else None
 
     @property
     def countable(self) -> bool:
@@ -79,6 +90,7 @@ class RandomisedPlan(CodedPlan):
 
     def statement(self) -> JsonObject:
         units = {} if self.draws is None else {"units": _stated(self.draws)}
+        choice = {} if self.choice is None else {"choice": self.choice.to_json()}
         return {
             "law": self.mechanism.to_json(),
             "out_of": "2^62",
@@ -86,6 +98,7 @@ class RandomisedPlan(CodedPlan):
             "candidates": self.circumstances.candidates,
             "tables": [list(table) for table in self.tables],
             **units,
+            **choice,
         }
 
     def guarantees(self, seeded: bool) -> tuple[Guarantee, ...]:
@@ -146,6 +159,14 @@ class RandomisedPlan(CodedPlan):
         checks = (check_people(rows, self.draws),)
         return self.publish_drawn(rows, self.mechanism, context, checks, self.draws.once)
 
+    def examine(self, bundle: Bundle) -> Examination:
+        """With the choice of the coin, where there was one, made again."""
+        examined = super().examine(bundle)
+        if self.choice is None:
+            return examined
+        again = check_choice(self.choice, self.mechanism, self.mechanism.sizes, self.tables, self.circumstances)
+        return replace(examined, checks=(*examined.checks, again))
+
     def explain(self) -> Explanation:
         return explanation_of_law(self.law, self.attributes, self.records, self.tables, self.shuffled, self.draws)
 
@@ -198,6 +219,7 @@ def restore_drawn(certificate: Certificate) -> RandomisedPlan:
         ),
         tables=tables_of(stated.tables, certificate),
         draws=_draws(stated, certificate, mechanism),
+        choice=None if stated.choice is None else CoinChoice.of_form(stated.choice, mechanism.sizes),
     )
 
 

@@ -102,8 +102,15 @@ class RetentionColumn(DrawnColumn, frozen=True, kw_only=True):
         Literal["retention", "ordered"],
         Meta(description="ordered: near values are published rather than far ones, at the same k and epsilon."),
     ] = "retention"
+    coarsen: Annotated[
+        Flag,
+        Meta(
+            description='With coin = "best": it may be published coarser, by its hierarchy or by joining bins, '
+            "where that makes the named tables better.",
+        ),
+    ] = False
     error_of: Annotated[
-        Literal["mean", "distribution", "table"] | None,
+        Literal["mean", "distribution", "table", "smooth"] | None,
         Meta(description="What an ordered channel is to tell best; the distribution where nothing is said."),
     ] = None
 
@@ -112,6 +119,10 @@ class RetentionColumn(DrawnColumn, frozen=True, kw_only=True):
         if self.channel == "ordered" and self.retention is not None:
             raise RecipeError(
                 'A column with channel = "ordered" must leave its law to be calculated', "a retention"
+            )
+        if self.coarsen and (self.channel == "ordered" or self.retention is not None):
+            raise RecipeError(
+                "A column that may be coarsened must leave its law to be calculated", "one that states it"
             )
         if self.channel != "ordered" and self.error_of is not None:
             raise RecipeError('error_of must go with channel = "ordered"', f"channel = {self.channel!r}")

@@ -18,6 +18,17 @@ class UnitsForm(Form, frozen=True, kw_only=True):
     alike: tuple[Count, Count, Count]
 
 
+class ChoiceForm(Form, frozen=True, kw_only=True):
+    """What coin = "best" chose from: the promise, the records, and how many values each coarser one stands for."""
+
+    k: Annotated[float, Meta(ge=1)] | None
+    epsilon: Annotated[float, Meta(gt=0)] | None
+    central: Annotated[float, Meta(gt=0)] | None
+    records: Count
+    coarser: dict[str, list[list[Count]]]
+    taken: dict[str, Annotated[int, Meta(ge=0)]]
+
+
 class DrawnStatement(Form, frozen=True, kw_only=True):
     """`law` is the mechanism in integers, which `mechanism_from_json` reads."""
 
@@ -27,3 +38,4 @@ class DrawnStatement(Form, frozen=True, kw_only=True):
     candidates: Count | None
     tables: list[list[str]]
     units: UnitsForm | None = None
+    choice: ChoiceForm | None = None

@@ -75,7 +75,14 @@ def _as_it_is(outlook: Outlook, read: AnyRecipe, columns: tuple[Attribute, ...])
         return replace(outlook, method=read.method, notes=(*outlook.notes, f"The recipe as it is: {error}"))
     usefulness = own.usefulness()
     advice = method.advise(cast(Any, read), own, None) if usefulness.useless else ()
-    return replace(outlook, method=read.method, usefulness=usefulness, advice=advice, promises=promises_of(own))
+    return replace(
+        outlook,
+        method=read.method,
+        usefulness=usefulness,
+        advice=advice,
+        promises=promises_of(own),
+        frontier=method.frontier(cast(Any, read), columns, outlook.records),
+    )
 
 
 def _tables(read: AnyRecipe, sizes: Mapping[str, int]) -> tuple[tuple[str, ...], ...]:

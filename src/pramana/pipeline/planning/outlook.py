@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pramana.calibration import TableWorth, Usefulness
+from pramana.calibration import Candidate, TableWorth, Usefulness
 from pramana.errors import RecipeError
 from pramana.pages import Panel, Picture, Scalar, Series, TabularResult, write_figure, write_table
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from pramana.generalize import SolutionSpace
 
 MOST_TABLES = 3  # in a picture
+MOST_ERRORS = 4  # tables of a frontier that are shown beside their mean
 MOST_CANDIDATES = 6  # that a picture tells apart, beside the guess
 
 
@@ -66,6 +67,7 @@ class Outlook(TabularResult):
     advice: tuple[str, ...] = ()  # where that is useless
     promises: tuple[str, ...] = ()  # what the recipe as it is would certify
     space: SolutionSpace | None = None
+    frontier: tuple[Candidate, ...] = ()  # ways to keep the recipe's promise, the one of coin = "best" marked
 
     def remarks(self) -> list[str]:
         far = f"Out of reach with {self.records:,} records: {', '.join(self.unreachable)}."
@@ -77,6 +79,20 @@ class Outlook(TabularResult):
 
     def rows(self) -> list[dict[str, Scalar]]:
         return [choice.row() for choice in self.choices]
+
+    def frontier_rows(self) -> list[dict[str, Scalar]]:
+        """A line for each way to keep the recipe's promise; the one that coin = "best" takes has a star."""
+        return [
+            {
+                "": "*" if way.chosen else "",
+                "coins": way.words,
+                "k": way.k,
+                "epsilon": way.epsilon,
+                "mean L1": way.mean,
+                **{f"L1 {table}": error for table, error in list(way.errors.items())[:MOST_ERRORS]},
+            }
+            for way in self.frontier
+        ]
 
     def to_json(self) -> dict[str, object]:
         return {
@@ -90,6 +106,7 @@ class Outlook(TabularResult):
             "promises": list(self.promises),
             "usefulness": self.usefulness.to_json(),
             "advice": list(self.advice),
+            "frontier": [way.to_json() for way in self.frontier],
         }
 
     def write(self, folder: str | Path) -> list[str]:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pramana.errors import InputError
-from pramana.mechanisms import Product, RecordRetention, Retention
+from pramana.mechanisms import CoinGroups, Product, RecordRetention, Retention
 from pramana.methods import Counts, Law
 from pramana.pages import Bar, Bars, Block, Legend, Section, Text
 from pramana.schema import Attribute
@@ -119,6 +119,8 @@ def _learned(
 
 def _is_chance(law: Law, name: str) -> bool:
     """Whether the published values of a column have nothing to do with the true ones."""
+    if isinstance(law, CoinGroups):
+        return _is_chance(law.part_of(name), name)
     if isinstance(law, RecordRetention):
         return law.retention < _NEVER
     channel = law.channels.get(name) if isinstance(law, Product) else None

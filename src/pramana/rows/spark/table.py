@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from pramana.errors import EngineError, SourceError
 from pramana.generalize import Classes
-from pramana.mechanisms import Mechanism
+from pramana.mechanisms import Mechanism, streams_of
 from pramana.randomness import Key, code_dtype, tag_stream
 from pramana.rows.digest import Column, commitment_secret
 from pramana.rows.protocol import Lines
@@ -259,8 +259,7 @@ class SparkTable:
 
         Nothing comes out before the source is known to be the same as when it was read before.
         """
-        streams = {("value", name): key.stream("value", context, name) for name in mechanism.sizes}
-        streams["coin", ""] = key.stream("coin", context)
+        streams = {(purpose, name): key.stream(purpose, context, name) for purpose, name in streams_of(mechanism)}
         secret, expected = commitment_secret(key), self.commitment(key)
         buckets, seal = self._buckets(key, context, shuffled), self.seal()
         _, derived = self._needed([*names, *mechanism.sizes])

@@ -95,6 +95,27 @@ PAPER_1 = (
     ),
     Statement(
         1,
+        "Coins for groups (extension)",
+        "one coin for each group of attributes: ratios and AR are products over groups, epsilon and k as before",
+        "mechanisms:CoinGroups",
+        "tests/mechanisms/test_coin_groups.py::test_ratios_are_those_of_the_whole_matrix",
+    ),
+    Statement(
+        1,
+        "Ways to spend a promise (extension)",
+        "coins, shares of epsilon and coarser values of least mean error in named tables, from public numbers",
+        "calibration:frontier",
+        "tests/calibration/test_spending.py::test_nothing_on_a_grid_of_ways_is_better",
+    ),
+    Statement(
+        1,
+        "Coarser values (extension)",
+        "noise (h'-1)/(n c') prod sum 1/m, and (c-c')/(c(c+1)) that c' coarse cells leave open of c finest ones",
+        "calibration:SpendingQuestion",
+        "tests/calibration/test_spending.py::test_coarser_values_err_as_simulated_tables_do",
+    ),
+    Statement(
+        1,
         "Shuffling (extension)",
         "delta = E[(Z_1+...+Z_n)+]/(n*gamma), the privacy blanket averaged over how many records it covers",
         "theory:shuffling.shuffled_epsilon",
@@ -176,6 +197,13 @@ PAPER_1 = (
         "the least expected error at a stated e^epsilon; the integers keep A[u,y] <= e^epsilon A[v,y]",
         "calibration:ordered_channel",
         "tests/calibration/test_ordered.py::test_no_pair_of_rows_is_further_apart_than_promised",
+    ),
+    Statement(
+        1,
+        "Smoothed shares (extension)",
+        "likelihood less lambda times squared steps between neighbours, lambda by Akaike's criterion",
+        "estimate:smooth_fit",
+        "tests/estimate/test_smoothing.py::test_shares_are_the_optimum_that_another_optimiser_finds",
     ),
     Statement(
         1,
