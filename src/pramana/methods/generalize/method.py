@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import ClassVar
 
 from pramana.bundle import Bundle, Certificate
-from pramana.calibration import Usefulness
 from pramana.errors import RecipeError, UnreachableError
 from pramana.generalize import CLASS, SolutionSpace
 from pramana.methods.columns import reading_of, unchanged
-from pramana.methods.generalize.advice import advice_for
+from pramana.methods.generalize.advice import PDF, changes_of, offers_pdf
 from pramana.methods.generalize.measured import measure, sensitive_in_classes
 from pramana.methods.generalize.plan import GeneralizePlan, GeneralizeStatement, restore_generalisation
 from pramana.methods.generalize.search import goes_by_class, population_of, solve, space_in
@@ -21,6 +19,7 @@ from pramana.methods.generalize.units import units_in_classes
 from pramana.methods.protocol import USUAL_KS, Capabilities, Method, Plan, fields_of_recipe
 from pramana.methods.quasi import ClassifiedColumn, Quasi, levels_given, quasi_of, require_hierarchy
 from pramana.methods.recipe import Recipe
+from pramana.methods.trials import first_useful, without_a_column
 from pramana.rows import ColumnReading, Rows
 from pramana.schema import Attribute, Role
 
@@ -101,13 +100,10 @@ class GeneralizeMethod(Method[GeneralizeSetting, ClassifiedColumn]):
         del plan
         if rows is None or recipe.release.solution is not None:
             return ()
-        table = rows
-
-        def tried(setting: GeneralizeSetting) -> Usefulness:
-            other = self.plan(replace(recipe, release=setting), table)
-            return other.publish(table).usefulness
-
-        return tuple(advice_for(recipe.release, tried))
+        changes = changes_of(recipe.release)
+        tried = [words for some in changes for words in first_useful(self, recipe, rows, some)]
+        pdf = [PDF] if offers_pdf(recipe.release) else []
+        return (*pdf, *tried, *without_a_column(self, recipe, rows))
 
     def space(self, recipe: GeneralizeRecipe, rows: Rows) -> SolutionSpace:
         if recipe.release.algorithm != "incognito":

@@ -180,6 +180,17 @@ def _by_lines(
     return _attached(whole, generalised, own)
 
 
+def _totals(
+    totals: Sequence[tuple[NDArray[np.int64], tuple[NDArray[np.int64], ...] | None]],
+    looked: Sequence[Sensitive],
+    joints: Sequence[JointValues],
+) -> list[tuple[NDArray[np.int64], tuple[NDArray[np.int64], ...] | None]]:
+    """How often each sensitive value occurs: in rows or, with joint values, in people."""
+    if not joints:
+        return list(totals)
+    return [(joint.totals, s.parents) for joint, s in zip(joints, looked, strict=bool(looked))]
+
+
 def _condition(
     design: GeneralizeDesign,
     totals: Sequence[tuple[NDArray[np.int64], tuple[NDArray[np.int64], ...] | None]],
@@ -187,10 +198,8 @@ def _condition(
     joints: Sequence[JointValues],
 ) -> Condition:
     """What classes must satisfy, counted in rows or, with joint values, in people."""
-    if not joints:
-        return design.condition(list(totals))
-    of_units = [(joint.totals, s.parents) for joint, s in zip(joints, looked, strict=bool(looked))]
-    return InUnits(design.condition(of_units), tuple(joints))
+    condition = design.condition(_totals(totals, looked, joints))
+    return InUnits(condition, tuple(joints)) if joints else condition
 
 
 def _attached(whole: WholeRows, generalised: Generalised, own: Mapping[str, int]) -> Generalised:
@@ -252,18 +261,21 @@ def space_in(
     chosen: tuple[int, ...] | None,
 ) -> SolutionSpace:
     """Every node of the lattice on these rows."""
-    if rows.owners is not None:
-        raise RecipeError("A space of solutions must be of rows that are people", "a [unit] of several rows")
     looked = tuple(sensitive) if design.looks_at_sensitive else ()
     derive_codes(rows, looked)
+    joints = joint_values(rows, design, looked)
     own = {q.name: q.attribute.coded.size for q in quasi}
-    lines, *others = rows.combinations([own, *({**own, s.coded: s.size} for s in looked)])
-    counted = counted_lines(quasi, lines, list(zip(looked, others, strict=True)))
+    beside = joint_columns(joints) or {s.coded: s.size for s in looked}
+    lines, *others = rows.combinations([own, *({**own, name: size} for name, size in beside.items())])
+    counted = counted_lines(
+        quasi, lines, list(zip(looked or [NO_COLUMN] * len(joints), others, strict=True)), joints
+    )
+    named = design.named_conditions(_totals(counted.totals, looked, joints))
     cells = design.suppress == "cells"
     weights = design.weights or None
     return space_of(
         counted.base,
-        design.named_conditions(counted.totals),
+        [(name, InUnits(one, tuple(joints))) for name, one in named] if joints else named,
         measure_of(design.measure, counted.base.bare, weights),
         design.measure,
         limit=int(design.suppression * counted.base.rows * (len(quasi) if cells else 1)),

@@ -72,10 +72,7 @@ class RandomisedPlan(CodedPlan):
 
     @property
     def repeated(self) -> Mapping[str, int]:
-        if self.draws is None:
-            return {}
-        rows = {of: self.draws.size(of)[1] for of in self.draws.storeys}
-        return {name: rows[of] for name, of in self.draws.once.items()}
+        return {} if self.draws is None else {name: self.draws.rows_sharing(name) for name in self.draws.once}
 
     def statement(self) -> JsonObject:
         units = {} if self.draws is None else {"units": _stated(self.draws)}
