@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from pramana.generalize import Classes
 
 B = TypeVar("B")
-_OWNED = 64  # bytes of a row while rows are brought together by person and household
+_OWNED = 72  # bytes of a row while rows are brought together by person and household
 _COPIES = 8  # of the combinations that are in memory at one time, measured where they are most of it
 
 
