@@ -261,7 +261,7 @@ def fields_of_recipe(
         dropped=recipe.dropped,
         dataset=recipe.source.dataset,
         shuffled=recipe.release.shuffle,
-        output=recipe.output.format,
+        output=recipe.output.data_format,
         unit=None if recipe.unit is None else unit_in(recipe.unit, rows),
     )
 

@@ -166,6 +166,15 @@ class Home:
     def in_memory(self, source: Source, method: str, can: Capabilities) -> bool:
         return self.engine == "local" and self._bound(source, method, can) is None
 
+    def check_in_memory(self, source: Source, method: str, can: Capabilities, what: str) -> None:
+        """Refuse what is made from all published rows at once where they are not in memory."""
+        if not self.in_memory(source, method, can):
+            raise RecipeError(
+                f"{what} must be of a table in memory",
+                "a table that streams, or the Spark engine",
+                'Use format = "parquet", and `pramana export` where there is room.',
+            )
+
     def _bound(self, source: Source, method: str, can: Capabilities) -> int | None:
         """The bytes within which a table streams through, or None where it is read into memory."""
         if self.memory is not None:

@@ -67,7 +67,7 @@ class GeneralizeMethod(Method[GeneralizeSetting, ClassifiedColumn]):
                 f"{generalised.suppressed} in classes that fail the conditions",
                 "Allow more suppression, or have levels searched for by leaving solution and levels out.",
             )
-        by_class = goes_by_class(design, generalised, recipe.output.format)
+        by_class = goes_by_class(design, generalised, recipe.output.data_format)
         if by_class and any(a.name == CLASS for a in attributes):
             raise RecipeError(f"No column may be called {CLASS!r} where cells go by class", "one that is")
         stated = recipe.release.population

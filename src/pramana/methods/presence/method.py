@@ -89,7 +89,7 @@ class PresenceMethod(Method[PresenceSetting, ClassifiedColumn]):
             classes = _unsearched(pair, wanted, design, levels)
         else:
             classes = spalm(pair, wanted, setting.measure, weights, design)
-        if recipe.output.format == "csv" and CLASS in recipe.published:
+        if recipe.output.data_format == "csv" and CLASS in recipe.published:
             raise RecipeError(f"No column may be called {CLASS!r} where cells go by class", "one that is")
         return PresencePlan(
             **fields_of_recipe(recipe, attributes),
