@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -38,6 +39,16 @@ _COLLECTED = (
     "Collected from {records} devices that randomised their own records. Epsilon holds against everyone, whoever "
     "ran the collector included; k and the central guarantee do not hold against someone who saw records arrive. "
     "k counts the records that came, not those that were planned."
+)
+_MOST_REMEMBERED = 4096  # combinations for which devices remember one coin for the record; see randomise.ts
+_ASKED_AGAIN = (
+    "Whoever is asked again by the same law and answers the same, on a device that remembered its coins, sends the "
+    "same again and spends no further epsilon. Another answer, another device, or coins that were not kept, spend it "
+    "again."
+)
+_ASKED_ANEW = (
+    "One coin for so many combinations of answers is remembered on no device: whoever is asked again spends epsilon "
+    "again, also with the same answers."
 )
 
 
@@ -127,6 +138,9 @@ class RandomisedPlan(CodedPlan):
             warnings += unit_warnings(self.mechanism, circumstances, self.draws, self.unit)
         if circumstances.on_devices:
             warnings.append(_COLLECTED.format(records=self.records))
+            one_coin = isinstance(self.mechanism, RecordRetention)
+            combinations = math.prod(self.mechanism.sizes.values())
+            warnings.append(_ASKED_ANEW if one_coin and combinations > _MOST_REMEMBERED else _ASKED_AGAIN)
         return tuple(warnings)
 
     def usefulness(self) -> Usefulness:
