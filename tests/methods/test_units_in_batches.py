@@ -21,7 +21,7 @@ from pramana.rows.units.repeats import numbered_in_blocks
 BOUND = 512 << 20
 release = partial(pramana.release, even_if_useless=True)  # of a few people nothing can be learned
 QUASI = {"role": "quasi-identifying"}
-DRAWN = {
+DRAWN: dict[str, dict[str, Any]] = {
     "sex": {**QUASI, "domain": ["F", "M"], "constant": True},
     "region": {**QUASI, "domain": "from-data", "constant": "household"},
     "job": {**QUASI, "domain": ["x", "y", "z"]},
@@ -77,7 +77,7 @@ def test_the_same_bytes_within_a_bound(case: str, tmp_path: Path) -> None:
         for file in (tmp_path / "one").iterdir():
             assert file.read_bytes() == (out / file.name).read_bytes(), file.name
     checked = verify(tmp_path / "one", source=tmp_path / "panel.parquet", seed=4, memory=BOUND)
-    assert checked.valid, [check for check in checked.checks if not check.passed]
+    assert checked.valid, [check for check in checked.checks if not check.ok]
 
 
 def test_what_needs_all_rows_is_refused_by_name(tmp_path: Path) -> None:

@@ -112,9 +112,9 @@ class OutputSection(RecipeSection, frozen=True, kw_only=True):
         return "csv" if self.format == "csv" else "parquet"
 
     @property
-    def copy_format(self) -> Literal["sav", "dta", "xlsx", "arrow"] | None:
+    def copy_format(self) -> str | None:
         """Of the copy for another program, where one is asked for."""
-        return None if self.format in ("parquet", "csv") else self.format
+        return None if self.format == self.data_format else self.format
 
 
 class ColumnSection(RecipeSection, frozen=True, kw_only=True):

@@ -149,7 +149,7 @@ class Upload:
 
     def show(self) -> None:
         for start, length in self._pieces:
-            rest = memoryview(self._hidden.read(start, length)).cast("B")
+            rest = self._hidden.read(start, length).data
             while rest:
                 rest = rest[os.write(self._shown, rest) :]
 
