@@ -42,13 +42,13 @@ _COLLECTED = (
 )
 _MOST_REMEMBERED = 4096  # combinations for which devices remember one coin for the record; see randomise.ts
 _ASKED_AGAIN = (
-    "Whoever is asked again by the same law and answers the same, on a device that remembered its coins, sends the "
-    "same again and spends no further epsilon. Another answer, another device, or coins that were not kept, spend it "
-    "again."
+    "Whoever is asked again by the same law and answers the same, on a device that remembered its coins, sends "
+    "the same again and spends no further epsilon. Another answer, another device, or coins that were not kept, "
+    "spend it again."
 )
 _ASKED_ANEW = (
-    "One coin for so many combinations of answers is remembered on no device: whoever is asked again spends epsilon "
-    "again, also with the same answers."
+    "One coin for so many combinations of answers is remembered on no device: whoever is asked again spends "
+    "epsilon again, also with the same answers."
 )
 
 
