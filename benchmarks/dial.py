@@ -2,10 +2,10 @@
 
     python -m benchmarks.dial [--rows 1000000] [--rows-of-means 20000] [--into FOLDER]
 
-A studio in a process of its own opens a table, drafts the job's recipe and opens the dial. Every place of the slider is
-then asked for twice: at once, while places are still worked out in the background, and when all of them are. The goal
-is an answer within 100 ms; the first time it may say that the figures are being worked out. Microaggregation takes
-time that grows with the square of the rows, and has fewer of them.
+A studio in a process of its own opens a table, drafts the job's recipe and opens the dial. Every place of the
+slider is then asked for twice: at once, while places are still worked out in the background, and when all of them
+are. The goal is an answer within 100 ms; the first time it may say that the figures are being worked out.
+Microaggregation takes time that grows with the square of the rows, and has fewer of them.
 """
 
 from __future__ import annotations
@@ -116,8 +116,8 @@ def main() -> None:
         f"`python -m benchmarks.dial --rows {given.rows} --rows-of-means {given.rows_of_means}`, {tables.now()}. "
         f"{host['processor']}, {host['cores']} cores; load before the run "
         f"{', '.join(map(str, host['load_before']))}. Milliseconds from a question to its answer, median and, in "
-        f"brackets, the longest; the goal is {GOAL:.0f}. At once: while places are still worked out, when an answer "
-        "may say so.",
+        f"brackets, the longest; the goal is {GOAL:.0f}. At once: while places are still worked out, when an "
+        "answer may say so.",
         "",
         "| method | rows | job and dial opened, s | at once, ms | said later | all known after, s | known, ms |",
         "|---|---:|---:|---:|---:|---:|---:|",
@@ -144,7 +144,7 @@ def main() -> None:
                         c.get(url[1])
                         rows = pq.read_metadata(folder / file).num_rows
                         lines.append(lines_of(job, rows, measured(c, file, job)))
-                        print(lines[-1], flush=True)  # noqa: T201
+                        print(lines[-1], flush=True)
                 finally:
                     process.kill()
     (given.into / "dial.md").write_text("\n".join(lines) + "\n")

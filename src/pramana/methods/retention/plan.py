@@ -146,7 +146,9 @@ class RandomisedPlan(CodedPlan):
     def usefulness(self) -> Usefulness:
         """By the law, whatever the table. Rows that share one draw count as one."""
         columns = [a.name for a in self.attributes if not a.raw]  # the law has them in any order
-        return worth_of_law(self.law, columns, self.records // max(self.repeated.values(), default=1), self.tables)
+        ordered = {a.name: len(a.coded.labels) for a in self.attributes if not a.raw and a.coded.kind.has_order}
+        records = self.records // max(self.repeated.values(), default=1)
+        return worth_of_law(self.law, columns, records, self.tables, ordered)
 
     def publish(self, rows: Rows) -> Publication:
         context = self.context(rows.commitment())

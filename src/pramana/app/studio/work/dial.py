@@ -111,10 +111,11 @@ class Dial:
         self._closed = True
 
     def at(self, value: float) -> DialSetting:
-        with self._lock:
-            if value not in self._known:
-                self._known[value] = self._calculated(value)
-            return self._known[value]
+        if value not in self._known:  # what is known waits for nothing that is worked out
+            with self._lock:
+                if value not in self._known:
+                    self._known[value] = self._calculated(value)
+        return self._known[value]
 
     def _calculated(self, value: float) -> DialSetting:
         method = method_named(self.recipe.method)
