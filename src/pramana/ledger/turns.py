@@ -51,9 +51,10 @@ class WritersInTurn:
 
         from sqlalchemy.exc import SQLAlchemyError
 
+        known: tuple[type[Exception], ...] = (SQLAlchemyError, sqlite3.Error, *self.faults)
         try:
             yield
-        except (SQLAlchemyError, sqlite3.Error, *self.faults) as error:
+        except known as error:
             raise self.plainly(error) from None
 
 
