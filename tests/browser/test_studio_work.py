@@ -15,63 +15,141 @@ from tests.browser.conftest import NewPage
 from tests.browser.test_studio import enter, looked_at, press, release, running, to_release  # noqa: F401
 from tests.studio.running import RunningStudio, people
 
+from pramana.app.main import run
 from pramana.app.studio import Studio
 from pramana.app.studio.work import AllowedFolder
 from pramana.app.web import Listener
 
 pytestmark = pytest.mark.xdist_group("browser")
 SESSIONS, CLICKS = 50, 3
+LEVELS = (
+    '[source]\npath = "people.csv"\n[release]\nmethod = "levels"\npeople = "town"\n'
+    '[attributes.person_id]\nrole = "identifying"\n[attributes.region]\nrole = "insensitive"\n'
+    '[attributes.illness]\nrole = "sensitive"\ndomain = ["none", "flu", "diabetes"]\n'
+)
 LONGEST = 100  # milliseconds from a movement of the dial to its picture
+
+
+def reach(page: Any, **wanted: str) -> None:
+    """Tab on until the focus is on what is wanted; everything must be reachable so."""
+    for _ in range(120):
+        page.keyboard.press("Tab")
+        found = page.evaluate(
+            "() => { const e = document.activeElement; return [e.tagName, e.innerText.trim(), e.id, e.name,"
+            " e.labels?.length ? e.labels[0].innerText.trim() : ''] }"
+        )
+        tag, text, id_, name, label = (str(part or "") for part in found)
+        focused = {"text": text, "id": id_, "name": name, "tag": tag, "label": label}
+        if all(focused[key] == value for key, value in wanted.items()):
+            shown = page.evaluate("() => getComputedStyle(document.activeElement).outlineStyle")
+            assert shown != "none" or name == "confirmed", "what has the focus shows it"
+            return
+    raise AssertionError(f"{wanted} is not reached")
+
+
+def choose(page: Any, option: str, **wanted: str) -> None:
+    """An entry of a list, by the arrow keys."""
+    reach(page, tag="SELECT", **wanted)
+    page.keyboard.press("Home")
+    for _ in range(40):
+        if page.evaluate("document.activeElement.selectedOptions[0].text.trim()") == option:
+            return
+        page.keyboard.press("ArrowDown")
+    raise AssertionError(f"{option} is not in the list")
+
+
+def write_over(page: Any, text: str, **wanted: str) -> None:
+    reach(page, **wanted)
+    page.keyboard.press("Control+A")
+    page.keyboard.type(text)
+
+
+def go(page: Any, text: str, **wanted: str) -> None:
+    reach(page, text=text, **wanted)
+    page.keyboard.press("Enter")
+
+
+def test_bundles_are_checked_and_asked_with_the_keyboard_alone(running: RunningStudio, new_page: NewPage) -> None:  # noqa: F811
+    columns = "".join(
+        f'[attributes.{name}]\nrole = "quasi-identifying"\ndomain = {domain}\n'
+        for name, domain in (("sex", '["F", "M"]'), ("region", '["north", "south", "east", "west"]'))
+    )
+    recipe = running.folder / "recipe.toml"
+    recipe.write_text(f'[source]\npath = "people.csv"\n[unit]\nrow = true\n[release]\nk = 5\n{columns}')
+    assert run(["release", str(recipe), "--out", str(running.folder / "given"), "--seed", "1"]) == 0
+    page = enter(running, new_page())
+    go(page, "Analyse", tag="A")
+    page.get_by_role("heading", name="Open a bundle").wait_for()
+    choose(page, "given", label="Bundle")
+    go(page, "Open and check")
+    page.get_by_text("The bundle is valid").wait_for()
+    choose(page, "region", label="Rows")
+    choose(page, "sex", label="By")
+    go(page, "Estimate the table")
+    page.locator("#answer").wait_for()
+    assert page.locator("#answer tbody tr").count() == 8
+    choose(page, "sex = F", label="The share of")
+    choose(page, "region = north", label="Among")
+    choose(page, "region = south", label="Against")
+    go(page, "Compare")
+    page.get_by_text("Difference, in points").wait_for()
+    go(page, "Draw them")
+    page.get_by_text("records are in synthetic.csv").wait_for()
+
+
+def test_partners_are_served_with_the_keyboard_alone(running: RunningStudio, new_page: NewPage) -> None:  # noqa: F811
+    (running.folder / "levels.toml").write_text(LEVELS)
+    page = enter(running, new_page())
+    go(page, "Ledger", tag="A")
+    page.get_by_role("heading", name="Account of releases").wait_for()
+    go(page, "Create it")
+    page.get_by_label("A recipe with the method levels").wait_for()
+    choose(page, "levels.toml", label="A recipe with the method levels")
+    write_over(page, "town", label="Its name in the ledger")
+    go(page, "Register")
+    page.get_by_role("heading", name="town", exact=True).wait_for()
+    write_over(page, "university", label="Recipient")
+    write_over(page, "0.5", name="level")
+    write_over(page, "for-university", label="Name of the new folder")
+    go(page, "Issue")
+    page.get_by_text("The version of university is in for-university").wait_for()
+    go(page, "See what they would learn")
+    page.locator("#coalition").wait_for()
 
 
 def test_the_whole_journey_with_the_keyboard_alone(running: RunningStudio, new_page: NewPage) -> None:  # noqa: F811
     page = enter(running, new_page())
     keys = page.keyboard
-
-    def reach(**wanted: str) -> None:
-        """Tab on until the focus is on what is wanted; everything must be reachable so."""
-        for _ in range(80):
-            keys.press("Tab")
-            found = page.evaluate(
-                "() => { const e = document.activeElement; return [e.tagName, e.innerText.trim(), e.id, e.name] }"
-            )
-            tag, text, id_, name = (str(part or "") for part in found)
-            if all({"text": text, "id": id_, "name": name, "tag": tag}[k] == v for k, v in wanted.items()):
-                shown = page.evaluate("() => getComputedStyle(document.activeElement).outlineStyle")
-                assert shown != "none" or name == "confirmed", "what has the focus shows it"
-                return
-        raise AssertionError(f"{wanted} is not reached")
-
     keys.press("Tab")
     assert page.evaluate("document.activeElement.textContent") == "To the content"
     page.goto(f"{running.base}/publish/open")
-    reach(text="Open", tag="BUTTON")
+    reach(page, text="Open", tag="BUTTON")
     keys.press("Enter")
     page.get_by_role("heading", name="What are the columns?").wait_for()
-    reach(text="These are right")
+    reach(page, text="These are right")
     keys.press("Enter")
     page.get_by_role("heading", name="What is the release for?").wait_for()
-    reach(name="job")
+    reach(page, name="job")
     keys.press("ArrowDown")
     keys.press("ArrowUp")
-    reach(text="Write the recipe")
+    reach(page, text="Write the recipe")
     keys.press("Enter")
     page.get_by_role("heading", name="How private, how accurate?").wait_for()
-    reach(id="at")
+    reach(page, id="at")
     before = page.locator("#dial-value").text_content()
     keys.press("ArrowLeft")
     page.wait_for_selector("#figures[data-at]")
     assert page.locator("#dial-value").text_content() != before
     assert page.locator("#at").get_attribute("aria-valuetext").startswith("epsilon = ")
-    reach(text="Take this")
+    reach(page, text="Take this")
     keys.press("Enter")
     page.get_by_role("heading", name="Before it leaves your hands").wait_for()
-    reach(name="confirmed")
+    reach(page, name="confirmed")
     keys.press("Space")
-    reach(text="Go on to the release")
+    reach(page, text="Go on to the release")
     keys.press("Enter")
     page.get_by_role("heading", name="Release", exact=True).wait_for()
-    reach(id="name")
+    reach(page, id="name")
     keys.press("Control+A")
     keys.type("by-keyboard")
     keys.press("Enter")
@@ -191,11 +269,7 @@ def test_a_bundle_is_checked_and_asked_by_clicking(running: RunningStudio, new_p
 
 
 def test_a_ledger_is_kept_and_versions_are_issued(running: RunningStudio, new_page: NewPage) -> None:  # noqa: F811
-    (running.folder / "levels.toml").write_text(
-        '[source]\npath = "people.csv"\n[release]\nmethod = "levels"\npeople = "town"\n'
-        '[attributes.person_id]\nrole = "identifying"\n[attributes.region]\nrole = "insensitive"\n'
-        '[attributes.illness]\nrole = "sensitive"\ndomain = ["none", "flu", "diabetes"]\n'
-    )
+    (running.folder / "levels.toml").write_text(LEVELS)
     page = enter(running, new_page())
     page.get_by_role("link", name="Ledger").click()
     page.get_by_role("heading", name="Account of releases").wait_for()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ from pramana.calibration import (
     worth_of_cells,
     worth_of_law,
 )
+from pramana.calibration.error import mean_ratio
 from pramana.estimate import law_of
 from pramana.mechanisms import Dense, Product, RecordRetention, Retention
 
@@ -117,6 +119,33 @@ def test_the_order_of_classes_changes_nothing() -> None:
     one = worth_of_cells({"a": CellLook(50, cell, width)}, sizes, 3, (), exact=False)
     other = worth_of_cells({"a": CellLook(50, 99 - cell[order], width[order])}, sizes[order], 3, (), exact=False)
     assert one == other
+
+
+@pytest.mark.parametrize("missing", [0, 1])
+def test_the_error_of_a_mean_is_that_of_its_estimate(missing: int) -> None:
+    """Beside all outcomes of a record, exactly, and tables of three values drawn at random."""
+    rows = (
+        [[5, 2, 1, 2], [2, 4, 3, 1], [1, 1, 7, 1], [2, 2, 2, 4]] if missing else [[5, 2, 3], [2, 4, 4], [1, 1, 8]]
+    )
+    dense = Dense.of([[Fraction(w, sum(row)) for w in row] for row in rows])
+    channel = np.array(dense.weights) / np.array(dense.weights)[0].sum()
+    ranks = np.array([-1.0, 0.0, 1.0] + [0.0] * missing)
+    g = np.linalg.inv(channel) @ ranks
+    variance = np.mean([np.dot(row, (g - np.dot(row, g)) ** 2) for row in channel])
+    drawn = np.random.default_rng(4).dirichlet([1, 1, 1], 400_000) @ [-1, 0, 1]
+    expected = math.sqrt(variance / 50) / drawn.std()
+    assert mean_ratio(dense, 3, 50) == pytest.approx(expected, rel=5e-3)
+
+
+def test_a_column_whose_mean_alone_is_known_is_not_useless() -> None:
+    weights = [
+        [1 + (u == z) + 100 * (29 - u) * (z == 0) + 100 * u * (z == 29) for z in range(30)] for u in range(30)
+    ]
+    law = Product({"age": Dense.of([[Fraction(w, sum(row)) for w in row] for row in weights])})
+    by_cells = worth_of_law(law, ["age"], 5000, ())
+    assert by_cells.tables[0].hopeless and by_cells.useless
+    assert not worth_of_law(law, ["age"], 5000, (), {"age": 30}).useless
+    assert worth_of_law(law, ["age"], 5, (), {"age": 30}).useless
 
 
 def test_which_tables_are_spoken_of() -> None:

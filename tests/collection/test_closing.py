@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pramana import Ledger, crosstab, make_signing_key, report, verify
+from pramana import Ledger, collection, crosstab, make_signing_key, report, verify
 from pramana.app.collector import SurveyPage
 from pramana.app.main import run
 from pramana.bundle import Certificate
@@ -66,6 +67,8 @@ def test_a_closed_survey_is_a_bundle_like_any_other(release: dict[str, Any], tmp
         told = [*guarantee["assumptions"], guarantee["words"]]
         assert not any("the key" in words or "AES" in words for words in told), told
     assert any("whoever ran the collector included" in warning for warning in certificate.warnings)
+    (again,) = (warning for warning in certificate.warnings if "asked again" in warning)
+    assert "answers the same" in again and "spends no further epsilon" in again
     live = results_of(survey, store.records())
     for table in live.tables:
         names = [axis.name for axis in table.axes]
@@ -210,3 +213,23 @@ def test_waves_of_the_same_people_go_through_the_ledger(tmp_path: Path) -> None:
     with pytest.raises(RefusedError, match=r"total epsilon .* within 4, got 4.5"):
         CollectionPlace(tmp_path / "wave3").reserve(survey, page)
     assert [r.status for r in ledger.releases()] == ["committed", "committed"]
+
+
+def test_a_coin_that_no_device_remembers_is_said_to_cost_again() -> None:
+    """As many combinations as the browser's module remembers, and one value more."""
+    module = Path(collection.__file__).parent / "browser" / "src" / "randomise.ts"
+    stated = re.search(r"const MOST_RECORDS = (\d+);", module.read_text())
+    assert stated is not None
+    most = int(stated[1])
+    for second, costs in ((most // 64, False), (most // 64 + 1, True)):
+        columns = {
+            name: {"role": "sensitive", "randomise": True, "domain": list(range(size - 1))}  # and no answer
+            for name, size in (("a", 64), ("b", second))
+        }
+        for coin, forgotten in (("record", costs), ("attribute", False)):
+            release = {"retention": 0.5, "coin": coin, "records": 100}
+            survey = Survey.read(Recipe.parse({"release": release, "attributes": columns, "survey": {}}))
+            circumstances = replace(survey.plan.circumstances, on_devices=True)
+            said = " ".join(replace(survey.plan, circumstances=circumstances).warnings(seeded=False))
+            assert ("remembered on no device" in said) == forgotten
+            assert ("spends no further epsilon" in said) != forgotten

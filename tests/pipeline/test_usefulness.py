@@ -116,9 +116,40 @@ def test_presence_of_everyone_at_the_top(desk: Path) -> None:
     release = {"method": "presence", "delta": [0.0, 0.9], "public": "all.csv", "present": "in"}
     columns = {name: {**QUASI, "hierarchy": f"{name}.csv"} for name in ("a", "b")}
     recipe = few(desk, {**release, "levels": {"a": 1, "b": 2}}, **columns)
-    with pytest.raises(UselessError, match="wider delta"):
+    with pytest.raises(UselessError, match="With levels left out the share of a value of a is known exactly"):
         pramana.release(recipe, desk / "out")
     assert pramana.release(few(desk, {**release, "levels": {"a": 0, "b": 2}}, **columns), desk / "out")
+
+
+CLASSES = {"a": {**QUASI, "hierarchy": "a.csv"}, "b": {**QUASI, "hierarchy": "b.csv"}}
+ADVISED: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    "generalize": ({"method": "generalize", "k": 300, "cells": "hierarchy"}, CLASSES),
+    "microaggregate": ({"method": "microaggregate", "k": 400}, {"n": QUASI}),
+    "presence": ({"method": "presence", "delta": [0.3, 0.45], "public": "all.csv", "present": "in"}, CLASSES),
+    "invariant": (
+        {"method": "invariant", "xi": 0.2, "unreached": "publish"},
+        {"a": {**QUASI, "domain": ["x", "y"]}},
+    ),
+}
+
+
+@pytest.mark.parametrize("method", ADVISED)
+def test_advice_that_is_taken_reaches_what_it_says(desk: Path, method: str) -> None:
+    rows = (desk / "few.csv").read_text().splitlines()
+    present = (f"{row},{int(i % 8 in (0, 3, 5) if i % 50 else i % 100 == 0)}" for i, row in enumerate(rows[1:]))
+    (desk / "all.csv").write_text("\n".join([f"{rows[0]},in", *present]))
+    if method == "invariant":  # by which few records are needed to learn something
+        (desk / "few.csv").write_text("\n".join(rows[:5]) + "\n")
+    release, columns = ADVISED[method]
+    with pytest.raises(UselessError) as stopped:
+        pramana.release(few(desk, release, **columns), desk / "out")
+    assert not (desk / "out").exists()
+    said = re.search(r"With (k|xi|delta) = (\[[^]]*\]|[0-9.]+) ([^:]*? known .*?)\.(?= |$)", str(stopped.value))
+    assert said is not None, str(stopped.value)
+    taken = pramana.plan(few(desk, {**release, said[1]: json.loads(said[2])}, **columns)).usefulness
+    assert taken.best is not None
+    assert not taken.useless
+    assert taken.best.words == said[3]
 
 
 def test_named_tables_are_those_that_matter(desk: Path) -> None:

@@ -113,10 +113,10 @@ class Visit:
         }  # fmt: skip
         return checked(self.client.post(address, content=content, headers=headers)).json()
 
-    def to_release(self, name: str = "people.csv", job: str = "publish") -> None:
+    def to_release(self, name: str = "people.csv", job: str = "publish", **job_fields: str) -> None:
         assert self.post("/publish/open", kind="file", file=name).url.path == "/publish/columns"
         assert self.post("/publish/columns", unit="row").url.path == "/publish/job"
-        answer = self.post("/publish/job", job=job)
+        answer = self.post("/publish/job", job=job, **job_fields)
         assert answer.url.path == "/publish/dial", answer.text
         assert self.post("/publish/check", confirmed="yes", format="csv").url.path == "/publish/release"
 

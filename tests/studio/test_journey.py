@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import io
+import threading
+import time
 import tomllib
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -11,19 +15,76 @@ from tests.studio.running import people
 
 import pramana
 from pramana import Recipe, verify
+from pramana.app.main import run
+from pramana.app.studio.work import dial as dial_module
+from pramana.app.studio.work.dial import Dial, DialSetting
 
 
-@pytest.mark.parametrize("job", ["publish", "frequencies", "levels", "k-anonymity", "microaggregate"])
-def test_every_job_ends_in_a_bundle_that_verifies(visit: Visit, job: str) -> None:
-    people(visit.folder / "people.csv", 1500)
-    visit.to_release(job=job)
+@pytest.mark.parametrize("job", ["publish", "frequencies", "levels", "k-anonymity", "microaggregate", "presence"])
+def test_every_job_ends_in_the_bundle_that_the_command_line_makes(visit: Visit, job: str) -> None:
+    everyone = people(visit.folder / "people.csv", 1500)
+    if job == "presence":
+        lines = everyone.read_text().splitlines()
+        (visit.folder / "everyone.csv").write_text("\n".join(lines))
+        everyone.write_text("\n".join([lines[0], *lines[1::3]]))
+        visit.to_release(job=job, public="everyone.csv")
+    else:
+        visit.to_release(job=job)
     assert visit.get("/publish/dial").status_code == 200
     assert "look at this" in visit.get("/publish/check").text
     visit.release("out")
     assert verify(visit.folder / "out").valid
+    _check_made_again(visit, "out")
     assert visit.get("/publish/report").status_code == 200
     page = visit.get("/publish/report/page")
     assert "What is promised" in page.text and "'unsafe-inline'" not in page.headers["content-security-policy"]
+
+
+def _check_made_again(visit: Visit, name: str) -> None:
+    """With the recipe and the key that the studio hands over, the command line makes the same files."""
+    with zipfile.ZipFile(io.BytesIO(visit.get("/publish/recipe.zip").content)) as packed:
+        packed.extractall(visit.folder)
+    key = visit.folder / "taken.key"
+    key.write_text(visit.post("/publish/report/key").text)
+    key.chmod(0o600)
+    again = visit.folder / "again"
+    assert run(["release", str(visit.folder / "recipe.toml"), "--out", str(again), "--key", str(key)]) == 0
+    made = {path.name: path.read_bytes() for path in (visit.folder / name).iterdir()}
+    assert {path.name: path.read_bytes() for path in again.iterdir()} == made
+
+
+def test_a_movement_of_the_dial_never_waits_for_another_place(
+    visit: Visit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is not worked out yet is said to be, at once, and is worked out next."""
+    visit.to_release(job="k-anonymity")
+    journey = visit.studio.desk.journey
+    plain = journey.dial()
+    worked_out, go_on, calculated = [], threading.Event(), Dial._calculated
+
+    def slow(self: Dial, value: float) -> DialSetting:
+        worked_out.append(value)
+        assert go_on.wait(30)
+        return calculated(self, value)
+
+    monkeypatch.setattr(dial_module, "_OPENING", 0.0)
+    monkeypatch.setattr(Dial, "_calculated", slow)
+    dial = Dial.open(journey.recipe(), journey.document.promise, journey.source)
+    dial.prepare(journey.value)
+    monkeypatch.setattr(journey, "_dial", ("", dial))
+    places = dial.places(journey.value)
+    wanted = max(places, key=lambda value: abs(value - journey.value))
+    begun = time.monotonic()
+    answer = visit.get(f"/publish/dial/figures?at={places.index(wanted)}")
+    assert time.monotonic() - begun < 1.0  # a tenth of it in a browser of its own, with nothing else to do
+    assert answer.status_code == 202 and "being worked out" in answer.text
+    go_on.set()
+    end = time.monotonic() + 30
+    while (setting := dial.ready(wanted)) is None and time.monotonic() < end:
+        time.sleep(0.01)
+    assert worked_out.index(wanted) <= 1  # after what was under way
+    assert setting == plain.at(wanted)
+    assert visit.get(f"/publish/dial/figures?at={places.index(wanted)}").status_code == 200
 
 
 def test_presence_takes_a_public_list(visit: Visit) -> None:

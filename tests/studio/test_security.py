@@ -253,12 +253,22 @@ def test_no_value_of_the_table_is_in_an_error_or_an_address(visit: Visit) -> Non
 # ---------------------------------------------------------------- when private files go
 
 
-def test_an_upload_is_in_memory_and_goes_when_it_is_closed(visit: Visit) -> None:
+def test_an_upload_is_encrypted_unless_it_is_read_and_goes_when_it_is_closed(visit: Visit) -> None:
     content = (visit.folder / "people.csv").read_bytes()
+    before = set(Path("/proc/self/fd").iterdir())
     assert visit.upload("/publish/upload", content, "my%20people.csv") == {"to": "/publish/columns"}
-    link = visit.studio.private.path / "my-people.csv"
-    assert "memfd" in str(link.resolve()) and link.read_bytes() == content
-    assert visit.studio.private.path.stat().st_mode & 0o077 == 0
+    private = visit.studio.private
+    link = private.path / "my-people.csv"
+    assert "memfd" in str(link.resolve()) and link.read_bytes() == b""
+    with private.reading(), private.reading():
+        assert link.read_bytes() == content
+    assert link.read_bytes() == b""
+    opened = [d for d in Path("/proc/self/fd").iterdir() if d not in before and d.exists()]
+    nameless = [d for d in opened if str(d.readlink()).startswith(f"{private.path}/")]
+    assert [d.stat().st_size >= len(content) for d in nameless] == [True]
+    lines = content.splitlines()
+    assert not any(line in nameless[0].read_bytes() for line in lines)
+    assert private.path.stat().st_mode & 0o077 == 0
     visit.post("/publish/columns", unit="row")
     visit.post("/publish/job", job="publish")
     assert visit.studio.desk.journey.document.section("source") == {"path": "my-people.csv"}

@@ -6,7 +6,9 @@ import math
 from collections.abc import Mapping, Sequence
 from itertools import combinations
 
-from pramana.mechanisms import Channel, CoinGroups, Mechanism, RecordRetention, Retention
+import numpy as np
+
+from pramana.mechanisms import Channel, CoinGroups, Dense, Mechanism, RecordRetention, Retention
 from pramana.mechanisms import Product as ProductMechanism
 from pramana.theory import pk
 
@@ -37,6 +39,24 @@ def channel_inflation(channel: Channel) -> float:
     if isinstance(channel, Retention):
         return pk.variance_factor(float(channel.retention), channel.size)
     return pk.variance_factor_of_matrix(channel.weights)
+
+
+def mean_ratio(matrix: Dense, values: int, records: int) -> float:
+    """The error of the mean rank of a column's first `values` codes, in errors of a guess that ignores the data.
+
+    The estimate adds up g(z) over the records, with A g = ranks: a record with the true value u adds the variance
+    of g under row u of A, and all u are taken as equally likely. Over all tables of c values, all alike, the
+    mean rank has the variance of the ranks divided by c + 1. A missing value counts as the middle rank.
+    """
+    channel = matrix.weights / matrix.weights[0].sum()
+    ranks = np.arange(values, dtype=np.float64) - (values - 1) / 2
+    wanted = np.concatenate([ranks, np.zeros(len(channel) - values)])
+    try:
+        g = np.linalg.solve(channel, wanted)
+    except np.linalg.LinAlgError:
+        return math.inf
+    variance = float((channel @ g**2 - (channel @ g) ** 2).mean())
+    return math.sqrt(max(0.0, variance) / records * (values + 1) / float((ranks**2).mean()))
 
 
 def expected_error(mechanism: Mechanism, table: Sequence[str], records: int) -> float:

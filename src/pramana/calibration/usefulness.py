@@ -11,13 +11,14 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from types import MappingProxyType
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pramana.calibration.error import channel_inflation, variance_inflation
-from pramana.mechanisms import CoinGroups, Mechanism, RecordRetention, Retention
+from pramana.calibration.error import channel_inflation, mean_ratio, variance_inflation
+from pramana.mechanisms import Channel, CoinGroups, Dense, Mechanism, RecordRetention, Retention
 from pramana.mechanisms import Product as ProductMechanism
 from pramana.theory import pk, rounding
 
@@ -43,7 +44,7 @@ class TableWorth:
     error: float
     guess: float
     of: Literal["share", "value"] = "share"
-    halves: float = math.inf  # the same ratio with each column in two halves, where that can be told
+    halves: float = math.inf  # the same ratio with each column in two halves, or of its mean, where that is told
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "error", _kept(self.error))
@@ -82,7 +83,7 @@ class TableWorth:
 
     @property
     def barren(self) -> bool:
-        """Hopeless even of halves: not so much as the share of half of a column's values is learnt."""
+        """Hopeless even of halves, and of a mean: not so much as the share of half of the values is learnt."""
         return self.hopeless and self.halves >= 1
 
     @property
@@ -198,9 +199,16 @@ def blind_error(cells: int) -> float:
 
 
 def worth_of_law(
-    mechanism: Mechanism | None, columns: Sequence[str], records: int, named: Sequence[Sequence[str]]
+    mechanism: Mechanism | None,
+    columns: Sequence[str],
+    records: int,
+    named: Sequence[Sequence[str]],
+    ordered: Mapping[str, int] = MappingProxyType({}),
 ) -> Usefulness:
-    """Of tables of `columns` estimated by a law: n(h - 1) is the total variance of n records' estimated counts."""
+    """Of tables of `columns` estimated by a law: n(h - 1) is the total variance of n records' estimated counts.
+
+    `ordered`: how many values each column in order has; by a matrix their mean may be known where no value is.
+    """
     if not isinstance(mechanism, ProductMechanism | RecordRetention | CoinGroups) or records < 1:
         return Usefulness()
     sizes = mechanism.sizes
@@ -219,8 +227,14 @@ def worth_of_law(
             inflation = math.prod(inflations[name] for name in names)
         error = math.sqrt(max(0.0, inflation - 1) / records / cells)
         halves = _of_halves(mechanism, names, records)
+        if isinstance(mechanism, ProductMechanism) and len(names) == 1 and names[0] in ordered:
+            halves = min(halves, _of_mean(mechanism.channels[names[0]], ordered[names[0]], records))
         worth.append(TableWorth(names, cells, error, blind_error(cells), halves=halves))
     return Usefulness(tuple(worth), is_named)
+
+
+def _of_mean(channel: Channel, values: int, records: int) -> float:
+    return mean_ratio(channel, values, records) if isinstance(channel, Dense) and values > 1 else math.inf
 
 
 def _of_halves(

@@ -12,7 +12,7 @@ import contextlib
 import hmac
 import os
 import secrets
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
@@ -21,7 +21,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pramana.collection.submission import Submission, invitation_digest
-from pramana.errors import CollectionError, MissingExtraError
+from pramana.errors import CollectionError
+from pramana.ledger import WritersInTurn, postgresql_in_turn, sqlite_in_turn
 from pramana.randomness import Codes
 from pramana.schema import connection_string, lost_its_end, shown_url
 
@@ -32,6 +33,7 @@ _LOCK = 0x7072616D73757276  # "pramsurv": what writers on one PostgreSQL databas
 _PATIENCE = 30  # seconds to wait for another writer
 _AT_A_TIME = 500  # values in one statement
 _CODE = np.dtype(">u2")
+_PRAGMAS = ("secure_delete = ON", "temp_store = MEMORY")
 
 
 class Outcome(Enum):
@@ -60,11 +62,12 @@ class CollectionStore:
         name = shown_url(place)
         text = connection_string(str(place), "the store", CollectionError, "Such as postgresql://host/database.")
         if "://" in text:
-            store = cls(_postgresql(text), name, None, columns)
+            engine = postgresql_in_turn(text, "store", CollectionError, pool_pre_ping=True, pool_size=4)
+            store = cls(engine, name, None, columns)
         else:
             path = Path(text)
             _make_file(path, name)
-            store = cls(_sqlite(path), name, path, columns)
+            store = cls(sqlite_in_turn(path, _PATIENCE, _PRAGMAS), name, path, columns)
         try:
             store._begin(page)
             if store.file is not None and lost_its_end(store.file):
@@ -129,7 +132,7 @@ class CollectionStore:
         from sqlalchemy import text
 
         if self.file is not None:
-            with self._said_plainly(), self.engine.connect() as connection:
+            with self._in_turn.said_plainly(), self.engine.connect() as connection:
                 connection.connection.driver_connection.execute("VACUUM")  # type: ignore[union-attr]
         else:
             with self._writing() as connection:
@@ -216,35 +219,20 @@ class CollectionStore:
 
         connection.execute(insert(STATE).values(name=name, value=value))
 
-    @contextlib.contextmanager
-    def _writing(self) -> Iterator[Connection]:
+    def _writing(self) -> contextlib.AbstractContextManager[Connection]:
         """A transaction that no other writer runs beside; all of it is kept, or nothing."""
-        from sqlalchemy import func, select
+        return self._in_turn.writing()
 
-        with self._said_plainly(), self.engine.connect() as connection:
-            connection.execution_options(writing=True)
-            with connection.begin():
-                if self.file is None:
-                    connection.execute(select(func.pg_advisory_xact_lock(_LOCK)))
-                yield connection
+    def _reading(self) -> contextlib.AbstractContextManager[Connection]:
+        return self._in_turn.reading()
 
-    @contextlib.contextmanager
-    def _reading(self) -> Iterator[Connection]:
-        with self._said_plainly(), self.engine.connect() as connection, connection.begin():
-            yield connection
+    @property
+    def _in_turn(self) -> WritersInTurn:
+        return WritersInTurn(self.engine, _LOCK, self._plain, faults=(OSError,))
 
-    @contextlib.contextmanager
-    def _said_plainly(self) -> Iterator[None]:
-        """A database's own messages can quote what was being written: none of their words is passed on."""
-        import sqlite3
-
-        from sqlalchemy.exc import SQLAlchemyError
-
-        try:
-            yield
-        except (SQLAlchemyError, sqlite3.Error, OSError) as error:
-            got = f"a fault of the database ({type(error).__name__})"
-            raise CollectionError(f"The store {self.name} must be usable", got) from None
+    def _plain(self, error: Exception) -> CollectionError:
+        got = f"a fault of the database ({type(error).__name__})"
+        return CollectionError(f"The store {self.name} must be usable", got)
 
 
 def _outcome(place: bytes, submission: Submission, known: set[bytes], unspent: set[bytes]) -> Outcome:
@@ -294,42 +282,3 @@ def _make_file(path: Path, name: str) -> None:
             os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
     except OSError as error:
         raise CollectionError(f"The store {name} must be writable", error.strerror) from None
-
-
-def _sqlite(path: Path) -> Engine:
-    from sqlalchemy import create_engine, event
-    from sqlalchemy.engine import URL
-
-    engine = create_engine(URL.create("sqlite", database=str(path)), connect_args={"timeout": _PATIENCE})
-
-    @event.listens_for(engine, "connect")
-    def plain(connection: Any, _: Any) -> None:
-        connection.isolation_level = None  # the driver begins no transactions of its own
-        connection.execute("PRAGMA synchronous = FULL")
-        connection.execute("PRAGMA secure_delete = ON")
-        connection.execute("PRAGMA temp_store = MEMORY")
-
-    @event.listens_for(engine, "begin")
-    def begin(connection: Connection) -> None:
-        writing = connection.get_execution_options().get("writing")
-        connection.exec_driver_sql("BEGIN IMMEDIATE" if writing else "BEGIN")
-
-    return engine
-
-
-def _postgresql(text: str) -> Engine:
-    from sqlalchemy import create_engine, make_url
-    from sqlalchemy.exc import ArgumentError
-
-    stated = text.replace("postgres://", "postgresql://", 1) if text.startswith("postgres://") else text
-    try:
-        url = make_url(stated)
-        if url.get_backend_name() != "postgresql":
-            raise CollectionError("A store must be a file or a postgresql:// URL", f"{url.get_backend_name()}://")
-        return create_engine(url.set(drivername="postgresql+psycopg"), pool_pre_ping=True, pool_size=4)
-    except (ArgumentError, ValueError, TypeError):  # their words quote the URL
-        raise CollectionError("The URL of a store must be one, such as postgresql://host/database") from None
-    except ModuleNotFoundError:
-        raise MissingExtraError(
-            "A store in PostgreSQL needs the package psycopg", "none", "pip install 'pramana[postgresql]'"
-        ) from None

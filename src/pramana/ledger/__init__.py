@@ -7,6 +7,7 @@ from pramana.ledger.rules import Booking, Request
 from pramana.ledger.state import Dataset, Release, ReleasedTable, State
 from pramana.ledger.store import is_ledger_file
 from pramana.ledger.totals import Total
+from pramana.ledger.turns import WritersInTurn, postgresql_in_turn, sqlite_in_turn
 from pramana.ledger.whoami import whoami
 
 __all__ = [
@@ -20,6 +21,9 @@ __all__ = [
     "Request",
     "State",
     "Total",
+    "WritersInTurn",
     "is_ledger_file",
+    "postgresql_in_turn",
+    "sqlite_in_turn",
     "whoami",
 ]

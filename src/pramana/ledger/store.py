@@ -10,13 +10,14 @@ import contextlib
 import errno
 import json
 import os
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pramana.errors import LedgerError, MissingExtraError
+from pramana.errors import LedgerError
 from pramana.ledger.entry import Entry
+from pramana.ledger.turns import WritersInTurn, postgresql_in_turn, sqlite_in_turn
 from pramana.schema import ENVIRONMENT, connection_string, lost_its_end, shown_url
 
 if TYPE_CHECKING:
@@ -37,16 +38,19 @@ class Store:
     @classmethod
     def open(cls, place: str | Path, create: bool = False) -> Store:
         """Open a ledger; with `create`, make it if there is none."""
+        from sqlalchemy.pool import NullPool
+
         from pramana.ledger.migrations import VERSION, migrate, version_of
 
         name = shown_url(place)
         text = connection_string(str(place), "the ledger", LedgerError, "Such as postgresql://host/database.")
         if "://" in text:
-            store = cls(_postgresql(text), name, None)
+            engine = postgresql_in_turn(text, "ledger", LedgerError, poolclass=NullPool)
+            store = cls(engine, name, None)
         else:
             path = Path(text)
             _make_file(path, name, create)
-            store = cls(_sqlite(path), name, path)
+            store = cls(sqlite_in_turn(path, _PATIENCE, poolclass=NullPool), name, path)
         with store.reading() as connection:
             current = version_of(connection) == VERSION
         if store.file is not None and lost_its_end(store.file):
@@ -59,31 +63,16 @@ class Store:
     def close(self) -> None:
         self.engine.dispose()
 
-    @contextlib.contextmanager
-    def writing(self) -> Iterator[Connection]:
+    def writing(self) -> contextlib.AbstractContextManager[Connection]:
         """A transaction that no other writer runs beside; all of it is kept, or nothing."""
-        from sqlalchemy import func, select
+        return self._in_turn.writing()
 
-        with self._said_plainly(), self.engine.connect() as connection:
-            connection.execution_options(writing=True)
-            with connection.begin():
-                if self.file is None:
-                    connection.execute(select(func.pg_advisory_xact_lock(_LOCK)))
-                yield connection
+    def reading(self) -> contextlib.AbstractContextManager[Connection]:
+        return self._in_turn.reading()
 
-    @contextlib.contextmanager
-    def reading(self) -> Iterator[Connection]:
-        with self._said_plainly(), self.engine.connect() as connection, connection.begin():
-            yield connection
-
-    @contextlib.contextmanager
-    def _said_plainly(self) -> Iterator[None]:
-        from sqlalchemy.exc import SQLAlchemyError
-
-        try:
-            yield
-        except SQLAlchemyError as error:
-            raise _plain(error, self.name) from None
+    @property
+    def _in_turn(self) -> WritersInTurn:
+        return WritersInTurn(self.engine, _LOCK, lambda error: _plain(error, self.name))
 
 
 def entries(
@@ -139,9 +128,6 @@ def is_ledger_file(place: str | Path) -> bool:
     return "://" not in str(place) and not str(place).startswith(ENVIRONMENT)
 
 
-# ---------------------------------------------------------------- the two databases
-
-
 def _make_file(path: Path, name: str, create: bool) -> None:
     """SQLite would make the file readable by others, and would make one where a name was misspelt."""
     try:
@@ -159,49 +145,6 @@ def _make_file(path: Path, name: str, create: bool) -> None:
         raise LedgerError(f"The ledger {name} must be writable", error.strerror) from None
     except ValueError:
         raise LedgerError("A ledger must be a SQLite file or a postgresql:// URL", "a name that is none") from None
-
-
-def _sqlite(path: Path) -> Engine:
-    from sqlalchemy import create_engine, event
-    from sqlalchemy.engine import URL
-    from sqlalchemy.pool import NullPool
-
-    engine = create_engine(
-        URL.create("sqlite", database=str(path)), poolclass=NullPool, connect_args={"timeout": _PATIENCE}
-    )
-
-    @event.listens_for(engine, "connect")
-    def plain(connection: Any, _: Any) -> None:
-        connection.isolation_level = None  # the driver begins no transactions of its own
-        connection.execute("PRAGMA synchronous = FULL")
-
-    @event.listens_for(engine, "begin")
-    def begin(connection: Connection) -> None:
-        writing = connection.get_execution_options().get("writing")
-        connection.exec_driver_sql("BEGIN IMMEDIATE" if writing else "BEGIN")
-
-    return engine
-
-
-def _postgresql(text: str) -> Engine:
-    from sqlalchemy import create_engine, make_url
-    from sqlalchemy.exc import ArgumentError
-    from sqlalchemy.pool import NullPool
-
-    stated = text.replace("postgres://", "postgresql://", 1) if text.startswith("postgres://") else text
-    try:
-        url = make_url(stated)
-        if url.get_backend_name() != "postgresql":
-            raise LedgerError(
-                "A ledger must be a SQLite file or a postgresql:// URL", f"{url.get_backend_name()}://"
-            )
-        return create_engine(url.set(drivername="postgresql+psycopg"), poolclass=NullPool)
-    except (ArgumentError, ValueError, TypeError):  # their words quote the URL
-        raise LedgerError("The URL of a ledger must be one, such as postgresql://host/database") from None
-    except ModuleNotFoundError:
-        raise MissingExtraError(
-            "A ledger in PostgreSQL needs the package psycopg", "none", "pip install 'pramana[postgresql]'"
-        ) from None
 
 
 def _plain(error: Exception, name: str) -> LedgerError:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from pramana.methods.columns import randomised_attributes
 from pramana.methods.protocol import (
-    IN_MEMORY,
     Capabilities,
     Counts,
     Examination,
@@ -46,7 +45,6 @@ def __getattr__(name: str) -> object:
 
 
 __all__ = [
-    "IN_MEMORY",
     "METHODS",
     "AnyRecipe",
     "Capabilities",

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Generic, Literal, Protocol, TypedDict, TypeVar
@@ -47,8 +47,10 @@ class Capabilities:
     single_records: bool = False  # a person can randomise their own record by it
     reason: str = "which needs all rows at once"
 
-
-IN_MEMORY = Capabilities(reason="with a [unit] of several rows, which are brought together in memory")
+    def in_units(self) -> Capabilities:
+        """The same with rows that are brought together by person, which one machine does."""
+        reason = "with a [unit] of several rows, which are brought together on one machine"
+        return replace(self, spark=False, reason=reason if self.streams else self.reason)
 
 
 @dataclass(frozen=True)
@@ -259,7 +261,7 @@ def fields_of_recipe(
         dropped=recipe.dropped,
         dataset=recipe.source.dataset,
         shuffled=recipe.release.shuffle,
-        output=recipe.output.format,
+        output=recipe.output.data_format,
         unit=None if recipe.unit is None else unit_in(recipe.unit, rows),
     )
 

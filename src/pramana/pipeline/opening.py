@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from pramana.errors import RecipeError
-from pramana.methods import IN_MEMORY, AnyRecipe, Capabilities, Recipe, method_named
+from pramana.methods import AnyRecipe, Capabilities, Recipe, method_named
 from pramana.pipeline.repeats import check_no_repeats
 from pramana.randomness import Key
 from pramana.rows import (
@@ -105,11 +105,11 @@ class Home:
     ) -> Iterator[Rows]:
         """The rows, which are let go of at the end; refused by name where the method cannot work there.
 
-        With a `unit` of several rows they are brought together, which only memory allows. Columns that are
+        With a `unit` of several rows they are brought together, which Spark does not do. Columns that are
         `watched` must not repeat.
         """
         if unit is not None and unit.several:
-            can = IN_MEMORY
+            can = can.in_units()
             readings = [*readings, *map(ColumnReading, unit.columns)]
         with source.guesses(), self._opened(source, readings, key, method, can, watched) as rows:
             yield rows.whole().in_units(unit) if unit is not None and unit.several else rows
@@ -165,6 +165,15 @@ class Home:
 
     def in_memory(self, source: Source, method: str, can: Capabilities) -> bool:
         return self.engine == "local" and self._bound(source, method, can) is None
+
+    def check_in_memory(self, source: Source, method: str, can: Capabilities, what: str) -> None:
+        """Refuse what is made from all published rows at once where they are not in memory."""
+        if not self.in_memory(source, method, can):
+            raise RecipeError(
+                f"{what} must be of a table in memory",
+                "a table that streams, or the Spark engine",
+                'Use format = "parquet", and `pramana export` where there is room.',
+            )
 
     def _bound(self, source: Source, method: str, can: Capabilities) -> int | None:
         """The bytes within which a table streams through, or None where it is read into memory."""

@@ -18,6 +18,7 @@ from pramana.pipeline.usefulness import check_useful
 from pramana.pipeline.writing import Destination, write_bundle
 from pramana.randomness import Key
 from pramana.rows import Progress, no_progress
+from pramana.sources import check_export
 
 if TYPE_CHECKING:
     from pramana.rows import SparkEngine
@@ -82,6 +83,9 @@ def release(
     source = opened_source(read, data)
     home = Home(engine, memory, threads, out.absolute().parent, progress, show_values)
     can, watched = method.capabilities(read.release), watched_columns(read, source)
+    if read.output.copy_format is not None:
+        check_export(read.output.copy_format)
+        home.check_in_memory(source, method.name, can, f"output.format = {read.output.format!r}")
     formulas: list[str] = []
     with home.open(source, method.readings(read), secret, method.name, can, read.unit, watched) as rows:
         plan = method.plan(read, rows)

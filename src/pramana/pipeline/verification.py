@@ -16,6 +16,7 @@ from pramana.methods.retention import RandomisedPlan
 from pramana.pages import html_of
 from pramana.pipeline.files.certified_source import certified_source
 from pramana.pipeline.files.codebook import check_codebook, codebook_of
+from pramana.pipeline.files.copies import COPIES, check_copies
 from pramana.pipeline.opening import Home
 from pramana.pipeline.recipient.companion import check_companion, synthetic_name
 from pramana.pipeline.reporting.page import PageMaterial, page_of
@@ -106,7 +107,7 @@ def verify(
         checks.append(_report(opened, plan, examination))
         checks += check_codebook(opened)
         if all(check.ok for check in examination.checks):
-            checks += [*_formulas(opened), *check_companion(opened)]
+            checks += [*_formulas(opened), *check_companion(opened), *check_copies(opened)]
     else:
         checks.append(Check("data", False, "not read, because of what failed above"))
     if seed is not None:
@@ -154,6 +155,8 @@ def _files(bundle: Bundle) -> list[Check]:
 def _companions(bundle: Bundle, plan: Plan) -> list[Check]:
     """A certificate may name what its method publishes, and no file besides."""
     known = {FILE_NAMES[bundle.certificate.output], _REPORT, synthetic_name(bundle), *plan.companions}
+    if bundle.certificate.output == "parquet":
+        known |= set(COPIES)
     stated = set(bundle.certificate.files)
     checks = []
     if strange := sorted(stated - known):

@@ -19,6 +19,7 @@ from pramana.errors import RefusedError
 from pramana.methods import AnyRecipe, Explanation, Plan, Publication
 from pramana.pages import html_of, load_templates
 from pramana.pipeline.files.codebook import Described, codebook_of
+from pramana.pipeline.files.copies import write_copy
 from pramana.pipeline.promises import check_promises
 from pramana.pipeline.reporting.page import PageMaterial, page_of
 from pramana.pipeline.table_copy import table_copy
@@ -65,7 +66,7 @@ def write_bundle(recipe: AnyRecipe, source: Origin, publication: Publication, to
         if to.signing is not None:
             certificate = certificate.signed(to.signing)
         (folder / "certificate.json").write_text(certificate.text(), "utf-8")
-        copy.fill(folder / FILE_NAMES[recipe.output.format])
+        copy.fill(folder / FILE_NAMES[recipe.output.data_format])
     return certificate
 
 
@@ -74,7 +75,7 @@ def _write(
 ) -> Certificate:
     """The file is written while the promises are derived and the report is prepared."""
     plan = publication.plan
-    form, escape = recipe.output.format, recipe.output.escape_formulas
+    form, escape = recipe.output.data_format, recipe.output.escape_formulas
 
     def prepare() -> tuple[Certificate, Explanation]:
         load_templates()
@@ -100,6 +101,8 @@ def _write(
         from pramana.pipeline.recipient.companion import write_companion  # few releases have one
 
         write_companion(Bundle(folder, certificate))
+    if recipe.output.copy_format is not None:
+        write_copy(Bundle(folder, certificate), recipe.output.copy_format)
     signer = None if to.signing is None else to.signing.public_key().public_bytes_raw().hex()
     counts = publication.table.counts()
     material = PageMaterial(
@@ -167,7 +170,7 @@ def _certificate(
         dropped=plan.dropped,
         mechanism=plan.statement(),
         source={**source.to_json(), **committed},
-        output=recipe.output.format,
+        output=recipe.output.data_format,
         about=msgspec.to_builtins(recipe.about),
         escaped=recipe.output.escape_formulas,
         shuffled=plan.shuffled,

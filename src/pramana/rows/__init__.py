@@ -21,6 +21,7 @@ from pramana.rows.protocol import (
     chunks_of,
     no_progress,
 )
+from pramana.rows.scratch import Scratch
 from pramana.rows.spooled import SpooledRows
 from pramana.rows.units import HOUSEHOLD, PERSON, Owners, UnitShape
 
@@ -52,6 +53,7 @@ __all__ = [
     "Owners",
     "Progress",
     "Rows",
+    "Scratch",
     "SparkEngine",
     "SparkRows",
     "SpooledRows",

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from pramana.randomness import Key, Stream
-from pramana.rows.units import Owners
-from pramana.schema import Attribute
+from pramana.mechanisms import Mechanism, Product
+from pramana.randomness import Codes, Key, Stream
+from pramana.rows.local import LocalEngine
+from pramana.rows.units import Owners, SharedDraws
+from pramana.schema import Attribute, Storey
 
 
 class KeyedRows(ABC):
@@ -41,3 +43,26 @@ class KeyedRows(ABC):
 
     def stream(self, purpose: str, context: str, column: str, draw: int) -> Stream:
         return self._key.stream(purpose, context, column, draw)
+
+    @abstractmethod
+    def codes(self, sizes: Mapping[str, int]) -> dict[str, Codes]:
+        """The codes of some columns, which are given with their numbers of codes."""
+
+    def _shared_draws(
+        self, mechanism: Mechanism, context: str, once: Mapping[str, Storey], threads: int
+    ) -> SharedDraws:
+        """The values that a person or a household has in common, drawn, and the law of all others.
+
+        The coin of such a value is that of the unit's number: no column is drawn both ways in one release.
+        """
+        if not once:
+            return SharedDraws(mechanism)
+        assert isinstance(mechanism, Product), "columns are drawn once where each has a coin of its own"
+        assert self._owners is not None, "rows are brought together where columns are drawn once"
+        each = Product({name: c for name, c in mechanism.channels.items() if name not in once})
+        drawn: dict[str, Codes] = {}
+        for name, of in once.items():
+            own = Product({name: mechanism.channels[name]})
+            common = {name: self.codes(own.sizes)[name][self._owners.first_rows(of)]}
+            drawn |= LocalEngine(threads).publish(own, self._key, context, common)
+        return SharedDraws(each, drawn, {name: self._owners.numbers_of(of) for name, of in once.items()})

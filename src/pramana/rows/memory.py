@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from pramana.mechanisms import Mechanism, Product
+from pramana.mechanisms import Mechanism
 from pramana.randomness import Codes, Key
 from pramana.rows.digest import Column, commitment_to
 from pramana.rows.keyed import KeyedRows
@@ -119,36 +119,15 @@ class MemoryRows(KeyedRows):
     ) -> Iterator[Columns]:
         del stage
         true = {name: self._column(name) for name in dict.fromkeys([*mechanism.sizes, *names])}
-        drawn = self._drawn(mechanism, context, true, once)
+        shared = self._shared_draws(mechanism, context, once, self._engine.threads)
+        drawn = self._engine.publish(shared.each, self._key, context, true, progress=self._progress)
+        drawn |= shared.of_rows(0, self.records)
         columns = {name: drawn.get(name, true[name]) for name in names}
         if shuffled:
             columns = self._ordered(columns, self._engine.order(self._key, context, self.records))
         self._progress("writing", 0, 1)
         for first in range(0, self.records, _PIECE):
             yield {name: column[first : first + _PIECE] for name, column in columns.items()}
-
-    def _drawn(
-        self, mechanism: Mechanism, context: str, true: Columns, once: Mapping[str, Storey]
-    ) -> dict[str, Codes]:
-        """Every value from a coin of its own, save those that a person or a household has in common.
-
-        The coin of such a value is that of the unit's number: no column is drawn both ways in one release.
-        """
-        if not once:
-            return self._engine.publish(mechanism, self._key, context, true, progress=self._progress)
-        assert isinstance(mechanism, Product), "columns are drawn once where each has a coin of its own"
-        assert self._owners is not None, "rows are brought together where columns are drawn once"
-        each = Product({name: c for name, c in mechanism.channels.items() if name not in once})
-        drawn = self._engine.publish(each, self._key, context, true, progress=self._progress)
-        storeys: tuple[Storey, ...] = ("person", "household")
-        for storey in storeys:
-            own = Product({n: mechanism.channels[n] for n, of in once.items() if of == storey})
-            if own.channels:
-                first = self._owners.first_rows(storey)
-                common = {name: true[name][first] for name in own.channels}
-                values = self._engine.publish(own, self._key, context, common)
-                drawn |= {name: codes[self._owners.numbers_of(storey)] for name, codes in values.items()}
-        return drawn
 
     def _ordered(self, columns: Columns, order: NDArray[np.uint32]) -> Columns:
         coded = {name: column for name, column in columns.items() if isinstance(column, np.ndarray)}

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from pramana.randomness import Key
+from pramana.randomness import Codes, Key
 from pramana.rows.ahead import ahead
 from pramana.rows.digest import Column, Commitment
 from pramana.rows.protocol import Columns, Work
@@ -20,18 +20,23 @@ from pramana.rows.scratch import Scratch
 
 @dataclass(frozen=True)
 class SpoolBlock:
-    """Consecutive rows in scratch room: for each column its place, its length there and the type of its codes."""
+    """Consecutive rows in scratch room: for each column its place, its length there and the type of its codes.
+
+    `kept` marks those of the stored rows that count, where some do not.
+    """
 
     first: int
     rows: int
     places: Mapping[str, tuple[int, int, Any]]
+    kept: NDArray[np.bool_] | None = None
 
 
 @dataclass
 class Spool:
     """A table's codes and unchanged columns in scratch room, in source order.
 
-    `lookups` turn what was stored into codes, for columns whose domain was known only after the last row.
+    `lookups` turn what was stored into codes, for columns whose domain was known only after the last row. `beside`
+    are columns in memory.
     """
 
     scratch: Scratch
@@ -39,6 +44,7 @@ class Spool:
     records: int = 0
     lookups: dict[str, NDArray[np.unsignedinteger]] = field(default_factory=dict)
     derived: dict[str, tuple[tuple[str, ...], Work]] = field(default_factory=dict)
+    beside: dict[str, Codes] = field(default_factory=dict)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -66,19 +72,41 @@ class Spool:
     def read(self, block: SpoolBlock, names: Iterable[str] | None = None) -> Columns:
         columns: Columns = {}
         for name in block.places if names is None else names:
-            if name in self.derived:
+            if name in self.beside:
+                columns[name] = self.beside[name][block.first : block.first + block.rows]
+            elif name in self.derived:
                 own, work = self.derived[name]
                 columns[name] = work(self.read(block, own))
-                continue
-            start, length, kind = block.places[name]
-            stored = self.scratch.read(start, length)
-            if kind is None:
-                columns[name] = unpack(stored)[""]
             else:
-                lookup = self.lookups.get(name)
-                codes = stored.view(kind)
-                columns[name] = codes if lookup is None else lookup[codes]
+                columns[name] = self._stored(block, name)
         return columns
+
+    def _stored(self, block: SpoolBlock, name: str) -> Column:
+        start, length, kind = block.places[name]
+        stored = self.scratch.read(start, length)
+        if kind is None:
+            column = unpack(stored)[""]
+            return column if block.kept is None else column.filter(pa.array(block.kept))
+        lookup, codes = self.lookups.get(name), stored.view(kind)
+        if block.kept is not None:
+            codes = codes[block.kept]
+        return codes if lookup is None else lookup[codes]
+
+    def only(self, kept: NDArray[np.bool_]) -> Spool:
+        """The rows that are marked, in the same scratch room; nothing is beside them yet."""
+        fewer = Spool(self.scratch, lookups=self.lookups, derived=dict(self.derived))
+        for block in self.blocks:
+            marked = kept[block.first : block.first + block.rows]
+            rows = int(marked.sum())
+            stored = block.kept
+            if rows < block.rows:
+                stored = marked if stored is None else stored.copy()
+                if block.kept is not None:
+                    stored[block.kept] = marked
+            if rows:
+                fewer.blocks.append(SpoolBlock(fewer.records, rows, block.places, stored))
+                fewer.records += rows
+        return fewer
 
     def commitment(self, key: Key, names: Iterable[str], workers: int) -> str:
         """The keyed digest of some columns, in this order."""

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from pramana.errors import RecipeError
 from pramana.mechanisms import Mechanism
-from pramana.randomness import Key, tag_stream
+from pramana.randomness import Codes, Key, code_dtype, tag_stream
 from pramana.rows.ahead import ahead
 from pramana.rows.batch import BatchEngine
 from pramana.rows.buckets import Scattering
@@ -23,16 +23,18 @@ from pramana.rows.coders import Coder, coders_for
 from pramana.rows.digest import Column
 from pramana.rows.keyed import KeyedRows
 from pramana.rows.local import LocalEngine
-from pramana.rows.protocol import NO_UNITS, ColumnReading, Columns, Lines, Progress, WholeRows, Work, chunks_of
+from pramana.rows.protocol import NO_UNITS, ColumnReading, Columns, Lines, Progress, Work, chunks_of
 from pramana.rows.spool import Spool, SpoolBlock
-from pramana.rows.units.repeats import repeats_in_blocks
-from pramana.schema import Attribute, Storey
+from pramana.rows.units.owners import check_told, owners_by
+from pramana.rows.units.repeats import numbered_in_blocks, repeats_in_blocks
+from pramana.schema import Attribute, Storey, UnitSection
 from pramana.sources import ROW_GROUP, Source, expected_records, raw_column
 
 if TYPE_CHECKING:
     from pramana.generalize import Classes
 
 B = TypeVar("B")
+_OWNED = 72  # bytes of a row while rows are brought together by person and household
 _COPIES = 8  # of the combinations that are in memory at one time, measured where they are most of it
 
 
@@ -113,6 +115,7 @@ class SpooledRows(KeyedRows):
         self._settled(attributes)
 
     def derive(self, name: str, of: Sequence[str], work: Work) -> None:
+        self._spool.beside.pop(name, None)
         self._spool.derived[name] = (tuple(of), work)
 
     def _mapped(self, work: Callable[[Columns], B], names: Iterable[str]) -> Iterator[B]:
@@ -148,15 +151,19 @@ class SpooledRows(KeyedRows):
         return [lines_of(c, list(group.values())) for c, group in zip(counting, groups, strict=True)]
 
     def check_room(self, needed: int) -> None:
+        self._check_room(
+            "The combinations of quasi-identifying and sensitive values that occur",
+            needed,
+            "Allow more memory, or begin with coarser values (level = 1 in a column's section).",
+        )
+
+    def _check_room(self, what: str, needed: int, hint: str = "Allow more memory.") -> None:
         if needed > self._engine.room:
-            raise RecipeError(
-                "The combinations of quasi-identifying and sensitive values that occur must fit in memory",
-                f"{needed >> 20} MiB or more that they need",
-                "Allow more memory, or begin with coarser values (level = 1 in a column's section).",
-            )
+            raise RecipeError(f"{what} must fit in memory", f"{needed >> 20} MiB or more that they need", hint)
 
     def _digest_under(self, key: Key, names: Sequence[str]) -> str:
-        return self._spool.commitment(key, names, self._engine.workers)
+        people = () if self._owners is None else self._owners.columns()
+        return self._spool.commitment(key, [*names, *people], self._engine.workers)
 
     def publish(
         self,
@@ -167,12 +174,13 @@ class SpooledRows(KeyedRows):
         stage: str = "randomising",
         once: Mapping[str, Storey] = NO_UNITS,
     ) -> Iterator[Columns]:
-        assert not once, "rows that are brought together are in memory"
         local, spool, progress = LocalEngine(1), self._spool, self._progress
+        shared = self._shared_draws(mechanism, context, once, self._engine.workers)
 
         def drawn(block: SpoolBlock) -> tuple[SpoolBlock, Columns]:
             columns = spool.read(block, dict.fromkeys([*names, *mechanism.sizes]))
-            drawn_columns = local.publish(mechanism, self._key, context, columns, block.first)
+            drawn_columns = local.publish(shared.each, self._key, context, columns, block.first)
+            drawn_columns |= shared.of_rows(block.first, block.rows)
             return block, {name: drawn_columns.get(name, columns[name]) for name in names}
 
         if not shuffled:
@@ -194,12 +202,44 @@ class SpooledRows(KeyedRows):
                     progress("writing in keyed order", done, spool.records)
                     yield columns
 
-    def whole(self) -> WholeRows:
-        raise RecipeError(
-            "A method that needs all rows at once must have them in memory",
-            "a bound on memory",
-            "Leave the bound out: the table is then read into memory.",
-        )
+    def whole(self) -> SpooledRows:
+        return self
+
+    def codes(self, sizes: Mapping[str, int]) -> dict[str, Codes]:
+        width = sum(np.dtype(code_dtype(size)).itemsize for size in sizes.values())
+        self._check_room("Codes that are needed of all rows at once", 2 * width * self.records)
+        parts = list(self._mapped(lambda columns: columns, sizes))
+        return {name: np.concatenate([part[name] for part in parts]) for name in sizes}
+
+    def attach(self, name: str, of: Sequence[str], codes: Codes) -> None:
+        del of
+        self._spool.beside[name] = codes
+
+    def in_units(self, unit: UnitSection) -> SpooledRows:
+        """Whose each row is stays in memory; the rows themselves do not."""
+        self._check_room("Whose the rows are", _OWNED * self.records, "Allow more memory, or leave the bound out.")
+
+        def numbered(name: str) -> NDArray[np.uint32]:
+            def blocks() -> Iterator[pa.ChunkedArray]:
+                for column in self._mapped(lambda columns: chunks_of(columns[name]), [name]):
+                    check_told(column, name)
+                    yield column
+
+            return numbered_in_blocks(blocks, self.records, self._engine.room // 4)
+
+        owners, kept = owners_by(numbered, self.records, unit, self._key)
+        rows = self._with(self._spool.only(kept))
+        rows._owners = owners
+        rows._spool.beside |= owners.columns()
+        return rows
+
+    def only(self, kept: NDArray[np.bool_]) -> SpooledRows:
+        rows = self._with(self._spool.only(kept))
+        rows._settled(self._attributes)
+        return rows
+
+    def _with(self, spool: Spool) -> SpooledRows:
+        return SpooledRows(spool, self._coders, self._key, self._engine, self._progress)
 
 
 def _coded(column: pa.Array, coder: Coder | None) -> Column:

@@ -87,7 +87,10 @@ class LedgerSection(RecipeSection, frozen=True, kw_only=True):
 class OutputSection(RecipeSection, frozen=True, kw_only=True):
     """[output]: the form of the data, and a table of a database to copy it to."""
 
-    format: Literal["parquet", "csv"] = "parquet"
+    format: Annotated[
+        Literal["parquet", "csv", "sav", "dta", "xlsx", "arrow"],
+        Meta(description="Of the data; beside a file for SPSS, Stata, Excel or Arrow there is one in Parquet."),
+    ] = "parquet"
     escape_formulas: Annotated[
         Flag, Meta(description="Put an apostrophe before texts of a CSV that a spreadsheet would run.")
     ] = False
@@ -102,6 +105,16 @@ class OutputSection(RecipeSection, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         if self.escape_formulas and self.format != "csv":
             raise RecipeError('output.escape_formulas must go with format = "csv"', f"format = {self.format!r}")
+
+    @property
+    def data_format(self) -> Literal["parquet", "csv"]:
+        """Of the file that the certificate speaks of, from which every other is made."""
+        return "csv" if self.format == "csv" else "parquet"
+
+    @property
+    def copy_format(self) -> str | None:
+        """Of the copy for another program, where one is asked for."""
+        return None if self.format == self.data_format else self.format
 
 
 class ColumnSection(RecipeSection, frozen=True, kw_only=True):

@@ -17,7 +17,7 @@ from pramana.sources.databases.types import storable, stored
 from pramana.sources.files import kind_by_name
 from pramana.sources.formats.labels import Variable
 from pramana.sources.formats.values import ReadingNotes, ValueForm
-from pramana.sources.formats.written import EXPORTS, write_export
+from pramana.sources.formats.written import EXPORTS, check_export, write_export
 from pramana.sources.formulas import formula_columns, unescaped
 from pramana.sources.names import names_of
 from pramana.sources.parquet.parquet_check import check_parquet, check_parquet_bounds
@@ -47,6 +47,7 @@ __all__ = [
     "TableWriter",
     "ValueForm",
     "Variable",
+    "check_export",
     "check_parquet",
     "check_parquet_bounds",
     "decode",

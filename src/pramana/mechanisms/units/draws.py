@@ -72,6 +72,11 @@ class UnitDraws:
         persons, rows = size
         return {"household": 1, "person": persons}.get(self.once.get(name, ""), rows)
 
+    def rows_sharing(self, name: str) -> int:
+        """How many published rows may have one draw of a column, at most."""
+        of = self.once.get(name)
+        return 1 if of is None else self.size(of)[1]
+
 
 def composed(law: Product, draws: UnitDraws, size: tuple[int, int]) -> Product:
     """The law of a whole unit's record: every column as often as it is drawn for a unit of this size."""

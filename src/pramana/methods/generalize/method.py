@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar
 
 from pramana.bundle import Bundle, Certificate
-from pramana.calibration import Usefulness
 from pramana.errors import RecipeError, UnreachableError
 from pramana.generalize import CLASS, SolutionSpace
 from pramana.methods.columns import reading_of, unchanged
-from pramana.methods.generalize.advice import advice_for
+from pramana.methods.generalize.advice import PDF, changes_of, offers_pdf
 from pramana.methods.generalize.measured import measure, sensitive_in_classes
 from pramana.methods.generalize.plan import GeneralizePlan, GeneralizeStatement, restore_generalisation
 from pramana.methods.generalize.population import PopulationLines, read_population
@@ -34,6 +32,7 @@ from pramana.methods.generalize.units import units_in_classes
 from pramana.methods.protocol import USUAL_KS, Capabilities, Method, Plan, fields_of_recipe
 from pramana.methods.quasi import Quasi, levels_given, quasi_of, require_hierarchy
 from pramana.methods.recipe import Recipe
+from pramana.methods.trials import first_useful, without_a_column
 from pramana.rows import ColumnReading, Rows
 from pramana.schema import Attribute, Role
 
@@ -85,7 +84,7 @@ class GeneralizeMethod(Method[GeneralizeSetting, GeneralizedColumn]):
                 f"{generalised.suppressed} in classes that fail the conditions",
                 "Allow more suppression, or have levels searched for by leaving solution and levels out.",
             )
-        by_class = goes_by_class(design, generalised, recipe.output.format)
+        by_class = goes_by_class(design, generalised, recipe.output.data_format)
         if by_class and any(a.name == CLASS for a in attributes):
             raise RecipeError(f"No column may be called {CLASS!r} where cells go by class", "one that is")
         in_classes = sensitive_in_classes(rows, sensitive, generalised)
@@ -117,13 +116,10 @@ class GeneralizeMethod(Method[GeneralizeSetting, GeneralizedColumn]):
         del plan
         if rows is None or recipe.release.solution is not None:
             return ()
-        table = rows
-
-        def tried(setting: GeneralizeSetting) -> Usefulness:
-            other = self.plan(replace(recipe, release=setting), table)
-            return other.publish(table).usefulness
-
-        return tuple(advice_for(recipe.release, tried))
+        changes = changes_of(recipe.release)
+        tried = [words for some in changes for words in first_useful(self, recipe, rows, some)]
+        pdf = [PDF] if offers_pdf(recipe.release) else []
+        return (*pdf, *tried, *without_a_column(self, recipe, rows))
 
     def space(self, recipe: GeneralizeRecipe, rows: Rows) -> SolutionSpace:
         if recipe.release.algorithm != "incognito":

@@ -10,7 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pramana.errors import RecipeError, SourceError
-from pramana.generalize import Combinations, Generalised
+from pramana.generalize import Combinations, Generalised, JointValues
+from pramana.methods.generalize.sensitive import Sensitive
+from pramana.methods.generalize.units import NO_COLUMN, joint_columns
 from pramana.methods.marks import MARK, derive_marks
 from pramana.methods.quasi import Quasi
 from pramana.randomness import code_dtype
@@ -58,10 +60,39 @@ def read_population(path: Path, quasi: Sequence[Quasi]) -> PopulationLines:
     return PopulationLines(Lines(columns, np.ascontiguousarray(found.sizes[order])))
 
 
-def lines_in(
+@dataclass(frozen=True, eq=False)
+class OccurringLines:
+    """Combinations that occur: by themselves, with each sensitive column, with a target, and of the population."""
+
+    lines: Lines
+    beside: list[tuple[Sensitive, Lines]]
+    learnt: tuple[Sensitive, Lines] | None
+    everyone: PopulationLines | None
+
+
+def occurring_lines(
+    rows: Rows,
+    quasi: Sequence[Quasi],
+    looked: Sequence[Sensitive],
+    joints: Sequence[JointValues],
+    subset: str | None,
+    target: Sensitive | None,
+) -> OccurringLines:
+    """With a subset those of its rows, beside all of them; with `joints` people are counted."""
+    own = {q.name: q.attribute.coded.size for q in quasi}
+    beside = joint_columns(joints) or {s.coded: s.size for s in looked}
+    groups = [own, *({**own, name: size} for name, size in beside.items())]
+    if target is not None:
+        groups.append({**own, target.coded: target.size})
+    (lines, *others), everyone = _in_subset(rows, groups, subset)
+    learnt = None if target is None else (target, others.pop())
+    paired = list(zip(looked or [NO_COLUMN] * len(joints), others, strict=True))
+    return OccurringLines(lines, paired, learnt, everyone)
+
+
+def _in_subset(
     rows: Rows, groups: Sequence[Mapping[str, int]], subset: str | None
 ) -> tuple[list[Lines], PopulationLines | None]:
-    """The combinations of each group that the table has; with a subset those of its rows, beside all of them."""
     if subset is None:
         return rows.combinations(groups), None
     derive_marks(rows, subset)

@@ -36,7 +36,7 @@ from pramana.generalize import (
 )
 from pramana.methods.cell_table import CLASS_NUMBER
 from pramana.methods.generalize.asked import whole_table_keys
-from pramana.methods.generalize.population import PopulationLines, lines_in
+from pramana.methods.generalize.population import PopulationLines, occurring_lines
 from pramana.methods.generalize.sensitive import Sensitive, derive_codes, sensitive_in
 from pramana.methods.generalize.setting import GeneralizeDesign
 from pramana.methods.generalize.units import NO_COLUMN, joint_columns, joint_values, lines_of_units
@@ -110,24 +110,17 @@ def _by_counts(
     population: PopulationLines | None,
 ) -> Searched:
     """A full-domain generalisation rolls up the combinations that occur; no row is held."""
-    own = {q.name: q.attribute.coded.size for q in quasi}
-    beside = joint_columns(joints) or {s.coded: s.size for s in looked}
-    groups = [own, *({**own, name: size} for name, size in beside.items())]
     target = _target(rows, design) if levels is None else None
-    if target is not None:
-        groups.append({**own, target.coded: target.size})
-    (lines, *others), everyone = lines_in(rows, groups, design.subset)
-    population, learnt = everyone or population, None
-    if target is not None:
-        learnt = (target, others.pop())
+    asked = occurring_lines(rows, quasi, looked, joints, design.subset, target)
+    lines, others = asked.lines, [found for _, found in asked.beside]
+    population = asked.everyone or population
     layout = Layout(tuple(q.ladder for q in quasi))
     # a key and a count for each combination; with a sensitive value a key may need one word more
     size = len(lines.times) * (8 * layout.words + 4)
     size += sum(len(found.times) * (8 * (layout.words + 1) + 4) for found in others)
     rows.check_room(_COPIES * size + (0 if levels is not None else _kept(design, layout, size)))
-    asked = list(zip(looked or [NO_COLUMN] * len(joints), others, strict=True))
-    generalised = solve_lines(design, quasi, lines, asked, levels, joints, population, learnt)
-    finder, names = generalised.finder, tuple(own)
+    generalised = solve_lines(design, quasi, lines, asked.beside, levels, joints, population, asked.learnt)
+    finder, names = generalised.finder, tuple(q.name for q in quasi)
     marks = () if design.subset is None else (MARK,)
 
     def number(columns: Columns) -> Codes:
@@ -228,6 +221,17 @@ def _by_lines(
     return _attached(whole, generalised, own)
 
 
+def _totals(
+    totals: Sequence[tuple[NDArray[np.int64], tuple[NDArray[np.int64], ...] | None]],
+    looked: Sequence[Sensitive],
+    joints: Sequence[JointValues],
+) -> list[tuple[NDArray[np.int64], tuple[NDArray[np.int64], ...] | None]]:
+    """How often each sensitive value occurs: in rows or, with joint values, in people."""
+    if not joints:
+        return list(totals)
+    return [(joint.totals, s.parents) for joint, s in zip(joints, looked, strict=bool(looked))]
+
+
 def _condition(
     design: GeneralizeDesign,
     totals: Sequence[tuple[NDArray[np.int64], tuple[NDArray[np.int64], ...] | None]],
@@ -235,10 +239,8 @@ def _condition(
     joints: Sequence[JointValues],
 ) -> Condition:
     """What classes must satisfy, counted in rows or, with joint values, in people."""
-    if not joints:
-        return design.condition(list(totals))
-    of_units = [(joint.totals, s.parents) for joint, s in zip(joints, looked, strict=bool(looked))]
-    return InUnits(design.condition(of_units), tuple(joints))
+    condition = design.condition(_totals(totals, looked, joints))
+    return InUnits(condition, tuple(joints)) if joints else condition
 
 
 def _attached(whole: WholeRows, generalised: Generalised, own: Mapping[str, int]) -> Generalised:
@@ -312,25 +314,20 @@ def space_in(
     population: PopulationLines | None = None,
 ) -> SolutionSpace:
     """Every node of the lattice on these rows."""
-    if rows.owners is not None:
-        raise RecipeError("A space of solutions must be of rows that are people", "a [unit] of several rows")
+    _check_units(rows, design)
     looked = tuple(sensitive) if design.looks_at_sensitive else ()
     derive_codes(rows, looked)
-    own = {q.name: q.attribute.coded.size for q in quasi}
-    groups = [own, *({**own, s.coded: s.size} for s in looked)]
-    if (target := _target(rows, design)) is not None:
-        groups.append({**own, target.coded: target.size})
-    (lines, *others), everyone = lines_in(rows, groups, design.subset)
-    learnt = None if target is None else (target, others.pop())
-    population = everyone or population
+    joints = joint_values(rows, design, looked)
+    asked = occurring_lines(rows, quasi, looked, joints, design.subset, _target(rows, design))
+    lines, population = asked.lines, asked.everyone or population
     beside = population if design.compares_people else None
-    asked = list(zip(looked, others, strict=True))
-    counted = counted_lines(quasi, lines, asked, population=beside, learnt=learnt)
+    counted = counted_lines(quasi, lines, asked.beside, joints, beside, asked.learnt)
+    named = design.named_conditions(_totals(counted.totals, looked, joints))
     cells = design.suppress == "cells"
     weights = design.weights or None
     return space_of(
         counted.base,
-        design.named_conditions(counted.totals),
+        [(name, InUnits(one, tuple(joints))) for name, one in named] if joints else named,
         measure_of(
             design.measure, counted.base.occupied.bare, weights, design.factors_of([q.name for q in quasi])
         ),

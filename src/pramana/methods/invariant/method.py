@@ -13,12 +13,14 @@ from pramana.methods.invariant.design import design_of
 from pramana.methods.invariant.plan import InvariantPlan, InvariantStatement, restore_invariant
 from pramana.methods.invariant.setting import InvariantColumn, InvariantSetting
 from pramana.methods.invariant.table_law import law_for
-from pramana.methods.protocol import Capabilities, Method, fields_of_recipe
+from pramana.methods.protocol import Capabilities, Method, Plan, fields_of_recipe
 from pramana.methods.recipe import Recipe
+from pramana.methods.trials import Change, first_useful
 from pramana.rows import ColumnReading, Rows
 from pramana.theory import rounding
 
 _XIS = (0.05, 0.1, 0.2, 0.5)
+_LARGER = (0.1, 0.2, 0.3, 0.5, 0.7, 0.9, 0.95)
 
 
 class InvariantMethod(Method[InvariantSetting, InvariantColumn]):
@@ -63,6 +65,23 @@ class InvariantMethod(Method[InvariantSetting, InvariantColumn]):
 
     def variants(self, setting: InvariantSetting) -> Mapping[str, Sequence[float]]:
         return {} if setting.xi is None else {"xi": sorted({*_XIS, setting.xi})}
+
+    def advise(
+        self, recipe: Recipe[InvariantSetting, InvariantColumn], plan: Plan, rows: Rows | None
+    ) -> tuple[str, ...]:
+        """Matrices that move less, on the same rows: by the key that decides how much."""
+        del plan
+        if rows is None:
+            return ()
+        setting = recipe.release
+        key = {"blocks": "xi", "two-stage": "diagonal"}.get(setting.kind, "retention")
+        own = {"xi": setting.xi, "diagonal": setting.diagonal, "retention": setting.retention}[key]
+        changes: list[Change] = [
+            (f"With {key} = {value:g}", {key: value, **({"k": None} if key == "retention" else {})})
+            for value in _LARGER
+            if own is None or value > own
+        ]
+        return tuple(first_useful(self, recipe, rows, changes))
 
     def restore(self, certificate: Certificate) -> InvariantPlan:
         return restore_invariant(certificate)

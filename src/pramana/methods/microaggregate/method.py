@@ -21,8 +21,11 @@ from pramana.methods.microaggregate.setting import (
     design_of,
 )
 from pramana.methods.protocol import USUAL_KS, Capabilities, Method, Plan, fields_of_recipe
+from pramana.methods.trials import first_useful, without_a_column
 from pramana.rows import ColumnReading, Rows
 from pramana.schema import Attribute, Kind
+
+_FEWER = (100, 50, 20, 10, 5, 3, 2)
 
 
 class MicroaggregateMethod(Method[MicroaggregateSetting, AggregatedColumn]):
@@ -60,12 +63,12 @@ class MicroaggregateMethod(Method[MicroaggregateSetting, AggregatedColumn]):
         return {"k": sorted({*USUAL_KS, float(setting.k)})}
 
     def advise(self, recipe: MicroaggregateRecipe, plan: Plan, rows: Rows | None) -> tuple[str, ...]:
-        """A smaller k, which the size of the table alone decides where there is one class."""
-        del rows
-        most = plan.records // 2
-        if most < 2 or recipe.release.k <= most:
-            return ("A smaller k makes smaller classes.",)
-        return (f"With k at most {most} there are two classes at least.",)
+        """A smaller k on the same rows, or a column less to be near in."""
+        del plan
+        if rows is None:
+            return ()
+        fewer = [(f"With k = {k}", {"k": k}) for k in _FEWER if k < recipe.release.k]
+        return (*first_useful(self, recipe, rows, fewer), *without_a_column(self, recipe, rows))
 
     def restore(self, certificate: Certificate) -> MicroaggregatePlan:
         return restore_microaggregation(certificate)

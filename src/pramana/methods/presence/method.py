@@ -29,9 +29,11 @@ from pramana.methods.presence.setting import PresenceSetting
 from pramana.methods.protocol import Capabilities, Method, Plan, fields_of_recipe
 from pramana.methods.quasi import ClassifiedColumn, levels_given, quasi_of
 from pramana.methods.recipe import Recipe
+from pramana.methods.trials import Change, first_useful, without_a_column
 from pramana.rows import ColumnReading, Rows
 from pramana.schema import Role, SourceSection
 
+_WIDER = (0.25, 0.5, 0.75, 0.9)  # of the way from the stated range to all chances there are
 PresenceRecipe = Recipe[PresenceSetting, ClassifiedColumn]
 
 
@@ -87,7 +89,7 @@ class PresenceMethod(Method[PresenceSetting, ClassifiedColumn]):
             classes = _unsearched(pair, wanted, design, levels)
         else:
             classes = spalm(pair, wanted, setting.measure, weights, design)
-        if recipe.output.format == "csv" and CLASS in recipe.published:
+        if recipe.output.data_format == "csv" and CLASS in recipe.published:
             raise RecipeError(f"No column may be called {CLASS!r} where cells go by class", "one that is")
         return PresencePlan(
             **fields_of_recipe(recipe, attributes),
@@ -107,8 +109,18 @@ class PresenceMethod(Method[PresenceSetting, ClassifiedColumn]):
         )
 
     def advise(self, recipe: PresenceRecipe, plan: Plan, rows: Rows | None) -> tuple[str, ...]:
-        del recipe, plan, rows
-        return ("A wider delta allows finer levels; so do fewer quasi-identifying columns.",)
+        """Levels that are not given, a wider range, or a column less, on the same two tables."""
+        del plan
+        if rows is None:
+            return ()
+        lower, upper = recipe.release.delta
+        changes: list[Change] = []
+        if recipe.release.levels is not None:
+            changes.append(("With levels left out", {"levels": None}))
+        for part in _WIDER:
+            wider = (round(lower * (1 - part), 4), round(upper + (1 - upper) * part, 4))
+            changes.append((f"With delta = [{wider[0]:g}, {wider[1]:g}]", {"delta": wider, "levels": None}))
+        return (*first_useful(self, recipe, rows, changes), *without_a_column(self, recipe, rows))
 
     def restore(self, certificate: Certificate) -> PresencePlan:
         return restore_presence(certificate)

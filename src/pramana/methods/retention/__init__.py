@@ -7,6 +7,7 @@ from pramana.methods.retention.matrix_file import read_matrix
 from pramana.methods.retention.method import DrawnMethod, MatrixMethod, RetentionMethod, check_promise
 from pramana.methods.retention.plan import RandomisedPlan, check_sizes, circumstances_for, law_in_order
 from pramana.methods.retention.setting import Delta, DrawnSetting, Epsilon, K
+from pramana.methods.retention.units import around_units, calibrated_for_units, units_of
 
 METHODS = {method.name: method for method in (RetentionMethod(), MatrixMethod())}
 
@@ -19,6 +20,8 @@ __all__ = [
     "K",
     "RandomisedPlan",
     "advice_for_retention",
+    "around_units",
+    "calibrated_for_units",
     "check_promise",
     "check_sizes",
     "circumstances_for",
@@ -26,4 +29,5 @@ __all__ = [
     "explanation_of_law",
     "law_in_order",
     "read_matrix",
+    "units_of",
 ]

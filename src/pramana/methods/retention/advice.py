@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
 
 from pramana.calibration import TableWorth, Wanted, calibrate, worth_of_law
 from pramana.errors import UnreachableError
 from pramana.mechanisms import Mechanism, Product, RecordRetention, Retention
+from pramana.methods.trials import Change
 
 _FEWER = (100, 50, 20, 10, 5, 3, 2)  # of k, and of the values of a column
 _MORE = (1.0, 2.0, 3.0, 4.0, 6.0, 8.0, 10.0, 12.0)  # of epsilon
@@ -98,6 +99,14 @@ def _weaker(wanted: Wanted, tried: Callable[[Wanted], TableWorth | None]) -> lis
             if reached := tried(Wanted(around, wanted.k, epsilon, wanted.central)):
                 return [f"With epsilon = {epsilon:g} {reached.words}."]
     return []
+
+
+def weaker_promises(k: float | None, epsilon: float | None) -> Iterator[list[Change]]:
+    """The same as keys of [release], from the strongest on, for what must be tried on the rows."""
+    if k is not None:
+        yield [(f"With k = {fewer}", {"k": fewer}) for fewer in _FEWER if fewer < k]
+    if epsilon is not None:
+        yield [(f"With epsilon = {more:g}", {"epsilon": more}) for more in _MORE if more > epsilon]
 
 
 def advice_for_retention(

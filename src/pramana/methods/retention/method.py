@@ -24,7 +24,7 @@ from pramana.mechanisms import (
 from pramana.methods.columns import randomised_attributes, randomised_readings
 from pramana.methods.protocol import Capabilities, Method, Plan, fields_of_recipe
 from pramana.methods.recipe import Recipe
-from pramana.methods.retention.advice import advice_for_promise, advice_for_retention
+from pramana.methods.retention.advice import advice_for_promise, advice_for_retention, weaker_promises
 from pramana.methods.retention.choosing import CoinChoice, chosen_law, options_of, ways_to_spend
 from pramana.methods.retention.matrix_file import read_matrix
 from pramana.methods.retention.ordered_columns import ordered_columns
@@ -39,6 +39,7 @@ from pramana.methods.retention.setting import (
 )
 from pramana.methods.retention.statement import DrawnStatement
 from pramana.methods.retention.units import around_units, bounded, calibrated_for_units, units_of, with_sizes
+from pramana.methods.trials import first_useful
 from pramana.rows import ColumnReading, Rows
 from pramana.schema import Attribute
 
@@ -200,9 +201,12 @@ class RetentionMethod(DrawnMethod[RetentionSetting, RetentionColumn]):
         release, attributes = recipe.release, plan.attributes
         sizes = _sizes(attributes)
         own = any(column.retention is not None for column in recipe.attributes.values())
-        several = rows is not None and rows.owners is not None
-        if release.retention is not None or own or several:
+        if release.retention is not None or own:
             return super().advise(recipe, plan, rows)
+        if rows is not None and rows.owners is not None:
+            weaker = weaker_promises(release.k, release.epsilon)
+            tried = [words for some in weaker for words in first_useful(self, recipe, rows, some)]
+            return (*tried, *super().advise(recipe, plan, rows))
         central = None if release.central is None else release.central.epsilon
         around = _circumstances(release, attributes, plan.records)
         wanted = Wanted(around, release.k, release.epsilon, central)

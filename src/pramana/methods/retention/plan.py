@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -48,6 +49,16 @@ _COLLECTED = (
     "ran the collector included; k and the central guarantee do not hold against someone who saw records arrive. "
     "k counts the records that came, not those that were planned."
 )
+_MOST_REMEMBERED = 4096  # combinations for which devices remember one coin for the record; see randomise.ts
+_ASKED_AGAIN = (
+    "Whoever is asked again by the same law and answers the same, on a device that remembered its coins, sends "
+    "the same again and spends no further epsilon. Another answer, another device, or coins that were not kept, "
+    "spend it again."
+)
+_ASKED_ANEW = (
+    "One coin for so many combinations of answers is remembered on no device: whoever is asked again spends "
+    "epsilon again, also with the same answers."
+)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -83,10 +94,7 @@ class RandomisedPlan(CodedPlan):
 
     @property
     def repeated(self) -> Mapping[str, int]:
-        if self.draws is None:
-            return {}
-        rows = {of: self.draws.size(of)[1] for of in self.draws.storeys}
-        return {name: rows[of] for name, of in self.draws.once.items()}
+        return {} if self.draws is None else {name: self.draws.rows_sharing(name) for name in self.draws.once}
 
     def statement(self) -> JsonObject:
         units = {} if self.draws is None else {"units": _stated(self.draws)}
@@ -143,12 +151,17 @@ class RandomisedPlan(CodedPlan):
             warnings += unit_warnings(self.mechanism, circumstances, self.draws, self.unit)
         if circumstances.on_devices:
             warnings.append(_COLLECTED.format(records=self.records))
+            one_coin = isinstance(self.mechanism, RecordRetention)
+            combinations = math.prod(self.mechanism.sizes.values())
+            warnings.append(_ASKED_ANEW if one_coin and combinations > _MOST_REMEMBERED else _ASKED_AGAIN)
         return tuple(warnings)
 
     def usefulness(self) -> Usefulness:
         """By the law, whatever the table. Rows that share one draw count as one."""
         columns = [a.name for a in self.attributes if not a.raw]  # the law has them in any order
-        return worth_of_law(self.law, columns, self.records // max(self.repeated.values(), default=1), self.tables)
+        ordered = {a.name: len(a.coded.labels) for a in self.attributes if not a.raw and a.coded.kind.has_order}
+        records = self.records // max(self.repeated.values(), default=1)
+        return worth_of_law(self.law, columns, records, self.tables, ordered)
 
     def publish(self, rows: Rows) -> Publication:
         context = self.context(rows.commitment())

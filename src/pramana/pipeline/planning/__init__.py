@@ -58,7 +58,8 @@ def plan(
 
     By retention no row decides: the number of records is given, or stated in the recipe, or counted in its source;
     `with_data` lets the holder take the true table's shape into account. The other methods look at the table, and
-    what they find tells of it. Where no `ks` or `epsilons` are given, usual ones and the recipe's own are shown.
+    what they find tells of it; so does every plan for people of several rows, whose numbers of rows decide.
+    Where no `ks` or `epsilons` are given, usual ones and the recipe's own are shown.
     With `space`, `Outlook.space` has every node that a generalisation could be published at.
 
     >>> pramana.plan("recipe.toml").usefulness.sentences()  # doctest: +SKIP
@@ -75,12 +76,6 @@ def plan(
 def _plan(recipe: RecipeLike, asked: Asked, title: str) -> Outlook:
     read = read_recipe(recipe)
     setting = read.release
-    if read.unit is not None and read.unit.several:
-        raise RecipeError(
-            "A plan must be for rows that are people",
-            "a [unit] of several rows",
-            "The release itself calculates for people, says what it reached, and writes nothing that is useless.",
-        )
     if isinstance(setting, DrawnSetting):
         if asked.space:
             raise RecipeError("A space of solutions must be of a generalisation", repr(read.method))

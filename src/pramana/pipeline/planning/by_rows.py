@@ -27,7 +27,7 @@ def plan_by_rows(read: AnyRecipe, asked: Asked) -> Outlook:
     method = method_named(read.method)
     table = read_table(read, asked.data)
     own, usefulness = _prepared(read, table)
-    advice = method.advise(read, own, rows_of(table)) if usefulness.useless else ()
+    advice = method.advise(read, own, rows_of(read, table)) if usefulness.useless else ()
     choices, unreachable = _choices(read, table, asked.ks, usefulness)
     return Outlook(
         own.records,
@@ -39,13 +39,13 @@ def plan_by_rows(read: AnyRecipe, asked: Asked) -> Outlook:
         usefulness=usefulness,
         advice=advice,
         promises=promises_of(own),
-        space=method.space(read, rows_of(table)) if asked.space else None,
+        space=method.space(read, rows_of(read, table)) if asked.space else None,
     )
 
 
 def _prepared(read: AnyRecipe, table: Table) -> tuple[Plan, Usefulness]:
     """The plan with everything that publishing tells of it; the rows themselves are not made."""
-    fresh = rows_of(table)
+    fresh = rows_of(read, table)
     plan = method_named(read.method).plan(read, fresh)
     fresh.settle(plan.attributes)
     publication = plan.publish(fresh)

@@ -29,14 +29,16 @@ class Asked:
 
 
 def read_table(recipe: AnyRecipe, data: object) -> Table:
+    """The columns that the recipe needs, those of its [unit] included."""
     source = opened_source(recipe, data)
-    readings = method_named(recipe.method).readings(recipe)
-    return source.read([reading.name for reading in readings])
+    names = [reading.name for reading in method_named(recipe.method).readings(recipe)]
+    return source.read([*names, *(() if recipe.unit is None else recipe.unit.columns)])
 
 
-def rows_of(table: Table) -> MemoryRows:
-    """Under a key that is used for nothing else."""
-    return MemoryRows(table, Key.create())
+def rows_of(recipe: AnyRecipe, table: Table) -> MemoryRows:
+    """Brought together as the recipe says, under a key that is used for nothing else."""
+    rows = MemoryRows(table, Key.create())
+    return rows.in_units(recipe.unit) if recipe.unit is not None and recipe.unit.several else rows
 
 
 def check_k(k: float) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -102,19 +103,24 @@ class Owners:
 
 def bring_together(table: Table, unit: UnitSection, key: Key) -> tuple[Table, Owners]:
     """The table without surplus rows, and whose the rows are."""
-    household = None if unit.household is None else _numbered(table.column(unit.household), unit.household)
-    if unit.person is None:
-        person = np.arange(table.records, dtype=np.uint32)
-    else:
-        person = _numbered(table.column(unit.person), unit.person)
+    owners, kept = owners_by(lambda name: _numbered(table.column(name), name), table.records, unit, key)
+    if not bool(kept.all()):
+        places = numbers(np.flatnonzero(kept))
+        table = Table({n: c.take(places) for n, c in table.columns.items()}, int(kept.sum()))
+    return table, owners
+
+
+def owners_by(
+    numbered: Callable[[str], Numbers], records: int, unit: UnitSection, key: Key
+) -> tuple[Owners, NDArray[np.bool_]]:
+    """Whose the rows are that stay, and which do; `numbered` numbers the values of a column as they appear."""
+    household = None if unit.household is None else numbered(unit.household)
+    person = np.arange(records, dtype=np.uint32) if unit.person is None else numbered(unit.person)
     everyone = Owners(person, household)
     _check_homes(everyone, unit)
     kept = _kept(everyone, unit, key)
     if not bool(kept.all()):
-        places = numbers(np.flatnonzero(kept))
-        table = Table({n: c.take(places) for n, c in table.columns.items()}, int(kept.sum()))
-        person = _in_order(person[kept])
-        everyone = Owners(person, None if household is None else _in_order(household[kept]))
+        everyone = Owners(_in_order(person[kept]), None if household is None else _in_order(household[kept]))
     for least, bound in ((everyone.most_rows, "rows"), (everyone.most_persons, "persons")):
         if least > MOST_IN_A_UNIT:
             raise SourceError(
@@ -122,21 +128,26 @@ def bring_together(table: Table, unit: UnitSection, key: Key) -> tuple[Table, Ow
                 "more",
                 f"State {bound} = ... in [unit]: what is surplus is then left out.",
             )
-    return table, everyone
+    return everyone, kept
 
 
 def _numbered(column: pa.ChunkedArray, name: str) -> Numbers:
     """Numbers for the values of a column as they first appear."""
-    if has_missing(column):
-        raise SourceError(
-            f"The column {name!r} of [unit] must tell of every row whose it is", "rows without a value"
-        )
+    check_told(column, name)
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
     encoded = column.combine_chunks().dictionary_encode()
     if isinstance(encoded, pa.ChunkedArray):
         encoded = encoded.combine_chunks()
     return _in_order(np.asarray(encoded.indices))
+
+
+def check_told(column: pa.ChunkedArray, name: str) -> None:
+    """Refuse rows that are nobody's; how many is not said."""
+    if has_missing(column):
+        raise SourceError(
+            f"The column {name!r} of [unit] must tell of every row whose it is", "rows without a value"
+        )
 
 
 def _in_order(codes: NDArray[np.integer]) -> Numbers:

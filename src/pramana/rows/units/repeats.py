@@ -1,7 +1,7 @@
-"""Whether the values of a column repeat, within a bound on memory: values are sorted into buckets, one at a time.
+"""Which values of a column are the same, within a bound on memory: they are sorted into buckets, one at a time.
 
 Buckets are told by a mixing of the values' bytes. It need not be a good one: what decides in a bucket is whether
-its values, as they are, are as many as its rows.
+its values, as they are, are the same.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from pramana.rows.digest import as_bytes
 from pramana.rows.protocol import chunks_of
 
+Numbers = NDArray[np.uint32]
 _BYTES = 64  # that a value takes in a bucket, about
 _STEP = np.uint64(0x9E3779B97F4A7C15)  # odd: multiplication by it loses nothing
 
@@ -30,7 +31,7 @@ def repeats(column: pa.ChunkedArray) -> bool:
 
 def repeats_in_blocks(blocks: Callable[[], Iterable[pa.ChunkedArray]], records: int, room: int) -> bool:
     """The same of a column in blocks, which are gone over once for each bucket."""
-    bits = (max(1, records * _BYTES // max(room, 1))).bit_length() - 1
+    bits = _bucket_bits(records, room)
     for bucket in range(1 << bits):
         kept: list[pa.Array] = []
         for block in blocks():
@@ -43,6 +44,35 @@ def repeats_in_blocks(blocks: Callable[[], Iterable[pa.ChunkedArray]], records: 
         if kept and repeats(pa.chunked_array(kept)):
             return True
     return False
+
+
+def numbered_in_blocks(blocks: Callable[[], Iterable[pa.ChunkedArray]], records: int, room: int) -> Numbers:
+    """Numbers for the values of a column in blocks, as they first appear; none is missing."""
+    first = np.empty(records, np.uint32)  # by row, the first one with the same value
+    bits = _bucket_bits(records, room)
+    for bucket in range(1 << bits):
+        values: list[pa.Array] = []
+        rows: list[Numbers] = []
+        start = 0
+        for block in blocks():
+            plain = _plain(block)
+            own = np.arange(start, start + len(plain), dtype=np.uint32)
+            start += len(plain)
+            if bits:
+                chosen = _mixed(plain) >> np.uint64(64 - bits) == bucket
+                plain, own = plain.filter(pa.array(chosen)), own[chosen]
+            values += plain.chunks
+            rows.append(own)
+        members = np.concatenate(rows)
+        if len(members):
+            codes = np.asarray(pa.concat_arrays(values).dictionary_encode().indices)
+            first[members] = members[np.unique(codes, return_index=True)[1]][codes]
+    ranks = np.cumsum(first == np.arange(records, dtype=np.uint32), dtype=np.uint32) - np.uint32(1)
+    return np.asarray(ranks[first], np.uint32)
+
+
+def _bucket_bits(records: int, room: int) -> int:
+    return (max(1, records * _BYTES // max(room, 1))).bit_length() - 1
 
 
 def _plain(column: pa.ChunkedArray | pa.Array) -> pa.ChunkedArray:

@@ -24,6 +24,11 @@ _TIME = datetime.datetime(2000, 1, 1)  # when a file was written is nobody's bus
 _MOST_LABELS = 32_000  # of a variable; Stata holds 65,536, and nobody reads so many
 _LONGEST = {"sav": (120, 255), "dta": (32_000, 80)}  # bytes of a value label, characters of a variable label
 _MOST_ROWS = 1_048_575  # of a sheet, below its header
+_LIBRARIES = {
+    "sav": ("pandas", "pyreadstat"),
+    "dta": ("pandas", "pyreadstat"),
+    "xlsx": ("xlsxwriter", "python_calamine"),
+}
 _STATA_NAME = r"[A-Za-z_][A-Za-z0-9_]{0,31}"
 
 
@@ -100,6 +105,12 @@ def _is_number(text: str) -> bool:
 def _number(text: str) -> int | float:
     number = float(text)
     return int(number) if number.is_integer() and abs(number) < 1 << 53 else number
+
+
+def check_export(form: str) -> None:
+    """Refuse, before any work is done, a form whose libraries are not there; also those that read it back."""
+    for name in _LIBRARIES.get(form, ()):
+        library(name, f"files of the form {form}")
 
 
 def write_export(

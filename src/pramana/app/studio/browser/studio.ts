@@ -34,8 +34,11 @@ function dial(): void {
       const answer = await fetch(`/publish/dial/figures?at=${at}`, { cache: "no-store" });
       if (!answer.ok) return;
       const text = await answer.text();
-      known.set(at, text);
-      if (asked === at) draw(text); // a later movement has its own answer
+      const later = answer.status === 202; // it is still worked out
+      if (!later) known.set(at, text);
+      if (asked !== at) return; // a later movement has its own answer
+      if (!later || figures.dataset["at"] !== at) draw(text);
+      if (later) setTimeout(() => void (asked === at && move()), POLL);
     } catch {
       // the server is away: what is shown stays
     }

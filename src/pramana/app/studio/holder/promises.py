@@ -110,17 +110,18 @@ class PromisePages:
         )
 
     async def _figures(self, request: Request) -> Response:
-        """What stands under the slider, for one of its places."""
+        """What stands under the slider, for one of its places; 202 while that is still worked out."""
         if (elsewhere := self._elsewhere(request, "dial")) is not None:
             return elsewhere
         journey = self.desk.journey
         try:
             dial = await self.desk.run(lambda: journey.open_dial)
-            setting = await self.desk.run(
-                lambda: dial.at(_place(request.query_params.get("at", ""), dial, journey.value))
-            )
+            value = _place(request.query_params.get("at", ""), dial, journey.value)
+            setting = await self.desk.run(lambda: dial.ready(value))
         except PramanaError as error:
             return self.desk.pages.fault(400, "No such place", self.desk.spoken(error))
+        if setting is None:
+            return self.desk.pages.answer("figures_later.html", 202, shown=f"{dial.promise} = {value:g}")
         return self.desk.pages.answer("figures.html", **figures_of(setting, dial))
 
     async def _turn(self, request: Request) -> Response:

@@ -57,12 +57,14 @@ class Dial:
 
     def __init__(self, recipe: AnyRecipe, promise: str, table: Table) -> None:
         self.recipe, self.promise = recipe, promise
-        self._table = table
-        self._rows = self._fresh()
+        self._rows = _rows_of(table, recipe)
         self.records = self._rows.records
         self._known: dict[float, DialSetting] = {}
         self._lock = threading.Lock()
         self._closed = False
+        self._order: list[float] = []  # places to be worked out; once there is a worker, its own
+        self._wanted: float | None = None
+        self._worker: threading.Thread | None = None
 
     @classmethod
     def open(cls, recipe: AnyRecipe, promise: str, source: Source) -> Dial:
@@ -72,11 +74,6 @@ class Dial:
         if unit is not None and unit.several:
             names += [name for name in unit.columns if name not in names]
         return cls(recipe, promise, source.read(names))
-
-    def _fresh(self) -> MemoryRows:
-        """Rows under a key that is used for nothing else."""
-        rows, unit = MemoryRows(self._table, Key.create()), self.recipe.unit
-        return rows.in_units(unit) if unit is not None and unit.several else rows
 
     def places(self, own: float) -> tuple[float, ...]:
         """The usual places and the recipe's own value, from private to accurate."""
@@ -89,29 +86,36 @@ class Dial:
 
         What takes longer than a page may take to open goes on behind it.
         """
-        order = sorted(self.places(own), key=lambda value: abs(math.log(value) - math.log(own)))
-
+        self._order = sorted(self.places(own), key=lambda value: abs(math.log(value) - math.log(own)))
         end = time.monotonic() + _OPENING
-        while order and time.monotonic() < end:
-            self.at(order.pop(0))
+        while self._order and time.monotonic() < end:
+            self.at(self._order.pop(0))
+        if self._order:
+            self._worker = threading.Thread(target=self._work, daemon=True)
+            self._worker.start()
 
-        def work() -> None:
-            for value in order:
-                if self._closed:
-                    return
-                self.at(value)
+    def _work(self) -> None:
+        while self._order and not self._closed:
+            value = self._wanted if self._wanted in self._order else self._order[0]
+            self._order.remove(value)
+            self.at(value)
 
-        if order:
-            threading.Thread(target=work, daemon=True).start()
+    def ready(self, value: float) -> DialSetting | None:
+        """What is known at once of a place; what is not known yet is worked out next."""
+        if value not in self._known and self._worker is not None and self._worker.is_alive():
+            self._wanted = value
+            return None
+        return self.at(value)
 
     def close(self) -> None:
         self._closed = True
 
     def at(self, value: float) -> DialSetting:
-        with self._lock:
-            if value not in self._known:
-                self._known[value] = self._calculated(value)
-            return self._known[value]
+        if value not in self._known:  # what is known waits for nothing that is worked out
+            with self._lock:
+                if value not in self._known:
+                    self._known[value] = self._calculated(value)
+        return self._known[value]
 
     def _calculated(self, value: float) -> DialSetting:
         method = method_named(self.recipe.method)
@@ -121,10 +125,8 @@ class Dial:
             if isinstance(plan, RandomisedPlan):
                 usefulness = plan.usefulness()
             else:  # publishing tells what the plan comes to; the published rows themselves are not made
-                fresh = self._fresh()
-                plan = method.plan(recipe, fresh)
-                fresh.settle(plan.attributes)
-                publication = plan.publish(fresh)
+                self._rows.settle(plan.attributes)
+                publication = plan.publish(self._rows)
                 plan, usefulness = publication.plan, publication.usefulness
         except PramanaError as error:
             return DialSetting(value, refused=str(error))
@@ -144,6 +146,12 @@ class Dial:
             previewed=previewed,
             warnings=plan.warnings(seeded=False),
         )
+
+
+def _rows_of(table: Table, recipe: AnyRecipe) -> MemoryRows:
+    """Under a key that is used for nothing else."""
+    rows, unit = MemoryRows(table, Key.create()), recipe.unit
+    return rows.in_units(unit) if unit is not None and unit.several else rows
 
 
 def with_promise(setting: Any, promise: str, value: float) -> Any:

@@ -93,7 +93,8 @@ class Journey:
         try:
             document.bring_in(lambda stated: self._bring_in(path.parent, stated))
             document.recipe(self.private.path, self.allowed.find)
-            found = inspect(self._named(document.section("source")))
+            with self.private.reading():
+                found = inspect(self._named(document.section("source")))
         except BaseException:
             self.forget()
             raise
@@ -114,7 +115,8 @@ class Journey:
 
     def _begin(self, source: dict[str, Any]) -> None:
         try:
-            self.inspection = inspect(self._named(source))
+            with self.private.reading():
+                self.inspection = inspect(self._named(source))
         except BaseException:
             self.forget()
             raise
@@ -188,7 +190,8 @@ class Journey:
             plan = HierarchyPlan(plan.kind, tree=str(self.private.path / "tree.toml"))
         name = self._hierarchy_name(column)
         (self.private.path / name).unlink(missing_ok=True)
-        build_hierarchy(self._named(self.document.section("source")), column, plan, self.private.path / name)
+        with self.private.reading():
+            build_hierarchy(self._named(self.document.section("source")), column, plan, self.private.path / name)
         return preview_hierarchy(self.private.path / name)
 
     def use_hierarchy(self, column: str, level: int) -> None:
@@ -228,15 +231,16 @@ class Journey:
         public = public or str(release.get("public", ""))
         if public:
             self.private.link(public, self.allowed.find(public))
-        drafted = draft_recipe(
-            self._named(old.section("source")),
-            target,
-            job=job,
-            public=self.private.path / public if public else None,
-            present=present or release.get("present") or None,
-            roles=self.roles,
-            unit=unit or None,
-        )
+        with self.private.reading():
+            drafted = draft_recipe(
+                self._named(old.section("source")),
+                target,
+                job=job,
+                public=self.private.path / public if public else None,
+                present=present or release.get("present") or None,
+                roles=self.roles,
+                unit=unit or None,
+            )
         document = RecipeDocument.parse(target.read_text("utf-8"))
         for name in ("about", "output", "ledger"):
             if old.section(name):
@@ -284,7 +288,8 @@ class Journey:
         print_ = repr(content)
         if self._dial is None or self._dial[0] != print_:
             self._forget_dial()
-            dial = Dial.open(recipe, promise, self.source)
+            with self.private.reading():
+                dial = Dial.open(recipe, promise, self.source)
             self._dial = print_, dial
             dial.prepare(self.value)
         return self._dial[1]
@@ -315,7 +320,7 @@ class Journey:
     def release(self, name: str, even_if_useless: bool = False) -> None:
         if self.job is not None and self.job.running:
             raise InputError("One release must end before the next begins", "one under way")
-        self.job = ReleaseJob(self.recipe(), self.allowed.new(name), even_if_useless)
+        self.job = ReleaseJob(self.recipe(), self.allowed.new(name), self.private, even_if_useless)
         self.job.start()
 
     def files(self) -> dict[str, str]:

@@ -1,9 +1,10 @@
 """A studio's private files: gone when it ends, however it ends.
 
-What is uploaded stays in memory, in a file without a name; the folder holds a link to it under the name it had, so
-that everything that reads a table by its name and ending can. Whoever kills the server closes a pipe that a small
-second process waits for, and that one removes the folder. Should both be killed at once, the next studio of the
-same user removes what they left: a folder whose owner lives is locked.
+What is uploaded goes, piece by piece, into an encrypted file without a name, as the rows of a release within a
+bound on memory do. While it is read it lies in memory as it was, and the folder holds a link to it under the name
+it had, so that everything that reads a table by its name and ending can. Whoever kills the server closes a pipe
+that a small second process waits for, and that one removes the folder. Should both be killed at once, the next
+studio of the same user removes what they left: a folder whose owner lives is locked.
 """
 
 from __future__ import annotations
@@ -13,10 +14,13 @@ import os
 import shutil
 import subprocess
 import tempfile
+import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 from pramana.bundle import scratch_beside
 from pramana.errors import InputError, SourceError
+from pramana.rows import Scratch
 
 _WATCH = 'cat >/dev/null; rm -rf -- "$0"'  # until the pipe is closed; then the folder goes
 
@@ -28,7 +32,9 @@ class PrivateFolder:
         self._locked = contextlib.ExitStack()
         place = Path(tempfile.gettempdir()).resolve() / "pramana-studio"
         self.path = self._locked.enter_context(scratch_beside(place))
-        self._uploads: dict[str, int] = {}
+        self._uploads: dict[str, Upload] = {}
+        self._readers = 0
+        self._lock = threading.RLock()
         self._watch = subprocess.Popen(
             ["/bin/sh", "-c", _WATCH, str(self.path)],
             stdin=subprocess.PIPE,
@@ -38,24 +44,40 @@ class PrivateFolder:
         )
 
     def new_upload(self, name: str) -> Upload:
-        """A file in memory that takes bytes; nothing of it is seen before it is complete."""
-        try:
-            file = os.memfd_create("pramana-upload", os.MFD_CLOEXEC)
-        except (AttributeError, OSError):
-            hint = "Put the file into the studio's folder instead."
-            raise SourceError("Uploads must have memory of their own", "a system without", hint) from None
-        return Upload(self, name, file)
+        """A hidden file that takes bytes; nothing of it is seen before it is complete."""
+        return Upload(self, name)
 
-    def keep_upload(self, name: str, file: int) -> None:
-        self.forget_upload(name)
-        self._replace(name, Path(f"/proc/{os.getpid()}/fd/{file}"))
-        self._uploads[name] = file
+    def keep_upload(self, name: str, upload: Upload) -> None:
+        with self._lock:
+            self.forget_upload(name)
+            self._replace(name, upload.window)
+            self._uploads[name] = upload
+            if self._readers:
+                upload.show()
 
     def forget_upload(self, name: str) -> None:
-        file = self._uploads.pop(name, None)
-        if file is not None:
-            os.close(file)
-            (self.path / name).unlink(missing_ok=True)
+        with self._lock:
+            upload = self._uploads.pop(name, None)
+            if upload is not None:
+                upload.drop()
+                (self.path / name).unlink(missing_ok=True)
+
+    @contextlib.contextmanager
+    def reading(self) -> Iterator[None]:
+        """While what was uploaded can be read; several threads may."""
+        with self._lock:
+            self._readers += 1
+            if self._readers == 1:
+                for upload in self._uploads.values():
+                    upload.show()
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._readers -= 1
+                if not self._readers:
+                    for upload in self._uploads.values():
+                        upload.hide()
 
     def link(self, name: str, target: Path) -> None:
         """A file of the allowed folder, under the name that the recipe has for it."""
@@ -106,20 +128,42 @@ class PrivateFolder:
 
 
 class Upload:
-    """Bytes that arrive."""
+    """Bytes that arrive, and are hidden until they are read."""
 
-    def __init__(self, folder: PrivateFolder, name: str, file: int) -> None:
-        self._folder, self._name, self._file = folder, name, file
+    def __init__(self, folder: PrivateFolder, name: str) -> None:
+        try:
+            self._shown = os.memfd_create("pramana-upload", os.MFD_CLOEXEC)
+        except (AttributeError, OSError):
+            hint = "Put the file into the studio's folder instead."
+            raise SourceError("Uploads must have memory of their own", "a system without", hint) from None
+        self._folder, self._name = folder, name
+        self._hidden = Scratch(folder.path)
+        self._pieces: list[tuple[int, int]] = []
         self.bytes = 0
 
+    @property
+    def window(self) -> Path:
+        """Where it can be read while it is shown."""
+        return Path(f"/proc/{os.getpid()}/fd/{self._shown}")
+
     def write(self, data: bytes) -> None:
-        rest = memoryview(data)
-        while rest:
-            rest = rest[os.write(self._file, rest) :]
-        self.bytes += len(data)
+        if data:
+            self._pieces.append((self._hidden.append(data), len(data)))
+            self.bytes += len(data)
+
+    def show(self) -> None:
+        for start, length in self._pieces:
+            rest = self._hidden.read(start, length).data
+            while rest:
+                rest = rest[os.write(self._shown, rest) :]
+
+    def hide(self) -> None:
+        os.ftruncate(self._shown, 0)
+        os.lseek(self._shown, 0, os.SEEK_SET)
 
     def keep(self) -> None:
-        self._folder.keep_upload(self._name, self._file)
+        self._folder.keep_upload(self._name, self)
 
     def drop(self) -> None:
-        os.close(self._file)
+        self._hidden.close()
+        os.close(self._shown)

@@ -93,7 +93,7 @@ class BundleReading:
         return self.private.new_upload(f"{_FOLDER}.zip")
 
     def open_upload(self, title: str) -> None:
-        with (self.private.path / f"{_FOLDER}.zip").open("rb") as file:
+        with self.private.reading(), (self.private.path / f"{_FOLDER}.zip").open("rb") as file:
             path = self._unpacked(file)
         self.private.forget_upload(f"{_FOLDER}.zip")
         self.bundle = ReceivedBundle.open(path, title)

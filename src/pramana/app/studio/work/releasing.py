@@ -7,6 +7,7 @@ import threading
 from pathlib import Path
 
 from pramana import Key, release
+from pramana.app.studio.work.private import PrivateFolder
 from pramana.errors import PramanaError
 from pramana.methods import AnyRecipe
 from pramana.pipeline import Released
@@ -23,8 +24,10 @@ class ReleaseJob:
     that was released before by the key of that release.
     """
 
-    def __init__(self, recipe: AnyRecipe, out: Path, even_if_useless: bool = False) -> None:
-        self.out = out
+    def __init__(
+        self, recipe: AnyRecipe, out: Path, private: PrivateFolder, even_if_useless: bool = False
+    ) -> None:
+        self.out, self._private = out, private
         self.released: Released | None = None
         self.problem = ""
         self.stage, self.share = "starting", 0.0
@@ -67,9 +70,14 @@ class ReleaseJob:
 
     def _run(self) -> None:
         try:
-            released = release(
-                self._recipe, self.out, key=self._key, progress=self._told, even_if_useless=self._even_if_useless
-            )
+            with self._private.reading():
+                released = release(
+                    self._recipe,
+                    self.out,
+                    key=self._key,
+                    progress=self._told,
+                    even_if_useless=self._even_if_useless,
+                )
             self._settle(released)
         except StoppedReleaseError:
             self._key = None

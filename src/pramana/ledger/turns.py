@@ -1,0 +1,98 @@
+"""Databases whose writers take turns, over processes and machines: a SQLite file, or PostgreSQL named by a URL.
+
+All writing happens in one exclusive transaction at a time, so that what is checked before something is written
+still holds when it is. A transaction is on disk before it returns.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pramana.errors import MissingExtraError, PramanaError
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection, Engine
+
+
+@dataclass(frozen=True)
+class WritersInTurn:
+    """`lock` is what writers on one PostgreSQL database wait for; `plainly` says a fault without its own words."""
+
+    engine: Engine = field(repr=False)  # its own words hold the options of the URL
+    lock: int
+    plainly: Callable[[Exception], PramanaError]
+    faults: tuple[type[Exception], ...] = ()  # that count besides those of databases
+
+    @contextlib.contextmanager
+    def writing(self) -> Iterator[Connection]:
+        """A transaction that no other writer runs beside; all of it is kept, or nothing."""
+        from sqlalchemy import func, select
+
+        with self.said_plainly(), self.engine.connect() as connection:
+            connection.execution_options(writing=True)
+            with connection.begin():
+                if self.engine.dialect.name == "postgresql":
+                    connection.execute(select(func.pg_advisory_xact_lock(self.lock)))
+                yield connection
+
+    @contextlib.contextmanager
+    def reading(self) -> Iterator[Connection]:
+        with self.said_plainly(), self.engine.connect() as connection, connection.begin():
+            yield connection
+
+    @contextlib.contextmanager
+    def said_plainly(self) -> Iterator[None]:
+        """A database's own messages can quote what was being written: none of their words is passed on."""
+        import sqlite3
+
+        from sqlalchemy.exc import SQLAlchemyError
+
+        known: tuple[type[Exception], ...] = (SQLAlchemyError, sqlite3.Error, *self.faults)
+        try:
+            yield
+        except known as error:
+            raise self.plainly(error) from None
+
+
+def sqlite_in_turn(path: Path, patience: int, pragmas: Sequence[str] = (), **options: Any) -> Engine:
+    """A file whose writers wait for each other for so many seconds."""
+    from sqlalchemy import create_engine, event
+    from sqlalchemy.engine import URL
+
+    engine = create_engine(URL.create("sqlite", database=str(path)), connect_args={"timeout": patience}, **options)
+
+    @event.listens_for(engine, "connect")
+    def plain(connection: Any, _: Any) -> None:
+        connection.isolation_level = None  # the driver begins no transactions of its own
+        for pragma in ("synchronous = FULL", *pragmas):
+            connection.execute(f"PRAGMA {pragma}")
+
+    @event.listens_for(engine, "begin")
+    def begin(connection: Connection) -> None:
+        writing = connection.get_execution_options().get("writing")
+        connection.exec_driver_sql("BEGIN IMMEDIATE" if writing else "BEGIN")
+
+    return engine
+
+
+def postgresql_in_turn(text: str, what: str, error: type[PramanaError], **options: Any) -> Engine:
+    """`what` is what is kept there, such as a ledger, for the messages."""
+    from sqlalchemy import create_engine, make_url
+    from sqlalchemy.exc import ArgumentError
+
+    stated = text.replace("postgres://", "postgresql://", 1) if text.startswith("postgres://") else text
+    try:
+        url = make_url(stated)
+        if url.get_backend_name() != "postgresql":
+            raise error(f"A {what} must be a SQLite file or a postgresql:// URL", f"{url.get_backend_name()}://")
+        return create_engine(url.set(drivername="postgresql+psycopg"), **options)
+    except (ArgumentError, ValueError, TypeError):  # their words quote the URL
+        raise error(f"The URL of a {what} must be one, such as postgresql://host/database") from None
+    except ModuleNotFoundError:
+        raise MissingExtraError(
+            f"A {what} in PostgreSQL needs the package psycopg", "none", "pip install 'pramana[postgresql]'"
+        ) from None
