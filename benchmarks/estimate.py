@@ -1,8 +1,8 @@
 """How long tables take: python benchmarks/estimate.py
 
 Ten million cells over seven attributes from two million published records; the Kronecker matrix of this table
-would have 10^14 entries. Then the maximum of the likelihood over five and six of them, and the paper's table of
-four attributes at full size, by both methods.
+would have 10^14 entries. Then the maximum of the likelihood over five and six of them, and the table of four
+attributes of paper 1 at full size, by both methods.
 """
 
 from __future__ import annotations
