@@ -127,13 +127,13 @@ def _by_counts(
     rows.check_room(_COPIES * size + (0 if levels is not None else _kept(design, layout, size)))
     asked = list(zip(looked or [NO_COLUMN] * len(joints), others, strict=True))
     generalised = solve_lines(design, quasi, lines, asked, levels, joints, population, learnt)
-    finder, names = generalised.finder, tuple(own)
+    finder, names, in_none = generalised.finder, tuple(own), generalised.classes
     marks = () if design.subset is None else (MARK,)
 
     def number(columns: Columns) -> Codes:
         found = finder.find([columns[name] for name in names])
         for mark in marks:  # rows outside the subset are in no class
-            found = np.where(columns[mark] == 1, found, generalised.classes).astype(found.dtype)
+            found = np.where(columns[mark] == 1, found, in_none).astype(found.dtype)
         return found
 
     rows.derive(CLASS_NUMBER, (*names, *marks), number)
