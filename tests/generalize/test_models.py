@@ -112,7 +112,7 @@ def counted(table: oracle.OracleTable) -> Classes:
     return beside_people(base, index, people, np.ones(len(table.population), np.uint32))[0]
 
 
-@settings(deadline=None, max_examples=120)
+@settings(deadline=None, max_examples=80)
 @given(
     st.integers(0, 10**6),
     st.sampled_from(sorted(MODELS)),

@@ -120,13 +120,13 @@ def _by_counts(
     size += sum(len(found.times) * (8 * (layout.words + 1) + 4) for found in others)
     rows.check_room(_COPIES * size + (0 if levels is not None else _kept(design, layout, size)))
     generalised = solve_lines(design, quasi, lines, asked.beside, levels, joints, population, asked.learnt)
-    finder, names = generalised.finder, tuple(q.name for q in quasi)
+    finder, names, in_none = generalised.finder, tuple(q.name for q in quasi), generalised.classes
     marks = () if design.subset is None else (MARK,)
 
     def number(columns: Columns) -> Codes:
         found = finder.find([columns[name] for name in names])
         for mark in marks:  # rows outside the subset are in no class
-            found = np.where(columns[mark] == 1, found, generalised.classes).astype(found.dtype)
+            found = np.where(columns[mark] == 1, found, in_none).astype(found.dtype)
         return found
 
     rows.derive(CLASS_NUMBER, (*names, *marks), number)
