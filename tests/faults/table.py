@@ -61,7 +61,7 @@ def lines(tallies: list[dict[str, Any]], seconds: float) -> list[str]:
     told = [
         _HEAD,
         f"Last run: {when}, Python {platform.python_version()} on {platform.system()} {platform.machine()}, "
-        f"{seconds:.0f} s.",
+        f"{seconds:.0f} s in all.",
         f"**{points} points, {killed} of them kill -9, {failures} failures.**",
     ]
     for fault, words in WHAT.items():

@@ -88,11 +88,12 @@ def synthesise(
     with _said_plainly(target), contextlib.ExitStack() as undo:
         with named_when_whole(target.absolute()) as data:
             write_records(opened, source, data, form, secret, wanted, progress)
-            told = _statement(opened, source, secret, wanted, target.name, file_entry(data))
+            entry = file_entry(data)
+            told = _statement(opened, source, secret, wanted, target.name, entry)
             text = (json.dumps(told, indent=2, sort_keys=True, allow_nan=False) + "\n").encode()
             if left is None:
                 write_whole(_beside(target.absolute()), text, 0o666)  # first: no records are without it
-                undo.callback(_beside(target).unlink, missing_ok=True)
+                undo.callback(_take_back, target, entry)
             elif left != text:
                 _check_free(_beside(target))
             flush(data)
@@ -185,6 +186,14 @@ def _check_free(place: Path) -> None:
         raise BundleError(
             f"{place} must lie outside of every bundle, whose files are certified", f"a place inside {bundle}"
         )
+
+
+def _take_back(target: Path, entry: dict[str, object]) -> None:
+    """Remove the certificate, unless the same run beside this one has made its records and goes by it."""
+    with contextlib.suppress(OSError):
+        if file_entry(target) == entry:
+            return
+    _beside(target).unlink(missing_ok=True)
 
 
 def _left_behind(target: Path) -> bytes | None:
