@@ -63,6 +63,8 @@ def test_a_movement_of_the_dial_never_waits_for_another_place(
     worked_out, go_on, calculated = [], threading.Event(), Dial._calculated
 
     def slow(self: Dial, value: float) -> DialSetting:
+        if self is plain:  # which may still be at work
+            return calculated(self, value)
         worked_out.append(value)
         assert go_on.wait(30)
         return calculated(self, value)
@@ -74,9 +76,7 @@ def test_a_movement_of_the_dial_never_waits_for_another_place(
     monkeypatch.setattr(journey, "_dial", ("", dial))
     places = dial.places(journey.value)
     wanted = max(places, key=lambda value: abs(value - journey.value))
-    begun = time.monotonic()
-    answer = visit.get(f"/publish/dial/figures?at={places.index(wanted)}")
-    assert time.monotonic() - begun < 1.0  # a tenth of it in a browser of its own, with nothing else to do
+    answer = visit.get(f"/publish/dial/figures?at={places.index(wanted)}")  # while the work stands still
     assert answer.status_code == 202 and "being worked out" in answer.text
     go_on.set()
     end = time.monotonic() + 30
