@@ -63,6 +63,7 @@ def lines(tallies: list[dict[str, Any]], seconds: float) -> list[str]:
         f"Last run: {when}, Python {platform.python_version()} on {platform.system()} {platform.machine()}, "
         f"{seconds:.0f} s in all.",
         f"**{points} points, {killed} of them kill -9, {failures} failures.**",
+        "Where fewer points were tried than there are, they are evenly spread (`--points`); the time is of all.",
     ]
     for fault, words in WHAT.items():
         rows = [t for t in tallies if t["fault"] == fault]
