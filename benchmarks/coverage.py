@@ -149,7 +149,7 @@ def _record_by_record(matrix: Array, truth: NDArray[np.int64]) -> Published:
     for row, records in zip(matrix, truth, strict=True):
         for _ in range(int(records)):
             codes, which = np.unique(np.add.outer(codes, digits).ravel(), return_inverse=True)
-            chances = np.bincount(which, np.multiply.outer(chances, row).ravel())
+            chances = np.bincount(which, np.multiply.outer(chances, row).ravel()).astype(np.float64)
             likely = chances > _RAREST / 100
             lost += float(chances[~likely].sum())
             codes, chances = codes[likely], chances[likely]

@@ -12,7 +12,6 @@ import math
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import reduce
 from itertools import cycle, product
 from pathlib import Path
 
@@ -48,8 +47,10 @@ class RatioSetting:
 
     @property
     def matrix(self) -> Array:
-        each = [r * np.eye(n) + (1 - r) / n for r, n in zip(self.retentions, self.shape, strict=True)]
-        return reduce(np.kron, each)
+        whole: Array = np.ones((1, 1))
+        for retention, size in zip(self.retentions, self.shape, strict=True):
+            whole = np.asarray(np.kron(whole, retention * np.eye(size) + (1 - retention) / size), np.float64)
+        return whole
 
     @property
     def ratios(self) -> list[tuple[Array, Array]]:
