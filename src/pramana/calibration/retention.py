@@ -38,6 +38,7 @@ _CLOSE = 1e-5  # of the log-odds, that a retention may be below the largest one
 _MOST_TURNS = 60
 _MANY = 6  # attributes from which a rough bound goes before the real one
 _ROUGHLY = 100  # values that it tells apart
+_ROUGH_LOGS = 300.0  # of epsilon and the combinations together, where the rough bound is still a float
 
 
 @dataclass(frozen=True)
@@ -293,6 +294,8 @@ def _rough_overshoot(
     nothing = build(Fraction(0))
     sizes = [size for size in nothing.sizes.values() if size > 1]
     if not isinstance(nothing, Product) or len(sizes) < _MANY:
+        return None
+    if central + sum(map(math.log, sizes)) > _ROUGH_LOGS:  # its ratios would be no floats
         return None
     around, allowed = wanted.circumstances, math.log(wanted.circumstances.delta)
 
