@@ -13,6 +13,8 @@ from pramana.methods.noise.columns import NoisedNumbers
 from pramana.methods.noise.normal import kept_share
 from pramana.methods.noise.setting import NoiseDesign
 
+_NOTHING = 1e-9  # an eigenvalue of columns that follow from each other
+
 
 def worth_of_noise(design: NoiseDesign, records: int, named: Sequence[Sequence[str]]) -> Usefulness:
     """Of the columns whose noise is measured in their standard deviations: how far a published number is off.
@@ -33,11 +35,11 @@ def worth_of_noise(design: NoiseDesign, records: int, named: Sequence[Sequence[s
 
 @dataclass(frozen=True)
 class NoiseLoss:
-    """sdcMicro's measures of what is lost (its `dUtility`), which need the source.
+    """Measures of sdcMicro's `dUtility`, which need the source.
 
     `distance`, by column: mean |published - true| over the root of 2 and the true standard deviation (IL1s).
-    `eigenvalues`: the largest relative difference of an eigenvalue of the columns' correlations to that of the
-    covariances of the published columns in the same units; None where rows lack numbers.
+    `eigenvalues`: relative differences of those of the columns' correlations, before and after, added up; None
+    where there are no two columns, or rows lack numbers.
     """
 
     distance: dict[str, float]
@@ -46,29 +48,26 @@ class NoiseLoss:
     @classmethod
     def of(cls, columns: Sequence[NoisedNumbers]) -> NoiseLoss:
         spreads = {c.name: _spread(c) for c in columns}
+        varying = [c for c in columns if spreads[c.name] > 0]
         distance = {
             c.name: float(np.mean(np.abs(c.published - c.true)[c.known])) / (math.sqrt(2) * spreads[c.name])
-            for c in columns
-            if spreads[c.name] > 0
+            for c in varying
         }
-        varying = [c for c in columns if spreads[c.name] > 0]
-        if not varying or not all(c.known.all() for c in columns):
+        if len(varying) < 2 or not all(c.known.all() for c in varying):
             return cls(distance, None)
-        before, after = (
-            np.linalg.eigvalsh(np.atleast_2d(np.cov([getter / spreads[c.name] for c, getter in stage])))
-            for stage in ([(c, c.true) for c in varying], [(c, c.published) for c in varying])
-        )
-        present = before > 1e-9 * before.max()
-        return cls(distance, float(np.max(np.abs(after - before)[present] / before[present])))
+        before = np.linalg.eigvalsh(np.corrcoef([c.true for c in varying]))
+        after = np.linalg.eigvalsh(np.corrcoef([c.published for c in varying]))
+        present = before > _NOTHING
+        return cls(distance, float(np.sum(np.abs(after - before)[present] / before[present])))
 
     def sentences(self) -> tuple[str, ...]:
         """For the holder alone: they are numbers of the source."""
         told = ", ".join(f"{name} {share:.2g}" for name, share in self.distance.items())
-        words = [f"IL1s, for you alone, as it is measured against the source: {told}."] if told else []
+        words = [f"Measured against the source, for you alone: IL1s of {told}."] if told else []
         if self.eigenvalues is not None:
             words.append(
-                "Eigenvalues of the covariances of columns with noise, for you alone: the largest relative "
-                f"difference is {self.eigenvalues:.2g}."
+                "Measured against the source, for you alone: eigenvalues of the correlations differ by "
+                f"{self.eigenvalues:.2g}, relatively and in all."
             )
         return tuple(words)
 
