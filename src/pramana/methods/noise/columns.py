@@ -18,9 +18,10 @@ from pramana.methods.microaggregate.numbers import NumberColumn, number_column
 from pramana.methods.noise.normal import Floats, covariances, kept_share, mean_of, normals, root_of
 from pramana.methods.noise.setting import NoiseDesign
 from pramana.methods.protocol import Counts
+from pramana.methods.swap.columns import take_content
 from pramana.rows import Column, Columns, ContentDigest, Rows
 from pramana.schema import Attribute
-from pramana.sources import numbers, raw_column
+from pramana.sources import numbers
 
 ROW_NUMBER = "\0row"  # which no column of a source is called
 _MOST = 2.0**53  # multiples of the last digit up to here are exact
@@ -128,8 +129,8 @@ def _rounded(
 class NoisedTable:
     """Makes the published columns: those with noise by the number of their row, the others as they are."""
 
-    def __init__(self, attributes: Sequence[Attribute], noised: Sequence[NoisedNumbers], output: str) -> None:
-        self._names, self._output = [a.name for a in attributes], output
+    def __init__(self, attributes: Sequence[Attribute], noised: Sequence[NoisedNumbers]) -> None:
+        self._names = [a.name for a in attributes]
         self._columns: Mapping[str, pa.Array] = {one.name: one.column() for one in noised}
         self._digest = ContentDigest()
 
@@ -139,7 +140,7 @@ class NoisedTable:
             name: self._columns[name].take(at) if name in self._columns else columns[name] for name in self._names
         }
         table = pa.table(published)
-        take_content(self._digest, table, self._output)
+        take_content(self._digest, table)
         return table
 
     def content(self) -> str:
@@ -147,13 +148,6 @@ class NoisedTable:
 
     def counts(self) -> Mapping[str, Counts]:
         return {}
-
-
-def take_content(digest: ContentDigest, table: pa.Table, output: str) -> None:
-    """What a file says, piece by piece: in a CSV values have no types of their own; its own digest covers them."""
-    digest.update({"\0rows": np.zeros(table.num_rows, np.uint8)})
-    if output == "parquet":
-        digest.update({name: raw_column(table.column(name), None) for name in table.schema.names})
 
 
 def context_of(dataset: str, design: NoiseDesign, rows: Rows) -> str:

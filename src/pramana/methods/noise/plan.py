@@ -21,7 +21,6 @@ from pramana.methods.noise.columns import (
     NoisedTable,
     add_noise,
     context_of,
-    take_content,
 )
 from pramana.methods.noise.setting import NoiseDesign
 from pramana.methods.noise.worth import NoiseLoss, worth_of_noise
@@ -36,6 +35,7 @@ from pramana.methods.protocol import (
     stated_tables,
     tables_of,
 )
+from pramana.methods.swap.columns import take_content
 from pramana.pages import Grid, Section, Text
 from pramana.randomness import code_dtype
 from pramana.rows import ContentDigest, Rows
@@ -122,7 +122,7 @@ class NoisePlan(Plan):
         context = context_of(self.dataset, self.design, rows)
         noised = self.noised or add_noise(rows, self.design, context)
         rows.whole().attach(ROW_NUMBER, (), np.arange(rows.records).astype(code_dtype(rows.records + 1)))
-        table = NoisedTable(self.attributes, noised, self.output)
+        table = NoisedTable(self.attributes, noised)
         names = [ROW_NUMBER, *self.raw_names()]
         pieces = rows.publish(Product({}), context, self.shuffled, names, stage="adding noise")
         return Publication(
@@ -149,7 +149,7 @@ class NoisePlan(Plan):
             bundle.check_columns({a.name: None for a in self.attributes})
             for piece in bundle.batches():
                 table = pa.table(piece)
-                take_content(digest, table, self.output)
+                take_content(digest, table)
                 for column in shown:
                     for cell in set(table.column(column.name).to_pylist()) - {None, ""}:
                         column.check(cell)
