@@ -16,7 +16,7 @@ import pytest
 from scipy import stats
 from tests.statistical.thresholds import ACCEPT, OF_A_SHARE, REJECT, SHIFT
 
-from pramana import Bundle, Recipe, plan, release, verify
+from pramana import Bundle, Recipe, open_study, plan, release, verify
 from pramana.bundle import Certificate
 from pramana.errors import BundleError, PramanaError, RecipeError, SourceError
 from pramana.methods import restore
@@ -276,6 +276,23 @@ def test_measures_are_for_the_holder_alone(tmp_path: Path) -> None:
     assert set(certificate["mechanism"]) == {"setting"}, "the law, and nothing that was measured"
     assert [g["notion"] for g in certificate["guarantees"]] == ["added-noise"] * 2
     assert all("bounds nothing" in g["words"] for g in certificate["guarantees"])
+
+
+def test_recipients_are_told_that_nothing_bounds_the_truth(tmp_path: Path) -> None:
+    """Also where one record is published, whose number has no company to be averaged with."""
+    for rows in (1, 60):
+        source = people(tmp_path, rows)
+        out = tmp_path / f"out {rows}"
+        release(recipe(tmp_path, {}, age={"spread": 5.0}), out, seed=1)
+        study = open_study(out)
+        mean, true = study.mean("age"), float(np.mean(numbers_of(source, "age")))
+        assert not math.isfinite(mean.low) and not math.isfinite(mean.high)
+        assert abs(mean.estimate - true) < OF_A_SHARE * 5 / math.sqrt(rows)
+        for limit in (-1000, 45, 1000):  # also where all published numbers are on one side
+            found = study.total(f"age >= {limit}")
+            assert found.low == 0 and found.high == rows
+        with pytest.raises(BundleError, match="released unchanged"):
+            open_study(out, weights="age")
 
 
 def test_measures_by_hand() -> None:

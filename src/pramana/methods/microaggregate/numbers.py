@@ -27,6 +27,18 @@ _MOST_PLACES = 15
 _EXACT = Context(prec=20_000)  # digits: more than a label may have
 
 
+@dataclass(frozen=True)
+class NumberUse:
+    """What numbers are wanted for, and what a column of others needs; with `gaps` some may be missing."""
+
+    words: str
+    otherwise: str
+    gaps: bool = False
+
+
+MICROAGGREGATED = NumberUse("be microaggregated", "A column of categories must have a domain or hierarchy")
+
+
 @dataclass(frozen=True, eq=False)
 class NumberColumn:
     """For every row its number times 10^places: integers, or doubles where no such integers fit into 53 bits.
@@ -68,11 +80,8 @@ class NumberColumn:
         return [Fraction(number) / 10**self.places for number in medians.tolist()]
 
 
-def number_column(name: str, rows: Rows, use: str = "be microaggregated", gaps: bool = False) -> NumberColumn:
-    """A column of the source; refused with counts where a row has no number, or another value than a number.
-
-    `use`: what it is wanted for. With `gaps` rows may have no number.
-    """
+def number_column(name: str, rows: Rows, use: NumberUse = MICROAGGREGATED) -> NumberColumn:
+    """A column of the source; refused with counts where a row has no number."""
     values = rows.values([name])[name]
     numbering = Numbering()
     for chunk in values.chunks:
@@ -86,12 +95,12 @@ def number_column(name: str, rows: Rows, use: str = "be microaggregated", gaps: 
     rows.derive(coded, (name,), codes_of)
     codes = rows.whole().codes({coded: len(labels)})[coded]
     numbers = [_number(label) for label in labels]
-    empty = numbering.labels.get("") if gaps else None
+    empty = numbering.labels.get("") if use.gaps else None
     if empty is not None:
         numbers[empty] = Decimal(0)
     _refuse_others(name, labels, numbers, np.bincount(codes, minlength=len(labels)), use)
     known = [n for n in numbers if n is not None]
-    table, places = _as_table(name, known, pa.types.is_floating(values.type), use)
+    table, places = _as_table(name, known, pa.types.is_floating(values.type), use.words)
     return NumberColumn(name, table[codes], places, None if empty is None else codes == empty)
 
 
@@ -102,22 +111,22 @@ def _number(label: str) -> Decimal | None:
 
 
 def _refuse_others(
-    name: str, labels: list[str], numbers: list[Decimal | None], times: NDArray[np.integer], use: str
+    name: str, labels: list[str], numbers: list[Decimal | None], times: NDArray[np.integer], use: NumberUse
 ) -> None:
     without = zip(labels, numbers, times, strict=True)
     missing = sum(int(n) for label, number, n in without if label == "" and number is None)
     if missing:
         raise SourceError(
-            f"The column {name!r} must have no missing values to {use}",
+            f"The column {name!r} must have no missing values to {use.words}",
             f"{missing} {'row' if missing == 1 else 'rows'} without one",
             "Leave these rows out, or fill the values in, before the release.",
         )
     others = sum(int(n) for number, n in zip(numbers, times, strict=True) if number is None)
     if others:
         raise SourceError(
-            f"Every value of the column {name!r} must be a number to {use}",
+            f"Every value of the column {name!r} must be a number to {use.words}",
             f"{others} {'row' if others == 1 else 'rows'} with something else",
-            "A column of categories must have a domain or hierarchy; digits with a leading zero are a code.",
+            f"{use.otherwise}; digits with a leading zero are a code.",
         )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import msgspec
 import numpy as np
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from pramana.bundle import canonical
 from pramana.errors import SourceError
-from pramana.methods.microaggregate.numbers import NumberColumn, number_column
+from pramana.methods.microaggregate.numbers import NumberColumn, NumberUse, number_column
 from pramana.methods.noise.normal import Floats, covariances, kept_share, mean_of, normals, root_of
 from pramana.methods.noise.setting import NoiseDesign
 from pramana.methods.protocol import Counts
@@ -25,7 +25,7 @@ from pramana.sources import numbers
 
 ROW_NUMBER = "\0row"  # which no column of a source is called
 _MOST = 2.0**53  # multiples of the last digit up to here are exact
-_USE = "get noise"
+_USE = NumberUse("get noise", "A column of other values is published unchanged, or swapped", gaps=True)
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,8 +43,8 @@ class NoisedNumbers:
 
 def add_noise(rows: Rows, design: NoiseDesign, context: str) -> tuple[NoisedNumbers, ...]:
     """Every column of the design with its noise; refused where it would be lost in rounding."""
-    gaps = design.kind == "independent"
-    columns = [number_column(name, rows, _USE, gaps) for name in design.columns]
+    use = replace(_USE, gaps=design.kind == "independent")  # covariances need every number
+    columns = [number_column(name, rows, use) for name in design.columns]
     draws = [normals(rows.stream("noise", context, name, 0).words(0, rows.records)) for name in design.columns]
     if design.kind == "independent":
         return tuple(_alone(c, draw, design) for c, draw in zip(columns, draws, strict=True))
@@ -118,12 +118,12 @@ def _rounded(
             "Add more noise, or write more decimals in the section of the column.",
         )
     steps = np.rint(values * float(10**places) if places >= 0 else values / float(10**-places))
-    if np.abs(steps).max() > _MOST:
+    if np.abs(steps).max(initial=0) > _MOST:
         raise SourceError(f"The numbers of {column.name!r} must have at most 15 digits in all", "longer ones")
     if places > 0:
         return np.asarray(steps / float(10**places)) + 0.0  # the double nearest to the decimal; a zero has no sign
     whole = steps * float(10**-places)
-    return whole.astype(np.int64) if np.abs(whole).max() <= _MOST else whole + 0.0
+    return whole.astype(np.int64) if np.abs(whole).max(initial=0) <= _MOST else whole + 0.0
 
 
 class NoisedTable:

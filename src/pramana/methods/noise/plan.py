@@ -49,8 +49,9 @@ _ALONE = (
 )
 _TOGETHER = (
     "Means, variances, covariances, correlations and regressions among the columns with noise are right in "
-    "expectation, as they are published. Covariances with other columns are too small: multiply them by the root "
-    "of 1 + amount squared. Medians, tails and shares are off in any case."
+    "expectation, as they are published. Covariances with other columns, and distances of groups from the mean, "
+    "are too small: multiply them by the root of 1 + amount squared. Medians, tails and shares are off in any "
+    "case."
 )
 
 
@@ -81,7 +82,8 @@ class NoisePlan(Plan):
         return [a.name for a in self.attributes if a.name not in self.design.columns]
 
     def doubt(self, name: str) -> Doubt:
-        return Doubt(moved=1.0 if name in self.design.columns else 0.0)
+        """Every number is off, and no bound is sure: normal numbers have none."""
+        return Doubt(lost=1.0) if name in self.design.columns else Doubt()
 
     def statement(self) -> JsonObject:
         plain: JsonObject = msgspec.to_builtins(NoiseStatement(setting=self.design))
