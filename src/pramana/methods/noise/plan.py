@@ -96,7 +96,7 @@ class NoisePlan(Plan):
         return tuple(
             AddedNoise(
                 THIS_TABLE,
-                "as the noise is drawn",
+                "the law by which the noise is drawn",
                 attribute=attribute,
                 kind=kind,
                 amount=amount,
@@ -173,19 +173,19 @@ class NoisePlan(Plan):
         noised = {name: self._treatment(name) for name in self.design.columns}
         treatments = {a.name: {"treatment": noised.get(a.name, "released unchanged")} for a in self.attributes}
         use = _TOGETHER if self.design.kind == "correlated" else _ALONE
-        rows = [{"column": name, "noise": words} for name, words in noised.items()]
+        rows = [{"column": n, "noise": words, "decimals": self._decimals(n)} for n, words in noised.items()]
         section = Section("What was added", [Grid(rows), Text(use)], anchor="noise")
         return Explanation(treatments, sections=[section], use=use)
 
     def _treatment(self, name: str) -> str:
-        places = self.design.decimals.get(name)
-        rounded = "as many decimals as the source has" if places is None else f"{places} decimals"
         if name in self.design.spread:
-            much = f"a standard deviation of {self.design.spread[name]!r}"
-        else:
-            much = f"{self.design.amount!r} of its standard deviation"
-        with_others = ", with the covariances of the columns" if self.design.kind == "correlated" else ""
-        return f"normal noise of {much}{with_others}; {rounded}"
+            return f"normal noise with a standard deviation of {self.design.spread[name]:.15g}"
+        shared = "correlated" if self.design.kind == "correlated" else "normal"
+        return f"{shared} noise of {self.design.amount:.15g} standard deviations"
+
+    def _decimals(self, name: str) -> str:
+        places = self.design.decimals.get(name)
+        return "as in the source" if places is None else str(places)
 
 
 def _warnings(plan: NoisePlan, seeded: bool) -> Iterator[str]:
