@@ -22,6 +22,7 @@ METHODS = {
     "generalize pdf": ("k", 6),
     "generalize mondrian": ("k", 6),
     "microaggregate": ("k", 6),
+    "noise": ("amount", 0.3),
     "presence labels": ("delta", [0.01, 0.85]),
 }
 BY_CHANCE = 0.1  # of rows may show the same raw value at the same place; when orders are shared, nearly all do

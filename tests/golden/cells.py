@@ -68,6 +68,7 @@ MIDDLE = {**QUASI, "round": 15_000, "bottom": 0, "top": 90_000, "publish": "midp
 FINE_AGE, FINE_SEX, FINE_TOWN = ({**QUASI, "hierarchy": f"{n}.csv"} for n in ("age", "sex", "town"))
 RAW, SECRET = {"role": "insensitive"}, {"role": "sensitive"}
 SWAP = {"swap": True}
+NOISE = {"noise": True}
 MATRIX = [[0.8, 0.2], [0.3, 0.7]]
 
 
@@ -146,6 +147,14 @@ SETTINGS: dict[str, tuple[Mapping[str, Any], Mapping[str, Any]]] = {
     "swap record": (
         {"method": "swap", "kind": "record", "rate": 0.1, "similar": ["sex"], "below": 3},
         {"town": QUASI | SWAP, "job": RAW | SWAP, "sex": QUASI, "illness": SECRET},
+    ),
+    "noise": (
+        {"method": "noise", "amount": 0.2},
+        {"age": QUASI | NOISE, "income": {**RAW, "spread": 500, "decimals": -1}, "town": RAW, "illness": SECRET},
+    ),
+    "noise correlated": (
+        {"method": "noise", "kind": "correlated", "amount": 0.5, "decimals": 2},
+        {"age": QUASI | NOISE, "income": RAW | NOISE, "sex": QUASI},
     ),
 }  # fmt: skip
 

@@ -165,6 +165,9 @@ CASES = [
         {"kind": "record", "similar": ["income"]},
         refused="must find a partner",
     ),
+    Case("noise", "amount", 0.2, {"age": {**RAW, "noise": True}, "income": RAW}),
+    Case("noise", "amount", 0.2, {"age": {**RAW, "spread": 2.0}}, refused="an amount that no column takes"),
+    Case("noise", "amount", 0.001, {"age": {**RAW, "noise": True}}, refused="at least one step of its last digit"),
     Case("presence", "delta", [0.01, 0.8], LISTED, PUBLIC, "present.csv"),
     Case("presence", "delta", [0.5, 0.51], LISTED, PUBLIC, "present.csv", refused="dmin = 0.5"),
 ]
@@ -241,6 +244,7 @@ CERTIFIED: dict[str, Callable[[Any, tuple[JsonObject, ...]], bool]] = {
     "population_uniques": lambda share, all_: _numbers(all_, "population-uniqueness")[0]["share"] <= share,
     "d_disclosure": lambda d, all_: max(v["d"] for v in _numbers(all_, "d-disclosure")) <= d,
     "rate": lambda rate, all_: _numbers(all_, "swapping")[0]["rate"] >= rate,
+    "amount": lambda amount, all_: min(v["amount"] for v in _numbers(all_, "added-noise")) >= amount,
     "profit": lambda _, all_: _numbers(all_, "profitability")[0]["payoff"] > 0,
     "b_likeness": lambda b, all_: max(v["b"] for v in _numbers(all_, "b-likeness")) <= b,
 }

@@ -25,11 +25,16 @@ CELLS = [
     "generalize set t",
     "generalize mondrian",
     "generalize kl",
+    "generalize models",
     "presence flag",
     "presence labels",
     "presence noised",
     "microaggregate",
     "microaggregate optimal",
+    "swap rank",
+    "swap record",
+    "noise",
+    "noise correlated",
 ]
 
 

@@ -18,6 +18,7 @@ from pramana.theory import (
     NOTIONS,
     OWN_COINS,
     THIS_TABLE,
+    AddedNoise,
     AverageRisk,
     BLikeness,
     CentralPrivacy,
@@ -96,10 +97,14 @@ BUILT: dict[str, Callable[[float], list[Guarantee]]] = {
         )
     ],
     "swapping": lambda x: [Swapping(THIS_TABLE, "s", attribute="illness", kind="rank", rate=x)],
+    "added-noise": lambda x: [
+        AddedNoise(THIS_TABLE, "s", attribute="income", kind=kind, amount=x)
+        for kind in ("deviations", "units", "correlated")
+    ],
     "delta-presence": lambda x: [presence(x, verdict) for verdict in ("withstood", "broken", "unproven")],
 }
 AWKWARD = [1.99999975, 0.30000000000000004, 2 - 1e-12, 1e-300, 1e300, 1.0, 2.0, 5.0, 1 / 3, 99.9999999, 0.9999999]
-DOWN = {"payoff", "rate", "k", "l", "others", "lowest", "dmin", "rho1"}
+DOWN = {"payoff", "rate", "amount", "k", "l", "others", "lowest", "dmin", "rho1"}
 UP = {"epsilon", "times", "delta", "xi", "chance", "t", "c", "highest", "dmax", "left_out", "rho2"}
 WORDS = {"scope", "unit", "uncovered", "benefit", "loss", "gain", "cost", "intruder"}
 UP |= {"average", "share", "d", "b"}

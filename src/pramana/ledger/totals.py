@@ -25,6 +25,7 @@ SEVERAL = {
     "b-likeness": "b-likeness: nothing. Classes of two releases can meet in one value.",
     "profitability": "profitability: nothing. Two releases are worth, and tell, more than one.",
     "swapping": "swapping: nothing. It bounds nothing in one release either.",
+    "added-noise": "noise: nothing. It bounds nothing in one release either, and averages out over several.",
     "delta-presence": "delta-presence: nothing. Its bounds hold for one release about these people.",
 }
 

@@ -88,6 +88,7 @@ class Publication:
     extra: Mapping[str, pa.Table] = field(default_factory=dict)  # further files of the bundle, as CSV
     checks: tuple[Check, ...] = ()  # what only the source can tell of the plan
     usefulness: Usefulness = field(default_factory=Usefulness)  # of what is published, from nothing else
+    notes: tuple[str, ...] = ()  # measured against the source: for its holder alone, and in no file
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,7 @@ _FOLDERS = {
     "presence": "presence",
     "microaggregate": "microaggregate",
     "swap": "swap",
+    "noise": "noise",
 }
 METHODS = tuple(_FOLDERS)
 DEFAULT = "retention"

@@ -15,6 +15,7 @@ import msgspec
 from pramana.errors import UnreachableError
 from pramana.schema import Setting
 from pramana.theory import (
+    AddedNoise,
     AverageRisk,
     BLikeness,
     CentralPrivacy,
@@ -136,6 +137,12 @@ def _rate(value: float, guarantees: Sequence[Guarantee]) -> bool:
     return any(isinstance(g, Swapping) and g.rate >= value - _ROUNDED for g in guarantees)
 
 
+def _amount(value: float, guarantees: Sequence[Guarantee]) -> bool:
+    """Of every column whose noise is measured in its standard deviation."""
+    stated = [g for g in guarantees if isinstance(g, AddedNoise) and g.kind != "units"]
+    return bool(stated) and all(g.amount >= value for g in stated)
+
+
 _ROUNDED = 1.5e-9
 _NUMBERS: dict[str, Callable[[float, Sequence[Guarantee]], bool]] = {
     "k": _k,
@@ -151,6 +158,7 @@ _NUMBERS: dict[str, Callable[[float, Sequence[Guarantee]], bool]] = {
     "d_disclosure": _d,
     "b_likeness": _b,
     "rate": _rate,
+    "amount": _amount,
 }
 PROMISES = (*_NUMBERS, "central", "profit")
 

@@ -33,7 +33,7 @@ class Released:
     key_file: Path | None
     formulas: tuple[str, ...] = ()  # columns of a CSV with texts that a spreadsheet would run
     ledger: tuple[str, ...] = ()  # what all releases about these people come to, for the holder
-    notes: tuple[str, ...] = ()  # how the source was understood, for its holder alone
+    notes: tuple[str, ...] = ()  # how the source was understood and what was lost of it, for its holder alone
     usefulness: Usefulness = field(default_factory=Usefulness)  # what its tables are worth
 
     @property
@@ -98,9 +98,8 @@ def release(
         with booked(read, publication.plan, rows, Holding(secret, kept_at, out)) as commit:
             certificate = write_bundle(read, source, publication, destination)
             told = commit(certificate)
-    return Released(
-        out, certificate, key_file, tuple(formulas), told, source.notes.sentences(), publication.usefulness
-    )
+    notes = (*source.notes.sentences(), *publication.notes)
+    return Released(out, certificate, key_file, tuple(formulas), told, notes, publication.usefulness)
 
 
 def _key_for(out: Path, key: Key | str | Path | None, seed: int | None) -> tuple[Key, Path | None]:

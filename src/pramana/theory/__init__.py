@@ -25,6 +25,7 @@ from pramana.theory.notions.guarantee import (
     sentence_table,
 )
 from pramana.theory.notions.of_models import (
+    AddedNoise,
     AverageRisk,
     BLikeness,
     DDisclosure,
@@ -71,6 +72,7 @@ __all__ = [
     "PAPERS",
     "STATEMENTS",
     "THIS_TABLE",
+    "AddedNoise",
     "AverageRisk",
     "BLikeness",
     "CentralPrivacy",

@@ -71,6 +71,7 @@ OUTWARD: Mapping[str, str] = {
     "lowest": decimal.ROUND_FLOOR,
     "dmin": decimal.ROUND_FLOOR,
     "rate": decimal.ROUND_FLOOR,
+    "amount": decimal.ROUND_FLOOR,
     "payoff": decimal.ROUND_FLOOR,
     "rho1": decimal.ROUND_FLOOR,  # less is said of a smaller belief
     "epsilon": decimal.ROUND_CEILING,

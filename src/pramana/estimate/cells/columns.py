@@ -64,6 +64,8 @@ class CellColumn:
         if self.doubt.lost is None:
             top = 1.0 if weights is None or not len(weights) else float(weights.max())
             return math.ceil(self.doubt.moved * len(self.codes)) * top
+        if self.doubt.lost >= 1:  # numbers may lie on the other side of an edge that no published one is near
+            return count
         error = self.squared_error()
         edges = np.flatnonzero((holds[1:] != holds[:-1]).any(axis=1))
         if not len(edges):

@@ -27,13 +27,29 @@ _MOST_PLACES = 15
 _EXACT = Context(prec=20_000)  # digits: more than a label may have
 
 
+@dataclass(frozen=True)
+class NumberUse:
+    """What numbers are wanted for, and what a column of others needs; with `gaps` some may be missing."""
+
+    words: str
+    otherwise: str
+    gaps: bool = False
+
+
+MICROAGGREGATED = NumberUse("be microaggregated", "A column of categories must have a domain or hierarchy")
+
+
 @dataclass(frozen=True, eq=False)
 class NumberColumn:
-    """For every row its number times 10^places: integers, or doubles where no such integers fit into 53 bits."""
+    """For every row its number times 10^places: integers, or doubles where no such integers fit into 53 bits.
+
+    `missing` marks the rows without a number, where a method lets there be some; they have 0.
+    """
 
     name: str
     values: Numbers
     places: int = 0
+    missing: NDArray[np.bool_] | None = None
 
     @property
     def numbers(self) -> Numbers:
@@ -64,7 +80,7 @@ class NumberColumn:
         return [Fraction(number) / 10**self.places for number in medians.tolist()]
 
 
-def number_column(name: str, rows: Rows) -> NumberColumn:
+def number_column(name: str, rows: Rows, use: NumberUse = MICROAGGREGATED) -> NumberColumn:
     """A column of the source; refused with counts where a row has no number."""
     values = rows.values([name])[name]
     numbering = Numbering()
@@ -79,9 +95,13 @@ def number_column(name: str, rows: Rows) -> NumberColumn:
     rows.derive(coded, (name,), codes_of)
     codes = rows.whole().codes({coded: len(labels)})[coded]
     numbers = [_number(label) for label in labels]
-    _refuse_others(name, labels, numbers, np.bincount(codes, minlength=len(labels)))
-    table, places = _as_table(name, [n for n in numbers if n is not None], pa.types.is_floating(values.type))
-    return NumberColumn(name, table[codes], places)
+    empty = numbering.labels.get("") if use.gaps else None
+    if empty is not None:
+        numbers[empty] = Decimal(0)
+    _refuse_others(name, labels, numbers, np.bincount(codes, minlength=len(labels)), use)
+    known = [n for n in numbers if n is not None]
+    table, places = _as_table(name, known, pa.types.is_floating(values.type), use.words)
+    return NumberColumn(name, table[codes], places, None if empty is None else codes == empty)
 
 
 def _number(label: str) -> Decimal | None:
@@ -91,25 +111,26 @@ def _number(label: str) -> Decimal | None:
 
 
 def _refuse_others(
-    name: str, labels: list[str], numbers: list[Decimal | None], times: NDArray[np.integer]
+    name: str, labels: list[str], numbers: list[Decimal | None], times: NDArray[np.integer], use: NumberUse
 ) -> None:
-    missing = sum(int(n) for label, n in zip(labels, times, strict=True) if label == "")
+    without = zip(labels, numbers, times, strict=True)
+    missing = sum(int(n) for label, number, n in without if label == "" and number is None)
     if missing:
         raise SourceError(
-            f"The column {name!r} must have no missing values to be microaggregated",
+            f"The column {name!r} must have no missing values to {use.words}",
             f"{missing} {'row' if missing == 1 else 'rows'} without one",
             "Leave these rows out, or fill the values in, before the release.",
         )
     others = sum(int(n) for number, n in zip(numbers, times, strict=True) if number is None)
     if others:
         raise SourceError(
-            f"Every value of the column {name!r} must be a number to be microaggregated",
+            f"Every value of the column {name!r} must be a number to {use.words}",
             f"{others} {'row' if others == 1 else 'rows'} with something else",
-            "A column of categories must have a domain or hierarchy; digits with a leading zero are a code.",
+            f"{use.otherwise}; digits with a leading zero are a code.",
         )
 
 
-def _as_table(name: str, numbers: list[Decimal], floating: bool) -> tuple[Numbers, int]:
+def _as_table(name: str, numbers: list[Decimal], floating: bool, use: str) -> tuple[Numbers, int]:
     """The numbers of the labels times 10^places, and the places."""
     places = max(0, *(-int(n.as_tuple().exponent) for n in numbers))
     if places <= _MOST_PLACES:
@@ -118,13 +139,11 @@ def _as_table(name: str, numbers: list[Decimal], floating: bool) -> tuple[Number
             return np.array(whole, np.int64), places
     if places == 0 and not floating:
         raise SourceError(
-            f"The column {name!r} must hold integers from -2^53 to 2^53 to be microaggregated",
+            f"The column {name!r} must hold integers from -2^53 to 2^53 to {use}",
             "larger ones",
             'Such numbers are mostly identifiers: give the column the role "identifying".',
         )
     doubles = np.array([float(n) for n in numbers]) + 0.0  # a zero has no sign
     if np.abs(doubles).max() > _FARTHEST:
-        raise SourceError(
-            f"The column {name!r} must hold numbers below 1e140 to be microaggregated", "larger ones"
-        )
+        raise SourceError(f"The column {name!r} must hold numbers below 1e140 to {use}", "larger ones")
     return doubles, 0

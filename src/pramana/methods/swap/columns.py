@@ -143,10 +143,8 @@ def _joint(columns: Sequence[NDArray[np.integer]], records: int) -> NDArray[np.i
 class SwappedTable:
     """Makes the published columns: exchanged ones from their codes, the others as they are."""
 
-    def __init__(
-        self, attributes: Sequence[Attribute], columns: Mapping[str, NumberedColumn], output: str
-    ) -> None:
-        self._names, self._columns, self._output = [a.name for a in attributes], columns, output
+    def __init__(self, attributes: Sequence[Attribute], columns: Mapping[str, NumberedColumn]) -> None:
+        self._names, self._columns = [a.name for a in attributes], columns
         self._digest = ContentDigest()
 
     def table(self, columns: Columns) -> pa.Table:
@@ -158,7 +156,7 @@ class SwappedTable:
             else:
                 made[name] = columns[name]
         table = pa.table(made)
-        take_content(self._digest, table, self._output)
+        take_content(self._digest, table)
         return table
 
     def content(self) -> str:
@@ -168,11 +166,9 @@ class SwappedTable:
         return {}
 
 
-def take_content(digest: ContentDigest, table: pa.Table, output: str) -> None:
-    """What a file says, piece by piece: in a CSV values have no types of their own; its own digest covers them."""
-    digest.update({"\0rows": np.zeros(table.num_rows, np.uint8)})
-    if output == "parquet":
-        digest.update({name: raw_column(table.column(name), None) for name in table.schema.names})
+def take_content(digest: ContentDigest, table: pa.Table) -> None:
+    """What a file says, piece by piece: every value as its text, whatever the file."""
+    digest.update({name: raw_column(table.column(name), None) for name in table.schema.names})
 
 
 def context_of(dataset: str, design: SwapDesign, rows: Rows) -> str:

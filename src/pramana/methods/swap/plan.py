@@ -108,7 +108,7 @@ class SwapPlan(Plan):
         swapped = self.swapped or swap_rows(rows, self.design, context)
         for name, codes in swapped.codes.items():
             rows.whole().attach(coded(name), (), codes)
-        table = SwappedTable(self.attributes, swapped.columns, self.output)
+        table = SwappedTable(self.attributes, swapped.columns)
         names = [*(coded(name) for name in swapped.codes), *self.raw_names()]
         pieces = rows.publish(Product({}), context, self.shuffled, names, stage="exchanging")
         same = measures_of(swapped, rows.records) == self.measured
@@ -125,7 +125,7 @@ class SwapPlan(Plan):
         try:
             bundle.check_columns({a.name: None for a in self.attributes})
             for piece in bundle.batches():
-                take_content(digest, pa.table(piece), self.output)
+                take_content(digest, pa.table(piece))
                 records += piece.num_rows
         except PramanaError as error:
             return Examination((Check("data", False, str(error)),))

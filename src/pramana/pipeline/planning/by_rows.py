@@ -9,7 +9,7 @@ import msgspec
 
 from pramana.calibration import Usefulness
 from pramana.errors import CheckError, RecipeError, UnreachableError
-from pramana.methods import AnyRecipe, Plan, method_named
+from pramana.methods import AnyRecipe, Publication, method_named
 from pramana.pipeline.planning.outlook import Choice, Outlook
 from pramana.pipeline.planning.reading import MOST_TABLES, Asked, check_k, promises_of, read_table, rows_of
 from pramana.sources import Table
@@ -26,7 +26,8 @@ def plan_by_rows(read: AnyRecipe, asked: Asked) -> Outlook:
         raise RecipeError(f"A plan of method {read.method!r} has no epsilon to vary", "some")
     method = method_named(read.method)
     table = read_table(read, asked.data)
-    own, usefulness = _prepared(read, table)
+    prepared = _prepared(read, table)
+    own, usefulness = prepared.plan, prepared.usefulness
     advice = method.advise(read, own, rows_of(read, table)) if usefulness.useless else ()
     choices, unreachable = _choices(read, table, asked.ks, usefulness)
     return Outlook(
@@ -40,16 +41,16 @@ def plan_by_rows(read: AnyRecipe, asked: Asked) -> Outlook:
         advice=advice,
         promises=promises_of(own),
         space=method.space(read, rows_of(read, table)) if asked.space else None,
+        notes=prepared.notes,
     )
 
 
-def _prepared(read: AnyRecipe, table: Table) -> tuple[Plan, Usefulness]:
-    """The plan with everything that publishing tells of it; the rows themselves are not made."""
+def _prepared(read: AnyRecipe, table: Table) -> Publication:
+    """What publishing tells of the plan; the rows themselves are not made."""
     fresh = rows_of(read, table)
     plan = method_named(read.method).plan(read, fresh)
     fresh.settle(plan.attributes)
-    publication = plan.publish(fresh)
-    return publication.plan, publication.usefulness
+    return plan.publish(fresh)
 
 
 def _choices(
@@ -69,13 +70,15 @@ def _choices(
             whole = int(value) if value == int(value) and promise == "k" else value
             setting = msgspec.structs.replace(read.release, **{promise: whole})
             try:
-                plan, usefulness = _prepared(replace(read, release=setting), table)
+                varied = _prepared(replace(read, release=setting), table)
             except (UnreachableError, CheckError):
                 unreachable.append(f"{promise} = {value:g}")
                 continue
-            reached = {one.title: one.l1 for one in usefulness.tables}
+            reached = {one.title: one.l1 for one in varied.usefulness.tables}
             errors = {name: reached[name] for name in names if name in reached}
-            choices.append(Choice(promise, value, "", None, _k(plan.guarantees(seeded=False)), None, errors))
+            choices.append(
+                Choice(promise, value, "", None, _k(varied.plan.guarantees(seeded=False)), None, errors)
+            )
     return tuple(choices), tuple(unreachable)
 
 

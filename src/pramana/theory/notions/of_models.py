@@ -11,6 +11,8 @@ from pramana.theory.notions.of_tables import NOTHING_ELSE
 from pramana.theory.notions.wording import UNITS_IN_WORDS, Sentence, complete_sentences
 from pramana.theory.rounding import shown
 
+BOUNDS_NOTHING = "This bounds nothing that anyone learns."
+
 
 @dataclass(frozen=True)
 class KMap(Guarantee):
@@ -185,7 +187,7 @@ class Swapping(Guarantee):
             "a share of at least {rate} of the records exchanged their values of {attribute} with another record, "
             "and each of these columns has every value as often as the source",
             (),
-            "This bounds nothing that anyone learns.",
+            BOUNDS_NOTHING,
         ),
     )
     attribute: str = field(kw_only=True)
@@ -198,6 +200,49 @@ class Swapping(Guarantee):
 
     def numbers(self) -> Mapping[str, str]:
         return {"attribute": self.attribute, "rate": shown("rate", self.rate)}
+
+
+@dataclass(frozen=True)
+class AddedNoise(Guarantee):
+    """Random numbers were added to columns of this table: how much. It bounds nothing."""
+
+    notion: ClassVar[str] = "added-noise"
+    title: ClassVar[str] = "How much noise was added to numbers (added noise)"
+    meaning: ClassVar[str] = (
+        "The standard deviation of the random numbers that were added to a column, in units or in the column's "
+        "own standard deviation. It describes what was done, and no bound on what can be learnt: a number far "
+        "from all others stays far from them."
+    )
+    sentences: ClassVar[tuple[Sentence, ...]] = complete_sentences(
+        Sentence(
+            "normal random numbers with {amount} times the standard deviation of {attribute} were added to its "
+            "values",
+            ("deviations",),
+            BOUNDS_NOTHING,
+        ),
+        Sentence(
+            "normal random numbers with a standard deviation of {amount} were added to the values of {attribute}",
+            ("units",),
+            BOUNDS_NOTHING,
+        ),
+        Sentence(
+            "normal random numbers with {amount} times the standard deviations of {attribute}, and their "
+            "correlations, were added to the values, which were then drawn to their means so that means and "
+            "covariances stay in expectation",
+            ("correlated",),
+            BOUNDS_NOTHING,
+        ),
+    )
+    attribute: str = field(kw_only=True)
+    kind: str = field(kw_only=True)
+    amount: float = field(kw_only=True)
+
+    @property
+    def value(self) -> dict[str, Any]:
+        return {"attribute": self.attribute, "kind": self.kind, "amount": self.amount}
+
+    def numbers(self) -> Mapping[str, str]:
+        return {"attribute": self.attribute, "amount": shown("amount", self.amount)}
 
 
 @dataclass(frozen=True)

@@ -81,6 +81,13 @@ CONDITIONS: Mapping[str, SentenceCondition] = {
     "recursive": SentenceCondition("l is recursive, with its c", lambda g: g["value"]["kind"] == "recursive"),
     "basic": SentenceCondition("likeness is basic", lambda g: g["value"]["kind"] == "basic"),
     "enhanced": SentenceCondition("likeness is enhanced", lambda g: g["value"]["kind"] == "enhanced"),
+    "deviations": SentenceCondition(
+        "noise is measured in a column's standard deviation", lambda g: g["value"]["kind"] == "deviations"
+    ),
+    "units": SentenceCondition("noise is measured in units", lambda g: g["value"]["kind"] == "units"),
+    "correlated": SentenceCondition(
+        "noise has the covariances of the columns", lambda g: g["value"]["kind"] == "correlated"
+    ),
     "withstood": SentenceCondition(
         "undoing the cells was shown to tell no more", lambda g: _reversal(g) == "withstood"
     ),

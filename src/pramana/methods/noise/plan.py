@@ -1,0 +1,221 @@
+"""A plan of noise: what is added to which column, and what may be said of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+
+from pramana.bundle import Bundle, Certificate, Check, Form, JsonObject
+from pramana.calibration import Usefulness
+from pramana.errors import BundleError, PramanaError
+from pramana.estimate import Doubt
+from pramana.mechanisms import Product
+from pramana.methods.microaggregate.examination import ShownNumbers
+from pramana.methods.noise.columns import (
+    ROW_NUMBER,
+    NoisedNumbers,
+    NoisedTable,
+    add_noise,
+    context_of,
+)
+from pramana.methods.noise.setting import NoiseDesign
+from pramana.methods.noise.worth import NoiseLoss, worth_of_noise
+from pramana.methods.protocol import (
+    Capabilities,
+    Examination,
+    Explanation,
+    Plan,
+    Publication,
+    StatedTables,
+    fields_of_certificate,
+    stated_tables,
+    tables_of,
+)
+from pramana.methods.swap.columns import take_content
+from pramana.pages import Grid, Section, Text
+from pramana.randomness import code_dtype
+from pramana.rows import ContentDigest, Rows
+from pramana.schema import read_section
+from pramana.theory import IN_EARNEST, THIS_TABLE, AddedNoise, Guarantee
+
+_ALONE = (
+    "Means of columns with noise are right in expectation. Their variances are too large by that of the noise: "
+    "take it off (with noise in standard deviations: divide by 1 + amount squared). Covariances of two columns "
+    "are right; slopes on a column with noise are too small by the same factor as its variance is too large."
+)
+_TOGETHER = (
+    "Means, variances, covariances, correlations and regressions among the columns with noise are right in "
+    "expectation, as they are published. Covariances with other columns, and distances of groups from the mean, "
+    "are too small: multiply them by the root of 1 + amount squared. Medians, tails and shares are off in any "
+    "case."
+)
+
+
+class NoiseStatement(Form, frozen=True, kw_only=True):
+    """The certificate's statement of noise: its law, and nothing measured in the source."""
+
+    setting: NoiseDesign
+    tables: StatedTables = ()
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class NoisePlan(Plan):
+    """The design, and how many rows there are."""
+
+    design: NoiseDesign
+    rows: int
+    noised: tuple[NoisedNumbers, ...] = field(default=(), repr=False)  # at the holder's only
+
+    @property
+    def records(self) -> int:
+        return self.rows
+
+    @property
+    def capabilities(self) -> Capabilities:
+        return Capabilities()
+
+    def raw_names(self) -> list[str]:
+        return [a.name for a in self.attributes if a.name not in self.design.columns]
+
+    def doubt(self, name: str) -> Doubt:
+        """Every number is off, and no bound is sure: normal numbers have none."""
+        return Doubt(lost=1.0) if name in self.design.columns else Doubt()
+
+    def statement(self) -> JsonObject:
+        plain: JsonObject = msgspec.to_builtins(NoiseStatement(setting=self.design))
+        return {"setting": plain["setting"], **stated_tables(self.tables)}
+
+    def guarantees(self, seeded: bool) -> tuple[Guarantee, ...]:
+        assumptions = ["nothing is taken to be unknown to anyone: the number says how much was added, and no more"]
+        if seeded:
+            assumptions.append(f"{IN_EARNEST}: the noise comes from a seed, and anyone can take it off")
+        return tuple(
+            AddedNoise(
+                THIS_TABLE,
+                "the law by which the noise is drawn",
+                attribute=attribute,
+                kind=kind,
+                amount=amount,
+                uncovered=tuple(self.raw_names()),
+                assumptions=tuple(assumptions),
+            )
+            for attribute, kind, amount in self._amounts()
+        )
+
+    def _amounts(self) -> Iterator[tuple[str, str, float]]:
+        """By column, how its noise is measured and how much it is; of correlated noise all columns at once."""
+        if self.design.kind == "correlated" and self.design.amount is not None:
+            yield " and ".join(self.design.columns), "correlated", self.design.amount
+            return
+        for name in self.design.columns:
+            if name in self.design.spread:
+                yield name, "units", self.design.spread[name]
+            elif self.design.amount is not None:
+                yield name, "deviations", self.design.amount
+
+    def warnings(self, seeded: bool) -> tuple[str, ...]:
+        return tuple(_warnings(self, seeded))
+
+    def publish(self, rows: Rows) -> Publication:
+        context = context_of(self.dataset, self.design, rows)
+        noised = self.noised or add_noise(rows, self.design, context)
+        rows.whole().attach(ROW_NUMBER, (), np.arange(rows.records).astype(code_dtype(rows.records + 1)))
+        table = NoisedTable(self.attributes, noised)
+        names = [ROW_NUMBER, *self.raw_names()]
+        pieces = rows.publish(Product({}), context, self.shuffled, names, stage="adding noise")
+        return Publication(
+            self,
+            pieces,
+            table,
+            rows.commitment(),
+            usefulness=self.usefulness(),
+            notes=NoiseLoss.of(noised).sentences(),
+        )
+
+    def usefulness(self) -> Usefulness:
+        return worth_of_noise(self.design, self.records, self.tables)
+
+    @property
+    def derivation(self) -> str:
+        return "as stated: only the source and the key tell what was added"
+
+    def examine(self, bundle: Bundle) -> Examination:
+        """The content is the certified one, and numbers are numbers; what was added needs the source."""
+        digest, records = ContentDigest(), 0
+        shown = [ShownNumbers(name) for name in self.design.columns]
+        try:
+            bundle.check_columns({a.name: None for a in self.attributes})
+            for piece in bundle.batches():
+                table = pa.table(piece)
+                take_content(digest, table)
+                for column in shown:
+                    for cell in set(table.column(column.name).to_pylist()) - {None, ""}:
+                        column.check(cell)
+                records += piece.num_rows
+        except PramanaError as error:
+            return Examination((Check("data", False, str(error)),))
+        same = digest.hexdigest(sorted(digest.parts)) == bundle.certificate.content
+        told = "stated, not checked: it needs the source (--source and --key)"
+        return Examination(
+            (
+                Check("content", same, "as certified" if same else "other content"),
+                Check("records", records == self.records, f"{records} found"),
+                Check("noise", True, told, derived=False),
+            ),
+            usefulness=self.usefulness(),
+        )
+
+    def explain(self) -> Explanation:
+        noised = {name: self._treatment(name) for name in self.design.columns}
+        treatments = {a.name: {"treatment": noised.get(a.name, "released unchanged")} for a in self.attributes}
+        use = _TOGETHER if self.design.kind == "correlated" else _ALONE
+        rows = [{"column": n, "noise": words, "decimals": self._decimals(n)} for n, words in noised.items()]
+        section = Section("What was added", [Grid(rows), Text(use)], anchor="noise")
+        return Explanation(treatments, sections=[section], use=use)
+
+    def _treatment(self, name: str) -> str:
+        if name in self.design.spread:
+            return f"normal noise with a standard deviation of {self.design.spread[name]:.15g}"
+        shared = "correlated" if self.design.kind == "correlated" else "normal"
+        return f"{shared} noise of {self.design.amount:.15g} standard deviations"
+
+    def _decimals(self, name: str) -> str:
+        places = self.design.decimals.get(name)
+        return "as in the source" if places is None else str(places)
+
+
+def _warnings(plan: NoisePlan, seeded: bool) -> Iterator[str]:
+    if seeded:
+        yield "The key was made from a seed that anyone can guess: the noise can be taken off."
+    yield (
+        "No privacy notion bounds what this release tells: a number far from all others stays far from them, and "
+        "other columns may tell whose record it is. Where a number is needed, use another method."
+    )
+    if plan.design.relative:
+        yield (
+            "Noise is measured in the standard deviation of the source's column, which is computed from the rows: "
+            f"{', '.join(plan.design.relative)}. A spread in units tells nothing of them."
+        )
+    if not plan.shuffled:
+        yield "Published in source order, which may tell which record is whose."
+
+
+def restore_noise(certificate: Certificate) -> NoisePlan:
+    stated = read_section(NoiseStatement, certificate.mechanism, "The mechanism of a certificate", BundleError)
+    names = {a.name for a in certificate.attributes}
+    if (
+        any(not a.raw for a in certificate.attributes)
+        or not set(stated.setting.columns) <= names
+        or stated.setting.problem()
+    ):
+        raise BundleError("What a certificate says of noise must be of its columns", "otherwise")
+    return NoisePlan(
+        **fields_of_certificate(certificate),
+        design=stated.setting,
+        rows=certificate.records,
+        tables=tables_of(stated.tables, certificate),
+    )
