@@ -98,6 +98,20 @@ def test_every_benchmark_loads(name: str) -> None:
     assert importlib.import_module(f"benchmarks.{name}").__doc__
 
 
+def test_the_page_beside_arx_judges_both_ways() -> None:
+    from benchmarks.arx import Row, page
+
+    rows = [
+        Row("fast", 0.1, 0.4, 3.0),
+        Row("slow", 0.2, 0.3, 3.0),
+        Row("alone", 0.2, None),
+        Row("seen", 1.0, 0.5, None),
+    ]
+    assert [row.verdict for row in rows] == ["met", "**missed**", "", ""]
+    shown = page(rows, "command", tables.machine(), [0.0, 0.0, 0.0])
+    assert "1 of 2 bars are met. Missed: slow." in shown and "| 1.50x | 3x | **missed** |" in shown
+
+
 def test_the_batch_engine_alone_and_the_shuffle_run(tmp_path: Path) -> None:
     """Their scripts run in processes of their own, where nothing else would show that a name is gone."""
     from benchmarks import scale, shuffle, whole

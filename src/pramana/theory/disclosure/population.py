@@ -29,6 +29,11 @@ from pramana.errors import InputError
 Floats = NDArray[np.float64]
 SMALL_SAMPLE = 0.1  # the sampling fraction up to which Dankar et al. use Pitman
 _CLOSE = 1e-6  # relative; a fit that misses the sample's counts by more is none
+_WIDEST = 25.0  # of the logarithm of the odds of beta
+_MOST_STEPS, _NEAR, _INSIDE = 60, 1e-9, 12.0  # of Newton's method for Pitman's formula, in the place's numbers
+_NO_ALPHA = 30.0  # of the logarithm of the odds of alpha, with a minus: as good as none
+_ROUNDING, _FLAT = 1e-13, 1e-9  # of a likelihood, relative; what bends less has no certain maximum
+_FEW = 1 << 20  # sizes up to which classes are counted in a table of all sizes
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +50,12 @@ class SizeCounts:
     @classmethod
     def of(cls, sizes: NDArray[np.integer]) -> SizeCounts:
         """Of the sizes of all classes."""
-        distinct, counts = np.unique(np.asarray(sizes, np.int64), return_counts=True)
+        sizes = np.asarray(sizes, np.int64)
+        if len(sizes) and int(sizes.min()) >= 0 and int(sizes.max()) <= _FEW:
+            of_each = np.bincount(sizes)
+            distinct = np.flatnonzero(of_each)
+            return cls(distinct, of_each[distinct])
+        distinct, counts = np.unique(sizes, return_counts=True)
         return cls(distinct, counts.astype(np.int64))
 
     @property
@@ -169,6 +179,103 @@ def pitman_fit(classes: SizeCounts) -> tuple[float, float] | None:
     """theta and alpha of largest likelihood, 0 < alpha < 1, theta above -alpha; None where it has no maximum."""
     if classes.classes in (1, classes.records):  # one class, or nothing but uniques: it grows without end
         return None
+    place = _pitman_by_newton(classes)
+    if place is None:
+        place = _pitman_without_alpha(classes)
+    if place is None:
+        place = _pitman_by_simplex(classes)
+    return None if place is None else _pitman_place(place)
+
+
+def _pitman_by_newton(classes: SizeCounts) -> Floats | None:
+    """Where the likelihood is largest, by some ten damped steps; None where it is not inside or not reached."""
+    alone = min(max(classes.of_size(1) / classes.classes, 0.05), 0.95)  # which alpha tends to in large samples
+    place = np.array([math.log(alone / (1.0 - alone)), 1.0])
+    value, slope, bend = _pitman_slopes(place, classes)
+    damping = 0.0
+    for _ in range(_MOST_STEPS):
+        step = _downhill(slope, bend, damping)
+        if not math.isfinite(float(step.sum())) or float(np.abs(place).max()) > _INSIDE:
+            return None
+        after = _pitman_slopes(place + step, classes)
+        if not after[0] <= value + _ROUNDING * abs(value):  # uphill, or no number
+            damping = max(4.0 * damping, 1e-2)
+            continue
+        place, damping = place + step, damping / 8.0 if damping > 1e-6 else 0.0
+        value, slope, bend = after
+        if float(np.abs(step).max()) < _NEAR and damping == 0.0:
+            least = float(np.linalg.eigvalsh(bend)[0])
+            return place if least > _FLAT else None
+    return None
+
+
+def _downhill(slope: Floats, bend: Floats, damping: float) -> Floats:
+    """Newton's step, no longer than 2 in either direction; curvature downwards is taken as upwards."""
+    curves, axes = np.linalg.eigh(bend)
+    curves = np.maximum(np.abs(curves), 1e-12)
+    step = -axes @ ((axes.T @ slope) / (curves + damping * float(curves.max())))
+    return np.asarray(step / max(1.0, float(np.abs(step).max()) / 2.0))
+
+
+def _pitman_slopes(place: Floats, classes: SizeCounts) -> tuple[float, Floats, Floats]:
+    """Minus the likelihood's logarithm at a place, its slope and its second derivatives there."""
+    from scipy.special import gammaln, psi, zeta
+
+    theta, alpha = _pitman_place(place)
+    u, n, counts = classes.classes, classes.records, classes.counts
+    z = theta / alpha
+    # where the sums of 1/(z + i), i < u, of 1/(theta + i), i < n, and of 1/(i - alpha) in each class start and end
+    at = np.concatenate(([z + u, z + 1.0, theta + n, theta + 1.0, 1.0 - alpha], classes.sizes - alpha))
+    logs, firsts, seconds = gammaln(at), psi(at), zeta(2.0, at)
+
+    def between(values: Floats) -> tuple[float, float, float]:
+        inside = float(counts @ (values[5:] - values[4]))
+        return float(values[0] - values[1]), float(values[2] - values[3]), inside
+
+    (new, seats, inside), (new1, seats1, inside1), (new2, seats2, inside2) = map(between, (logs, firsts, seconds))
+    value = (u - 1) * math.log(alpha) + new - seats + inside
+    by_theta = new1 / alpha - seats1
+    by_alpha = (u - 1) / alpha - new1 * z / alpha - inside1
+    theta_theta = new2 / alpha**2 - seats2
+    theta_alpha = -(new1 + new2 * z) / alpha**2
+    alpha_alpha = (2.0 * new1 * z + new2 * z**2 - (u - 1)) / alpha**2 + inside2
+    # in the place's own numbers: alpha moves by alpha (1 - alpha), and theta with it the other way
+    moved, above = alpha * (1.0 - alpha), theta + alpha
+    along = by_alpha - by_theta
+    first = alpha_alpha - 2.0 * theta_alpha + theta_theta
+    slope = np.array([moved * along, above * by_theta])
+    mixed = moved * above * (theta_alpha - theta_theta)
+    bend = np.array(
+        [
+            [moved**2 * first + moved * (1.0 - 2.0 * alpha) * along, mixed],
+            [mixed, above**2 * theta_theta + above * by_theta],
+        ]
+    )
+    return -value, -slope, -bend
+
+
+def _pitman_without_alpha(classes: SizeCounts) -> Floats | None:
+    """The place at the edge where alpha is 0, Ewens' formula, if the likelihood falls from there inwards."""
+    from scipy.optimize import brentq
+    from scipy.special import psi
+
+    u, n = classes.classes, classes.records
+
+    def more(log_theta: float) -> float:
+        """Classes expected of theta beyond those there are: it rises."""
+        theta = math.exp(log_theta)
+        return theta * float(psi(theta + n) - psi(theta)) - u
+
+    low, high = -25.0, 25.0
+    if not more(low) < 0 < more(high):
+        return None
+    log_theta = float(brentq(more, low, high, xtol=1e-13))
+    inwards = u * (u - 1) / 2.0 * math.exp(-log_theta) - float(classes.counts @ (psi(classes.sizes) - psi(1.0)))
+    return np.array([-_NO_ALPHA, log_theta]) if inwards < 0 else None
+
+
+def _pitman_by_simplex(classes: SizeCounts) -> Floats | None:
+    """The same without slopes, for likelihoods too flat or too steep; some forty times slower."""
     from scipy.optimize import minimize
 
     def negative(place: Floats) -> float:
@@ -187,12 +294,12 @@ def pitman_fit(classes: SizeCounts) -> tuple[float, float] | None:
             best = found
     if best is None or not math.isfinite(best.fun):
         return None
-    return _pitman_place(best.x)
+    return np.asarray(best.x, np.float64)
 
 
 def _pitman_place(place: Floats) -> tuple[float, float]:
     """Two numbers without bounds to alpha in (0, 1) and theta above -alpha."""
-    alpha = 1.0 / (1.0 + math.exp(-min(max(float(place[0]), -30.0), 30.0)))
+    alpha = 1.0 / (1.0 + math.exp(-min(max(float(place[0]), -_NO_ALPHA), _NO_ALPHA)))
     return math.exp(min(max(float(place[1]), -30.0), 40.0)) - alpha, alpha
 
 
@@ -201,7 +308,8 @@ def _pitman_likelihood(theta: float, alpha: float, classes: SizeCounts) -> float
     from scipy.special import gammaln
 
     u, n = classes.classes, classes.records
-    new = (u - 1) * math.log(alpha) + gammaln(theta / alpha + u) - gammaln(theta / alpha + 1)
+    # not as gamma functions of theta / alpha, which cancel to noise where alpha is small
+    new = float(np.log(theta + alpha * np.arange(1, u)).sum())
     inside = float((classes.counts * (gammaln(classes.sizes - alpha) - gammaln(1 - alpha))).sum())
     return float(new + inside - (gammaln(theta + n) - gammaln(theta + 1)))
 
@@ -233,26 +341,42 @@ def snb_fit(classes: SizeCounts, population: int) -> tuple[float, float, float] 
     singles, pairs = float(classes.of_size(1)), float(classes.of_size(2))
     if not singles or not pairs:
         return None
-    from scipy.optimize import least_squares
+    from scipy.optimize import brentq
 
     fraction = classes.records / population
     number = population_classes(classes, fraction)
 
-    def misses(place: Floats) -> Floats:
-        alpha, beta = math.exp(place[0]), 1.0 / (1.0 + math.exp(-place[1]))
-        once, twice = snb_expected(number, alpha, beta, fraction)
-        return np.array([once / singles - 1.0, twice / pairs - 1.0])
+    def uniques(place: float) -> float:
+        """The logarithm of what is expected over what is there, where pairs to uniques are as they are there."""
+        alpha = _alpha_of(place, pairs / singles, fraction)
+        beta, rest = _odds(place)
+        within = fraction + (1 - fraction) * beta
+        once = math.log1p(alpha * (1 - fraction) * rest / within) - alpha * math.log1p(fraction * rest / beta)
+        return math.log(number * fraction / singles) + once
 
-    best = None
-    for start in ((0.0, 0.0), (-2.0, -3.0), (2.0, 2.0), (-4.0, -6.0)):
-        found = least_squares(
-            misses, np.array(start), bounds=([-15.0, -25.0], [15.0, 25.0]), xtol=1e-14, ftol=1e-14
-        )
-        if best is None or found.cost < best.cost:
-            best = found
-    if best is None or float(np.abs(best.fun).max()) > _CLOSE:
-        return None
-    return number, math.exp(best.x[0]), 1.0 / (1.0 + math.exp(-best.x[1]))
+    # it rises with beta, so that there is one place where it is none, or none
+    low, high = (uniques(end) for end in (-_WIDEST, _WIDEST))
+    place = brentq(uniques, -_WIDEST, _WIDEST, xtol=1e-13) if low < 0 < high else math.copysign(_WIDEST, -low)
+    alpha, beta = _alpha_of(place, pairs / singles, fraction), _odds(place)[0]
+    once, twice = snb_expected(number, alpha, beta, fraction)
+    missed = max(abs(once / singles - 1.0), abs(twice / pairs - 1.0))
+    return (number, alpha, beta) if missed <= _CLOSE else None
+
+
+def _odds(place: float) -> tuple[float, float]:
+    """beta from the logarithm of its odds, and 1 - beta without cancellation."""
+    return 1.0 / (1.0 + math.exp(-place)), 1.0 / (1.0 + math.exp(place))
+
+
+def _alpha_of(place: float, ratio: float, fraction: float) -> float:
+    """The one alpha at which expected pairs are so many times the expected uniques: the root of a quadratic."""
+    beta, rest = _odds(place)
+    q, within = (1 - fraction) * rest, fraction + (1 - fraction) * beta
+    square = q * rest * fraction
+    linear = rest * fraction * (2 - q) - 2 * ratio * within * q
+    constant = 2 * ratio * within**2  # with a minus: the roots have different signs
+    root = math.sqrt(linear**2 + 4 * square * constant)
+    return 2 * constant / (linear + root) if linear > 0 else (root - linear) / (2 * square)
 
 
 def snb_expected(number: float, alpha: float, beta: float, fraction: float) -> tuple[float, float]:
