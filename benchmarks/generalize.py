@@ -19,6 +19,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -87,7 +88,7 @@ def solve(layout: Layout, columns: list[np.ndarray], k: int, share: float) -> An
 def searches(name: str, layout: Layout, columns: list[np.ndarray], ks: tuple[int, ...], times: int) -> None:
     for share in (0.0, 0.02):
         for k in ks:
-            seconds, found = best(lambda k=k, share=share: solve(layout, columns, k, share), times)
+            seconds, found = best(partial(solve, layout, columns, k, share), times)
             note = f"levels {','.join(map(str, found.levels))}, {found.checked} of {found.nodes} checked"
             say(f"{name}: optimal {k}-anonymity, suppression {share:.0%}, grouping included", seconds, note)
 
@@ -97,7 +98,7 @@ def partitions(name: str, layout: Layout, columns: list[np.ndarray], k: int, tim
     for mode in ("strict", "relaxed", "kl"):
         if mode == "kl" and len(columns[0]) > 2_000_000:
             continue
-        seconds, found = best(lambda mode=mode: partition(layout.ladders, columns, k, mode), times)
+        seconds, found = best(partial(partition, layout.ladders, columns, k, mode), times)
         first = first or seconds
         say(f"{name}: partition {mode}, k = {k}", seconds, f"{found.classes} classes")
     return first

@@ -554,11 +554,13 @@ def test_a_process_says_one_line_and_exits_2(desk: Path) -> None:
     assert snapshot(desk) == before
 
 
-def test_a_full_standard_output_is_no_traceback(desk: Path) -> None:
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_a_full_standard_output_is_no_traceback(desk: Path, unbuffered: str) -> None:
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(
             [sys.executable, "-m", "pramana", "key", "new", "k"],
             stdout=full, stderr=subprocess.PIPE, text=True, timeout=60, check=False, cwd=desk,
+            env={**os.environ, "PYTHONUNBUFFERED": unbuffered},
         )  # fmt: skip
     assert done.returncode == 2
     assert done.stderr.startswith("pramana: ") and done.stderr.count("\n") == 1

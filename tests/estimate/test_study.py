@@ -164,7 +164,7 @@ def test_bad_questions_are_refused_in_one_line() -> None:
     questions: list[tuple[Callable[[], object], str]] = [
         (lambda: study.crosstab(["sexx"]), "Did you mean 'sex'"),
         (lambda: study.crosstab(["sex", "sex"]), "each attribute once"),
-        (lambda: study.crosstab(["sex"], method="magic"), "em or inverse"),
+        (lambda: study.crosstab(["sex"], method="magic"), "one of em, inverse, smooth"),
         (lambda: study.crosstab(["sex"], "height > 3"), "must be in the release"),
         (lambda: study.mean("sex"), "numeric"),
         (lambda: study.compare("sex = F", "sex = M"), "share or of a mean"),

@@ -15,6 +15,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -95,8 +96,8 @@ def recipes(draw: Draw, folder: Path) -> None:
     setting, attributes = SETTINGS[name]
     content: dict[str, Any] = {
         "source": {"path": "people.csv"},
-        "release": dict(setting),
-        "attributes": {key: dict(section) for key, section in attributes.items()},
+        "release": deepcopy(setting),
+        "attributes": deepcopy(attributes),
         "output": {"format": "csv"},
     }
     for _ in range(draw.randrange(1, 4)):

@@ -136,7 +136,7 @@ def leaks(wanted: AnyRecipe, place: Path, capture: Any, **options: Any) -> set[s
 def _streams(name: str) -> bool:
     setting = SETTINGS[name][0]
     whole = setting["method"] in ("presence", "microaggregate", "swap", "noise")
-    return not whole and setting.get("algorithm", "incognito") == "incognito"
+    return not whole and "subset" not in setting and setting.get("algorithm", "incognito") == "incognito"
 
 
 HOMES = [

@@ -68,6 +68,6 @@ def test_whole_numbers_are_shown_to_the_last_digit() -> None:
 
 def test_every_number_of_a_guarantee_has_its_side() -> None:
     assert {name for name in rounding.OUTWARD if rounding.shown(name, 1 / 3) == "0.333333"} == {
-        "k", "l", "others", "lowest", "dmin", "rho1",
+        "k", "l", "others", "lowest", "dmin", "rho1", "rate", "payoff", "amount",
     }  # fmt: skip
     assert {rounding.shown(name, 1 / 3) for name in rounding.OUTWARD} == {"0.333333", "0.333334"}

@@ -114,9 +114,13 @@ def run(arguments: list[str]) -> int:
     except (click.Abort, KeyboardInterrupt):
         return _fail("interrupted: each output is either whole or not there", 130)
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _let_go_of_output()
         return 0
     except OSError as error:
+        try:
+            sys.stdout.flush()
+        except OSError:  # else what could not be written is tried again, and fails again, when Python ends
+            _let_go_of_output()
         which = error.filename if isinstance(error.filename, str) else "every file"
         return _fail(f"{which} must be usable, got {error.strerror or type(error).__name__}", 2)
     except MemoryError:
@@ -126,6 +130,10 @@ def run(arguments: list[str]) -> int:
             raise
         # The message of an unforeseen error may quote the data: only its kind is shown.
         return _fail(f"internal error ({type(error).__name__}); set PRAMANA_DEBUG=1 to see where", 70)
+
+
+def _let_go_of_output() -> None:
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _fail(message: str, code: int) -> int:
