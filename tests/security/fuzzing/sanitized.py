@@ -30,6 +30,8 @@ TESTS = (
     "tests/contracts/test_channels.py",
     "tests/contracts/test_level_sources.py",
     "tests/contracts/test_order_of_rows.py",
+    "tests/theory/test_positive_part.py",
+    "tests/theory/test_shuffling.py",
     "tests/generalize/test_anonymity.py",
     "tests/generalize/test_cells.py",
     "tests/generalize/test_lattice.py",
