@@ -116,7 +116,12 @@ def classes(folder: Path) -> list[Case]:
     path = folder / "left in" / "data.parquet"
     table = pq.read_table(path)
     lone = pa.table({"sex": ["M"], "age": ["39"]}).cast(table.schema.remove_metadata())
-    pq.write_table(pa.concat_tables([table.replace_schema_metadata(None), lone]), path)
+    pq.write_table(
+        pa.concat_tables([table.replace_schema_metadata(None), lone]),
+        path,
+        compression="none",
+        write_statistics=False,
+    )
 
     def audited(bundle: str) -> AttackReport:
         return audit_bundle(folder / bundle, folder / "people.csv", KEY)
