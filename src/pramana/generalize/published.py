@@ -47,17 +47,17 @@ def interval_column(cells: Cells, leaves: Sequence[str], text: bool) -> pa.Array
     if text:
         joined = [a if a == b else f"{a}{BETWEEN}{b}" for a, b in zip(low, high, strict=True)]
         return label_column(joined)
-    return pa.StructArray.from_arrays([pa.array(low, pa.string()), pa.array(high, pa.string())], ["low", "high"])
+    return pa.StructArray.from_arrays([texts(low), texts(high)], ["low", "high"])
 
 
 def list_column(cells: Cells, leaves: Sequence[str], weights: bool) -> pa.Array:
     """One set, or with `weights` one distribution, for each class."""
     values = texts(leaves).take(numbers(cells.values))
     if weights:
-        entries = pa.StructArray.from_arrays([values, pa.array(cells.weights)], ["value", "weight"])
+        entries = pa.StructArray.from_arrays([values, numbers(cells.weights)], ["value", "weight"])
     else:
         entries = values
-    return pa.ListArray.from_arrays(pa.array(cells.first.astype(np.int32)), entries)
+    return pa.ListArray.from_arrays(numbers(cells.first.astype(np.int32)), entries)
 
 
 def companion(cells: Mapping[str, Cells], leaves: Mapping[str, Sequence[str]]) -> pa.Table:
@@ -68,10 +68,10 @@ def companion(cells: Mapping[str, Cells], leaves: Mapping[str, Sequence[str]]) -
         parts.append(
             pa.table(
                 {
-                    CLASS: pa.array(column.class_of),
-                    "attribute": pa.repeat(name, len(column.values)),
+                    CLASS: numbers(column.class_of),
+                    "attribute": texts([name]).take(numbers(np.zeros(len(column.values), np.int64))),
                     "value": values,
-                    "weight": pa.array(column.weights),
+                    "weight": numbers(column.weights),
                 }
             )
         )

@@ -97,7 +97,7 @@ class TableWriter:
         self._footer = JoinedFooter()
         self._position = 0
         self._put(MAGIC if format == "parquet" else b"")
-        self._submit(schema.empty_table(), header=True)
+        self._submit(pa.Table.from_batches([], schema), header=True)
 
     def write(self, piece: pa.Table) -> None:
         """Row groups have a fixed size, whatever the pieces: their bounds tell nothing of how a file was made."""

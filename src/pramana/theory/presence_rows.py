@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
-_ENOUGH = 1e-11  # gap and residual, relative to the number of records
+_ENOUGH = 1e-10  # gap and residual, relative to the number of records
 _NEAR = 1e-8
 _EARLY = 0.05  # the gap of a place that is still far enough from all bounds to begin another search there
 _MOST_STEPS = 100
@@ -54,10 +54,12 @@ class RowsProblem:
         self.free = np.ones(self.size, np.bool_)
         self.free[self.edges[2:] - 1] = False
         self.inner = np.ix_(self.free, self.free)
-        self.every = self.places.ravel()
+        self.values = _Gathered(self.places.ravel(), self.places.shape[1])
         # where in the matrix of curvature a row's weight goes: one place for each two attributes
         upper = np.triu_indices(len(sizes), 1)
-        self.pairs = (self.places[:, None, :] * self.size + self.places)[upper].ravel()
+        both = (self.places[:, None, :] * self.size + self.places)[upper].ravel()
+        self.pairs = _Gathered(both, self.places.shape[1])
+        self.mirrored = self.pairs.places % self.size * self.size + self.pairs.places // self.size
         self.early: _State | None = None
 
     def best(self, log_ratio: float) -> list[Floats] | None:
@@ -84,17 +86,28 @@ class RowsProblem:
 
     def back(self, weights: Floats) -> Floats:
         """For every value the weights of its rows."""
-        return np.asarray(np.bincount(self.every, np.tile(weights, len(self.places)), self.size), np.float64)
+        return self.values.sums(weights)  # every place occurs
 
     def curvature(self, shares: Floats, weights: Floats) -> Floats:
         """The second derivatives, with those of the bounds on rows weighted as given."""
-        many = np.tile(weights, len(self.pairs) // len(weights))
-        upper = np.bincount(self.pairs, many, self.size**2).reshape(self.size, self.size)
-        found = np.asarray(upper + upper.T, np.float64)
         spread = self.mass * shares
-        found -= np.where(self.same, spread[:, None] * shares, 0.0)
-        found[np.diag_indices(self.size)] += spread + self.back(weights)
+        found = np.where(self.same, -spread[:, None] * shares, 0.0)
+        flat = found.reshape(-1)  # the pairs are of two attributes each, so none of them is in `same`
+        flat[self.pairs.places] = flat[self.mirrored] = self.pairs.sums(weights)
+        flat[:: self.size + 1] += spread + self.back(weights)
         return found
+
+
+class _Gathered:
+    """Sums of rows' weights by place, for places that are known once and weights that come often."""
+
+    def __init__(self, places: Integers, rows: int) -> None:
+        order = np.argsort(places, kind="stable")
+        self.rows = order % rows
+        self.places, self.first = np.unique(places[order], return_index=True)
+
+    def sums(self, weights: Floats) -> Floats:
+        return np.asarray(np.add.reduceat(weights[self.rows], self.first), np.float64)
 
 
 class _State:
@@ -157,8 +170,8 @@ def _step(problem: RowsProblem, at: _State, aim: float) -> _State | None:
     ds = problem.sums(d)
     d_low = -at.low + aim / at.s - pull_low * ds
     d_high = -at.high + aim / at.room + pull_high * ds
-    pairs = ((at.low, d_low), (at.high, d_high), (at.s, ds), (at.room, -ds))
-    length = min(1.0, *(0.99 * _reach(x, dx) for x, dx in pairs))
+    inside, along = np.concatenate([at.low, at.high, at.s, at.room]), np.concatenate([d_low, d_high, ds, -ds])
+    length = min(1.0, 0.99 * _reach(inside, along))
     before = at.distance(aim)
     for _ in range(40):
         low, high = at.low + length * d_low, at.high + length * d_high
@@ -170,6 +183,6 @@ def _step(problem: RowsProblem, at: _State, aim: float) -> _State | None:
 
 
 def _reach(x: Floats, dx: Floats) -> float:
-    """How far x may go along dx before an entry is 0."""
-    down = dx < 0
-    return float(np.min(-x[down] / dx[down], initial=np.inf))
+    """How far x, which is positive, may go along dx before an entry is 0."""
+    steepest = float((dx / x).min())
+    return -1 / steepest if steepest < 0 else np.inf

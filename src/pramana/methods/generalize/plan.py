@@ -58,6 +58,7 @@ from pramana.methods.quasi import Quasi, QuasiForm, restored_quasi
 from pramana.methods.unit_words import left_out_words, same_people
 from pramana.rows import Column, ColumnReading, Rows
 from pramana.schema import Attribute, Count, Ordinal, Role, read_section
+from pramana.sources import numbers
 from pramana.theory import Guarantee, rounding
 
 
@@ -228,8 +229,7 @@ def columns_by_class(
     if plan.by_class:
         by_name = {q.name: c for q, c in zip(plan.quasi, cells, strict=True)}
         table = companion(by_name, {q.name: q.leaf_labels for q in plan.quasi})
-        numbers = pa.array(np.arange(generalised.classes))
-        return {CLASS: numbers}, {COMPANION: table}
+        return {CLASS: numbers(np.arange(generalised.classes))}, {COMPANION: table}
     columns: dict[str, Column] = {}
     for a, (q, c) in enumerate(zip(plan.quasi, cells, strict=True)):
         if kind == "hierarchy":

@@ -62,6 +62,7 @@ from pramana.methods.quasi import Quasi, QuasiForm, restored_quasi
 from pramana.randomness import code_dtype
 from pramana.rows import Column, ColumnReading, MemoryRows, Rows, digest_of_columns
 from pramana.schema import Attribute, Count, Ordinal, read_section
+from pramana.sources import numbers
 from pramana.theory import Guarantee
 
 _DIGITS = 1e9  # probabilities are rounded outwards at the ninth place
@@ -276,8 +277,7 @@ def _columns(plan: PresencePlan, result: Presented) -> tuple[dict[str, Column], 
     if plan.output == "csv":
         by_name = {q.name: c for q, c in zip(plan.quasi, result.cells, strict=True)}
         table = companion(by_name, {q.name: q.leaf_labels for q in plan.quasi})
-        numbers = pa.array(np.arange(result.classes.classes))
-        return {CLASS: numbers}, {COMPANION: table}
+        return {CLASS: numbers(np.arange(result.classes.classes))}, {COMPANION: table}
     return {q.name: list_column(c, q.leaf_labels, True) for q, c in zip(plan.quasi, result.cells, strict=True)}, {}
 
 
