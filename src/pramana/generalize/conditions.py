@@ -153,8 +153,10 @@ class Close(Compared):
         return 1 + int(np.argmax(misses / len(steps) <= self.t + _SLACK))
 
     def held(self, counts: SeenCounts) -> Flags:
-        found = self.distances(values_in(counts))
-        return np.asarray(np.ceil(found * _DIGITS) / _DIGITS <= self.t)
+        values = values_in(counts)
+        enough = values.sizes >= self.least
+        found = self.distances(values if enough.all() else values.only(enough))
+        return np.asarray(np.ceil(found * _DIGITS) / _DIGITS <= self.t) & enough
 
     def distances(self, values: ValueCounts) -> NDArray[np.float64]:
         if self.ordered:
@@ -279,7 +281,8 @@ def least_lost(condition: Condition, counts: SeenCounts) -> NDArray[np.float64]:
     """For each class how many of its rows cannot stay, neither together nor in the classes it is made of.
 
     Of n rows at a distance d from the whole, n (d - t) must go before the others are within t: taking a share of
-    the rows away moves the rest by that share at most, and the union of classes within t is within t.
+    the rows away moves the rest by that share at most, and the union of classes within t is within t. Of a class
+    with fewer rows than any that is within t all must go.
     """
     if isinstance(condition, All):
         return np.asarray(np.max([least_lost(c, counts) for c in condition.conditions], axis=0))
@@ -287,8 +290,9 @@ def least_lost(condition: Condition, counts: SeenCounts) -> NDArray[np.float64]:
         return least_lost(condition.condition, condition.part(counts))
     sizes = np.asarray(sizes_in(counts), np.float64)
     if isinstance(condition, Close):
-        distances = condition.distances(values_in(counts))
-        return np.asarray(sizes * np.maximum(distances - condition.t - _SLACK, 0.0))
+        values, enough = values_in(counts), sizes >= condition.least
+        distances = condition.distances(values if enough.all() else values.only(enough))
+        return np.where(enough, sizes * np.maximum(distances - condition.t - _SLACK, 0.0), sizes)
     anchor = condition.anchor
     return np.zeros(len(sizes)) if anchor is None else np.where(anchor.held(counts), 0.0, sizes)
 
