@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.collection.running import SURVEY
 
 from pramana import Ledger, collection, crosstab, make_signing_key, report, verify
 from pramana.app.collector import SurveyPage
@@ -149,8 +150,6 @@ def test_invitations_are_made_once_and_kept_as_digests(tmp_path: Path) -> None:
 
 
 def test_the_command_line_closes_and_signs(tmp_path: Path, monkeypatch: Any, capfd: Any) -> None:
-    from tests.collection.running import SURVEY
-
     monkeypatch.chdir(tmp_path)
     Path("survey.toml").write_text(SURVEY)
     make_signing_key("holder")
@@ -213,6 +212,31 @@ def test_waves_of_the_same_people_go_through_the_ledger(tmp_path: Path) -> None:
     with pytest.raises(RefusedError, match=r"total epsilon .* within 4, got 4.5"):
         CollectionPlace(tmp_path / "wave3").reserve(survey, page)
     assert [r.status for r in ledger.releases()] == ["committed", "committed"]
+
+
+def test_a_run_killed_between_bundle_and_ledger_is_completed_by_closing_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: Any
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    ledger = Ledger.create(tmp_path / "town.ledger")
+    Path("survey.toml").write_text(f'{SURVEY}\n[ledger]\npath = "town.ledger"\npeople = "town"\n')
+    survey, place = Survey.read("survey.toml"), CollectionPlace(Path("bundle"))
+    page = SurveyPage(survey).digest
+    place.reserve(survey, page)
+    store, _ = filled(survey, place, 40)
+    with monkeypatch.context() as killed, pytest.raises(KeyboardInterrupt):
+        killed.setattr("pramana.collection.closing.commit_collection", interrupted)
+        close_collection(survey, store, page, place.out)
+    store.close()
+    assert verify("bundle").valid and [r.status for r in ledger.releases()] == ["reserved"]
+    assert run(["collect", "survey.toml", "--out", "bundle", "--close"]) == 0
+    assert json.loads(capfd.readouterr().out) == {"bundle": "bundle", "records": 40}
+    assert [r.status for r in ledger.releases()] == ["committed"]
+    assert run(["collect", "survey.toml", "--out", "bundle", "--close"]) == 2  # nothing is left to say
+
+
+def interrupted(*_: object) -> None:
+    raise KeyboardInterrupt
 
 
 def test_a_coin_that_no_device_remembers_is_said_to_cost_again() -> None:

@@ -4,7 +4,7 @@ The browser's part, which throws the coins, is the npm-shaped folder `browser`.
 """
 
 from pramana.collection.arrivals import Arrivals
-from pramana.collection.closing import CollectionPlace, close_collection
+from pramana.collection.closing import CollectionPlace, close_collection, complete_collection
 from pramana.collection.demonstration import DEMONSTRATION, simulated_answers
 from pramana.collection.interface import openapi_of
 from pramana.collection.limits import AddressLimit
@@ -26,6 +26,7 @@ __all__ = [
     "Submission",
     "Survey",
     "close_collection",
+    "complete_collection",
     "interface_words",
     "invitation_digest",
     "new_invitations",

@@ -7,12 +7,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from pramana.bundle import Certificate, check_new
+from pramana.bundle import Bundle, Certificate, check_new
 from pramana.collection.results import columns_of
 from pramana.collection.store import CollectionStore
 from pramana.collection.submission import new_invitations
 from pramana.collection.survey import Survey
-from pramana.errors import CollectionError
+from pramana.errors import CollectionError, PramanaError
 from pramana.pipeline import Devices, book_collection, commit_collection, publish_collected
 from pramana.randomness import code_dtype, write_new
 
@@ -80,3 +80,15 @@ def close_collection(
         raise
     commit_collection(survey.recipe, survey.plan, page, out, certificate.content)
     return certificate
+
+
+def complete_collection(survey: Survey, page: str, out: Path) -> Certificate | None:
+    """Tell the ledger of a bundle that is there already: a run may have been killed in between. None elsewhere."""
+    try:
+        certificate = Bundle.open(out).certificate
+    except PramanaError:
+        return None
+    if certificate.source != Devices(page).to_json():
+        return None
+    told = commit_collection(survey.recipe, survey.plan, page, out, certificate.content)
+    return certificate if told else None

@@ -152,12 +152,14 @@ def book_collection(recipe: AnyRecipe, plan: RandomisedPlan, page: str, out: Pat
         ledger.close()
 
 
-def commit_collection(recipe: AnyRecipe, plan: RandomisedPlan, page: str, out: Path, content: str) -> None:
-    """The survey is closed, and its bundle is there."""
+def commit_collection(recipe: AnyRecipe, plan: RandomisedPlan, page: str, out: Path, content: str) -> bool:
+    """The survey is closed, and its bundle is there. False where no ledger was waiting to hear it."""
     release = book_collection(recipe, plan, page, out)
-    if recipe.ledger is not None and release is not None and release.status == "reserved":
-        ledger = Ledger.open(recipe.ledger.path)
-        try:
-            ledger.commit(release.id, content, whoami(), {"bundle": str(out)})
-        finally:
-            ledger.close()
+    if recipe.ledger is None or release is None or release.status != "reserved":
+        return False
+    ledger = Ledger.open(recipe.ledger.path)
+    try:
+        ledger.commit(release.id, content, whoami(), {"bundle": str(out)})
+    finally:
+        ledger.close()
+    return True

@@ -54,11 +54,11 @@ class RowsProblem:
         self.free = np.ones(self.size, np.bool_)
         self.free[self.edges[2:] - 1] = False
         self.inner = np.ix_(self.free, self.free)
-        self.values = _Gathered(self.places.ravel(), self.places.shape[1])
+        self.values = _SumsByPlace(self.places.ravel(), self.places.shape[1])
         # where in the matrix of curvature a row's weight goes: one place for each two attributes
         upper = np.triu_indices(len(sizes), 1)
         both = (self.places[:, None, :] * self.size + self.places)[upper].ravel()
-        self.pairs = _Gathered(both, self.places.shape[1])
+        self.pairs = _SumsByPlace(both, self.places.shape[1])
         self.mirrored = self.pairs.places % self.size * self.size + self.pairs.places // self.size
         self.early: _State | None = None
 
@@ -98,7 +98,7 @@ class RowsProblem:
         return found
 
 
-class _Gathered:
+class _SumsByPlace:
     """Sums of rows' weights by place, for places that are known once and weights that come often."""
 
     def __init__(self, places: Integers, rows: int) -> None:

@@ -32,14 +32,13 @@ def collect_command(
     per_address: int, sign: str | None, no_browser: bool, closing: bool,
 ) -> None:  # fmt: skip
     """Ask what nobody may know: serve the survey of RECIPE, whose answers are randomised before they are sent."""
-    from pramana.collection import AddressLimit, CollectionPlace, close_collection
+    from pramana.collection import AddressLimit, CollectionPlace, close_collection, complete_collection
 
     survey = _survey(recipe, demo)
     if out is None:
         if not demo:
             raise RecipeError("--out must name the folder of the bundle to come", "none")
         out = _free("collected")
-    place = CollectionPlace(Path(out))
     try:
         from pramana.app.collector import Collector, SurveyPage
         from pramana.app.web import Listener, serve
@@ -48,10 +47,14 @@ def collect_command(
         raise MissingExtraError("Pages that are served need starlette and uvicorn", error.name, hint) from None
     page = SurveyPage(survey)
     if closing:
-        store = place.open(page.digest, len(survey.columns), db)
-        certificate = close_collection(survey, store, page.digest, place.out, sign=sign)
-        click.echo(json.dumps({"bundle": str(place.out), "records": certificate.records}))
+        certificate = complete_collection(survey, page.digest, Path(out))
+        if certificate is None:
+            place = CollectionPlace(Path(out))
+            store = place.open(page.digest, len(survey.columns), db)
+            certificate = close_collection(survey, store, page.digest, place.out, sign=sign)
+        click.echo(json.dumps({"bundle": out, "records": certificate.records}))
         return
+    place = CollectionPlace(Path(out))
     listener = Listener.open(host, port, url)
     if not (listener.secure or listener.is_local):
         click.echo("Note: without https whoever is on the way can change the page. See --url.", err=True)
