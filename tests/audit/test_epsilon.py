@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -14,7 +15,8 @@ from pramana.audit.inference import attribute_inference, control_inference
 from pramana.audit.one_run import epsilon_in_one_run
 from pramana.audit.together import averaged_epsilon, reused_coins
 from pramana.audit.verdict import Attack, NotRun
-from pramana.mechanisms import Product, Retention
+from pramana.mechanisms import CoinGroup, CoinGroups, Product, RecordRetention, Retention
+from pramana.randomness import ONE
 
 STRONGER = Product(
     {"a": Retention.at(Fraction(9, 10), 4), "b": Retention.at(Fraction(1, 10), 3)}
@@ -94,9 +96,28 @@ def test_coins_that_were_thrown_once_for_two_releases_are_noticed() -> None:
     assert not averaged_epsilon([one, stronger], claimed).ok
 
 
-def _anew(table: Any) -> Any:
-    from dataclasses import replace
+GROUPED = {
+    "record": RecordRetention(SIZES, ONE // 2),
+    "group and attribute": CoinGroups(
+        {"a": 4, "b": 3, "c": 5}, (CoinGroup(("a", "b"), ONE // 2),), {"c": Retention.at(Fraction(1, 2), 5)}
+    ),
+}
 
+
+@pytest.mark.parametrize("name", GROUPED)
+def test_coins_of_records_and_of_groups_are_looked_at_as_such(name: str) -> None:
+    law = GROUPED[name]
+    one = published(law, law, rows=20_000)
+    other = _anew(one)
+    found = reused_coins(one, other)
+    assert isinstance(found, Attack) and found.ok, found
+    again = replace(other, published={**other.published, "a": one.published["a"], "b": one.published["b"]})
+    found = reused_coins(one, again)
+    assert isinstance(found, Attack) and not found.ok and found.detail.startswith("a, b: ")
+    assert isinstance(reused_coins(one, published(LAW, LAW, rows=20_000)), NotRun)  # of one attribute each
+
+
+def _anew(table: Any) -> Any:
     from pramana.randomness import Key
 
     key = Key(bytes(range(1, 33)))

@@ -123,7 +123,7 @@ def test_expected_counts_are_those_of_all_pairs_where_columns_are_independent() 
 def published(law: Any, drawn: Any, rows: int = 3000, shuffle: bool = True) -> LinkedTable:
     """A table through what really throws the coins, beside the law that is claimed of it."""
     rng, key = np.random.default_rng(3), Key(bytes(range(32)))
-    true = {name: rng.integers(0, size, rows).astype(np.uint8) for name, size in SIZES.items()}
+    true = {name: rng.integers(0, size, rows).astype(np.uint8) for name, size in law.sizes.items()}
     out = {name: np.empty_like(codes) for name, codes in true.items()}
     drawn.publish(lambda purpose, column: key.stream(purpose, "test", column), 0, true, out)
     order = rng.permutation(rows) if shuffle else np.arange(rows)

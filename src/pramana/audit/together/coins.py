@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 from pramana.audit.linkage import AttackedLaw, LinkedTable
 from pramana.audit.rows import order_attack
 from pramana.audit.verdict import CHANCE_OF_FALSE_ALARM, Attack, NotRun, Outcome, clopper_pearson
-from pramana.mechanisms import Channel, Product, RecordRetention, Retention
+from pramana.mechanisms import Channel, CoinGroups, Product, RecordRetention, Retention
 from pramana.randomness import ONE, Codes
 
-_WHOLE = "the whole record"
 _LARGEST = 1 << 12
+Part = tuple[str, ...]  # attributes with one coin
 Kept = tuple[NDArray[np.bool_], NDArray[np.float64]]  # who shows the true value, and the chance of it
 
 
@@ -26,7 +26,7 @@ def reused_coins(one: LinkedTable, other: LinkedTable) -> Outcome:
     first, second = _kept_by_part(one), _kept_by_part(other)
     shared = [part for part in first if part in second]
     if not shared:
-        return NotRun(name, "they share no attribute with a coin of its own")
+        return NotRun(name, "no coin is of the same attributes in both")
     worst = None
     for part in shared:
         (kept, chance), (again, also) = first[part], second[part]
@@ -37,40 +37,42 @@ def reused_coins(one: LinkedTable, other: LinkedTable) -> Outcome:
         if worst is None or (worst.ok and not ok):
             share = both / one.records
             what = (
-                f"{part}: both show the true value in {share:.4g} of people; independent coins do in {claimed:.4g}"
+                f"{', '.join(part)}: both show the true value in {share:.4g} of people; "
+                f"independent coins do in {claimed:.4g}"
             )
             worst = Attack(name, claimed, share, ok, what, (low, high))
     assert worst is not None
     return worst
 
 
-def _kept_by_part(table: LinkedTable) -> dict[str, Kept]:
-    """By what has a coin of its own, an attribute or the record: everyone's, in the order of the source."""
+def _kept_by_part(table: LinkedTable) -> dict[Part, Kept]:
+    """By the attributes that have one coin, a record's or a group's together: everyone's, as in the source."""
     rows = np.sort(table.order)
     shown = {name: np.empty_like(codes) for name, codes in table.true.items()}
     for name, codes in table.published.items():
         shown[name][table.order] = codes
     same = {name: (table.true[name] == shown[name])[rows] for name in table.published}
-    parts = {}
-    for part, diagonal in _diagonals(table.law).items():
-        if part == _WHOLE:
-            parts[part] = np.logical_and.reduce(list(same.values())), np.full(len(rows), float(diagonal[0]))
+    parts: dict[Part, Kept] = {}
+    for law in _independent(table.law):
+        if isinstance(law, RecordRetention):
+            redrawn = law.bound / ONE
+            chance = 1 - redrawn + redrawn / float(np.prod([float(v) for v in law.sizes.values()]))
+            whole = np.logical_and.reduce([same[name] for name in law.sizes])
+            parts[tuple(law.sizes)] = whole, np.full(len(rows), chance)
         else:
-            parts[part] = same[part], diagonal[table.true[part][rows]]
+            some = {n: c for n, c in law.channels.items() if 1 < c.size <= _LARGEST}
+            parts |= {(n,): (same[n], _diagonal(c)[table.true[n][rows]]) for n, c in some.items()}
     return parts
 
 
-def _diagonals(law: AttackedLaw) -> Mapping[str, NDArray[np.float64]]:
-    """The chance to be published as it is, by true value."""
-    if isinstance(law, RecordRetention):
-        redrawn = law.bound / ONE
-        return {_WHOLE: np.array([1 - redrawn + redrawn / float(np.prod([float(v) for v in law.sizes.values()]))])}
-    if not isinstance(law, Product):
-        return {}
-    return {n: _diagonal(c) for n, c in law.channels.items() if 1 < c.size <= _LARGEST}
+def _independent(law: AttackedLaw) -> tuple[Product | RecordRetention, ...]:
+    if isinstance(law, CoinGroups):
+        return law.parts
+    return (law,) if isinstance(law, Product | RecordRetention) else ()
 
 
 def _diagonal(channel: Channel) -> NDArray[np.float64]:
+    """The chance to be published as it is, by true value."""
     if isinstance(channel, Retention):
         return np.full(channel.size, float(channel.diagonal))
     return np.asarray(np.diagonal(channel.weights) / ONE, np.float64)
