@@ -30,7 +30,7 @@ _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 class WrittenFile:
     """What was written, by its size and digest."""
 
-    bytes: int
+    size: int  # in bytes
     sha256: str
 
 
@@ -82,7 +82,7 @@ class PartFolder:
         """Nothing is written from here on: the parts are all there, and what was given up is gone."""
         shutil.rmtree(self.bundle / _UNFINISHED)
         sizes = {path.name: path.stat().st_size for path in part_files(self.path)}
-        if sizes != {part.name: part.bytes for part in parts}:
+        if sizes != {part.name: part.size for part in parts}:
             raise BundleError(f"{self.path} must hold the parts that were written", "others")
 
 

@@ -27,15 +27,15 @@ class Part:
 
     name: str
     rows: int
-    bytes: int
+    size: int  # in bytes
     sha256: str
 
     def __post_init__(self) -> None:
-        if not 1 <= self.rows <= MOST_PART_ROWS or self.bytes < 0 or not _DIGEST.fullmatch(self.sha256):
+        if not 1 <= self.rows <= MOST_PART_ROWS or self.size < 0 or not _DIGEST.fullmatch(self.sha256):
             raise BundleError("A part must have rows and a SHA-256 digest", "others")
 
     def to_json(self) -> dict[str, Any]:
-        return {"name": self.name, "rows": self.rows, "bytes": self.bytes, "sha256": self.sha256}
+        return {"name": self.name, "rows": self.rows, "bytes": self.size, "sha256": self.sha256}
 
     @property
     def leaf(self) -> bytes:
@@ -106,7 +106,8 @@ class PartSet:
     @classmethod
     def from_json(cls, statement: Mapping[str, Any]) -> PartSet:
         """What a certificate states, whose root must be that of its parts."""
-        parts = cls(statement["rows"], tuple(Part(**entry) for entry in statement["files"]))
+        files = (Part(part["name"], part["rows"], part["bytes"], part["sha256"]) for part in statement["files"])
+        parts = cls(statement["rows"], tuple(files))
         if parts.root != statement["root"]:
             raise BundleError("The root of a certificate must be that of its parts", "another")
         return parts

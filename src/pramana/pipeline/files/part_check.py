@@ -65,7 +65,7 @@ def _failed(folder: Path, parts: Sequence[Part]) -> Iterator[tuple[str, str]]:
             return part.name, "no file that can be read"
         with os.fdopen(descriptor, "rb") as file:
             status = os.fstat(descriptor)
-            same = stat.S_ISREG(status.st_mode) and status.st_size == part.bytes
+            same = stat.S_ISREG(status.st_mode) and status.st_size == part.size
             if same and hashlib.file_digest(file, "sha256").hexdigest() == part.sha256:
                 return None
         return part.name, "differs from the certificate"

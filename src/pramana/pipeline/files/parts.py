@@ -63,7 +63,7 @@ class PartWriting:
         """One part from its rows as they are published."""
         name = part_name(number, self.form)
         file, (rows, formulas) = self.target.write(name, partial(self._fill, tables))
-        return WrittenPart(Part(name, rows, file.bytes, file.sha256), formulas=formulas)
+        return WrittenPart(Part(name, rows, file.size, file.sha256), formulas=formulas)
 
     def _fill(self, tables: Iterable[pa.Table], sink: BinaryIO) -> tuple[int, tuple[str, ...]]:
         rows, formulas, coming = 0, dict[str, None](), iter(tables)
