@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import pickle
 import shutil
 import sqlite3
 from collections.abc import Iterator
@@ -18,6 +19,7 @@ import pytest
 from tests.bundle.test_parts import by_definition
 from tests.conftest import Refused
 from tests.golden.cells import SETTINGS, make_tables, path_of
+from tests.rows.people import same
 from tests.security.bundles import certificate_text, copied, failed, statement_of
 
 from pramana import (
@@ -37,15 +39,16 @@ from pramana.app.main import run
 from pramana.audit import audit_bundle
 from pramana.audit.rows.container import file_times
 from pramana.audit.rows.features import bytes_of_cells, places_in_file
-from pramana.bundle import PartSet, canonical
+from pramana.bundle import PartFolder, PartSet, canonical
 from pramana.errors import BundleError, RecipeError
 from pramana.randomness import Key, bundle_around
+from pramana.rows import Columns, MemoryRows, SpreadPieces
 from pramana.schema import OutputSection, sections
 
 KEY = Key(bytes(range(1, 33)))
 MANY = {"files": "many", "part_rows": 1_000}
 CHOSEN = (  # of every method, and of every way its values are written
-    "retention epsilon", "retention record", "retention numbers", "matrix", "invariant strata", "levels",
+    "retention epsilon", "retention numbers", "invariant strata", "levels",
     "generalize pdf", "generalize labels", "generalize mondrian", "presence flag", "microaggregate", "swap rank",
     "noise",
 )  # fmt: skip
@@ -119,6 +122,76 @@ def test_parts_are_the_rows_of_the_one_file_in_their_order(world: Path, name: st
     assert next(c.detail for c in found.checks if c.name == "made again") == "byte for byte"
     for part in stated.files:
         assert verify(parts, part=part.name).valid
+
+
+class Elsewhere(SpreadPieces):
+    """Rows that lie elsewhere: whoever works on a part gets a copy of the work, and sends its result back."""
+
+    def __init__(self, pieces: Iterator[Columns]) -> None:
+        self._pieces = pieces
+
+    def __next__(self) -> Columns:
+        return next(self._pieces)
+
+    def each_part(self, rows: int, work: Any) -> list[Any]:
+        whole = {name: joined([piece[name] for piece in pieces]) for pieces in [list(self)] for name in pieces[0]}
+        starts = range(0, len(next(iter(whole.values()))), rows)
+        sent = pickle.dumps(work)
+        results = []
+        for number, start in reversed(list(enumerate(starts))):  # tasks end in any order
+            halves = [(start, start + rows // 2), (start + rows // 2, start + rows)]
+            pieces = [{name: column[first:stop] for name, column in whole.items()} for first, stop in halves]
+            results.append(pickle.loads(pickle.dumps(pickle.loads(sent)(number, filter(_has_rows, pieces)))))
+        return results[::-1]
+
+
+def _has_rows(piece: Columns) -> bool:
+    return len(next(iter(piece.values()))) > 0
+
+
+def joined(parts: list[Any]) -> Any:
+    if isinstance(parts[0], np.ndarray):
+        return np.concatenate(parts)
+    chunks = [part.chunks if isinstance(part, pa.ChunkedArray) else [part] for part in parts]
+    return pa.chunked_array([chunk for own in chunks for chunk in own])
+
+
+@pytest.mark.parametrize(
+    "name", ["retention numbers", "generalize pdf", "generalize labels", "swap rank", "noise"]
+)
+def test_parts_that_are_written_elsewhere_are_the_same(
+    world: Path, tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where rows are left out as they are published (labels), they must not be numbered elsewhere."""
+    kind = "csv" if name == "generalize pdf" else "parquet"
+    recipe = recipe_of(name, kind, world, **MANY)
+    release(recipe, tmp_path / "here", key=KEY, even_if_useless=True)
+    publish, sent = MemoryRows.publish, list[int]()
+    each_part = Elsewhere.each_part
+
+    def counted(self: Elsewhere, rows: int, work: Any) -> list[Any]:
+        sent.append(rows)
+        return each_part(self, rows, work)
+
+    monkeypatch.setattr(MemoryRows, "publish", lambda *args, **more: Elsewhere(publish(*args, **more)))
+    monkeypatch.setattr(Elsewhere, "each_part", counted)
+    release(recipe, tmp_path / "there", key=KEY, even_if_useless=True)
+    same(tmp_path / "here", tmp_path / "there")
+    left_out = Bundle.open(tmp_path / "here").certificate.records < 3_000
+    assert sent == ([] if left_out else [1_000])
+    assert left_out == (name == "generalize labels")
+
+
+def test_a_part_that_cannot_be_written_elsewhere_is_one_error_and_nothing_is_left(
+    world: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The folder is not there for who writes: executors that share no disk with the driver."""
+    publish = MemoryRows.publish
+    monkeypatch.setattr(MemoryRows, "publish", lambda *args, **more: Elsewhere(publish(*args, **more)))
+    monkeypatch.setattr(PartFolder, "create", lambda _: None)
+    with pytest.raises(BundleError, match="every executor writes to"):
+        release(recipe_of("retention epsilon", "parquet", world, **MANY), tmp_path / "out", key=KEY)
+    assert not list(tmp_path.iterdir())
 
 
 def test_readers_say_the_same_of_a_set_as_of_one_file(bundle: Path, one: Path, world: Path) -> None:
