@@ -32,9 +32,6 @@ RECIPES = {
     "by class": BY_CLASS,
     "mondrian": MONDRIAN,
     "set": RECIPE + SET,
-    "set in source order": PLAIN + SET,
-    "set of levels": LEVELS + SET.replace("3000", "20000"),
-    "set of classes": GENERALIZE + SET,
     "set by class": BY_CLASS + SET.replace("[output]\n", ""),
 }
 
