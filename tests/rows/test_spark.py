@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 import pytest
 from tests.rows.people import GENERALIZE, LEVELS, RECIPE, RECORDS, STRATA, people, same, trees, variant
 
-from pramana import Key, Recipe, SparkEngine, crosstab, open_study, release, verify
+from pramana import Bundle, Key, Recipe, SparkEngine, crosstab, open_study, release, verify
 from pramana.errors import EngineError, MissingExtraError, RecipeError, SourceError
 from pramana.generalize import KAnonymous, Ladder, Layout, grouped_for, measure_of, search
 from pramana.methods import AnyRecipe
@@ -264,6 +264,18 @@ def test_executors_write_the_parts_of_a_set(
     assert len(list((there / "data").iterdir())) == 5
     by = ["sex", "job"]
     assert crosstab(there, by, engine=engine, unverified=True).cells() == crosstab(here, by).cells()
+
+
+def test_executors_write_the_parts_of_a_table_with_rows_left_out(
+    desk: Path, engine: SparkEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trees(desk)
+    recipe = desk / "recipe.toml"
+    recipe.write_text(GENERALIZE.replace("k = 20", "k = 47") + SET)
+    monkeypatch.setattr(spark_table.SparkTable, "publish", None)
+    here, there = both(recipe, desk, engine)
+    same(here, there)
+    assert Bundle.open(there).certificate.records < RECORDS
 
 
 @pytest.mark.parametrize(("rows", "partitions"), [(777, "250k"), (10_000, "100m")])

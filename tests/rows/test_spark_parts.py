@@ -17,7 +17,8 @@ from pramana.errors import EngineError
 from pramana.mechanisms import streams_of
 from pramana.randomness import bucket_counts, bucketed, tag_stream
 from pramana.rows.digest import commitment_secret
-from pramana.rows.spark.parts import CountRange, DrawParts, PartBorders, WorkOnPart, bits_for
+from pramana.rows.protocol import Kept
+from pramana.rows.spark.parts import CountKept, CountRange, DrawParts, PartBorders, WorkOnPart, bits_for
 from pramana.rows.spark.steps import Buckets
 
 RECORDS = 3_000
@@ -45,7 +46,7 @@ def test_buckets_are_counted_without_their_rows() -> None:
     assert [bits_for(n, 1_000) for n in (1, 1_000, 1_001, 3_000, 1 << 60)] == [1, 4, 5, 6, 20]
 
 
-def in_parts(table: pa.Table, shuffled: bool, rows: int, cuts: list[int]) -> list[Any]:
+def in_parts(table: pa.Table, shuffled: bool, rows: int, cuts: list[int], kept: Kept | None) -> list[Any]:
     tags = tag_stream(KEY, "here")
     if shuffled:
         buckets = Buckets(bits_for(RECORDS, rows), tags)
@@ -54,9 +55,15 @@ def in_parts(table: pa.Table, shuffled: bool, rows: int, cuts: list[int]) -> lis
         buckets = Buckets((-(-RECORDS // rows) - 1).bit_length(), None, rows)
         sizes = np.diff(np.minimum(np.arange(buckets.count + 1) * rows, RECORDS))
     streams = {(purpose, name): KEY.stream(purpose, "here", name) for purpose, name in streams_of(MECHANISM)}
-    attributes, borders = (*ATTRIBUTES, RAW), PartBorders.of(sizes, rows)
-    shown, secret = tuple(a.name for a in attributes), commitment_secret(KEY)
-    step = DrawParts(attributes, shown, MECHANISM, streams, buckets, SEAL, secret, borders=borders)
+    attributes = (*ATTRIBUTES, RAW)
+    drawn: Any = (
+        attributes, tuple(a.name for a in attributes), MECHANISM, streams, buckets, SEAL, commitment_secret(KEY),
+    )  # fmt: skip
+    if kept is not None:
+        reports, _ = seen_of(CountKept(*drawn, kept=kept), table, cuts)
+        sizes = np.sum([report.counts[0] for report in reports.values()], axis=0)
+    borders = PartBorders.of(sizes, rows)
+    step = DrawParts(*drawn, borders=borders, kept=kept)
     _, sent = seen_of(step, table, cuts)
     work = WorkOnPart(buckets, borders, SEAL, lambda number, pieces: (number, list(pieces)))
     results = []
@@ -66,17 +73,25 @@ def in_parts(table: pa.Table, shuffled: bool, rows: int, cuts: list[int]) -> lis
     return work.results(reversed(results))
 
 
+def some(columns: Any) -> Any:
+    return columns["job"] % 3 > 0
+
+
 @pytest.mark.parametrize("shuffled", [True, False])
 @settings(max_examples=12)
 @given(
     cuts=st.lists(st.integers(0, RECORDS), max_size=4),
     rows=st.sampled_from([101, 999, 1_000, 1_500, 2_999, 3_000, 5_000]),
+    fewer=st.booleans(),
 )
-def test_parts_are_runs_of_the_published_order(shuffled: bool, cuts: list[int], rows: int) -> None:
-    table = table_of(RECORDS)
-    results = in_parts(table, shuffled, rows, cuts)
-    assert [number for number, _ in results] == list(range(-(-RECORDS // rows)))
-    expected = locally(table, MECHANISM, shuffled)
+def test_parts_are_runs_of_the_published_order(shuffled: bool, cuts: list[int], rows: int, fewer: bool) -> None:
+    """`fewer`: of the rows that are published, where a third is left out."""
+    table, expected = table_of(RECORDS), dict[str, Any]()
+    results = in_parts(table, shuffled, rows, cuts, some if fewer else None)
+    whole = locally(table, MECHANISM, shuffled)
+    places = np.flatnonzero(some(whole)) if fewer else np.arange(RECORDS)
+    expected = {name: column.take(places) for name, column in whole.items()}
+    assert [number for number, _ in results] == list(range(-(-len(places) // rows)))
     for number, pieces in results:
         part = slice(number * rows, (number + 1) * rows)
         for name in SIZES:

@@ -104,8 +104,13 @@ class Bundle:
 
     def batches(self, names: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
         """The published columns batch by batch, as they are written: a CSV has texts, and empty is missing."""
-        for path in self.data_files:
-            yield from published_batches(path, names, self.certificate.escaped)
+        for path, certified in self.data_files.items():
+            rows = 0
+            for batch in published_batches(path, names, self.certificate.escaped):
+                rows += batch.num_rows
+                yield batch
+            if rows != certified and self.certificate.parts is not None:
+                raise BundleError(f"{path} must have {certified} rows", str(rows))
 
     def column(self, name: str) -> pa.ChunkedArray:
         return pa.chunked_array([batch.column(name) for batch in self.batches([name])])

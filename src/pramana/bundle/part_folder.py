@@ -68,7 +68,7 @@ class PartFolder:
             raise BundleError(
                 "The folder of the output must be one that every executor writes to",
                 "none on the machine of a task",
-                "Choose --out in a folder that all of them share.",
+                'Choose --out in a folder that all of them share, or files = "one" in [output].',
             ) from None
         except OSError as error:
             full = error.errno in _NO_ROOM

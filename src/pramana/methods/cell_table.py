@@ -80,7 +80,7 @@ class CellTable:
 
     def table(self, columns: Columns) -> pa.Table:
         number = columns[CLASS_NUMBER]
-        kept = np.flatnonzero(number < self._classes)
+        kept = np.flatnonzero(self.kept(columns))
         class_of, places = number[kept], numbers(kept)
         raw = {name: columns[name].take(places) for name in self._raw}
         self._digest.update({name: content.codes(class_of) for name, content in self._contents.items()})
@@ -96,6 +96,9 @@ class CellTable:
 
     def counts(self) -> Mapping[str, Counts]:
         return {}
+
+    def kept(self, columns: Columns) -> NDArray[np.bool_]:
+        return np.asarray(columns[CLASS_NUMBER] < self._classes)
 
     def at(self, row: int) -> CellTable:
         del row

@@ -68,6 +68,9 @@ class CodedTable:
     def counts(self) -> Mapping[str, Counts]:
         return self._counts
 
+    def kept(self, columns: Columns) -> NDArray[np.bool_]:
+        return np.ones(len(next(iter(columns.values()))), np.bool_)
+
     def at(self, row: int) -> CodedTable:
         return CodedTable(self._attributes, self._coins, row)
 

@@ -73,6 +73,9 @@ class TableMaker(Protocol):
     def counts(self) -> Mapping[str, Counts]:
         """How often each published code occurred, for the report."""
 
+    def kept(self, columns: Columns) -> NDArray[np.bool_]:
+        """Which of some rows are published; rows can be left out only as they are made."""
+
     def at(self, row: int) -> TableMaker:
         """A maker of its own for the rows from this number on, which can be sent to where they lie."""
 

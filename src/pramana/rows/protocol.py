@@ -24,6 +24,7 @@ from pramana.schema import Attribute, Domain, Storey, UnitSection
 
 Columns = dict[str, Column]
 Work = Callable[[Columns], Codes]
+Kept = Callable[[Columns], NDArray[np.bool_]]  # which of some rows are published
 Progress = Callable[[str, int, int], None]  # stage, done, of
 R = TypeVar("R")
 NO_UNITS: Mapping[str, Storey] = MappingProxyType({})
@@ -71,10 +72,13 @@ class SpreadPieces(Iterator[Columns], ABC):
     """Rows on their way out that lie on many machines: they come in pieces, or are worked on where they are."""
 
     @abstractmethod
-    def each_part(self, rows: int, work: Callable[[int, Iterator[Columns]], R]) -> list[R]:
+    def each_part(
+        self, rows: int, work: Callable[[int, Iterator[Columns]], R], kept: Kept | None = None
+    ) -> list[R]:
         """What `work` makes of each run of so many rows in published order: its number, and its pieces.
 
-        `work` is sent to where the rows are; what it returns is all that comes back.
+        `kept` tells the rows that are published where some are not: only they are numbered. Both are sent to where
+        the rows are; what `work` returns is all that comes back.
         """
 
 

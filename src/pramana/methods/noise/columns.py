@@ -150,6 +150,9 @@ class NoisedTable:
     def counts(self) -> Mapping[str, Counts]:
         return {}
 
+    def kept(self, columns: Columns) -> NDArray[np.bool_]:
+        return np.ones(len(next(iter(columns.values()))), np.bool_)
+
     def at(self, row: int) -> NoisedTable:
         del row
         return NoisedTable(*self._made_of)

@@ -166,6 +166,9 @@ class SwappedTable:
     def counts(self) -> Mapping[str, Counts]:
         return {}
 
+    def kept(self, columns: Columns) -> NDArray[np.bool_]:
+        return np.ones(len(next(iter(columns.values()))), np.bool_)
+
     def at(self, row: int) -> SwappedTable:
         del row
         return SwappedTable(self._attributes, self._columns)

@@ -83,16 +83,14 @@ class PartWriting:
 def write_parts(
     publication: Publication, target: PartTarget, form: str, escape: bool, rows: int, threads: int = 0
 ) -> WrittenSet:
-    """The published rows as a set of files of `rows` rows each.
-
-    Rows that a method leaves out as it publishes are not known to executors, which number all: they come here.
-    """
+    """The published rows as a set of files of `rows` rows each, by executors where the rows lie there."""
     plan, pieces = publication.plan, publication.pieces
     parts_in(plan.records, rows)  # refuses too many before anything is written
-    spread = isinstance(pieces, SpreadPieces) and plan.records == plan.source_records
-    if isinstance(pieces, SpreadPieces) and spread:
-        work = PartWriting(target, publication.table.at(0), form, escape, rows)
-        return _joined(rows, [_sound(part) for part in pieces.each_part(rows, work)])
+    if isinstance(pieces, SpreadPieces):
+        maker = publication.table.at(0)
+        work = PartWriting(target, maker, form, escape, rows)
+        kept = None if plan.records == plan.source_records else maker.kept
+        return _joined(rows, [_sound(part) for part in pieces.each_part(rows, work, kept)])
     writing = PartWriting(target, publication.table, form, escape, rows, threads or available_cores())
     tables = ahead(publication.table.table, pieces, 1)  # one thread: pieces in their order
     written = [writing.write(number, part) for number, part in enumerate(_cut(tables, rows))]

@@ -1,8 +1,8 @@
 """Runs of a fixed number of rows in published order, each worked on by one task: what a set of files is made by.
 
-Rows go by the uppermost bits of their tags into buckets, whose sizes follow from the numbers of rows alone and are
-counted first. A part then is some buckets side by side, the first and the last of which may straddle its borders:
-their rows are sent to both parts, and each takes its own once they are in order.
+Rows go by the uppermost bits of their tags into buckets, whose sizes are counted first: from the numbers of rows
+alone, or from the rows where some are left out. A part then is some buckets side by side, the first and last of
+which may straddle its borders: their rows are sent to both parts, and each takes its own once they are in order.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 
 from pramana.errors import EngineError
 from pramana.randomness import MOST_BUCKET_BITS, Stream, bucket_counts
-from pramana.rows.protocol import Columns
-from pramana.rows.spark.blocks import RowBlock, joined, packed, unpacked
-from pramana.rows.spark.steps import Buckets, DrawRun, Seal, Sent, cut_out, taken, unquoted
+from pramana.rows.protocol import Columns, Kept
+from pramana.rows.spark.blocks import Digests, Encoding, RowBlock, joined, packed, unpacked
+from pramana.rows.spark.steps import Buckets, DrawRun, RunReport, Seal, Sent, Tables, cut_out, taken, unquoted
 
 _BUCKETS = 16  # of a part: those at its ends are sent twice
 _PIECE = 1 << 18  # rows that are decoded and written at a time
@@ -72,15 +72,47 @@ class PartBorders:
         return min(self.rows, self.records - part * self.rows)
 
 
+def kept_entries(
+    buckets: Buckets, block: RowBlock, kept: Kept | None
+) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+    """As `Buckets.entries` has them, of the rows that are published."""
+    entries, starts = buckets.entries(block.first, block.rows)
+    if kept is None:
+        return entries, starts
+    shown = kept(block.columns)[(entries & _LOWER).astype(np.int64)]
+    before = np.concatenate([[0], np.cumsum(shown)]).astype(np.uint64)
+    return entries[shown], before[starts.astype(np.int64)]
+
+
+@dataclass(frozen=True)
+class CountKept(DrawRun):
+    """How many of a run's rows are published, bucket by bucket, where some are left out: that takes a reading."""
+
+    kept: Kept = field(kw_only=True)
+
+    def work(self, rows: Tables) -> Iterator[Any]:
+        encoding = Encoding(self.attributes, derived=self.derived)
+        counts, count = np.zeros(self.buckets.count, np.int64), 0
+        for first, table in rows:
+            block = encoding.block(first, table)
+            if encoding.faults:  # the source changed, as the drawing of its rows will tell
+                break
+            _, starts = kept_entries(self.buckets, self._published(block), self.kept)
+            counts += starts[1:].astype(np.int64) - starts[:-1].astype(np.int64)
+            count += block.rows
+        yield RunReport(count, encoding.faults, frozenset(), Digests(), (), 0, (counts,))
+
+
 @dataclass(frozen=True)
 class DrawParts(DrawRun):
     """Encode, publish and hand out a run's rows to the parts."""
 
     borders: PartBorders = field(kw_only=True)
+    kept: Kept | None = field(default=None, kw_only=True)
 
     def _handed_out(self, block: RowBlock) -> Iterator[Sent]:
         """Rows are in the order of their buckets; how many of each bucket there are goes before them."""
-        entries, starts = self.buckets.entries(block.first, block.rows)
+        entries, starts = kept_entries(self.buckets, block, self.kept)
         ordered = taken(block, entries.astype(np.uint32))
         firsts, lasts = self.borders.first, self.borders.last
         for part in np.flatnonzero(starts[lasts + 1] > starts[firsts]).tolist():

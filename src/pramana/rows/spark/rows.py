@@ -17,6 +17,7 @@ from pramana.rows.protocol import (
     NO_UNITS,
     ColumnReading,
     Columns,
+    Kept,
     Lines,
     Progress,
     R,
@@ -170,11 +171,13 @@ class SparkPieces(SpreadPieces):
             self._progress("writing in keyed order" if self._shuffled else "writing", done, table.records)
             yield columns
 
-    def each_part(self, rows: int, work: Callable[[int, Iterator[Columns]], R]) -> list[R]:
+    def each_part(
+        self, rows: int, work: Callable[[int, Iterator[Columns]], R], kept: Kept | None = None
+    ) -> list[R]:
         table = self._table
         self._progress(self._stage, 0, table.records)
         return table.publish_parts(
-            self._mechanism, self._key, self._context, self._shuffled, self._names, rows, work
+            self._mechanism, self._key, self._context, self._shuffled, self._names, rows, work, kept
         )
 
 
