@@ -450,8 +450,11 @@ def test_no_key_in_event_logs_temporary_files_plans_or_output(
 SEX = '[attributes.sex]\nrole = "quasi-identifying"\ndomain = ["F", "M"]\n'
 
 
-def test_a_source_that_changes_while_it_is_read_is_refused(desk: Path, engine: SparkEngine) -> None:
+@pytest.mark.parametrize("files", ["one", "many"])
+def test_a_source_that_changes_while_it_is_read_is_refused(desk: Path, engine: SparkEngine, files: str) -> None:
     table = people()
+    if files == "many":
+        (desk / "recipe.toml").write_text((desk / "recipe.toml").read_text() + SET)
 
     def meddling(stage: str, *_: int) -> None:
         if stage == "randomising":

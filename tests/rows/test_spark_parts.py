@@ -19,7 +19,7 @@ from pramana.randomness import bucket_counts, bucketed, tag_stream
 from pramana.rows.digest import commitment_secret
 from pramana.rows.protocol import Kept
 from pramana.rows.spark.parts import CountKept, CountRange, DrawParts, PartBorders, WorkOnPart, bits_for
-from pramana.rows.spark.steps import Buckets
+from pramana.rows.spark.steps import Buckets, Sent
 
 RECORDS = 3_000
 
@@ -66,7 +66,7 @@ def in_parts(table: pa.Table, shuffled: bool, rows: int, cuts: list[int], kept: 
     step = DrawParts(*drawn, borders=borders, kept=kept)
     _, sent = seen_of(step, table, cuts)
     work = WorkOnPart(buckets, borders, SEAL, lambda number, pieces: (number, list(pieces)))
-    results = []
+    results: list[Sent] = []
     for slot in range(1, borders.count + 1):
         contents = [(number, content) for place, number, content in reversed(sent) if place == slot]
         results += work.ordered(slot, contents)
