@@ -290,6 +290,7 @@ def test_a_part_is_verified_without_the_others(
         file.seek(200)
         file.write(b"\xff\xfe")
     assert run(["verify", str(alone), "--part", "part-00001.parquet"]) == 1
+    assert "digest part-00001.parquet" in failed(alone, part="part-00001.parquet") & failed(alone)
     capfd.readouterr()
     for name in ("../certificate.json", "part-00009.parquet", "data.parquet"):
         assert run(["verify", str(alone), "--part", name]) == 2
