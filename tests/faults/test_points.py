@@ -17,7 +17,7 @@ from tests.faults.table import PAGE
 
 ROOT = Path(__file__).parents[2]
 needs_shim = pytest.mark.skipif(why_not() is not None, reason=str(why_not()))
-SAMPLE = ("release-with-ledger", "levels-issue-history", "collect", "init")
+SAMPLE = ("release-set", "release-with-ledger", "levels-issue-history", "collect", "init")
 
 
 def injected(folder: Path, *words: str) -> list[dict[str, Any]]:

@@ -19,6 +19,7 @@ APART = STRATA.replace('strata = ["job"]\ntogether = [["age", "sex"]]\n', "").re
 DIVERSE = GENERALIZE.replace("suppression = 0.01", 'suppression = 0.01\nl = 2\nt = 0.5\ncells = "set"')
 BY_CLASS = GENERALIZE.replace("k = 20", 'k = 20\ncells = "pdf"') + '[output]\nformat = "csv"\n'
 MONDRIAN = BY_CLASS.replace("suppression = 0.01", 'algorithm = "mondrian"\nl = 2')
+SET = '[output]\nfiles = "many"\npart_rows = 3000\n'
 RECIPES = {
     "retention": RECIPE,
     "in source order": PLAIN,
@@ -30,6 +31,8 @@ RECIPES = {
     "diverse": DIVERSE,
     "by class": BY_CLASS,
     "mondrian": MONDRIAN,
+    "set": RECIPE + SET,
+    "set by class": BY_CLASS + SET.replace("[output]\n", ""),
 }
 
 

@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 import pytest
 from tests.rows.people import GENERALIZE, LEVELS, RECIPE, RECORDS, STRATA, people, same, trees, variant
 
-from pramana import Key, Recipe, SparkEngine, crosstab, open_study, release, verify
+from pramana import Bundle, Key, Recipe, SparkEngine, crosstab, open_study, release, verify
 from pramana.errors import EngineError, MissingExtraError, RecipeError, SourceError
 from pramana.generalize import KAnonymous, Ladder, Layout, grouped_for, measure_of, search
 from pramana.methods import AnyRecipe
@@ -249,6 +249,35 @@ def fail_once(tables):
         del sys.modules["failing"]
 
 
+SET = '[output]\nfiles = "many"\npart_rows = 9000\n'
+
+
+def test_executors_write_the_parts_of_a_set(
+    desk: Path, engine: SparkEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No row comes to the driver; numbers within bins are drawn by the rows' places among all."""
+    recipe = variant(desk / "recipe.toml", ("bins = [0, 20", 'publish = "draw"\nbins = [0, 20'))
+    recipe.write_text(recipe.read_text() + SET)
+    monkeypatch.setattr(spark_table.SparkTable, "publish", None)
+    here, there = both(recipe, desk, engine)
+    same(here, there)
+    assert len(list((there / "data").iterdir())) == 5
+    by = ["sex", "job"]
+    assert crosstab(there, by, engine=engine, unverified=True).cells() == crosstab(here, by).cells()
+
+
+def test_executors_write_the_parts_of_a_table_with_rows_left_out(
+    desk: Path, engine: SparkEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trees(desk)
+    recipe = desk / "recipe.toml"
+    recipe.write_text(GENERALIZE.replace("k = 20", "k = 47") + SET)
+    monkeypatch.setattr(spark_table.SparkTable, "publish", None)
+    here, there = both(recipe, desk, engine)
+    same(here, there)
+    assert Bundle.open(there).certificate.records < RECORDS
+
+
 @pytest.mark.parametrize(("rows", "partitions"), [(777, "250k"), (10_000, "100m")])
 def test_a_spark_frame(desk: Path, engine: SparkEngine, spark: Any, rows: int, partitions: str) -> None:
     names = ["spark.sql.execution.arrow.maxRecordsPerBatch", "spark.sql.files.maxPartitionBytes"]
@@ -390,6 +419,8 @@ def test_no_key_in_event_logs_temporary_files_plans_or_output(
 
     monkeypatch.setattr(Job, "_mapped", mapped)
     release(large_law(desk), desk / "again", key=key, engine=SparkEngine(pieces=4))
+    (desk / "set.toml").write_text((desk / "recipe.toml").read_text() + SET)
+    release(desk / "set.toml", desk / "set", key=key, engine=SparkEngine(pieces=4))
     for plan in plans:
         plan.explain(True)
     shown = capfd.readouterr()
@@ -419,8 +450,11 @@ def test_no_key_in_event_logs_temporary_files_plans_or_output(
 SEX = '[attributes.sex]\nrole = "quasi-identifying"\ndomain = ["F", "M"]\n'
 
 
-def test_a_source_that_changes_while_it_is_read_is_refused(desk: Path, engine: SparkEngine) -> None:
+@pytest.mark.parametrize("files", ["one", "many"])
+def test_a_source_that_changes_while_it_is_read_is_refused(desk: Path, engine: SparkEngine, files: str) -> None:
     table = people()
+    if files == "many":
+        (desk / "recipe.toml").write_text((desk / "recipe.toml").read_text() + SET)
 
     def meddling(stage: str, *_: int) -> None:
         if stage == "randomising":

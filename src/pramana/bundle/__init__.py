@@ -5,11 +5,14 @@ from pramana.bundle.certificate import Certificate, JsonObject, canonical
 from pramana.bundle.check import Check
 from pramana.bundle.folder import check_new, same_files, scratch_beside, sweep, whole_folder
 from pramana.bundle.form import CertificateForm, Form
+from pramana.bundle.part_folder import PartFolder, PartTarget, WrittenFile
+from pramana.bundle.parts import PARTS, Part, PartSet, part_name, parts_in
 from pramana.bundle.promises import PromiseTable
 from pramana.bundle.published_numbers import WITHIN_BIN, PublishedNumbers, notes_on_numbers, numbers_of
 from pramana.bundle.signing import make_signing_key, read_public_key, read_signing_key
 
 __all__ = [
+    "PARTS",
     "WITHIN_BIN",
     "Bundle",
     "Certificate",
@@ -17,13 +20,20 @@ __all__ = [
     "Check",
     "Form",
     "JsonObject",
+    "Part",
+    "PartFolder",
+    "PartSet",
+    "PartTarget",
     "PromiseTable",
     "PublishedNumbers",
+    "WrittenFile",
     "canonical",
     "check_new",
     "make_signing_key",
     "notes_on_numbers",
     "numbers_of",
+    "part_name",
+    "parts_in",
     "published_batches",
     "read_public_key",
     "read_signing_key",

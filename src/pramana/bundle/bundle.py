@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 
 from pramana.bundle.certificate import Certificate
+from pramana.bundle.parts import PARTS, part_files
 from pramana.bundle.published_numbers import numbers_of
 from pramana.errors import BundleError
 from pramana.randomness import Codes
@@ -44,6 +46,7 @@ class Bundle:
 
     path: Path
     certificate: Certificate
+    only: str | None = None  # the part that is looked at; None for all the data
 
     @classmethod
     def open(cls, path: str | Path) -> Bundle:
@@ -58,37 +61,56 @@ class Bundle:
 
     @property
     def data_path(self) -> Path:
-        return self.path / FILE_NAMES[self.certificate.output]
+        """The data file; of a set of files, the folder that holds its parts."""
+        whole = self.certificate.parts is None
+        return self.path / (FILE_NAMES[self.certificate.output] if whole else PARTS)
+
+    @property
+    def data_files(self) -> dict[Path, int]:
+        """The files of the data in the order of their rows, and how many rows each has, as certified."""
+        parts = self.certificate.parts
+        if parts is None:
+            return {self.data_path: self.certificate.records}
+        return {self.data_path / p.name: p.rows for p in parts.files if self.only in (None, p.name)}
+
+    def has_content(self, digest: str) -> bool:
+        """Whether the data, of which a digest was taken, is what was certified.
+
+        Of a set of files the digests of its parts tell, which are held against the files before any is read.
+        """
+        return self.certificate.parts is not None or digest == self.certificate.content
 
     def check_columns(self, columns: Mapping[str, pa.DataType | None]) -> None:
         """Refuse a data file that is not the certified number of rows of just these columns; no row is read.
 
         A type is None where it is not known beforehand.
         """
-        if self.certificate.output == "parquet":
-            try:
-                check_parquet(self.data_path, self.certificate.records, columns)
-            except OSError:  # Arrow's word for a footer that it cannot decode
-                raise BundleError(f"{self.data_path} must be a readable parquet file", "damaged data") from None
-        elif csv_header(self.data_path) != list(columns):
-            raise BundleError(f"{self.data_path} must have its {len(columns)} columns in their order", "others")
+        for path, rows in self.data_files.items():
+            check_file_columns(path, rows, columns)
 
     def check_bounds(self, most_rows: int) -> None:
         """Refuse a data file that could stand for more than so many rows of what it holds; no row is read.
 
         For those who must read a file that is not as it was certified.
         """
-        if self.data_path.is_symlink() or not self.data_path.is_file():
-            raise BundleError(f"{self.data_path} must be a file of the bundle", "none, or a symbolic link")
-        if self.certificate.output == "parquet":
-            try:
-                check_parquet_bounds(self.data_path, most_rows)
-            except OSError:  # Arrow's word for a footer or page that it cannot decode
-                raise BundleError(f"{self.data_path} must be a readable parquet file", "damaged data") from None
+        if self.certificate.parts is not None:
+            part_files(self.data_path)
+        for path in self.data_files:
+            if path.is_symlink() or not path.is_file():
+                raise BundleError(f"{path} must be a file of the bundle", "none, or a symbolic link")
+            if self.certificate.output == "parquet":
+                with _readable(path):
+                    check_parquet_bounds(path, most_rows)
 
     def batches(self, names: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
         """The published columns batch by batch, as they are written: a CSV has texts, and empty is missing."""
-        return published_batches(self.data_path, names, self.certificate.escaped)
+        for path, certified in self.data_files.items():
+            rows = 0
+            for batch in published_batches(path, names, self.certificate.escaped):
+                rows += batch.num_rows
+                yield batch
+            if rows != certified and self.certificate.parts is not None:
+                raise BundleError(f"{path} must have {certified} rows", str(rows))
 
     def column(self, name: str) -> pa.ChunkedArray:
         return pa.chunked_array([batch.column(name) for batch in self.batches([name])])
@@ -126,10 +148,31 @@ class Bundle:
         return {name: np.concatenate([part[name] for part in parts]) for name in names}
 
 
+def check_file_columns(path: Path, rows: int, columns: Mapping[str, pa.DataType | None]) -> None:
+    """Refuse a file of data that is not so many rows of just these columns; of a CSV the header tells."""
+    if path.suffix == ".parquet":
+        with _readable(path):
+            check_parquet(path, rows, columns)
+    elif csv_header(path) != list(columns):
+        raise BundleError(f"{path} must have its {len(columns)} columns in their order", "others")
+
+
+@contextlib.contextmanager
+def _readable(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError:  # Arrow's word for a footer or page that it cannot decode
+        raise BundleError(f"{path} must be a readable parquet file", "damaged data") from None
+
+
 def published_batches(
     path: Path, names: Sequence[str] | None = None, escaped: bool = False
 ) -> Iterator[pa.RecordBatch]:
-    """The rows of a data file that Pramana wrote; of `escaped` texts, what they were before."""
+    """The rows of a data file or folder of parts that Pramana wrote; of `escaped` texts, what they were before."""
+    if path.is_dir() and not path.is_symlink():
+        for part in part_files(path):
+            yield from published_batches(part, names, escaped)
+        return
     if path.is_symlink():
         raise BundleError(f"{path} must be a file of the bundle", "a symbolic link")
     try:

@@ -21,6 +21,7 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
 from pramana.bundle.form import FORMAT, VERSION, CertificateForm, UnitForm
+from pramana.bundle.parts import PartSet
 from pramana.bundle.promises import PromiseTable
 from pramana.bundle.small_order import is_usable_key
 from pramana.errors import BundleError, SchemaError
@@ -54,6 +55,7 @@ class Certificate:
     signature: Mapping[str, str] | None = field(default=None)
     unit: Unit | None = None  # whose privacy is meant, where the recipe said so; else every row is a person
     codebook: Mapping[str, JsonObject] = field(default_factory=dict)  # labels that the source had for its codes
+    parts: PartSet | None = None  # of the data, where it is a set of files
 
     def __post_init__(self) -> None:
         names = [a.name for a in self.attributes]
@@ -67,6 +69,10 @@ class Certificate:
             raise BundleError(
                 "Records from devices, and no others, must come with a page and without a key", "else"
             )
+        if self.parts is not None and (
+            self.parts.records != self.records or self.parts.form != self.output or self.content != self.parts.root
+        ):
+            raise BundleError("The parts of a certificate must be of its records, form and content", "others")
         if self.records < 1:
             raise BundleError("A certificate must be of at least one record", str(self.records))
 
@@ -112,6 +118,8 @@ class Certificate:
             statement["unit"] = self.unit.to_json()
         if self.codebook:
             statement["codebook"] = {name: dict(variable) for name, variable in self.codebook.items()}
+        if self.parts is not None:
+            statement["parts"] = self.parts.to_json()
         if self.signature is not None:
             statement["signature"] = dict(self.signature)
         return statement
@@ -152,6 +160,7 @@ class Certificate:
             signature=plain["signature"],
             unit=unit,
             codebook=plain.get("codebook", {}),
+            parts=PartSet.from_json(plain["parts"]) if "parts" in plain else None,
         )
 
     @classmethod

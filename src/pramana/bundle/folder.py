@@ -126,16 +126,19 @@ def scratch_beside(out: Path) -> Iterator[Path]:
 
 
 def same_files(one: Path, other: Path) -> bool:
-    """Whether two folders hold the same files with the same bytes, and nothing else."""
-    names = [{path.name for path in folder.iterdir()} if folder.is_dir() else set() for folder in (one, other)]
-    return names[0] == names[1] and all(
-        _plain_file(one / name) and _plain_file(other / name) and filecmp.cmp(one / name, other / name, False)
-        for name in names[0]
-    )
+    """Whether two folders hold the same files with the same bytes, parts of a set included, and nothing else."""
+    names = [{path.name for path in folder.iterdir()} if _plain(folder) else {""} for folder in (one, other)]
+    return names[0] == names[1] and all(_same(one / name, other / name) for name in names[0])
 
 
-def _plain_file(path: Path) -> bool:
-    return path.is_file() and not path.is_symlink()
+def _same(one: Path, other: Path) -> bool:
+    if not (_plain(one) and _plain(other)) or one.is_dir() != other.is_dir():
+        return False
+    return same_files(one, other) if one.is_dir() else filecmp.cmp(one, other, False)
+
+
+def _plain(path: Path) -> bool:
+    return (path.is_file() or path.is_dir()) and not path.is_symlink()
 
 
 # ---------------------------------------------------------------- what killed runs leave
@@ -271,8 +274,7 @@ def _remove_key(key: Key, key_file: Path) -> None:
 def _settle(folder: Path) -> None:
     """Flush every file, and give all of them one time that tells nothing."""
     for path in sorted(folder.rglob("*")):
-        if path.is_file():
-            flush(path)
+        flush(path)
         os.utime(path, (_FILE_TIME, _FILE_TIME))
     folder.chmod(0o777 & ~_umask())
     flush(folder)

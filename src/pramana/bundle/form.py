@@ -7,6 +7,8 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
+from pramana.schema import MOST_PART_ROWS
+
 FORMAT = "pramana-certificate"
 VERSION = 2
 Digest = Annotated[str, Meta(pattern="^[0-9a-f]{64}$", extra={"must": "64 hexadecimal digits"})]
@@ -25,6 +27,23 @@ class FileForm(Form, frozen=True, kw_only=True):
 
     sha256: Digest
     bytes: Whole
+
+
+class PartForm(Form, frozen=True, kw_only=True):
+    """A part of the data, where that is a set of files."""
+
+    name: Annotated[str, Meta(pattern=r"^part-[0-9]{5}\.(parquet|csv)$")]
+    rows: Annotated[int, Meta(ge=1, le=MOST_PART_ROWS)]
+    bytes: Whole
+    sha256: Digest
+
+
+class PartsForm(Form, frozen=True, kw_only=True):
+    """The parts in their order, the rows of each but the last, and the root of the Merkle tree over them."""
+
+    rows: Annotated[int, Meta(ge=1, le=MOST_PART_ROWS)]
+    root: Digest
+    files: Annotated[list[PartForm], Meta(min_length=1, max_length=100_000)]
 
 
 class KeyForm(Form, frozen=True, kw_only=True):
@@ -128,6 +147,7 @@ class CertificateForm(Form, frozen=True, kw_only=True):
     files: dict[Label, FileForm]
     content: Digest
     codebook: dict[Label, VariableForm] | msgspec.UnsetType = msgspec.UNSET
+    parts: PartsForm | msgspec.UnsetType = msgspec.UNSET
     digest: Digest | None = None
     signature: SignatureForm | None = None
     unit: UnitForm | None = None

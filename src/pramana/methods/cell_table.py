@@ -70,6 +70,7 @@ class CellTable:
         by_class: bool,
         output: str,
     ) -> None:
+        self._attributes, self._by_class = attributes, by_class
         self._cells, self._classes, self._output = cells, classes, output
         self._raw = [a.name for a in attributes if a.raw and a.name not in cells]
         self._names = [CLASS, *self._raw] if by_class else [a.name for a in attributes]
@@ -79,7 +80,7 @@ class CellTable:
 
     def table(self, columns: Columns) -> pa.Table:
         number = columns[CLASS_NUMBER]
-        kept = np.flatnonzero(number < self._classes)
+        kept = np.flatnonzero(self.kept(columns))
         class_of, places = number[kept], numbers(kept)
         raw = {name: columns[name].take(places) for name in self._raw}
         self._digest.update({name: content.codes(class_of) for name, content in self._contents.items()})
@@ -95,6 +96,14 @@ class CellTable:
 
     def counts(self) -> Mapping[str, Counts]:
         return {}
+
+    def kept(self, columns: Columns) -> NDArray[np.bool_]:
+        return np.asarray(columns[CLASS_NUMBER] < self._classes)
+
+    def at(self, row: int) -> CellTable:
+        del row
+        by_class, output = self._by_class, self._output
+        return CellTable(self._attributes, self._cells, self._classes, by_class=by_class, output=output)
 
 
 def _as_read(cells: Column, output: str) -> Column:

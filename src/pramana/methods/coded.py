@@ -15,7 +15,7 @@ from pramana.calibration import Usefulness
 from pramana.errors import BundleError, PramanaError
 from pramana.mechanisms import Mechanism
 from pramana.methods.contradiction import contradicts, uneven
-from pramana.methods.protocol import Counts, Examination, Plan, Publication
+from pramana.methods.protocol import Counts, Examination, Plan, Publication, part_check
 from pramana.randomness import Codes, Stream, counted
 from pramana.rows import NO_UNITS, Columns, ContentDigest, Rows
 from pramana.schema import Attribute, Storey
@@ -30,14 +30,14 @@ class CodedTable:
     `coins` are those of the columns whose numbers are drawn: a published row has the word of its place.
     """
 
-    def __init__(self, attributes: tuple[Attribute, ...], coins: Mapping[str, Stream]) -> None:
+    def __init__(self, attributes: tuple[Attribute, ...], coins: Mapping[str, Stream], row: int = 0) -> None:
         self._attributes, self._coins = attributes, coins
         self._coded = [a for a in attributes if not a.raw]
         self._numbers = numbers_of(attributes)
         self._order = [a.name for a in sorted(attributes, key=lambda a: a.raw)]
         self._digest = ContentDigest()
         self._counts = {a.name: np.zeros(a.coded.size, np.int64) for a in self._coded}
-        self._rows = 0
+        self._rows = row
 
     def table(self, columns: Columns) -> pa.Table:
         """A column whose public domain has no missing value is written as one that has none, which is quicker."""
@@ -67,6 +67,12 @@ class CodedTable:
 
     def counts(self) -> Mapping[str, Counts]:
         return self._counts
+
+    def kept(self, columns: Columns) -> NDArray[np.bool_]:
+        return np.ones(len(next(iter(columns.values()))), np.bool_)
+
+    def at(self, row: int) -> CodedTable:
+        return CodedTable(self._attributes, self._coins, row)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -99,13 +105,11 @@ class CodedPlan(Plan):
         coded = [a for a in self.attributes if not a.raw]
         counts = {a.name: np.zeros(a.coded.size, np.int64) for a in coded}
         numbers = numbers_of(self.attributes)
-        types = {a.name: None if a.raw else pa.string() for a in self.attributes}
         parts = {
             name: np.zeros((len(n.domain.labels), _PARTS), np.int64) for name, n in numbers.items() if n.drawn
         }
         try:
-            bundle.check_columns(types | {name: n.type for name, n in numbers.items()})
-            check_dictionaries(bundle, [a for a in coded if a.name not in numbers])
+            self._check_columns(bundle)
             for columns in bundle.content():
                 content.update(columns)
                 records += len(next(iter(columns.values())))
@@ -118,12 +122,27 @@ class CodedPlan(Plan):
             return Examination((Check("data", False, str(error)),))
         if records != self.records:
             return Examination((Check("data", False, f"{self.records} records certified, {records} found"),))
-        same = content.hexdigest() == bundle.certificate.content
+        same = bundle.has_content(content.hexdigest())
         told = f"{self.records} records, all in their domains" if same else "other content"
         drawn = _drawn_evenly({name: (table, numbers[name].chances(_PARTS)) for name, table in parts.items()})
         return Examination(
             (Check("data", same, told), *self._borne_out(counts), *drawn), counts, self.usefulness()
         )
+
+    def examine_part(self, bundle: Bundle) -> Check:
+        """Its values are in their domains, too."""
+
+        def count() -> int:
+            self._check_columns(bundle)
+            return sum(len(next(iter(columns.values()))) for columns in bundle.content())
+
+        return part_check(bundle, count)
+
+    def _check_columns(self, bundle: Bundle) -> None:
+        numbers = numbers_of(self.attributes)
+        types = {a.name: None if a.raw else pa.string() for a in self.attributes}
+        bundle.check_columns(types | {name: n.type for name, n in numbers.items()})
+        check_dictionaries(bundle, [a for a in self.attributes if not a.raw and a.name not in numbers])
 
     def _contradicted(self, name: str, counts: Counts) -> bool:
         return self.law is not None and contradicts(self.law, name, counts, self.repeated.get(name, 1))

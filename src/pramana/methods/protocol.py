@@ -8,7 +8,7 @@ it again for its guarantees, and has it publish the source again.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from pramana.bundle import Bundle, Certificate, Check, Form, JsonObject
 from pramana.calibration import Usefulness
-from pramana.errors import BundleError, RecipeError
+from pramana.errors import BundleError, PramanaError, RecipeError
 from pramana.estimate import Doubt
 from pramana.mechanisms import CoinGroups, Exchange, Product, RecordRetention
 from pramana.methods.recipe import Recipe
@@ -72,6 +72,12 @@ class TableMaker(Protocol):
 
     def counts(self) -> Mapping[str, Counts]:
         """How often each published code occurred, for the report."""
+
+    def kept(self, columns: Columns) -> NDArray[np.bool_]:
+        """Which of some rows are published; rows can be left out only as they are made."""
+
+    def at(self, row: int) -> TableMaker:
+        """A maker of its own for the rows from this number on, which can be sent to where they lie."""
 
 
 @dataclass(frozen=True)
@@ -144,6 +150,10 @@ class Plan(ABC):
     @abstractmethod
     def examine(self, bundle: Bundle) -> Examination:
         """What is derived again from the published data alone, which is bounded before it is read."""
+
+    def examine_part(self, bundle: Bundle) -> Check:
+        """What one part of the data tells on its own, `bundle` being narrowed to it: so many rows can be read."""
+        return part_check(bundle, lambda: sum(batch.num_rows for batch in bundle.batches()))
 
     @abstractmethod
     def explain(self) -> Explanation: ...
@@ -224,6 +234,17 @@ class Plan(ABC):
     def raw_names(self) -> list[str]:
         """The columns released unchanged."""
         return [a.name for a in self.attributes if a.raw]
+
+
+def part_check(bundle: Bundle, count: Callable[[], int]) -> Check:
+    """Of the part that a bundle is narrowed to: `count` reads its rows, and raises where one cannot be."""
+    expected = sum(bundle.data_files.values())
+    try:
+        rows = count()
+    except PramanaError as error:
+        return Check("data", False, str(error))
+    told = f"{rows} records of this part" if rows == expected else f"{expected} records certified, {rows} found"
+    return Check("data", rows == expected, told)
 
 
 USUAL_KS = (2.0, 5.0, 10.0, 50.0, 100.0)  # that a plan tries where rows decide

@@ -78,7 +78,8 @@ def retraced(bundle: str | Path, source: object, key: Key | str | Path) -> Retra
         table, order = _made_again(publication, rows.published)
         content = publication.table.content()
     mechanism, context = rows.through[-1]
-    certified = file_entry(opened.data_path) == certificate.files.get(opened.data_path.name)
+    name = opened.data_path.name
+    certified = certificate.parts is None and file_entry(opened.data_path) == certificate.files.get(name)
     same = (certified and content == certificate.content) or _same_rows(opened, table)
     return Retraced(opened, plan, true, mechanism, context, order, table, same)
 

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
 
-from pramana.bundle import Bundle, Check, read_public_key
+from pramana.bundle import PARTS, Bundle, Check, read_public_key
 from pramana.errors import BundleError, InputError, SourceError
-from pramana.methods import Examination, Plan, restore
+from pramana.methods import Examination, Plan, Publication, restore
 from pramana.methods.retention import RandomisedPlan
 from pramana.pages import html_of
 from pramana.pipeline.files.certified_source import certified_source
 from pramana.pipeline.files.codebook import check_codebook, codebook_of
 from pramana.pipeline.files.copies import COPIES, check_copies
+from pramana.pipeline.files.part_check import ComparedParts, check_one_part, check_parts
+from pramana.pipeline.files.parts import write_parts
 from pramana.pipeline.opening import Home
 from pramana.pipeline.recipient.companion import check_companion, synthetic_name
 from pramana.pipeline.reporting.page import PageMaterial, page_of
@@ -72,13 +74,15 @@ def verify(
     key: Key | str | Path | None = None,
     seed: int | None = None,
     public_key: str | Path | None = None,
+    part: str | None = None,
     threads: int = 0,
     memory: int | None = None,
     progress: Progress = no_progress,
 ) -> Verification:
     """Check a bundle. With `source` and `key` the data is made again, byte for byte.
 
-    `source` is a path, a data frame, or the recipe, where the table is in a database.
+    `source` is a path, a data frame, or the recipe, where the table is in a database. Of a bundle whose data is
+    a set of files, `part` names the one that is checked, against the certificate alone; the others may be missing.
 
     >>> pramana.verify("published").valid  # doctest: +SKIP
     True
@@ -86,6 +90,10 @@ def verify(
     if (source is None) != (key is None and seed is None):
         raise BundleError("To make the data again both the source and the key must be given", "one of them")
     opened = Bundle.open(bundle)
+    if part is not None:
+        if source is not None:
+            raise BundleError("Data is made again as a whole", "source and key for one part")
+        return _verify_part(replace(opened, only=part), part, public_key)
     if opened.certificate.on_devices and source is not None:
         raise BundleError(
             "Data can be made again where its holder has source and key",
@@ -109,7 +117,7 @@ def verify(
         if all(check.ok for check in examination.checks):
             checks += [*_formulas(opened), *check_companion(opened), *check_copies(opened)]
     else:
-        checks.append(Check("data", False, "not read, because of what failed above"))
+        checks.append(Check("data", False, _NOT_READ))
     if seed is not None:
         key = Key.from_seed(seed)
     if key is not None and whole:
@@ -119,6 +127,22 @@ def verify(
     return Verification(tuple(checks), opened.certificate.warnings, opened.certificate.signature is not None)
 
 
+def _verify_part(bundle: Bundle, part: str, public_key: str | Path | None) -> Verification:
+    """The certificate, the promises that follow from it, and one part of the data; nothing else is read."""
+    certificate = bundle.certificate
+    checks = [_certificate(bundle), check_one_part(bundle, part), _signature(bundle, public_key)]
+    try:
+        plan = restore(certificate)
+    except InputError as error:
+        return Verification((*checks, Check("law", False, str(error))))
+    checks.append(Check("law", True, _WITHHELD if plan.withheld else "as stated, and it fits the domains"))
+    whole = all(check.ok for check in checks)
+    checks += [*_guarantees(bundle, plan), _seed(bundle)]
+    checks.append(plan.examine_part(bundle) if whole else Check("data", False, _NOT_READ))
+    return Verification(tuple(checks), certificate.warnings, certificate.signature is not None)
+
+
+_NOT_READ = "not read, because of what failed above"
 _REPORT = "report.html"
 _SEEDS = 2048  # that someone might try by hand
 _WITHHELD = "withheld by the holder, who alone can derive the promises again (--source and --key)"
@@ -134,8 +158,9 @@ def _certificate(bundle: Bundle) -> Check:
 
 
 def _files(bundle: Bundle) -> list[Check]:
-    stated, checks = bundle.certificate.files, []
-    present = {p.name for p in bundle.path.iterdir()} - {"certificate.json"}
+    stated, checks = bundle.certificate.files, list[Check]()
+    many = bundle.certificate.parts is not None
+    present = {p.name for p in bundle.path.iterdir()} - {"certificate.json"} - ({PARTS} if many else set())
     for name, entry in sorted(stated.items()):
         if name not in present:
             checks.append(Check(f"digest {name}", False, "the file is missing"))
@@ -145,7 +170,9 @@ def _files(bundle: Bundle) -> list[Check]:
             checks.append(
                 Check(f"digest {name}", same, "as certified" if same else "differs from the certificate")
             )
-    if FILE_NAMES.get(bundle.certificate.output) not in stated:
+    if many:
+        checks += check_parts(bundle)
+    elif FILE_NAMES.get(bundle.certificate.output) not in stated:
         checks.append(Check("files", False, "the certificate names no data file"))
     if unknown := sorted(present - set(stated)):
         checks.append(Check("files", False, f"not in the certificate: {', '.join(unknown)}"))
@@ -154,7 +181,9 @@ def _files(bundle: Bundle) -> list[Check]:
 
 def _companions(bundle: Bundle, plan: Plan) -> list[Check]:
     """A certificate may name what its method publishes, and no file besides."""
-    known = {FILE_NAMES[bundle.certificate.output], _REPORT, synthetic_name(bundle), *plan.companions}
+    known = {_REPORT, synthetic_name(bundle), *plan.companions}
+    if bundle.certificate.parts is None:
+        known.add(FILE_NAMES[bundle.certificate.output])
     if bundle.certificate.output == "parquet":
         known |= set(COPIES)
     stated = set(bundle.certificate.files)
@@ -260,6 +289,23 @@ def _formulas(bundle: Bundle) -> list[Check]:
     return [Check("spreadsheets", True, told if columns else "no text that one would run")]
 
 
+def _made_again(bundle: Bundle, publication: Publication, threads: int) -> Check:
+    """Whether the data, made again, is the published data; nothing is written."""
+    certificate = bundle.certificate
+    form, escaped = certificate.output, certificate.escaped
+    if certificate.parts is not None:
+        compared = ComparedParts(bundle)
+        made = write_parts(publication, compared, form, escaped, certificate.parts.rows, threads)
+        return compared.check(made.parts)
+    digest = digest_of_written(lambda sink: write_pieces(publication, sink, form, escaped, threads))
+    if digest == certificate.files[FILE_NAMES[form]]["sha256"]:
+        return Check("made again", True, "byte for byte")
+    same = publication.table.content() == certificate.content
+    return Check(
+        "made again", same, "the same rows; the file was written by another version" if same else "other rows"
+    )
+
+
 def _remade(bundle: Bundle, plan: Plan, source: object, key: Key, home: Home) -> list[Check]:
     """The pipeline once more: the source opened, the stated plan published, and written nowhere."""
     certificate = bundle.certificate
@@ -281,9 +327,7 @@ def _remade(bundle: Bundle, plan: Plan, source: object, key: Key, home: Home) ->
         try:
             rows.settle(plan.attributes)
             publication = plan.publish(rows)
-            digest = digest_of_written(
-                lambda sink: write_pieces(publication, sink, certificate.output, certificate.escaped, home.threads)
-            )
+            again = _made_again(bundle, publication, home.threads)
         except SourceError as error:
             return [*checks, Check("source", False, f"another table: {error}")]
     same = publication.commitment == certificate.source.get("commitment")
@@ -293,12 +337,7 @@ def _remade(bundle: Bundle, plan: Plan, source: object, key: Key, home: Home) ->
         told = codebook_of(opened, plan.attributes, bundle.data_path, certificate.escaped)
         same = told == certificate.codebook
         checks.append(Check("codebook made again", same, "as the source has it" if same else "other labels"))
-    if digest == certificate.files[FILE_NAMES[certificate.output]]["sha256"]:
-        checks.append(Check("made again", True, "byte for byte"))
-    else:
-        same = publication.table.content() == certificate.content
-        detail = "the same rows; the file was written by another version" if same else "other rows"
-        checks.append(Check("made again", same, detail))
+    checks.append(again)
     for name, table in publication.extra.items():  # what stands beside the rows, such as the cells of classes
         write = partial(write_table, table, format="csv", escape_formulas=certificate.escaped)
         same = digest_of_written(write) == certificate.files.get(name, {}).get("sha256")

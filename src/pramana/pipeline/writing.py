@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
@@ -14,17 +14,19 @@ import msgspec
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from pramana import __version__
-from pramana.bundle import Bundle, Certificate, whole_folder
+from pramana.bundle import Bundle, Certificate, PartFolder, PartSet, whole_folder
 from pramana.errors import RefusedError
-from pramana.methods import AnyRecipe, Explanation, Plan, Publication
+from pramana.methods import AnyRecipe, Counts, Explanation, Plan, Publication
 from pramana.pages import html_of, load_templates
 from pramana.pipeline.files.codebook import Described, codebook_of
 from pramana.pipeline.files.copies import write_copy
+from pramana.pipeline.files.parts import write_parts
 from pramana.pipeline.promises import check_promises
 from pramana.pipeline.reporting.page import PageMaterial, page_of
 from pramana.pipeline.table_copy import table_copy
 from pramana.randomness import Key, available_cores, named_when_whole
-from pramana.rows import Columns, ahead
+from pramana.rows import Columns, SpreadPieces, ahead
+from pramana.schema import OutputSection
 from pramana.sources import FILE_NAMES, TableWriter, formula_columns, write_table
 
 T = TypeVar("T")
@@ -66,16 +68,15 @@ def write_bundle(recipe: AnyRecipe, source: Origin, publication: Publication, to
         if to.signing is not None:
             certificate = certificate.signed(to.signing)
         (folder / "certificate.json").write_text(certificate.text(), "utf-8")
-        copy.fill(folder / FILE_NAMES[recipe.output.data_format])
+        copy.fill(Bundle(folder, certificate).data_path)
     return certificate
 
 
 def _write(
     folder: Path, recipe: AnyRecipe, source: Origin, publication: Publication, to: Destination
 ) -> Certificate:
-    """The file is written while the promises are derived and the report is prepared."""
-    plan = publication.plan
-    form, escape = recipe.output.data_format, recipe.output.escape_formulas
+    """The data is written while the promises are derived and the report is prepared."""
+    plan, escape = publication.plan, recipe.output.escape_formulas
 
     def prepare() -> tuple[Certificate, Explanation]:
         load_templates()
@@ -87,16 +88,18 @@ def _write(
     with ThreadPoolExecutor(1) as pool:
         # Not before the first piece is there: threads that take turns with the interpreter a thousand times a
         # second, as those that randomise do, wait long for one that never rests.
-        pieces, preparing = _after_first(publication.pieces, lambda: pool.submit(prepare))
-        with named_when_whole(folder / FILE_NAMES[form]) as place:
-            formulas = write_pieces(replace(publication, pieces=pieces), place, form, escape, to.threads)
+        many = recipe.output.rows_of_parts(plan.records) is not None
+        pieces, preparing = _after_first(publication.pieces, lambda: pool.submit(prepare), many)
+        data = _write_data(folder, recipe.output, replace(publication, pieces=pieces), to.threads)
+        formulas = data.formulas
         for extra, table in publication.extra.items():
             write_table(table, folder / extra, "csv", escape)
             formulas += () if escape else tuple(f"{name} of {extra}" for name in formula_columns(table))
         to.tell_formulas(formulas)
         certificate, explanation = preparing[0].result()
-    codebook = codebook_of(source, plan.attributes, folder / FILE_NAMES[form], escape)
-    certificate = replace(certificate, content=publication.table.content(), codebook=codebook)
+    certificate = replace(certificate, content=data.content, parts=data.parts)
+    codebook = codebook_of(source, plan.attributes, Bundle(folder, certificate).data_path, escape)
+    certificate = replace(certificate, codebook=codebook)
     if recipe.output.synthetic:
         from pramana.pipeline.recipient.companion import write_companion  # few releases have one
 
@@ -104,18 +107,43 @@ def _write(
     if recipe.output.copy_format is not None:
         write_copy(Bundle(folder, certificate), recipe.output.copy_format)
     signer = None if to.signing is None else to.signing.public_key().public_bytes_raw().hex()
-    counts = publication.table.counts()
     material = PageMaterial(
         certificate,
         plan,
-        counts,
+        data.counts,
         explanation=explanation,
         signer=signer,
         usefulness=publication.usefulness,
     )
     page = page_of(material)
     (folder / "report.html").write_text(html_of(page), "utf-8")
-    return replace(certificate, files={path.name: file_entry(path) for path in sorted(folder.iterdir())})
+    beside = (path for path in sorted(folder.iterdir()) if path.is_file())
+    return replace(certificate, files={path.name: file_entry(path) for path in beside})
+
+
+@dataclass(frozen=True)
+class WrittenData:
+    """What the certificate and the report say of the data that was written: one file, or a set of files."""
+
+    content: str
+    counts: Mapping[str, Counts]
+    formulas: tuple[str, ...]
+    parts: PartSet | None = None
+
+
+def _write_data(folder: Path, output: OutputSection, publication: Publication, threads: int) -> WrittenData:
+    """The data file, or the folder of parts where the recipe or the number of published rows asks for one."""
+    form, escape = output.data_format, output.escape_formulas
+    rows = output.rows_of_parts(publication.plan.records)
+    if rows is None:
+        with named_when_whole(folder / FILE_NAMES[form]) as place:
+            formulas = write_pieces(publication, place, form, escape, threads)
+        return WrittenData(publication.table.content(), publication.table.counts(), formulas)
+    target = PartFolder(folder.absolute())
+    target.create()
+    written = write_parts(publication, target, form, escape, rows, threads)
+    target.finish(written.parts.files)
+    return WrittenData(written.parts.root, written.counts, written.formulas, written.parts)
 
 
 def write_pieces(
@@ -139,10 +167,15 @@ def write_pieces(
 
 
 def _after_first(
-    pieces: Iterator[Columns], start: Callable[[], Future[T]]
+    pieces: Iterator[Columns], start: Callable[[], Future[T]], many: bool
 ) -> tuple[Iterator[Columns], list[Future[T]]]:
-    """The same pieces; when the first is there, what `start` returns is put into the list."""
+    """The same pieces; when the first is there, what `start` returns is put into the list.
+
+    Pieces that are spread, to be written as `many` files, do not come here: it is begun at once.
+    """
     begun: list[Future[T]] = []
+    if many and isinstance(pieces, SpreadPieces):
+        return pieces, [start()]
 
     def passed() -> Iterator[Columns]:
         for piece in pieces:

@@ -10,7 +10,7 @@ from pathlib import Path
 from pramana.errors import KeyFileError
 from pramana.randomness.whole_file import write_whole
 
-_DATA_FILES = ("data.parquet", "data.csv")
+_DATA_FILES = ("data.parquet", "data.csv", "data/part-00000.parquet", "data/part-00000.csv")
 
 
 def write_new(path: Path, content: bytes, mode: int) -> None:

@@ -20,6 +20,7 @@ from pramana.randomness.key import Key, Stream
 __all__ = [
     "MOST_BUCKET_BITS",
     "MOST_ROWS",
+    "bucket_counts",
     "bucket_order",
     "bucketed",
     "counted",
@@ -90,6 +91,14 @@ def bucketed(stream: Stream, first: int, rows: int, bits: int) -> tuple[NDArray[
     entries = np.empty(rows, np.uint64)
     _order.place_tags(tags, 0, starts[:-1].copy(), entries)
     return entries, starts
+
+
+def bucket_counts(stream: Stream, first: int, rows: int, bits: int) -> NDArray[np.int64]:
+    """How many of the rows first .. first+rows-1 `bucketed` puts into each bucket."""
+    counts = np.zeros(1 << bits, np.uint64)
+    for _, tags in _tags(stream, first, first + rows):
+        _order.count_tags(tags, counts)
+    return counts.astype(np.int64)
 
 
 def bucket_order(stream: Stream, entries: NDArray[np.uint64], rows: NDArray[np.uint64]) -> NDArray[np.uint32]:

@@ -6,10 +6,11 @@ Planning and publishing are written once against `Rows`.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -23,7 +24,9 @@ from pramana.schema import Attribute, Domain, Storey, UnitSection
 
 Columns = dict[str, Column]
 Work = Callable[[Columns], Codes]
+Kept = Callable[[Columns], NDArray[np.bool_]]  # which of some rows are published
 Progress = Callable[[str, int, int], None]  # stage, done, of
+R = TypeVar("R")
 NO_UNITS: Mapping[str, Storey] = MappingProxyType({})
 
 
@@ -63,6 +66,20 @@ class Lines:
     @property
     def rows(self) -> int:
         return int(self.times.sum(dtype=np.int64))
+
+
+class SpreadPieces(Iterator[Columns], ABC):
+    """Rows on their way out that lie on many machines: they come in pieces, or are worked on where they are."""
+
+    @abstractmethod
+    def each_part(
+        self, rows: int, work: Callable[[int, Iterator[Columns]], R], kept: Kept | None = None
+    ) -> list[R]:
+        """What `work` makes of each run of so many rows in published order: its number, and its pieces.
+
+        `kept` tells the rows that are published where some are not: only they are numbered. Both are sent to where
+        the rows are; what `work` returns is all that comes back.
+        """
 
 
 class WholeRows(Protocol):

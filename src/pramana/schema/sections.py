@@ -84,6 +84,20 @@ class LedgerSection(RecipeSection, frozen=True, kw_only=True):
     ] = False
 
 
+MANY_ROWS = 50_000_000  # published rows from which on the data is a set of files, if nothing else is said
+PART_ROWS = 1 << 22
+LEAST_PART_ROWS, MOST_PART_ROWS = 1_000, 1 << 27
+PartRows = Annotated[
+    int,
+    Meta(
+        ge=LEAST_PART_ROWS,
+        le=MOST_PART_ROWS,
+        description=f"Rows of each part but the last, where there are many; {PART_ROWS:,} unless it is stated.",
+        extra={"must": f"a whole number from {LEAST_PART_ROWS:,} to {MOST_PART_ROWS:,}"},
+    ),
+]
+
+
 class OutputSection(RecipeSection, frozen=True, kw_only=True):
     """[output]: the form of the data, and a table of a database to copy it to."""
 
@@ -98,11 +112,22 @@ class OutputSection(RecipeSection, frozen=True, kw_only=True):
         Flag,
         Meta(description="Put records drawn from the release, corrected, into the bundle as well."),
     ] = False
+    files: Annotated[
+        Literal["one", "many"] | None,
+        Meta(
+            description="One data file, or a folder of parts; many where more than "
+            f"{MANY_ROWS:,} rows are published and nothing is stated.",
+            extra={"must": '"one" or "many"'},
+        ),
+    ] = None
+    part_rows: PartRows | None = None
     url: Url | None = None
     table: Text | None = None
     schema: Text | None = None
 
     def __post_init__(self) -> None:
+        if self.files == "one" and self.part_rows is not None:
+            raise RecipeError('output.part_rows must go with files = "many"', 'files = "one"')
         if self.escape_formulas and self.format != "csv":
             raise RecipeError('output.escape_formulas must go with format = "csv"', f"format = {self.format!r}")
 
@@ -110,6 +135,11 @@ class OutputSection(RecipeSection, frozen=True, kw_only=True):
     def data_format(self) -> Literal["parquet", "csv"]:
         """Of the file that the certificate speaks of, from which every other is made."""
         return "csv" if self.format == "csv" else "parquet"
+
+    def rows_of_parts(self, records: int) -> int | None:
+        """Of a release of so many rows, where it is a set of files; None where it is one file."""
+        many = records > MANY_ROWS if self.files is None else self.files == "many"
+        return (self.part_rows or PART_ROWS) if many else None
 
     @property
     def copy_format(self) -> str | None:

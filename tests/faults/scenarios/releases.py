@@ -85,6 +85,18 @@ def _released(_: Desk, attempt: int) -> int:
     return command(*RELEASE, attempt=attempt)
 
 
+def _as_a_set(code: Callable[[], int]) -> int:
+    """Parts of 25 rows, fewer than a recipe can state: three of them."""
+    with patch("pramana.schema.sections.PART_ROWS", 25):
+        return code()
+
+
+def _set_again(desk: Desk) -> None:
+    done = is_whole(desk)
+    assert _as_a_set(lambda: command(*RELEASE, attempt=2)) == (2 if done else 0)
+    assert is_whole(desk) and len(list((desk.folder / "out" / "data").iterdir())) == 3
+
+
 def _sqlite_people(desk: Desk) -> None:
     with_people(desk, RETENTION, 'url = "sqlite:///people.sqlite"\ntable = "people"')
     (desk.folder / "people.csv").unlink()
@@ -232,6 +244,14 @@ RELEASES = (
         _released,
         check_release,
         release_again,
+    ),
+    Scenario(
+        "release-set",
+        "release, in memory (a set of files)",
+        lambda desk: with_people(desk, RETENTION + '[output]\nfiles = "many"\n'),
+        lambda _, attempt: _as_a_set(lambda: command(*RELEASE, attempt=attempt)),
+        check_release,
+        _set_again,
     ),
     Scenario(
         "release-streamed",

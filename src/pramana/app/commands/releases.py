@@ -92,12 +92,13 @@ def _words(content: dict[str, Any]) -> list[str]:
 @click.option("--key", default=None, help="The release's key.")
 @click.option("--seed", type=int, default=None, help="The seed of a release that is marked as not private.")
 @click.option("--public-key", default=None, help="The holder's public key, to compare the signature with.")
+@click.option("--part", default=None, help="Check this part alone, of a bundle that is a set of files.")
 @click.option("--threads", type=click.IntRange(0, 1024), default=0)
 @click.option("--memory", default=None, help="Make the data again within so much memory, e.g. 2GiB.")
 @json_option
 def verify_command(
-    bundle: str, source: str | None, key: str | None, seed: int | None, public_key: str | None, threads: int,
-    memory: str | None, as_json: bool,
+    bundle: str, source: str | None, key: str | None, seed: int | None, public_key: str | None,
+    part: str | None, threads: int, memory: str | None, as_json: bool,
 ) -> int:  # fmt: skip
     """Check BUNDLE: its digests, signature and guarantees and, with source and key, every byte of its data."""
     from pramana import verify
@@ -106,7 +107,7 @@ def verify_command(
         raise RecipeError("A release has a key or a seed", "both")
     progress = ProgressLine()
     found = verify(
-        bundle, source=source, key=key, seed=seed, public_key=public_key, threads=threads,
+        bundle, source=source, key=key, seed=seed, public_key=public_key, part=part, threads=threads,
         memory=bytes_of(memory), progress=progress,
     )  # fmt: skip
     progress.close()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pyarrow.parquet as pq
 
@@ -19,7 +20,7 @@ def file_times(bundle: Bundle) -> Attack:
 
     A release gives all of them one time. A copy has times of its own, which tell of the copying.
     """
-    paths = sorted(path for path in bundle.path.iterdir() if path.is_file() and not path.is_symlink())
+    paths = sorted(path for path in bundle.path.rglob("*") if path.is_file() and not path.is_symlink())
     times = [path.stat().st_mtime for path in paths]
     apart = max(times) - min(times)
     what = f"the times of {len(paths)} files are {apart:.3g} s apart; within {_TOGETHER:g} s they are one time"
@@ -29,15 +30,17 @@ def file_times(bundle: Bundle) -> Attack:
 def beside_the_table(bundle: Bundle) -> Attack:
     """Whether the data file holds anything but its table: metadata, statistics, indexes, lines without a row."""
     parquet = bundle.certificate.output == "parquet"
-    foreign = sorted(set(_beside_pages(bundle) if parquet else _beside_lines(bundle)))
+    tell = _beside_pages if parquet else _beside_lines
+    foreign = sorted({what for path in bundle.data_files for what in tell(bundle, path)})
     what = "the data file holds a table and nothing besides"
     if foreign:
         what = f"the data file also holds {', '.join(foreign)}"
     return Attack("file, beside the table", 0.0, float(len(foreign)), not foreign, what)
 
 
-def _beside_pages(bundle: Bundle) -> Iterator[str]:
-    with pq.ParquetFile(bundle.data_path) as file:
+def _beside_pages(bundle: Bundle, path: Path) -> Iterator[str]:
+    del bundle
+    with pq.ParquetFile(path) as file:
         metadata = file.metadata
         if set(metadata.metadata or ()) - _OWN_METADATA or file.schema_arrow.metadata:
             yield "metadata"
@@ -52,8 +55,8 @@ def _beside_pages(bundle: Bundle) -> Iterator[str]:
                     yield "other encodings"
 
 
-def _beside_lines(bundle: Bundle) -> Iterator[str]:
-    content = bundle.data_path.read_bytes()
+def _beside_lines(bundle: Bundle, path: Path) -> Iterator[str]:
+    content = path.read_bytes()
     if content.startswith(b"\xef\xbb\xbf"):
         yield "a mark of its encoding"
     if content.endswith((b"\n\n", b"\r\n\r\n")) and len(bundle.certificate.attributes) > 1:

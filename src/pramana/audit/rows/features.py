@@ -7,7 +7,10 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -27,31 +30,61 @@ _LOW_BITS = (1 << 16) - 1
 
 
 def places_in_file(bundle: Bundle, records: int) -> Features:
-    """A row's number, the first bits of it, its row group, and its page of every column, as that is written."""
+    """A row's number, the first bits of it, its part, its row group, and its page of every column as written."""
     place = np.arange(records)
     columns = {"place": place.astype(np.float64)}
     for bit in range(min(8, max(records - 1, 1).bit_length())):
         columns[f"bit {bit}"] = (place >> bit & 1).astype(np.float64)
     if bundle.certificate.output != "parquet":
         return columns
-    with pq.ParquetFile(bundle.data_path) as file:
-        metadata, single = file.metadata, _single(file)
-    groups = [metadata.row_group(i) for i in range(metadata.num_row_groups)]
-    first = np.cumsum([0, *(group.num_rows for group in groups)])
-    group_of = np.searchsorted(first, place, side="right") - 1
-    columns["row group"] = group_of.astype(np.float64)
-    columns["within its row group"] = (place - first[group_of]).astype(np.float64)
-    with bundle.data_path.open("rb") as content:
-        for number in range(metadata.num_columns):
-            name = groups[0].column(number).path_in_schema
-            if name in single:
-                pages: list[DataPage] = []
-                for chunk in (group.column(number) for group in groups):
+    files = [_Footer.of(path) for path in bundle.data_files]
+    if len(files) > 1:
+        columns |= _within("part", [file.metadata.num_rows for file in files], place)
+    columns |= _within("row group", [group.num_rows for file in files for group in file.groups], place)
+    pages: dict[str, list[DataPage]] = {}
+    for file in files:
+        for name, own in file.pages().items():
+            pages.setdefault(name, []).extend(own)
+    for name, own in pages.items():
+        columns |= _by_page(name, own, records)
+    return columns
+
+
+def _within(what: str, rows: Sequence[int], place: Numbers) -> Features:
+    """Which of the runs of so many rows a row is in, and where there."""
+    first = np.cumsum([0, *rows])
+    run_of = np.searchsorted(first, place, side="right") - 1
+    return {what: run_of.astype(np.float64), f"within its {what}": (place - first[run_of]).astype(np.float64)}
+
+
+@dataclass(frozen=True)
+class _Footer:
+    """A Parquet file, as far as its footer tells of it."""
+
+    path: Path
+    metadata: Any
+    single: tuple[str, ...]
+
+    @classmethod
+    def of(cls, path: Path) -> _Footer:
+        with pq.ParquetFile(path) as file:
+            return cls(path, file.metadata, tuple(_single(file)))
+
+    @property
+    def groups(self) -> list[Any]:
+        return [self.metadata.row_group(i) for i in range(self.metadata.num_row_groups)]
+
+    def pages(self) -> dict[str, list[DataPage]]:
+        """The pages of every column that has one value in every row, in the order of the rows."""
+        pages: dict[str, list[DataPage]] = {}
+        with self.path.open("rb") as content:
+            for chunk in (group.column(n) for group in self.groups for n in range(group.num_columns)):
+                if chunk.path_in_schema in self.single:
                     start = min(chunk.dictionary_page_offset or chunk.data_page_offset, chunk.data_page_offset)
                     content.seek(max(start, 0))
-                    pages += data_pages(content.read(chunk.total_compressed_size))
-                columns |= _by_page(name, pages, records)
-    return columns
+                    own = data_pages(content.read(chunk.total_compressed_size))
+                    pages.setdefault(chunk.path_in_schema, []).extend(own)
+        return pages
 
 
 def _single(file: pq.ParquetFile) -> list[str]:
@@ -93,9 +126,12 @@ def _of_lines(bundle: Bundle, records: int) -> dict[str, Features] | None:
 
     None where texts have line breaks, so that lines are no rows.
     """
-    header, *lines = bundle.data_path.read_bytes().split(b"\n")
-    if lines and lines[-1] == b"":
-        lines.pop()
+    header, lines = b"", list[bytes]()
+    for path in bundle.data_files:
+        header, *own = path.read_bytes().split(b"\n")
+        if own and own[-1] == b"":
+            own.pop()
+        lines += own
     if len(lines) != records:
         return None
     names = next(csv.reader([header.decode("utf-8", "replace")]), [])
@@ -127,16 +163,16 @@ def _marks(cells: list[bytes]) -> Features:
 def _of_parquet(bundle: Bundle) -> dict[str, Features]:
     """The number of a value in the dictionary as the file has it; the sign and the last bits of numbers with a
     point, by which equal-looking ones may differ."""
-    with pq.ParquetFile(bundle.data_path) as file:
-        single, schema = _single(file), file.schema_arrow
-    texts = [name for name in single if pa.types.is_string(schema.field(name).type)]
-    columns = {}
-    with pq.ParquetFile(bundle.data_path, read_dictionary=texts, pre_buffer=False) as file:
-        groups = range(file.metadata.num_row_groups)
-        for name in single:
-            arrays = [file.read_row_group(i, columns=[name]).column(0) for i in groups]
-            columns[name] = _by_value([chunk for array in arrays for chunk in array.chunks])
-    return columns
+    chunks: dict[str, list[pa.Array]] = {}
+    for path in bundle.data_files:
+        with pq.ParquetFile(path) as file:
+            single, schema = _single(file), file.schema_arrow
+        texts = [name for name in single if pa.types.is_string(schema.field(name).type)]
+        with pq.ParquetFile(path, read_dictionary=texts, pre_buffer=False) as file:
+            for name in single:
+                for i in range(file.metadata.num_row_groups):
+                    chunks.setdefault(name, []).extend(file.read_row_group(i, columns=[name]).column(0).chunks)
+    return {name: _by_value(own) for name, own in chunks.items()}
 
 
 def _by_value(chunks: list[pa.Array]) -> Features:

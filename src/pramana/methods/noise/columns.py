@@ -130,6 +130,7 @@ class NoisedTable:
     """Makes the published columns: those with noise by the number of their row, the others as they are."""
 
     def __init__(self, attributes: Sequence[Attribute], noised: Sequence[NoisedNumbers]) -> None:
+        self._made_of = attributes, noised
         self._names = [a.name for a in attributes]
         self._columns: Mapping[str, pa.Array] = {one.name: one.column() for one in noised}
         self._digest = ContentDigest()
@@ -148,6 +149,13 @@ class NoisedTable:
 
     def counts(self) -> Mapping[str, Counts]:
         return {}
+
+    def kept(self, columns: Columns) -> NDArray[np.bool_]:
+        return np.ones(len(next(iter(columns.values()))), np.bool_)
+
+    def at(self, row: int) -> NoisedTable:
+        del row
+        return NoisedTable(*self._made_of)
 
 
 def context_of(dataset: str, design: NoiseDesign, rows: Rows) -> str:

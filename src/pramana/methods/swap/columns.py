@@ -144,7 +144,8 @@ class SwappedTable:
     """Makes the published columns: exchanged ones from their codes, the others as they are."""
 
     def __init__(self, attributes: Sequence[Attribute], columns: Mapping[str, NumberedColumn]) -> None:
-        self._names, self._columns = [a.name for a in attributes], columns
+        self._attributes, self._columns = attributes, columns
+        self._names = [a.name for a in attributes]
         self._digest = ContentDigest()
 
     def table(self, columns: Columns) -> pa.Table:
@@ -164,6 +165,13 @@ class SwappedTable:
 
     def counts(self) -> Mapping[str, Counts]:
         return {}
+
+    def kept(self, columns: Columns) -> NDArray[np.bool_]:
+        return np.ones(len(next(iter(columns.values()))), np.bool_)
+
+    def at(self, row: int) -> SwappedTable:
+        del row
+        return SwappedTable(self._attributes, self._columns)
 
 
 def take_content(digest: ContentDigest, table: pa.Table) -> None:

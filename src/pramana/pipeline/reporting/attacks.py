@@ -7,13 +7,14 @@ of the bundle that the report is about.
 from __future__ import annotations
 
 import hashlib
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
 import msgspec
 from msgspec import Meta
 
-from pramana.bundle import Bundle
+from pramana.bundle import PARTS, Bundle, PartSet
 from pramana.errors import InputError
 from pramana.pages import Block, Cell, Grid, Points, Section, Text
 
@@ -67,10 +68,14 @@ class AuditResult(msgspec.Struct, frozen=True, kw_only=True):
 def audited_files(bundle: Bundle) -> dict[str, str]:
     """What was attacked: digests of the certificate and of the data, as they lie there."""
     digests = {}
-    for path in (bundle.path / "certificate.json", bundle.data_path):
+    parts = bundle.certificate.parts
+    for path in (bundle.path / "certificate.json", *bundle.data_files):
         with path.open("rb") as file:
             digests[path.name] = hashlib.file_digest(file, "sha256").hexdigest()
-    return digests
+    if parts is None:
+        return digests
+    lying = tuple(replace(part, sha256=digests[part.name]) for part in parts.files)
+    return {"certificate.json": digests["certificate.json"], PARTS: PartSet(parts.rows, lying).root}
 
 
 def read_audit(path: str | Path, bundle: Bundle) -> AuditResult:

@@ -13,10 +13,13 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from pramana.errors import EngineError, PramanaError
 from pramana.rows.spark.blocks import blocks_from
+from pramana.rows.spark.parts import CountRange, WorkOnPart
 from pramana.rows.spark.session import quiet
 from pramana.rows.spark.steps import REPORT, OrderBucket, Seal, Sent, Step, performed, unquoted
 from pramana.sources import Piece
@@ -24,6 +27,7 @@ from pramana.sources import Piece
 _SCHEMA = "slot int, number long, content binary"
 _FIELDS = pa.schema([("slot", pa.int32()), ("number", pa.int64()), ("content", pa.binary())])
 _INLINE = 1 << 18
+_COUNTED = 1 << 24  # rows whose buckets a task counts
 # what a failed task may say: its own words, which quote nothing, and that something is not installed where it ran
 _TOLD = r"^(?:RuntimeError|pramana\.errors\.\w+|ModuleNotFoundError): (.*)$"
 _SEED = 42  # of Spark's hash partitioning
@@ -98,6 +102,17 @@ class Job:
             for row in ordered.toLocalIterator(prefetchPartitions=True):
                 yield row.slot, row.number, bytes(row.content)
 
+    def parted(self, work: WorkOnPart) -> tuple[dict[int, Any], list[Any]]:
+        """Reports by run, and what the work made of every part: all parts at a time, as executors are free."""
+        slots = work.borders.count + 1
+        labels = labels_for(slots)
+        with _failing():
+            drawn = self._mapped(labels).repartition(slots, "slot")
+            rows = drawn.mapInArrow(_sent(self.spark, _Ordering(work, labels)), _SCHEMA).collect()
+        sent = [(row.slot, row.number, bytes(row.content)) for row in rows]
+        reports = {number: self.report(number, content) for slot, number, content in sent if slot == REPORT}
+        return reports, work.results(one for one in sent if one[0] != REPORT)
+
     def grouped(self, schema: pa.Schema, words: list[str]) -> pa.Table:
         """Batches of combinations and their numbers, equal ones added up by Spark."""
         kinds = ", ".join(f"{name} long" for name in schema.names)
@@ -125,6 +140,17 @@ class Job:
             return self.spark.range(0, runs, 1, runs)
         names = ["`" + name.replace("`", "``") + "`" for name in self.work.step.columns]
         return self.frame.select(*names)
+
+
+def bucket_sizes(spark: Any, count: CountRange, records: int, seal: Seal) -> NDArray[np.int64]:
+    """How many rows of a table are in each bucket, told from their numbers by tasks that read nothing."""
+    tasks = min(-(-records // _COUNTED), 2 * spark.sparkContext.defaultParallelism)
+    bounds = tuple(records * task // tasks for task in range(tasks + 1))
+    with _failing(), quiet():
+        task = _sent(spark, _Counting(count, bounds, seal))
+        rows = spark.range(0, tasks, 1, tasks).mapInArrow(task, _SCHEMA).collect()
+    parts = [np.frombuffer(seal.opened(REPORT, row.number, bytes(row.content)), np.int64) for row in rows]
+    return np.asarray(sum(parts), np.int64)
 
 
 class _failing:  # noqa: N801 - read like a statement
@@ -168,8 +194,21 @@ class _Grouping:
 
 
 @dataclass(frozen=True)
+class _Counting:
+    count: CountRange
+    bounds: tuple[int, ...]
+    seal: Seal
+
+    def __call__(self, batches: Batches) -> Iterator[Sent]:
+        for task in (task for batch in batches for task in batch.column(0).to_pylist()):
+            with unquoted():
+                counts = self.count.counts(self.bounds[task], self.bounds[task + 1])
+            yield REPORT, task, self.seal.closed(REPORT, task, counts.tobytes())
+
+
+@dataclass(frozen=True)
 class _Ordering:
-    order: OrderBucket
+    order: OrderBucket | WorkOnPart
     labels: tuple[int, ...]
 
     def __call__(self, batches: Batches) -> Iterator[Sent]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -13,7 +13,19 @@ from pramana.errors import RecipeError, SourceError
 from pramana.generalize import ClassFinder, Ladder, Layout, grouped
 from pramana.mechanisms import Mechanism
 from pramana.randomness import Codes, Key, Stream
-from pramana.rows.protocol import NO_UNITS, ColumnReading, Columns, Lines, Progress, Rows, WholeRows, Work
+from pramana.rows.protocol import (
+    NO_UNITS,
+    ColumnReading,
+    Columns,
+    Kept,
+    Lines,
+    Progress,
+    R,
+    Rows,
+    SpreadPieces,
+    WholeRows,
+    Work,
+)
 from pramana.rows.spark.blocks import DerivedColumn
 from pramana.rows.spark.table import SparkEngine, SparkTable
 from pramana.rows.units import Owners
@@ -119,20 +131,54 @@ class SparkRows:
         names: Sequence[str],
         stage: str = "randomising",
         once: Mapping[str, Storey] = NO_UNITS,
-    ) -> Iterator[Columns]:
+    ) -> SparkPieces:
         assert not once, "rows that are brought together are in memory"
-        done = 0
-        self._progress(stage, 0, self.records)
-        for columns in self._table.publish(mechanism, self._key, context, shuffled, names):
-            done += len(next(iter(columns.values())))
-            self._progress("writing in keyed order" if shuffled else "writing", done, self.records)
-            yield columns
+        return SparkPieces(self._table, self._key, mechanism, context, shuffled, names, stage, self._progress)
 
     def stream(self, purpose: str, context: str, column: str, draw: int) -> Stream:
         return self._key.stream(purpose, context, column, draw)
 
     def whole(self) -> WholeRows:
         return RepeatedRows(self._table)
+
+
+class SparkPieces(SpreadPieces):
+    """Published rows, which the driver takes piece by piece or has the executors work on."""
+
+    def __init__(
+        self,
+        table: SparkTable,
+        key: Key,
+        mechanism: Mechanism,
+        context: str,
+        shuffled: bool,
+        names: Sequence[str],
+        stage: str,
+        progress: Progress,
+    ) -> None:
+        self._table, self._key, self._mechanism, self._context = table, key, mechanism, context
+        self._shuffled, self._names, self._stage, self._progress = shuffled, names, stage, progress
+        self._coming = self._pieces()
+
+    def __next__(self) -> Columns:
+        return next(self._coming)
+
+    def _pieces(self) -> Iterator[Columns]:
+        table, done = self._table, 0
+        self._progress(self._stage, 0, table.records)
+        for columns in table.publish(self._mechanism, self._key, self._context, self._shuffled, self._names):
+            done += len(next(iter(columns.values())))
+            self._progress("writing in keyed order" if self._shuffled else "writing", done, table.records)
+            yield columns
+
+    def each_part(
+        self, rows: int, work: Callable[[int, Iterator[Columns]], R], kept: Kept | None = None
+    ) -> list[R]:
+        table = self._table
+        self._progress(self._stage, 0, table.records)
+        return table.publish_parts(
+            self._mechanism, self._key, self._context, self._shuffled, self._names, rows, work, kept
+        )
 
 
 class RepeatedRows:

@@ -309,7 +309,7 @@ class DrawRun:
         for bucket, (start, stop) in enumerate(pairwise(starts.tolist())):
             if stop > start:
                 own = entries[start:stop].tobytes()
-                content = len(own).to_bytes(8, "little") + own + packed(_part(ordered, start, stop))
+                content = len(own).to_bytes(8, "little") + own + packed(cut_out(ordered, start, stop))
                 yield bucket + 1, block.first, self.seal.closed(bucket + 1, block.first, content)
 
 
@@ -325,7 +325,8 @@ def _chunked(column: Any) -> pa.ChunkedArray:
     return column if isinstance(column, pa.ChunkedArray) else pa.chunked_array([column])
 
 
-def _part(block: RowBlock, start: int, stop: int) -> RowBlock:
+def cut_out(block: RowBlock, start: int, stop: int) -> RowBlock:
+    """Rows of a block, by their places in it."""
     return RowBlock(
         block.first,
         stop - start,
@@ -353,4 +354,4 @@ class OrderBucket:
             return
         whole = taken(joined(blocks), self.buckets.order(np.concatenate(entries), np.concatenate(rows)))
         for part, start in enumerate(range(0, whole.rows, LARGEST)):
-            yield slot, part, packed(_part(whole, start, min(start + LARGEST, whole.rows)))
+            yield slot, part, packed(cut_out(whole, start, min(start + LARGEST, whole.rows)))

@@ -21,12 +21,21 @@ from numpy.typing import NDArray
 from pramana.errors import EngineError, SourceError
 from pramana.generalize import Classes
 from pramana.mechanisms import Mechanism, streams_of
-from pramana.randomness import Key, code_dtype, tag_stream
+from pramana.randomness import Key, Stream, code_dtype, tag_stream
 from pramana.rows.digest import Column, commitment_secret
-from pramana.rows.protocol import Lines
+from pramana.rows.protocol import Kept, Lines
 from pramana.rows.spark.blocks import DerivedColumn, Digests, refuse, unpacked
 from pramana.rows.spark.groups import GroupRun, RepeatRun
-from pramana.rows.spark.jobs import Job, RunWork
+from pramana.rows.spark.jobs import Job, RunWork, bucket_sizes
+from pramana.rows.spark.parts import (
+    CountKept,
+    CountRange,
+    DrawParts,
+    PartBorders,
+    PartWork,
+    WorkOnPart,
+    bits_for,
+)
 from pramana.rows.spark.session import check_frame, session
 from pramana.rows.spark.steps import (
     REPORT,
@@ -279,6 +288,49 @@ class SparkTable:
             yield unpacked(content).columns
         if last == (0, -1):
             raise _changed()
+
+    def publish_parts(
+        self,
+        mechanism: Mechanism,
+        key: Key,
+        context: str,
+        shuffled: bool,
+        names: Sequence[str],
+        rows: int,
+        work: PartWork,
+        kept: Kept | None = None,
+    ) -> list[Any]:
+        """What `work`, done by the executors, makes of each run of so many rows in published order."""
+        streams = {(purpose, name): key.stream(purpose, context, name) for purpose, name in streams_of(mechanism)}
+        secret, expected, seal = commitment_secret(key), self.commitment(key), self.seal()
+        buckets = self._buckets_of_parts(tag_stream(key, context) if shuffled else None, rows)
+        _, derived = self._needed([*names, *mechanism.sizes])
+        drawn = self.attributes, tuple(names), mechanism, streams, buckets, seal, secret, derived
+        if kept is None:
+            sizes = self._sizes(buckets)
+        else:
+            counted: dict[int, RunReport] = self.job(CountKept(*drawn, kept=kept)).reports()
+            sizes = np.asarray(sum(report.counts[0] for report in counted.values()), np.int64)
+        borders = PartBorders.of(sizes, rows)
+        job = self.job(DrawParts(*drawn, borders=borders, kept=kept))
+        reports, results = job.parted(WorkOnPart(buckets, borders, seal, work))
+        if _root(reports, secret, self.records) != expected:
+            raise _changed()
+        return results
+
+    def _buckets_of_parts(self, tags: Stream | None, rows: int) -> Buckets:
+        """The buckets that parts are made of; in source order they are the parts."""
+        if tags is None:
+            return Buckets((-(-self.records // rows) - 1).bit_length(), None, rows)
+        return Buckets(bits_for(self.records, rows), tags)
+
+    def _sizes(self, buckets: Buckets) -> NDArray[np.int64]:
+        """How many rows each has."""
+        if buckets.tags is None:
+            starts = np.minimum(np.arange(buckets.count + 1, dtype=np.int64) * buckets.span, self.records)
+            return starts[1:] - starts[:-1]
+        count = CountRange(buckets.tags, buckets.bits)
+        return bucket_sizes(self.spark, count, self.records, self.seal())
 
     def _buckets(self, key: Key, context: str, shuffled: bool) -> Buckets:
         width = sum(np.dtype(code_dtype(a.coded.size)).itemsize for a in self.attributes if not a.raw) + _ENTRY

@@ -1,0 +1,124 @@
+"""A bundle's data as a set of files: which parts there are, and the one digest that stands for them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import rfc8785
+
+from pramana.bundle.merkle import merkle_root
+from pramana.errors import BundleError, RecipeError
+from pramana.schema import MOST_PART_ROWS
+
+PARTS = "data"  # the folder of a bundle that holds them
+MOST_PARTS = 100_000
+_NAME = re.compile(r"part-(\d{5})\.(parquet|csv)")
+_DIGEST = re.compile(r"[0-9a-f]{64}")
+
+
+@dataclass(frozen=True)
+class Part:
+    """One file of a set: so many rows, which follow those of the part before."""
+
+    name: str
+    rows: int
+    size: int  # in bytes
+    sha256: str
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.rows <= MOST_PART_ROWS or self.size < 0 or not _DIGEST.fullmatch(self.sha256):
+            raise BundleError("A part must have rows and a SHA-256 digest", "others")
+
+    def to_json(self) -> dict[str, Any]:
+        return {"name": self.name, "rows": self.rows, "bytes": self.size, "sha256": self.sha256}
+
+    @property
+    def leaf(self) -> bytes:
+        """What the tree has of it: its canonical form (RFC 8785)."""
+        return rfc8785.dumps(self.to_json())
+
+
+def part_name(number: int, form: str) -> str:
+    return f"part-{number:05d}.{form}"
+
+
+def parts_in(records: int, rows: int) -> int:
+    """How many parts of so many rows a table is; refused where there are more than names."""
+    count = -(-records // rows)
+    if count > MOST_PARTS:
+        raise RecipeError(
+            f"A set must have at most {MOST_PARTS:,} parts",
+            f"{count:,} of {rows:,} rows",
+            "Raise output.part_rows.",
+        )
+    return count
+
+
+@dataclass(frozen=True)
+class PartSet:
+    """All parts in the order of their rows: each has `rows` rows, and the last one what is left."""
+
+    rows: int
+    files: tuple[Part, ...]
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.rows <= MOST_PART_ROWS or not 1 <= len(self.files) <= MOST_PARTS:
+            raise BundleError("A set must have parts of at least one row", "others")
+        forms = {match[2] for part in self.files if (match := _NAME.fullmatch(part.name)) is not None}
+        if len(forms) != 1 or [p.name for p in self.files] != self.names(len(self.files), forms.pop()):
+            raise BundleError("The parts of a set must be named by their numbers, in their order", "otherwise")
+        if any(part.rows != self.rows for part in self.files[:-1]) or self.files[-1].rows > self.rows:
+            raise BundleError(f"Every part but the last must have {self.rows} rows", "other numbers")
+
+    @staticmethod
+    def names(count: int, form: str) -> list[str]:
+        return [part_name(number, form) for number in range(count)]
+
+    @property
+    def form(self) -> str:
+        return self.files[0].name.rpartition(".")[2]
+
+    @property
+    def records(self) -> int:
+        return sum(part.rows for part in self.files)
+
+    @cached_property
+    def root(self) -> str:
+        return merkle_root(part.leaf for part in self.files).hex()
+
+    def number(self, name: str) -> int:
+        """Which part that is."""
+        match = _NAME.fullmatch(name)
+        number = -1 if match is None else int(match[1])
+        if not 0 <= number < len(self.files) or self.files[number].name != name:
+            last = self.files[-1].name
+            raise BundleError(f"A part of this bundle must be one of {self.files[0].name} to {last}", "another")
+        return number
+
+    def to_json(self) -> dict[str, Any]:
+        return {"rows": self.rows, "root": self.root, "files": [part.to_json() for part in self.files]}
+
+    @classmethod
+    def from_json(cls, statement: Mapping[str, Any]) -> PartSet:
+        """What a certificate states, whose root must be that of its parts."""
+        files = (Part(part["name"], part["rows"], part["bytes"], part["sha256"]) for part in statement["files"])
+        parts = cls(statement["rows"], tuple(files))
+        if parts.root != statement["root"]:
+            raise BundleError("The root of a certificate must be that of its parts", "another")
+        return parts
+
+
+def part_files(folder: Path) -> Sequence[Path]:
+    """The parts in a folder, which must hold all of them and nothing else; no link is followed."""
+    if folder.is_symlink() or not folder.is_dir():
+        raise BundleError(f"{folder} must be a folder of parts", "none, or a symbolic link")
+    paths = sorted(folder.iterdir())
+    forms = {path.suffix[1:] for path in paths}
+    if len(forms) != 1 or [path.name for path in paths] != PartSet.names(len(paths), forms.pop()):
+        raise BundleError(f"{folder} must hold the parts of a set, and nothing else", "other files")
+    return paths
