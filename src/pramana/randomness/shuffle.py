@@ -14,23 +14,29 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pramana.randomness import _order
-from pramana.randomness._order import gather
+from pramana.randomness._order import gather, gather_rows, pack_rows
+from pramana.randomness._order import translate as translated
 from pramana.randomness.key import Key, Stream
 
 __all__ = [
     "MOST_BUCKET_BITS",
     "MOST_ROWS",
+    "PACKED_BYTES",
     "bucket_order",
     "bucketed",
     "counted",
     "gather",
+    "gather_rows",
     "gathered",
+    "pack_rows",
     "shuffled_order",
     "tag_stream",
+    "translated",
 ]
 
 MOST_ROWS = 2**32 - 1
 MOST_BUCKET_BITS = 20
+PACKED_BYTES = 8  # of a row's codes that `pack_rows` puts side by side
 _ROW = np.uint64(2**32 - 1)  # the part of an entry that holds a row's number
 _CHUNK = 1 << 14  # rows whose tags are made at a time: they stay in the near cache
 R = TypeVar("R")

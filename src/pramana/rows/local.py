@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pramana.mechanisms import Mechanism, streams_of
-from pramana.randomness import Codes, Key, available_cores, gather, shuffled_order
+from pramana.randomness import PACKED_BYTES, Codes, Key, available_cores, gather_rows, pack_rows, shuffled_order
 from pramana.rows.protocol import Progress, no_progress
 
 T = TypeVar("T")
@@ -91,13 +91,33 @@ class LocalEngine:
         return shuffled_order(key, context, rows, self.workers)
 
     def reorder(self, columns: Mapping[str, Codes], order: NDArray[np.uint32]) -> dict[str, Codes]:
-        """Every column in the given order. All threads work on one column at a time: it fits a shared cache."""
+        """Every column in the given order, some columns together: a row's codes are fetched from afar at once."""
         ordered = {name: np.empty(len(order), column.dtype) for name, column in columns.items()}
+        for names in _side_by_side(columns):
+            given, out = [columns[name] for name in names], [ordered[name] for name in names]
+            rows = np.empty(len(given[0]), np.uint64)
 
-        def work(item: tuple[str, int]) -> None:
-            name, start = item
-            part = slice(start, start + _GATHERED)
-            gather(columns[name], order[part], ordered[name][part])
+            def pack(start: int, given: list[Codes] = given, rows: NDArray[np.uint64] = rows) -> None:
+                part = slice(start, start + _GATHERED)
+                pack_rows([column[part] for column in given], rows[part])
 
-        list(self._each(work, ((name, start) for name in columns for start in range(0, len(order), _GATHERED))))
+            def work(start: int, out: list[Codes] = out, rows: NDArray[np.uint64] = rows) -> None:
+                part = slice(start, start + _GATHERED)
+                gather_rows(rows, order[part], [column[part] for column in out])
+
+            list(self._each(pack, range(0, len(rows), _GATHERED)))
+            list(self._each(work, range(0, len(order), _GATHERED)))
         return ordered
+
+
+def _side_by_side(columns: Mapping[str, Codes]) -> list[list[str]]:
+    """Columns whose codes fit into the bytes of one packed row."""
+    groups: list[list[str]] = []
+    room = 0
+    for name, column in columns.items():
+        if column.itemsize > room:
+            groups.append([])
+            room = PACKED_BYTES
+        groups[-1].append(name)
+        room -= column.itemsize
+    return groups
