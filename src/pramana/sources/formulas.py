@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pramana.errors import SourceError
+from pramana.sources.arrays import texts as text_array
 from pramana.sources.columns import is_text, plain_type
 
 _SIGNS = r"[=+\-@\t\r\n\x00＝＋－＠]"
@@ -29,7 +30,7 @@ def formula_columns(table: pa.Table) -> tuple[str, ...]:
     return tuple(
         name
         for name, column in zip(table.column_names, table.columns, strict=True)
-        if _any_formula(pa.array([name])) or any(_any_formula(texts) for texts in _texts_of(column))
+        if _any_formula(text_array([name])) or any(_any_formula(texts) for texts in _texts_of(column))
     )
 
 
@@ -55,7 +56,7 @@ def _any_formula(texts: pa.Array) -> bool:
 def escaped(table: pa.Table) -> pa.Table:
     """The table with an apostrophe before every text that would be run; a name that would is refused."""
     for name in table.column_names:
-        if _any_formula(pa.array([name])):
+        if _any_formula(text_array([name])):
             raise SourceError(
                 "The name of a column in a CSV file must be none that a spreadsheet takes for a formula",
                 repr(name),

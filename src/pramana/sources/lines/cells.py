@@ -1,4 +1,4 @@
-"""Published codes as lines of CSV: every text is quoted once, and copied into the lines of the rows that have it."""
+"""Published codes as lines of CSV: every text is quoted once, and copied into the line of each row that has it."""
 
 from __future__ import annotations
 
