@@ -46,8 +46,10 @@ def tag_stream(key: Key, context: str) -> Stream:
     return key.stream("shuffle", context)
 
 
-def shuffled_order(key: Key, context: str, rows: int, threads: int = 1) -> NDArray[np.uint32]:
-    """order[i] = the source row that is published at place i.
+def shuffled_order(
+    key: Key, context: str, rows: int, threads: int = 1, room: NDArray[np.uint64] | None = None
+) -> NDArray[np.uint32]:
+    """order[i] = the source row that is published at place i. `room`: a word a row, which is written over.
 
     The tags are made twice, once to count and once to place them: the cipher is quicker than memory. Each
     thread takes a range of rows, then a range of buckets; how many there are does not change the order.
@@ -59,7 +61,8 @@ def shuffled_order(key: Key, context: str, rows: int, threads: int = 1) -> NDArr
     coarse = max(min(fine, 11), fine - 13)
     parts = [(rows * t // threads, rows * (t + 1) // threads) for t in range(threads)]
     counts = np.zeros((threads, 1 << coarse), np.uint64)
-    entries, order = np.empty(rows, np.uint64), np.empty(rows, np.uint32)
+    entries = np.empty(rows, np.uint64) if room is None else room
+    order = np.empty(rows, np.uint32)
 
     def count(t: int) -> None:
         for _, tags in _tags(stream, *parts[t]):

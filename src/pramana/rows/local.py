@@ -6,10 +6,10 @@ nothing but the time it takes: each cell is a function of key, column, row numbe
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from typing import TypeVar
 
 import numpy as np
@@ -87,26 +87,36 @@ class LocalEngine:
             progress("randomising", min(rows, (done + 1) * run), rows)
         return out
 
-    def order(self, key: Key, context: str, rows: int) -> NDArray[np.uint32]:
-        return shuffled_order(key, context, rows, self.workers)
+    def order(
+        self, key: Key, context: str, rows: int, room: NDArray[np.uint64] | None = None
+    ) -> NDArray[np.uint32]:
+        return shuffled_order(key, context, rows, self.workers, room)
 
-    def reorder(self, columns: Mapping[str, Codes], order: NDArray[np.uint32]) -> dict[str, Codes]:
-        """Every column in the given order, some columns together: a row's codes are fetched from afar at once."""
-        ordered = {name: np.empty(len(order), column.dtype) for name, column in columns.items()}
+    def reorder(
+        self,
+        columns: Mapping[str, Codes],
+        order: NDArray[np.uint32],
+        own: Collection[str] = (),
+        room: NDArray[np.uint64] | None = None,
+    ) -> dict[str, Codes]:
+        """Every column in the given order, some together: all codes of a row are fetched from afar at once.
+
+        Columns of `own` are put in order where they are, and `room`, a word a row, is written over: memory that is
+        asked for anew costs as much as the work on it.
+        """
+        room = np.empty(len(order), np.uint64) if room is None else room
+        ordered = {n: c if n in own else np.empty(len(order), c.dtype) for n, c in columns.items()}
+
+        def pack(names: Sequence[str], part: slice) -> None:
+            pack_rows([columns[name][part] for name in names], room[part])
+
+        def fetch(names: Sequence[str], part: slice) -> None:
+            gather_rows(room, order[part], [ordered[name][part] for name in names])
+
+        parts = [slice(start, start + _GATHERED) for start in range(0, len(order), _GATHERED)]
         for names in _side_by_side(columns):
-            given, out = [columns[name] for name in names], [ordered[name] for name in names]
-            rows = np.empty(len(given[0]), np.uint64)
-
-            def pack(start: int, given: list[Codes] = given, rows: NDArray[np.uint64] = rows) -> None:
-                part = slice(start, start + _GATHERED)
-                pack_rows([column[part] for column in given], rows[part])
-
-            def work(start: int, out: list[Codes] = out, rows: NDArray[np.uint64] = rows) -> None:
-                part = slice(start, start + _GATHERED)
-                gather_rows(rows, order[part], [column[part] for column in out])
-
-            list(self._each(pack, range(0, len(rows), _GATHERED)))
-            list(self._each(work, range(0, len(order), _GATHERED)))
+            list(self._each(partial(pack, names), parts))
+            list(self._each(partial(fetch, names), parts))
         return ordered
 
 
