@@ -21,6 +21,11 @@ static int take_columns(PyObject *columns, Column *of, Py_ssize_t count, Py_ssiz
     for (Py_ssize_t c = 0; c < count; c++) {
         PyObject *item = PySequence_GetItem(columns, c), *codes_o, *texts_o, *ends_o;
         if (!item) return -1;
+        if (!PyTuple_Check(item)) {
+            Py_DECREF(item);
+            PyErr_SetString(PyExc_TypeError, "a column must be a tuple of codes, texts and their ends");
+            return -1;
+        }
         int failed = !PyArg_ParseTuple(item, "OOO", &codes_o, &texts_o, &ends_o) ||
                      take(codes_o, &of[c].codes, 0, 0, "codes") || take(texts_o, &of[c].texts, 1, 0, "texts") ||
                      take(ends_o, &of[c].ends, 8, 0, "ends");
