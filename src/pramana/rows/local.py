@@ -6,6 +6,7 @@ nothing but the time it takes: each cell is a function of key, column, row numbe
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -21,7 +22,7 @@ from pramana.rows.protocol import Progress, no_progress
 
 T = TypeVar("T")
 CHUNK = 1 << 16
-_RUN = 8  # chunks a thread takes at a time: handing out work costs more than a chunk's share of it
+_RUN = 4  # chunks a thread takes at a time: handing out work costs more than a chunk's share of it
 _GATHERED = 1 << 20
 
 
@@ -33,6 +34,18 @@ def keep_freed_memory() -> None:
     asked for, never touched, and given back; where memory is managed otherwise this does nothing.
     """
     np.empty((32 << 20) - (1 << 13), np.uint8)
+
+
+@cache
+def _threads(workers: int) -> ThreadPoolExecutor:
+    """Threads that stay: each keeps its room for words, which a new one would ask the system for.
+
+    What runs on them hands out no work itself, so none waits for another.
+    """
+    return ThreadPoolExecutor(workers)
+
+
+os.register_at_fork(after_in_child=_threads.cache_clear)  # a forked process has none of its parent's
 
 
 @dataclass(frozen=True)
@@ -55,8 +68,7 @@ class LocalEngine:
         if self.workers == 1:
             yield from map(work, items)
             return
-        with ThreadPoolExecutor(self.workers) as pool:
-            yield from pool.map(work, items)
+        yield from _threads(self.workers).map(work, items)
 
     def publish(
         self,
