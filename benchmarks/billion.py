@@ -121,7 +121,7 @@ def markdown(run: dict[str, Any]) -> str:
         "",
         *tables.circumstances(run),
         "",
-        "Generated census, 7 columns of codes, Parquet in and out; source, bundle and temporary files on one disk. "
+        "Generated census, 7 columns of codes, Parquet in and out; source, bundle and temporary files on a disk. "
         "*Disk* is the most of it that went while the command ran, its file included. Verified is everything: "
         "files, guarantees, and that source and key give this release, row by row.",
         "",

@@ -210,7 +210,7 @@ def markdown(run: dict[str, Any]) -> str:
         "",
         *tables.circumstances(run),
         "",
-        f"{run['rows']:,} rows. Medians over rounds in which one and two threads take turns; *gain* is the time on "
+        f"{run['rows']:,} rows. Medians over rounds in which one and two threads take turns; *gain*: the time on "
         "one over the time on two, within a round (median, smallest to largest). Processor seconds that grow with "
         "the second thread are its price: cores that share a cache, a memory bus, or each other.",
         "",
