@@ -13,6 +13,7 @@ import pyarrow.csv as pacsv
 import pytest
 
 from pramana.errors import SourceError
+from pramana.pipeline.writing import file_entry
 from pramana.sources import Source, write_table
 from pramana.sources.csv_file import CsvReading
 from pramana.sources.lines import CellTexts, PlainCsv, UnusualLinesError, _lines, lines_of
@@ -98,6 +99,20 @@ def test_columns_that_are_no_dictionaries_of_texts_are_left_to_the_library(tmp_p
         writer.write(table)
     write_table(table, tmp_path / "whole.csv", "csv")
     assert (tmp_path / "pieces.csv").read_bytes() == (tmp_path / "whole.csv").read_bytes()
+
+
+@pytest.mark.parametrize("form", ["csv", "parquet"])
+def test_a_file_is_digested_as_it_is_written(tmp_path: Path, form: str) -> None:
+    """Of several groups of rows, whose lines are also those that the library writes of all of them."""
+    places = np.random.default_rng(1).integers(0, 3, 300_000).astype(np.int8)
+    column = pa.DictionaryArray.from_arrays(pa.array(places), pa.array(["a", 'b"', "c,d"]))
+    table = pa.table([column, column], names=["x", "y"])
+    with TableWriter(tmp_path / "pieces", form, table.schema, workers=2) as writer:
+        for first in range(0, 300_000, 70_000):
+            writer.write(table.slice(first, 70_000))
+    assert writer.entry == file_entry(tmp_path / "pieces")
+    write_table(table, tmp_path / "whole", form)
+    assert (tmp_path / "pieces").read_bytes() == (tmp_path / "whole").read_bytes()
 
 
 # ---------------------------------------------------------------- reading

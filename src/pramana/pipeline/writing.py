@@ -89,7 +89,8 @@ def _write(
         # second, as those that randomise do, wait long for one that never rests.
         pieces, preparing = _after_first(publication.pieces, lambda: pool.submit(prepare))
         with named_when_whole(folder / FILE_NAMES[form]) as place:
-            formulas = write_pieces(replace(publication, pieces=pieces), place, form, escape, to.threads)
+            written = write_pieces(replace(publication, pieces=pieces), place, form, escape, to.threads)
+        formulas = written.formulas
         for extra, table in publication.extra.items():
             write_table(table, folder / extra, "csv", escape)
             formulas += () if escape else tuple(f"{name} of {extra}" for name in formula_columns(table))
@@ -115,16 +116,23 @@ def _write(
     )
     page = page_of(material)
     (folder / "report.html").write_text(html_of(page), "utf-8")
-    return replace(certificate, files={path.name: file_entry(path) for path in sorted(folder.iterdir())})
+    known = {FILE_NAMES[form]: written.entry}  # it was digested while it was written
+    entries = {path.name: known.get(path.name) or file_entry(path) for path in sorted(folder.iterdir())}
+    return replace(certificate, files=entries)
+
+
+@dataclass(frozen=True)
+class WrittenFile:
+    """A data file's entry in the certificate, and the columns of a CSV with a text that a spreadsheet would run."""
+
+    entry: dict[str, object]
+    formulas: tuple[str, ...]
 
 
 def write_pieces(
     publication: Publication, place: Path | BinaryIO, form: str, escape: bool = False, threads: int = 0
-) -> tuple[str, ...]:
-    """The data file, piece by piece; while one is written the next is decoded and digested.
-
-    Returned are the columns of a CSV with a text that a spreadsheet would run.
-    """
+) -> WrittenFile:
+    """The data file, piece by piece; while one is written the next is decoded and digested."""
     writer: TableWriter | None = None
     formulas: dict[str, None] = {}
     with ExitStack() as written:
@@ -135,7 +143,7 @@ def write_pieces(
             writer.write(table)
             if form == "csv" and not escape:
                 formulas |= dict.fromkeys(formula_columns(table))
-    return tuple(formulas)
+    return WrittenFile({} if writer is None else writer.entry, tuple(formulas))
 
 
 def _after_first(

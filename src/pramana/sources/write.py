@@ -98,6 +98,9 @@ class TableWriter:
         self._footer = JoinedFooter()
         self._cells: dict[str, CellTexts] = {}
         self._position = 0
+        self._sha256 = hashlib.sha256()
+        self._digester = ThreadPoolExecutor(1)
+        self._digesting: Future[None] | None = None
         self._put(MAGIC if format == "parquet" else b"")
         self._submit(pa.Table.from_batches([], schema), header=True)  # `empty_table` loads pandas
 
@@ -148,8 +151,17 @@ class TableWriter:
             self._put(encoded)
 
     def _put(self, data: bytes | memoryview) -> None:
+        """What is written is digested meanwhile."""
+        if self._digesting is not None:
+            self._digesting.result()
+        self._digesting = self._digester.submit(self._sha256.update, data)
         self._file.write(data)
         self._position += len(data)
+
+    @property
+    def entry(self) -> dict[str, object]:
+        """Of the whole file, once it is closed: its digest and its length."""
+        return {"sha256": self._sha256.hexdigest(), "bytes": self._position}
 
     def close(self) -> None:
         """The file is whole afterwards."""
@@ -170,6 +182,7 @@ class TableWriter:
                     self._put(self._footer.end())
         finally:
             self._pool.shutdown(cancel_futures=True)
+            self._digester.shutdown()
             if self._owned:
                 self._file.close()
 
