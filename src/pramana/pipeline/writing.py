@@ -123,7 +123,7 @@ def _write(
 
 @dataclass(frozen=True)
 class WrittenFile:
-    """A data file's entry in the certificate, and the columns of a CSV with a text that a spreadsheet would run."""
+    """A data file's entry in a certificate, and the columns of a CSV with texts that a spreadsheet would run."""
 
     entry: dict[str, object]
     formulas: tuple[str, ...]
