@@ -4,6 +4,9 @@
  * Reading knows the plain form alone (RFC 4180: a quoted cell is quoted from end to end, quotes inside are doubled,
  * every line has as many cells as the header). What is not so is left, whole, to a reader that knows more. */
 #include "../../_buffers.h"
+#ifdef __SSE2__ /* every x86-64 has it */
+#include <emmintrin.h>
+#endif
 
 #define WIDE 16 /* bytes that are copied at once; texts and the room for lines have so many to spare */
 #define MOST_CELLS 65536
@@ -149,14 +152,25 @@ static inline uint64_t mixed(uint64_t x) {
     return x ^ (x >> 29);
 }
 
+static inline uint64_t eight(const char *text) {
+    uint64_t word;
+    memcpy(&word, text, 8);
+    return word;
+}
+
 static inline uint64_t hashed(const char *text, uint32_t length, uint64_t head) {
     uint64_t hash = mixed(head ^ length);
-    for (uint32_t i = 8; i < length; i += 8) {
-        uint64_t word = 0;
-        memcpy(&word, text + i, length - i < 8 ? length - i : 8);
-        hash = mixed(hash ^ word);
+    if (length > 8) { /* the last eight bytes, which may be some of the first, and what lies between */
+        hash = mixed(hash ^ eight(text + length - 8));
+        for (uint32_t i = 8; i + 8 < length; i += 8) hash = mixed(hash ^ eight(text + i));
     }
     return hash ^ (hash >> 32);
+}
+
+static inline int same_text(const char *one, const char *other, uint32_t length) { /* alike in the first eight */
+    if (length <= 8) return 1;
+    if (length <= 16) return eight(one + length - 8) == eight(other + length - 8);
+    return memcmp(one + 8, other + 8, length - 8) == 0;
 }
 
 static int grown(Table *table) {
@@ -189,8 +203,7 @@ static inline int32_t number_of(Table *table, const char *text, uint32_t length,
     for (;; at = (at + 1) & table->mask) {
         Slot *slot = &table->slots[at];
         if (!slot->number) break;
-        if (slot->head == head && slot->length == length &&
-            (length <= 8 || memcmp(slot->text + 8, text + 8, length - 8) == 0))
+        if (slot->head == head && slot->length == length && same_text(slot->text, text, length))
             return (int32_t)slot->number - 1;
     }
     if (table->used == MOST_CELLS) return -1;
@@ -205,6 +218,18 @@ static inline uint64_t zeros(uint64_t x) { return (x - ONES) & ~x & HIGHS; }
 
 /* The first byte from `at` on that ends a plain cell or is a quote; `end` where there is none. */
 static inline const char *cell_end(const char *at, const char *end, char delimiter, uint64_t repeated) {
+#ifdef __SSE2__
+    const __m128i border = _mm_set1_epi8(delimiter), line = _mm_set1_epi8('\n'), back = _mm_set1_epi8('\r'),
+                  quote = _mm_set1_epi8('"');
+    while (end - at >= 16) {
+        __m128i bytes = _mm_loadu_si128((const __m128i *)at);
+        __m128i hits = _mm_or_si128(_mm_or_si128(_mm_cmpeq_epi8(bytes, border), _mm_cmpeq_epi8(bytes, line)),
+                                    _mm_or_si128(_mm_cmpeq_epi8(bytes, back), _mm_cmpeq_epi8(bytes, quote)));
+        int hit = _mm_movemask_epi8(hits);
+        if (hit) return at + __builtin_ctz((unsigned)hit);
+        at += 16;
+    }
+#endif
 #if !defined(__BYTE_ORDER__) || __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
     while (end - at >= 8) {
         uint64_t word;
