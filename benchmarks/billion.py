@@ -72,7 +72,7 @@ def steps(folder: Path, rows: int, memory: str) -> list[dict[str, Any]]:
     start = time.perf_counter()
     generate(table, rows)
     made = {"name": "generate", "seconds": time.perf_counter() - start, "file_bytes": table.stat().st_size}
-    shared = ["--key", key, "--memory", memory]
+    shared: list[str | Path] = ["--key", key, "--memory", memory]
     released = command(["release", recipe, "--out", out, "--even-if-useless", *shared], folder)
     released["file_bytes"] = (out / "data.parquet").stat().st_size
     verified = command(["verify", out, "--source", table, *shared], folder)

@@ -25,6 +25,6 @@ def test_a_plain_release_loads_nothing_heavy(form: str, tmp_path: Path) -> None:
     people.write_parquet(table) if form == "parquet" else people.write_csv(table)
     people.write_recipe(recipe, source=table, k=5)
     recipe.write_text(recipe.read_text().replace('format = "parquet"', f'format = "{form}"'))
-    command = [sys.executable, "-c", RELEASE, recipe, tmp_path / "out", *HEAVY]
+    command: list[str | Path] = [sys.executable, "-c", RELEASE, recipe, tmp_path / "out", *HEAVY]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert (tmp_path / "out" / f"data.{form}").exists() and done.stdout.strip() == "[]"

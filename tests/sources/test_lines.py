@@ -138,8 +138,9 @@ def a_file(draw: random.Random, path: Path, columns: int) -> None:
     lines = [",".join(names if draw.random() < 0.5 else [f'"{name}"' for name in names])]
     for _ in range(draw.randrange(1, 40)):
         sink = io.StringIO()
-        style = draw.choice([csv.QUOTE_MINIMAL, csv.QUOTE_ALL])
-        csv.writer(sink, quoting=style, lineterminator="").writerow([draw.choice(cells) for _ in names])
+        quoted = csv.writer(sink, quoting=csv.QUOTE_ALL, lineterminator="")
+        writer = quoted if draw.random() < 0.5 else csv.writer(sink, lineterminator="")
+        writer.writerow([draw.choice(cells) for _ in names])
         lines.append(sink.getvalue())
     if draw.random() < 0.3:
         flaw = ['a"b', '"a"b', "a,b,c,d,e,f", "", '"open', "lone\rreturn", " ", '"",""']

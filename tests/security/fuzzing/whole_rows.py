@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from tests.security.fuzzing.calls import Array, Draw, codes, hostile, length
 
@@ -10,7 +12,8 @@ from pramana.sources.lines import _lines
 
 
 def rows_packed(draw: Draw) -> None:
-    n, kinds = length(draw), draw.choice([[np.uint8] * 8, [np.uint16, np.uint32, np.uint8], [np.uint32] * 2, []])
+    n = length(draw)
+    kinds: list[Any] = draw.choice([[np.uint8] * 8, [np.uint16, np.uint32, np.uint8], [np.uint32] * 2, []])
     given = [codes(draw, n, 200, kind) for kind in kinds]
     rows, out = np.zeros(n, np.uint64), [np.empty(n, kind) for kind in kinds]
     _order.pack_rows(given, rows)

@@ -44,7 +44,7 @@ def lines_of(table: pa.Table, known: dict[str, CellTexts]) -> memoryview | None:
     """
     if not table.num_columns or not all(_is_coded(column) for column in table.columns):
         return None
-    columns = []
+    columns: list[tuple[Codes, CellTexts]] = []
     for name, column in zip(table.column_names, table.columns, strict=True):
         chunk = column.chunk(0)
         texts = known.get(name)
