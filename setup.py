@@ -33,6 +33,7 @@ setup(
         kernel("pramana.generalize._partition"),
         kernel("pramana.generalize.microaggregation._mdav"),
         kernel("pramana.mechanisms._levels"),
+        kernel("pramana.sources.lines._lines"),
         kernel("pramana.theory._grid"),
     ],
     options={"bdist_wheel": {"py_limited_api": "cp311"}, "build_ext": {"parallel": 2}},

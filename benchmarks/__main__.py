@@ -18,7 +18,7 @@ from benchmarks import anonymity, peers, sampling, scale, spark, tables, whole
 from benchmarks.harness import measure
 
 RESULTS = Path(__file__).resolve().parent / "results"
-PARTS = ("sampling", "release", "anonymity", "batch", "sizes", "spark", "start")
+PARTS = ("sampling", "release", "csv", "anonymity", "batch", "sizes", "spark", "start")
 
 
 def main() -> None:
@@ -53,6 +53,9 @@ def _measured(chosen: list[str], rows: int, rounds: int) -> tuple[list[dict[str,
     if "release" in chosen:
         with tempfile.TemporaryDirectory() as folder:
             found += [measure(comparison, rounds, _say) for comparison in whole.release(rows, Path(folder))]
+    if "csv" in chosen:
+        with tempfile.TemporaryDirectory() as folder:
+            found.append(measure(whole.release_csv(rows, Path(folder)), rounds, _say))
     with tempfile.TemporaryDirectory() as folder:
         if "anonymity" in chosen:
             with anonymity.comparisons(Path(folder)) as (comparisons, theirs):

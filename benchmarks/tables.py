@@ -54,15 +54,22 @@ def with_changes(run: dict[str, Any], before: dict[str, Any] | None) -> dict[str
     return run
 
 
-def markdown(run: dict[str, Any]) -> str:
+def circumstances(run: dict[str, Any]) -> list[str]:
+    """What was run, when, where and with what: the lines that a page of figures begins with."""
     host = run["machine"]
     load = ", ".join(map(str, host["load_before"]))
-    lines = [
-        "# Benchmarks",
-        "",
+    return [
         f"`{run['command']}`, {run['when']}. {host['processor']}, {host['cores']} cores, {host['memory_gib']} GiB,"
         f" {host['system']}; load before the run {load}.",
         "Versions: " + ", ".join(f"{name} {number}" for name, number in run["versions"].items()) + ".",
+    ]
+
+
+def markdown(run: dict[str, Any]) -> str:
+    lines = [
+        "# Benchmarks",
+        "",
+        *circumstances(run),
         "",
         "Medians over the rounds, in which all take turns; in brackets the slowest and the fastest. *Speed* is "
         "relative to the comparison's first row, taken within each round (median, smallest to largest).",

@@ -122,3 +122,27 @@ def test_the_batch_engine_alone_and_the_shuffle_run(tmp_path: Path) -> None:
     shuffle.table(1_000, tmp_path / "table.parquet")
     call = [sys.executable, "-c", shuffle.OURS, tmp_path / "table.parquet", tmp_path / "o", "600000000", tmp_path]
     assert whole.child(call, True).seconds > 0
+
+
+def test_many_rows_are_generated_released_and_verified_or_refused_before(tmp_path: Path) -> None:
+    from benchmarks import billion
+
+    steps = billion.steps(tmp_path, 3_000, "1GiB")
+    assert [step["name"] for step in steps] == ["generate", "release", "verify"]
+    assert all(step["seconds"] > 0 for step in steps) and 0 < steps[1]["peak_mib"] < 1024
+    run = {"command": "c", "when": "now", "machine": tables.machine(), "versions": {"a": "1"}, "memory": "1GiB"}
+    assert "# 3,000 rows within 1GiB" in billion.markdown(run | {"rows": 3_000, "steps": steps})
+    with pytest.raises(SystemExit, match="GiB free"):
+        billion.check_room(tmp_path, 10**15)
+
+
+def test_the_stages_of_a_release_run_on_one_and_two_threads() -> None:
+    from benchmarks import threads
+
+    stages = threads.stages(1_000)
+    machine = {name for name in stages if name.startswith("the machine")}
+    stages = {name: work for name, work in stages.items() if name not in machine}
+    found = [threads.measured(name, work, 1) for name, work in stages.items()]
+    assert len(machine) == 3 and all(set(stage["wall"]) == {"1", "2"} for stage in found)
+    run = {"command": "c", "when": "now", "machine": tables.machine(), "versions": {"a": "1"}, "rows": 1_000}
+    assert "| sample 7 columns |" in threads.markdown(run | {"stages": found})

@@ -47,14 +47,14 @@ def patched(*changes: tuple[str, object]) -> Iterator[None]:
         yield
 
 
-def _in_source_order(*arguments: Any) -> Any:
-    return np.arange(arguments[-1], dtype=np.uint32)
+def _in_source_order(_engine: Any, _key: Any, _context: str, rows: int, _room: Any = None) -> Any:
+    return np.arange(rows, dtype=np.uint32)
 
 
 def _without_key() -> object:
     from pramana.randomness import shuffled_order
 
-    return lambda _key, context, rows, threads=1: shuffled_order(Key(bytes(32)), context, rows, threads)
+    return lambda _key, *rest: shuffled_order(Key(bytes(32)), *rest)
 
 
 def _keeps_more(self: Retention, words: Any, codes: Any, out: Any) -> None:

@@ -65,9 +65,43 @@ def test_gathering_and_counting(dtype: type[np.unsignedinteger[Any]]) -> None:
     assert counted(values[:0], 3).tolist() == [0, 0, 0]
     with pytest.raises(ValueError, match="below the number of counts"):
         counted(values, 150)
-    for threads in (1, 2):
-        found = LocalEngine(threads).reorder({"a": values, "b": values[::-1].copy()}, order)
-        assert (found["a"] == values[order]).all() and (found["b"] == values[::-1][order]).all()
+    table = np.arange(300, dtype=np.uint16)[::-1].copy()
+    assert (_translated(values, table) == table[values]).all()
+    with pytest.raises(ValueError, match="below the length"):
+        _translated(values, table[:150].copy())
+
+
+def _translated(codes: np.ndarray, table: np.ndarray) -> np.ndarray:
+    out = np.empty(len(codes), table.dtype)
+    _order.translate(codes, table, out)
+    return out
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_rows_are_put_in_order_whole_and_where_they_are(threads: int) -> None:
+    """Columns of every width, more than fit into one packed row."""
+    rng, rows = np.random.default_rng(4), 3_001
+    order = rng.permutation(rows).astype(np.uint32)
+    kinds = [np.uint8, np.uint32, np.uint16, np.uint16, np.uint8, np.uint32, np.uint8]
+    columns = {f"c{i}": rng.integers(0, 200, rows).astype(kind) for i, kind in enumerate(kinds)}
+    before = {name: column.copy() for name, column in columns.items()}
+    found = LocalEngine(threads).reorder(columns, order, {"c1", "c6"}, np.empty(rows, np.uint64))
+    for name, column in columns.items():
+        assert found[name].dtype == column.dtype and (found[name] == before[name][order]).all()
+        assert (found[name] is column) == (name in ("c1", "c6"))
+        assert name in ("c1", "c6") or (column == before[name]).all()
+
+
+def test_packed_rows_outside_the_buffers_are_refused() -> None:
+    codes, rows, order = np.zeros(3, np.uint32), np.zeros(3, np.uint64), np.zeros(3, np.uint32)
+    with pytest.raises(ValueError, match="at most 8 bytes"):
+        _order.pack_rows([codes, codes, codes], rows)
+    with pytest.raises(ValueError, match="3 entries"):
+        _order.pack_rows([codes[:2]], rows)
+    with pytest.raises(ValueError, match="row numbers of rows"):
+        _order.gather_rows(rows, order + np.uint32(3), [codes])
+    with pytest.raises(ValueError, match="row numbers of rows"):
+        _order.gather_rows(rows[:0], order, [codes])
 
 
 def test_places_outside_the_buffers_are_refused() -> None:

@@ -117,8 +117,19 @@ def _write(
     )
     page = page_of(material)
     (folder / "report.html").write_text(html_of(page), "utf-8")
+    known = (
+        {} if data.entry is None else {FILE_NAMES[recipe.output.data_format]: data.entry}
+    )  # digested while it was written
     beside = (path for path in sorted(folder.iterdir()) if path.is_file())
-    return replace(certificate, files={path.name: file_entry(path) for path in beside})
+    return replace(certificate, files={path.name: known.get(path.name) or file_entry(path) for path in beside})
+
+
+@dataclass(frozen=True)
+class WrittenTable:
+    """A data file's entry in a certificate, and the columns of a CSV with texts that a spreadsheet would run."""
+
+    entry: dict[str, object]
+    formulas: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -128,6 +139,7 @@ class WrittenData:
     content: str
     counts: Mapping[str, Counts]
     formulas: tuple[str, ...]
+    entry: dict[str, object] | None = None  # of the one file
     parts: PartSet | None = None
 
 
@@ -137,22 +149,19 @@ def _write_data(folder: Path, output: OutputSection, publication: Publication, t
     rows = output.rows_of_parts(publication.plan.records)
     if rows is None:
         with named_when_whole(folder / FILE_NAMES[form]) as place:
-            formulas = write_pieces(publication, place, form, escape, threads)
-        return WrittenData(publication.table.content(), publication.table.counts(), formulas)
+            file = write_pieces(publication, place, form, escape, threads)
+        return WrittenData(publication.table.content(), publication.table.counts(), file.formulas, file.entry)
     target = PartFolder(folder.absolute())
     target.create()
     written = write_parts(publication, target, form, escape, rows, threads)
     target.finish(written.parts.files)
-    return WrittenData(written.parts.root, written.counts, written.formulas, written.parts)
+    return WrittenData(written.parts.root, written.counts, written.formulas, parts=written.parts)
 
 
 def write_pieces(
     publication: Publication, place: Path | BinaryIO, form: str, escape: bool = False, threads: int = 0
-) -> tuple[str, ...]:
-    """The data file, piece by piece; while one is written the next is decoded and digested.
-
-    Returned are the columns of a CSV with a text that a spreadsheet would run.
-    """
+) -> WrittenTable:
+    """The data file, piece by piece; while one is written the next is decoded and digested."""
     writer: TableWriter | None = None
     formulas: dict[str, None] = {}
     with ExitStack() as written:
@@ -163,7 +172,7 @@ def write_pieces(
             writer.write(table)
             if form == "csv" and not escape:
                 formulas |= dict.fromkeys(formula_columns(table))
-    return tuple(formulas)
+    return WrittenTable({} if writer is None else writer.entry, tuple(formulas))
 
 
 def _after_first(

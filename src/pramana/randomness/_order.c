@@ -267,12 +267,181 @@ done:
     return result;
 }
 
+/* ------------------------------------------------------------------ whole rows at once
+ * Codes of up to eight bytes a row, side by side in one word: a row that lies far away is then fetched once and not
+ * once for every column. A lane is one byte of a column's codes: of the first, second, ... row every `step` bytes. */
+#define LANES 8
+#define SOON 32 /* rows between asking for a far one and using it */
+
+typedef struct {
+    Buf columns[LANES];
+    uint8_t *lane[LANES];
+    Py_ssize_t step[LANES];
+    int held, lanes;
+} Lanes;
+
+static int take_lanes(PyObject *list, Lanes *of, Py_ssize_t rows, int writable) {
+    Py_ssize_t columns = PySequence_Size(list);
+    of->held = of->lanes = 0;
+    if (columns < 0) return -1;
+    for (Py_ssize_t c = 0; c < columns; c++) {
+        if (c == LANES) goto wide;
+        PyObject *column = PySequence_GetItem(list, c);
+        if (!column) return -1;
+        Buf *own = &of->columns[c];
+        int failed = take(column, own, 0, writable, "columns");
+        Py_DECREF(column);
+        of->held += own->held;
+        if (failed) return -1;
+        int width = code_width(own, own);
+        if (!width || same_length(rows, own->view.len / width, "columns")) return -1;
+        if (of->lanes + width > LANES) goto wide;
+        for (int byte = 0; byte < width; byte++, of->lanes++) {
+            of->lane[of->lanes] = (uint8_t *)own->view.buf + byte;
+            of->step[of->lanes] = width;
+        }
+    }
+    return 0;
+wide:
+    PyErr_SetString(PyExc_ValueError, "the codes of a row must have at most 8 bytes");
+    return -1;
+}
+
+static void drop_lanes(Lanes *of) {
+    for (int c = 0; c < of->held; c++) drop(&of->columns[c]);
+}
+
+static PyObject *pack_rows(PyObject *self, PyObject *args) {
+    (void)self;
+    PyObject *columns_o, *rows_o;
+    if (!PyArg_ParseTuple(args, "OO", &columns_o, &rows_o)) return NULL;
+    Buf rows = {.held = 0};
+    Lanes from = {.held = 0};
+    PyObject *result = NULL;
+    if (take(rows_o, &rows, LANES, 1, "rows") || take_lanes(columns_o, &from, rows.view.len / LANES, 0)) goto done;
+    Py_ssize_t n = rows.view.len / LANES;
+    uint8_t *to = rows.view.buf;
+    Py_BEGIN_ALLOW_THREADS
+    for (Py_ssize_t first = 0; first < n; first += 1024) { /* a piece that stays in the near cache, lane by lane */
+        Py_ssize_t stop = first + 1024 < n ? first + 1024 : n;
+        for (int l = 0; l < LANES; l++)
+            for (Py_ssize_t i = first; i < stop; i++)
+                to[i * LANES + l] = l < from.lanes ? from.lane[l][i * from.step[l]] : 0;
+    }
+    Py_END_ALLOW_THREADS
+    result = Py_NewRef(Py_None);
+done:
+    drop(&rows); drop_lanes(&from);
+    return result;
+}
+
+static PyObject *gather_rows(PyObject *self, PyObject *args) {
+    (void)self;
+    PyObject *rows_o, *order_o, *columns_o;
+    if (!PyArg_ParseTuple(args, "OOO", &rows_o, &order_o, &columns_o)) return NULL;
+    Buf rows = {.held = 0}, order = {.held = 0};
+    Lanes to = {.held = 0};
+    PyObject *result = NULL;
+    int wrong = 0;
+    if (take(rows_o, &rows, LANES, 0, "rows") || take(order_o, &order, 4, 0, "order") ||
+        take_lanes(columns_o, &to, order.view.len / 4, 1))
+        goto done;
+    Py_ssize_t n = order.view.len / 4;
+    uint64_t m = (uint64_t)(rows.view.len / LANES);
+    const uint32_t *at = order.view.buf;
+    const uint8_t *from = rows.view.buf;
+    Py_BEGIN_ALLOW_THREADS
+    uint8_t near[256 * LANES];
+    for (Py_ssize_t first = 0; first < n && !wrong; first += 256) {
+        Py_ssize_t stop = first + 256 < n ? first + 256 : n;
+        for (Py_ssize_t i = first; i < stop; i++) {
+            if (i + SOON < n && at[i + SOON] < m) __builtin_prefetch(from + (uint64_t)at[i + SOON] * LANES);
+            wrong |= at[i] >= m;
+            uint64_t row = at[i] < m ? at[i] : 0;
+            if (m) memcpy(near + (i - first) * LANES, from + row * LANES, LANES);
+        }
+        for (int l = 0; l < to.lanes && !wrong; l++)
+            for (Py_ssize_t i = first; i < stop; i++) to.lane[l][i * to.step[l]] = near[(i - first) * LANES + l];
+    }
+    Py_END_ALLOW_THREADS
+    if (wrong) {
+        PyErr_SetString(PyExc_ValueError, "order must hold row numbers of rows");
+        goto done;
+    }
+    result = Py_NewRef(Py_None);
+done:
+    drop(&rows); drop(&order); drop_lanes(&to);
+    return result;
+}
+
+/* ------------------------------------------------------------------ out[i] = table[codes[i]] */
+#define TRANSLATE(F, T)                                                                                       \
+    static int translate_##F##_##T(const F *codes, Py_ssize_t n, const T *table, uint64_t size, T *out) {     \
+        uint64_t wrong = 0;                                                                                   \
+        for (Py_ssize_t i = 0; i < n; i++) {                                                                  \
+            wrong |= codes[i] >= size;                                                                        \
+            out[i] = table[codes[i] < size ? codes[i] : 0];                                                   \
+        }                                                                                                     \
+        return wrong != 0;                                                                                    \
+    }
+#define TRANSLATE_TO(T) TRANSLATE(uint8_t, T) TRANSLATE(uint16_t, T) TRANSLATE(uint32_t, T)
+TRANSLATE_TO(uint8_t)
+TRANSLATE_TO(uint16_t)
+TRANSLATE_TO(uint32_t)
+
+static PyObject *translate(PyObject *self, PyObject *args) {
+    (void)self;
+    PyObject *codes_o, *table_o, *out_o;
+    if (!PyArg_ParseTuple(args, "OOO", &codes_o, &table_o, &out_o)) return NULL;
+    Buf codes = {.held = 0}, table = {.held = 0}, out = {.held = 0};
+    PyObject *result = NULL;
+    if (take(codes_o, &codes, 0, 0, "codes") || take(table_o, &table, 0, 0, "table") ||
+        take(out_o, &out, 0, 1, "out"))
+        goto done;
+    int from = code_width(&codes, &codes), to = code_width(&table, &out);
+    if (!from || !to) goto done;
+    Py_ssize_t n = codes.view.len / from;
+    if (same_length(n, out.view.len / to, "out")) goto done;
+    uint64_t size = (uint64_t)(table.view.len / to);
+    int wrong = n > 0 && size == 0;
+    if (!wrong) {
+        Py_BEGIN_ALLOW_THREADS
+#define ONE_OF(F_, T_) \
+    wrong = translate_##F_##_##T_((const F_ *)codes.view.buf, n, (const T_ *)table.view.buf, size, out.view.buf)
+        switch (from * 8 + to) {
+            case 9: ONE_OF(uint8_t, uint8_t); break;
+            case 10: ONE_OF(uint8_t, uint16_t); break;
+            case 12: ONE_OF(uint8_t, uint32_t); break;
+            case 17: ONE_OF(uint16_t, uint8_t); break;
+            case 18: ONE_OF(uint16_t, uint16_t); break;
+            case 20: ONE_OF(uint16_t, uint32_t); break;
+            case 33: ONE_OF(uint32_t, uint8_t); break;
+            case 34: ONE_OF(uint32_t, uint16_t); break;
+            case 36: ONE_OF(uint32_t, uint32_t); break;
+        }
+#undef ONE_OF
+        Py_END_ALLOW_THREADS
+    }
+    if (wrong) {
+        PyErr_SetString(PyExc_ValueError, "codes must lie below the length of the table");
+        goto done;
+    }
+    result = Py_NewRef(Py_None);
+done:
+    drop(&codes); drop(&table); drop(&out);
+    return result;
+}
+
 static PyMethodDef methods[] = {
     {"count_tags", count_tags, METH_VARARGS, "count_tags(tags, counts): add the tags of each bucket to its count."},
     {"place_tags", place_tags, METH_VARARGS, "place_tags(tags, first, places, entries): put rows into buckets."},
     {"sort_buckets", sort_buckets, METH_VARARGS,
      "sort_buckets(entries, starts, from, to, rest, order): order rows bucket by bucket; where entries tie."},
     {"gather", gather, METH_VARARGS, "gather(values, order, out): out[i] = values[order[i]]."},
+    {"pack_rows", pack_rows, METH_VARARGS, "pack_rows(columns, rows): the codes of a row side by side in 8 bytes."},
+    {"gather_rows", gather_rows, METH_VARARGS,
+     "gather_rows(rows, order, columns): columns of the rows that `pack_rows` made, in an order."},
+    {"translate", translate, METH_VARARGS, "translate(codes, table, out): out[i] = table[codes[i]]."},
     {"tally", tally, METH_VARARGS, "tally(codes, counts): add how often each code occurs."},
     {NULL, NULL, 0, NULL}};
 

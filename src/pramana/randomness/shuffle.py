@@ -14,24 +14,30 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pramana.randomness import _order
-from pramana.randomness._order import gather
+from pramana.randomness._order import gather, gather_rows, pack_rows
+from pramana.randomness._order import translate as translated
 from pramana.randomness.key import Key, Stream
 
 __all__ = [
     "MOST_BUCKET_BITS",
     "MOST_ROWS",
+    "PACKED_BYTES",
     "bucket_counts",
     "bucket_order",
     "bucketed",
     "counted",
     "gather",
+    "gather_rows",
     "gathered",
+    "pack_rows",
     "shuffled_order",
     "tag_stream",
+    "translated",
 ]
 
 MOST_ROWS = 2**32 - 1
 MOST_BUCKET_BITS = 20
+PACKED_BYTES = 8  # of a row's codes that `pack_rows` puts side by side
 _ROW = np.uint64(2**32 - 1)  # the part of an entry that holds a row's number
 _CHUNK = 1 << 14  # rows whose tags are made at a time: they stay in the near cache
 R = TypeVar("R")
@@ -41,8 +47,10 @@ def tag_stream(key: Key, context: str) -> Stream:
     return key.stream("shuffle", context)
 
 
-def shuffled_order(key: Key, context: str, rows: int, threads: int = 1) -> NDArray[np.uint32]:
-    """order[i] = the source row that is published at place i.
+def shuffled_order(
+    key: Key, context: str, rows: int, threads: int = 1, room: NDArray[np.uint64] | None = None
+) -> NDArray[np.uint32]:
+    """order[i] = the source row that is published at place i. `room`: a word a row, which is written over.
 
     The tags are made twice, once to count and once to place them: the cipher is quicker than memory. Each
     thread takes a range of rows, then a range of buckets; how many there are does not change the order.
@@ -54,7 +62,8 @@ def shuffled_order(key: Key, context: str, rows: int, threads: int = 1) -> NDArr
     coarse = max(min(fine, 11), fine - 13)
     parts = [(rows * t // threads, rows * (t + 1) // threads) for t in range(threads)]
     counts = np.zeros((threads, 1 << coarse), np.uint64)
-    entries, order = np.empty(rows, np.uint64), np.empty(rows, np.uint32)
+    entries = np.empty(rows, np.uint64) if room is None else room
+    order = np.empty(rows, np.uint32)
 
     def count(t: int) -> None:
         for _, tags in _tags(stream, *parts[t]):

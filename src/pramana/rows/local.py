@@ -6,22 +6,23 @@ nothing but the time it takes: each cell is a function of key, column, row numbe
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+import os
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pramana.mechanisms import Mechanism, streams_of
-from pramana.randomness import Codes, Key, available_cores, gather, shuffled_order
+from pramana.randomness import PACKED_BYTES, Codes, Key, available_cores, gather_rows, pack_rows, shuffled_order
 from pramana.rows.protocol import Progress, no_progress
 
 T = TypeVar("T")
 CHUNK = 1 << 16
-_RUN = 8  # chunks a thread takes at a time: handing out work costs more than a chunk's share of it
+_RUN = 4  # chunks a thread takes at a time: handing out work costs more than a chunk's share of it
 _GATHERED = 1 << 20
 
 
@@ -33,6 +34,18 @@ def keep_freed_memory() -> None:
     asked for, never touched, and given back; where memory is managed otherwise this does nothing.
     """
     np.empty((32 << 20) - (1 << 13), np.uint8)
+
+
+@cache
+def _threads(workers: int) -> ThreadPoolExecutor:
+    """Threads that stay: each keeps its room for words, which a new one would ask the system for.
+
+    What runs on them hands out no work itself, so none waits for another.
+    """
+    return ThreadPoolExecutor(workers)
+
+
+os.register_at_fork(after_in_child=_threads.cache_clear)  # a forked process has none of its parent's
 
 
 @dataclass(frozen=True)
@@ -55,8 +68,7 @@ class LocalEngine:
         if self.workers == 1:
             yield from map(work, items)
             return
-        with ThreadPoolExecutor(self.workers) as pool:
-            yield from pool.map(work, items)
+        yield from _threads(self.workers).map(work, items)
 
     def publish(
         self,
@@ -87,17 +99,47 @@ class LocalEngine:
             progress("randomising", min(rows, (done + 1) * run), rows)
         return out
 
-    def order(self, key: Key, context: str, rows: int) -> NDArray[np.uint32]:
-        return shuffled_order(key, context, rows, self.workers)
+    def order(
+        self, key: Key, context: str, rows: int, room: NDArray[np.uint64] | None = None
+    ) -> NDArray[np.uint32]:
+        return shuffled_order(key, context, rows, self.workers, room)
 
-    def reorder(self, columns: Mapping[str, Codes], order: NDArray[np.uint32]) -> dict[str, Codes]:
-        """Every column in the given order. All threads work on one column at a time: it fits a shared cache."""
-        ordered = {name: np.empty(len(order), column.dtype) for name, column in columns.items()}
+    def reorder(
+        self,
+        columns: Mapping[str, Codes],
+        order: NDArray[np.uint32],
+        own: Collection[str] = (),
+        room: NDArray[np.uint64] | None = None,
+    ) -> dict[str, Codes]:
+        """Every column in the given order, some together: all codes of a row are fetched from afar at once.
 
-        def work(item: tuple[str, int]) -> None:
-            name, start = item
-            part = slice(start, start + _GATHERED)
-            gather(columns[name], order[part], ordered[name][part])
+        Columns of `own` are put in order where they are, and `room`, a word a row, is written over: memory that is
+        asked for anew costs as much as the work on it.
+        """
+        room = np.empty(len(order), np.uint64) if room is None else room
+        ordered = {n: c if n in own else np.empty(len(order), c.dtype) for n, c in columns.items()}
 
-        list(self._each(work, ((name, start) for name in columns for start in range(0, len(order), _GATHERED))))
+        def pack(names: Sequence[str], part: slice) -> None:
+            pack_rows([columns[name][part] for name in names], room[part])
+
+        def fetch(names: Sequence[str], part: slice) -> None:
+            gather_rows(room, order[part], [ordered[name][part] for name in names])
+
+        parts = [slice(start, start + _GATHERED) for start in range(0, len(order), _GATHERED)]
+        for names in _side_by_side(columns):
+            list(self._each(partial(pack, names), parts))
+            list(self._each(partial(fetch, names), parts))
         return ordered
+
+
+def _side_by_side(columns: Mapping[str, Codes]) -> list[list[str]]:
+    """Columns whose codes fit into the bytes of one packed row."""
+    groups: list[list[str]] = []
+    room = 0
+    for name, column in columns.items():
+        if column.itemsize > room:
+            groups.append([])
+            room = PACKED_BYTES
+        groups[-1].append(name)
+        room -= column.itemsize
+    return groups

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -124,14 +124,17 @@ class MemoryRows(KeyedRows):
         drawn |= shared.of_rows(0, self.records)
         columns = {name: drawn.get(name, true[name]) for name in names}
         if shuffled:
-            columns = self._ordered(columns, self._engine.order(self._key, context, self.records))
+            columns = self._shuffled(columns, context, drawn)
         self._progress("writing", 0, 1)
         for first in range(0, self.records, _PIECE):
             yield {name: column[first : first + _PIECE] for name, column in columns.items()}
 
-    def _ordered(self, columns: Columns, order: NDArray[np.uint32]) -> Columns:
+    def _shuffled(self, columns: Columns, context: str, drawn: Collection[str]) -> Columns:
+        """In keyed order; what was drawn is nobody else's, and stays where it is."""
         coded = {name: column for name, column in columns.items() if isinstance(column, np.ndarray)}
-        ordered: Columns = dict(self._engine.reorder(coded, order))
+        room = np.empty(self.records, np.uint64)
+        order = self._engine.order(self._key, context, self.records, room)
+        ordered: Columns = dict(self._engine.reorder(coded, order, drawn, room))
         places = numbers(order) if len(coded) < len(columns) else None
         return {
             name: ordered[name] if name in ordered else column.take(places) for name, column in columns.items()

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
-import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 
 from pramana.errors import SourceError
@@ -57,9 +56,7 @@ def _read(source: Source, wanted: Sequence[str], rows: int) -> Iterator[pa.Recor
         yield from foreign_batches(source, wanted, rows)
         return
     for reading in CsvReading.of_files(source, source.path, wanted):
-        with reading.faults(), reading.opened() as file, pacsv.open_csv(file, **reading.options) as reader:
-            for batch in reader:
-                yield batch.select(reading.names)
+        yield from reading.batches()
 
 
 def _parquet(path: Path, wanted: Sequence[str], rows: int) -> Iterator[pa.RecordBatch]:

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from pramana.errors import SchemaError, SourceError
-from pramana.randomness import Codes, code_dtype, counted
+from pramana.randomness import Codes, code_dtype, counted, translated
 from pramana.schema import Domain, Kind, label_of
 from pramana.sources.arrays import flags_of, numbers, texts, values_of
 from pramana.sources.columns import is_text, plain_type
@@ -271,7 +271,10 @@ def _encode_chunk(chunk: pa.Array, domain: Domain, out: Codes) -> NDArray[np.int
     numeric = pa.types.is_integer(chunk.type) or pa.types.is_floating(chunk.type)
     if numeric and domain.edges and domain.kind is Kind.NUMBER:
         return _encode_numbers(chunk, domain, out)
-    places, values = occurring(chunk)
+    coded = chunk if pa.types.is_dictionary(chunk.type) else chunk.dictionary_encode()
+    if _encode_known(coded, domain, out):
+        return None
+    places, values = occurring(coded)
     labels = [label_of(value) for value in values]
     codes = [domain.missing_code if label == "" else domain.code_of(label) for label in labels]
     np.take(np.array([code or 0 for code in codes] or [0], out.dtype), places, out=out, mode="clip")
@@ -279,6 +282,20 @@ def _encode_chunk(chunk: pa.Array, domain: Domain, out: Codes) -> NDArray[np.int
         return None
     faults = [_fault(label, domain) if code is None else 0 for label, code in zip(labels, codes, strict=True)]
     return np.array(faults, np.int8)[places]
+
+
+def _encode_known(coded: pa.DictionaryArray, domain: Domain, out: Codes) -> bool:
+    """Whether every entry of the dictionary has a code, also one that no row has: then no row is looked at."""
+    known = [_code_of(value, domain) for value in coded.dictionary.to_pylist()]
+    if None in known or (coded.indices.null_count and domain.missing_code is None):
+        return False
+    translated(_places(coded), np.array([*known, domain.missing_code or 0], out.dtype), out)
+    return True
+
+
+def _code_of(value: Any, domain: Domain) -> int | None:
+    label = label_of(value)
+    return domain.missing_code if label == "" else domain.code_of(label)
 
 
 def _fault(label: str, domain: Domain) -> int:

@@ -19,7 +19,8 @@ from pramana.errors import SourceError
 from pramana.sources.columns import select
 from pramana.sources.file_kinds import kind_of
 from pramana.sources.files import files_of
-from pramana.sources.formats.text import TextFile, is_wide_text
+from pramana.sources.formats.text import UTF8, TextFile, is_wide_text
+from pramana.sources.lines import PlainCsv, UnusualLinesError
 
 if TYPE_CHECKING:
     from pramana.sources.table import Source
@@ -86,6 +87,46 @@ class CsvReading:
         }
         return cls(file, names, options), header.records
 
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """The wanted columns, some rows at a time, by the library from the first line on that is not plain."""
+        done = 0
+        with self.faults():
+            try:
+                for batch in self._plain_batches():
+                    yield batch
+                    done += batch.num_rows
+            except UnusualLinesError:
+                with self.opened() as file, pacsv.open_csv(file, **self.options) as reader:
+                    for batch in reader:
+                        fresh = batch.select(self.names).slice(min(done, batch.num_rows))
+                        done = max(0, done - batch.num_rows)
+                        yield fresh
+
+    def table(self) -> pa.Table:
+        """The wanted columns of a file whose lines are all plain."""
+        with self.faults():
+            return pa.Table.from_batches(self._plain_batches())
+
+    def table_by_library(self) -> pa.Table:
+        with self.faults(), self.opened() as file:
+            return pacsv.read_csv(file, **self.options).select(self.names)
+
+    def _plain_batches(self) -> Iterator[pa.RecordBatch]:
+        if _codec(self.options["read_options"].encoding) != UTF8:
+            raise UnusualLinesError
+        with self.file.open() as stream:
+            yield from self._plain.batches(stream)
+
+    @property
+    def _plain(self) -> PlainCsv:
+        missing = self.options["convert_options"].null_values
+        return PlainCsv(
+            self.options["read_options"].column_names,
+            self.names,
+            self.options["parse_options"].delimiter,
+            frozenset(text.encode() for text in missing),
+        )
+
     @contextlib.contextmanager
     def opened(self) -> Iterator[Any]:
         """What Arrow reads: the path itself, or the bytes that a packed file stands for."""
@@ -136,10 +177,11 @@ class CsvReading:
 
 
 def read_csv(source: Source, path: Path, wanted: Sequence[str] | None) -> pa.Table:
-    tables = []
-    for reading in CsvReading.of_files(source, path, wanted):
-        with reading.faults(), reading.opened() as file:
-            tables.append(pacsv.read_csv(file, **reading.options).select(reading.names))
+    readings = CsvReading.of_files(source, path, wanted)
+    try:
+        tables = [reading.table() for reading in readings]
+    except UnusualLinesError:  # all of them: the library numbers texts in another type
+        tables = [reading.table_by_library() for reading in readings]
     return pa.concat_tables(tables) if len(tables) > 1 else tables[0]
 
 

@@ -22,6 +22,7 @@ import pyarrow.parquet as pq
 from pramana.errors import SourceError
 from pramana.sources.columns import plain_type
 from pramana.sources.formulas import escaped
+from pramana.sources.lines import CellTexts, lines_of
 from pramana.sources.parquet.row_groups import MAGIC, EncodedGroup, JoinedFooter
 
 ROW_GROUP = 1 << 17
@@ -95,9 +96,13 @@ class TableWriter:
         self._pool = ThreadPoolExecutor(workers)
         self._under_way: deque[Future[EncodedGroup | memoryview]] = deque()
         self._footer = JoinedFooter()
+        self._cells: dict[str, CellTexts] = {}
         self._position = 0
+        self._sha256 = hashlib.sha256()
+        self._digester = ThreadPoolExecutor(1)
+        self._digesting: Future[None] | None = None
         self._put(MAGIC if format == "parquet" else b"")
-        self._submit(pa.Table.from_batches([], schema), header=True)
+        self._submit(pa.Table.from_batches([], schema), header=True)  # `empty_table` loads pandas
 
     def write(self, piece: pa.Table) -> None:
         """Row groups have a fixed size, whatever the pieces: their bounds tell nothing of how a file was made."""
@@ -126,8 +131,10 @@ class TableWriter:
         return EncodedGroup(memoryview(sink.getvalue()))
 
     def _encoded_csv(self, table: pa.Table, header: bool) -> memoryview:
-        sink = pa.BufferOutputStream()
-        shown = _as_text(escaped(table) if self.escape_formulas else table)
+        shown = escaped(table) if self.escape_formulas else table
+        if not header and (lines := lines_of(_single(shown), self._cells)) is not None:
+            return lines
+        sink, shown = pa.BufferOutputStream(), _as_text(shown)
         pacsv.write_csv(shown, sink, pacsv.WriteOptions(quoting_style="needed", include_header=header))
         return memoryview(sink.getvalue())
 
@@ -144,8 +151,17 @@ class TableWriter:
             self._put(encoded)
 
     def _put(self, data: bytes | memoryview) -> None:
+        """What is written is digested meanwhile."""
+        if self._digesting is not None:
+            self._digesting.result()
+        self._digesting = self._digester.submit(self._sha256.update, data)
         self._file.write(data)
         self._position += len(data)
+
+    @property
+    def entry(self) -> dict[str, object]:
+        """Of the whole file, once it is closed: its digest and its length."""
+        return {"sha256": self._sha256.hexdigest(), "bytes": self._position}
 
     def close(self) -> None:
         """The file is whole afterwards."""
@@ -166,6 +182,7 @@ class TableWriter:
                     self._put(self._footer.end())
         finally:
             self._pool.shutdown(cancel_futures=True)
+            self._digester.shutdown()
             if self._owned:
                 self._file.close()
 

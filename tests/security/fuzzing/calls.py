@@ -69,6 +69,12 @@ def _worse(draw: Draw, argument: Any) -> Any:
         if kind == 3:
             return argument.reshape(-1).astype(draw.choice([np.uint8, np.uint16, np.uint32, np.uint64]))
         return np.zeros(0, argument.dtype)
+    if isinstance(argument, list | tuple) and argument and draw.random() < 0.8:
+        several, place = list(argument), draw.randrange(len(argument))
+        several[place] = _worse(draw, several[place])
+        return type(argument)(several)
+    if isinstance(argument, bytes) and draw.random() < 0.8:
+        return argument[: draw.randrange(len(argument) + 1)]
     if isinstance(argument, bool) or argument is None or callable(argument):
         return draw.choice([None, True, False])
     return draw.choice(ODD)
