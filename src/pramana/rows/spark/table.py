@@ -12,6 +12,7 @@ import os
 import pickle
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,7 @@ from pramana.rows.digest import Column, commitment_secret
 from pramana.rows.protocol import Lines
 from pramana.rows.spark.blocks import DerivedColumn, Digests, refuse, unpacked
 from pramana.rows.spark.groups import GroupRun, RepeatRun
-from pramana.rows.spark.jobs import Job, RunWork
+from pramana.rows.spark.jobs import Job, RunWork, done_there
 from pramana.rows.spark.session import check_frame, session
 from pramana.rows.spark.steps import (
     REPORT,
@@ -93,7 +94,7 @@ class SparkEngine:
         with session(self.master, dict(self.options), source.frame) as spark:
             if source.path is not None:
                 wanted = self.pieces or 2 * spark.sparkContext.defaultParallelism
-                pieces = pieces_of(source, columns, wanted)
+                pieces = pieces_of(source, columns, wanted, partial(done_there, spark))
             yield SparkTable(spark, tuple(columns), pieces, source.frame, self.watch)
 
 
