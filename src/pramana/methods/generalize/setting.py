@@ -190,8 +190,6 @@ class GeneralizeDesign(Form, frozen=True, kw_only=True, omit_defaults=True):
     @property
     def capabilities(self) -> Capabilities:
         """Incognito rolls up counts; the others that need no more than counts cut between values."""
-        if self.subset is not None:
-            return Capabilities(reason="with a subset, whose marks are read beside all rows")
         by_counts = self.algorithm == "incognito" or self.cuts_between_values
         told = "which needs all rows at once: it cuts between rows of the same values"
         return Capabilities(by_counts, by_counts, reason=f'with algorithm = "{self.algorithm}", {told}')

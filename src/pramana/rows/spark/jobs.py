@@ -16,10 +16,10 @@ from typing import Any
 import pyarrow as pa
 
 from pramana.errors import EngineError, PramanaError
-from pramana.rows.spark.blocks import blocks_from
+from pramana.rows.spark.blocks import DerivedColumn, blocks_from
 from pramana.rows.spark.session import quiet
 from pramana.rows.spark.steps import REPORT, OrderBucket, Seal, Sent, Step, performed, unquoted
-from pramana.sources import Piece
+from pramana.sources import Piece, raw_column
 
 _SCHEMA = "slot int, number long, content binary"
 _FIELDS = pa.schema([("slot", pa.int32()), ("number", pa.int64()), ("content", pa.binary())])
@@ -39,21 +39,31 @@ class RunWork:
     pieces: tuple[bytes, ...] | None  # pickled one by one: a task needs one of them
     firsts: tuple[int, ...]
     watch: Callable[[int], None] | None
+    marks: DerivedColumn | None = None  # rows that do not have 1 in it are as if they were not there
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """What is read: the step's columns, and what tells which rows it is done on."""
+        return tuple(dict.fromkeys([*self.step.columns, *(() if self.marks is None else self.marks.of)]))
 
     def runs(self, batches: Batches) -> Iterator[tuple[int, int, Iterable[pa.Table]]]:
         """The runs of this task: their numbers, the numbers of their first rows, and their rows."""
         if self.pieces is None:
             run = _partition()
-            yield run, self.first(run), self._watched(pa.Table.from_batches([batch]) for batch in batches)
+            yield run, self.first(run), self._meant(pa.Table.from_batches([batch]) for batch in batches)
             return
         for batch in batches:
             for run in batch.column(0).to_pylist():
                 piece: Piece = pickle.loads(self.pieces[run])
-                yield run, self.first(run), self._watched(piece.read(self.step.columns))
+                yield run, self.first(run), self._meant(piece.read(self.columns))
 
-    def _watched(self, tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
+    def _meant(self, tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
         for number, table in enumerate(tables, 1):
-            yield table
+            if self.marks is None:
+                yield table
+            else:
+                own = {name: raw_column(table.column(name), None) for name in self.marks.of}
+                yield table.filter(pa.array(self.marks.work(own) == 1))
             if self.watch is not None:
                 self.watch(number)
 
@@ -123,7 +133,7 @@ class Job:
         if self.work.pieces is not None:
             runs = len(self.work.pieces)
             return self.spark.range(0, runs, 1, runs)
-        names = ["`" + name.replace("`", "``") + "`" for name in self.work.step.columns]
+        names = ["`" + name.replace("`", "``") + "`" for name in self.work.columns]
         return self.frame.select(*names)
 
 
