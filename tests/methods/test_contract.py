@@ -191,6 +191,33 @@ def test_a_method_that_does_not_run_on_spark_is_refused_by_name(
     assert not list(tmp_path.iterdir())
 
 
+# the lines of the table in docs/guide/scale.md, and a setting of the kind that each is about
+WHERE = {
+    "`retention`, `matrix`, `invariant`": ("retention k", "matrix", "invariant"),
+    "`levels`, from": ("levels", "levels together"),
+    "`levels` with": ("levels history",),
+    "`generalize`, `incognito`": ("generalize pdf", "generalize models"),
+    "`generalize`, `mondrian` and": ("generalize mondrian", "generalize local"),
+    "`generalize`, `mondrian-relaxed`": ("generalize relaxed", "generalize kl"),
+    "`presence`": ("presence flag", "presence labels"),
+    "`microaggregate`": ("microaggregate", "microaggregate optimal"),
+    "`swap`": ("swap rank", "swap record"),
+    "`noise`": ("noise", "noise correlated"),
+}
+
+
+def test_the_guide_says_what_works_where() -> None:
+    guide = (Path(__file__).parents[2] / "docs" / "guide" / "scale.md").read_text("utf-8")
+    table = guide.partition("## What works where")[2].partition("\n## ")[0]
+    lines = [line.strip("| ").split(" | ") for line in table.splitlines() if line.startswith("| ")][1:]
+    assert len(lines) == len(WHERE) + 1 and lines[-1][0].startswith("any of them with a `[unit]`")
+    for beginning, names in WHERE.items():
+        [cells] = [line for line in lines if line[0].startswith(beginning)]
+        for name in names:
+            can = able(name)
+            assert (cells[2].startswith("yes"), cells[3].startswith("yes")) == (can.streams, can.spark), name
+
+
 @pytest.mark.parametrize("name", [name for name in SETTINGS if able(name).single_records])
 def test_single_records_have_the_law_of_the_recipe(name: str, world: Path) -> None:
     stated = recipe(name, world, records=3_000)
