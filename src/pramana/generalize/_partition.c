@@ -65,6 +65,12 @@ static uint64_t rows_of(const State *s, Py_ssize_t begin, Py_ssize_t end) {
     return rows;
 }
 
+static int lines_stand_for_rows(const State *s) {
+    for (Py_ssize_t i = 0; i < s->n; i++)
+        if (!s->times[i]) return 0;
+    return 1;
+}
+
 static inline double xlogx(const State *s, uint32_t c) {
     return c < LOGS ? s->logs[c] : (double)c * log((double)c);
 }
@@ -538,8 +544,9 @@ static PyObject *partition(PyObject *self, PyObject *args) {
     s.n = out.view.len / 4;
     s.k = k ? k : 1;
     if (times_o != Py_None) s.times = times_b.view.buf;
-    if (s.times && (mode != STRICT || times_b.view.len / 4 != s.n || rows_of(&s, 0, s.n) > UINT32_MAX)) {
-        PyErr_SetString(PyExc_ValueError, "lines must stand for rows that are cut between values, 2^32 at most");
+    if (s.times && (mode != STRICT || times_b.view.len / 4 != s.n || !lines_stand_for_rows(&s) ||
+                    rows_of(&s, 0, s.n) > UINT32_MAX)) {
+        PyErr_SetString(PyExc_ValueError, "lines must stand for rows, which are cut between values and not 2^32");
         goto done;
     }
     uint64_t all = rows_of(&s, 0, s.n);
