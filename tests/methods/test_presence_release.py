@@ -417,8 +417,8 @@ def test_values_that_the_public_table_lacks_are_refused_alike_in_every_home(tmp_
     for odd, said in (("20,X,1\n20,X,2\n", "2 rows outside it"), ("20,,1\n", "1 row without one")):
         private.write_text(before + odd)
         errors = []
-        for options in ({}, {"memory": 1 << 30}):
+        for memory in (None, 1 << 30):
             with pytest.raises(SourceError, match=said) as found:
-                release(place, tmp_path / "out", seed=1, **options)
+                release(place, tmp_path / "out", seed=1, memory=memory)
             errors.append(str(found.value))
         assert errors[0] == errors[1]

@@ -15,7 +15,7 @@ from pramana import Recipe, release, verify
 from pramana.bundle import Bundle, Certificate, bundle
 from pramana.errors import PramanaError, RecipeError
 from pramana.methods import AnyRecipe
-from pramana.methods.generalize import search
+from pramana.methods.generalize.searching import search
 from pramana.pipeline.writing import file_entry
 from pramana.rows import BatchEngine
 from pramana.schema import hierarchy_of_groups, hierarchy_of_intervals, hierarchy_of_tree
