@@ -14,6 +14,7 @@ from pramana.generalize import (
     MODES,
     DistinctDiverse,
     Ladder,
+    Partition,
     kl_cost,
     partition,
     pdf_cells,
@@ -153,3 +154,41 @@ def test_bad_input_is_one_clear_error() -> None:
         partition(layout.ladders, columns, 2, "loose")
     with pytest.raises(SchemaError, match="at most 65536 values"):
         partition((Ladder.flat("a", 70000),), [np.zeros(5, np.uint32)], 2)
+
+
+@settings(deadline=None, max_examples=120)
+@given(st.integers(0, 10**6), st.integers(1, 25), st.lists(st.booleans(), min_size=3, max_size=3), st.booleans())
+def test_counts_of_combinations_give_the_classes_of_the_rows(
+    seed: int, k: int, ordered: list[bool], diverse: bool
+) -> None:
+    """Lines that stand for several rows, in an order of their own: the same classes under the same numbers."""
+    layout, columns = random_table(seed, rows=160)
+    draw = np.random.default_rng(seed)
+    values = draw.integers(0, 3, 160).astype(np.uint8)
+    rows = np.stack([*columns, values] if diverse else columns, axis=1)
+    lines, line_of_row, times = np.unique(rows, axis=0, return_inverse=True, return_counts=True)
+    place = draw.permutation(len(lines))  # line i stands at place[i]
+    moved = lines[np.argsort(place)].astype(np.uint16)
+    condition = DistinctDiverse(2) if diverse else None
+
+    def cut(table: np.ndarray, times: np.ndarray | None) -> Partition:
+        sensitive = (table[:, -1], 3) if diverse else None
+        weights = {layout.ladders[0].name: 0.5}
+        return partition(
+            layout.ladders, [table[:, a] for a in range(3)], k, ordered=ordered, weights=weights,
+            condition=condition, sensitive=sensitive, times=times,
+        )  # fmt: skip
+
+    by_rows, by_counts = cut(rows, None), cut(moved, times[np.argsort(place)].astype(np.uint32))
+    assert by_counts.class_of[place[line_of_row.reshape(-1)]].tolist() == by_rows.class_of.tolist()
+    assert by_counts.sizes.tolist() == by_rows.sizes.tolist()
+    assert by_counts.classes == by_rows.classes
+
+
+def test_lines_are_cut_between_values_alone() -> None:
+    column, times = np.array([0, 1], np.uint8), np.array([4, 4], np.uint32)
+    for mode in ("relaxed", "kl"):
+        with pytest.raises(RecipeError, match="cut between values"):
+            partition((Ladder.flat("a", 2),), [column], 2, mode, times=times)
+    with pytest.raises(UnreachableError, match="at most 4294967295 rows"):
+        partition((Ladder.flat("a", 2),), [column], 2, times=np.array([2**32 - 1, 1], np.uint32))

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 from tests.conftest import snapshot
-from tests.golden.cells import SETTINGS, make_tables, path_of
+from tests.golden.cells import GENERAL, SETTINGS, make_tables, path_of
 
 from pramana import Bundle, plan_for_records, release, verify
 from pramana.bundle import Certificate
@@ -20,7 +20,12 @@ from pramana.rows import LEAST_MEMORY
 from pramana.sources import Source
 
 HISTORY = {"method": "levels", "retention": 0.4, "history": True}  # for a ledger alone, and never streamed
-STREAMING = {**SETTINGS, "levels history": (HISTORY, SETTINGS["levels"][1])}
+STREAMING = {
+    **SETTINGS,
+    "levels history": (HISTORY, SETTINGS["levels"][1]),
+    "generalize local": ({"method": "generalize", "k": 5, "algorithm": "local", "l": 2}, GENERAL),
+    "generalize relaxed": ({"method": "generalize", "k": 5, "algorithm": "mondrian-relaxed"}, GENERAL),
+}
 
 
 def recipe(name: str, folder: Path, **changes: Any) -> AnyRecipe:
@@ -165,7 +170,7 @@ def test_a_method_that_streams_gives_the_bytes_it_gives_in_memory(name: str, wor
 def test_a_method_that_does_not_stream_is_refused_by_name(
     name: str, world: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    stated = recipe(name, world)
+    stated = recipe(name, world).with_source("nowhere.csv")  # what is refused before all else is never found out
     before = snapshot(world)
     for read in ("read", "batches"):
         monkeypatch.setattr(Source, read, lambda *_: pytest.fail("rows were read"))
@@ -178,12 +183,39 @@ def test_a_method_that_does_not_stream_is_refused_by_name(
 def test_a_method_that_does_not_run_on_spark_is_refused_by_name(
     name: str, world: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    stated = recipe(name, world)
+    stated = recipe(name, world).with_source("nowhere.csv")
     for read in ("read", "batches"):
         monkeypatch.setattr(Source, read, lambda *_: pytest.fail("rows were read"))
     with pytest.raises(RecipeError, match=f"must have a method that runs there, got {stated.method}"):
         release(stated, tmp_path / "out", engine="spark")
     assert not list(tmp_path.iterdir())
+
+
+# the lines of the table in docs/guide/scale.md, and a setting of the kind that each is about
+WHERE = {
+    "`retention`, `matrix`, `invariant`": ("retention k", "matrix", "invariant"),
+    "`levels`, from": ("levels", "levels together"),
+    "`levels` with": ("levels history",),
+    "`generalize`, `incognito`": ("generalize pdf", "generalize models"),
+    "`generalize`, `mondrian` and": ("generalize mondrian", "generalize local"),
+    "`generalize`, `mondrian-relaxed`": ("generalize relaxed", "generalize kl"),
+    "`presence`": ("presence flag", "presence labels"),
+    "`microaggregate`": ("microaggregate", "microaggregate optimal"),
+    "`swap`": ("swap rank", "swap record"),
+    "`noise`": ("noise", "noise correlated"),
+}
+
+
+def test_the_guide_says_what_works_where() -> None:
+    guide = (Path(__file__).parents[2] / "docs" / "guide" / "scale.md").read_text("utf-8")
+    table = guide.partition("## What works where")[2].partition("\n## ")[0]
+    lines = [line.strip("| ").split(" | ") for line in table.splitlines() if line.startswith("| ")][1:]
+    assert len(lines) == len(WHERE) + 1 and lines[-1][0].startswith("any of them with a `[unit]`")
+    for beginning, names in WHERE.items():
+        [cells] = [line for line in lines if line[0].startswith(beginning)]
+        for name in names:
+            can = able(name)
+            assert (cells[2].startswith("yes"), cells[3].startswith("yes")) == (can.streams, can.spark), name
 
 
 @pytest.mark.parametrize("name", [name for name in SETTINGS if able(name).single_records])

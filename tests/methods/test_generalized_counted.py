@@ -26,7 +26,7 @@ from pramana.generalize import (
     multidimensional,
 )
 from pramana.methods.generalize.measured import InClasses, measure
-from pramana.methods.generalize.search import solve_lines
+from pramana.methods.generalize.searching.search import solve_lines
 from pramana.methods.generalize.sensitive import Sensitive
 from pramana.methods.generalize.setting import CellKind, GeneralizeDesign, GeneralizeSetting, Measure, design_in
 from pramana.methods.quasi import Quasi

@@ -19,7 +19,7 @@ import pramana
 from pramana import PublishedCells, verify
 from pramana.app.main import run
 from pramana.audit import reversal
-from pramana.errors import PramanaError, UnreachableError
+from pramana.errors import PramanaError, SourceError, UnreachableError
 from pramana.theory import presence
 
 release = partial(pramana.release, even_if_useless=True)  # of a few people nothing can be learned
@@ -405,10 +405,20 @@ def test_who_asks_for_a_table_gets_expected_counts(
     assert "what they leave possible" in capsys.readouterr().out
 
 
-def test_a_bound_on_memory_names_the_method_that_does_not_stream(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+@pytest.mark.parametrize("domain", ["", 'domain = "from-data"'])
+def test_values_that_the_public_table_lacks_are_refused_alike_in_every_home(tmp_path: Path, domain: str) -> None:
+    """Someone of another sex, and someone whose sex is missing: counted, in memory and within a bound."""
     world(tmp_path)
-    place = recipe(tmp_path, "delta = [0.05, 0.6]")
-    assert run(["release", str(place), "--out", str(tmp_path / "out"), "--memory", "1GiB"]) == 2
-    assert "must have a method that streams, got method 'presence'" in capsys.readouterr().err
+    place = recipe(tmp_path, "delta = [0.05, 0.6]", two=True)
+    if domain:
+        place.write_text(place.read_text().replace('hierarchy = "sex.csv"', domain))
+    private = tmp_path / "private.csv"
+    before = private.read_text()
+    for odd, said in (("20,X,1\n20,X,2\n", "2 rows outside it"), ("20,,1\n", "1 row without one")):
+        private.write_text(before + odd)
+        errors = []
+        for memory in (None, 1 << 30):
+            with pytest.raises(SourceError, match=said) as found:
+                release(place, tmp_path / "out", seed=1, memory=memory)
+            errors.append(str(found.value))
+        assert errors[0] == errors[1]

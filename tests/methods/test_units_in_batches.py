@@ -45,6 +45,8 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, Any], dict[str, Any]]] = {
         {"method": "generalize", "k": 2, "l": 2, "suppression": 0.2, "cells": "set"},
         CLASSES,
     ),
+    "cut classes": ({"person": "pid"}, {"method": "generalize", "k": 3, "algorithm": "mondrian"}, CLASSES),
+    "classes taken out": (HOMES, {"method": "generalize", "k": 2, "l": 2, "algorithm": "local"}, CLASSES),
 }
 
 

@@ -262,8 +262,8 @@ def test_a_bound_too_small_and_a_method_that_does_not_stream(people: Path, tmp_p
     with pytest.raises(RecipeError, match="at least"):
         release(recipe(people / "all.parquet"), tmp_path / "out", seed=1, memory=1 << 20)
     stated = Recipe.parse(
-        {"source": {"path": str(people / "all.parquet"), }, "release": {"method": "presence", "delta": [0.1, 0.9],
-         "public": "x.csv"}, "attributes": {"sex": ATTRIBUTES["sex"]}}, people,
+        {"source": {"path": str(people / "all.parquet")}, "release": {"method": "microaggregate", "k": 3},
+         "attributes": {"sex": ATTRIBUTES["sex"]}}, people,
     )  # fmt: skip
     with pytest.raises(RecipeError, match="streams"):
         release(stated, tmp_path / "out", seed=1, memory=SMALL)

@@ -16,22 +16,28 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from tests.golden.cells import make_tables, path_of
+from tests.methods.test_contract import STREAMING, able
+from tests.methods.test_contract import recipe as stated_recipe
 from tests.rows.people import GENERALIZE, LEVELS, RECIPE, RECORDS, STRATA, people, same, trees, variant
 
-from pramana import Bundle, Key, Recipe, SparkEngine, crosstab, open_study, release, verify
+from pramana import Bundle, Key, Recipe, SparkEngine, create_levels, crosstab, issue, open_study, release, verify
 from pramana.errors import EngineError, MissingExtraError, RecipeError, SourceError
 from pramana.generalize import KAnonymous, Ladder, Layout, grouped_for, measure_of, search
-from pramana.methods import AnyRecipe
+from pramana.methods import METHODS, AnyRecipe
 from pramana.rows import ColumnReading, Lines, MemoryRows, Rows, SparkRows, no_progress
 from pramana.rows.spark import jobs, session
 from pramana.rows.spark import table as spark_table
 from pramana.rows.spark.jobs import Job, hashed, labels_for
 from pramana.schema import Attribute, Domain, Role
-from pramana.sources import Source, encode
+from pramana.sources import Source, encode, pieces
 
 pyspark = pytest.importorskip("pyspark", reason="PySpark is not installed: the Spark engine is not tested")
 if shutil.which("java") is None and not os.environ.get("JAVA_HOME"):
     pytest.skip("Java is not installed: the Spark engine is not tested", allow_module_level=True)
+
+# settings that are published on Spark here; other tests of this module publish those of the remaining methods
+RUN = ("generalize local", "generalize models", "presence flag", "presence labels")
 
 pytestmark = pytest.mark.xdist_group("spark")  # one session for all
 
@@ -119,6 +125,24 @@ def test_levels(desk: Path, engine: SparkEngine) -> None:
     same(*both(desk / "recipe.toml", desk, engine))
 
 
+def test_versions_from_a_ledger(desk: Path, engine: SparkEngine) -> None:
+    """Registered and issued on Spark, issued again in memory: the same bytes, and the ledger sees one version."""
+    recipe = desk / "recipe.toml"
+    recipe.write_text(LEVELS.replace("retention = 0.4\n", ""))
+    ledger = desk / "releases.ledger"
+    assert create_levels(ledger, recipe, engine=engine).records == RECORDS
+    for out, where in (("there", engine), ("here", "local")):
+        issued = issue(ledger, "university", 0.3, desk / out, engine=where)
+    assert issued.again and issued.release.status == "committed"
+    same(desk / "here", desk / "there")
+    key = desk / "releases.ledger.key"
+    told = [verify(desk / "here", source=desk / "people.parquet", key=key, engine=e) for e in ("local", engine)]
+    assert told[0].valid and told[0] == told[1]
+    recipe.write_text(LEVELS.replace("retention = 0.4\n", "history = true\n"))
+    with pytest.raises(RecipeError, match="levels, which draws versions from a history"):
+        create_levels(desk / "other.ledger", recipe, engine=engine)
+
+
 def large_law(folder: Path) -> AnyRecipe:
     """A matrix of 300 values: too large to travel within a function."""
     matrix = np.full((300, 300), 0.5 / 299)
@@ -171,7 +195,41 @@ def test_generalisation(desk: Path, engine: SparkEngine, kind: str) -> None:
     key = desk / "key"
     Key(bytes(range(32))).write(key)
     assert verify(there).valid
-    assert verify(there, source=desk / "people.parquet", key=key).valid
+    local = verify(there, source=desk / "people.parquet", key=key)
+    assert local.valid
+    if kind == "mondrian":
+        assert verify(there, source=desk / "people.parquet", key=key, engine=engine) == local
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("world")
+    make_tables(folder)
+    return folder
+
+
+def test_every_method_runs_on_spark_or_is_refused() -> None:
+    """Refused by name, before the source is looked at, is tested beside the methods."""
+    runs = {STREAMING[name][0]["method"] for name in STREAMING if able(name).spark}
+    # test_a_parquet_file, test_a_law_too_large_for_a_function, test_levels, test_invariant_matrices
+    others = {"retention", "matrix", "levels", "invariant"}
+    assert {STREAMING[name][0]["method"] for name in RUN} | others == runs
+    assert set(METHODS) - runs == {"microaggregate", "swap", "noise"}
+
+
+@pytest.mark.parametrize("name", RUN)
+def test_methods_in_the_settings_of_the_golden_cells(
+    name: str, world: Path, tmp_path: Path, engine: SparkEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Byte for byte; CSV files among their sources are cut."""
+    monkeypatch.setattr(pieces, "LEAST_BLOCK", 1 << 14)
+    here, there = both(stated_recipe(name, world), tmp_path, engine)
+    same(here, there)
+    if name == "presence flag":
+        Key(bytes(range(32))).write(tmp_path / "key")
+        source = world / path_of(name, "parquet")
+        told = [verify(there, source=source, key=tmp_path / "key", engine=e) for e in ("local", engine)]
+        assert told[0].valid and told[0] == told[1]
 
 
 CSV = """[source]

@@ -20,6 +20,23 @@ def json_option(command: Callable[..., Any]) -> Callable[..., Any]:
     return click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")(command)
 
 
+def engine_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Where the rows are worked on; `engine_of` reads both."""
+    master = click.option("--master", default=None, help="Where Spark runs, e.g. local[4] or spark://host:7077.")
+    engine = click.option("--engine", type=click.Choice(["local", "spark"]), default="local", show_default=True)
+    return engine(master(command))
+
+
+def engine_of(engine: str, master: str | None) -> Any:
+    if master is not None and engine != "spark":
+        raise RecipeError("--master must come with --engine spark", f"--engine {engine}")
+    if engine != "spark":
+        return engine
+    from pramana import SparkEngine
+
+    return SparkEngine(master)
+
+
 def show(as_json: bool, content: dict[str, Any], lines: Iterable[str]) -> None:
     """One JSON object, or lines of words. Names and labels in a line may be anyone's: each is made printable."""
     if as_json:

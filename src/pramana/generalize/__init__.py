@@ -99,6 +99,7 @@ from pramana.generalize.presence.search import (
     at_presence_levels,
     compared,
     matched,
+    matched_lines,
     presented,
     spalm,
 )
@@ -223,6 +224,7 @@ __all__ = [
     "local_recoding",
     "log_matching_probability",
     "matched",
+    "matched_lines",
     "mdav",
     "measure_of",
     "multidimensional",

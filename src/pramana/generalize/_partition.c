@@ -22,8 +22,10 @@ typedef struct {
     Py_ssize_t offset; /* into the histograms */
 } Attribute;
 
+/* Lines begin..end, and how many rows of the table they stand for. */
 typedef struct {
     Py_ssize_t begin, end;
+    uint64_t rows;
 } Part;
 
 typedef struct {
@@ -34,6 +36,7 @@ typedef struct {
 typedef struct {
     uint16_t *rows, *spare_rows; /* n x stride: the attributes, then the sensitive code if there is one */
     uint32_t *ids, *spare_ids;
+    uint32_t *times, *spare_times; /* how many rows each line stands for; NULL where lines are rows */
     Py_ssize_t n, stride, cells;
     int attributes, mode, sensitive;
     uint32_t values; /* sensitive values */
@@ -54,11 +57,25 @@ typedef struct {
 
 static inline uint16_t *row(const State *s, Py_ssize_t i) { return s->rows + i * s->stride; }
 
+static inline uint32_t times(const State *s, Py_ssize_t i) { return s->times ? s->times[i] : 1; }
+
+static uint64_t rows_of(const State *s, Py_ssize_t begin, Py_ssize_t end) {
+    uint64_t rows = 0;
+    for (Py_ssize_t i = begin; i < end; i++) rows += times(s, i);
+    return rows;
+}
+
+static int lines_stand_for_rows(const State *s) {
+    for (Py_ssize_t i = 0; i < s->n; i++)
+        if (!s->times[i]) return 0;
+    return 1;
+}
+
 static inline double xlogx(const State *s, uint32_t c) {
     return c < LOGS ? s->logs[c] : (double)c * log((double)c);
 }
 
-static int add_part(State *s, Py_ssize_t begin, Py_ssize_t end) {
+static int add_part(State *s, Py_ssize_t begin, Py_ssize_t end, uint64_t rows) {
     if (s->n_parts == s->room) {
         Py_ssize_t room = s->room ? 2 * s->room : 64;
         Part *grown = realloc(s->parts, (size_t)room * sizeof(Part));
@@ -69,8 +86,7 @@ static int add_part(State *s, Py_ssize_t begin, Py_ssize_t end) {
         s->parts = grown;
         s->room = room;
     }
-    s->parts[s->n_parts].begin = begin;
-    s->parts[s->n_parts++].end = end;
+    s->parts[s->n_parts++] = (Part){begin, end, rows};
     return 0;
 }
 
@@ -85,9 +101,10 @@ static int pieces_hold(State *s) {
     }
     for (Py_ssize_t p = 0; p < s->n_parts; p++) {
         uint32_t *line = counts + p * columns;
-        line[0] = (uint32_t)(s->parts[p].end - s->parts[p].begin);
+        line[0] = (uint32_t)s->parts[p].rows;
         if (s->sensitive)
-            for (Py_ssize_t i = s->parts[p].begin; i < s->parts[p].end; i++) line[1 + row(s, i)[s->attributes]]++;
+            for (Py_ssize_t i = s->parts[p].begin; i < s->parts[p].end; i++)
+                line[1 + row(s, i)[s->attributes]] += times(s, i);
     }
     PyObject *answer = PyObject_CallFunction(s->callback, "y#", (char *)counts, s->n_parts * columns * 4);
     free(counts);
@@ -110,12 +127,15 @@ static void reorder(State *s, Py_ssize_t begin, Py_ssize_t end, const uint32_t *
         Py_ssize_t from = begin + order[i - begin];
         memcpy(s->spare_rows + (i - begin) * s->stride, row(s, from), width);
         s->spare_ids[i - begin] = s->ids[from];
+        if (s->times) s->spare_times[i - begin] = s->times[from];
     }
+    if (s->times) memcpy(s->times + begin, s->spare_times, (size_t)(end - begin) * 4);
     memcpy(row(s, begin), s->spare_rows, width * (size_t)(end - begin));
     memcpy(s->ids + begin, s->spare_ids, (size_t)(end - begin) * 4);
 }
 
-/* A stable counting sort of begin..end by key[code] (keys below `keys`), into `order`. */
+/* A stable counting sort of begin..end by key[code] (keys below `keys`), into `order`. Afterwards `place` has where
+ * the lines of each key end. */
 static void sorted(State *s, Py_ssize_t begin, Py_ssize_t end, int a, const int32_t *key, uint32_t keys,
                    uint32_t *order) {
     memset(s->place, 0, ((size_t)keys + 1) * 4);
@@ -168,53 +188,61 @@ static void extents(const State *s, Py_ssize_t begin, Py_ssize_t end, Extent *ex
 }
 
 /* Cut an ordered attribute in two, as evenly as it goes. Returns whether a cut was made. */
-static int cut_ordered(State *s, Py_ssize_t begin, Py_ssize_t end, int a, const Extent *e) {
-    uint64_t n = (uint64_t)(end - begin), half = n / 2, below = 0, best = 0;
+static int cut_ordered(State *s, const Part *part, int a, const Extent *e) {
+    Py_ssize_t begin = part->begin, end = part->end;
+    uint64_t n = part->rows, half = n / 2, below = 0, best = 0;
+    uint32_t last = e->low; /* value before the cut */
     uint32_t *count = s->left + s->attribute[a].offset;
     memset(count + e->low, 0, ((size_t)e->high - e->low + 1) * 4);
-    for (Py_ssize_t i = begin; i < end; i++) count[row(s, i)[a]]++;
+    for (Py_ssize_t i = begin; i < end; i++) count[row(s, i)[a]] += times(s, i);
     for (uint32_t v = e->low; v < e->high; v++) {
         below += count[v];
         uint64_t gap = below > half ? below - half : half - below, known = best > half ? best - half : half - best;
-        if (!best || gap < known) best = below;
+        if (!best || gap < known) {
+            best = below;
+            last = v;
+        }
     }
     if (s->mode == RELAXED) best = half; /* equal values may fall on either side */
     if (best < s->k || n - best < s->k) return 0;
     sorted(s, begin, end, a, NULL, (uint32_t)e->high + 1, s->order);
     reorder(s, begin, end, s->order);
-    return !add_part(s, begin, begin + (Py_ssize_t)best) && !add_part(s, begin + (Py_ssize_t)best, end);
+    Py_ssize_t cut = begin + (s->mode == RELAXED ? (Py_ssize_t)best : (Py_ssize_t)s->place[last]);
+    return !add_part(s, begin, cut, best) && !add_part(s, cut, end, n - best);
 }
 
 /* Cut along a hierarchy: one piece for each child that occurs, each of at least k rows. */
-static int cut_tree(State *s, Py_ssize_t begin, Py_ssize_t end, int a, const Extent *e) {
+static int cut_tree(State *s, const Part *part, int a, const Extent *e) {
     const Attribute *t = s->attribute + a;
+    Py_ssize_t begin = part->begin, end = part->end, from = begin;
     if (e->level < 1) return 0; /* nothing below: labels that do not tell its leaves apart */
     const int32_t *label = t->labels + (size_t)(e->level - 1) * t->leaves;
     uint32_t *count = s->left + t->offset;
     memset(count, 0, (size_t)t->leaves * 4);
-    for (Py_ssize_t i = begin; i < end; i++) count[label[row(s, i)[a]]]++;
+    for (Py_ssize_t i = begin; i < end; i++) count[label[row(s, i)[a]]] += times(s, i);
     for (uint32_t v = 0; v < t->leaves; v++)
         if (count[v] && count[v] < s->k) return 0;
     sorted(s, begin, end, a, label, t->leaves, s->order);
     reorder(s, begin, end, s->order);
     for (uint32_t v = 0; v < t->leaves; v++) {
         if (!count[v]) continue;
-        if (add_part(s, begin, begin + count[v])) return 0;
-        begin += count[v];
+        Py_ssize_t to = begin + (Py_ssize_t)s->place[v];
+        if (add_part(s, from, to, count[v])) return 0;
+        from = to;
     }
     return 1;
 }
 
-static int cut_widest(State *s, Py_ssize_t begin, Py_ssize_t end, Extent *extent) {
-    extents(s, begin, end, extent);
+static int cut_widest(State *s, const Part *part, Extent *extent) {
+    extents(s, part->begin, part->end, extent);
     for (;;) {
         int a = -1;
         for (int b = 0; b < s->attributes; b++)
             if (extent[b].width > 0 && (a < 0 || extent[b].width > extent[a].width)) a = b;
         if (a < 0) return 0;
         s->n_parts = 0;
-        int made = s->attribute[a].levels ? cut_tree(s, begin, end, a, extent + a)
-                                          : cut_ordered(s, begin, end, a, extent + a);
+        int made =
+            s->attribute[a].levels ? cut_tree(s, part, a, extent + a) : cut_ordered(s, part, a, extent + a);
         if (s->failed) return 0;
         if (made && pieces_hold(s)) return 1;
         if (s->failed) return 0;
@@ -412,7 +440,8 @@ static int cut_cheapest(State *s, Py_ssize_t begin, Py_ssize_t end, Extent *exte
         refined(s, begin, end, &cut, sweep(s, begin, end, s->order, &cut));
         reorder(s, begin, end, s->order);
         s->n_parts = 0;
-        if (add_part(s, begin, begin + cut) || add_part(s, begin + cut, end)) return 0;
+        if (add_part(s, begin, begin + cut, (uint64_t)cut) || add_part(s, begin + cut, end, (uint64_t)(n - cut)))
+            return 0;
         if (pieces_hold(s)) return 1;
         if (s->failed) return 0;
         gain[best] = 0;
@@ -426,11 +455,11 @@ static int64_t run(State *s, uint32_t *class_of, Extent *extent, double *gain, i
     Part *stack = malloc((size_t)room * sizeof(Part));
     int64_t classes = 0;
     if (!stack) return -1;
-    stack[0] = (Part){0, s->n};
+    stack[0] = (Part){0, s->n, rows_of(s, 0, s->n)};
     while (depth) {
         Part part = stack[--depth];
         int made = s->mode == KL ? cut_cheapest(s, part.begin, part.end, extent, gain, rank)
-                                 : cut_widest(s, part.begin, part.end, extent);
+                                 : cut_widest(s, &part, extent);
         if (s->failed) break;
         if (!made) {
             for (Py_ssize_t i = part.begin; i < part.end; i++) class_of[s->ids[i]] = (uint32_t)classes;
@@ -490,14 +519,14 @@ static int rows_fit(const State *s) {
 
 static PyObject *partition(PyObject *self, PyObject *args) {
     (void)self;
-    PyObject *rows_o, *shape_o, *labels_o, *weights_o, *out_o, *callback;
+    PyObject *rows_o, *times_o, *shape_o, *labels_o, *weights_o, *out_o, *callback;
     Py_ssize_t values;
     unsigned long long k;
     int mode;
-    if (!PyArg_ParseTuple(args, "OOOOKinOO", &rows_o, &shape_o, &labels_o, &weights_o, &k, &mode, &values, &callback,
-                          &out_o))
+    if (!PyArg_ParseTuple(args, "OOOOOKinOO", &rows_o, &times_o, &shape_o, &labels_o, &weights_o, &k, &mode, &values,
+                          &callback, &out_o))
         return NULL;
-    Buf rows = {.held = 0}, shape = {.held = 0}, labels = {.held = 0}, weights = {.held = 0}, out = {.held = 0};
+    Buf rows = {.held = 0}, times_b = {.held = 0}, shape = {.held = 0}, labels = {.held = 0}, weights = {.held = 0}, out = {.held = 0};
     State s = {0};
     PyObject *result = NULL;
     int32_t *under = NULL, *rank = NULL;
@@ -506,7 +535,7 @@ static PyObject *partition(PyObject *self, PyObject *args) {
     int64_t classes = -1;
     if (take(rows_o, &rows, 2, 1, "rows") || take(shape_o, &shape, 16, 0, "shape") ||
         take(labels_o, &labels, 4, 0, "labels") || take(weights_o, &weights, 8, 0, "weights") ||
-        take(out_o, &out, 4, 1, "class_of"))
+        take(out_o, &out, 4, 1, "class_of") || (times_o != Py_None && take(times_o, &times_b, 4, 1, "times")))
         goto done;
     s.attributes = (int)(shape.view.len / 16);
     s.sensitive = values > 0;
@@ -514,7 +543,14 @@ static PyObject *partition(PyObject *self, PyObject *args) {
     s.stride = s.attributes + s.sensitive;
     s.n = out.view.len / 4;
     s.k = k ? k : 1;
-    if (s.k > (uint64_t)s.n) s.k = (uint64_t)s.n + 1; /* no cut reaches it, and twice of it is a number still */
+    if (times_o != Py_None) s.times = times_b.view.buf;
+    if (s.times && (mode != STRICT || times_b.view.len / 4 != s.n || !lines_stand_for_rows(&s) ||
+                    rows_of(&s, 0, s.n) > UINT32_MAX)) {
+        PyErr_SetString(PyExc_ValueError, "lines must stand for rows, which are cut between values and not 2^32");
+        goto done;
+    }
+    uint64_t all = rows_of(&s, 0, s.n);
+    if (s.k > all) s.k = all + 1; /* no cut reaches it, and twice of it is a number still */
     s.mode = mode;
     s.rows = rows.view.buf;
     s.callback = callback;
@@ -538,6 +574,7 @@ static PyObject *partition(PyObject *self, PyObject *args) {
     gain = malloc((size_t)s.attributes * 2 * sizeof(double));
     s.ids = malloc(n * 4);
     s.spare_ids = malloc(n * 4);
+    s.spare_times = malloc(s.times ? n * 4 : 4);
     s.spare_rows = malloc(n * (size_t)s.stride * 2);
     s.logs = malloc(LOGS * sizeof(double));
     s.ratio = malloc(cells * sizeof(double));
@@ -545,7 +582,7 @@ static PyObject *partition(PyObject *self, PyObject *args) {
     rank = calloc(65536, sizeof(int32_t));
     extent = calloc((size_t)s.attributes, sizeof(Extent));
     if (!s.attribute || !s.left || !s.right || !s.place || !s.order || !s.pairs || !gain || !s.ids || !s.spare_ids ||
-        !s.spare_rows || !s.logs || !s.ratio || !s.scored || !rank || !extent) {
+        !s.spare_times || !s.spare_rows || !s.logs || !s.ratio || !s.scored || !rank || !extent) {
         PyErr_NoMemory();
         goto done;
     }
@@ -570,15 +607,16 @@ static PyObject *partition(PyObject *self, PyObject *args) {
     else if (s.failed != 2) PyErr_NoMemory();
 done:
     free(s.attribute); free(s.left); free(s.right); free(s.place); free(s.order); free(s.pairs); free(gain);
-    free(s.ids); free(s.spare_ids); free(s.spare_rows); free(s.logs); free(s.ratio); free(s.scored); free(s.parts);
+    free(s.ids); free(s.spare_ids); free(s.spare_times); free(s.spare_rows); free(s.logs); free(s.ratio); free(s.scored); free(s.parts);
     free(under); free(rank); free(extent);
-    drop(&rows); drop(&shape); drop(&labels); drop(&weights); drop(&out);
+    drop(&rows); drop(&times_b); drop(&shape); drop(&labels); drop(&weights); drop(&out);
     return result;
 }
 
 static PyMethodDef methods[] = {
     {"partition", partition, METH_VARARGS,
-     "partition(rows, shape, labels, weights, k, mode, values, held, class_of): number of classes. Reorders rows."},
+     "partition(rows, times, shape, labels, weights, k, mode, values, held, class_of): number of classes. Reorders "
+     "rows, and times with them."},
     {NULL, NULL, 0, NULL}};
 
 static struct PyModuleDef definition = {PyModuleDef_HEAD_INIT, "_partition",

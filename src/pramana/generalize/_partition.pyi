@@ -7,6 +7,7 @@ Array = NDArray[Any]
 
 def partition(
     rows: Array,
+    times: Array | None,
     shape: Array,
     labels: Array,
     weights: Array,

@@ -251,10 +251,11 @@ def local_recoding(
     *,
     measure: str = "loss",
     weights: Mapping[str, float] | None = None,
+    times: Counts | None = None,
 ) -> Generalised:
     """Classes at levels of their own. `base` and `index` are those of `grouped_for`, with any pairs."""
     number, classes = local_classes(base, condition, measure, weights)
-    return Generalised(layout.ladders, tuple(columns), number[index].astype(np.int32), classes)
+    return Generalised(layout.ladders, tuple(columns), number[index].astype(np.int32), classes, times=times)
 
 
 def multidimensional(
@@ -267,15 +268,24 @@ def multidimensional(
     weights: Mapping[str, float] | None = None,
     condition: Condition | None = None,
     sensitive: tuple[Codes, int] | None = None,
+    times: Counts | None = None,
 ) -> Generalised:
-    """Mondrian, strict or relaxed, or the partition of least KL cost."""
+    """Mondrian, strict or relaxed, or the partition of least KL cost. `times`: of lines, for strict cuts alone."""
     mode = ALGORITHMS.get(algorithm)
     if mode is None:
         raise RecipeError(f"The algorithm must be one of {', '.join(ALGORITHMS)}", repr(algorithm))
     found = partition(
-        ladders, columns, k, mode, ordered=ordered, weights=weights, condition=condition, sensitive=sensitive
+        ladders,
+        columns,
+        k,
+        mode,
+        ordered=ordered,
+        weights=weights,
+        condition=condition,
+        sensitive=sensitive,
+        times=times,
     )
-    return Generalised(tuple(ladders), tuple(columns), found.class_of, found.classes)
+    return Generalised(tuple(ladders), tuple(columns), found.class_of, found.classes, times=times)
 
 
 def grouped_for(

@@ -92,6 +92,22 @@ class Home:
     progress: Progress = no_progress
     show_values: bool = False
 
+    def check(self, method: str, can: Capabilities, unit: UnitSection | None = None) -> None:
+        """Refuse by name what the method cannot do there. Nothing of the source is looked at for that."""
+        if unit is not None and unit.several:
+            can = can.in_units()
+        if self.spark() is not None:
+            if not can.spark:
+                raise RecipeError(
+                    "A release on Spark must have a method that runs there", f"{method}, {can.reason}"
+                )
+        elif self.memory is not None and not can.streams:
+            raise RecipeError(
+                "A release within a bound on memory must have a method that streams",
+                f"method {method!r} {can.reason}",
+                "Leave the bound out: the table is then read into memory.",
+            )
+
     @contextlib.contextmanager
     def open(
         self,
@@ -108,10 +124,11 @@ class Home:
         With a `unit` of several rows they are brought together, which Spark does not do. Columns that are
         `watched` must not repeat.
         """
+        self.check(method, can, unit)
         if unit is not None and unit.several:
             can = can.in_units()
             readings = [*readings, *map(ColumnReading, unit.columns)]
-        with source.guesses(), self._opened(source, readings, key, method, can, watched) as rows:
+        with source.guesses(), self._opened(source, readings, key, can, watched) as rows:
             yield rows.whole().in_units(unit) if unit is not None and unit.several else rows
 
     @contextlib.contextmanager
@@ -120,17 +137,12 @@ class Home:
         source: Source,
         readings: Sequence[ColumnReading],
         key: Key,
-        method: str,
         can: Capabilities,
         watched: Sequence[str],
     ) -> Iterator[Rows]:
         self.progress("reading", 0, 1)
         spark = self.spark()
         if spark is not None:
-            if not can.spark:
-                raise RecipeError(
-                    "A release on Spark must have a method that runs there", f"{method}, {can.reason}"
-                )
             from pramana.rows import SparkRows
 
             with SparkRows.open(source, readings, key, spark, self.progress, self.show_values) as spread:
@@ -138,7 +150,7 @@ class Home:
                 yield spread
             return
         readings = [*readings, *map(ColumnReading, watched)]
-        bound = self._bound(source, method, can)
+        bound = self._bound(source, can)
         if bound is not None:
             batch = BatchEngine(bound, self.threads, self.folder)
             spooled = SpooledRows.read(source, readings, key, batch, self.progress, self.show_values)
@@ -163,27 +175,21 @@ class Home:
 
         return SparkEngine() if isinstance(self.engine, str) else self.engine
 
-    def in_memory(self, source: Source, method: str, can: Capabilities) -> bool:
-        return self.engine == "local" and self._bound(source, method, can) is None
+    def in_memory(self, source: Source, can: Capabilities) -> bool:
+        return self.engine == "local" and self._bound(source, can) is None
 
-    def check_in_memory(self, source: Source, method: str, can: Capabilities, what: str) -> None:
+    def check_in_memory(self, source: Source, can: Capabilities, what: str) -> None:
         """Refuse what is made from all published rows at once where they are not in memory."""
-        if not self.in_memory(source, method, can):
+        if not self.in_memory(source, can):
             raise RecipeError(
                 f"{what} must be of a table in memory",
                 "a table that streams, or the Spark engine",
                 'Use format = "parquet", and `pramana export` where there is room.',
             )
 
-    def _bound(self, source: Source, method: str, can: Capabilities) -> int | None:
+    def _bound(self, source: Source, can: Capabilities) -> int | None:
         """The bytes within which a table streams through, or None where it is read into memory."""
         if self.memory is not None:
-            if not can.streams:
-                raise RecipeError(
-                    "A release within a bound on memory must have a method that streams",
-                    f"method {method!r} {can.reason}",
-                    "Leave the bound out: the table is then read into memory.",
-                )
             return self.memory
         own = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
         if can.streams and size_in_memory(source) > own // 2:

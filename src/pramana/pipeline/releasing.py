@@ -80,12 +80,14 @@ def release(
     secret, key_file = _key_for(out, key, seed)
     signing = None if sign is None else read_signing_key(sign)
     method = method_named(read.method)
-    source = opened_source(read, data)
     home = Home(engine, memory, threads, out.absolute().parent, progress, show_values)
-    can, watched = method.capabilities(read.release), watched_columns(read, source)
+    can = method.capabilities(read.release)
+    home.check(method.name, can, read.unit)
+    source = opened_source(read, data)
+    watched = watched_columns(read, source)
     if read.output.copy_format is not None:
         check_export(read.output.copy_format)
-        home.check_in_memory(source, method.name, can, f"output.format = {read.output.format!r}")
+        home.check_in_memory(source, can, f"output.format = {read.output.format!r}")
     formulas: list[str] = []
     with home.open(source, method.readings(read), secret, method.name, can, read.unit, watched) as rows:
         plan = method.plan(read, rows)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
@@ -31,6 +32,9 @@ from pramana.sources import (
     formula_columns,
     write_table,
 )
+
+if TYPE_CHECKING:
+    from pramana.rows import SparkEngine
 
 
 @dataclass(frozen=True)
@@ -77,11 +81,13 @@ def verify(
     part: str | None = None,
     threads: int = 0,
     memory: int | None = None,
+    engine: str | SparkEngine = "local",
     progress: Progress = no_progress,
 ) -> Verification:
     """Check a bundle. With `source` and `key` the data is made again, byte for byte.
 
-    `source` is a path, a data frame, or the recipe, where the table is in a database. Of a bundle whose data is
+    `source` is a path, a data frame, or the recipe, where the table is in a database. `memory` and `engine` say
+    where it is made again, as in `release`; on Spark `source` may be a Spark DataFrame. Of a bundle whose data is
     a set of files, `part` names the one that is checked, against the certificate alone; the others may be missing.
 
     >>> pramana.verify("published").valid  # doctest: +SKIP
@@ -94,6 +100,8 @@ def verify(
         if source is not None:
             raise BundleError("Data is made again as a whole", "source and key for one part")
         return _verify_part(replace(opened, only=part), part, public_key)
+    home = Home(engine, memory, threads, opened.path.absolute().parent, progress)
+    home.spark()  # refuses what is no engine
     if opened.certificate.on_devices and source is not None:
         raise BundleError(
             "Data can be made again where its holder has source and key",
@@ -105,6 +113,8 @@ def verify(
         plan = restore(opened.certificate)
     except InputError as error:
         return Verification((*checks, Check("law", False, str(error))))
+    if source is not None:
+        home.check(opened.certificate.method, plan.capabilities, plan.in_units)
     checks.append(Check("law", True, _WITHHELD if plan.withheld else "as stated, and it fits the domains"))
     checks += [*_companions(opened, plan), *_devices(opened, plan)]
     whole = all(check.ok for check in checks)
@@ -122,7 +132,6 @@ def verify(
         key = Key.from_seed(seed)
     if key is not None and whole:
         secret = key if isinstance(key, Key) else Key.read(key)
-        home = Home("local", memory, threads, opened.path.absolute().parent, progress)
         checks += _remade(opened, plan, source, secret, home)
     return Verification(tuple(checks), opened.certificate.warnings, opened.certificate.signature is not None)
 

@@ -3,17 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from pramana.errors import SourceError
 from pramana.randomness import Codes, code_dtype
 from pramana.rows.protocol import ColumnReading
 from pramana.schema import Domain
 from pramana.sources import Encoder, Numbering, texts
+
+
+@dataclass(frozen=True)
+class Unfit:
+    """Codes of values outside a domain, the values, and the code of missing ones that it has no room for."""
+
+    outside: tuple[int, ...] = ()
+    labels: tuple[str, ...] = ()
+    missing: int | None = None
+
+    def __bool__(self) -> bool:
+        return bool(self.outside) or self.missing is not None
 
 
 class Coder(Protocol):
@@ -26,6 +38,9 @@ class Coder(Protocol):
 
     def values(self) -> pa.ChunkedArray:
         """The values that occurred, where they have to be known."""
+
+    def unfit(self, domain: Domain) -> Unfit:
+        """Which of the codes that `take` gave stand for values that a domain does not have."""
 
     def lookup(self, domain: Domain) -> NDArray[np.unsignedinteger] | None:
         """From what `take` gave to the domain's codes, if they differ; values outside it are refused."""
@@ -47,6 +62,10 @@ class KnownCoder:
 
     def values(self) -> pa.ChunkedArray:
         return pa.chunked_array([texts([])])
+
+    def unfit(self, domain: Domain) -> Unfit:
+        without = self.missing and domain.missing_code is None
+        return Unfit(missing=self.missing_code if without else None)
 
     def lookup(self, domain: Domain) -> NDArray[np.unsignedinteger] | None:
         self.encoder.finish()
@@ -74,14 +93,13 @@ class DiscoveringCoder:
     def values(self) -> pa.ChunkedArray:
         return self.numbering.seen()
 
+    def unfit(self, domain: Domain) -> Unfit:
+        numbered = [(label, n) for label, n in self.numbering.labels.items() if label != ""]
+        outside = {label: n for label, n in numbered if domain.code_of(label) is None}
+        without = self.missing and domain.missing_code is None
+        return Unfit(tuple(outside.values()), tuple(outside), self.numbering.labels.get("") if without else None)
+
     def lookup(self, domain: Domain) -> NDArray[np.unsignedinteger]:
-        if self.numbering.missing and domain.missing_code is None:
-            rows = "row" if self.numbering.missing == 1 else "rows"
-            raise SourceError(
-                f"The column {self.name!r} must have no missing values",
-                f"{self.numbering.missing} {rows} without one",
-                'Set missing = "category" to publish missing as a value of its own.',
-            )
         labels = self.numbering.labels
         codes = [domain.missing_code if label == "" else domain.code_of(label) for label in labels]
         return np.array([code or 0 for code in codes], code_dtype(domain.size))

@@ -14,11 +14,20 @@ from pramana.randomness import Codes, Key
 from pramana.rows.digest import Column, commitment_to
 from pramana.rows.keyed import KeyedRows
 from pramana.rows.local import LocalEngine
-from pramana.rows.protocol import NO_UNITS, Columns, Lines, Progress, Rows, Work, no_progress
+from pramana.rows.protocol import (
+    NO_UNITS,
+    ColumnReading,
+    Columns,
+    Lines,
+    Progress,
+    Rows,
+    Work,
+    no_progress,
+)
 from pramana.rows.units import HOUSEHOLD, PERSON, bring_together
 from pramana.rows.units.repeats import repeats
 from pramana.schema import Attribute, Storey, UnitSection
-from pramana.sources import ROW_GROUP, Table, encode, has_missing, numbers, raw_column
+from pramana.sources import ROW_GROUP, Source, Table, encode, has_missing, numbers, raw_column
 
 _PIECE = 8 * ROW_GROUP  # rows that are digested, decoded and written while the next ones are
 
@@ -139,6 +148,16 @@ class MemoryRows(KeyedRows):
         return {
             name: ordered[name] if name in ordered else column.take(places) for name, column in columns.items()
         }
+
+    def in_order(self, names: Sequence[str]) -> Iterator[Columns]:
+        yield {name: self._column(name) for name in names}
+
+    def marked(self, name: str) -> Rows:
+        return self.only(self._column(name) == 1)
+
+    def beside(self, source: Source, readings: Sequence[ColumnReading]) -> MemoryRows:
+        table = source.read([reading.name for reading in readings])
+        return MemoryRows(table, Key.create(), self._engine, show=self._show)  # no coin is drawn from its key
 
     def whole(self) -> MemoryRows:
         return self

@@ -21,6 +21,7 @@ from pramana.randomness import Codes, Key, Stream
 from pramana.rows.digest import Column
 from pramana.rows.units import Owners
 from pramana.schema import Attribute, Domain, Storey, UnitSection
+from pramana.sources import Source
 
 Columns = dict[str, Column]
 Work = Callable[[Columns], Codes]
@@ -94,9 +95,6 @@ class WholeRows(Protocol):
         `of` are the columns that it follows from, where rows with the same values have the same code.
         """
 
-    def only(self, kept: NDArray[np.bool_]) -> Rows:
-        """The table of the rows that are marked."""
-
     def in_units(self, unit: UnitSection) -> Rows:
         """The table with its rows brought together by person and household, surplus ones left out."""
 
@@ -154,6 +152,15 @@ class Rows(Protocol):
 
         `once`: the columns that are drawn once for a person or a household, and repeated over their rows.
         """
+
+    def in_order(self, names: Sequence[str]) -> Iterator[Columns]:
+        """Some columns as they are, piece by piece in the order of the source."""
+
+    def marked(self, name: str) -> Rows:
+        """The table of the rows that have 1 in a column that is derived from columns read as they are."""
+
+    def beside(self, source: Source, readings: Sequence[ColumnReading]) -> Rows:
+        """Another table, which a method looks at and does not publish, held no longer than these rows."""
 
     def stream(self, purpose: str, context: str, column: str, draw: int) -> Stream:
         """Coins for what a method draws besides rows."""

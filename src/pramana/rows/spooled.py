@@ -23,12 +23,21 @@ from pramana.rows.coders import Coder, coders_for
 from pramana.rows.digest import Column
 from pramana.rows.keyed import KeyedRows
 from pramana.rows.local import LocalEngine
-from pramana.rows.protocol import NO_UNITS, ColumnReading, Columns, Lines, Progress, Work, chunks_of
+from pramana.rows.protocol import (
+    NO_UNITS,
+    ColumnReading,
+    Columns,
+    Lines,
+    Progress,
+    Work,
+    chunks_of,
+    no_progress,
+)
 from pramana.rows.spool import Spool, SpoolBlock
 from pramana.rows.units.owners import check_told, owners_by
 from pramana.rows.units.repeats import numbered_in_blocks, repeats_in_blocks
 from pramana.schema import Attribute, Storey, UnitSection
-from pramana.sources import ROW_GROUP, Source, expected_records, raw_column
+from pramana.sources import ROW_GROUP, Encoder, Source, expected_records, raw_column
 
 if TYPE_CHECKING:
     from pramana.generalize import Classes
@@ -42,11 +51,18 @@ class SpooledRows(KeyedRows):
     """A table in scratch room, under a key."""
 
     def __init__(
-        self, spool: Spool, coders: Mapping[str, Coder], key: Key, engine: BatchEngine, progress: Progress
+        self,
+        spool: Spool,
+        coders: Mapping[str, Coder],
+        key: Key,
+        engine: BatchEngine,
+        progress: Progress,
+        show: bool = False,
     ) -> None:
         super().__init__(key)
         self._spool, self._coders = spool, coders
-        self._engine, self._progress = engine, progress
+        self._engine, self._progress, self._show = engine, progress, show
+        self._others: list[SpooledRows] = []
 
     @classmethod
     def read(
@@ -71,12 +87,14 @@ class SpooledRows(KeyedRows):
             for columns in ahead(coded, batches, engine.workers):
                 spool.append(columns)
                 progress("reading", spool.records, max(expected, spool.records if expected else 0))
-            return cls(spool, coders, key, engine, progress)
+            return cls(spool, coders, key, engine, progress, show)
         except BaseException:
             spool.scratch.close()
             raise
 
     def close(self) -> None:
+        for other in self._others:
+            other.close()
         self._spool.scratch.close()
 
     @property
@@ -109,10 +127,24 @@ class SpooledRows(KeyedRows):
     def settle(self, attributes: Sequence[Attribute]) -> None:
         for attribute in attributes:
             if not attribute.raw:
+                self._check_fit(attribute)
                 lookup = self._coders[attribute.name].lookup(attribute.coded)
                 if lookup is not None:
                     self._spool.lookups[attribute.name] = lookup
         self._settled(attributes)
+
+    def _check_fit(self, attribute: Attribute) -> None:
+        """Refuse values that the settled domain does not have, with the numbers of their rows."""
+        unfit = self._coders[attribute.name].unfit(attribute.coded)
+        if not unfit:
+            return
+        self._spool.lookups.pop(attribute.name, None)  # as they were stored
+        encoder = Encoder(attribute.coded, attribute.name, self._show)
+        for codes in self._mapped(lambda columns: columns[attribute.name], [attribute.name]):
+            encoder.outside += int(np.isin(codes, unfit.outside).sum())
+            encoder.unexpected += 0 if unfit.missing is None else int((codes == unfit.missing).sum())
+        encoder.seen = set(unfit.labels)
+        encoder.finish()
 
     def derive(self, name: str, of: Sequence[str], work: Work) -> None:
         self._spool.beside.pop(name, None)
@@ -202,6 +234,20 @@ class SpooledRows(KeyedRows):
                     progress("writing in keyed order", done, spool.records)
                     yield columns
 
+    def in_order(self, names: Sequence[str]) -> Iterator[Columns]:
+        return self._mapped(lambda columns: columns, names)
+
+    def marked(self, name: str) -> SpooledRows:
+        self._check_room("The marks of all rows", 2 * self.records)
+        marks = list(self._mapped(lambda columns: columns[name] == 1, [name]))
+        return self.only(np.concatenate(marks))
+
+    def beside(self, source: Source, readings: Sequence[ColumnReading]) -> SpooledRows:
+        """Within the same bound; no coin is drawn from its key."""
+        other = SpooledRows.read(source, readings, Key.create(), self._engine, no_progress, self._show)
+        self._others.append(other)
+        return other
+
     def whole(self) -> SpooledRows:
         return self
 
@@ -239,7 +285,7 @@ class SpooledRows(KeyedRows):
         return rows
 
     def _with(self, spool: Spool) -> SpooledRows:
-        return SpooledRows(spool, self._coders, self._key, self._engine, self._progress)
+        return SpooledRows(spool, self._coders, self._key, self._engine, self._progress, self._show)
 
 
 def _coded(column: pa.Array, coder: Coder | None) -> Column:

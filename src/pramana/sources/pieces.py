@@ -1,17 +1,20 @@
 """Pieces of a table: runs of consecutive rows that can be read apart from each other, on any machine.
 
-A piece is some row groups of a Parquet file, or a CSV file (its quoted values may hold line ends, so that it
-cannot be cut without reading it). Pieces are read by the readers of whole tables: there is one idea of what a
-value is, and of the order of the rows.
+A piece is some row groups of a Parquet file, a CSV file, or some rows of one (quoted values may hold line ends, so
+that it is scanned before it is cut). Pieces are read by the readers of whole tables: there is one idea of what
+a value is, and of the order of the rows.
 """
 
 from __future__ import annotations
 
+import codecs
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from itertools import islice
+from typing import Any, cast
 
 import pyarrow as pa
+import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 
 from pramana.errors import SourceError
@@ -20,19 +23,22 @@ from pramana.sources.codes import is_ordered
 from pramana.sources.columns import checked
 from pramana.sources.csv_file import CsvReading
 from pramana.sources.files import check_kind, files_of
+from pramana.sources.formats.csv_blocks import CsvPart, Do, Effect, is_cuttable, parts_of, scans_of
+from pramana.sources.formats.values import ReadingNotes
 from pramana.sources.parquet.parquet_file import parquet_columns, parquet_faults, parquet_folder
 from pramana.sources.table import Source
 
+LEAST_BLOCK = 1 << 22  # bytes of a CSV file that are worth a piece
 _ROWS = 1 << 16  # of a batch
 
 
 @dataclass(frozen=True)
 class Piece:
-    """`rows` is None until someone has counted them. `part` tells which of a Parquet source's row groups."""
+    """`rows` is None until someone has counted them. `part` tells which rows, where they are not all of a file."""
 
     source: Source
     rows: int | None = None
-    part: Any = None  # numbers of row groups of a file, or a fragment of a folder
+    part: Any = None  # rows of a CSV file, numbers of row groups of a file, or a fragment of a folder
     schema: pa.Schema | None = None  # of the folder
 
     def read(self, columns: Sequence[str]) -> Iterator[pa.Table]:
@@ -42,12 +48,30 @@ class Piece:
             for batch in batches(self.source, columns, _ROWS):
                 yield settling.table(pa.Table.from_batches([batch]))
             return
+        if isinstance(self.part, CsvPart):
+            for table in self._rows_of_csv(self.part, columns):
+                yield settling.table(table)
+            return
         path = self.source.path
         assert path is not None
         with self.source.faults(), parquet_faults(path):
             for batch in self._batches(list(columns)):
                 if batch.num_rows:
                     yield settling.table(checked(pa.Table.from_batches([batch]), columns))
+
+    def _rows_of_csv(self, part: CsvPart, columns: Sequence[str]) -> Iterator[pa.Table]:
+        path = self.source.path
+        assert path is not None
+        with self.source.faults():
+            [reading] = CsvReading.of_files(self.source, path, columns, in_full=False)
+            with (
+                reading.faults(),
+                part.open(path) as stream,
+                pacsv.open_csv(stream, **reading.options) as reader,
+            ):
+                for batch in reader:
+                    if batch.num_rows:
+                        yield pa.Table.from_batches([batch]).select(reading.names)
 
     def _batches(self, columns: list[str]) -> Iterator[pa.RecordBatch]:
         if self.schema is not None:
@@ -62,10 +86,11 @@ class Piece:
             yield from file.iter_batches(_ROWS, list(self.part), names, use_threads=False)
 
 
-def pieces_of(source: Source, columns: Sequence[str], wanted: int = 1) -> tuple[Piece, ...]:
+def pieces_of(source: Source, columns: Sequence[str], wanted: int = 1, do: Do | None = None) -> tuple[Piece, ...]:
     """A source in source order: about `wanted` pieces, more where it has more files, fewer where it is small.
 
-    Checks what can be told without reading rows: that the files are there and have the columns.
+    Checks what can be told without reading rows: that the files are there and have the columns. CSV files are cut
+    where there is someone to scan them: `do` does some pieces of work, anywhere, and returns their results.
     """
     path, kind = source.path, source.kind
     if path is None:
@@ -81,12 +106,39 @@ def pieces_of(source: Source, columns: Sequence[str], wanted: int = 1) -> tuple[
         path = path.absolute()  # who reads a piece may be at home in another folder
         source = replace(source, path=path)
         if kind == "csv":
-            files = [reading.path for reading in CsvReading.of_files(source, path, columns, in_full=False)]
-            return tuple(Piece(replace(source, path=file, format=kind)) for file in files)
+            looked_at = replace(source, notes=ReadingNotes())  # at beginnings, which do not tell the encoding yet
+            found = CsvReading.of_files(looked_at, path, columns, in_full=False)
+            if do is None:
+                return tuple(Piece(replace(source, path=reading.path, format=kind)) for reading in found)
+            return tuple(_of_csv(source, found, wanted, do))
         with parquet_faults(path):
             if path.is_file():
                 return tuple(_of_file(source, columns, wanted))
             return tuple(_of_folder(source, columns, wanted))
+
+
+def _of_csv(source: Source, found: Sequence[CsvReading], wanted: int, do: Do) -> Iterator[Piece]:
+    """One look at all files: in which encoding each is, and where those that are large can be cut."""
+    sizes = [reading.path.stat().st_size for reading in found]
+    block = max(LEAST_BLOCK, -(-sum(sizes) // max(1, wanted)))
+    scans = [
+        scans_of(reading.path, reading.options["parse_options"].delimiter, block)
+        if size > block and reading.file.packed is None
+        else []
+        for reading, size in zip(found, sizes, strict=True)
+    ]
+    recognitions = [reading.file.recognised for reading in found] if source.encoding is None else []
+    told = iter(do([*recognitions, *(scan for own in scans for scan in own)]))
+    recognised = [cast(str, encoding) for encoding in islice(told, len(recognitions))]
+    source.notes.encodings.update(recognised)
+    encodings: list[str | None] = [*recognised] or [source.encoding] * len(found)
+    for reading, own, encoding in zip(found, scans, encodings, strict=True):
+        effects = [cast(Effect, effect) for effect in islice(told, len(own))]
+        whole = replace(source, path=reading.path, format="csv", encoding=encoding)
+        if own and encoding is not None and is_cuttable(codecs.lookup(encoding).name):
+            yield from (Piece(whole, part=part) for part in parts_of(own, effects))
+        else:
+            yield Piece(whole)
 
 
 def ordered_columns(source: Source, columns: Sequence[str]) -> tuple[str, ...]:

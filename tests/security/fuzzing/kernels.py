@@ -227,12 +227,14 @@ def partition(draw: Draw) -> None:
         columns.append(codes(draw, n, values, np.uint16))
     rows = np.ascontiguousarray(np.stack(columns, 1))
     k, class_of = draw.choice([1, 2, 5, n, n + 1]), np.zeros(n, np.uint32)
-    arguments: list[Any] = [rows, np.array(shape, np.int64), np.array([*labels, 0], np.int32),
+    some = np.array([draw.choice([1, 1, 2, 9]) for _ in range(n)], np.uint32)
+    times = some if mode == 0 and draw.random() < 0.5 else None
+    arguments: list[Any] = [rows, times, np.array(shape, np.int64), np.array([*labels, 0], np.int32),
                  np.array([draw.choice([0.5, 1.0]) for _ in range(attributes)]), k, mode, values,
                  draw.choice([None, lambda counts: len(counts) % 3 > 0]), class_of]  # fmt: skip
-    before = rows.copy()
+    before, in_order = rows.copy(), None if times is None else times.copy()
     found = _partition.partition(*arguments)
-    sizes = np.bincount(class_of, minlength=found)
+    sizes = np.bincount(class_of, in_order, found)
     assert len(sizes) == found and (sizes >= min(k, n)).all()
     assert sorted(rows.tolist()) == sorted(before.tolist())
     hostile(draw, _partition.partition, [before, *arguments[1:]])

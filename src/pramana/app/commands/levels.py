@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from pramana.app.commands.ledger import abandon, check, export, limit, list_releases
-from pramana.app.screen import ProgressLine, bytes_of, json_option, show
+from pramana.app.screen import ProgressLine, bytes_of, engine_of, engine_options, json_option, show
 from pramana.errors import CheckError, RecipeError
 
 _dataset = click.option("--dataset", default=None, help="Which dataset, where the ledger has several.")
@@ -31,11 +31,12 @@ def levels_command() -> None:
 @click.option("--key", default=None, help="Where to put the new key. Without: LEDGER.key.")
 @click.option("--independent", is_flag=True, help="Register a table again although recipients could then collude.")
 @_memory
+@engine_options
 @_who
 @json_option
 def create(
     ledger: str, recipe: str, dataset: str | None, key: str | None, independent: bool, memory: str | None,
-    who: str | None, as_json: bool,
+    engine: str, master: str | None, who: str | None, as_json: bool,
 ) -> None:  # fmt: skip
     """Register the table of a recipe under a new key, and make the ledger if there is none."""
     from pramana import create_levels
@@ -44,7 +45,7 @@ def create(
     progress = ProgressLine()
     created = create_levels(
         ledger, recipe, name=dataset, key=key, who=who, independent=independent, memory=bytes_of(memory),
-        progress=progress,
+        engine=engine_of(engine, master), progress=progress,
     )  # fmt: skip
     progress.close()
     content = {
@@ -71,13 +72,15 @@ def create(
 @click.option("--threads", type=click.IntRange(min=0), default=0, help="0: as many as there are cores.")
 @click.option("--even-if-useless", is_flag=True, help="Issue it although nothing can be learned from it.")
 @_memory
+@engine_options
 @_dataset
 @_key
 @_who
 @json_option
 def issue_version(
     ledger: str, recipient: str, retention: str, out: str, sign: str | None, threads: int, even_if_useless: bool,
-    memory: str | None, dataset: str | None, key: str | None, who: str | None, as_json: bool,
+    memory: str | None, engine: str, master: str | None, dataset: str | None, key: str | None, who: str | None,
+    as_json: bool,
 ) -> None:  # fmt: skip
     """Issue a recipient's version at a level as a bundle. Asked again, it has the same data."""
     from pramana import issue
@@ -85,7 +88,8 @@ def issue_version(
     progress = ProgressLine()
     issued = issue(
         ledger, recipient, retention, out, dataset=dataset, key=key, who=who, sign=sign, threads=threads,
-        memory=bytes_of(memory), progress=progress, even_if_useless=even_if_useless,
+        memory=bytes_of(memory), engine=engine_of(engine, master), progress=progress,
+        even_if_useless=even_if_useless,
     )  # fmt: skip
     progress.close()
     certificate = issued.certificate

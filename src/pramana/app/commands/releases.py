@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from pramana.app.screen import ProgressLine, bytes_of, json_option, show
+from pramana.app.screen import ProgressLine, bytes_of, engine_of, engine_options, json_option, show
 from pramana.errors import RecipeError
 
 if TYPE_CHECKING:
@@ -22,8 +22,7 @@ if TYPE_CHECKING:
 @click.option("--seed", type=int, default=None, help="A reproducible release that is marked as not private.")
 @click.option("--sign", default=None, help="An Ed25519 private key (PEM) to sign the certificate with.")
 @click.option("--source", default=None, help="Read this file instead of the recipe's.")
-@click.option("--engine", type=click.Choice(["local", "spark"]), default="local", show_default=True)
-@click.option("--master", default=None, help="Where Spark runs, e.g. local[4] or spark://host:7077.")
+@engine_options
 @click.option("--threads", type=click.IntRange(0, 1024), default=0, help="0: as many as there are cores.")
 @click.option("--memory", default=None, help="Stream the table through within so much memory, e.g. 2GiB.")
 @click.option("--show-values", is_flag=True, help="Show values outside their domain on this screen.")
@@ -36,13 +35,7 @@ def release_command(
     """Publish the table of RECIPE (a TOML file) as a bundle: data, certificate and report."""
     from pramana import Recipe, release
 
-    if master is not None and engine != "spark":
-        raise RecipeError("--master must come with --engine spark", f"--engine {engine}")
-    chosen: Any = engine
-    if engine == "spark":
-        from pramana import SparkEngine
-
-        chosen = SparkEngine(master)
+    chosen = engine_of(engine, master)
     read = Recipe.read(recipe)
     if source is not None:
         read = read.with_source(source)
@@ -95,10 +88,11 @@ def _words(content: dict[str, Any]) -> list[str]:
 @click.option("--part", default=None, help="Check this part alone, of a bundle that is a set of files.")
 @click.option("--threads", type=click.IntRange(0, 1024), default=0)
 @click.option("--memory", default=None, help="Make the data again within so much memory, e.g. 2GiB.")
+@engine_options
 @json_option
 def verify_command(
     bundle: str, source: str | None, key: str | None, seed: int | None, public_key: str | None,
-    part: str | None, threads: int, memory: str | None, as_json: bool,
+    part: str | None, threads: int, memory: str | None, engine: str, master: str | None, as_json: bool,
 ) -> int:  # fmt: skip
     """Check BUNDLE: its digests, signature and guarantees and, with source and key, every byte of its data."""
     from pramana import verify
@@ -108,7 +102,7 @@ def verify_command(
     progress = ProgressLine()
     found = verify(
         bundle, source=source, key=key, seed=seed, public_key=public_key, part=part, threads=threads,
-        memory=bytes_of(memory), progress=progress,
+        memory=bytes_of(memory), engine=engine_of(engine, master), progress=progress,
     )  # fmt: skip
     progress.close()
     lines = [f"{_mark(check)}  {check.name}: {check.detail}" for check in found.checks]

@@ -38,7 +38,7 @@ def levels_from_public(
     check_share(pair, wanted)
     base = pair.base
     public = Classes(base.layout, base.levels, base.keys, np.ascontiguousarray(base.counts[:, :1]))
-    least = smallest_class(len(pair.present), int(pair.present.sum()), wanted, spread)
+    least = smallest_class(pair.people, pair.people_present, wanted, spread)
     try:
         return search(public, KAnonymous(least), separable(measure, public, weights)).levels
     except UnreachableError:

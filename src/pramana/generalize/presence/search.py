@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from pramana.errors import RecipeError, SourceError, UnreachableError
 from pramana.generalize.cells import Cells, hierarchy_cells, pdf_cells, set_cells
-from pramana.generalize.classes import Classes, Layout, Levels, grouped, with_counts_of
+from pramana.generalize.classes import Classes, ClassFinder, Counts, Keys, Layout, Levels, grouped
 from pramana.generalize.lattice import search
 from pramana.generalize.measures import separable
 from pramana.generalize.presence.algorithms import ALGORITHMS, shaped
@@ -31,11 +31,16 @@ MEASURES = ("loss", "entropy", "precision")
 
 @dataclass(frozen=True, eq=False)
 class Pair:
-    """A public table, and which of its people are in the private one."""
+    """A public table, and which of its people are in the private one.
+
+    `columns` have a line for each person, or for each combination of codes that occurs; `times` then tells how
+    many people have it, and `present` how many of them are in the private table.
+    """
 
     layout: Layout
     columns: tuple[Codes, ...]
-    present: NDArray[np.bool_]
+    present: NDArray[np.bool_] | NDArray[np.unsignedinteger]
+    times: Counts | None = None
 
     def __post_init__(self) -> None:
         if any(len(column) != len(self.present) for column in self.columns):
@@ -43,12 +48,24 @@ class Pair:
         if not self.present.any():
             raise SourceError("Someone of the public table must be in the private one", "nobody")
 
+    @property
+    def people(self) -> int:
+        return len(self.present) if self.times is None else int(self.times.sum(dtype=np.int64))
+
+    @property
+    def people_present(self) -> int:
+        return int(self.present.sum(dtype=np.int64))
+
     @cached_property
     def _grouped(self) -> tuple[Classes, NDArray[np.uint32]]:
-        base, index = grouped(self.layout, self.columns)
-        counted = with_counts_of(base, index, self.present.astype(np.uint8), 2)
-        counts = np.ascontiguousarray(counted.counts[:, [0, 2]])
-        return Classes(base.layout, base.levels, base.keys, counts), index
+        """In the order of their keys: what is made of them is the same for the same people in any order."""
+        found, index = grouped(self.layout, self.columns, self.times)
+        counts = np.stack([found.sizes, np.bincount(index, self.present, len(found)).astype(np.uint32)], axis=1)
+        order = np.lexsort(found.keys.T)
+        rank = np.empty(len(order), np.uint32)
+        rank[order] = np.arange(len(order), dtype=np.uint32)
+        base = Classes(found.layout, found.levels, found.keys[order], np.ascontiguousarray(counts[order]))
+        return base, rank[index]
 
     @property
     def base(self) -> Classes:
@@ -72,13 +89,7 @@ def matched(
     people = len(public[0])
     there = np.bincount(index[:people], minlength=len(classes))
     here = np.bincount(index[people:], minlength=len(classes))
-    extra = np.maximum(here - there, 0)
-    if extra.any():
-        raise SourceError(
-            "Every private row must be someone of the public table, by all quasi-identifying columns",
-            f"{int(extra.sum())} of {len(private[0])} rows without a match of their own",
-            "Add these people to the public table, or leave out columns that differ between the tables.",
-        )
+    _check_matched(there, here)
     row_order = np.argsort(index[:people], kind="stable")
     private_order = np.argsort(index[people:], kind="stable")
     start = np.concatenate([[0], np.cumsum(there)])
@@ -91,9 +102,33 @@ def matched(
     return present, row_of
 
 
+def matched_lines(
+    layout: Layout, public: tuple[Sequence[Codes], Counts], private: tuple[Sequence[Codes], Counts]
+) -> NDArray[np.uint32]:
+    """The same from combinations that occur and their numbers: how many people of each public one are private."""
+    both = [np.concatenate([a, b]) for a, b in zip(public[0], private[0], strict=True)]
+    classes, index = grouped(layout, both)
+    lines = len(public[1])
+    there = np.bincount(index[:lines], public[1], len(classes))
+    here = np.bincount(index[lines:], private[1], len(classes))
+    _check_matched(there, here)
+    return here[index[:lines]].astype(np.uint32)
+
+
+def _check_matched(there: NDArray[np.number], here: NDArray[np.number]) -> None:
+    """There must be as many people of each combination as private rows have it."""
+    extra = np.maximum(here - there, 0)
+    if extra.any():
+        raise SourceError(
+            "Every private row must be someone of the public table, by all quasi-identifying columns",
+            f"{int(extra.sum())} of {int(here.sum())} rows without a match of their own",
+            "Add these people to the public table, or leave out columns that differ between the tables.",
+        )
+
+
 @dataclass(frozen=True, eq=False)
 class PresentClasses:
-    """SPALM's answer. Classes are those with someone present; `class_of` a public row is -1 in the others."""
+    """SPALM's answer. Classes are those with someone present; `class_of` a public line is -1 in the others."""
 
     pair: Pair
     wanted: Presence
@@ -105,25 +140,32 @@ class PresentClasses:
     cost: float
     nodes: int
     checked: int
+    keys: Keys
 
     @property
     def classes(self) -> int:
         return len(self.present)
 
+    @property
+    def finder(self) -> ClassFinder:
+        """Tells which class any row is in."""
+        return ClassFinder(self.pair.layout, self.levels, self.keys)
+
     @cached_property
     def public(self) -> tuple[Cells, ...]:
         """What the public people of each class are."""
-        return self._counted(self.class_of >= 0)
+        return self._counted(self.class_of >= 0, self.pair.times)
 
     @cached_property
     def private(self) -> tuple[Cells, ...]:
         """What the present people of each class are."""
-        return self._counted(self.pair.present)
+        here = self.pair.present
+        return self._counted(here > 0, None if self.pair.times is None else here.astype(np.uint32))
 
-    def _counted(self, rows: NDArray[np.bool_]) -> tuple[Cells, ...]:
-        class_of = self.class_of[rows]
+    def _counted(self, lines: NDArray[np.bool_], times: Counts | None) -> tuple[Cells, ...]:
+        class_of, of_lines = self.class_of[lines], None if times is None else times[lines]
         return tuple(
-            pdf_cells(ladder, column[rows], class_of, self.classes)
+            pdf_cells(ladder, column[lines], class_of, self.classes, of_lines)
             for ladder, column in zip(self.pair.layout.ladders, self.pair.columns, strict=True)
         )
 
@@ -191,12 +233,22 @@ def at_presence_levels(
     present = classes.counts[order, 1].astype(np.int64)
     alone = int(classes.sizes[classes.counts[:, 1] == 0].sum(dtype=np.int64))
     return PresentClasses(
-        pair, wanted, levels, row_class[pair.index], present, people, alone, cost, nodes, checked
+        pair,
+        wanted,
+        levels,
+        row_class[pair.index],
+        present,
+        people,
+        alone,
+        cost,
+        nodes,
+        checked,
+        classes.keys[order],
     )
 
 
 def check_share(pair: Pair, wanted: Presence) -> None:
-    people, present = len(pair.present), int(pair.present.sum())
+    people, present = pair.people, pair.people_present
     share = Fraction(present, people)
     said = f"{present} of {people} people present, a share of {float(share):.6g}"
     if share < wanted.lowest:

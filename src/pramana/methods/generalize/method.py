@@ -14,7 +14,7 @@ from pramana.methods.generalize.advice import PDF, changes_of, offers_pdf
 from pramana.methods.generalize.measured import measure, sensitive_in_classes
 from pramana.methods.generalize.plan import GeneralizePlan, GeneralizeStatement, restore_generalisation
 from pramana.methods.generalize.population import PopulationLines, read_population
-from pramana.methods.generalize.search import goes_by_class, solve, space_in
+from pramana.methods.generalize.searching.search import goes_by_class, solve, space_in
 from pramana.methods.generalize.sensitive import (
     Sensitive,
     sensitive_along_tree,

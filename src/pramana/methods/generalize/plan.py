@@ -39,7 +39,7 @@ from pramana.methods.generalize.examination import examine_classes, shown_column
 from pramana.methods.generalize.explanation import explanation_of_classes
 from pramana.methods.generalize.measured import Measured, agree, measure, sensitive_in_classes
 from pramana.methods.generalize.population import PopulationLines, read_population
-from pramana.methods.generalize.search import Searched, solve
+from pramana.methods.generalize.searching.search import Searched, solve
 from pramana.methods.generalize.sensitive import Sensitive, SensitiveForm
 from pramana.methods.generalize.setting import GeneralizeDesign
 from pramana.methods.generalize.units import units_in_classes

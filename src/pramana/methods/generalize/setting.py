@@ -189,14 +189,15 @@ class GeneralizeDesign(Form, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def capabilities(self) -> Capabilities:
-        """Incognito rolls up counts; Mondrian's classes are the same for rows in any order."""
-        if self.subset is not None:
-            return Capabilities(reason="with a subset, whose marks are read beside all rows")
-        return Capabilities(
-            streams=self.algorithm == "incognito",
-            spark=self.algorithm in ("incognito", "mondrian"),
-            reason=f'with algorithm = "{self.algorithm}", which needs all rows at once; "incognito" streams',
-        )
+        """Incognito rolls up counts; the others that need no more than counts cut between values."""
+        by_counts = self.algorithm == "incognito" or self.cuts_between_values
+        told = "which needs all rows at once: it cuts between rows of the same values"
+        return Capabilities(by_counts, by_counts, reason=f'with algorithm = "{self.algorithm}", {told}')
+
+    @property
+    def cuts_between_values(self) -> bool:
+        """Whether rows of the same values are in the same class, though classes have levels of their own."""
+        return self.algorithm in ("mondrian", "local")
 
     @property
     def exact_cells(self) -> bool:

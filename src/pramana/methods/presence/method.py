@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import ClassVar
 
@@ -21,9 +22,9 @@ from pramana.generalize import (
     presented,
     spalm,
 )
-from pramana.methods.columns import unchanged
+from pramana.methods.columns import reading_of, unchanged
 from pramana.methods.generalize import weights_of
-from pramana.methods.presence.pairing import pair_of, read_public
+from pramana.methods.presence.pairing import pair_of
 from pramana.methods.presence.plan import PresencePlan, PresenceStatement, restore_presence
 from pramana.methods.presence.setting import PresenceSetting
 from pramana.methods.protocol import Capabilities, Method, Plan, fields_of_recipe
@@ -32,6 +33,7 @@ from pramana.methods.recipe import Recipe
 from pramana.methods.trials import Change, first_useful, without_a_column
 from pramana.rows import ColumnReading, Rows
 from pramana.schema import Role, SourceSection
+from pramana.sources import Source
 
 _WIDER = (0.25, 0.5, 0.75, 0.9)  # of the way from the stated range to all chances there are
 PresenceRecipe = Recipe[PresenceSetting, ClassifiedColumn]
@@ -47,7 +49,7 @@ class PresenceMethod(Method[PresenceSetting, ClassifiedColumn]):
 
     def capabilities(self, setting: PresenceSetting) -> Capabilities:
         del setting
-        return Capabilities()
+        return Capabilities(streams=True, spark=True)
 
     def source(self, recipe: PresenceRecipe) -> SourceSection:
         """With a mark of presence the public table is the source."""
@@ -56,11 +58,12 @@ class PresenceMethod(Method[PresenceSetting, ClassifiedColumn]):
         return msgspec.structs.replace(recipe.source, path=str(recipe.folder / recipe.release.public))
 
     def readings(self, recipe: PresenceRecipe) -> tuple[ColumnReading, ...]:
-        """As they are: what a column's domain is shows in the public table."""
-        flag, names = recipe.release.present, list(recipe.published)
-        if flag in names:
+        """What a domain that is not stated is shows in the public table."""
+        flag = recipe.release.present
+        if flag in recipe.published:
             raise RecipeError(f"The column {flag!r} marks presence and must not be published", "an attribute")
-        return tuple(ColumnReading(name) for name in (*names, *([] if flag is None else [flag])))
+        marks = () if flag is None else (ColumnReading(flag),)
+        return (*_readings(recipe, recipe.published), *marks)
 
     def plan(self, recipe: PresenceRecipe, rows: Rows) -> PresencePlan:
         setting = recipe.release
@@ -69,7 +72,7 @@ class PresenceMethod(Method[PresenceSetting, ClassifiedColumn]):
         columns = {n: c for n, c in recipe.published.items() if c.role is Role.QUASI_IDENTIFYING}
         if not columns:
             raise RecipeError("A recipe must have at least one quasi-identifying column", "none")
-        public = None if public_path is None else read_public(public_path, list(columns))
+        public = None if public_path is None else rows.beside(Source(path=public_path), _readings(recipe, columns))
         quasi = tuple(
             quasi_of(n, c, recipe.folder, rows if public is None else public) for n, c in columns.items()
         )
@@ -80,7 +83,7 @@ class PresenceMethod(Method[PresenceSetting, ClassifiedColumn]):
         if public is not None:
             public.settle([q.attribute for q in quasi])
         rows.settle(attributes)
-        pair, row_of = pair_of(quasi, rows, public, flag)
+        pair = pair_of(quasi, rows, public, flag)
         levels = levels_given(setting.levels, {q.name: q.ladder.height for q in quasi})
         weights = weights_of(setting.weights, recipe) or None
         if levels is None and setting.chosen == "public":
@@ -97,14 +100,14 @@ class PresenceMethod(Method[PresenceSetting, ClassifiedColumn]):
             design=design,
             quasi=quasi,
             levels=classes.levels,
-            present=len(row_of),
-            people=len(pair.present),
+            present=pair.people_present,
+            people=pair.people,
             flag=flag,
             public_name=None if public_path is None else public_path.name,
             chosen=setting.chosen,
             compare=setting.compare,
             public=public,
-            searched=(classes, row_of),
+            searched=classes,
             tables=recipe.tables,
         )
 
@@ -124,6 +127,13 @@ class PresenceMethod(Method[PresenceSetting, ClassifiedColumn]):
 
     def restore(self, certificate: Certificate) -> PresencePlan:
         return restore_presence(certificate)
+
+
+def _readings(recipe: PresenceRecipe, columns: Mapping[str, ClassifiedColumn]) -> tuple[ColumnReading, ...]:
+    return tuple(
+        reading_of(name, column, recipe.folder, column.role is Role.QUASI_IDENTIFYING)
+        for name, column in columns.items()
+    )
 
 
 def _public_path(recipe: PresenceRecipe) -> Path | None:

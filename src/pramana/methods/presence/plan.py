@@ -15,7 +15,6 @@ from pathlib import Path
 import msgspec
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from pramana.bundle import Bundle, Certificate, Check, Form, JsonObject, canonical
 from pramana.calibration import Usefulness, worth_of_cells
@@ -23,7 +22,6 @@ from pramana.errors import BundleError, InputError, SourceError
 from pramana.generalize import (
     CLASS,
     COMPANION,
-    Pair,
     Presence,
     PresenceDesign,
     PresentClasses,
@@ -42,13 +40,13 @@ from pramana.mechanisms import Product
 from pramana.methods.cell_check import check_cells
 from pramana.methods.cell_table import CLASS_NUMBER, CellTable, look_of, look_of_labels
 from pramana.methods.columns import read_from_data
+from pramana.methods.marks import MARK
 from pramana.methods.presence.examination import examine_presence, shown_columns
 from pramana.methods.presence.explanation import explanation_of_presence
-from pramana.methods.presence.pairing import pair_of, public_table
+from pramana.methods.presence.pairing import digest_of_pair, pair_of
 from pramana.methods.presence.setting import Chosen, PresenceDesignForm
 from pramana.methods.presence.words import Reached, ReversalForm, presence_guarantees, presence_warnings
 from pramana.methods.protocol import (
-    Capabilities,
     Examination,
     Explanation,
     Plan,
@@ -59,10 +57,10 @@ from pramana.methods.protocol import (
     tables_of,
 )
 from pramana.methods.quasi import Quasi, QuasiForm, restored_quasi
-from pramana.randomness import code_dtype
-from pramana.rows import Column, ColumnReading, MemoryRows, Rows, digest_of_columns
+from pramana.randomness import Codes
+from pramana.rows import Column, ColumnReading, Columns, Rows
 from pramana.schema import Attribute, Count, Ordinal, read_section
-from pramana.sources import numbers
+from pramana.sources import Source, numbers
 from pramana.theory import Guarantee
 
 _DIGITS = 1e9  # probabilities are rounded outwards at the ninth place
@@ -96,9 +94,9 @@ class PresencePlan(Plan):
     public_name: str | None
     chosen: Chosen = "public"  # how the levels came about
     compare: bool = False  # whether the certificate says what the other algorithms would have gained
-    public: MemoryRows | None = field(default=None, repr=False)  # with two files, at the holder's only
-    # the classes and for each private row whose of the public table it is; at the holder's only
-    searched: tuple[PresentClasses, NDArray[np.int64]] | None = field(default=None, repr=False)
+    public: Rows | None = field(default=None, repr=False)  # with two files, at the holder's only, like these:
+    public_path: Path | None = field(default=None, repr=False)
+    searched: PresentClasses | None = field(default=None, repr=False)
     measured: Reached | None = None  # known when the noise is drawn
 
     @property
@@ -115,10 +113,6 @@ class PresencePlan(Plan):
         return tuple(q.attribute for q in self.quasi)
 
     @property
-    def capabilities(self) -> Capabilities:
-        return Capabilities()
-
-    @property
     def source_records(self) -> int:
         return self.people if self.flag else self.present
 
@@ -132,7 +126,10 @@ class PresencePlan(Plan):
             return self
         if source is None:
             raise SourceError(f"The public table {self.public_name} must lie beside the source", "no file")
-        return replace(self, public=public_table(source.parent / self.public_name, self.quasi))
+        path = source.parent / self.public_name
+        if not path.exists():
+            raise SourceError(f"The source {path} must exist", "no such file")
+        return replace(self, public_path=path)
 
     @property
     def reached(self) -> Reached:
@@ -179,30 +176,36 @@ class PresencePlan(Plan):
     def companions(self) -> tuple[str, ...]:
         return (COMPANION,) if self.output == "csv" and not self.single_values else ()
 
-    def pair(self, rows: Rows) -> tuple[Pair, NDArray[np.int64]]:
-        """Both tables as codes, and for each private row whose of the public table it is."""
-        return pair_of(self.quasi, rows, self.public, self.flag)
+    def _opened_public(self, rows: Rows) -> Rows | None:
+        if self.public is not None or self.public_path is None:
+            return self.public
+        public = rows.beside(Source(path=self.public_path), [ColumnReading.of(q.attribute) for q in self.quasi])
+        public.settle([q.attribute for q in self.quasi])
+        return public
 
-    def _context(self, pair: Pair, commitment: str) -> str:
+    def _context(self, tables: str, commitment: str) -> str:
         """What noise and order are bound to: dataset, design, levels, and both tables.
 
         With one key and the same noise on two tables, their difference would be the person by whom they differ.
         """
-        people = {str(i): codes for i, codes in enumerate(pair.columns)}
-        tables = digest_of_columns({**people, "present": pair.present.astype(np.uint8)})
         stated = canonical({"setting": self._setting(), "levels": list(self.levels), "tables": tables})
         return f"{self.dataset}\npresence\n{hashlib.sha256(stated).hexdigest()}\n{commitment}"
 
     def publish(self, rows: Rows) -> Publication:
-        classes, row_of = self.searched or self._found_again(rows)
-        pair = classes.pair
-        private = rows.whole().only(pair.present) if self.flag else rows
+        public = self._opened_public(rows)
+        classes = self.searched or self._found_again(rows, public)
+        tables = digest_of_pair(self.quasi, classes.pair, rows, public, self.flag)
+        private = rows.marked(MARK) if self.flag else rows
         commitment = private.commitment()
-        context = self._context(pair, commitment)
+        context = self._context(tables, commitment)
         shown = presented(classes, self.design, rows.stream, context)
         check_cells(self.quasi, classes.private, shown.cells, intervals=False)
-        number = classes.class_of[row_of].astype(code_dtype(classes.classes + 1))
-        private.whole().attach(CLASS_NUMBER, [q.name for q in self.quasi], number)
+        finder, quasi = classes.finder, tuple(q.name for q in self.quasi)
+
+        def number(columns: Columns) -> Codes:
+            return finder.find([columns[name] for name in quasi])
+
+        private.derive(CLASS_NUMBER, quasi, number)
         cells, extra = _columns(self, shown)
         table = CellTable(self.attributes, cells, classes.classes, by_class=CLASS in cells, output=self.output)
         names = [CLASS_NUMBER, *self.raw_names()]
@@ -223,15 +226,15 @@ class PresencePlan(Plan):
             looks = {q.name: look_of(own) for q, own in zip(self.quasi, shown.cells, strict=True)}
         return worth_of_cells(looks, classes.present, 0, self.tables, exact=self.design.tells_counts)
 
-    def _found_again(self, rows: Rows) -> tuple[PresentClasses, NDArray[np.int64]]:
+    def _found_again(self, rows: Rows, public: Rows | None) -> PresentClasses:
         """The classes at the certified levels, from the two tables."""
-        pair, row_of = self.pair(rows)
-        if len(row_of) != self.present or len(pair.present) != self.people:
+        pair = pair_of(self.quasi, rows, public, self.flag)
+        if pair.people_present != self.present or pair.people != self.people:
             raise SourceError(
                 f"The tables must have {self.present} present of {self.people} people",
-                f"{len(row_of)} of {len(pair.present)}",
+                f"{pair.people_present} of {pair.people}",
             )
-        return at_presence_levels(pair, self.wanted, self.levels), row_of
+        return at_presence_levels(pair, self.wanted, self.levels)
 
     def explain(self) -> Explanation:
         return explanation_of_presence(

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from pramana.bundle import Certificate, check_new, read_signing_key, same_files, scratch_beside
 from pramana.calibration import Usefulness
@@ -42,6 +42,9 @@ from pramana.rows import Progress, Rows, no_progress
 from pramana.schema import Attribute
 from pramana.sources import Source
 from pramana.theory import Level
+
+if TYPE_CHECKING:
+    from pramana.rows import SparkEngine
 
 EVERYBODY = "*"  # in a recipe's allowances
 
@@ -88,10 +91,12 @@ class _Opened:
                 "one",
                 "Each recipient's version is a bundle of its own.",
             )
-        own, method, source = cast(LevelsRecipe, recipe), method_named(recipe.method), source_of(recipe)
+        own, method = cast(LevelsRecipe, recipe), method_named(recipe.method)
         can = method.capabilities(recipe.release)
         if home.memory is not None and recipe.release.history:
             raise RecipeError("Versions with a history must be issued from a table in memory", "a bound on memory")
+        home.check(method.name, can, recipe.unit)
+        source = source_of(recipe)
         watched = watched_columns(recipe, source)
         with home.open(source, method.readings(recipe), key, method.name, can, recipe.unit, watched) as rows:
             attributes = attributes_at_levels(own, rows)
@@ -134,11 +139,12 @@ def create_levels(
     who: str | None = None,
     independent: bool = False,
     memory: int | None = None,
+    engine: str | SparkEngine = "local",
     progress: Progress = no_progress,
 ) -> Created:
     """Register a recipe's table under a new key, kept beside the ledger, and make the ledger if there is none.
 
-    With `memory`, in bytes, the table streams through within that bound.
+    With `memory`, in bytes, the table streams through within that bound; with `engine` "spark" it is read there.
 
     >>> pramana.create_levels("releases.ledger", "recipe.toml").records  # doctest: +SKIP
     5000
@@ -147,7 +153,7 @@ def create_levels(
         raise LedgerError("With a ledger in PostgreSQL the key's place must be given", "none", "Say --key FILE.")
     check_outside_bundles(Path(f"{ledger}.key") if key is None else Path(key))
     read = Recipe.read(recipe)
-    home = Home(memory=memory, folder=Path(recipe).absolute().parent, progress=progress)
+    home = Home(engine, memory, folder=Path(recipe).absolute().parent, progress=progress)
     with _Opened.read(read, Key.create(), home) as opened:
         setting = opened.recipe.release
         title = name or read.source.dataset or Path(recipe).stem
@@ -224,13 +230,15 @@ def issue(
     sign: str | Path | None = None,
     threads: int = 0,
     memory: int | None = None,
+    engine: str | SparkEngine = "local",
     progress: Progress = no_progress,
     even_if_useless: bool = False,
 ) -> Issued:
     """The recipient's version at a level, as a bundle in the new folder `out`. Asked again: the same data.
 
-    With `memory`, in bytes, the table streams through within that bound. A version from which nothing can be
-    learned is refused with advice, unless `even_if_useless`; its report says so.
+    With `memory`, in bytes, the table streams through within that bound; with `engine` "spark" it is made there,
+    and the bytes are the same. A version from which nothing can be learned is refused with advice, unless
+    `even_if_useless`; its report says so.
 
     >>> pramana.issue("releases.ledger", "university", 0.3, "for-university").release.status  # doctest: +SKIP
     'committed'
@@ -241,7 +249,7 @@ def issue(
     registered = known.dataset(dataset)
     registered.check_digests()
     secret = Key.read(key or registered.details["key_file"])
-    home = Home(memory=memory, threads=threads, folder=out.absolute().parent, progress=progress)
+    home = Home(engine, memory, threads, out.absolute().parent, progress)
     with _Opened.read(recipe_of(registered), secret, home) as opened:
         plan = opened.plan(registered.name, level)
         usefulness = plan.usefulness()

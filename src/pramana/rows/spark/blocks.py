@@ -87,16 +87,21 @@ class Encoding:
     """Encodes block after block; faults are counted and told by `faults`."""
 
     def __init__(
-        self, attributes: Sequence[Attribute], show: bool = False, derived: Sequence[DerivedColumn] = ()
+        self,
+        attributes: Sequence[Attribute],
+        show: bool = False,
+        derived: Sequence[DerivedColumn] = (),
+        beside: Sequence[str] = (),
     ) -> None:
-        self.derived = derived
+        """`beside`: columns that others are derived from, and no more."""
+        self.derived, self.beside = derived, beside
         self.coded = {a.name: Encoder(a.coded, a.name, show) for a in attributes if not a.raw}
         self.raw = [a.name for a in attributes if a.raw]
 
     def block(self, first: int, table: pa.Table) -> RowBlock:
         codes = {name: _encoded(encoder, table.column(name)) for name, encoder in self.coded.items()}
         raw = {name: raw_column(table.column(name), None) for name in self.raw}
-        known: Columns = {**codes, **raw}
+        known: Columns = {**codes, **raw, **{n: raw_column(table.column(n), None) for n in self.beside}}
         if not self.faults:  # codes of faulty rows mean nothing
             for column in self.derived:
                 known[column.name] = column.work({name: known[name] for name in column.of})

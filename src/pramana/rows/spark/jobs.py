@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import pickle
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,11 +18,11 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from pramana.errors import EngineError, PramanaError
-from pramana.rows.spark.blocks import blocks_from
+from pramana.rows.spark.blocks import DerivedColumn, blocks_from
 from pramana.rows.spark.parts import CountRange, WorkOnPart
 from pramana.rows.spark.session import quiet
 from pramana.rows.spark.steps import REPORT, OrderBucket, Seal, Sent, Step, performed, unquoted
-from pramana.sources import Piece
+from pramana.sources import Piece, raw_column
 
 _SCHEMA = "slot int, number long, content binary"
 _FIELDS = pa.schema([("slot", pa.int32()), ("number", pa.int64()), ("content", pa.binary())])
@@ -43,21 +43,31 @@ class RunWork:
     pieces: tuple[bytes, ...] | None  # pickled one by one: a task needs one of them
     firsts: tuple[int, ...]
     watch: Callable[[int], None] | None
+    marks: DerivedColumn | None = None  # rows that do not have 1 in it are as if they were not there
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """What is read: the step's columns, and what tells which rows it is done on."""
+        return tuple(dict.fromkeys([*self.step.columns, *(() if self.marks is None else self.marks.of)]))
 
     def runs(self, batches: Batches) -> Iterator[tuple[int, int, Iterable[pa.Table]]]:
         """The runs of this task: their numbers, the numbers of their first rows, and their rows."""
         if self.pieces is None:
             run = _partition()
-            yield run, self.first(run), self._watched(pa.Table.from_batches([batch]) for batch in batches)
+            yield run, self.first(run), self._meant(pa.Table.from_batches([batch]) for batch in batches)
             return
         for batch in batches:
             for run in batch.column(0).to_pylist():
                 piece: Piece = pickle.loads(self.pieces[run])
-                yield run, self.first(run), self._watched(piece.read(self.step.columns))
+                yield run, self.first(run), self._meant(piece.read(self.columns))
 
-    def _watched(self, tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
+    def _meant(self, tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
         for number, table in enumerate(tables, 1):
-            yield table
+            if self.marks is None:
+                yield table
+            else:
+                own = {name: raw_column(table.column(name), None) for name in self.marks.of}
+                yield table.filter(pa.array(self.marks.work(own) == 1))
             if self.watch is not None:
                 self.watch(number)
 
@@ -138,7 +148,7 @@ class Job:
         if self.work.pieces is not None:
             runs = len(self.work.pieces)
             return self.spark.range(0, runs, 1, runs)
-        names = ["`" + name.replace("`", "``") + "`" for name in self.work.step.columns]
+        names = ["`" + name.replace("`", "``") + "`" for name in self.work.columns]
         return self.frame.select(*names)
 
 
@@ -151,6 +161,22 @@ def bucket_sizes(spark: Any, count: CountRange, records: int, seal: Seal) -> NDA
         rows = spark.range(0, tasks, 1, tasks).mapInArrow(task, _SCHEMA).collect()
     parts = [np.frombuffer(seal.opened(REPORT, row.number, bytes(row.content)), np.int64) for row in rows]
     return np.asarray(sum(parts), np.int64)
+
+
+def done_there(spark: Any, work: Sequence[Callable[[], object]]) -> list[object]:
+    """Pieces of work in tasks, and their results in order; the first fault, in that order, is raised."""
+    if not work:
+        return []
+    seal = Seal(os.urandom(32))
+    with _failing(), quiet():
+        asked = spark.range(0, len(work), 1, len(work))
+        sent = asked.mapInArrow(_sent(spark, _Doing(tuple(map(pickle.dumps, work)), seal)), _SCHEMA).collect()
+    content = {row.number: seal.opened(REPORT, row.number, bytes(row.content)) for row in sent}
+    results = [pickle.loads(content[number]) for number in range(len(work))]
+    for result in results:
+        if isinstance(result, PramanaError):
+            raise result
+    return results
 
 
 class _failing:  # noqa: N801 - read like a statement
@@ -170,6 +196,22 @@ class _failing:  # noqa: N801 - read like a statement
 
 
 # ---------------------------------------------------------------- in a task
+
+
+@dataclass(frozen=True)
+class _Doing:
+    work: tuple[bytes, ...]  # pickled one by one: a task needs one of them
+    seal: Seal
+
+    def __call__(self, batches: Batches) -> Iterator[Sent]:
+        for batch in batches:
+            for number in batch.column(0).to_pylist():
+                try:
+                    with unquoted():
+                        result: object = pickle.loads(self.work[number])()
+                except PramanaError as error:
+                    result = error
+                yield REPORT, number, self.seal.closed(REPORT, number, pickle.dumps(result))
 
 
 @dataclass(frozen=True)

@@ -10,9 +10,10 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from pramana.errors import RecipeError, SourceError
-from pramana.generalize import ClassFinder, Ladder, Layout, grouped
-from pramana.mechanisms import Mechanism
-from pramana.randomness import Codes, Key, Stream
+from pramana.generalize import Ladder, Layout, grouped
+from pramana.mechanisms import Mechanism, Product
+from pramana.randomness import Key, Stream
+from pramana.rows.batch import BatchEngine
 from pramana.rows.protocol import (
     NO_UNITS,
     ColumnReading,
@@ -21,15 +22,16 @@ from pramana.rows.protocol import (
     Lines,
     Progress,
     R,
-    Rows,
     SpreadPieces,
     WholeRows,
     Work,
+    no_progress,
 )
 from pramana.rows.spark.blocks import DerivedColumn
 from pramana.rows.spark.table import SparkEngine, SparkTable
+from pramana.rows.spooled import SpooledRows
 from pramana.rows.units import Owners
-from pramana.schema import Attribute, Role, Storey, UnitSection
+from pramana.schema import Attribute, Domain, Role, Storey
 from pramana.sources import Source, domain_from_data, ordered_columns
 
 
@@ -47,6 +49,7 @@ class SparkRows:
     ) -> None:
         self._table, self._key, self._known, self._missing = table, key, dict(known), missing
         self._progress, self._show = progress, show
+        self._others: list[SpooledRows] = []
 
     @classmethod
     @contextlib.contextmanager
@@ -76,7 +79,12 @@ class SparkRows:
             progress("reading", 0, 1)
             seen = table.read(provisional, key, show)
             table.attributes = provisional
-            yield cls(table, key, known, seen.missing, progress, show)
+            rows = cls(table, key, known, seen.missing, progress, show)
+            try:
+                yield rows
+            finally:
+                for other in rows._others:
+                    other.close()
 
     @property
     def records(self) -> int:
@@ -99,9 +107,18 @@ class SparkRows:
         return name in self._missing
 
     def settle(self, attributes: Sequence[Attribute]) -> None:
+        before = {a.name: a.coded for a in self._table.attributes if not a.raw}
         self._table.attributes = tuple(attributes)
-        if any(not a.raw and a.coded.missing_code is None and a.name in self._missing for a in attributes):
+        if any(self._is_unfit(a, before.get(a.name)) for a in attributes if not a.raw):
             self._table.read(attributes, self._key, self._show)  # which refuses them, and counts
+
+    def _is_unfit(self, attribute: Attribute, read: Domain | None) -> bool:
+        """Whether a column may have values that its settled domain has no room for."""
+        if attribute.coded.missing_code is None and attribute.name in self._missing:
+            return True
+        if read is None or attribute.name not in self._known:
+            return False
+        return any(attribute.coded.code_of(label) is None for label in read.labels)
 
     def derive(self, name: str, of: Sequence[str], work: Work) -> None:
         self._table.derived[name] = DerivedColumn(name, tuple(of), work)
@@ -138,8 +155,23 @@ class SparkRows:
     def stream(self, purpose: str, context: str, column: str, draw: int) -> Stream:
         return self._key.stream(purpose, context, column, draw)
 
+    def in_order(self, names: Sequence[str]) -> Iterator[Columns]:
+        return self._table.publish(Product({}), self._key, "", False, names)
+
+    def marked(self, name: str) -> SparkRows:
+        return SparkRows(
+            self._table.marked(name), self._key, self._known, self._missing, self._progress, self._show
+        )
+
+    def beside(self, source: Source, readings: Sequence[ColumnReading]) -> SpooledRows:
+        """On the driver, within a bound; no coin is drawn from its key."""
+        other = SpooledRows.read(source, readings, Key.create(), BatchEngine(), no_progress, self._show)
+        self._others.append(other)
+        return other
+
     def whole(self) -> WholeRows:
-        return RepeatedRows(self._table)
+        """Methods that need all rows at once are refused before they come here."""
+        raise RecipeError("A method that needs all rows at once must have them in memory", "the Spark engine")
 
 
 class SparkPieces(SpreadPieces):
@@ -179,48 +211,6 @@ class SparkPieces(SpreadPieces):
         return table.publish_parts(
             self._mechanism, self._key, self._context, self._shuffled, self._names, rows, work, kept
         )
-
-
-class RepeatedRows:
-    """All rows of some columns on the driver, as often as each combination occurs, in an order of their own."""
-
-    def __init__(self, table: SparkTable) -> None:
-        self._table = table
-        self._lines: Lines | None = None
-        self._sizes: dict[str, int] = {}
-
-    def codes(self, sizes: Mapping[str, int]) -> dict[str, Codes]:
-        self._sizes, self._lines = dict(sizes), self._table.lines(sizes)
-        times = self._lines.times
-        return {n: np.repeat(column, times) for n, column in zip(sizes, self._lines.columns, strict=True)}
-
-    def attach(self, name: str, of: Sequence[str], codes: Codes) -> None:
-        """Rows with the same values must have the same code: then it is derived from them where they lie."""
-        assert self._lines is not None, "codes are attached to rows that were asked for"
-        times = self._lines.times.astype(np.int64)
-        once = codes[np.cumsum(times) - times]
-        index_of = {column: i for i, column in enumerate(self._sizes)}
-        columns = [self._lines.columns[index_of[column]] for column in of]
-        layout = Layout(tuple(Ladder(column, (np.arange(self._sizes[column]),)) for column in of))
-        base, index = grouped(layout, columns)
-        by_combination = np.zeros(len(base) + 1, codes.dtype)
-        by_combination[index] = once
-        if not ((np.repeat(once, times) == codes).all() and (by_combination[index] == once).all()):
-            raise RecipeError("On Spark, rows with the same values must be in the same class", "others")
-        finder, names = ClassFinder(layout, layout.bottom, base.keys), tuple(of)
-
-        def work(own: Columns) -> Codes:
-            return np.asarray(by_combination[finder.find([own[column] for column in names])])
-
-        self._table.derived[name] = DerivedColumn(name, names, work)
-
-    def only(self, kept: NDArray[np.bool_]) -> Rows:
-        del kept
-        raise RecipeError("A method that leaves rows out must have them in memory", "the Spark engine")
-
-    def in_units(self, unit: UnitSection) -> Rows:
-        del unit
-        raise RecipeError("Rows that are brought together by person must be in memory", "the Spark engine")
 
 
 def _provisional(reading: ColumnReading, known: Mapping[str, pa.ChunkedArray]) -> Attribute:

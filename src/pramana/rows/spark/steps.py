@@ -274,13 +274,15 @@ class DrawRun:
     seal: Seal
     secret: bytes = field(repr=False)
     derived: tuple[DerivedColumn, ...] = ()
+    beside: tuple[str, ...] = ()  # columns that others are derived from, and no more
 
     @property
     def columns(self) -> tuple[str, ...]:
-        return tuple(a.name for a in self.attributes)
+        return (*(a.name for a in self.attributes), *self.beside)
 
     def work(self, rows: Tables) -> Iterator[Any]:
-        encoding, seen = Encoding(self.attributes, derived=self.derived), _Seeing(self.secret, self.attributes)
+        encoding = Encoding(self.attributes, derived=self.derived, beside=self.beside)
+        seen = _Seeing(self.secret, self.attributes)
         for first, table in rows:
             block = encoding.block(first, table)
             seen.add(block)

@@ -11,7 +11,8 @@ import itertools
 import os
 import pickle
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,7 @@ from pramana.rows.digest import Column, commitment_secret
 from pramana.rows.protocol import Kept, Lines
 from pramana.rows.spark.blocks import DerivedColumn, Digests, refuse, unpacked
 from pramana.rows.spark.groups import GroupRun, RepeatRun
-from pramana.rows.spark.jobs import Job, RunWork, bucket_sizes
+from pramana.rows.spark.jobs import Job, RunWork, bucket_sizes, done_there
 from pramana.rows.spark.parts import (
     CountKept,
     CountRange,
@@ -50,7 +51,7 @@ from pramana.rows.spark.steps import (
     SurveyReport,
     SurveyRun,
 )
-from pramana.schema import Attribute
+from pramana.schema import Attribute, Role
 from pramana.sources import Piece, Source, pieces_of
 
 _BUCKET = 1 << 25  # bytes that one task puts in order at a time
@@ -102,7 +103,7 @@ class SparkEngine:
         with session(self.master, dict(self.options), source.frame) as spark:
             if source.path is not None:
                 wanted = self.pieces or 2 * spark.sparkContext.defaultParallelism
-                pieces = pieces_of(source, columns, wanted)
+                pieces = pieces_of(source, columns, wanted, partial(done_there, spark))
             yield SparkTable(spark, tuple(columns), pieces, source.frame, self.watch)
 
 
@@ -140,6 +141,7 @@ class SparkTable:
     raw_bytes: int = 0
     last: Reading | None = None
     derived: dict[str, DerivedColumn] = field(default_factory=dict)
+    marks: DerivedColumn | None = None  # of which rows the table is, where it is not of all
 
     def __post_init__(self) -> None:
         if self.pieces is not None and all(piece.rows is not None for piece in self.pieces):
@@ -164,7 +166,21 @@ class SparkTable:
 
     def job(self, step: Step) -> Job:
         pieces = None if self.pieces is None else tuple(map(pickle.dumps, self.pieces))
-        return Job(self.spark, RunWork(step, pieces, self.firsts, self.watch), self.frame)
+        return Job(self.spark, RunWork(step, pieces, self.firsts, self.watch, self.marks), self.frame)
+
+    def marked(self, name: str) -> SparkTable:
+        """The same table without the rows that do not have 1 in a derived column; they are numbered anew."""
+        pieces = None if self.pieces is None else tuple(replace(piece, rows=None) for piece in self.pieces)
+        return SparkTable(
+            self.spark,
+            self.columns,
+            pieces,
+            self.frame,
+            self.watch,
+            self.attributes,
+            derived=dict(self.derived),
+            marks=self.derived[name],
+        )
 
     def seal(self) -> Seal:
         return Seal(os.urandom(32))
@@ -224,7 +240,9 @@ class SparkTable:
 
         for name in names:
             need(name)
-        return tuple(a for a in self.attributes if a.name in read), tuple(derived.values())
+        published = tuple(a for a in self.attributes if a.name in read)
+        beside = sorted(read - {a.name for a in published})
+        return (*published, *(Attribute(n, Role.INSENSITIVE, None) for n in beside)), tuple(derived.values())
 
     def counts(self, names: Sequence[str], shape: Sequence[int]) -> NDArray[np.int64]:
         """How often each combination of codes occurs."""
@@ -271,8 +289,9 @@ class SparkTable:
         streams = {(purpose, name): key.stream(purpose, context, name) for purpose, name in streams_of(mechanism)}
         secret, expected = commitment_secret(key), self.commitment(key)
         buckets, seal = self._buckets(key, context, shuffled), self.seal()
-        _, derived = self._needed([*names, *mechanism.sizes])
-        draw = DrawRun(self.attributes, tuple(names), mechanism, streams, buckets, seal, secret, derived)
+        needed, derived = self._needed([*names, *mechanism.sizes])
+        beside = tuple(a.name for a in needed if a not in self.attributes)
+        draw = DrawRun(self.attributes, tuple(names), mechanism, streams, buckets, seal, secret, derived, beside)
         job = self.job(draw)
         reports: dict[int, RunReport] = {}
         last = (0, -1)
@@ -348,6 +367,8 @@ def _codes_alike(read: Sequence[Attribute], settled: Sequence[Attribute]) -> boo
 
     That category has the last code; where no row had it, only the type of the codes can change.
     """
+    if len(read) != len(settled):
+        return False
     for one, other in zip(read, settled, strict=True):
         if one.name != other.name or one.raw != other.raw:
             return False

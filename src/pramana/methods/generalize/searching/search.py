@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import msgspec
 import numpy as np
@@ -24,29 +24,25 @@ from pramana.generalize import (
     SolutionSpace,
     TableCondition,
     at_levels,
-    beside_people,
     full_domain,
     full_domain_with_cells,
-    grouped_for,
-    local_recoding,
     measure_of,
-    multidimensional,
     space_of,
-    with_sensitive,
 )
 from pramana.methods.cell_table import CLASS_NUMBER
 from pramana.methods.generalize.asked import whole_table_keys
 from pramana.methods.generalize.population import PopulationLines, occurring_lines
+from pramana.methods.generalize.searching.counted import COPIES, condition_of, counted_lines, totals_of
+from pramana.methods.generalize.searching.partitions import by_combinations, by_rows, by_unit_lines
 from pramana.methods.generalize.sensitive import Sensitive, derive_codes, sensitive_in
 from pramana.methods.generalize.setting import GeneralizeDesign
-from pramana.methods.generalize.units import NO_COLUMN, joint_columns, joint_values, lines_of_units
+from pramana.methods.generalize.units import NO_COLUMN, joint_values
 from pramana.methods.marks import MARK
 from pramana.methods.quasi import Quasi
-from pramana.randomness import Codes, code_dtype
-from pramana.rows import Columns, Lines, Rows, WholeRows
+from pramana.randomness import Codes
+from pramana.rows import Columns, Lines, Rows
 
 MOST_ENTRIES = 20_000_000  # entries of lists in one Parquet file; beyond, cells go to the companion
-_COPIES = 8  # of the combinations that are in memory at one time, measured where they are most of it
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,8 +81,10 @@ def solve(
     if design.algorithm == "incognito":
         return _by_counts(rows, design, quasi, looked, levels, joints, population)
     if joints and design.algorithm != "local":
-        return Searched(_by_lines(rows, design, quasi, looked), population)
-    return Searched(_by_rows(rows, design, quasi, looked, joints), population)
+        return Searched(by_unit_lines(rows, design, quasi, looked), population)
+    if design.cuts_between_values:
+        return Searched(by_combinations(rows, design, quasi, looked, joints), population)
+    return Searched(by_rows(rows, design, quasi, looked), population)
 
 
 def _check_units(rows: Rows, design: GeneralizeDesign) -> None:
@@ -118,7 +116,7 @@ def _by_counts(
     # a key and a count for each combination; with a sensitive value a key may need one word more
     size = len(lines.times) * (8 * layout.words + 4)
     size += sum(len(found.times) * (8 * (layout.words + 1) + 4) for found in others)
-    rows.check_room(_COPIES * size + (0 if levels is not None else _kept(design, layout, size)))
+    rows.check_room(COPIES * size + (0 if levels is not None else _kept(design, layout, size)))
     generalised = solve_lines(design, quasi, lines, asked.beside, levels, joints, population, asked.learnt)
     finder, names, in_none = generalised.finder, tuple(q.name for q in quasi), generalised.classes
     marks = () if design.subset is None else (MARK,)
@@ -149,145 +147,6 @@ def _kept(design: GeneralizeDesign, layout: Layout, size: int) -> int:
     return min(TABLE_BYTES, math.prod(layout.heights) * size // 8)
 
 
-def _by_rows(
-    rows: Rows,
-    design: GeneralizeDesign,
-    quasi: Sequence[Quasi],
-    looked: Sequence[Sensitive],
-    joints: Sequence[JointValues],
-) -> Generalised:
-    """A partition, or classes at levels of their own: the codes of all rows are held."""
-    if len(looked) > 1 and design.algorithm != "local":
-        raise RecipeError(
-            f"The algorithm {design.algorithm} takes l and t of one sensitive column", f"{len(looked)}"
-        )
-    whole = rows.whole()
-    own = {q.name: q.attribute.coded.size for q in quasi}
-    beside = joint_columns(joints) or {s.coded: s.size for s in looked}
-    codes = whole.codes({**own, **beside, **{s.coded: s.size for s in looked}})
-    totals = [(np.bincount(codes[s.coded], minlength=s.size), s.parents) for s in looked]
-    columns = [codes[name] for name in own]
-    if design.algorithm == "local":
-        layout = Layout(tuple(q.ladder for q in quasi))
-        base, index = grouped_for(layout, columns, [(codes[name], size) for name, size in beside.items()])
-        condition, weights = _condition(design, totals, looked, joints), design.weights or None
-        generalised = local_recoding(
-            layout, columns, base, index, condition, measure=design.measure, weights=weights
-        )
-        return _attached(whole, generalised, own)
-    generalised = multidimensional(
-        tuple(q.ladder for q in quasi),
-        columns,
-        design.k,
-        design.algorithm,
-        ordered=[q.ordered for q in quasi],
-        weights=design.weights,
-        condition=design.condition(totals) if looked else None,
-        sensitive=(codes[looked[0].coded], looked[0].size) if looked else None,
-    )
-    return _attached(whole, generalised, own)
-
-
-def _by_lines(
-    rows: Rows, design: GeneralizeDesign, quasi: Sequence[Quasi], looked: Sequence[Sensitive]
-) -> Generalised:
-    """A partition of people: a person's rows that agree in all quasi-identifiers are one line.
-
-    Of lines of people with at most m lines each, (k - 1) m + 1 are of k people at least.
-    """
-    whole, own = rows.whole(), {q.name: q.attribute.coded.size for q in quasi}
-    codes = whole.codes({**own, **{s.coded: s.size for s in looked}})
-    lines = lines_of_units(rows, codes)
-    if looked and (len(looked) > 1 or lines.most > 1):
-        raise RecipeError(
-            f"The algorithm {design.algorithm} takes l and t of one sensitive column, of people whose rows agree",
-            "several columns" if len(looked) > 1 else "people whose rows differ",
-            'Use algorithm = "incognito" or "local".',
-        )
-    at = lines.first_rows
-    totals = [(np.bincount(codes[s.coded][at], minlength=s.size), s.parents) for s in looked]
-    found = multidimensional(
-        tuple(q.ladder for q in quasi),
-        [codes[name][at] for name in own],
-        min((design.k - 1) * lines.most + 1, len(at)),
-        design.algorithm,
-        ordered=[q.ordered for q in quasi],
-        weights=design.weights,
-        condition=design.condition(totals) if looked else None,
-        sensitive=(codes[looked[0].coded][at], looked[0].size) if looked else None,
-    )
-    columns = tuple(codes[name] for name in own)
-    generalised = replace(found, columns=columns, class_of=found.class_of[lines.line_of_row])
-    return _attached(whole, generalised, own)
-
-
-def _totals(
-    totals: Sequence[tuple[NDArray[np.int64], tuple[NDArray[np.int64], ...] | None]],
-    looked: Sequence[Sensitive],
-    joints: Sequence[JointValues],
-) -> list[tuple[NDArray[np.int64], tuple[NDArray[np.int64], ...] | None]]:
-    """How often each sensitive value occurs: in rows or, with joint values, in people."""
-    if not joints:
-        return list(totals)
-    return [(joint.totals, s.parents) for joint, s in zip(joints, looked, strict=bool(looked))]
-
-
-def _condition(
-    design: GeneralizeDesign,
-    totals: Sequence[tuple[NDArray[np.int64], tuple[NDArray[np.int64], ...] | None]],
-    looked: Sequence[Sensitive],
-    joints: Sequence[JointValues],
-) -> Condition:
-    """What classes must satisfy, counted in rows or, with joint values, in people."""
-    condition = design.condition(_totals(totals, looked, joints))
-    return InUnits(condition, tuple(joints)) if joints else condition
-
-
-def _attached(whole: WholeRows, generalised: Generalised, own: Mapping[str, int]) -> Generalised:
-    number = np.where(generalised.class_of < 0, generalised.classes, generalised.class_of)
-    whole.attach(CLASS_NUMBER, tuple(own), number.astype(code_dtype(generalised.classes + 1)))
-    return generalised
-
-
-@dataclass(frozen=True, eq=False)
-class Counted:
-    """The combinations that occur as classes of the lattice's bottom, and how often each sensitive value does."""
-
-    base: Classes
-    index: NDArray[np.uint32]
-    lines: Lines
-    totals: list[tuple[NDArray[np.int64], tuple[NDArray[np.int64], ...] | None]]
-
-
-def counted_lines(
-    quasi: Sequence[Quasi],
-    lines: Lines,
-    looked: Sequence[tuple[Sensitive, Lines]],
-    joints: Sequence[JointValues] = (),
-    population: PopulationLines | None = None,
-    learnt: tuple[Sensitive, Lines] | None = None,
-) -> Counted:
-    """`looked`: for each sensitive column the conditions look at, the combinations with its codes last.
-
-    Where people are counted, with the numbers of `joints` last. `learnt`: the target of a measure, likewise.
-    """
-    layout = Layout(tuple(q.ladder for q in quasi))
-    sizes = [len(joint) for joint in joints] or [s.size for s, _ in looked]
-    base, index = grouped_for(layout, lines.columns, times=lines.times)
-    counted, totals = [], []
-    for (s, joint), size in zip(looked, sizes, strict=True):  # the same classes in the order of their keys
-        _, places = grouped_for(layout, joint.columns[:-1], times=joint.times)
-        counted.append((places, joint.columns[-1], size, joint.times))
-        totals.append((np.bincount(joint.columns[-1], joint.times, size).astype(np.int64), s.parents))
-    if learnt is not None:
-        _, places = grouped_for(layout, learnt[1].columns[:-1], times=learnt[1].times)
-        counted.append((places, learnt[1].columns[-1], learnt[0].size, learnt[1].times))
-    base = with_sensitive(base, counted)
-    if population is not None:
-        base, index = beside_people(base, index, population.lines.columns, population.lines.times)
-    return Counted(base, index, lines, totals)
-
-
 def solve_lines(
     design: GeneralizeDesign,
     quasi: Sequence[Quasi],
@@ -300,7 +159,7 @@ def solve_lines(
 ) -> Generalised:
     """The full-domain classes of the rows that `lines` stand for, counted in rows or, with `joints`, in people."""
     counted = counted_lines(quasi, lines, looked, joints, population if design.compares_people else None, learnt)
-    condition = _condition(design, counted.totals, [s for s, _ in looked if s is not NO_COLUMN], joints)
+    condition = condition_of(design, counted.totals, [s for s, _ in looked if s is not NO_COLUMN], joints)
     table = design.table(0 if population is None else population.people, lines.rows)
     return _full_domain(design, lines.columns, counted.base, counted.index, condition, levels, lines.times, table)
 
@@ -322,7 +181,7 @@ def space_in(
     lines, population = asked.lines, asked.everyone or population
     beside = population if design.compares_people else None
     counted = counted_lines(quasi, lines, asked.beside, joints, beside, asked.learnt)
-    named = design.named_conditions(_totals(counted.totals, looked, joints))
+    named = design.named_conditions(totals_of(counted.totals, looked, joints))
     cells = design.suppress == "cells"
     weights = design.weights or None
     return space_of(
