@@ -91,7 +91,7 @@ class CountKept(DrawRun):
     kept: Kept = field(kw_only=True)
 
     def work(self, rows: Tables) -> Iterator[Any]:
-        encoding = Encoding(self.attributes, derived=self.derived)
+        encoding = Encoding(self.attributes, derived=self.derived, beside=self.beside)
         counts, count = np.zeros(self.buckets.count, np.int64), 0
         for first, table in rows:
             block = encoding.block(first, table)

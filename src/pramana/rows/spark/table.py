@@ -27,7 +27,7 @@ from pramana.rows.digest import Column, commitment_secret
 from pramana.rows.protocol import Kept, Lines
 from pramana.rows.spark.blocks import DerivedColumn, Digests, refuse, unpacked
 from pramana.rows.spark.groups import GroupRun, RepeatRun
-from pramana.rows.spark.jobs import Job, RunWork, bucket_sizes, done_there
+from pramana.rows.spark.jobs import FrameCopy, Job, RunWork, bucket_sizes, copied, done_there
 from pramana.rows.spark.parts import (
     CountKept,
     CountRange,
@@ -37,6 +37,7 @@ from pramana.rows.spark.parts import (
     WorkOnPart,
     bits_for,
 )
+from pramana.rows.spark.readings import Reading, Summary, codes_alike
 from pramana.rows.spark.session import check_frame, session
 from pramana.rows.spark.steps import (
     REPORT,
@@ -99,31 +100,15 @@ class SparkEngine:
                 )
         elif not source.path.is_dir():
             pieces_of(source, columns)  # faults show before Spark starts
-        pieces = None
+        names = tuple(columns)
         with session(self.master, dict(self.options), source.frame) as spark:
-            if source.path is not None:
-                wanted = self.pieces or 2 * spark.sparkContext.defaultParallelism
-                pieces = pieces_of(source, columns, wanted, partial(done_there, spark))
-            yield SparkTable(spark, tuple(columns), pieces, source.frame, self.watch)
-
-
-@dataclass(frozen=True)
-class Summary:
-    """What a survey found: values where they were asked for, the columns with missing ones, and their kinds."""
-
-    values: Mapping[str, pa.ChunkedArray]
-    missing: frozenset[str]
-    kinds: Mapping[str, pa.DataType]
-
-
-@dataclass(frozen=True)
-class Reading:
-    """One reading of a whole table as coded by some attributes: digests, faults, and the columns with missing."""
-
-    attributes: tuple[Attribute, ...]
-    key: str  # its commitment
-    root: str
-    missing: frozenset[str]
+            if source.path is None:
+                with copied(spark, source.frame, names) as copy:
+                    yield SparkTable(spark, names, None, source.frame, self.watch, copy)
+                return
+            wanted = self.pieces or 2 * spark.sparkContext.defaultParallelism
+            pieces = pieces_of(source, columns, wanted, partial(done_there, spark))
+            yield SparkTable(spark, names, pieces, None, self.watch)
 
 
 @dataclass
@@ -135,6 +120,7 @@ class SparkTable:
     pieces: tuple[Piece, ...] | None
     frame: Any = field(repr=False)
     watch: Callable[[int], None] | None = field(default=None, repr=False)
+    copy: FrameCopy | None = field(default=None, repr=False)
     attributes: tuple[Attribute, ...] = ()
     firsts: tuple[int, ...] = ()
     total: int | None = None
@@ -146,6 +132,8 @@ class SparkTable:
     def __post_init__(self) -> None:
         if self.pieces is not None and all(piece.rows is not None for piece in self.pieces):
             self._number([piece.rows or 0 for piece in self.pieces])
+        if self.copy is not None and self.marks is None:
+            self._number(self.copy.rows)
 
     @property
     def records(self) -> int:
@@ -155,8 +143,9 @@ class SparkTable:
         return self.total
 
     def _number(self, rows: Sequence[int]) -> None:
-        """The runs begin where those before them end."""
-        ends = list(itertools.accumulate(rows))
+        """The runs begin where those before them end. Empty ones at the end may or may not be told of."""
+        last = max((run for run, number in enumerate(rows) if number), default=-1)
+        ends = list(itertools.accumulate(rows[: last + 1]))
         total = ends[-1] if ends else 0
         if self.total is not None and (total != self.total or (0, *ends[:-1]) != self.firsts):
             raise _changed()
@@ -166,7 +155,10 @@ class SparkTable:
 
     def job(self, step: Step) -> Job:
         pieces = None if self.pieces is None else tuple(map(pickle.dumps, self.pieces))
-        return Job(self.spark, RunWork(step, pieces, self.firsts, self.watch, self.marks), self.frame)
+        work = RunWork(step, pieces, self.firsts, self.watch, self.marks)
+        if self.copy is not None and self.copy.columns.covers(work.columns):
+            return Job(self.spark, replace(work, copy=self.copy.columns), self.copy.frame)
+        return Job(self.spark, work, self.frame)
 
     def marked(self, name: str) -> SparkTable:
         """The same table without the rows that do not have 1 in a derived column; they are numbered anew."""
@@ -177,6 +169,7 @@ class SparkTable:
             pieces,
             self.frame,
             self.watch,
+            self.copy,
             self.attributes,
             derived=dict(self.derived),
             marks=self.derived[name],
@@ -273,7 +266,7 @@ class SparkTable:
 
     def commitment(self, key: Key) -> str:
         last = self.last
-        if last is None or last.key != key.commitment() or not _codes_alike(last.attributes, self.attributes):
+        if last is None or last.key != key.commitment() or not codes_alike(last.attributes, self.attributes):
             last = self.read(self.attributes, key)
         return last.root
 
@@ -286,13 +279,9 @@ class SparkTable:
 
         Nothing comes out before the source is known to be the same as when it was read before.
         """
-        streams = {(purpose, name): key.stream(purpose, context, name) for purpose, name in streams_of(mechanism)}
         secret, expected = commitment_secret(key), self.commitment(key)
         buckets, seal = self._buckets(key, context, shuffled), self.seal()
-        needed, derived = self._needed([*names, *mechanism.sizes])
-        beside = tuple(a.name for a in needed if a not in self.attributes)
-        draw = DrawRun(self.attributes, tuple(names), mechanism, streams, buckets, seal, secret, derived, beside)
-        job = self.job(draw)
+        job = self.job(DrawRun(**self._drawn(mechanism, key, context, names), buckets=buckets, seal=seal))
         reports: dict[int, RunReport] = {}
         last = (0, -1)
         for slot, number, content in job.ordered(OrderBucket(buckets, seal), buckets.count):
@@ -320,22 +309,28 @@ class SparkTable:
         kept: Kept | None = None,
     ) -> list[Any]:
         """What `work`, done by the executors, makes of each run of so many rows in published order."""
-        streams = {(purpose, name): key.stream(purpose, context, name) for purpose, name in streams_of(mechanism)}
         secret, expected, seal = commitment_secret(key), self.commitment(key), self.seal()
         buckets = self._buckets_of_parts(tag_stream(key, context) if shuffled else None, rows)
-        _, derived = self._needed([*names, *mechanism.sizes])
-        drawn = self.attributes, tuple(names), mechanism, streams, buckets, seal, secret, derived
+        drawn = {**self._drawn(mechanism, key, context, names), "buckets": buckets, "seal": seal}
         if kept is None:
             sizes = self._sizes(buckets)
         else:
-            counted: dict[int, RunReport] = self.job(CountKept(*drawn, kept=kept)).reports()
+            counted: dict[int, RunReport] = self.job(CountKept(**drawn, kept=kept)).reports()
             sizes = np.asarray(sum(report.counts[0] for report in counted.values()), np.int64)
         borders = PartBorders.of(sizes, rows)
-        job = self.job(DrawParts(*drawn, borders=borders, kept=kept))
+        job = self.job(DrawParts(**drawn, borders=borders, kept=kept))
         reports, results = job.parted(WorkOnPart(buckets, borders, seal, work))
         if _root(reports, secret, self.records) != expected:
             raise _changed()
         return results
+
+    def _drawn(self, mechanism: Mechanism, key: Key, context: str, names: Sequence[str]) -> dict[str, Any]:
+        """What every step that draws is told."""
+        streams = {(purpose, name): key.stream(purpose, context, name) for purpose, name in streams_of(mechanism)}
+        needed, derived = self._needed([*names, *mechanism.sizes])
+        beside = tuple(a.name for a in needed if a not in self.attributes)
+        law = {"attributes": self.attributes, "shown": tuple(names), "mechanism": mechanism, "streams": streams}
+        return {**law, "secret": commitment_secret(key), "derived": derived, "beside": beside}
 
     def _buckets_of_parts(self, tags: Stream | None, rows: int) -> Buckets:
         """The buckets that parts are made of; in source order they are the parts."""
@@ -360,23 +355,6 @@ class SparkTable:
 
 def _rows(reports: Mapping[int, Any]) -> list[int]:
     return [reports[run].rows if run in reports else 0 for run in range(max(reports, default=-1) + 1)]
-
-
-def _codes_alike(read: Sequence[Attribute], settled: Sequence[Attribute]) -> bool:
-    """Whether codes read under one set of domains are those of another: nothing but a missing category differs.
-
-    That category has the last code; where no row had it, only the type of the codes can change.
-    """
-    if len(read) != len(settled):
-        return False
-    for one, other in zip(read, settled, strict=True):
-        if one.name != other.name or one.raw != other.raw:
-            return False
-        if not one.raw and (
-            one.coded.labels != other.coded.labels or code_dtype(one.coded.size) != code_dtype(other.coded.size)
-        ):
-            return False
-    return True
 
 
 def _changed() -> SourceError:
