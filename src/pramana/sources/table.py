@@ -7,7 +7,6 @@ row. No error of a reader is passed on as it is: their messages quote the rows t
 from __future__ import annotations
 
 import contextlib
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,12 +17,13 @@ import pyarrow as pa
 from pramana.errors import RecipeError, SourceError
 from pramana.sources.columns import checked
 from pramana.sources.csv_file import read_csv
-from pramana.sources.files import KINDS, SURVEYS, check_kind, files_of, kind_by_name
+from pramana.sources.files import KINDS, SURVEYS, check_kind, files_of, is_folder, kind_by_name
 from pramana.sources.formats.labels import Variable
 from pramana.sources.formats.marks import NumberMarks
 from pramana.sources.formats.values import ReadingNotes, Settling, ValueForm
 from pramana.sources.frame import from_frame
 from pramana.sources.parquet.parquet_file import read_parquet
+from pramana.stores import AnyPath, StorePath, located, store_error
 
 _WRITTEN = ("csv", "xlsx")  # whose values stand as people type them
 _ONLY_OF = {"decimal": _WRITTEN, "thousands": _WRITTEN, "trim": _WRITTEN, "sheet": ("xlsx",)}
@@ -53,7 +53,7 @@ class Table:
 class Source:
     """A table that can be read: a file, a data frame or what a database holds, and how to read it."""
 
-    path: Path | None = None
+    path: AnyPath | None = None
     frame: Any = None
     format: str | None = None
     delimiter: str | None = None
@@ -92,7 +92,7 @@ class Source:
                 'Write path = "people.csv" or a url, or pass a data frame to pramana.release.',
             )
         known = {key: options[key] for key in ("format", "delimiter", "encoding", *_ONLY_OF) if key in options}
-        return cls(path=Path(options["path"]), missing=tuple(options.get("missing", ("",))), **known)
+        return cls(path=located(options["path"]), missing=tuple(options.get("missing", ("",))), **known)
 
     @property
     def kind(self) -> str:
@@ -103,7 +103,7 @@ class Source:
                 raise SourceError(f"The format of a source must be one of {', '.join(KINDS)}", repr(self.format))
             return self.format
         told = kind_by_name(self.path)
-        if told is None and os.path.isdir(self.path):  # noqa: PTH112
+        if told is None and is_folder(self.path):
             return "parquet" if files_of(self.path, "parquet") else "csv"
         return told or "csv"
 
@@ -114,7 +114,7 @@ class Source:
 
     def variables(self, names: Sequence[str]) -> dict[str, Variable]:
         """What the source says of some of its columns, where it is of a kind that does."""
-        if not self.has_labels or self.path is None:
+        if not self.has_labels or not isinstance(self.path, Path):
             return {}
         from pramana.sources.formats.survey import survey_variables
 
@@ -185,6 +185,8 @@ class Source:
         try:
             yield
         except OSError as error:
+            if isinstance(self.path, StorePath) and (told := store_error(self.path, error)) is not None:
+                raise told from None
             if isinstance(error, pa.ArrowException) or error.strerror is None:
                 raise SourceError(
                     f"The source {self.path} must be a readable {self.kind} file", "damaged data"

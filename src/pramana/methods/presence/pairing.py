@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,14 +14,15 @@ from pramana.methods.quasi import Quasi
 from pramana.randomness import Key
 from pramana.rows import MemoryRows, Rows
 from pramana.sources import Source
+from pramana.stores import AnyPath
 
 
-def read_public(path: Path, names: Sequence[str]) -> MemoryRows:
+def read_public(path: AnyPath, names: Sequence[str]) -> MemoryRows:
     """The public table; its key serves nothing, because nothing of it is published."""
     return MemoryRows(Source(path=path).read(names), Key.create())
 
 
-def public_table(path: Path, quasi: Sequence[Quasi]) -> MemoryRows:
+def public_table(path: AnyPath, quasi: Sequence[Quasi]) -> MemoryRows:
     rows = read_public(path, [q.name for q in quasi])
     rows.settle([q.attribute for q in quasi])
     return rows

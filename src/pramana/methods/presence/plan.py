@@ -62,6 +62,7 @@ from pramana.methods.quasi import Quasi, QuasiForm, restored_quasi
 from pramana.randomness import code_dtype
 from pramana.rows import Column, ColumnReading, MemoryRows, Rows, digest_of_columns
 from pramana.schema import Attribute, Count, Ordinal, read_section
+from pramana.stores import AnyPath
 from pramana.theory import Guarantee
 
 _DIGITS = 1e9  # probabilities are rounded outwards at the ninth place
@@ -125,7 +126,7 @@ class PresencePlan(Plan):
         marks = () if self.flag is None else (ColumnReading(self.flag),)
         return (*super().readings(), *marks)
 
-    def beside(self, source: Path | None) -> PresencePlan:
+    def beside(self, source: AnyPath | None) -> PresencePlan:
         """The plan with the public table, which lies beside the source under its name."""
         if self.flag or self.public_name is None:
             return self
