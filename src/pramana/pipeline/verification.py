@@ -66,7 +66,7 @@ class Verification:
 
 
 def verify(
-    bundle: str | Path,
+    bundle: str | Path | Bundle,
     *,
     source: object = None,
     key: Key | str | Path | None = None,

@@ -10,7 +10,7 @@ from pramana.stores.store_path import (
     located,
     named_in,
 )
-from pramana.stores.whole_object import put_new
+from pramana.stores.whole_object import put, put_new
 
 __all__ = [
     "AnyPath",
@@ -20,6 +20,7 @@ __all__ = [
     "local_path",
     "located",
     "named_in",
+    "put",
     "put_new",
     "store_error",
     "store_faults",

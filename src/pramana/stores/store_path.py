@@ -190,6 +190,11 @@ class StorePath:
         with store_faults(self), self.open() as file:
             return bytes(file.read(most))
 
+    def remove_folder(self) -> None:
+        """Of an empty one; some stores keep an object for it."""
+        with store_faults(self):
+            self.file_system.delete_dir(self.in_store)
+
     def unlink(self) -> None:
         with store_faults(self):
             self.file_system.delete_file(self.in_store)

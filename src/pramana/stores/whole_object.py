@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterable
 
-from pramana.errors import InputError
+from pramana.errors import InputError, PramanaError
 from pramana.stores.faults import store_faults
 from pramana.stores.store_path import StorePath
 
@@ -28,7 +28,7 @@ def put(path: StorePath, content: Iterable[bytes], kind: type[InputError]) -> No
         except BaseException:
             # Arrow has no word for giving an upload up: what is closed appears, and is removed then. Where the
             # store itself has failed nothing appears, and closing says so once more.
-            with contextlib.suppress(OSError, ValueError):
+            with contextlib.suppress(OSError, ValueError, PramanaError):
                 file.close()
                 path.unlink()
             raise

@@ -15,13 +15,18 @@ if TYPE_CHECKING:
 
 @click.command("release")
 @click.argument("recipe")
-@click.option("--out", required=True, help="The folder to make; it must not exist.")
 @click.option(
-    "--key", default=None, help="The key of an earlier release, to re-make it. Without: a new one, OUT.key."
+    "--out", required=True, help="The folder to make, or its URL in a store (s3://bucket/name); it must not exist."
+)
+@click.option(
+    "--key",
+    default=None,
+    help="The key of an earlier release, to re-make it. Without: a new one, OUT.key; with a URL as --out, NAME.key "
+    "where the command runs.",
 )
 @click.option("--seed", type=int, default=None, help="A reproducible release that is marked as not private.")
 @click.option("--sign", default=None, help="An Ed25519 private key (PEM) to sign the certificate with.")
-@click.option("--source", default=None, help="Read this file instead of the recipe's.")
+@click.option("--source", default=None, help="Read this file or URL instead of the recipe's.")
 @click.option("--engine", type=click.Choice(["local", "spark"]), default="local", show_default=True)
 @click.option("--master", default=None, help="Where Spark runs, e.g. local[4] or spark://host:7077.")
 @click.option("--threads", type=click.IntRange(0, 1024), default=0, help="0: as many as there are cores.")
@@ -54,7 +59,7 @@ def release_command(
     progress.close()
     certificate = done.certificate
     content = {
-        "bundle": str(done.bundle),
+        "bundle": str(done.out),
         "key": None if done.key_file is None else str(done.key_file),
         "records": done.records,
         "guarantees": [dict(g) for g in done.guarantees],

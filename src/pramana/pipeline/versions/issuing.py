@@ -41,6 +41,7 @@ from pramana.randomness import Codes, Key, check_outside_bundles
 from pramana.rows import Progress, Rows, no_progress
 from pramana.schema import Attribute
 from pramana.sources import Source
+from pramana.stores import local_path
 from pramana.theory import Level
 
 EVERYBODY = "*"  # in a recipe's allowances
@@ -235,7 +236,7 @@ def issue(
     >>> pramana.issue("releases.ledger", "university", 0.3, "for-university").release.status  # doctest: +SKIP
     'committed'
     """
-    out, level, asking = Path(out), Level.of(level), who or whoami()
+    out, level, asking = local_path(out, "A version's folder", BundleError), Level.of(level), who or whoami()
     signing = None if sign is None else read_signing_key(sign)
     known = Ledger.open(ledger)
     registered = known.dataset(dataset)
