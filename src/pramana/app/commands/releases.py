@@ -15,14 +15,11 @@ if TYPE_CHECKING:
 
 @click.command("release")
 @click.argument("recipe")
-@click.option(
-    "--out", required=True, help="The folder to make, or its URL in a store (s3://bucket/name); it must not exist."
-)
+@click.option("--out", required=True, help="The folder to make, or its URL in a store; it must not exist.")
 @click.option(
     "--key",
     default=None,
-    help="The key of an earlier release, to re-make it. Without: a new one, OUT.key; with a URL as --out, NAME.key "
-    "where the command runs.",
+    help="The key of an earlier release, to re-make it. Without: a new one, OUT.key (of a URL, NAME.key here).",
 )
 @click.option("--seed", type=int, default=None, help="A reproducible release that is marked as not private.")
 @click.option("--sign", default=None, help="An Ed25519 private key (PEM) to sign the certificate with.")

@@ -19,7 +19,7 @@ from typing import cast
 
 from pramana.bundle import Certificate, check_new, read_signing_key, same_files, scratch_beside
 from pramana.calibration import Usefulness
-from pramana.errors import LedgerError, RecipeError, RefusedError
+from pramana.errors import BundleError, LedgerError, RecipeError, RefusedError
 from pramana.ledger import Dataset, Ledger, Release, Request, is_ledger_file, whoami
 from pramana.mechanisms import LevelDesign, RecordedLevels
 from pramana.methods import AnyRecipe, Recipe, method_named
