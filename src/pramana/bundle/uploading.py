@@ -279,12 +279,14 @@ def sweep_upload(out: StorePath) -> None:
     except OSError:
         return
     for staged in left:
-        if staged.is_dir():
-            with contextlib.suppress(BlockingIOError, FileNotFoundError), lock_of(staged):
-                if is_own(os.lstat(staged)):
+        with contextlib.suppress(BlockingIOError, FileNotFoundError):
+            if not is_own(os.lstat(staged)):
+                continue
+            if staged.is_dir():
+                with lock_of(staged):
                     _sweep_one(out, staged)
-        elif is_own(os.lstat(staged)) and not staged.with_suffix("").exists():
-            staged.unlink(missing_ok=True)  # a note whose folder is gone, since the bundle is there
+            elif not staged.with_suffix("").exists():
+                staged.unlink()  # a note whose folder is gone, since the bundle is there
 
 
 def _sweep_one(out: StorePath, staged: Path) -> None:

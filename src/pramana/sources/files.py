@@ -35,6 +35,12 @@ def kind_by_name(path: AnyPath) -> str | None:
 
 def check_kind(path: AnyPath, kind: str) -> None:
     """A pipe or a device can be read once, or for ever: a table is read from a file or a folder of files."""
+    if isinstance(path, StorePath) and kind not in IN_STORES:
+        raise SourceError(
+            f"A source in a store must be {', '.join(IN_STORES[:-1])} or {IN_STORES[-1]}",
+            f"format = {kind!r}",
+            "Copy it to this machine first.",
+        )
     try:
         str(path).encode()  # Arrow takes names in UTF-8 only
         mode = path.stat().st_mode
@@ -53,12 +59,6 @@ def check_kind(path: AnyPath, kind: str) -> None:
             raise SourceError(f"The folder {path} must hold {kind} files", "none")
     elif not stat.S_ISREG(mode):
         raise SourceError(f"The source {path} must be a file", "a device")
-    if isinstance(path, StorePath) and kind not in IN_STORES:
-        raise SourceError(
-            f"A source in a store must be {', '.join(IN_STORES[:-1])} or {IN_STORES[-1]}",
-            f"format = {kind!r}",
-            "Copy it to this machine first.",
-        )
 
 
 def is_folder(path: AnyPath) -> bool:

@@ -74,7 +74,8 @@ def synthesise(
     >>> pramana.synthesise("published", "people.csv").records  # doctest: +SKIP
     32561
     """
-    opened, target = Bundle.open(bundle), local_path(out, "A file of synthetic records", BundleError)
+    target = local_path(out, "A file of synthetic records", BundleError)
+    opened = Bundle.open(bundle)
     form = _form(target)
     _check_free(target)
     if not (left := _left_behind(target)):
