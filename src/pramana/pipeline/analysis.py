@@ -139,7 +139,9 @@ def counted_on(engine: SparkEngine, bundle: Bundle, names: list[str]) -> NDArray
     if any(a.raw for a in named):
         return None
     form = bundle.certificate.output
-    source = Source(path=bundle.data_path, format=form, trim=form != "csv")  # published as it is
+    # Executors read what lies in a store where it lies: the copy of this machine is not theirs.
+    path = bundle.data_path if bundle.fetched is None else bundle.fetched.origin / bundle.data_path.name
+    source = Source(path=path, format=form, trim=form != "csv")  # published as it is
     readings = [ColumnReading(a.name, a.coded.as_published()) for a in named]
     with SparkRows.open(source, readings, Key.create(), engine, no_progress) as rows:
         return rows.counts(names, [a.coded.size for a in named])

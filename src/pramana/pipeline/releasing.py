@@ -11,7 +11,7 @@ from pramana.calibration import Usefulness
 from pramana.errors import BundleError, RecipeError
 from pramana.methods import method_named
 from pramana.pipeline.booking import Holding, booked
-from pramana.pipeline.opening import Home, RecipeLike, opened_source, read_recipe
+from pramana.pipeline.opening import Home, RecipeLike, opened_source, read_recipe, source_of
 from pramana.pipeline.repeats import watched_columns
 from pramana.pipeline.table_copy import check_target
 from pramana.pipeline.usefulness import check_useful
@@ -83,6 +83,12 @@ def release(
     'pk-anonymity'
     """
     read, out = read_recipe(recipe), located(out, "The output", BundleError)
+    if data is None and read.source.of_catalogue:
+        with Home(engine, memory).catalogue(source_of(read)) as frame:
+            return release(
+                read, out, data=frame, key=key, seed=seed, sign=sign, threads=threads, engine=engine,
+                progress=progress, show_values=show_values, even_if_useless=even_if_useless,
+            )  # fmt: skip
     sweep(out)
     check_new(out)
     check_target(read.output)

@@ -45,6 +45,7 @@ def _read(source: Source, wanted: Sequence[str], rows: int) -> Iterator[pa.Recor
         )
         return
     if source.path is None:
+        source.check_engine()
         yield from from_frame(source.frame, wanted).to_batches(rows)
         return
     check_kind(source.path, source.kind)

@@ -69,6 +69,7 @@ class Source:
     query: str | None = field(default=None, repr=False)  # or:
     table: str | None = None
     schema: str | None = None
+    options: Mapping[str, str] = field(default_factory=dict, repr=False)  # of Spark's reader
 
     def __post_init__(self) -> None:
         NumberMarks(self.decimal, self.thousands)
@@ -85,6 +86,8 @@ class Source:
             if "path" in options:
                 raise SourceError("A recipe must name a file or a database", "both")
             return cls(**{key: options[key] for key in ("url", "query", "table", "schema") if key in options})
+        if "table" in options and "path" not in options:
+            return cls(**{key: options[key] for key in ("table", "format", "options") if key in options})
         if "path" not in options:
             raise SourceError(
                 "A recipe must say where its table is",
@@ -97,7 +100,9 @@ class Source:
     @property
     def kind(self) -> str:
         if self.path is None:
-            return "frame" if self.url is None else "database"
+            if self.url is not None:
+                return "database"
+            return "frame" if self.table is None else "catalogue"
         if self.format is not None:
             if self.format not in KINDS:
                 raise SourceError(f"The format of a source must be one of {', '.join(KINDS)}", repr(self.format))
@@ -152,6 +157,7 @@ class Source:
         if self.kind == "database":
             return _read_database(self, wanted)
         if self.path is None:
+            self.check_engine()
             return from_frame(self.frame, wanted)
         with self.faults():
             check_kind(self.path, self.kind)
@@ -165,6 +171,15 @@ class Source:
             if not batches:
                 raise SourceError(f"The source {self.path} must have at least one record", "none")
             return pa.Table.from_batches(batches)
+
+    def check_engine(self) -> None:
+        """Refuse a table of Spark's where there is no Spark."""
+        if self.kind == "catalogue":
+            raise SourceError(
+                "A [source] with a table and no url must be read by the Spark engine",
+                "another reader",
+                "Run release with --engine spark; or name a database by its url.",
+            )
 
     @contextlib.contextmanager
     def guesses(self) -> Iterator[None]:
