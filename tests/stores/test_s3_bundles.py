@@ -75,15 +75,15 @@ def test_nothing_that_is_there_is_touched(bucket: Bucket, refused: Callable[...,
 def test_what_fails_on_the_way_leaves_nothing(
     at: str, bucket: Bucket, desk: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    put = uploading.Upload._put
+    put = uploading.BundleUpload._put
 
-    def failing(self: uploading.Upload, name: str) -> None:
+    def failing(self: uploading.BundleUpload, name: str) -> None:
         if name == at:
             raise KeyboardInterrupt
         put(self, name)
 
     with monkeypatch.context() as patched:
-        patched.setattr(uploading.Upload, "_put", failing)
+        patched.setattr(uploading.BundleUpload, "_put", failing)
         with pytest.raises(KeyboardInterrupt):
             released(bucket)
     assert bucket.objects() == [] and bucket.unfinished() == []
@@ -108,14 +108,14 @@ KILLED = """
 import os, signal, sys
 import pramana
 from pramana.bundle import uploading
-put = uploading.Upload._put
+put = uploading.BundleUpload._put
 def killed(self, name):
     if name == sys.argv[2] and sys.argv[3] == "before":
         os.kill(os.getpid(), signal.SIGKILL)
     put(self, name)
     if name == sys.argv[2]:
         os.kill(os.getpid(), signal.SIGKILL)
-uploading.Upload._put = killed
+uploading.BundleUpload._put = killed
 pramana.release("recipe.toml", sys.argv[1], even_if_useless=True)
 """
 
@@ -183,7 +183,7 @@ def test_of_two_runs_at_once_at_most_one_writes(bucket: Bucket, desk: Path, tmp_
     (staged / "data.parquet").write_bytes(b"the same bytes")
     (staged / "certificate.json").write_bytes(b"{}")
     bucket.put("out/published/data.parquet", b"the same bytes")  # by someone else
-    upload = uploading.Upload(out, "3" * 32, staged)
+    upload = uploading.BundleUpload(out, "3" * 32, staged)
     with pytest.raises(BundleError, match="must not exist yet"):
         upload.begin()
     upload.claim.clear()

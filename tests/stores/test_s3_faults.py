@@ -98,14 +98,14 @@ def test_a_store_that_dies_on_the_way(
 ) -> None:
     """First while a bundle goes up, then while a table is read: nothing but a mark for the next run stays here."""
     server, bucket = mortal
-    put = uploading.Upload._put
+    put = uploading.BundleUpload._put
 
-    def dying(self: uploading.Upload, name: str) -> None:
+    def dying(self: uploading.BundleUpload, name: str) -> None:
         if name == "report.html":
             server.kill()
         put(self, name)
 
-    monkeypatch.setattr(uploading.Upload, "_put", dying)
+    monkeypatch.setattr(uploading.BundleUpload, "_put", dying)
     before = {path.name for path in desk.iterdir()}
     begun = time.monotonic()
     with pytest.raises(BundleError, match="must be in a store that answers, got no answer"):
@@ -121,10 +121,10 @@ def test_a_store_that_dies_on_the_way(
 def test_who_cannot_tell_whether_the_certificate_arrived_keeps_the_key(
     bucket: Bucket, desk: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    put, has = uploading.Upload._put, uploading.Claim.has
+    put, has = uploading.BundleUpload._put, uploading.Claim.has
     out, answers = bucket.url("out/published"), [False]
 
-    def lost(self: uploading.Upload, name: str) -> None:
+    def lost(self: uploading.BundleUpload, name: str) -> None:
         put(self, name)
         if name == uploading.CERTIFICATE:
             raise BundleError("the answer was lost")
@@ -135,7 +135,7 @@ def test_who_cannot_tell_whether_the_certificate_arrived_keeps_the_key(
         return has(self, name, entry)
 
     with monkeypatch.context() as patched:
-        patched.setattr(uploading.Upload, "_put", lost)
+        patched.setattr(uploading.BundleUpload, "_put", lost)
         patched.setattr(uploading.Claim, "has", asked)
         with pytest.raises(BundleError, match=r"must say whether .* is whole.*Its key was kept"):
             pramana.release("recipe.toml", out, even_if_useless=True)

@@ -77,7 +77,7 @@ def whole_upload(
         staged.chmod(0o700)
         if key is not None and key_file is not None:
             place_key(key, key_file, staged, undo)
-        upload = Upload(out, _token(staged), staged)
+        upload = BundleUpload(out, _token(staged), staged)
         try:
             upload.begin()
             if last is not None:
@@ -100,14 +100,14 @@ def whole_upload(
         os.close(lock)
 
 
-def _leave(upload: Upload) -> None:
+def _leave(upload: BundleUpload) -> None:
     """The bundle is there: nothing but it stays."""
     upload.claim.drop()
     _empty(upload.staged)
     remove_notes(upload.staged)
 
 
-def _give_up(upload: Upload, undo: contextlib.ExitStack) -> None:
+def _give_up(upload: BundleUpload, undo: contextlib.ExitStack) -> None:
     """Take back what went up. Where the store does not let us, the next run must still know what is ours."""
     try:
         if upload.may_be_whole and upload.claim.is_whole():
@@ -130,7 +130,7 @@ def _empty(folder: Path) -> None:
             shutil.rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink(missing_ok=True)
 
 
-def _unsure(upload: Upload) -> BundleError:
+def _unsure(upload: BundleUpload) -> BundleError:
     return BundleError(
         f"The store must say whether {upload.claim.out} is whole",
         "no answer after the certificate was sent",
@@ -206,7 +206,7 @@ class Claim:
             folder.remove_folder()
 
 
-class Upload:
+class BundleUpload:
     """The files of a staged bundle on their way up."""
 
     def __init__(self, out: StorePath, token: str, staged: Path) -> None:
