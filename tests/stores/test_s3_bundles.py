@@ -71,7 +71,7 @@ def test_nothing_that_is_there_is_touched(bucket: Bucket, refused: Callable[...,
     assert "must lie outside of every bundle" in refused("release", "recipe.toml", "--out", f"{url}/inside")
 
 
-@pytest.mark.parametrize("at", FILES)
+@pytest.mark.parametrize("at", ["report.html", "certificate.json"])
 def test_what_fails_on_the_way_leaves_nothing(
     at: str, bucket: Bucket, desk: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
