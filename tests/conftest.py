@@ -9,11 +9,12 @@ from pathlib import Path
 
 import pytest
 from hypothesis import Phase, settings
+from tests.object_store import bucket, store_server
 from tests.servers import Place, new_place, postgresql
 
 from pramana.app.main import run
 
-__all__ = ["postgresql"]
+__all__ = ["bucket", "postgresql", "store_server"]
 
 # Property tests draw the same examples every time: a verdict never depends on the day it is asked for.
 settings.register_profile("same every time", derandomize=True, deadline=None)

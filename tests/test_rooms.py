@@ -15,6 +15,7 @@ from pramana.methods.registry import METHODS
 SOURCE = Path(__file__).parents[1] / "src" / "pramana"
 ROOMS = [  # each may import those above it
     "errors",
+    "stores",
     "randomness",
     "theory",
     "schema",

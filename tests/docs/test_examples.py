@@ -33,10 +33,19 @@ def run_in_r(content: str, folder: Path) -> None:
     assert done.returncode == 0 or "jsonlite" in done.stderr, done.stderr
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
-def test_the_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def page_named(page: Path) -> object:
+    """A page that needs a store runs where the others that need one do."""
+    return pytest.param(page, marks=pytest.mark.xdist_group("s3") if page.name == "object-stores.md" else ())
+
+
+@pytest.mark.parametrize("page", [page_named(page) for page in PAGES], ids=lambda p: p.name)
+def test_the_page_runs(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> None:
     if page.name == "spark.md" and shutil.which("java") is None:
         pytest.skip("Java is not installed: the page on Spark is not run")
+    if page.name == "object-stores.md":
+        request.getfixturevalue("bucket").server.ask("PUT", "statistics")
     monkeypatch.chdir(tmp_path)
     # The command is where this Python is, also where nobody has activated its environment.
     monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")

@@ -10,6 +10,7 @@ from typing import Any
 from pramana.errors import InputError
 from pramana.generalize import Combinations, SensitiveCounts
 from pramana.sources import Numbering, Source
+from pramana.stores import located
 
 _ROWS = 1 << 18
 
@@ -53,7 +54,7 @@ def anonymity_of_table(
         raise InputError("The sensitive column must not be among the quasi-identifying ones", repr(sensitive))
     source = Source(frame=data)
     if isinstance(data, str | Path):
-        source = Source(path=Path(data), encoding=encoding, delimiter=delimiter)
+        source = Source(path=located(data), encoding=encoding, delimiter=delimiter)
     numbering = {name: Numbering() for name in names}
     for batch in source.batches(names, _ROWS):
         for name in names:

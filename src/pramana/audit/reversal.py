@@ -32,6 +32,7 @@ from pramana.generalize import (
 from pramana.methods import PublishedCells, restore
 from pramana.methods.presence import PresencePlan
 from pramana.sources import Source, encode
+from pramana.stores import located
 
 
 @dataclass(frozen=True)
@@ -76,7 +77,7 @@ def reversal(bundle: str | Path, public: Any) -> ReversalAudit:
 
 def seen_by_intruder(plan: PresencePlan, published: PublishedCells, public: Any) -> Seen:
     quasi = plan.quasi
-    source = Source(path=Path(public)) if isinstance(public, str | Path) else Source(frame=public)
+    source = Source(path=located(public)) if isinstance(public, str | Path) else Source(frame=public)
     table = source.read([q.name for q in quasi])
     columns = [encode(table.column(q.name), q.attribute.coded, q.name) for q in quasi]
     layout = Layout(tuple(q.ladder for q in quasi))

@@ -3,7 +3,7 @@
 from pramana.bundle.bundle import Bundle, published_batches
 from pramana.bundle.certificate import Certificate, JsonObject, canonical
 from pramana.bundle.check import Check
-from pramana.bundle.folder import check_new, same_files, scratch_beside, sweep, whole_folder
+from pramana.bundle.folder import check_new, name_here, same_files, scratch_beside, sweep, whole_folder
 from pramana.bundle.form import CertificateForm, Form
 from pramana.bundle.part_folder import PartFolder, PartTarget, WrittenFile
 from pramana.bundle.parts import PARTS, Part, PartSet, part_name, parts_in
@@ -30,6 +30,7 @@ __all__ = [
     "canonical",
     "check_new",
     "make_signing_key",
+    "name_here",
     "notes_on_numbers",
     "numbers_of",
     "part_name",

@@ -5,8 +5,9 @@ from __future__ import annotations
 import contextlib
 import csv
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -29,6 +30,10 @@ from pramana.sources import (
     raw_column,
     unescaped,
 )
+from pramana.stores import AnyPath, StorePath, located
+
+if TYPE_CHECKING:
+    from pramana.bundle.fetching import FetchedBundle
 
 _ROWS = 1 << 18  # read at a time
 _BYTES = 1 << 22
@@ -47,10 +52,19 @@ class Bundle:
     path: Path
     certificate: Certificate
     only: str | None = None  # the part that is looked at; None for all the data
+    fetched: FetchedBundle | None = field(default=None, repr=False, compare=False)  # of a store, as it came
 
     @classmethod
-    def open(cls, path: str | Path) -> Bundle:
-        path = Path(path)
+    def open(cls, path: str | AnyPath | Bundle) -> Bundle:
+        """A folder, or the URL of a bundle in a store, which comes down; one that is opened stays as it is."""
+        if isinstance(path, Bundle):
+            return path
+        path = located(path, "The bundle", BundleError)
+        if isinstance(path, StorePath):
+            from pramana.bundle.fetching import FetchedBundle
+
+            copy = FetchedBundle(path)
+            return cls(copy.folder, copy.certificate, fetched=copy)
         if not path.is_dir():
             raise BundleError(f"The bundle {path} must be a folder", "a file" if path.exists() else "none there")
         certificate = path / "certificate.json"
@@ -58,6 +72,11 @@ class Bundle:
             got = "a symbolic link" if certificate.is_symlink() else "none"
             raise BundleError(f"The bundle {path} must hold certificate.json", got)
         return cls(path, Certificate.read(certificate))
+
+    @property
+    def beside(self) -> Path:
+        """What is made of the bundle goes beside this name; that of a store has it where the command runs."""
+        return self.path.absolute() if self.fetched is None else Path.cwd() / self.path.name
 
     @property
     def data_path(self) -> Path:

@@ -27,7 +27,7 @@ from pramana.bundle.small_order import is_usable_key
 from pramana.errors import BundleError, SchemaError
 from pramana.schema import Attribute, Unit, read_section
 
-_MOST_BYTES = 1 << 30  # of a certificate that is read
+MOST_BYTES = 1 << 30  # of a certificate that is read
 JsonObject = Mapping[str, Any]
 
 
@@ -166,8 +166,8 @@ class Certificate:
     @classmethod
     def read(cls, path: Path) -> Certificate:
         try:
-            if path.stat().st_size > _MOST_BYTES:
-                raise BundleError(f"{path} must have at most {_MOST_BYTES:,} bytes", "more")
+            if path.stat().st_size > MOST_BYTES:
+                raise BundleError(f"{path} must have at most {MOST_BYTES:,} bytes", "more")
             content = json.loads(
                 path.read_bytes(),
                 object_pairs_hook=_without_repetition,

@@ -30,6 +30,7 @@ from pramana.randomness import (
     sweep_unfinished,
     write_new,
 )
+from pramana.stores import AnyPath, StorePath
 
 _FILE_TIME = 946684800  # 2000-01-01: when a file was written tells how long a release took
 _LONGEST_NAME = 230  # of the 255 bytes a name may have, the hidden sibling needs a few more
@@ -38,8 +39,13 @@ _TAKEN = (errno.EEXIST, errno.ENOTEMPTY, errno.ENOTDIR)
 _NEW_KEY, _USED_KEY = ".key", ".used-key"  # endings of the note beside a hidden folder
 
 
-def check_new(out: Path) -> None:
+def check_new(out: AnyPath) -> None:
     """Refuse before any work is done: nothing that exists is overwritten."""
+    if isinstance(out, StorePath):
+        from pramana.bundle.uploading import check_free
+
+        check_free(out)
+        return
     try:
         str(out.absolute()).encode()
         os.lstat(out)
@@ -62,6 +68,11 @@ def check_new(out: Path) -> None:
         raise BundleError(f"{out} must lie outside of every bundle", f"a place inside {bundle}")
 
 
+def name_here(out: AnyPath) -> Path:
+    """A bundle's name on this machine, beside which its key lies; one in a store has it where the command runs."""
+    return Path.cwd() / out.name if isinstance(out, StorePath) else out.absolute()
+
+
 def _refuse(out: Path) -> None:
     raise BundleError(
         f"The output folder {out} must not exist yet", "an existing one", "Choose another name, or move it away."
@@ -70,14 +81,20 @@ def _refuse(out: Path) -> None:
 
 @contextlib.contextmanager
 def whole_folder(
-    out: Path, key: Key | None = None, key_file: Path | None = None, last: Callable[[], None] | None = None
+    out: AnyPath, key: Key | None = None, key_file: Path | None = None, last: Callable[[], None] | None = None
 ) -> Iterator[Path]:
     """Yield a folder to fill; it becomes `out` when the block ends well, and vanishes when it does not.
 
     `key`, if it is to be kept, becomes `key_file` just before, so that no bundle is ever without its key. `last`
     is called when nothing but the rename is left to do. What it does outlasts this run: should the run be killed
-    after it, the key stays.
+    after it, the key stays. What is to lie in a store is made on this machine first.
     """
+    if isinstance(out, StorePath):
+        from pramana.bundle.uploading import whole_upload
+
+        with whole_upload(out, key, key_file, last) as staged:
+            yield staged
+        return
     check_new(out)
     out = out.absolute()
     sweep(out)
@@ -87,19 +104,19 @@ def whole_folder(
         partial, lock = _locked_folder(out)
         undo.callback(shutil.rmtree, partial, ignore_errors=True)
         yield partial
-        _settle(partial)
+        settle(partial)
         if key is not None and key_file is not None:
-            _place_key(key, key_file, partial, undo)
+            place_key(key, key_file, partial, undo)
         check_new(out)  # someone may have made it meanwhile; rename would replace an empty folder
         if last is not None:
             if key is not None and key_file is not None:
-                _write_note(key, partial, _USED_KEY, undo)
+                write_used_note(key, partial, undo)
             last()
         partial.rename(out)
         undo.pop_all()  # from here on it is there, and its key stays, whatever the disk says
         with contextlib.suppress(OSError):
             flush(out.parent)
-        _remove_notes(partial)
+        remove_notes(partial)
     except OSError as error:
         if error.errno in _NO_ROOM:
             raise BundleError(f"{out.parent} must have room for the release", "a full disk") from None
@@ -144,11 +161,16 @@ def _plain(path: Path) -> bool:
 # ---------------------------------------------------------------- what killed runs leave
 
 
-def sweep(out: Path) -> None:
+def sweep(out: AnyPath) -> None:
     """Remove what this user's killed runs left behind: hidden folders, and a key that nothing was made with.
 
     A key is kept, and spoken of, where the run had begun to commit a table in a database under it.
     """
+    if isinstance(out, StorePath):
+        from pramana.bundle.uploading import sweep_upload
+
+        sweep_upload(out)
+        return
     out = out.absolute()
     if not out.name:
         return
@@ -164,12 +186,16 @@ def sweep(out: Path) -> None:
     key_file = out.with_name(out.name + ".key")
     sweep_unfinished(key_file)
     if any(kept):
-        raise KeyFileError(
-            f"The key file {key_file} must stay with the table that was written under it",
-            "a run that was killed before its bundle appeared",
-            "See whether its table is in the database. To make both again, drop it and pass "
-            f"--key {key_file.name}; else move the key to where you keep it.",
-        )
+        raise key_of_a_table(key_file)
+
+
+def key_of_a_table(key_file: Path) -> KeyFileError:
+    return KeyFileError(
+        f"The key file {key_file} must stay with the table that was written under it",
+        "a run that was killed before its bundle appeared",
+        "See whether its table is in the database. To make both again, drop it and pass "
+        f"--key {key_file.name}; else move the key to where you keep it.",
+    )
 
 
 def _sweep_one(parent: int, name: str, out: Path) -> bool:
@@ -186,11 +212,27 @@ def _sweep_one(parent: int, name: str, out: Path) -> bool:
         with lock_of(name, parent):
             if not _exists(parent, out.name):
                 kept = _sweep_key(parent, name, out.name + ".key")
-            for ending in (_NEW_KEY, _USED_KEY):
-                sweep_unfinished(out.with_name(name + ending))
-                if _own_text(parent, name + ending) is not None:
-                    os.unlink(name + ending, dir_fd=parent)
+            _sweep_notes(parent, out.with_name(name))
             shutil.rmtree(name, ignore_errors=True, dir_fd=parent)
+    return kept
+
+
+def _sweep_notes(parent: int, partial: Path) -> None:
+    for ending in (_NEW_KEY, _USED_KEY):
+        sweep_unfinished(_note(partial, ending))
+        if _own_text(parent, partial.name + ending) is not None:
+            os.unlink(partial.name + ending, dir_fd=parent)
+
+
+def sweep_key_beside(partial: Path, key_file: Path) -> bool:
+    """As for a hidden folder of `sweep`, whose bundle has not appeared; whether the key had to be kept."""
+    parent = os.open(partial.parent, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        kept = _sweep_key(parent, partial.name, key_file.name)
+        _sweep_notes(parent, partial)
+    finally:
+        os.close(parent)
+    sweep_unfinished(key_file)
     return kept
 
 
@@ -246,17 +288,22 @@ def _note(partial: Path, ending: str) -> Path:
     return partial.with_name(partial.name + ending)
 
 
-def _remove_notes(partial: Path) -> None:
+def remove_notes(partial: Path) -> None:
     for ending in (_NEW_KEY, _USED_KEY):
         with contextlib.suppress(OSError):
             _note(partial, ending).unlink()
 
 
-def _place_key(key: Key, key_file: Path, partial: Path, undo: contextlib.ExitStack) -> None:
+def place_key(key: Key, key_file: Path, partial: Path, undo: contextlib.ExitStack) -> None:
     """The note of it comes first, so that no key stands in its place unknown to the next run."""
     _write_note(key, partial, _NEW_KEY, undo)
     undo.callback(_remove_key, key, key_file)
     key.write(key_file)
+
+
+def write_used_note(key: Key, partial: Path, undo: contextlib.ExitStack) -> None:
+    """From now on something outside may have been written under the key."""
+    _write_note(key, partial, _USED_KEY, undo)
 
 
 def _write_note(key: Key, partial: Path, ending: str, undo: contextlib.ExitStack) -> None:
@@ -271,7 +318,7 @@ def _remove_key(key: Key, key_file: Path) -> None:
             key_file.unlink()
 
 
-def _settle(folder: Path) -> None:
+def settle(folder: Path) -> None:
     """Flush every file, and give all of them one time that tells nothing."""
     for path in sorted(folder.rglob("*")):
         flush(path)

@@ -18,6 +18,7 @@ from pramana.inspection.values import ColumnValues
 from pramana.randomness import available_cores
 from pramana.schema import Role, near
 from pramana.sources import Source
+from pramana.stores import located
 
 NOTICE = "The holder's own view of a private table: it is not protected, and not for publication."
 DEFAULT_K = 5
@@ -127,7 +128,7 @@ def source_for(data: Any, encoding: str | None = None, delimiter: str | None = N
     """The table that a path or a data frame is, or what [source] of a recipe says."""
     if not isinstance(data, str | Path | Mapping):
         return Source(frame=data)
-    options: dict[str, Any] = dict(data) if isinstance(data, Mapping) else {"path": Path(data)}
+    options: dict[str, Any] = dict(data) if isinstance(data, Mapping) else {"path": data}
     stated = {"encoding": encoding, "delimiter": delimiter}
     return Source.from_options(options | {key: value for key, value in stated.items() if value is not None})
 
@@ -178,7 +179,7 @@ def inspect(
     weights = None if weight is None else _weights(weight, examined)
     columns = [examined.look(name).column for name in named]
     return Inspection(
-        source=Path(data).name if isinstance(data, str | Path) else "a data frame",
+        source=located(data).name if isinstance(data, str | Path) else "a data frame",
         records=examined.records,
         columns=tuple(_report(look, examined.guesses[look.name], show_values) for look in examined.looks),
         repeated_identifiers=examined.repeated,

@@ -47,6 +47,8 @@ from pramana.ledger.rules import (
 from pramana.ledger.state import DONE, KEYED, OPEN, Dataset, Release, State, unbroken
 from pramana.ledger.store import Store, append, entries
 from pramana.ledger.totals import DEFAULT_DELTA, Total, total_about
+from pramana.randomness import write_whole
+from pramana.stores import StorePath, located, put_new
 from pramana.theory import Level
 
 if TYPE_CHECKING:
@@ -143,6 +145,21 @@ class Ledger:
                 line["body"] |= {name: None for name in ("source", "design", "content") if name in line["body"]}
                 line["withheld"] = True
             yield json.dumps(line, sort_keys=True, ensure_ascii=False, allow_nan=False)
+
+    def export(self, out: str | Path) -> int:
+        """Write every entry to a new file, for its owner alone, or to a new object of a store; return how many."""
+        lines = [f"{line}\n".encode() for line in self.lines()]
+        target = located(out, "An export", LedgerError)
+        if isinstance(target, StorePath):
+            put_new(target, lines, LedgerError)
+            return len(lines)
+        try:
+            write_whole(target, b"".join(lines), 0o600)
+        except FileExistsError:
+            raise LedgerError(f"{target} must not exist yet", "an existing one", "Choose another name.") from None
+        except OSError as error:
+            raise LedgerError(f"{target} must be writable", error.strerror) from None
+        return len(lines)
 
     # ------------------------------------------------------------ writing
 

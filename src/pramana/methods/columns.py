@@ -26,6 +26,7 @@ from pramana.schema import (
     Setting,
 )
 from pramana.sources import domain_from_data
+from pramana.stores import StorePath, named_in
 
 
 class Values(Protocol):
@@ -85,8 +86,10 @@ def hierarchy_of(name: str, column: ColumnSection, folder: Path) -> Hierarchy | 
     """The hierarchy of a column, read from its file."""
     if column.hierarchy is None:
         return None
-    path = folder / column.hierarchy
+    path = named_in(folder, column.hierarchy, f"attributes.{name}.hierarchy")
     try:
+        if isinstance(path, StorePath):
+            return Hierarchy.read(path)
         stated = path.stat()
         return _read_once(path, stated.st_mtime_ns, stated.st_size)
     except (OSError, ValueError):

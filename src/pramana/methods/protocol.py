@@ -11,7 +11,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Generic, Literal, Protocol, TypedDict, TypeVar
 
 import numpy as np
@@ -27,6 +26,7 @@ from pramana.methods.recipe import Recipe
 from pramana.pages import Cell, Section
 from pramana.rows import ColumnReading, Columns, Rows
 from pramana.schema import Attribute, ColumnSection, Setting, SourceSection, Unit, UnitSection
+from pramana.stores import AnyPath
 from pramana.theory import Guarantee, PrivacyProfile
 
 if TYPE_CHECKING:  # few methods search a lattice
@@ -226,7 +226,7 @@ class Plan(ABC):
         """How rows are brought together before they are published."""
         return None if self.unit is None else self.unit.section
 
-    def beside(self, source: Path | None) -> Plan:
+    def beside(self, source: AnyPath | None) -> Plan:
         """The plan with whatever else lies beside the source."""
         del source
         return self

@@ -32,6 +32,7 @@ from pramana.schema import (
     output_table,
     read_section,
 )
+from pramana.stores import is_store_url, located, named_in
 
 if TYPE_CHECKING:
     from pramana.methods.protocol import Method
@@ -98,7 +99,9 @@ class Recipe(Generic[S, C]):
         """The same recipe for another file."""
         if not str(path):
             raise RecipeError("A source must be a path", "an empty name")
-        other = msgspec.structs.replace(self.source, path=str(path), url=None, query=None, table=None, schema=None)
+        other = msgspec.structs.replace(
+            self.source, path=str(located(path)), url=None, query=None, table=None, schema=None
+        )
         return replace(self, source=other)
 
 
@@ -271,8 +274,10 @@ def source_of_section(body: Mapping[str, Any], folder: Path) -> SourceSection:
     check_database_source(body)
     changes: dict[str, str] = {}
     if section.path is not None:
-        changes["path"] = str(folder / section.path)
+        changes["path"] = str(named_in(folder, section.path, "source.path"))
     if section.url is not None:
+        if is_store_url(section.url):
+            raise RecipeError("source.url must be that of a database", "one of a store", "Write it as path = ...")
         changes["url"] = connection_url(section.url, "source.url", folder)
     return msgspec.structs.replace(section, **changes)
 

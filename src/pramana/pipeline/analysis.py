@@ -25,7 +25,7 @@ from pramana.sources import Source
 if TYPE_CHECKING:
     from pramana.rows import SparkEngine
 
-BundleLike = str | Path | Sequence[str | Path]
+BundleLike = str | Path | Bundle | Sequence[str | Path | Bundle]
 Counted = Callable[[list[str]], NDArray[np.int64] | None]
 
 
@@ -97,15 +97,15 @@ def best_of(bundle: BundleLike, unverified: bool = False) -> tuple[Bundle, Plan]
     Versions at levels are steps of one process, in which a lower one is a noisier copy of a higher one: beside the
     highest the others tell nothing (paper 3).
     """
-    places = [bundle] if isinstance(bundle, str | Path) else list(bundle)
+    places = [bundle] if isinstance(bundle, str | Path | Bundle) else list(bundle)
     if not places:
         raise BundleError("Questions must be asked of a bundle", "none")
     opened = [Bundle.open(place) for place in places]
     plans = [restore(one.certificate) for one in opened]
     best = 0 if len(opened) == 1 else _highest(opened, [plan.version for plan in plans])
     if not unverified:
-        for place in places:
-            require_valid(place)
+        for place, one in zip(places, opened, strict=True):
+            require_valid(one, place)
     return opened[best], plans[best]
 
 
@@ -120,12 +120,12 @@ def _highest(bundles: Sequence[Bundle], versions: Sequence[Version | None]) -> i
     return kept.index(max(kept))
 
 
-def require_valid(bundle: str | Path) -> None:
-    """Refuse a bundle that fails verification."""
+def require_valid(bundle: Bundle, name: object) -> None:
+    """Refuse a bundle that fails verification; messages call it by `name`."""
     failed = [check for check in verify(bundle).checks if not check.ok]
     if failed:
         raise BundleError(
-            f"The bundle {bundle} must pass verification",
+            f"The bundle {name} must pass verification",
             f"{failed[0].name}: {failed[0].detail}",
             "Ask its holder for a good copy; --unverified goes on regardless.",
         )
@@ -139,7 +139,9 @@ def counted_on(engine: SparkEngine, bundle: Bundle, names: list[str]) -> NDArray
     if any(a.raw for a in named):
         return None
     form = bundle.certificate.output
-    source = Source(path=bundle.data_path, format=form, trim=form != "csv")  # published as it is
+    # Executors read what lies in a store where it lies: the copy of this machine is not theirs.
+    path = bundle.data_path if bundle.fetched is None else bundle.fetched.origin / bundle.data_path.name
+    source = Source(path=path, format=form, trim=form != "csv")  # published as it is
     readings = [ColumnReading(a.name, a.coded.as_published()) for a in named]
     with SparkRows.open(source, readings, Key.create(), engine, no_progress) as rows:
         return rows.counts(names, [a.coded.size for a in named])

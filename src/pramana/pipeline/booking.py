@@ -20,6 +20,7 @@ from pramana.methods.retention import RandomisedPlan
 from pramana.pipeline.versions.kept_key import DigestUnderKeys
 from pramana.randomness import Key
 from pramana.rows import Rows
+from pramana.stores import AnyPath, StorePath
 from pramana.theory import LocalPrivacy, rounding
 
 Commit = Callable[[Certificate], tuple[str, ...]]
@@ -32,7 +33,7 @@ class Holding:
 
     key: Key
     key_file: Path | None
-    out: Path
+    out: AnyPath
 
 
 @contextlib.contextmanager
@@ -68,9 +69,13 @@ def booked(recipe: AnyRecipe, plan: Plan, rows: Rows, holding: Holding) -> Itera
 
 def _appeared(holding: Holding) -> bool:
     """Whether the bundle is there: one under another key is that of a run beside this one."""
-    if not os.path.lexists(holding.out):
-        return False
     try:
+        if not (
+            (holding.out / "certificate.json").again().is_file()
+            if isinstance(holding.out, StorePath)
+            else os.path.lexists(holding.out)
+        ):
+            return False
         key = Bundle.open(holding.out).certificate.key
     except PramanaError:
         return True  # for all that can be told

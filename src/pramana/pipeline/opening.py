@@ -175,6 +175,14 @@ class Home:
 
         return SparkEngine() if isinstance(self.engine, str) else self.engine
 
+    def catalogue(self, source: Source) -> contextlib.AbstractContextManager[object]:
+        """A table that only Spark knows, as a data frame."""
+        spark = self.spark()
+        if spark is None:
+            source.check_engine()
+        assert spark is not None, "refused above"
+        return spark.table(source)
+
     def in_memory(self, source: Source, can: Capabilities) -> bool:
         return self.engine == "local" and self._bound(source, can) is None
 

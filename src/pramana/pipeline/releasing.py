@@ -6,12 +6,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pramana.bundle import Certificate, JsonObject, check_new, read_signing_key, sweep
+from pramana.bundle import Certificate, JsonObject, check_new, name_here, read_signing_key, sweep
 from pramana.calibration import Usefulness
-from pramana.errors import RecipeError
+from pramana.errors import BundleError, RecipeError
 from pramana.methods import method_named
 from pramana.pipeline.booking import Holding, booked
-from pramana.pipeline.opening import Home, RecipeLike, opened_source, read_recipe
+from pramana.pipeline.opening import Home, RecipeLike, opened_source, read_recipe, source_of
 from pramana.pipeline.repeats import watched_columns
 from pramana.pipeline.table_copy import check_target
 from pramana.pipeline.usefulness import check_useful
@@ -19,6 +19,7 @@ from pramana.pipeline.writing import Destination, write_bundle
 from pramana.randomness import Key
 from pramana.rows import Progress, no_progress
 from pramana.sources import check_export
+from pramana.stores import AnyPath, StorePath, located
 
 if TYPE_CHECKING:
     from pramana.rows import SparkEngine
@@ -28,13 +29,20 @@ if TYPE_CHECKING:
 class Released:
     """Where a bundle and its key lie, and what the bundle certifies."""
 
-    bundle: Path
+    out: AnyPath
     certificate: Certificate
     key_file: Path | None
     formulas: tuple[str, ...] = ()  # columns of a CSV with texts that a spreadsheet would run
     ledger: tuple[str, ...] = ()  # what all releases about these people come to, for the holder
     notes: tuple[str, ...] = ()  # how the source was understood and what was lost of it, for its holder alone
     usefulness: Usefulness = field(default_factory=Usefulness)  # what its tables are worth
+
+    @property
+    def bundle(self) -> Path:
+        """The folder, where it is one of this machine."""
+        if isinstance(self.out, StorePath):
+            raise BundleError("The bundle must lie on this machine", str(self.out), "Ask for `out`.")
+        return self.out
 
     @property
     def records(self) -> int:
@@ -47,7 +55,7 @@ class Released:
 
 def release(
     recipe: RecipeLike,
-    out: str | Path,
+    out: str | AnyPath,
     *,
     data: object = None,
     key: Key | str | Path | None = None,
@@ -60,10 +68,11 @@ def release(
     show_values: bool = False,
     even_if_useless: bool = False,
 ) -> Released:
-    """Publish the recipe's table as a bundle in the new folder `out`.
+    """Publish the recipe's table as a bundle in the new folder `out`, which may be the URL of one in a store.
 
     `data` is a data frame to use instead of the recipe's path. Without a `key` one is created and kept beside
-    the bundle as OUT.key, readable by its owner alone: whoever has it can undo the release. `seed` makes a
+    the bundle as OUT.key, readable by its owner alone: whoever has it can undo the release. The key of a bundle
+    in a store is kept where the command runs, as NAME.key. `seed` makes a
     reproducible release that is marked as not private. With `memory`, in bytes, the table streams through within
     that bound; so it does without, where it looks larger than this machine's memory. The bytes are the same.
     `engine` is "local", or "spark" for the active Spark session (or a new one), or a SparkEngine that names
@@ -73,14 +82,20 @@ def release(
     >>> pramana.release("recipe.toml", "published").guarantees[0]["notion"]  # doctest: +SKIP
     'pk-anonymity'
     """
-    read, out = read_recipe(recipe), Path(out)
+    read, out = read_recipe(recipe), located(out, "The output", BundleError)
+    if data is None and read.source.of_catalogue:
+        with Home(engine, memory).catalogue(source_of(read)) as frame:
+            return release(
+                read, out, data=frame, key=key, seed=seed, sign=sign, threads=threads, engine=engine,
+                progress=progress, show_values=show_values, even_if_useless=even_if_useless,
+            )  # fmt: skip
     sweep(out)
     check_new(out)
     check_target(read.output)
     secret, key_file = _key_for(out, key, seed)
     signing = None if sign is None else read_signing_key(sign)
     method = method_named(read.method)
-    home = Home(engine, memory, threads, out.absolute().parent, progress, show_values)
+    home = Home(engine, memory, threads, name_here(out).parent, progress, show_values)
     can = method.capabilities(read.release)
     home.check(method.name, can, read.unit)
     source = opened_source(read, data)
@@ -104,14 +119,14 @@ def release(
     return Released(out, certificate, key_file, tuple(formulas), told, notes, publication.usefulness)
 
 
-def _key_for(out: Path, key: Key | str | Path | None, seed: int | None) -> tuple[Key, Path | None]:
+def _key_for(out: AnyPath, key: Key | str | Path | None, seed: int | None) -> tuple[Key, Path | None]:
     """The key, and where to keep it if it is new."""
     if seed is not None:
         if key is not None:
             raise RecipeError("A release must have a key or a seed", "both")
         return Key.from_seed(seed), None
     if key is None:
-        key_file = out.absolute().with_name(out.name + ".key")
+        key_file = name_here(out).with_name(out.name + ".key")
         if key_file.exists() or key_file.is_symlink():
             raise RecipeError(
                 f"The key file {key_file} must not exist yet",

@@ -50,7 +50,7 @@ class Retraced:
         return len(self.order)
 
 
-def retraced(bundle: str | Path, source: object, key: Key | str | Path) -> Retraced:
+def retraced(bundle: str | Path | Bundle, source: object, key: Key | str | Path) -> Retraced:
     """Make a bundle's data again from its source and key, all in memory, and keep track of the rows."""
     opened = Bundle.open(bundle)
     certificate = opened.certificate

@@ -72,7 +72,7 @@ class Verification:
 
 
 def verify(
-    bundle: str | Path,
+    bundle: str | Path | Bundle,
     *,
     source: object = None,
     key: Key | str | Path | None = None,

@@ -28,6 +28,7 @@ from pramana.randomness import Key, available_cores, named_when_whole
 from pramana.rows import Columns, SpreadPieces, ahead
 from pramana.schema import OutputSection
 from pramana.sources import FILE_NAMES, TableWriter, formula_columns, write_table
+from pramana.stores import AnyPath
 
 T = TypeVar("T")
 
@@ -36,7 +37,7 @@ T = TypeVar("T")
 class Destination:
     """Where a bundle goes, and what goes with it."""
 
-    out: Path
+    out: AnyPath
     key: Key | None  # None where nobody holds the coins
     key_file: Path | None = None  # where a new key is kept
     signing: Ed25519PrivateKey | None = None

@@ -20,6 +20,7 @@ _FILES = ("sqlite:///", "duckdb:///")
 _FOR_FILES = ("format", "delimiter", "encoding", "missing", "decimal", "thousands", "trim", "sheet", "labels")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _SECRET_OPTION = re.compile(r"(?:pass(?!file)|pwd|secret|token|credential|scram)[^=&]*=", re.IGNORECASE)
+_SECRET_NAME = re.compile(r"pass|pwd|secret|token|credential|key|sas|sig", re.IGNORECASE)  # of an option
 _SECRET_USER = re.compile(r":.*@", re.DOTALL)
 _PLAIN_URL = re.compile(
     r"(?P<scheme>[a-z][a-z0-9+]*)://(?:[^@/?#]*@)?"
@@ -88,6 +89,11 @@ def shown_url(place: str | Path) -> str:
 def check_database_source(body: Mapping[str, Any]) -> None:
     """[source] names a file, or a database with a query or a table."""
     _texts(body, ("query", "table", "schema"), "source")
+    if "url" not in body and "table" in body and "path" not in body:
+        _check_catalogue(body)
+        return
+    if "options" in body:
+        raise RecipeError("source.options must go with a table that Spark reads", "another source")
     if "url" not in body:
         if given := [key for key in ("query", "table", "schema") if key in body]:
             raise RecipeError(f"source.{given[0]} must have a database to read from", "no url", _HINT)
@@ -100,6 +106,21 @@ def check_database_source(body: Mapping[str, Any]) -> None:
         )
     if "query" in body and "schema" in body:
         raise RecipeError("source.schema must go with a table", "a query")
+
+
+def _check_catalogue(body: Mapping[str, Any]) -> None:
+    """A table that Spark knows by its name: nothing of how files or databases are read, and no secret."""
+    own = (key for key in _FOR_FILES if key != "format")
+    if given := [key for key in (*own, "query", "schema") if key in body]:
+        raise RecipeError("[source] with a table and no url must be a table of Spark's", f"{given[0]}", _HINT)
+    table, options = str(body["table"]), body.get("options") or {}
+    secret = any(_SECRET_NAME.search(name) for name in options)
+    if secret or ("://" in table and (_has_password(table) or "?" in table)):
+        raise RecipeError(
+            "A table of Spark's must be named without secrets",
+            "one",
+            "Give them to the session that Spark runs in.",
+        )
 
 
 def output_table(body: Mapping[str, Any], folder: Path) -> dict[str, str]:

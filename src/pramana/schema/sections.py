@@ -31,12 +31,24 @@ class SourceSection(RecipeSection, frozen=True, kw_only=True):
 
     path: Annotated[
         FilePath | None,
-        Meta(description="A CSV or Parquet file or a folder of them; an SPSS, Stata, SAS, Excel or Arrow file."),
+        Meta(
+            description="A CSV or Parquet file or a folder of them, here or in a store (s3://bucket/name); "
+            "an SPSS, Stata, SAS, Excel or Arrow file."
+        ),
     ] = None
     url: Annotated[Url | None, Meta(description="A database: postgresql://..., sqlite:///file, env:NAME.")] = None
     query: Text | None = None
-    table: Text | None = None
+    table: Annotated[
+        Text | None, Meta(description="Of the database; without a url, one that Spark knows (engine spark).")
+    ] = None
     schema: Text | None = None
+    options: Annotated[
+        dict[str, str] | None,
+        Meta(
+            description="What Spark's reader is told of a table without a url.",
+            extra={"must": "a table of names and texts", "secret": True},
+        ),
+    ] = None
     format: Text | None = None
     delimiter: Text | None = None
     encoding: Text | None = None
@@ -57,6 +69,11 @@ class SourceSection(RecipeSection, frozen=True, kw_only=True):
         Flag | None, Meta(description="Whether values with labels (SPSS, Stata) are published by their labels.")
     ] = None
     dataset: Annotated[Text, Meta(description="A name that coins are bound to.")] = ""
+
+    @property
+    def of_catalogue(self) -> bool:
+        """Whether it is a table that only Spark finds."""
+        return self.table is not None and self.url is None and self.path is None
 
 
 Statement = Annotated[str, Meta(min_length=1, max_length=500, extra={"must": "text of 1 to 500 characters"})]

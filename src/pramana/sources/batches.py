@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -15,6 +14,7 @@ from pramana.sources.csv_file import CsvReading
 from pramana.sources.files import check_kind, files_of, is_packed
 from pramana.sources.frame import from_frame
 from pramana.sources.parquet.parquet_file import parquet_columns, parquet_faults, parquet_folder
+from pramana.stores import AnyPath, arrow_input
 
 if TYPE_CHECKING:
     from pramana.sources.table import Source
@@ -44,6 +44,7 @@ def _read(source: Source, wanted: Sequence[str], rows: int) -> Iterator[pa.Recor
         )
         return
     if source.path is None:
+        source.check_engine()
         yield from from_frame(source.frame, wanted).to_batches(rows)
         return
     check_kind(source.path, source.kind)
@@ -59,11 +60,13 @@ def _read(source: Source, wanted: Sequence[str], rows: int) -> Iterator[pa.Recor
         yield from reading.batches()
 
 
-def _parquet(path: Path, wanted: Sequence[str], rows: int) -> Iterator[pa.RecordBatch]:
+def _parquet(path: AnyPath, wanted: Sequence[str], rows: int) -> Iterator[pa.RecordBatch]:
     with parquet_faults(path):
         if path.is_file():
-            names, text = parquet_columns(path, pq.read_schema(path), wanted)
-            file = pq.ParquetFile(path, read_dictionary=text, pre_buffer=False, buffer_size=_READ_AHEAD)
+            names, text = parquet_columns(path, pq.read_schema(arrow_input(path)), wanted)
+            file = pq.ParquetFile(
+                arrow_input(path), read_dictionary=text, pre_buffer=False, buffer_size=_READ_AHEAD
+            )
             found = file.iter_batches(rows, columns=names)
         else:
             whole, names = parquet_folder(path, wanted)
@@ -78,7 +81,7 @@ def expected_records(source: Source) -> int | None:
     if source.path is None or source.kind != "parquet":
         return None
     try:
-        return sum(int(pq.read_metadata(file).num_rows) for file in files_of(source.path, "parquet"))
+        return sum(int(pq.read_metadata(arrow_input(file)).num_rows) for file in files_of(source.path, "parquet"))
     except (OSError, ValueError):  # Arrow's errors are among them
         return None
 
@@ -90,7 +93,8 @@ def size_in_memory(source: Source) -> int:
     try:
         files = files_of(source.path, source.kind)
         if source.kind == "parquet":
-            return sum(int(m.num_rows * m.num_columns) for m in map(pq.read_metadata, files)) * _BYTES_A_CELL
+            footers = (pq.read_metadata(arrow_input(file)) for file in files)
+            return sum(int(m.num_rows * m.num_columns) for m in footers) * _BYTES_A_CELL
         return sum(file.stat().st_size * (_UNPACKED if is_packed(file) else 1) for file in files)
     except (OSError, ValueError):  # Arrow's errors are among them
         return 0

@@ -9,7 +9,6 @@ import io
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -21,6 +20,7 @@ from pramana.sources.file_kinds import kind_of
 from pramana.sources.files import files_of
 from pramana.sources.formats.text import UTF8, TextFile, is_wide_text
 from pramana.sources.lines import PlainCsv, UnusualLinesError
+from pramana.stores import AnyPath, StorePath
 
 if TYPE_CHECKING:
     from pramana.sources.table import Source
@@ -41,12 +41,12 @@ class CsvReading:
     options: dict[str, Any]
 
     @property
-    def path(self) -> Path:
+    def path(self) -> AnyPath:
         return self.file.path
 
     @classmethod
     def of_files(
-        cls, source: Source, path: Path, wanted: Sequence[str] | None, in_full: bool = True
+        cls, source: Source, path: AnyPath, wanted: Sequence[str] | None, in_full: bool = True
     ) -> list[CsvReading]:
         """A file, or those of a folder that have records; each must have the columns of the first.
 
@@ -64,7 +64,7 @@ class CsvReading:
 
     @classmethod
     def _of(
-        cls, source: Source, path: Path, wanted: Sequence[str] | None, in_full: bool
+        cls, source: Source, path: AnyPath, wanted: Sequence[str] | None, in_full: bool
     ) -> tuple[CsvReading, bool]:
         """How to read it, and whether there is anything after its header."""
         file = TextFile.at(path)
@@ -130,7 +130,7 @@ class CsvReading:
     @contextlib.contextmanager
     def opened(self) -> Iterator[Any]:
         """What Arrow reads: the path itself, or the bytes that a packed file stands for."""
-        if self.file.packed is None:
+        if self.file.packed is None and not isinstance(self.path, StorePath):
             yield self.path
             return
         with self.file.open() as stream:
@@ -176,7 +176,7 @@ class CsvReading:
         return None
 
 
-def read_csv(source: Source, path: Path, wanted: Sequence[str] | None) -> pa.Table:
+def read_csv(source: Source, path: AnyPath, wanted: Sequence[str] | None) -> pa.Table:
     readings = CsvReading.of_files(source, path, wanted)
     try:
         tables = [reading.table() for reading in readings]
@@ -241,7 +241,7 @@ def _header(source: Source, file: TextFile, in_full: bool) -> _Header:
     return _Header(text, names, delimiter, len(head) == _HEAD or _has_records(text, delimiter), encoding)
 
 
-def _check_text(path: Path, head: bytes, stated: bool) -> None:
+def _check_text(path: AnyPath, head: bytes, stated: bool) -> None:
     """Refuse what is no text; texts in UTF-16 and UTF-32 are, unless another encoding was stated."""
     kind = kind_of(path, head)
     if kind is not None and (stated or not kind.is_text):

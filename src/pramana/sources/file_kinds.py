@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import zipfile
 from dataclasses import dataclass
-from pathlib import Path
+
+from pramana.stores import AnyPath, arrow_input
 
 
 @dataclass(frozen=True)
@@ -61,7 +62,7 @@ _HEAD = 4096
 _STATA_BEFORE_13 = range(105, 116)  # its first byte; byte order, kind of file and a zero follow
 
 
-def kind_of(path: Path, head: bytes | None = None) -> FileKind | None:
+def kind_of(path: AnyPath, head: bytes | None = None) -> FileKind | None:
     """The kind of a file that is known by its first bytes; None for text, and for whatever else it is.
 
     `head`: its beginning, where that is not the file's own, as in a packed one.
@@ -83,9 +84,9 @@ def kind_of(path: Path, head: bytes | None = None) -> FileKind | None:
     return None
 
 
-def _kind_of_zip(path: Path) -> FileKind:
+def _kind_of_zip(path: AnyPath) -> FileKind:
     try:
-        with zipfile.ZipFile(path) as file:
+        with zipfile.ZipFile(arrow_input(path)) as file:
             names = file.namelist()
     except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError):
         names = []

@@ -12,6 +12,7 @@ from pramana.sources.csv_file import CsvReading
 from pramana.sources.databases.database import batches
 from pramana.sources.files import files_of
 from pramana.sources.parquet.parquet_file import parquet_faults
+from pramana.stores import arrow_input
 
 if TYPE_CHECKING:
     from pramana.sources.table import Source
@@ -33,6 +34,6 @@ def names_of(source: Source) -> tuple[str, ...] | None:
                 return tuple(CsvReading.of_files(source, source.path, None)[0].names)
             first = source.path if source.path.is_file() else files_of(source.path, "parquet")[0]
             with parquet_faults(first):
-                return tuple(pq.read_schema(first).names)
+                return tuple(pq.read_schema(arrow_input(first)).names)
     except (SourceError, IndexError, TypeError, ValueError):
         return None  # whoever reads it says what is wrong

@@ -27,6 +27,7 @@ from pramana.sources.formats.csv_blocks import CsvPart, Do, Effect, is_cuttable,
 from pramana.sources.formats.values import ReadingNotes
 from pramana.sources.parquet.parquet_file import parquet_columns, parquet_faults, parquet_folder
 from pramana.sources.table import Source
+from pramana.stores import arrow_input
 
 LEAST_BLOCK = 1 << 22  # bytes of a CSV file that are worth a piece
 _ROWS = 1 << 16  # of a batch
@@ -81,8 +82,8 @@ class Piece:
             return
         path = self.source.path
         assert path is not None
-        names, text = parquet_columns(path, pq.read_schema(path), columns)
-        with pq.ParquetFile(path, read_dictionary=text, pre_buffer=False) as file:
+        names, text = parquet_columns(path, pq.read_schema(arrow_input(path)), columns)
+        with pq.ParquetFile(arrow_input(path), read_dictionary=text, pre_buffer=False) as file:
             yield from file.iter_batches(_ROWS, list(self.part), names, use_threads=False)
 
 
@@ -146,15 +147,15 @@ def ordered_columns(source: Source, columns: Sequence[str]) -> tuple[str, ...]:
     if source.kind != "parquet" or source.path is None:
         return ()
     with source.faults(), parquet_faults(source.path):
-        schema = pq.read_schema(files_of(source.path, "parquet")[0])
+        schema = pq.read_schema(arrow_input(files_of(source.path, "parquet")[0]))
     return tuple(name for name in columns if name in schema.names and is_ordered(schema.field(name).type))
 
 
 def _of_file(source: Source, columns: Sequence[str], wanted: int) -> Iterator[Piece]:
     path = source.path
     assert path is not None
-    parquet_columns(path, pq.read_schema(path), columns)
-    metadata = pq.read_metadata(path)
+    parquet_columns(path, pq.read_schema(arrow_input(path)), columns)
+    metadata = pq.read_metadata(arrow_input(path))
     rows = [metadata.row_group(g).num_rows for g in range(metadata.num_row_groups)]
     for part in _together(rows, -(-sum(rows) // max(1, wanted))):
         yield Piece(source, sum(rows[g] for g in part), tuple(part))

@@ -7,7 +7,6 @@ row. No error of a reader is passed on as it is: their messages quote the rows t
 from __future__ import annotations
 
 import contextlib
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,12 +17,13 @@ import pyarrow as pa
 from pramana.errors import RecipeError, SourceError
 from pramana.sources.columns import checked
 from pramana.sources.csv_file import read_csv
-from pramana.sources.files import KINDS, SURVEYS, check_kind, files_of, kind_by_name
+from pramana.sources.files import KINDS, SURVEYS, check_kind, files_of, is_folder, kind_by_name
 from pramana.sources.formats.labels import Variable
 from pramana.sources.formats.marks import NumberMarks
 from pramana.sources.formats.values import ReadingNotes, Settling, ValueForm
 from pramana.sources.frame import from_frame
 from pramana.sources.parquet.parquet_file import read_parquet
+from pramana.stores import AnyPath, StorePath, located, store_error
 
 _WRITTEN = ("csv", "xlsx")  # whose values stand as people type them
 _ONLY_OF = {"decimal": _WRITTEN, "thousands": _WRITTEN, "trim": _WRITTEN, "sheet": ("xlsx",)}
@@ -53,7 +53,7 @@ class Table:
 class Source:
     """A table that can be read: a file, a data frame or what a database holds, and how to read it."""
 
-    path: Path | None = None
+    path: AnyPath | None = None
     frame: Any = None
     format: str | None = None
     delimiter: str | None = None
@@ -69,6 +69,7 @@ class Source:
     query: str | None = field(default=None, repr=False)  # or:
     table: str | None = None
     schema: str | None = None
+    options: Mapping[str, str] = field(default_factory=dict, repr=False)  # of Spark's reader
 
     def __post_init__(self) -> None:
         NumberMarks(self.decimal, self.thousands)
@@ -85,6 +86,8 @@ class Source:
             if "path" in options:
                 raise SourceError("A recipe must name a file or a database", "both")
             return cls(**{key: options[key] for key in ("url", "query", "table", "schema") if key in options})
+        if "table" in options and "path" not in options:
+            return cls(**{key: options[key] for key in ("table", "format", "options") if key in options})
         if "path" not in options:
             raise SourceError(
                 "A recipe must say where its table is",
@@ -92,18 +95,20 @@ class Source:
                 'Write path = "people.csv" or a url, or pass a data frame to pramana.release.',
             )
         known = {key: options[key] for key in ("format", "delimiter", "encoding", *_ONLY_OF) if key in options}
-        return cls(path=Path(options["path"]), missing=tuple(options.get("missing", ("",))), **known)
+        return cls(path=located(options["path"]), missing=tuple(options.get("missing", ("",))), **known)
 
     @property
     def kind(self) -> str:
         if self.path is None:
-            return "frame" if self.url is None else "database"
+            if self.url is not None:
+                return "database"
+            return "frame" if self.table is None else "catalogue"
         if self.format is not None:
             if self.format not in KINDS:
                 raise SourceError(f"The format of a source must be one of {', '.join(KINDS)}", repr(self.format))
             return self.format
         told = kind_by_name(self.path)
-        if told is None and os.path.isdir(self.path):  # noqa: PTH112
+        if told is None and is_folder(self.path):
             return "parquet" if files_of(self.path, "parquet") else "csv"
         return told or "csv"
 
@@ -114,7 +119,7 @@ class Source:
 
     def variables(self, names: Sequence[str]) -> dict[str, Variable]:
         """What the source says of some of its columns, where it is of a kind that does."""
-        if not self.has_labels or self.path is None:
+        if not self.has_labels or not isinstance(self.path, Path):
             return {}
         from pramana.sources.formats.survey import survey_variables
 
@@ -152,6 +157,7 @@ class Source:
         if self.kind == "database":
             return _read_database(self, wanted)
         if self.path is None:
+            self.check_engine()
             return from_frame(self.frame, wanted)
         with self.faults():
             check_kind(self.path, self.kind)
@@ -165,6 +171,15 @@ class Source:
             if not batches:
                 raise SourceError(f"The source {self.path} must have at least one record", "none")
             return pa.Table.from_batches(batches)
+
+    def check_engine(self) -> None:
+        """Refuse a table of Spark's where there is no Spark."""
+        if self.kind == "catalogue":
+            raise SourceError(
+                "A [source] with a table and no url must be read by the Spark engine",
+                "another reader",
+                "Run release with --engine spark; or name a database by its url.",
+            )
 
     @contextlib.contextmanager
     def guesses(self) -> Iterator[None]:
@@ -185,6 +200,8 @@ class Source:
         try:
             yield
         except OSError as error:
+            if isinstance(self.path, StorePath) and (told := store_error(self.path, error)) is not None:
+                raise told from None
             if isinstance(error, pa.ArrowException) or error.strerror is None:
                 raise SourceError(
                     f"The source {self.path} must be a readable {self.kind} file", "damaged data"

@@ -118,12 +118,18 @@ def abandon(ledger: str, release: str, reason: str, who: str | None, as_json: bo
 
 @ledger_command.command("export")
 @click.argument("ledger")
-def export(ledger: str) -> None:
-    """Write every entry to standard output, one line of JSON each."""
+@click.option("--out", default=None, help="A new file, or the URL of one in a store, such as s3://bucket/name.")
+def export(ledger: str, out: str | None) -> None:
+    """Write every entry, one line of JSON each: to standard output, a new file, or a new object of a store."""
     from pramana import Ledger
 
-    for line in Ledger.open(ledger).lines():
-        click.echo(line)
+    known = Ledger.open(ledger)
+    if out is None:
+        for line in known.lines():
+            click.echo(line)
+        return
+    count = known.export(out)
+    click.echo(f"{count} entries were written to {out}.")
 
 
 @ledger_command.command("check")

@@ -15,13 +15,15 @@ if TYPE_CHECKING:
 
 @click.command("release")
 @click.argument("recipe")
-@click.option("--out", required=True, help="The folder to make; it must not exist.")
+@click.option("--out", required=True, help="The folder to make, or its URL in a store; it must not exist.")
 @click.option(
-    "--key", default=None, help="The key of an earlier release, to re-make it. Without: a new one, OUT.key."
+    "--key",
+    default=None,
+    help="The key of an earlier release, to re-make it. Without: a new one, OUT.key (of a URL, NAME.key here).",
 )
 @click.option("--seed", type=int, default=None, help="A reproducible release that is marked as not private.")
 @click.option("--sign", default=None, help="An Ed25519 private key (PEM) to sign the certificate with.")
-@click.option("--source", default=None, help="Read this file instead of the recipe's.")
+@click.option("--source", default=None, help="Read this file or URL instead of the recipe's.")
 @engine_options
 @click.option("--threads", type=click.IntRange(0, 1024), default=0, help="0: as many as there are cores.")
 @click.option("--memory", default=None, help="Stream the table through within so much memory, e.g. 2GiB.")
@@ -47,7 +49,7 @@ def release_command(
     progress.close()
     certificate = done.certificate
     content = {
-        "bundle": str(done.bundle),
+        "bundle": str(done.out),
         "key": None if done.key_file is None else str(done.key_file),
         "records": done.records,
         "guarantees": [dict(g) for g in done.guarantees],

@@ -24,6 +24,7 @@ from pramana.methods import AnyRecipe, Recipe
 from pramana.pipeline import rehearse
 from pramana.schema import Role, near
 from pramana.sources import Source
+from pramana.stores import AnyPath, StorePath, located
 
 _MOST_TRIALS = 24
 
@@ -82,18 +83,21 @@ def draft_recipe(
         raise InputError(
             "The mark of presence must be a column", repr(present), near(present, list(examined.guesses))
         )
-    wish = Wish(None if public is None else str(Path(public).absolute()), present)
+    wish = Wish(None if public is None else str(located(public, "The public table").absolute()), present)
     units = list(_units(examined)) if unit is None else [dict(unit)]
-    whole = {"path": str(Path(named["path"]).absolute())} if "path" in named else {}
+    whole = {"path": str(located(named["path"]).absolute())} if "path" in named else {}
     draft, stated_unit = _first_that_runs(examined, job, wish, {**keys, **whole}, units, target)
     if "person" in stated_unit and "household" not in stated_unit and (homes := households_in(examined)):
         line = f'household = "{homes[0].name}"'
         ask = f"Households are not protected as a whole: write {line} in [unit] if they must be."
         draft = replace(draft, confirm=(*draft.confirm, ask))
     if "public" in draft.release:
-        draft = replace(draft, release={**draft.release, "public": _reference(Path(str(wish.public)), target)})
+        draft = replace(draft, release={**draft.release, "public": _reference(located(str(wish.public)), target)})
     if "path" in named:
-        keys = {"path": _reference(Path(named["path"]), target), **{k: v for k, v in keys.items() if k != "path"}}
+        keys = {
+            "path": _reference(located(named["path"]), target),
+            **{k: v for k, v in keys.items() if k != "path"},
+        }
     written = write_draft(draft, stated_unit, job, target.stem, keys)
     files = {target.with_name(name): text for name, text in written.hierarchies.items()}
     write_all({**files, target: written.text})
@@ -144,8 +148,10 @@ def _words_among_numbers(examined: Examined) -> set[str]:
     return found
 
 
-def _reference(path: Path, target: Path) -> str:
+def _reference(path: AnyPath, target: Path) -> str:
     """A file as the recipe names it: from the recipe's folder where it lies below, else in full."""
+    if isinstance(path, StorePath):
+        return str(path)
     whole, folder = path.absolute(), target.absolute().parent
     return str(whole.relative_to(folder)) if whole.is_relative_to(folder) else str(whole)
 

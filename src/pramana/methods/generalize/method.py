@@ -35,6 +35,7 @@ from pramana.methods.recipe import Recipe
 from pramana.methods.trials import first_useful, without_a_column
 from pramana.rows import ColumnReading, Rows
 from pramana.schema import Attribute, Role
+from pramana.stores import named_in
 
 GeneralizeRecipe = Recipe[GeneralizeSetting, GeneralizedColumn]
 
@@ -150,7 +151,7 @@ def _population(recipe: GeneralizeRecipe, quasi: Sequence[Quasi], rows: Rows) ->
         raise RecipeError("A population must be compared with rows that are people", "a [unit] of several rows")
     if recipe.release.algorithm != "incognito":
         raise RecipeError('population must be a file, with algorithm = "incognito"', str(stated))
-    return read_population(recipe.folder / stated, quasi)
+    return read_population(named_in(recipe.folder, stated, "release.population"), quasi)
 
 
 def _population_name(recipe: GeneralizeRecipe, design: GeneralizeDesign) -> str | None:

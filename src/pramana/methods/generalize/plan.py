@@ -59,6 +59,7 @@ from pramana.methods.unit_words import left_out_words, same_people
 from pramana.rows import Column, ColumnReading, Rows
 from pramana.schema import Attribute, Count, Ordinal, Role, read_section
 from pramana.sources import numbers
+from pramana.stores import AnyPath
 from pramana.theory import Guarantee, rounding
 
 
@@ -103,7 +104,7 @@ class GeneralizePlan(Plan):
         marks = () if self.design.subset is None else (ColumnReading(self.design.subset),)
         return (*super().readings(), *marks)
 
-    def beside(self, source: Path | None) -> GeneralizePlan:
+    def beside(self, source: AnyPath | None) -> GeneralizePlan:
         """The plan with its population, which lies beside the source under its name."""
         if self.population_name is None:
             return self

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +17,7 @@ from pramana.methods.quasi import Quasi
 from pramana.randomness import code_dtype
 from pramana.rows import Lines, Rows
 from pramana.sources import Encoder, Source
+from pramana.stores import AnyPath
 
 _ROWS = 1 << 18  # of a population that are looked at together
 
@@ -41,7 +41,7 @@ class PopulationLines:
         return sizes
 
 
-def read_population(path: Path, quasi: Sequence[Quasi]) -> PopulationLines:
+def read_population(path: AnyPath, quasi: Sequence[Quasi]) -> PopulationLines:
     """From a file, piece by piece: what occurs is held, and no row."""
     encoders = [Encoder(q.attribute.coded, q.name) for q in quasi]
     sizes = [q.attribute.coded.size for q in quasi]

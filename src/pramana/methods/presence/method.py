@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import ClassVar
 
 import msgspec
@@ -34,6 +33,7 @@ from pramana.methods.trials import Change, first_useful, without_a_column
 from pramana.rows import ColumnReading, Rows
 from pramana.schema import Role, SourceSection
 from pramana.sources import Source
+from pramana.stores import AnyPath, named_in
 
 _WIDER = (0.25, 0.5, 0.75, 0.9)  # of the way from the stated range to all chances there are
 PresenceRecipe = Recipe[PresenceSetting, ClassifiedColumn]
@@ -55,7 +55,9 @@ class PresenceMethod(Method[PresenceSetting, ClassifiedColumn]):
         """With a mark of presence the public table is the source."""
         if recipe.release.present is None or recipe.release.public is None:
             return recipe.source
-        return msgspec.structs.replace(recipe.source, path=str(recipe.folder / recipe.release.public))
+        return msgspec.structs.replace(
+            recipe.source, path=str(named_in(recipe.folder, recipe.release.public, "release.public"))
+        )
 
     def readings(self, recipe: PresenceRecipe) -> tuple[ColumnReading, ...]:
         """What a domain that is not stated is shows in the public table."""
@@ -136,7 +138,7 @@ def _readings(recipe: PresenceRecipe, columns: Mapping[str, ClassifiedColumn]) -
     )
 
 
-def _public_path(recipe: PresenceRecipe) -> Path | None:
+def _public_path(recipe: PresenceRecipe) -> AnyPath | None:
     """The file of the public table, where it is not the source itself."""
     if recipe.release.present is not None:
         return None
@@ -146,7 +148,7 @@ def _public_path(recipe: PresenceRecipe) -> Path | None:
             "none",
             'Write public = "everyone.csv", or present = "column" for one that marks who is present.',
         )
-    return recipe.folder / recipe.release.public
+    return named_in(recipe.folder, recipe.release.public, "release.public")
 
 
 def _unsearched(pair: Pair, wanted: Presence, design: PresenceDesign, levels: tuple[int, ...]) -> PresentClasses:

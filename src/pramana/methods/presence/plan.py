@@ -61,6 +61,7 @@ from pramana.randomness import Codes
 from pramana.rows import Column, ColumnReading, Columns, Rows
 from pramana.schema import Attribute, Count, Ordinal, read_section
 from pramana.sources import Source, numbers
+from pramana.stores import AnyPath
 from pramana.theory import Guarantee
 
 _DIGITS = 1e9  # probabilities are rounded outwards at the ninth place
@@ -95,7 +96,7 @@ class PresencePlan(Plan):
     chosen: Chosen = "public"  # how the levels came about
     compare: bool = False  # whether the certificate says what the other algorithms would have gained
     public: Rows | None = field(default=None, repr=False)  # with two files, at the holder's only, like these:
-    public_path: Path | None = field(default=None, repr=False)
+    public_path: AnyPath | None = field(default=None, repr=False)
     searched: PresentClasses | None = field(default=None, repr=False)
     measured: Reached | None = None  # known when the noise is drawn
 
@@ -120,7 +121,7 @@ class PresencePlan(Plan):
         marks = () if self.flag is None else (ColumnReading(self.flag),)
         return (*super().readings(), *marks)
 
-    def beside(self, source: Path | None) -> PresencePlan:
+    def beside(self, source: AnyPath | None) -> PresencePlan:
         """The plan with the public table, which lies beside the source under its name."""
         if self.flag or self.public_name is None:
             return self

@@ -9,6 +9,7 @@ from pramana.methods import Recipe
 from pramana.pipeline.opening import source_of
 from pramana.schema import Attribute, Kind
 from pramana.sources import Source, ValueForm, kind_by_name
+from pramana.stores import located
 
 _READING = ("delimiter", "encoding", "decimal", "thousands", "trim", "sheet")
 
@@ -19,9 +20,9 @@ def certified_source(source: object, certificate: Certificate) -> Source:
     forms = {a.name: _form(a, options.get("columns", {}).get(a.name, {})) for a in certificate.attributes}
     if not isinstance(source, str | Path):
         return Source(frame=source, forms=forms)
-    path = Path(source)
-    if path.suffix == ".toml":
-        return source_of(Recipe.read(source))
+    path = located(source)
+    if isinstance(path, Path) and path.suffix == ".toml":
+        return source_of(Recipe.read(path))
     kind = kind_by_name(path) or options.get("format")
     written = kind == options.get("format")  # a table may have been kept in another form since
     known = {key: options[key] for key in _READING if written and options.get(key) is not None}

@@ -11,6 +11,7 @@ from pramana.pipeline.files.codebook import read_codebook
 from pramana.pipeline.files.copies import check_written, published_table
 from pramana.randomness import flush, give_name
 from pramana.sources import EXPORTS, write_export
+from pramana.stores import local_path
 
 
 def export(bundle: str | Path, out: str | Path, *, unverified: bool = False) -> Path:
@@ -22,16 +23,16 @@ def export(bundle: str | Path, out: str | Path, *, unverified: bool = False) -> 
     >>> pramana.export("published", "published.sav")  # doctest: +SKIP
     PosixPath('published.sav')
     """
-    out = Path(out)
+    out = local_path(out, "An export")
     form = EXPORTS.get(out.suffix.lower())
     if form is None:
         raise InputError(f"The file must end with one of {', '.join(EXPORTS)}", repr(out.suffix))
     sweep(out)
     if out.exists() or out.is_symlink():
         raise InputError(f"The file {out} must not exist yet", "an existing one", "Choose another name.")
-    if not unverified:
-        require_valid(bundle)
     opened = Bundle.open(bundle)
+    if not unverified:
+        require_valid(opened, bundle)
     table, kinds = published_table(opened)
     try:
         with scratch_beside(out) as scratch:  # the libraries that write have temporary files of their own

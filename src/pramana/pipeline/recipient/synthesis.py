@@ -27,6 +27,7 @@ from pramana.pipeline.writing import file_entry
 from pramana.randomness import Key, available_cores, bundle_around, flush, named_when_whole, write_whole
 from pramana.rows import Progress, no_progress
 from pramana.sources import TableWriter, kind_by_name
+from pramana.stores import local_path
 
 FORMAT, VERSION = "pramana-synthetic", 1
 ENDING = ".certificate.json"
@@ -73,7 +74,8 @@ def synthesise(
     >>> pramana.synthesise("published", "people.csv").records  # doctest: +SKIP
     32561
     """
-    opened, target = Bundle.open(bundle), Path(out)
+    target = local_path(out, "A file of synthetic records", BundleError)
+    opened = Bundle.open(bundle)
     form = _form(target)
     _check_free(target)
     if not (left := _left_behind(target)):
@@ -83,7 +85,7 @@ def synthesise(
         raise InputError(f"The number of records must be from 1 to {MOST_RECORDS:,}", str(records))
     secret = None if key is None else key if isinstance(key, Key) else Key.read(key)
     if not unverified:
-        require_valid(bundle)
+        require_valid(opened, bundle)
     source = records_of(opened)
     with _said_plainly(target), contextlib.ExitStack() as undo:
         with named_when_whole(target.absolute()) as data:

@@ -18,6 +18,7 @@ from pramana.pipeline.reporting.attacks import read_audit
 from pramana.pipeline.reporting.page import PageMaterial, page_of
 from pramana.randomness import counted, replace_whole
 from pramana.sources import Encoder
+from pramana.stores import local_path
 
 MOST_CELLS = 240  # of a table that is printed in full
 MOST_TABLES = 6
@@ -48,13 +49,13 @@ def report(
     attacks = None if audit is None else read_audit(audit, opened)
     certificate = opened.certificate
     if not unverified:
-        require_valid(bundle)
+        require_valid(opened, bundle)
     plan = restore(certificate)
     examination = _examined(opened, plan)
     marginals = examination.counts
     crosstabs: list[Crosstab] = []
     if plan.law is not None or tables:
-        study = open_study(bundle, unverified=True)  # verified above
+        study = open_study(opened, unverified=True)  # verified above
         names = [a.name for a in certificate.attributes if not a.raw]
         crosstabs = _crosstabs(study, tables) if tables else _small_tables(study, names)
     true = {} if source is None else _true_counts(opened, source)
@@ -84,7 +85,9 @@ def _write(target: Path, text: str, private: bool) -> None:
 def _target(bundle: Bundle, out: str | Path | None, private: bool) -> Path:
     inside = bundle.path.absolute()
     ending = ".private-report.html" if private else ".report.html"
-    target = inside.with_name(inside.name + ending) if out is None else Path(out).absolute()
+    target = bundle.beside.with_name(inside.name + ending)
+    if out is not None:
+        target = local_path(out, "A report", BundleError).absolute()
     if target.is_relative_to(inside):
         raise BundleError(
             "A report must not be written into the bundle, whose files are certified",

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, cast
 
 from pramana.bundle import Certificate, check_new, read_signing_key, same_files, scratch_beside
 from pramana.calibration import Usefulness
-from pramana.errors import LedgerError, RecipeError, RefusedError
+from pramana.errors import BundleError, LedgerError, RecipeError, RefusedError
 from pramana.ledger import Dataset, Ledger, Release, Request, is_ledger_file, whoami
 from pramana.mechanisms import LevelDesign, RecordedLevels
 from pramana.methods import AnyRecipe, Recipe, method_named
@@ -41,6 +41,7 @@ from pramana.randomness import Codes, Key, check_outside_bundles
 from pramana.rows import Progress, Rows, no_progress
 from pramana.schema import Attribute
 from pramana.sources import Source
+from pramana.stores import local_path
 from pramana.theory import Level
 
 if TYPE_CHECKING:
@@ -243,7 +244,7 @@ def issue(
     >>> pramana.issue("releases.ledger", "university", 0.3, "for-university").release.status  # doctest: +SKIP
     'committed'
     """
-    out, level, asking = Path(out), Level.of(level), who or whoami()
+    out, level, asking = local_path(out, "A version's folder", BundleError), Level.of(level), who or whoami()
     signing = None if sign is None else read_signing_key(sign)
     known = Ledger.open(ledger)
     registered = known.dataset(dataset)

@@ -26,6 +26,7 @@ from pramana.randomness import Key, Stream, code_dtype, tag_stream
 from pramana.rows.digest import Column, commitment_secret
 from pramana.rows.protocol import Kept, Lines
 from pramana.rows.spark.blocks import DerivedColumn, Digests, refuse, unpacked
+from pramana.rows.spark.catalogue import catalogue_frame
 from pramana.rows.spark.groups import GroupRun, RepeatRun
 from pramana.rows.spark.jobs import FrameCopy, Job, RunWork, bucket_sizes, copied, done_there
 from pramana.rows.spark.parts import (
@@ -80,6 +81,10 @@ class SparkEngine:
     def workers(self) -> int:
         """Of the driver, which only collects."""
         return 1
+
+    def table(self, source: Source) -> contextlib.AbstractContextManager[Any]:
+        """A table that Spark's reader finds by its name, as a data frame."""
+        return catalogue_frame(self.master, self.options, source)
 
     @contextlib.contextmanager
     def open(self, source: Source, columns: Sequence[str]) -> Iterator[SparkTable]:

@@ -21,9 +21,11 @@ from numpy.typing import NDArray
 
 from pramana.errors import SchemaError
 from pramana.schema.kind import check_lengths
+from pramana.stores import AnyPath, StorePath, located
 
 TOP = "*"
 MOST_LEAVES = 1 << 24
+_MOST_BYTES = 1 << 32  # of a file in a store
 
 
 @dataclass(frozen=True)
@@ -129,9 +131,9 @@ class Hierarchy:
         return cls(tuple(tuple(map(itemgetter(level), rows)) for level in range(max(lengths, default=0))))
 
     @classmethod
-    def read(cls, path: str | Path) -> Hierarchy:
+    def read(cls, path: str | AnyPath) -> Hierarchy:
         try:
-            text = Path(path).read_text("utf-8-sig")
+            text = _text_of(located(path, "The hierarchy", SchemaError))
         except UnicodeDecodeError:
             raise SchemaError(f"The hierarchy file {path} must be text in UTF-8") from None
         except (OSError, ValueError) as error:
@@ -153,6 +155,12 @@ class Hierarchy:
             Path(path).write_text(text.getvalue(), "utf-8", newline="")
         except OSError as error:
             raise SchemaError(f"The hierarchy file {path} must be writable", error.strerror) from None
+
+
+def _text_of(path: AnyPath) -> str:
+    if isinstance(path, StorePath):
+        return path.read_bytes(_MOST_BYTES).decode("utf-8-sig")
+    return path.read_text("utf-8-sig")
 
 
 def _codes_in_order(labels: tuple[str, ...]) -> tuple[NDArray[np.int64], tuple[str, ...]]:

@@ -15,11 +15,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from itertools import pairwise
-from pathlib import Path
 from typing import BinaryIO, cast
 
 import numpy as np
 from numpy.typing import NDArray
+
+from pramana.stores import AnyPath
 
 START, VALUE, QUOTED, AFTER_QUOTE = range(
     4
@@ -94,7 +95,7 @@ def effect_of(data: bytes, delimiter: str) -> Effect:
 class BlockScan:
     """A block of a file, to be scanned on any machine that has the file."""
 
-    path: Path
+    path: AnyPath
     start: int
     stop: int
     delimiter: str
@@ -115,7 +116,7 @@ class CsvPart:
     start: int
     stop: int
 
-    def open(self, path: Path) -> BinaryIO:
+    def open(self, path: AnyPath) -> BinaryIO:
         return cast(BinaryIO, _Part(path, self))
 
 
@@ -126,7 +127,7 @@ def in_turn(work: Sequence[Callable[[], object]]) -> list[object]:
     return [item() for item in work]
 
 
-def scans_of(path: Path, delimiter: str, block: int) -> list[BlockScan]:
+def scans_of(path: AnyPath, delimiter: str, block: int) -> list[BlockScan]:
     """The rows of a file in blocks of about so many bytes; none where there is nothing after the header."""
     size, begin = path.stat().st_size, _header_end(path, delimiter)
     if begin is None:
@@ -149,7 +150,7 @@ def parts_of(scans: Sequence[BlockScan], effects: Iterable[Effect]) -> list[CsvP
     return [CsvPart(header, start, stop) for start, stop in pairwise(bounds)]
 
 
-def _header_end(path: Path, delimiter: str) -> int | None:
+def _header_end(path: AnyPath, delimiter: str) -> int | None:
     size = path.stat().st_size
     with path.open("rb") as file:
         begin = len(_BOM) if file.read(len(_BOM)) == _BOM else 0
@@ -208,8 +209,8 @@ def _windows(file: BinaryIO, start: int, stop: int) -> Iterator[bytes]:
 class _Part(io.RawIOBase):
     """The bytes of a part behind those of the header."""
 
-    def __init__(self, path: Path, part: CsvPart) -> None:
-        self._file = path.open("rb")
+    def __init__(self, path: AnyPath, part: CsvPart) -> None:
+        self._file = cast(BinaryIO, path.open("rb"))
         self._file.seek(part.start)
         self._head, self._left = part.header, part.stop - part.start
 

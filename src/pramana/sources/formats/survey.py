@@ -42,7 +42,7 @@ def survey_batches(
     source: Source, wanted: Sequence[str] | None, rows: int | None = None
 ) -> Iterator[pa.RecordBatch]:
     path = source.path
-    assert path is not None
+    assert isinstance(path, Path), "a kind that is refused elsewhere"
     with _reading(path, source.kind) as (variables, asked, told):
         names = select(list(variables), wanted, str(path))
         fitting = max(_LEAST_ROWS, _CELLS // max(1, len(names)))

@@ -13,12 +13,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
-from pathlib import Path
 from typing import BinaryIO, cast
 
 import pyarrow as pa
 
 from pramana.errors import SourceError
+from pramana.stores import AnyPath, StorePath
 
 UTF8 = "utf-8"
 WINDOWS = "cp1252"
@@ -40,11 +40,11 @@ _NOT_WINDOWS = frozenset(b"\x81\x8d\x8f\x90\x9d")  # the five bytes that Windows
 class TextFile:
     """A file of text and how it is packed."""
 
-    path: Path
+    path: AnyPath
     packed: str | None
 
     @classmethod
-    def at(cls, path: Path) -> TextFile:
+    def at(cls, path: AnyPath) -> TextFile:
         with path.open("rb") as file:
             head = file.read(4)
         return cls(path, next((name for mark, name in _PACKED.items() if head.startswith(mark)), None))
@@ -56,8 +56,13 @@ class TextFile:
             with self.path.open("rb") as file:
                 yield file
             return
-        with pa.input_stream(str(self.path), compression=self.packed) as stream:
+        with self._unpacked() as stream:
             yield cast(BinaryIO, _Bounded(stream, self.path))
+
+    def _unpacked(self) -> pa.NativeFile:
+        if isinstance(self.path, StorePath):
+            return pa.CompressedInputStream(self.path.open(), self.packed)
+        return pa.input_stream(str(self.path), compression=self.packed)
 
     def head(self, size: int) -> bytes:
         with self.open() as file:
@@ -125,7 +130,7 @@ def _read_up_to(file: BinaryIO, size: int) -> bytes:
 class _Bounded(io.RawIOBase):
     """An unpacked stream that ends in a refusal where it is longer than a table of the file's size could be."""
 
-    def __init__(self, stream: pa.NativeFile, path: Path) -> None:
+    def __init__(self, stream: pa.NativeFile, path: AnyPath) -> None:
         self._stream, self._path = stream, path
         self._left = max(LEAST_BOUND, MOST_RATIO * path.stat().st_size)
 

@@ -26,7 +26,7 @@ _TEXT = pa.dictionary(pa.int32(), pa.string())
 def workbook_batches(source: Source, wanted: Sequence[str] | None, rows: int) -> Iterator[pa.RecordBatch]:
     """A sheet is read whole, as the format has it; its million rows are the most there can be."""
     path = source.path
-    assert path is not None
+    assert isinstance(path, Path), "a kind that is refused elsewhere"
     _check_size(path)
     with workbook_faults(path):
         book = library("python_calamine", "workbooks").CalamineWorkbook.from_path(str(path))

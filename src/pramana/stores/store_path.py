@@ -1,0 +1,264 @@
+"""Paths as URLs. The URL of a store becomes a StorePath, which is read and written like a path of this machine.
+
+A URL that carries credentials is refused, and shown in no message: they come from the environment alone.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
+
+from pramana.errors import InputError, RecipeError, SourceError
+from pramana.stores.connecting import SCHEMES, file_system, path_in
+from pramana.stores.faults import store_faults
+
+if TYPE_CHECKING:
+    from pyarrow import NativeFile
+    from pyarrow.fs import FileInfo, FileSystem
+
+_URL = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*)://(?P<authority>[^/]*)(?:/(?P<key>.*))?", re.DOTALL)
+_AUTHORITY = {
+    "s3": re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*"),
+    "gs": re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*"),
+    "abfs": re.compile(r"[a-z0-9$][a-z0-9-]*(?:@[a-z0-9]+(?:\.dfs\.core\.windows\.net)?)?"),
+    "hdfs": re.compile(r"(?:[A-Za-z0-9._-]+(?::\d{1,5})?)?"),
+}
+_KNOWN = ", ".join(f"{scheme}://" for scheme in ("s3", "gs", "abfs", "hdfs", "file"))
+_ENVIRONMENT = "Credentials come from the environment alone, such as AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY."
+_BUFFER = 1 << 20  # bytes that are asked for at a time where a reader takes fewer
+
+
+@dataclass(frozen=True)
+class StoreStatus:
+    """As much of a file's status as readers ask for."""
+
+    st_size: int
+    st_mode: int
+
+
+@dataclass(frozen=True)
+class StorePath:
+    """An object of a store, or the prefix that some share; it stands for itself wherever it is sent.
+
+    What was once asked of the store is not asked again: for one path, a listing is that of one moment.
+    """
+
+    scheme: str
+    authority: str  # the bucket; of Hadoop the host
+    key: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.scheme}://{self.authority}/{self.key}"
+
+    def __lt__(self, other: StorePath) -> bool:
+        return self.parts < other.parts
+
+    def __reduce__(self) -> tuple[type[StorePath], tuple[str, str, str]]:
+        return StorePath, (self.scheme, self.authority, self.key)
+
+    def __truediv__(self, name: str) -> StorePath:
+        return StorePath(self.scheme, self.authority, f"{self.key}/{name}" if self.key else name)
+
+    @property
+    def _pure(self) -> PurePosixPath:
+        return PurePosixPath(self.key)
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        return self._pure.parts
+
+    @property
+    def name(self) -> str:
+        return self._pure.name
+
+    @property
+    def suffix(self) -> str:
+        return self._pure.suffix
+
+    @property
+    def stem(self) -> str:
+        return self._pure.stem
+
+    @property
+    def parent(self) -> StorePath:
+        return StorePath(self.scheme, self.authority, self.key.rpartition("/")[0])
+
+    def with_name(self, name: str) -> StorePath:
+        return self.parent / name
+
+    def relative_to(self, other: StorePath) -> PurePosixPath:
+        return self._pure.relative_to(other._pure)
+
+    def absolute(self) -> StorePath:
+        return self
+
+    def again(self) -> StorePath:
+        """The same path, of which nothing was asked yet."""
+        return StorePath(self.scheme, self.authority, self.key)
+
+    # ------------------------------------------------------------ what the store says
+
+    @property
+    def file_system(self) -> FileSystem:
+        with store_faults(self):
+            return file_system(self.scheme, self.authority)
+
+    @property
+    def in_store(self) -> str:
+        """What its file system calls it."""
+        return path_in(self.scheme, self.authority, self.key)
+
+    @cached_property
+    def _info(self) -> FileInfo:
+        with store_faults(self):
+            return self.file_system.get_file_info(self.in_store)
+
+    @cached_property
+    def files(self) -> tuple[StorePath, ...]:
+        """Every object under the prefix, in the order of their names."""
+        from pyarrow.fs import FileSelector, FileType
+
+        with store_faults(self):
+            found = self.file_system.get_file_info(
+                FileSelector(self.in_store, allow_not_found=True, recursive=True)
+            )
+        inside = []
+        for info in found:
+            if info.type == FileType.File:
+                path = self / PurePosixPath(info.path).relative_to(self.in_store).as_posix()
+                vars(path)["_info"] = info
+                inside.append(path)
+        return tuple(sorted(inside))
+
+    def exists(self) -> bool:
+        return self.is_file() or self.is_dir()
+
+    def is_file(self) -> bool:
+        return bool(self._info.is_file)
+
+    def is_dir(self) -> bool:
+        from pyarrow.fs import FileType
+
+        return bool(self._info.type == FileType.Directory)
+
+    def is_symlink(self) -> bool:
+        return False
+
+    def stat(self) -> StoreStatus:
+        if self.is_file():
+            return StoreStatus(int(self._info.size), stat.S_IFREG)
+        if self.is_dir():
+            return StoreStatus(0, stat.S_IFDIR)
+        self.check_bucket()
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(self))
+
+    def check_bucket(self) -> None:
+        """Whoever misses an object may have misspelt the bucket."""
+        bucket = StorePath(self.scheme, self.authority)
+        if self.scheme != "hdfs" and not bucket.is_dir():
+            raise SourceError(f"{self} must lie in a bucket that exists", "none", "Is its name right?")
+
+    def glob(self, pattern: str) -> Iterator[StorePath]:
+        """What lies right under the prefix."""
+        return (path for path in self.rglob(pattern) if len(path.parts) == len(self.parts) + 1)
+
+    def rglob(self, pattern: str) -> Iterator[StorePath]:
+        assert pattern == "*", "readers choose by the names' endings"
+        return iter(self.files)
+
+    # ------------------------------------------------------------ bytes
+
+    def open(self, mode: str = "rb") -> NativeFile:
+        """To be read, from any place; or "wb", to be written from its beginning to its end."""
+        with store_faults(self):
+            if mode == "wb":
+                return self.file_system.open_output_stream(self.in_store, compression=None)
+            return self.file_system.open_input_file(self.in_store)
+
+    def read_bytes(self, most: int) -> bytes:
+        """The object; refused where it is larger than so many bytes."""
+        if self.stat().st_size > most:
+            raise SourceError(f"{self} must have at most {most:,} bytes", "more")
+        with store_faults(self), self.open() as file:
+            return bytes(file.read(most))
+
+    def remove_folder(self) -> None:
+        """Of an empty one; some stores keep an object for it."""
+        with store_faults(self):
+            self.file_system.delete_dir(self.in_store)
+
+    def unlink(self) -> None:
+        with store_faults(self):
+            self.file_system.delete_file(self.in_store)
+
+
+AnyPath = Path | StorePath
+
+
+def is_store_url(text: str) -> bool:
+    """Whether a text begins like the URL of a store."""
+    told = _URL.match(text)
+    return told is not None and told["scheme"].lower() in SCHEMES
+
+
+def located(
+    text: str | Path | StorePath, what: str = "The source", error: type[InputError] = SourceError
+) -> AnyPath:
+    """The path that a text names: of this machine, also as file://, or of a store."""
+    if not isinstance(text, str):
+        return text
+    told = _URL.fullmatch(text)
+    if told is None:
+        return Path(text)
+    scheme, authority, key = told["scheme"].lower(), told["authority"], (told["key"] or "").rstrip("/")
+    if scheme == "file":
+        if authority not in ("", "localhost") or not key or "?" in key or "#" in key:
+            raise error(f"{what} must be a path of this machine after file://", "something else")
+        return Path("/" + unquote(key))
+    if scheme not in SCHEMES:
+        hint = "Write s3:// here." if scheme in ("s3a", "s3n") else f"It may begin with {_KNOWN}."
+        if scheme in ("postgresql", "postgres", "sqlite", "duckdb"):
+            hint = "Databases are named in a recipe, by url."
+        raise error(f"{what} must be a file, or a URL of a store", "another URL", hint)
+    return _checked(scheme, authority, key, what, error)
+
+
+def _checked(scheme: str, authority: str, key: str, what: str, error: type[InputError]) -> StorePath:
+    if "?" in key or "#" in key or "?" in authority or "#" in authority:
+        raise error(f"{what} must be a URL without options, keys and signatures", "one with some", _ENVIRONMENT)
+    if _AUTHORITY[scheme.removesuffix("s") if scheme == "abfss" else scheme].fullmatch(authority) is None:
+        if "@" in authority or ":" in authority:
+            raise error(f"{what} must be a URL without user and password", "one with some", _ENVIRONMENT)
+        raise error(
+            f"{what} must be a URL that names a bucket", "something else", "Such as s3://bucket/people.csv."
+        )
+    if any(part in ("", ".", "..") for part in key.split("/") if key) or not key.isprintable():
+        raise error(f"{what} must be a URL with plain names between its slashes", "others")
+    return StorePath(scheme, authority, key)
+
+
+def local_path(text: str | Path, what: str, error: type[InputError] = InputError) -> Path:
+    """A path of this machine; a URL of a store is refused."""
+    path = located(text, what, error)
+    if isinstance(path, StorePath):
+        raise error(f"{what} must be a file of this machine", "a URL")
+    return path
+
+
+def named_in(folder: Path, text: str, what: str, error: type[InputError] = RecipeError) -> AnyPath:
+    """A path as a recipe in `folder` names it: a URL as it is, and every other path beside the recipe."""
+    path = located(text, what, error)
+    return path if isinstance(path, StorePath) else folder / path
+
+
+def arrow_input(path: AnyPath) -> Any:
+    """What Arrow's readers take: a path of this machine as it is, and an object of a store opened."""
+    return path.open() if isinstance(path, StorePath) else path
