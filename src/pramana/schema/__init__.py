@@ -24,9 +24,7 @@ from pramana.schema.hierarchies.hierarchy import TOP, Hierarchy
 from pramana.schema.kind import Kind, is_code, label_of
 from pramana.schema.number import decimal_number, exact_number
 from pramana.schema.sections import (
-    MANY_ROWS,
     MOST_PART_ROWS,
-    PART_ROWS,
     AboutSection,
     ColumnSection,
     LedgerSection,
@@ -58,10 +56,8 @@ from pramana.schema.unit import MOST_IN_A_UNIT, Storey, Unit, UnitSection
 
 __all__ = [
     "ENVIRONMENT",
-    "MANY_ROWS",
     "MOST_IN_A_UNIT",
     "MOST_PART_ROWS",
-    "PART_ROWS",
     "TOP",
     "AboutSection",
     "AtLeastOne",
