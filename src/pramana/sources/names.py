@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pyarrow.parquet as pq
@@ -11,6 +12,7 @@ from pramana.errors import SourceError
 from pramana.sources.csv_file import CsvReading
 from pramana.sources.databases.database import batches
 from pramana.sources.files import files_of
+from pramana.sources.formats.values import ReadingNotes
 from pramana.sources.parquet.parquet_file import parquet_faults
 from pramana.stores import arrow_input
 
@@ -31,7 +33,8 @@ def names_of(source: Source) -> tuple[str, ...] | None:
             return tuple(nw.from_native(source.frame).collect_schema().names())
         with source.faults():
             if source.kind == "csv":
-                return tuple(CsvReading.of_files(source, source.path, None)[0].names)
+                beginnings = replace(source, notes=ReadingNotes())  # whoever reads the rows tells their encoding
+                return tuple(CsvReading.of_files(beginnings, source.path, None, in_full=False)[0].names)
             first = source.path if source.path.is_file() else files_of(source.path, "parquet")[0]
             with parquet_faults(first):
                 return tuple(pq.read_schema(arrow_input(first)).names)
