@@ -1,4 +1,4 @@
-"""Where the machines of a cluster are: each in a network namespace of its own, or all on the loopback interface."""
+"""Where the machines of a cluster are: each in a network namespace of its own, or all on loopback."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def network(*machines: str) -> Iterator[Network]:
             found = _namespaces(machines, undo)
         except NoNamespacesError as why:
             undo.close()
-            print(f"the cluster's machines share the loopback interface: {why}", file=sys.stderr)
+            sys.stderr.write(f"the cluster's machines share the loopback interface: {why}\n")
             found = Network("127.0.0.1", dict.fromkeys(machines, "127.0.0.1"), shared_because=str(why))
         yield found
 

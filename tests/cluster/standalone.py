@@ -30,12 +30,13 @@ SMALL = {
     "spark.executor.memory": "512m",
     "spark.executor.cores": "1",
     "spark.ui.enabled": "false",
-    "spark.master.ui.enabled": "false",
-    "spark.worker.ui.retainedExecutors": "10",
+    "spark.ui.showConsoleProgress": "false",
     "spark.shuffle.io.maxRetries": "1",
     "spark.shuffle.io.retryWait": "1s",
     "spark.sql.shuffle.partitions": "2",
 }
+# processes that live for seconds: compiling for speed, and collecting in parallel, cost more than they bring
+SHORT_LIVED = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 _STARTED = re.compile(r"Starting Spark master at (spark://\S+)")
 _REGISTERED = "Successfully registered with master"
 
@@ -44,7 +45,7 @@ class ClusterError(Exception):
     """A process of the cluster did not do what it should in time."""
 
 
-def wait_for(what: str, ready: Callable[[], bool], seconds: float = 60.0) -> None:
+def wait_for(what: str, ready: Callable[[], bool], seconds: float = 240.0) -> None:
     end = time.monotonic() + seconds
     while not ready():
         if time.monotonic() > end:
@@ -64,8 +65,9 @@ class Cluster:
 
     folder: Path
     network: Network
-    cores: int
     settings: Mapping[str, str]
+    java: str = SHORT_LIVED
+    memory: str = "512m"  # of a worker, for its executor
     secret: str = field(default_factory=lambda: secrets.token_hex(24), repr=False)
     url: str = ""
     processes: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
@@ -103,6 +105,7 @@ class Cluster:
             "SPARK_LOCAL_DIRS": str(local),
             "SPARK_LOCAL_IP": address,
             "SPARK_DAEMON_MEMORY": "192m",
+            "JDK_JAVA_OPTIONS": self.java,
             "PYSPARK_PYTHON": sys.executable,
             "PYTHONPATH": os.pathsep.join(path for path in sys.path if path),
         }
@@ -117,7 +120,7 @@ class Cluster:
 
     def start_worker(self, machine: str) -> None:
         host = self.network.addresses[machine]
-        size = "--host", host, "--cores", str(self.cores), "--memory", "1g"
+        size = "--host", host, "--cores", "1", "--memory", self.memory
         work = "--work-dir", str(self.folder / machine / "work")
         self._start(machine, "org.apache.spark.deploy.worker.Worker", *size, *work, self.url)
 
@@ -158,29 +161,32 @@ class Cluster:
                 yield path
 
 
-def kill_tree(pid: int) -> None:
-    """kill -9 of a process and all below it, stopped first so that none starts another."""
+def tree(pid: int, each: Callable[[int], None] = lambda _: None) -> list[int]:
+    """A process and all below it; `each` is done to one before its children are looked for."""
     pids = [pid]
     for one in pids:
         with contextlib.suppress(ProcessLookupError, FileNotFoundError):
-            os.kill(one, signal.SIGSTOP)
-            pids += _children(one)
-    for one in pids:
+            each(one)
+            tasks = Path(f"/proc/{one}/task").glob("*/children")
+            pids += [int(child) for task in tasks for child in task.read_text().split()]
+    return pids
+
+
+def kill_tree(pid: int) -> None:
+    """kill -9 of a process and all below it, stopped first so that none starts another."""
+    for one in tree(pid, lambda found: os.kill(found, signal.SIGSTOP)):
         with contextlib.suppress(ProcessLookupError):
             os.kill(one, signal.SIGKILL)
 
 
-def _children(pid: int) -> list[int]:
-    tasks = Path(f"/proc/{pid}/task").glob("*/children")
-    return [int(child) for task in tasks for child in task.read_text().split()]
-
-
 @contextlib.contextmanager
-def cluster(folder: Path, workers: int = 2, cores: int = 1, settings: Mapping[str, str] | None = None) -> Iterator[Cluster]:
+def cluster(
+    folder: Path, settings: Mapping[str, str], workers: int = 2, java: str = SHORT_LIVED, memory: str = "512m"
+) -> Iterator[Cluster]:
     """A master and workers, stopped at the end."""
     names = [f"worker{number}" for number in range(1, workers + 1)]
     with network("master", *names) as machines:
-        made = Cluster(folder, machines, cores, settings or {})
+        made = Cluster(folder, machines, settings, java, memory)
         try:
             made.start_master()
             for name in names:

@@ -13,7 +13,7 @@ from tests.cluster.searching import found
 CANARY = b"canary-Quetzalcoatlus-19"
 _HALF = len(CANARY) // 2
 # both halves have occurred before, so that a compressed stream does not have the whole as it is
-AROUND = CANARY[:_HALF] * 9 + CANARY[_HALF:] * 9 + CANARY + b" and after it; " * 30
+AROUND = CANARY[_HALF:] * 9 + CANARY[:_HALF] * 9 + b" " + CANARY + b" and after it; " * 30
 
 
 def _lz4_block(content: bytes) -> bytes:

@@ -6,6 +6,7 @@ step (a law with large tables) is sealed and broadcast, and its seal's key trave
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pickle
 import re
@@ -17,6 +18,7 @@ import pyarrow as pa
 
 from pramana.errors import EngineError, PramanaError
 from pramana.rows.spark.blocks import blocks_from
+from pramana.rows.spark.copies import CopiedColumns
 from pramana.rows.spark.session import quiet
 from pramana.rows.spark.steps import REPORT, OrderBucket, Seal, Sent, Step, performed, unquoted
 from pramana.sources import Piece
@@ -39,12 +41,15 @@ class RunWork:
     pieces: tuple[bytes, ...] | None  # pickled one by one: a task needs one of them
     firsts: tuple[int, ...]
     watch: Callable[[int], None] | None
+    copy: CopiedColumns | None = None
 
     def runs(self, batches: Batches) -> Iterator[tuple[int, int, Iterable[pa.Table]]]:
         """The runs of this task: their numbers, the numbers of their first rows, and their rows."""
         if self.pieces is None:
             run = _partition()
-            yield run, self.first(run), self._watched(pa.Table.from_batches([batch]) for batch in batches)
+            made = (pa.Table.from_batches([batch]) for batch in batches)
+            tables = made if self.copy is None else self.copy.tables(run, batches)
+            yield run, self.first(run), self._watched(tables)
             return
         for batch in batches:
             for run in batch.column(0).to_pylist():
@@ -67,6 +72,36 @@ def _partition() -> int:
     context = TaskContext.get()
     assert context is not None
     return int(context.partitionId())
+
+
+def selected(frame: Any, columns: Iterable[str]) -> Any:
+    return frame.select(*("`" + name.replace("`", "``") + "`" for name in columns))
+
+
+@dataclass(frozen=True)
+class FrameCopy:
+    """A copy of a data frame's columns in Spark's storage, and how many rows each run has."""
+
+    columns: CopiedColumns
+    frame: Any
+    rows: tuple[int, ...]
+
+
+@contextlib.contextmanager
+def copied(spark: Any, frame: Any, columns: tuple[str, ...]) -> Iterator[FrameCopy]:
+    """The copy lasts as long as the block."""
+    kept = CopiedColumns(columns, Seal(os.urandom(32)))
+    with quiet():
+        contents = selected(frame, columns).mapInArrow(_sent(spark, _Copying(kept)), _SCHEMA).persist()
+    try:
+        with _failing():
+            numbers = contents.select("slot", "number").toArrow()
+        rows = [0] * (max(numbers.column("slot").to_pylist(), default=-1) + 1)
+        for run, number in zip(*(numbers.column(name).to_pylist() for name in ("slot", "number")), strict=True):
+            rows[run] += number
+        yield FrameCopy(kept, contents, tuple(rows))
+    finally:
+        contents.unpersist()
 
 
 @dataclass(frozen=True)
@@ -123,8 +158,7 @@ class Job:
         if self.work.pieces is not None:
             runs = len(self.work.pieces)
             return self.spark.range(0, runs, 1, runs)
-        names = ["`" + name.replace("`", "``") + "`" for name in self.work.step.columns]
-        return self.frame.select(*names)
+        return self.frame if self.work.copy is not None else selected(self.frame, self.work.step.columns)
 
 
 class _failing:  # noqa: N801 - read like a statement
@@ -144,6 +178,15 @@ class _failing:  # noqa: N801 - read like a statement
 
 
 # ---------------------------------------------------------------- in a task
+
+
+@dataclass(frozen=True)
+class _Copying:
+    kept: CopiedColumns
+
+    def __call__(self, batches: Batches) -> Iterator[Sent]:
+        with unquoted():
+            yield from self.kept.contents(_partition(), batches)
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ import itertools
 import os
 import pickle
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -26,7 +26,7 @@ from pramana.rows.digest import Column, commitment_secret
 from pramana.rows.protocol import Lines
 from pramana.rows.spark.blocks import DerivedColumn, Digests, refuse, unpacked
 from pramana.rows.spark.groups import GroupRun, RepeatRun
-from pramana.rows.spark.jobs import Job, RunWork
+from pramana.rows.spark.jobs import FrameCopy, Job, RunWork, copied
 from pramana.rows.spark.session import check_frame, session
 from pramana.rows.spark.steps import (
     REPORT,
@@ -89,12 +89,15 @@ class SparkEngine:
                 )
         elif not source.path.is_dir():
             pieces_of(source, columns)  # faults show before Spark starts
-        pieces = None
+        names = tuple(columns)
         with session(self.master, dict(self.options), source.frame) as spark:
-            if source.path is not None:
-                wanted = self.pieces or 2 * spark.sparkContext.defaultParallelism
-                pieces = pieces_of(source, columns, wanted)
-            yield SparkTable(spark, tuple(columns), pieces, source.frame, self.watch)
+            if source.path is None:
+                with copied(spark, source.frame, names) as copy:
+                    yield SparkTable(spark, names, None, source.frame, self.watch, copy)
+                return
+            wanted = self.pieces or 2 * spark.sparkContext.defaultParallelism
+            pieces = pieces_of(source, columns, wanted)
+            yield SparkTable(spark, names, pieces, None, self.watch)
 
 
 @dataclass(frozen=True)
@@ -125,6 +128,7 @@ class SparkTable:
     pieces: tuple[Piece, ...] | None
     frame: Any = field(repr=False)
     watch: Callable[[int], None] | None = field(default=None, repr=False)
+    copy: FrameCopy | None = field(default=None, repr=False)
     attributes: tuple[Attribute, ...] = ()
     firsts: tuple[int, ...] = ()
     total: int | None = None
@@ -135,6 +139,8 @@ class SparkTable:
     def __post_init__(self) -> None:
         if self.pieces is not None and all(piece.rows is not None for piece in self.pieces):
             self._number([piece.rows or 0 for piece in self.pieces])
+        if self.copy is not None:
+            self._number(self.copy.rows)
 
     @property
     def records(self) -> int:
@@ -155,7 +161,10 @@ class SparkTable:
 
     def job(self, step: Step) -> Job:
         pieces = None if self.pieces is None else tuple(map(pickle.dumps, self.pieces))
-        return Job(self.spark, RunWork(step, pieces, self.firsts, self.watch), self.frame)
+        work = RunWork(step, pieces, self.firsts, self.watch)
+        if self.copy is not None and self.copy.columns.covers(step.columns):
+            return Job(self.spark, replace(work, copy=self.copy.columns), self.copy.frame)
+        return Job(self.spark, work, self.frame)
 
     def seal(self) -> Seal:
         return Seal(os.urandom(32))
