@@ -6,6 +6,7 @@
 # make sanitize runs the C kernels under address and undefined-behaviour sanitizers (gcc; some minutes).
 # make attacks audits honest and broken releases; make judges asks other people's programs. Results: docs/trust.md.
 # make faults kills, tears, stops and starves every command at every call that writes (some twenty minutes).
+# make cluster loses executors, workers and drivers of a Spark cluster that it starts, for four methods (some minutes).
 # make browser builds the scripts of served pages from their TypeScript (needs Node).
 # make wheels builds what is installed without a compiler, and its bill of materials.
 # make bench runs every comparison with other tools in one go (some ten minutes).
@@ -17,7 +18,7 @@ TOOLS  := $(VENV)/.tools
 KERNELS := $(shell find src -name '*.c' -o -name '*.h')
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
 
-.PHONY: demo test fuzz sanitize attacks judges mutants faults lint setup bench browser wheels clean
+.PHONY: demo test fuzz sanitize attacks judges mutants faults cluster lint setup bench browser wheels clean
 
 setup: $(TOOLS)
 
@@ -84,6 +85,10 @@ faults: $(TOOLS)
 	mkdir -p build
 	$(BIN)/python -m tests.faults --json build/faults.json
 	$(BIN)/python -m tests.faults.table build/faults.json
+
+# A standalone master and two workers, encrypted; the result is stored in docs/experiments/cluster.md.
+cluster: $(TOOLS)
+	$(BIN)/python -m tests.cluster
 
 # The built scripts are committed, and the tests compare them with what their source builds to.
 browser:

@@ -28,12 +28,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow.parquet as pq
 from tests.cluster.standalone import Cluster, Driver, cluster, driver, tree
 
 from benchmarks import tables
 from benchmarks.__main__ import RESULTS
+from benchmarks.lines import line_through
 from pramana import Key, Recipe
 from pramana.datasets import census
 from pramana.errors import PramanaError
@@ -224,15 +224,6 @@ def _of_way(runs: list[Run], most: int) -> dict[str, Any]:
     }
 
 
-def line_through(points: list[tuple[int, float]]) -> tuple[float, float]:
-    """Seconds = fixed + per_row x rows, by least squares of the relative error; no negative fixed part."""
-    scaled = np.array([[1 / t, n / t] for n, t in points])
-    fixed, slope = np.linalg.lstsq(scaled, np.ones(len(points)), rcond=None)[0].tolist()
-    if fixed < 0:
-        fixed, slope = 0.0, float(np.linalg.lstsq(scaled[:, 1:], np.ones(len(points)), rcond=None)[0][0])
-    return fixed, slope
-
-
 def markdown(run: dict[str, Any]) -> str:
     found, host = run["summary"], run["machine"]
     lines = [
@@ -240,8 +231,8 @@ def markdown(run: dict[str, Any]) -> str:
         "",
         f"    {run['command']}",
         "",
-        f"{run['when']}, {host['processor']}, {host['cores']} cores, load before {host['load_before'][0]}. Medians "
-        f"of {run['rounds']} rounds; `benchmarks/cluster.py` says what each figure means.",
+        f"{run['when']}, {host['processor']}, {host['cores']} cores, load before {host['load_before'][0]}. "
+        f"Medians of {run['rounds']} rounds; `benchmarks/cluster.py` says what each figure means.",
         "",
         f"## From one worker to two, {found['rows']:,} rows",
         "",

@@ -1,8 +1,9 @@
-"""The cost model of docs/guide/scale.md from the stored run: a line through three sizes, and where it leads.
+"""The cost model of docs/guide/scale.md from the stored runs: lines through three sizes, and where they lead.
 
     python -m benchmarks.cost [--picture STEM]
 
-Seconds = fixed + per_row x rows, fitted by least squares of the relative error, which is shown for each size.
+Seconds = fixed + per_row x rows, fitted by least squares of the relative error, which is shown for each size. One
+machine's are those of `python -m benchmarks run`, a cluster's those of `python -m benchmarks.cluster`.
 """
 
 from __future__ import annotations
@@ -12,12 +13,13 @@ import json
 import statistics
 import tempfile
 import time
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from benchmarks.__main__ import RESULTS
+from benchmarks.lines import line_through
 from pramana.methods.coded import CodedTable
 from pramana.rows import ahead
 from pramana.schema import Attribute, Domain, Role
@@ -27,9 +29,37 @@ CORES = 2  # of the stored run
 CODES, ENTRY = 7, 8  # bytes of a row's codes, and of its place in the shuffle
 
 
-def row_of(run: dict[str, Any], title: str, name: str) -> dict[str, Any]:
-    part = next(c for c in run["comparisons"] if c["title"].startswith(title))
-    return next(row for row in part["rows"] if row["name"].startswith(name))
+@dataclass(frozen=True)
+class ClusterCost:
+    """A way of releasing on a cluster: a fixed part, a core's seconds a row, and the driver's where it writes."""
+
+    fixed: float
+    core: float
+    driver: float
+
+    def seconds(self, rows: int, cores: int) -> float:
+        """Executors and driver work at the same time; who is slower decides."""
+        return self.fixed + rows * max(self.core / cores, self.driver)
+
+
+def _cluster_ways() -> dict[str, ClusterCost]:
+    """From the stored run, where there is one; what the driver digests and writes of one file is measured now."""
+    stored = RESULTS / "cluster.json"
+    if not stored.exists():
+        return {}
+    run = json.loads(stored.read_text("utf-8"))["summary"]
+    writing = written_a_row()
+    print(f"the driver digests and writes {1 / writing / 1e6:.1f} million rows/s of one file, now\n")
+    print("| way | rows | measured | the line |\n|---|---:|---:|---:|")
+    costs = {}
+    for way, own in run["ways"].items():
+        line = own["line"]
+        for n, t, off in own["sizes"]:
+            print(f"| {way} | {n:,} | {t:.2f} s | {line['fixed'] + line['per_row'] * n:.2f} s ({off:+.0%}) |")
+        core = own["workers"]["2"]["executors_processor_seconds"] / run["rows"]
+        print(f"| {way}: one core, {1 / core / 1e6:.2f} million rows/s | | | |")
+        costs[way] = ClusterCost(line["fixed"], core, 0.0 if way == "many files" else writing)
+    return costs
 
 
 def main() -> None:
@@ -39,23 +69,19 @@ def main() -> None:
     run = json.loads((RESULTS / "latest.json").read_text("utf-8"))
     part = next(c for c in run["comparisons"] if c["title"].startswith("Batch engine"))
     points = [(row["work"], statistics.median(row["seconds"]), row["peak_mib"]) for row in part["rows"]]
-    # least squares of ((a + b n) / t - 1): every size counts alike
-    scaled = np.array([[1 / t, n / t] for n, t, _ in points])
-    fixed, slope = np.linalg.lstsq(scaled, np.ones(len(points)), rcond=None)[0].tolist()
+    fixed, slope = line_through([(n, t) for n, t, _ in points])
     print("| rows | measured | the line | peak memory |\n|---:|---:|---:|---:|")
     for n, t, peak in points:
         line = fixed + slope * n
         print(f"| {n:,} | {t:.2f} s | {line:.2f} s ({line / t - 1:+.0%}) | {peak} MiB |")
     print(f"\nfixed {fixed:.3f} s, {slope * 1e6:.3f} s a million rows")
-    spark = statistics.median(row_of(run, "Spark", "release from Parquet")["seconds"])
-    rows = row_of(run, "Spark", "release from Parquet")["work"]
-    core, on_spark, driver = CORES * slope, CORES * spark / rows, written_a_row()
-    print(f"\none core, batch engine: {1 / core / 1e6:.2f} million rows/s; on Spark: {1 / on_spark / 1e6:.2f}")
-    print(f"the driver digests and writes {1 / driver / 1e6:.1f} million rows/s, now")
-    print("\n| rows | batch engine, 2 cores | disk | Spark, 100 cores |\n|---:|---:|---:|---:|")
+    print(f"\none core, batch engine: {1 / (CORES * slope) / 1e6:.2f} million rows/s")
+    ways = _cluster_ways()
+    print("\n| rows | batch engine, 2 cores | disk |" + "".join(f" Spark, 100 cores, {way} |" for way in ways))
+    print("|---:|---:|---:|" + "---:|" * len(ways))
     for n in (10**9, 10**11):
-        disk = (2 * CODES + ENTRY) * n / 1e9
-        print(f"| {n:.0e} | {_long(slope * n)} | {disk:,.0f} GB | {_long(max(on_spark * n / 100, driver * n))} |")
+        cells = [f"{n:.0e}", _long(slope * n), f"{(2 * CODES + ENTRY) * n / 1e9:,.0f} GB"]
+        print(f"| {' | '.join([*cells, *(_long(way.seconds(n, 100)) for way in ways.values())])} |")
     if options.picture:
         _draw(points, fixed, slope, options.picture)
 

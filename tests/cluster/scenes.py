@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,7 +9,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from tests.rows.people import RECIPE, people
+from tests.rows.people import GENERALIZE, LEVELS, RECIPE, STRATA, people, trees
 
 from pramana import Key, release
 
@@ -22,6 +21,7 @@ CANARIES = {
     "town": "Thiruvananthapuram-Zwolle",
     "job": "oneirocritic-funambulist",
 }
+METHODS = {"retention": RECIPE, "levels": LEVELS, "invariant": STRATA, "generalize": GENERALIZE}
 ROW_GROUP = 7_000  # six pieces
 _RARE = 31_415  # a row of a late piece
 
@@ -59,11 +59,13 @@ def table() -> pa.Table:
     return whole
 
 
-def prepared(folder: Path) -> Desk:
+def prepared(folder: Path, method: str) -> Desk:
     folder.mkdir()
     pq.write_table(table(), folder / "people.parquet", row_group_size=ROW_GROUP)
-    (folder / "recipe.toml").write_text(RECIPE.replace('"baker"]', f'"baker", "{CANARIES["job"]}"]'))
-    with contextlib.suppress(FileExistsError):
-        KEY.write(folder / "people.key")
+    trees(folder)
+    with (folder / "town.csv").open("a") as towns:
+        towns.write(f"{CANARIES['town']};county 0;country 0;*\n")
+    (folder / "recipe.toml").write_text(METHODS[method].replace('"baker"]', f'"baker", "{CANARIES["job"]}"]'))
+    KEY.write(folder / "people.key")
     release(folder / "recipe.toml", folder / "expected", key=KEY)
     return Desk(folder, folder / "expected")

@@ -12,64 +12,18 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
-from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 
 import pytest
-from tests.cluster.scenes import CANARIES, KEY, Desk, prepared, table
+from tests.cluster.conftest import Story
+from tests.cluster.scenes import CANARIES, KEY, table
 from tests.cluster.searching import found
-from tests.cluster.standalone import Cluster, Driver, cluster, driver
+from tests.cluster.standalone import Cluster
 from tests.rows.people import same
 
 from pramana import release
 
-pytest.importorskip("pyspark", reason="PySpark is not installed: the Spark engine is not tested")
-if shutil.which("java") is None and not os.environ.get("JAVA_HOME"):
-    pytest.skip("Java is not installed: the Spark engine is not tested", allow_module_level=True)
 pytestmark = pytest.mark.xdist_group("cluster")
-
-# every shuffle is sorted and spilled to disk after some contents; events are readable as soon as they are written
-SETTINGS = {
-    "spark.shuffle.sort.bypassMergeThreshold": "1",
-    "spark.shuffle.spill.numElementsForceSpillThreshold": "3",
-    "spark.eventLog.compress": "false",
-    "spark.eventLog.rolling.enabled": "false",
-}
-
-
-@dataclass
-class Story:
-    """A cluster, its driver, and a desk to release from."""
-
-    cluster: Cluster
-    driver: Driver
-    desk: Desk
-
-    def out(self, name: str) -> Path:
-        return self.desk.folder / name
-
-    @property
-    def secrets(self) -> dict[str, bytes]:
-        return {**self.desk.secrets, "the cluster's secret": self.cluster.secret.encode()}
-
-    def order(self, out: str, **order: str) -> None:
-        self.driver.order(do="release", recipe="recipe.toml", out=out, **order)
-
-    @cached_property
-    def plain(self) -> Path:
-        self.order("plain")
-        self.driver.answer()
-        return self.out("plain")
-
-
-@pytest.fixture(scope="module")
-def story(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Story]:
-    folder = tmp_path_factory.mktemp("cluster")
-    desk = prepared(folder / "desk")
-    with cluster(folder / "machines", SETTINGS) as machines, driver(machines, desk.folder) as drives:
-        yield Story(machines, drives, desk)
 
 
 def events(machines: Cluster) -> str:

@@ -1,0 +1,59 @@
+"""The copy of a data frame's columns: the same values in the same order, compact, and sealed to their places."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+from cryptography.exceptions import InvalidTag
+from tests.rows.people import people
+
+from pramana.rows.spark import copies
+from pramana.rows.spark.copies import CopiedColumns
+from pramana.rows.spark.jobs import _batches
+from pramana.rows.spark.steps import Seal
+
+COLUMNS = ("sex", "town", "age", "job", "note")
+COPY = CopiedColumns(COLUMNS, Seal(bytes(range(32))))
+
+
+@pytest.mark.parametrize("rows", [1, 777, 10_000, 40_000])
+def test_the_same_rows_come_back(rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(copies, "BLOCK", 9_000)
+    table = people().select(COLUMNS)
+    contents = list(COPY.contents(3, table.to_batches(max_chunksize=rows)))
+    assert sum(number for _, number, _ in contents) == len(table)
+    assert {run for run, _, _ in contents} == {3}
+    tables = list(COPY.tables(3, _batches(iter(contents))))
+    assert pa.concat_tables(t.cast(table.schema) for t in tables).equals(table.combine_chunks())
+    assert b"town 17" not in b"".join(content for _, _, content in contents)
+
+
+def test_texts_that_repeat_become_narrow_dictionaries() -> None:
+    long = pa.table({"few": ["a", None] * 5_000, "some": [f"v{i % 300}" for i in range(10_000)]})
+    long = long.append_column("all", pa.array([f"v{i}" for i in range(10_000)])).append_column(
+        "age", pa.array(range(10_000))
+    )
+    copy = CopiedColumns(("few", "some", "all", "age"), COPY.seal)
+    (table,) = copy.tables(0, _batches(copy.contents(0, long.to_batches(max_chunksize=3_000))))
+    kinds = {field.name: field.type for field in table.schema}
+    assert kinds["few"] == pa.dictionary(pa.int8(), pa.string())
+    assert kinds["some"] == pa.dictionary(pa.int16(), pa.string())
+    assert (kinds["all"], kinds["age"]) == (pa.string(), pa.int64())
+    assert table.column("few").null_count == 5_000
+
+
+@pytest.mark.parametrize("size", [127, 128, 129])
+def test_no_number_is_too_large_for_its_width(size: int) -> None:
+    values = [f"v{i % size}" for i in range(4 * size)]
+    copy = CopiedColumns(("v",), COPY.seal)
+    (table,) = copy.tables(0, _batches(copy.contents(0, pa.table({"v": values}).to_batches())))
+    assert table.column("v").to_pylist() == values
+    assert table.schema.field("v").type.index_type == (pa.int8() if size <= 128 else pa.int16())
+
+
+def test_contents_are_bound_to_run_and_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(copies, "BLOCK", 9_000)
+    contents = list(COPY.contents(1, people(20_000).select(COLUMNS).to_batches(max_chunksize=5_000)))
+    for run, kept in ((2, contents), (1, contents[::-1]), (1, contents[1:])):
+        with pytest.raises(InvalidTag):
+            list(COPY.tables(run, _batches(iter(kept))))
