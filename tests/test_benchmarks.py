@@ -122,3 +122,36 @@ def test_the_batch_engine_alone_and_the_shuffle_run(tmp_path: Path) -> None:
     shuffle.table(1_000, tmp_path / "table.parquet")
     call = [sys.executable, "-c", shuffle.OURS, tmp_path / "table.parquet", tmp_path / "o", "600000000", tmp_path]
     assert whole.child(call, True).seconds > 0
+
+
+def test_what_the_runs_of_a_cluster_tell(tmp_path: Path) -> None:
+    """Made-up runs whose law is known: 2 s that nobody shares, 30 s a million rows for a worker."""
+    from benchmarks import cluster
+
+    def run(workers: int, way: str, rows: int) -> cluster.Run:
+        seconds = 2 + 30e-6 * rows / workers * (1.2 if way == "a DataFrame" else 1)
+        return cluster.Run(workers, way, rows, seconds, idle=2.0, driver=rows * 1e-6, executors=rows * 3e-5)
+
+    sizes = [10**6, 3 * 10**6, 10**7]
+    runs = [run(2, way, n) for way in ("one file", "a DataFrame") for n in sizes for _ in range(3)]
+    runs += [run(1, way, sizes[-1]) for way in ("one file", "a DataFrame") for _ in range(3)]
+    told = cluster.summary(runs)
+    assert list(told["ways"]) == ["one file", "a DataFrame"]
+    one = told["ways"]["one file"]
+    assert one["serial_share"] == pytest.approx(2 / 302)
+    assert one["workers"]["2"]["rows_per_second_and_core"] == pytest.approx(10**7 / 152 / 2)
+    assert one["workers"]["1"]["idle_share"] == pytest.approx(2 / 302)
+    assert (one["line"]["fixed"], one["line"]["per_row"]) == pytest.approx((2, 15e-6))
+    assert all(abs(off) < 1e-9 for _, _, off in one["sizes"])
+    assert told["frame_to_file"] == pytest.approx(182 / 152)
+    host = {"processor": "x", "cores": 2, "load_before": [0.0]}
+    page = cluster.markdown({"summary": told, "machine": host, "command": "c", "when": "now", "rounds": 3})
+    assert "one file: serial part 0.7% (goal: below 2%, met)" in page
+    assert "A DataFrame takes 1.20 times as long as a file (goal: at most 1.3, met)" in page
+    (tmp_path / "app-1").write_text(
+        "\n".join(
+            f'{{"Event":"SparkListenerTaskEnd","Task Info":{{"Launch Time":{a},"Finish Time":{b}}}}}'
+            for a, b in [(500, 1500), (1200, 2000), (1300, 1400), (3000, 9000)]
+        )
+    )
+    assert cluster._idle(tmp_path, 1.0, 3.0) == pytest.approx(1.0)

@@ -8,7 +8,7 @@ import secrets
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 _RANGE = "198.18"  # kept free for tests of networks: RFC 2544
@@ -19,8 +19,8 @@ class Network:
     """The addresses of machines, how to start a program on each, and why they share one where they do."""
 
     driver: str
-    addresses: dict[str, str]
-    prefixes: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    addresses: Mapping[str, str]
+    prefixes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     shared_because: str = ""
 
     def command(self, machine: str, *command: str) -> list[str]:

@@ -1,6 +1,7 @@
 """A release on a Spark standalone cluster with authentication and encryption: whatever is lost, the same bytes.
 
-One cluster and one driver for all, because starting them is what takes time: the last test ends the driver.
+One cluster and one driver for all, because starting them is what takes time: a worker that is lost stays away, and
+the last test ends the driver.
 `make cluster` goes through more of it.
 """
 
@@ -59,7 +60,6 @@ def test_a_worker_is_lost(story: Story) -> None:
     story.driver.resume()
     story.driver.answer()
     same(story.desk.expected, story.out("worker"))
-    story.cluster.start_worker("worker1")
 
 
 def test_nothing_is_in_the_clear(story: Story) -> None:
@@ -71,7 +71,7 @@ def test_nothing_is_in_the_clear(story: Story) -> None:
     )
     assert len(secrets) > 20
     names = [path.name for path in machines.files()]
-    assert sum(name.startswith("shuffle_") for name in names) > 4
+    assert sum(name.startswith("shuffle_") for name in names) >= 4
     assert {"master.log", "worker1.log", "worker2.log", "driver.log", "stderr"} <= set(names)
     told = events(machines)
     assert "SparkListenerTaskEnd" in told

@@ -18,7 +18,7 @@ AROUND = CANARY[_HALF:] * 9 + CANARY[:_HALF] * 9 + b" " + CANARY + b" and after 
 
 def _lz4_block(content: bytes) -> bytes:
     """As lz4-java frames it."""
-    packed = pa.compress(content, codec="lz4_raw", asbytes=True)
+    packed: bytes = pa.compress(content, codec="lz4_raw", asbytes=True)
     return b"LZ4Block" + struct.pack("<BIII", 0x2A, len(packed), len(content), 0) + packed
 
 

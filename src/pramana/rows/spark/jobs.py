@@ -101,7 +101,8 @@ def copied(spark: Any, frame: Any, columns: tuple[str, ...]) -> Iterator[FrameCo
             rows[run] += number
         yield FrameCopy(kept, contents, tuple(rows))
     finally:
-        contents.unpersist()
+        with contextlib.suppress(Exception):  # a session that has ended keeps nothing, and must not hide why
+            contents.unpersist()
 
 
 @dataclass(frozen=True)
