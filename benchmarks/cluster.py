@@ -29,12 +29,13 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
+from tests.cluster.scenes import KEY
 from tests.cluster.standalone import Cluster, Driver, cluster, driver, tree
 
 from benchmarks import tables
 from benchmarks.__main__ import RESULTS
 from benchmarks.lines import line_through
-from pramana import Key, Recipe
+from pramana import Recipe
 from pramana.datasets import census
 from pramana.errors import PramanaError
 
@@ -65,7 +66,7 @@ class Desk:
     folder: Path
 
     def prepare(self, sizes: list[int]) -> list[str]:
-        Key.from_seed(1).write(self.folder / "people.key")
+        KEY.write(self.folder / "people.key")
         for rows in sizes:
             self._table(rows)
         try:

@@ -1,6 +1,6 @@
 """The story of tests/cluster for four methods, and what takes longer; the result: docs/experiments/cluster.md.
 
-python -m tests.cluster [--into FILE]
+python -m tests.cluster [--methods M,M] [--into FILE]
 """
 
 from __future__ import annotations
@@ -71,8 +71,9 @@ def page(results: Results, seconds: float) -> str:
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.cluster", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--into", type=Path, default=PAGE)
+    parser.add_argument("--methods", default=",".join(METHODS), help="some of them, with commas")
     options = parser.parse_args()
-    os.environ[RECIPES] = ",".join(METHODS)
+    os.environ[RECIPES] = options.methods
     results, start = Results(), time.monotonic()
     files = [str(HERE / name) for name in ("test_cluster.py", "more.py")]
     code = pytest.main(["-q", "-p", "no:cacheprovider", "-n", "0", *files], [results])
