@@ -54,7 +54,7 @@ def _namespaces(machines: tuple[str, ...], undo: contextlib.ExitStack) -> Networ
     if shutil.which("ip") is None:
         raise NoNamespacesError("iproute2 is not installed")
     mark = secrets.token_hex(2)
-    subnet, bridge = f"{_RANGE}.{secrets.randbelow(254) + 1}", f"pra{mark}"
+    subnet, bridge = _free_subnet(), f"pra{mark}"
     _ip("link", "add", bridge, "type", "bridge")
     undo.callback(_ip, "link", "delete", bridge)
     _ip("address", "add", f"{subnet}.1/24", "dev", bridge)
@@ -73,6 +73,14 @@ def _namespaces(machines: tuple[str, ...], undo: contextlib.ExitStack) -> Networ
     found = Network(f"{subnet}.1", addresses, prefixes)
     _reachable(found)
     return found
+
+
+def _free_subnet() -> str:
+    used = _ip("-o", "-4", "address")
+    subnets = [f"{_RANGE}.{number}" for number in range(1, 255) if f" {_RANGE}.{number}." not in used]
+    if not subnets:
+        raise NoNamespacesError(f"no addresses of {_RANGE} are free")
+    return secrets.choice(subnets)
 
 
 # A machine listens, another and the driver call it: what a firewall on bridges could forbid.
@@ -101,7 +109,8 @@ def _reachable(found: Network) -> None:
             raise NoNamespacesError("machines on a bridge do not reach each other here")
 
 
-def _ip(*arguments: str) -> None:
+def _ip(*arguments: str) -> str:
     done = subprocess.run(["ip", *arguments], capture_output=True, text=True, check=False)
     if done.returncode:
         raise NoNamespacesError(f"ip {' '.join(arguments[:2])}: {done.stderr.strip()}")
+    return done.stdout

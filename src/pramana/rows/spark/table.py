@@ -150,8 +150,9 @@ class SparkTable:
         return self.total
 
     def _number(self, rows: Sequence[int]) -> None:
-        """The runs begin where those before them end."""
-        ends = list(itertools.accumulate(rows))
+        """The runs begin where those before them end. Empty ones at the end may or may not be told of."""
+        last = max((run for run, number in enumerate(rows) if number), default=-1)
+        ends = list(itertools.accumulate(rows[: last + 1]))
         total = ends[-1] if ends else 0
         if self.total is not None and (total != self.total or (0, *ends[:-1]) != self.firsts):
             raise _changed()
