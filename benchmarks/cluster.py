@@ -10,7 +10,8 @@ census, seven columns of texts, Parquet in and out.
 - Rows a second and core: rows, over seconds times workers.
 - Nobody works: the share of the time in which no task runs anywhere (from the event log): planning, the driver's
   own work, waiting. More workers do not shorten it.
-- Serial: the share that is left of one worker's time if two workers halve the rest (Amdahl), 2 T2 - T1 over T1.
+- Serial: what is left of one worker's time if two workers halve the rest (Amdahl), 2 T2 - T1, or with two workers the
+  time in which nobody works, whichever is more, over T1.
 - Driver: processor seconds of the driver, Python and Java.
 """
 
@@ -219,7 +220,7 @@ def _of_way(runs: list[Run], most: int) -> dict[str, Any]:
             }
             for n in (1, 2)
         },
-        "serial_share": max(2 * times[2] - times[1], 0.0) / times[1],
+        "serial_share": max(2 * times[2] - times[1], statistics.median(run.idle for run in alike[2])) / times[1],
         "line": {"fixed": fixed, "per_row": slope},
         "sizes": [[n, t, (fixed + slope * n) / t - 1] for n, t in points],
     }

@@ -15,8 +15,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 import pytest
-from tests.cluster.conftest import RECIPES
-from tests.cluster.scenes import METHODS
+from tests.cluster.scenes import CHOSEN, METHODS
 
 HERE = Path(__file__).resolve().parent
 PAGE = HERE.parents[1] / "docs" / "experiments" / "cluster.md"
@@ -73,7 +72,8 @@ def main() -> int:
     parser.add_argument("--into", type=Path, default=PAGE)
     parser.add_argument("--methods", default=",".join(METHODS), help="some of them, with commas")
     options = parser.parse_args()
-    os.environ[RECIPES] = options.methods
+    # read when pytest loads the fixtures, which must not be before
+    os.environ[CHOSEN] = options.methods
     results, start = Results(), time.monotonic()
     files = [str(HERE / name) for name in ("test_cluster.py", "more.py")]
     code = pytest.main(["-q", "-p", "no:cacheprovider", "-n", "0", *files], [results])

@@ -10,10 +10,9 @@ from functools import cached_property
 from pathlib import Path
 
 import pytest
-from tests.cluster.scenes import Desk, prepared
+from tests.cluster.scenes import CHOSEN, Desk, prepared
 from tests.cluster.standalone import Cluster, Driver, cluster, driver
 
-RECIPES = "PRAMANA_CLUSTER_METHODS"
 # every shuffle is sorted and spilled to disk after some contents; events are readable as soon as they are written
 SETTINGS = {
     "spark.shuffle.sort.bypassMergeThreshold": "1",
@@ -48,7 +47,7 @@ class Story:
         return self.out("plain")
 
 
-@pytest.fixture(scope="module", params=os.environ.get(RECIPES, "retention").split(","))
+@pytest.fixture(scope="module", params=os.environ.get(CHOSEN, "retention").split(","))
 def story(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Story]:
     pytest.importorskip("pyspark", reason="PySpark is not installed: the Spark engine is not tested")
     if shutil.which("java") is None and not os.environ.get("JAVA_HOME"):

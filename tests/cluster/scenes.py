@@ -22,6 +22,7 @@ CANARIES = {
     "job": "oneirocritic-funambulist",
 }
 METHODS = {"retention": RECIPE, "levels": LEVELS, "invariant": STRATA, "generalize": GENERALIZE}
+CHOSEN = "PRAMANA_CLUSTER_METHODS"  # in the environment: some of them, with commas
 ROW_GROUP = 7_000  # six pieces
 _RARE = 31_415  # a row of a late piece
 
