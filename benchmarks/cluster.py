@@ -10,8 +10,8 @@ census, seven columns of texts, Parquet in and out.
 - Rows a second and core: rows, over seconds times workers.
 - Nobody works: the share of the time in which no task runs anywhere (from the event log): planning, the driver's
   own work, waiting. More workers do not shorten it.
-- Serial: what is left of one worker's time if two workers halve the rest (Amdahl), 2 T2 - T1, or with two workers the
-  time in which nobody works, whichever is more, over T1.
+- Serial: what is left of one worker's time if two workers halve the rest (Amdahl), 2 T2 - T1, or the time in which
+  nobody works with two workers, whichever is more, over T1.
 - Driver: processor seconds of the driver, Python and Java.
 """
 
