@@ -15,6 +15,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 import pytest
+from tests.cluster.networks import network
 from tests.cluster.scenes import CHOSEN, METHODS
 
 HERE = Path(__file__).resolve().parent
@@ -45,14 +46,23 @@ class Results:
             self.lines[place] = "holds" if report.passed else "not tried" if report.skipped else "FAILS"
 
 
+def _where() -> str:
+    with network("one", "two") as machines:
+        return (
+            "that share the loopback interface"
+            if machines.shared_because
+            else "in network namespaces of their own"
+        )
+
+
 def page(results: Results, seconds: float) -> str:
     lines = [
         "# A Spark cluster",
         "",
         "    make cluster",
         "",
-        "A standalone master and two workers, each a process in a network namespace of its own, with",
-        "authentication and encryption on; a table of 40,000 people, of whom one has values that no one else has.",
+        f"A standalone master and two workers, processes {_where()}, with authentication and",
+        "encryption on; a table of 40,000 people, of whom one has values that no one else has.",
         "The moments are exact, not random: a task or the driver waits at them until something was killed.",
         "",
         f"Last run: {datetime.now(UTC):%Y-%m-%d}, Spark {version('pyspark')}, Python {platform.python_version()} "

@@ -204,6 +204,7 @@ class Driver:
 
     process: subprocess.Popen[str]
     desk: Path
+    log: Path
 
     def order(self, **order: object) -> None:
         assert self.process.stdin is not None
@@ -214,7 +215,7 @@ class Driver:
         assert self.process.stdout is not None
         line = self.process.stdout.readline()
         if not line:
-            raise ClusterError(f"the driver ended: exit {self.process.wait()}")
+            raise self._ended()
         answered: dict[str, object] = json.loads(line)
         return answered
 
@@ -223,8 +224,12 @@ class Driver:
         file = self.desk / "paused"
         wait_for("pause", lambda: file.exists() or self.process.poll() is not None)
         if not file.exists():
-            raise ClusterError(f"the driver ended: exit {self.process.wait()}")
+            raise self._ended()
         return int(file.read_text())
+
+    def _ended(self) -> ClusterError:
+        told = self.log.read_text("utf-8", "replace")[-2000:]
+        return ClusterError(f"the driver ended, exit {self.process.wait()}: {told}")
 
     def resume(self) -> None:
         (self.desk / "paused").unlink()
@@ -247,7 +252,8 @@ class Driver:
 @contextlib.contextmanager
 def driver(cluster: Cluster, desk: Path, conf: str = "conf") -> Iterator[Driver]:
     """A process that drives the cluster from a desk: a folder with recipe, source and key."""
-    with (cluster.folder / "logs" / "driver.log").open("ab") as log:
+    file = cluster.folder / "logs" / "driver.log"
+    with file.open("ab") as log:
         process = subprocess.Popen(
             [sys.executable, "-m", "tests.cluster.driver", cluster.url],
             cwd=desk,
@@ -258,7 +264,7 @@ def driver(cluster: Cluster, desk: Path, conf: str = "conf") -> Iterator[Driver]
             text=True,
             start_new_session=True,
         )
-    made = Driver(process, desk)
+    made = Driver(process, desk, file)
     try:
         yield made
     finally:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 
 import pytest
@@ -38,7 +39,7 @@ def test_loopback_where_no_namespaces_can_be_made(
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     for name, value in names.items():
         monkeypatch.setattr(os, name, value)
-    monkeypatch.setattr(networks.shutil, "which", lambda _: None)
+    monkeypatch.setattr(shutil, "which", lambda _: None)
     with network("one", "two") as machines:
         assert why in machines.shared_because
         assert machines.command("one", "java") == ["java"]
