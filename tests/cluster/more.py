@@ -25,7 +25,11 @@ def test_without_encryption_the_search_finds_what_spark_shuffles(tmp_path: Path)
 def test_a_machine_that_does_not_answer(tmp_path: Path) -> None:
     """Its link is down while the driver writes; nobody hears of it but by silence."""
     desk = prepared(tmp_path / "desk", "retention")
-    patience = {"spark.network.timeout": "45s", "spark.executor.heartbeatInterval": "5s"}
+    patience = {
+        "spark.network.timeout": "45s",
+        "spark.network.timeoutInterval": "5s",
+        "spark.executor.heartbeatInterval": "5s",
+    }
     with cluster(tmp_path / "machines", patience) as machines, driver(machines, desk.folder) as drives:
         if machines.network.shared_because:
             pytest.skip(f"no link to be cut: {machines.network.shared_because}")
