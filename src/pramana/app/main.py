@@ -7,6 +7,7 @@ one object goes to standard output; words and progress go to standard error.
 from __future__ import annotations
 
 import difflib
+import gc
 import importlib
 import os
 import sys
@@ -95,6 +96,7 @@ def cli() -> None:
 
 
 def main() -> NoReturn:
+    gc.set_threshold(50_000, 20, 20)  # loading modules makes many objects, and hardly any that could be let go of
     sys.exit(run(sys.argv[1:]))
 
 
