@@ -1,7 +1,7 @@
 """The lowest versions that pyproject.toml allows, as constraints for pip.
 
-    python -m distribution.floors > floors.txt
-    pip install --constraint floors.txt '.[dev]'
+python -m distribution.floors > floors.txt
+pip install --constraint floors.txt '.[dev]'
 """
 
 from __future__ import annotations
