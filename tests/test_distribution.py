@@ -108,7 +108,7 @@ def test_every_dependency_has_one_lower_and_one_upper_bound(tmp_path: Path) -> N
 
 
 def test_the_tests_that_touch_every_dependency_are_there() -> None:
-    listed = re.search(r"^TOUCHING := (.*?)\n\n", (ROOT / "Makefile").read_text(), re.MULTILINE | re.DOTALL)
+    listed = re.search(r"^TOUCHING := (.*?)\nSHORT", (ROOT / "Makefile").read_text(), re.MULTILINE | re.DOTALL)
     assert listed is not None
     names = listed.group(1).replace("\\\n", " ").split()
     assert names and all((ROOT / name).exists() for name in names)
