@@ -21,7 +21,7 @@ purpose = "teaching and research on households"
 recipient = "everyone"
 release_model = "public file"
 date = "2026-03-31"
-retention = "the public file without end; source and key until 2036"
+storage_period = "the public file without end; source and key until 2036"
 
 """
 

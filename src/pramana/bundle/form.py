@@ -14,7 +14,7 @@ Whole = Annotated[int, Meta(ge=0, le=(1 << 53) - 1)]
 Label = Annotated[str, Meta(max_length=1 << 16)]
 AboutKey = Literal[
     "title", "holder", "contact", "recipient", "purpose", "date",
-    "release_model", "retention", "region", "license", "holder_kind",
+    "release_model", "storage_period", "region", "license", "holder_kind",
 ]  # fmt: skip
 Json = Any  # a method's own statement, which the method checks against its own type
 

@@ -74,7 +74,7 @@ class AboutSection(RecipeSection, frozen=True, kw_only=True):
     release_model: Annotated[
         Statement | None, Meta(description="How it is handed out, such as: public file, under a licence, on site.")
     ] = None
-    retention: Annotated[Statement | None, Meta(description="How long it is kept, and by whom.")] = None
+    storage_period: Annotated[Statement | None, Meta(description="How long it is kept, and by whom.")] = None
     region: Annotated[Statement | None, Meta(description="The region that the data are about.")] = None
     license: Annotated[Statement | None, Meta(description="On what terms recipients may use it.")] = None
     holder_kind: Annotated[

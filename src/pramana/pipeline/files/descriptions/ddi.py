@@ -61,7 +61,7 @@ def _study(study: Element, release: DescribedRelease) -> None:
     use = SubElement(SubElement(study, "dataAccs"), "useStmt")
     _add(use, "restrctn", f"Recipients: {release.said('recipient')}. Release: {release.said('release_model')}.")
     _add(use, "contact", release.said("contact"))
-    _add(use, "conditions", f"{release.said('license')}. Kept: {release.said('retention')}.")
+    _add(use, "conditions", f"{release.said('license')}. Kept: {release.said('storage_period')}.")
 
 
 def _unit(release: DescribedRelease) -> str:

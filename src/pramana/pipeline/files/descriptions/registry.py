@@ -17,12 +17,7 @@ from pramana.pipeline.reporting.dossier.evaluation import neighbours_of, trust_i
 
 Entry = str | int | float | Mapping[str, "Entry"] | Sequence["Entry"]
 _NEEDED = ("holder", "holder_kind", "date")
-_MECHANISMS = {
-    "retention": "each value is kept with a stated probability and redrawn uniformly otherwise, or goes through a "
-    "stated channel (randomised response)",
-    "matrix": "each value is replaced by a stated matrix of probabilities (randomised response)",
-    "levels": "each value is kept with the probability of its level and redrawn otherwise (randomised response)",
-}
+_MECHANISM = "Each value is kept or replaced by chance (randomised response), by a law that the certificate states."
 _COINS = "Coins are integers from AES-256 in counter mode; no floating-point number decides one."
 
 
@@ -60,7 +55,7 @@ def _local(release: DescribedRelease) -> JsonObject:
     certificate = release.certificate
     must = "The registry takes releases with differential privacy, of a finite epsilon and under a secret key"
     local = [g for g in certificate.guarantees if g["notion"] == "local-differential-privacy"]
-    if not local or certificate.method not in _MECHANISMS:
+    if not local:
         notions = ", ".join(dict.fromkeys(str(g["notion"]) for g in certificate.guarantees)) or "nothing"
         raise BundleError(must, f"method {certificate.method!r}, which promises {notions}")
     if local[0]["value"] is None:
@@ -117,7 +112,7 @@ def _loss(release: DescribedRelease, guarantee: JsonObject) -> dict[str, Entry]:
 
 def _model(release: DescribedRelease) -> dict[str, Entry]:
     certificate = release.certificate
-    many = certificate.method == "levels"
+    many = any(g["notion"] == "collusion" for g in certificate.guarantees)
     return {
         "model_name": "Local" if certificate.on_devices else "Central",
         "model_name_details": "Each record is randomised by itself, "
@@ -139,7 +134,7 @@ def _implementation(release: DescribedRelease) -> dict[str, Entry]:
     left = f"Columns left out: {', '.join(certificate.dropped)}. " if certificate.dropped else ""
     return {
         "preprocessing_and_hyperparameter_tuning": f"{left}What else was done before: {NOT_STATED}.",
-        "mechanisms": f"{_MECHANISMS[certificate.method]}. {_COINS} Pramana {certificate.pramana}.",
+        "mechanisms": f"{_MECHANISM} {_COINS} Method {certificate.method} of Pramana {certificate.pramana}.",
         "composition": "The epsilon is that of all columns of a record together.",
         "post_processing": "The order of the records is drawn at random." if certificate.shuffled else "None.",
         "justification": NOT_STATED,

@@ -27,7 +27,7 @@ _ASKED = {  # of [about], as data protection officers ask for it
     "recipient": "Recipients",
     "release_model": "Release model",
     "date": "Date",
-    "retention": "Retention",
+    "storage_period": "Retention",
     "license": "Terms of use",
 }
 _WHOSE = (

@@ -29,18 +29,20 @@ _LEAD = (
     "The names are those of a public summary of ISO/IEC 20889; the standard itself was not read by the makers of "
     "Pramana. Which name fits is their judgement. Where the list has none, the words on the left are theirs alone."
 )
-_RANDOMISED = {
-    "retention": "values kept or redrawn by chance (post-randomisation)",
-    "matrix": "values replaced by chance, by a stated matrix (post-randomisation)",
-    "levels": "values kept or redrawn by chance, at levels (post-randomisation)",
-    "invariant": "values exchanged by chance so that frequencies stay (invariant post-randomisation)",
+_CHANCE = "randomization techniques"
+_BY_NOTION = {  # what a certificate that states the notion tells of what was done
+    "local-differential-privacy": (
+        "values kept or replaced by chance (post-randomisation)",
+        "randomization techniques",
+    ),
+    "identification-bound": (
+        "values exchanged by chance (invariant post-randomisation)",
+        "randomization techniques",
+    ),
+    "swapping": ("values exchanged between records", "permutation"),
+    "added-noise": ("random numbers added to numbers", "noise addition"),
 }
-_OTHERS = {
-    "swap": ("values exchanged between records", "permutation"),
-    "noise": ("random numbers added to numbers", "noise addition"),
-    "microaggregate": ("numbers replaced by those of small groups", "microaggregation"),
-    "presence": ("values made coarser", "generalization techniques"),
-}
+_LOCAL = ("mondrian", "kl")  # searches whose labels differ from class to class
 
 
 def technique_section(certificate: Certificate) -> Section:
@@ -54,7 +56,7 @@ def techniques(certificate: Certificate) -> Iterator[tuple[str, str]]:
     """What was done to the table, each with its name in the list."""
     if certificate.dropped:
         yield "columns left out", "suppression techniques"
-    yield from _by_method(certificate)
+    yield from _done(certificate)
     if certificate.shuffled:
         yield "the order of the records drawn at random", _OURS
     if any(name.startswith("synthetic") for name in certificate.files):
@@ -62,20 +64,17 @@ def techniques(certificate: Certificate) -> Iterator[tuple[str, str]]:
     yield from _models(certificate)
 
 
-def _by_method(certificate: Certificate) -> Iterator[tuple[str, str]]:
-    method = certificate.method
-    if method in _RANDOMISED:
-        yield _RANDOMISED[method], "randomization techniques"
-    elif method in _OTHERS:
-        yield _OTHERS[method]
-    elif method == "generalize":
-        setting = certificate.mechanism["setting"]
-        local = setting["algorithm"] in ("mondrian", "kl")
+def _done(certificate: Certificate) -> Iterator[tuple[str, str]]:
+    notions = [str(guarantee["notion"]) for guarantee in certificate.guarantees]
+    yield from dict.fromkeys(_BY_NOTION[notion] for notion in notions if notion in _BY_NOTION)
+    setting = certificate.mechanism.get("setting") or {}
+    if "quasi" in certificate.mechanism:
+        local = setting.get("algorithm") in _LOCAL
         yield "values made coarser", "local generalization" if local else "generalization techniques"
-        if setting["suppression"]:
-            yield "records or values left out", "suppression techniques"
-    else:
-        yield f"method {method}", _OURS
+    elif "k-anonymity" in notions:
+        yield "numbers replaced by those of small groups", "microaggregation"
+    if setting.get("suppression"):
+        yield "records or values left out", "suppression techniques"
 
 
 def _models(certificate: Certificate) -> Iterator[tuple[str, str]]:
