@@ -17,7 +17,7 @@ from pramana.pipeline.reporting.dossier.evaluation import neighbours_of, trust_i
 
 Entry = str | int | float | Mapping[str, "Entry"] | Sequence["Entry"]
 _NEEDED = ("holder", "holder_kind", "date")
-_MECHANISM = "Each value is kept or replaced by chance (randomised response), by a law that the certificate states."
+_MECHANISM = "Each value is kept or replaced by chance, by a law that the certificate states (randomised response)"
 _COINS = "Coins are integers from AES-256 in counter mode; no floating-point number decides one."
 
 
@@ -134,7 +134,7 @@ def _implementation(release: DescribedRelease) -> dict[str, Entry]:
     left = f"Columns left out: {', '.join(certificate.dropped)}. " if certificate.dropped else ""
     return {
         "preprocessing_and_hyperparameter_tuning": f"{left}What else was done before: {NOT_STATED}.",
-        "mechanisms": f"{_MECHANISM} {_COINS} Method {certificate.method} of Pramana {certificate.pramana}.",
+        "mechanisms": f"{_MECHANISM}. {_COINS} Method {certificate.method} of Pramana {certificate.pramana}.",
         "composition": "The epsilon is that of all columns of a record together.",
         "post_processing": "The order of the records is drawn at random." if certificate.shuffled else "None.",
         "justification": NOT_STATED,
