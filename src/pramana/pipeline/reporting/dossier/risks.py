@@ -85,7 +85,7 @@ RISKS = (
             "delta-presence": "how sure the holder of the public table can be that a person is in this one",
             "collusion": "what versions of this table at several levels tell together",
         },
-        ("linkage", "identification", "presence", "collusion", "classes", "side by side", "repeated requests"),
+        ("linkage", "identification", "presence, ", "collusion", "classes", "side by side", "repeated requests"),
         (
             "another release about the same people: the promises speak of this one alone",
             "groups: that a record is someone's of a small group may be plain where no single one can be told",
@@ -106,7 +106,7 @@ RISKS = (
             "b-likeness": "how much more frequent a value becomes among records that look alike",
             "delta-presence": "whether someone is in the table at all",
         },
-        ("epsilon", "attribute inference", "presence", "l and t", "averaging"),
+        ("epsilon", "attribute inference", "presence, ", "l and t", "averaging"),
         (
             "conclusions from statistics of many people, which hold of a person who is not in the table, too",
             "what goes with a column that is released unchanged, for whoever knows a person's value there",
