@@ -53,7 +53,9 @@ def main() -> int:
         print(f"{len(sizes)} wheels, {sum(sizes) >> 20} MiB: installed in {time.monotonic() - start:.0f} s")
         for page in PAGES:
             start = time.monotonic()
-            count = _try(page, home, environment)
+            own = home / page.stem
+            own.mkdir()
+            count = _try(page, own, environment)
             print(f"{page.relative_to(ROOT)}: {count} examples in {time.monotonic() - start:.0f} s")
     return 0
 

@@ -122,7 +122,7 @@ def test_a_certain_link_is_no_bound(released: Path) -> None:
 
 def test_attacks_stand_where_they_belong_and_every_one_is_shown(released: Path) -> None:
     bundle = Bundle.open(released / "retention k")
-    lines = [
+    lines: list[dict[str, object]] = [
         {"name": "linkage, best matching", "interval": [0.001, 0.04], "claimed": 0.2},
         {"name": "epsilon of the record, in one run", "lower_bound": True, "claimed": 3.3},
         {"name": "rows, places", "interval": [0.0, 0.01], "claimed": 0.1},
