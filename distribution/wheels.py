@@ -114,8 +114,11 @@ def _check_source(path: Path) -> int:
         names = {name.partition("/")[2] for name in archive.getnames()}
     for needed in (
         "CHANGELOG.md",
+        "CITATION.cff",
+        "CONTRIBUTING.md",
         "LICENSE",
         "Makefile",
+        "distribution/Containerfile",
         "tests/conftest.py",
         "docs/limits.md",
         "src/pramana/_buffers.h",

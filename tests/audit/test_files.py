@@ -16,8 +16,9 @@ import pyarrow.parquet as pq
 import pytest
 from tests.audit.broken import KEY, RECIPE, write_plain
 from tests.audit.desk import lay_out, lost
+from tests.golden import cells
 
-from pramana import release
+from pramana import Recipe, release
 from pramana.audit import AttackReport, audit_bundle
 from pramana.audit.attacked import Attacked
 from pramana.audit.rows import (
@@ -279,3 +280,15 @@ def test_lines_beside_a_csv_are_seen(desk: Path) -> None:
     with kept_time(bundle / "data.csv") as path:
         path.write_bytes(path.read_bytes() + b"\n")
     assert lost(audited(desk, "lines")) == {"file, beside the table"}
+
+
+@pytest.mark.parametrize("name", ["swap rank", "noise"])
+def test_releases_without_classes_are_attacked_by_whole_rows(name: str, tmp_path: Path) -> None:
+    """Swapped and noised tables have no classes to look alike in; an order that tells is noticed all the same."""
+    cells.make_tables(tmp_path)
+    recipe = cells.document(*cells.SETTINGS[name], "people.csv", "parquet")
+    bundle = release(Recipe.parse(recipe, tmp_path), tmp_path / "out", key=KEY).bundle
+    assert lost(audit_bundle(bundle, tmp_path / "people.csv", KEY)) == set()
+    table, order = pq.read_table(bundle / "data.parquet"), retraced(bundle, tmp_path / "people.csv", KEY).order
+    pq.write_table(table.take(np.argsort(order)), bundle / "data.parquet", compression="none")
+    assert "rows, guessed order" in lost(audit_bundle(bundle, tmp_path / "people.csv", KEY))

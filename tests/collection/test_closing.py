@@ -77,6 +77,8 @@ def test_a_closed_survey_is_a_bundle_like_any_other(release: dict[str, Any], tmp
     text = (place.out / "report.html").read_text()
     assert page in text and "nobody holds a table of the true ones" in text
     assert report(place.out, tmp_path / "report.html").exists()
+    dossier = report(place.out, tmp_path / "dossier.html", dossier=True).read_text()
+    assert "randomised on people&#39;s own devices" in dossier and "No key exists." in dossier
     with pytest.raises(BundleError, match="nobody has them"):
         verify(place.out, source=tmp_path / "x.csv", key=tmp_path / "k")
     store.close()

@@ -112,6 +112,7 @@ def _by_look(traced: Retraced) -> tuple[Numbers, Numbers, Agreement]:
     found = pa.Table.from_batches(traced.bundle.batches())
     quasi = {a.name for a in traced.plan.attributes if not a.raw} | {a.name for a in traced.plan.celled}
     columns = [n for n in found.column_names if n in quasi or n not in {a.name for a in traced.plan.attributes}]
+    columns = columns or found.column_names  # without classes a row looks like all of itself
     both = {n: pa.concat_arrays([_plain(t.column(n)) for t in (found, traced.table)]) for n in columns}
     looks = looks_of(pa.table(both), columns)
     shown, own = looks[: found.num_rows], looks[found.num_rows :]

@@ -14,7 +14,10 @@ VERSION = 2
 Digest = Annotated[str, Meta(pattern="^[0-9a-f]{64}$", extra={"must": "64 hexadecimal digits"})]
 Whole = Annotated[int, Meta(ge=0, le=(1 << 53) - 1)]
 Label = Annotated[str, Meta(max_length=1 << 16)]
-AboutKey = Literal["title", "holder", "contact", "recipient", "purpose", "date"]
+AboutKey = Literal[
+    "title", "holder", "contact", "recipient", "purpose", "date",
+    "release_model", "storage_period", "region", "license", "holder_kind",
+]  # fmt: skip
 Json = Any  # a method's own statement, which the method checks against its own type
 
 

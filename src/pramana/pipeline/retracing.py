@@ -25,7 +25,7 @@ from pramana.rows import NO_UNITS, Columns, MemoryRows, Rows
 from pramana.schema import Storey
 from pramana.sources import encode
 
-_ROW = "\0row"  # a column under a name that no column of a source has
+_ROW = "\0source row"  # a column under a name that no column of a source has, and no method's own
 
 
 @dataclass(frozen=True, eq=False)

@@ -88,6 +88,19 @@ class AboutSection(RecipeSection, frozen=True, kw_only=True):
     recipient: Annotated[Statement | None, Meta(description="For whom this release is made.")] = None
     purpose: Statement | None = None
     date: Annotated[Statement | None, Meta(description="As text, such as 2026-03-31.")] = None
+    release_model: Annotated[
+        Statement | None, Meta(description="How it is handed out, such as: public file, under a licence, on site.")
+    ] = None
+    storage_period: Annotated[Statement | None, Meta(description="How long it is kept, and by whom.")] = None
+    region: Annotated[Statement | None, Meta(description="The region that the data are about.")] = None
+    license: Annotated[Statement | None, Meta(description="On what terms recipients may use it.")] = None
+    holder_kind: Annotated[
+        Literal["government", "industry", "nonprofit"] | None,
+        Meta(
+            description="What the holder is, as registries of releases sort them.",
+            extra={"must": '"government", "industry" or "nonprofit"'},
+        ),
+    ] = None
 
 
 class LedgerSection(RecipeSection, frozen=True, kw_only=True):

@@ -122,12 +122,25 @@ def _mark(check: Check) -> str:
 
 @click.command("export")
 @click.argument("bundle")
-@click.option("--out", required=True, help="The file to write: .sav, .zsav, .dta, .xlsx, .arrow or .feather.")
+@click.option(
+    "--out",
+    required=True,
+    help="The file to write: .sav, .zsav, .dta, .xlsx, .arrow, .feather; .yaml, .json, .xml.",
+)
+@click.option(
+    "--as", "form", type=click.Choice(["opendp-registry", "croissant", "ddi"]), default=None,
+    help="Describe the release for a catalogue instead: YAML, JSON-LD or XML.",
+)  # fmt: skip
+@click.option("--about", multiple=True, help="With --as: KEY=TEXT that [about] does not say. Repeatable.")
 @click.option("--unverified", is_flag=True, help="Go on although the bundle was not verified.")
 @json_option
-def export_command(bundle: str, out: str, unverified: bool, as_json: bool) -> None:
+def export_command(
+    bundle: str, out: str, form: str | None, about: tuple[str, ...], unverified: bool, as_json: bool
+) -> None:
     """Write the data of BUNDLE for SPSS, Stata, Excel or Arrow, with the labels that its source had."""
     from pramana import export
 
-    path = export(bundle, out, unverified=unverified)
-    show(as_json, {"file": str(path)}, [f"{path} was written, and read back."])
+    said = dict(line.partition("=")[::2] for line in about)
+    path = export(bundle, out, form=form, about=said, unverified=unverified)
+    done = "and read back" if form is None else f"as {form}"
+    show(as_json, {"file": str(path)}, [f"{path} was written, {done}."])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from pramana.app.screen import json_option, show
+from pramana.errors import RecipeError
 
 
 @click.command("report")
@@ -13,26 +14,43 @@ from pramana.app.screen import json_option, show
 @click.option("--table", "tables", multiple=True, help="A table to reconstruct, such as sex,age. Repeatable.")
 @click.option("--source", default=None, help="The original file: the holder's private report, not for release.")
 @click.option("--audit", default=None, help="The JSON that `pramana audit` wrote: its attacks go in, privately.")
+@click.option(
+    "--dossier", is_flag=True, help="A dossier for data protection officers instead: BUNDLE.dossier.html."
+)
+@click.option("--key", default=None, help="With --dossier and --source: the release's key, to run attacks now.")
 @click.option("--unverified", is_flag=True, help="Go on with a bundle that fails verification.")
 @json_option
 def report_command(
-    bundle: str, out: str | None, tables: tuple[str, ...], source: str | None, audit: str | None,
-    unverified: bool, as_json: bool,
+    bundle: str, out: str | None, tables: tuple[str, ...], source: str | None, audit: str | None, dossier: bool,
+    key: str | None, unverified: bool, as_json: bool,
 ) -> None:  # fmt: skip
     """Write a page with the promises, pictures and reconstructed tables of BUNDLE; it needs no network."""
     from pramana import report
 
-    asked = [[name.strip() for name in table.split(",")] for table in tables]
-    path = report(bundle, out, tables=asked, source=source, audit=audit, unverified=unverified)
-    words = f"Report written to {path}"
-    private = source is not None or audit is not None
-    if private:
-        shown = (
-            "true counts"
-            if audit is None
-            else "what attacks found"
-            if source is None
-            else "true counts and attacks"
+    if key is not None or (dossier and source is not None):
+        if not dossier or source is None or key is None or audit is not None:
+            raise RecipeError(
+                "To run attacks, --dossier must come with --source and --key, and without --audit",
+                "others",
+                "Attacks that were run already are given by --audit.",
+            )
+        from pramana.audit import audit_bundle
+
+        found = audit_bundle(bundle, source, key)
+        path = report(bundle, out, audit=found.to_json(), dossier=True, unverified=unverified)
+    else:
+        asked = [[name.strip() for name in table.split(",")] for table in tables]
+        path = report(
+            bundle, out, tables=asked, source=source, audit=audit, dossier=dossier, unverified=unverified
         )
-        words += f". NOT FOR RELEASE: it shows {shown}."
+    private = source is not None or audit is not None
+    words = f"{'Dossier' if dossier else 'Report'} written to {path}"
+    if private:
+        words += f". NOT FOR RELEASE: it shows {_shown(source, audit, dossier)}."
     show(as_json, {"path": str(path), "private": private}, [words])
+
+
+def _shown(source: str | None, audit: str | None, dossier: bool) -> str:
+    if dossier or source is None:
+        return "what attacks found"
+    return "true counts" if audit is None else "true counts and attacks"

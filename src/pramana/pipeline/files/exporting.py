@@ -1,7 +1,9 @@
-"""A release as a file of another program: what the bundle holds, with the labels that its certificate states."""
+"""A release as a file of another program, or described for a catalogue, with what its certificate states."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 from pramana.bundle import Bundle, scratch_beside, sweep
@@ -9,36 +11,50 @@ from pramana.errors import InputError
 from pramana.pipeline.analysis import require_valid
 from pramana.pipeline.files.codebook import read_codebook
 from pramana.pipeline.files.copies import check_written, published_table
+from pramana.pipeline.files.descriptions import DESCRIPTIONS, DescribedRelease
 from pramana.randomness import flush, give_name
 from pramana.sources import EXPORTS, write_export
 from pramana.stores import local_path
 
 
-def export(bundle: str | Path, out: str | Path, *, unverified: bool = False) -> Path:
+def export(
+    bundle: str | Path,
+    out: str | Path,
+    *,
+    form: str | None = None,
+    about: Mapping[str, str] | None = None,
+    unverified: bool = False,
+) -> Path:
     """Write the data of a bundle as SPSS (.sav, .zsav), Stata (.dta), Excel (.xlsx) or Arrow (.arrow, .feather).
 
     Value labels and variable labels that the source had come along for what is published. The bundle is verified
     first, and the file is read back before it takes its name.
 
+    With `form` the release is described instead, for a catalogue: "opendp-registry" (YAML), "croissant" (JSON-LD)
+    or "ddi" (DDI Codebook 2.5, XML). `about` says what [about] of the recipe did not.
+
     >>> pramana.export("published", "published.sav")  # doctest: +SKIP
     PosixPath('published.sav')
     """
     out = local_path(out, "An export")
-    form = EXPORTS.get(out.suffix.lower())
-    if form is None:
-        raise InputError(f"The file must end with one of {', '.join(EXPORTS)}", repr(out.suffix))
+    endings = _endings(form)
+    if out.suffix.lower() not in endings:
+        raise InputError(f"The file must end with one of {', '.join(endings)}", repr(out.suffix))
+    if about and form is None:
+        raise InputError("What is said about a release must go with a description of it", "a file of its data")
     sweep(out)
     if out.exists() or out.is_symlink():
         raise InputError(f"The file {out} must not exist yet", "an existing one", "Choose another name.")
     opened = Bundle.open(bundle)
     if not unverified:
         require_valid(opened, bundle)
-    table, kinds = published_table(opened)
+    write = (
+        partial(_write_data, opened) if form is None else partial(_write_description, opened, form, about or {})
+    )
     try:
         with scratch_beside(out) as scratch:  # the libraries that write have temporary files of their own
             part = scratch / out.name
-            write_export(part, form, table, kinds, read_codebook(opened.certificate.codebook))
-            check_written(part, form, table)
+            write(part)
             flush(part)
             give_name(part, out)
     except FileExistsError:
@@ -46,3 +62,22 @@ def export(bundle: str | Path, out: str | Path, *, unverified: bool = False) -> 
     except OSError as error:
         raise InputError(f"{out} must be a place to write to", error.strerror or type(error).__name__) from None
     return out
+
+
+def _endings(form: str | None) -> Sequence[str]:
+    if form is None:
+        return list(EXPORTS)
+    if form not in DESCRIPTIONS:
+        raise InputError(f"A description must be one of {', '.join(DESCRIPTIONS)}", repr(form)[:40])
+    return DESCRIPTIONS[form].endings
+
+
+def _write_data(bundle: Bundle, part: Path) -> None:
+    form = EXPORTS[part.suffix.lower()]
+    table, kinds = published_table(bundle)
+    write_export(part, form, table, kinds, read_codebook(bundle.certificate.codebook))
+    check_written(part, form, table)
+
+
+def _write_description(bundle: Bundle, form: str, about: Mapping[str, str], part: Path) -> None:
+    part.write_bytes(DESCRIPTIONS[form].make(DescribedRelease.of(bundle, about)))

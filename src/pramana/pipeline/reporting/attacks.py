@@ -7,6 +7,7 @@ of the bundle that the report is about.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
@@ -14,7 +15,7 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
-from pramana.bundle import PARTS, Bundle, PartSet
+from pramana.bundle import PARTS, Bundle, JsonObject, PartSet
 from pramana.errors import InputError
 from pramana.pages import Block, Cell, Grid, Points, Section, Text
 
@@ -38,6 +39,7 @@ class AttackLine(msgspec.Struct, frozen=True, kw_only=True):
     ok: bool
     detail: Words
     interval: tuple[float, float] | None = None
+    lower_bound: bool = False  # what was measured is the lower end, by a test of its own
 
 
 class LeftOut(msgspec.Struct, frozen=True, kw_only=True):
@@ -53,6 +55,11 @@ class AuditResult(msgspec.Struct, frozen=True, kw_only=True):
     attacks: Annotated[list[AttackLine], Meta(min_length=1, max_length=500)]
     not_run: Annotated[list[LeftOut], Meta(max_length=500)]
     bundle: Annotated[dict[AttackName, FileDigest], Meta(max_length=10)]
+
+    @property
+    def names(self) -> list[str]:
+        """Of the attacks that were run, and of those that were not."""
+        return [*(a.name for a in self.attacks), *(a.name for a in self.not_run)]
 
     @property
     def lost(self) -> int:
@@ -78,18 +85,14 @@ def audited_files(bundle: Bundle) -> dict[str, str]:
     return {"certificate.json": digests["certificate.json"], PARTS: PartSet(parts.rows, lying).root}
 
 
-def read_audit(path: str | Path, bundle: Bundle) -> AuditResult:
-    """The results in a file; refused where they are of other files than this bundle's."""
-    must = f"{path} must be the JSON file of an audit"
+def read_audit(audit: str | Path | JsonObject, bundle: Bundle) -> AuditResult:
+    """The results in a file, or its content; refused where they are of other files than this bundle's."""
+    must = f"{'The audit' if isinstance(audit, Mapping) else audit} must be the JSON file of an audit"
     try:
-        with Path(path).open("rb") as file:
-            content = file.read(_MOST_BYTES + 1)
-    except (OSError, ValueError) as error:
-        raise InputError(must, type(error).__name__) from None
-    if len(content) > _MOST_BYTES:
-        raise InputError(must, f"more than {_MOST_BYTES >> 20} MiB")
-    try:
-        found = msgspec.json.decode(content, type=AuditResult)
+        if isinstance(audit, Mapping):
+            found = msgspec.convert(audit, AuditResult)
+        else:
+            found = msgspec.json.decode(_content(audit, must), type=AuditResult)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         raise InputError(
             must, "something else", "Write it with `pramana audit BUNDLE ... --json > FILE`."
@@ -99,6 +102,17 @@ def read_audit(path: str | Path, bundle: Bundle) -> AuditResult:
             "The audit must be of this bundle, as its files are now", "that of other files", "Audit it again."
         )
     return found
+
+
+def _content(path: str | Path, must: str) -> bytes:
+    try:
+        with Path(path).open("rb") as file:
+            content = file.read(_MOST_BYTES + 1)
+    except (OSError, ValueError) as error:
+        raise InputError(must, type(error).__name__) from None
+    if len(content) > _MOST_BYTES:
+        raise InputError(must, f"more than {_MOST_BYTES >> 20} MiB")
+    return content
 
 
 def attack_sections(found: AuditResult) -> list[Section]:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from pramana.bundle import Bundle
+from pramana.bundle import Bundle, JsonObject
 from pramana.errors import BundleError, InputError
 from pramana.estimate import CellStudy, Crosstab, Study
 from pramana.methods import Counts, Examination, Plan, restore
@@ -15,6 +15,7 @@ from pramana.pages import GENERATOR, html_of
 from pramana.pipeline.analysis import open_study, require_valid
 from pramana.pipeline.files.certified_source import certified_source
 from pramana.pipeline.reporting.attacks import read_audit
+from pramana.pipeline.reporting.dossier import dossier_page
 from pramana.pipeline.reporting.page import PageMaterial, page_of
 from pramana.randomness import counted, replace_whole
 from pramana.sources import Encoder
@@ -30,26 +31,33 @@ def report(
     *,
     tables: Sequence[Sequence[str]] = (),
     source: object = None,
-    audit: str | Path | None = None,
+    audit: str | Path | JsonObject | None = None,
+    dossier: bool = False,
     unverified: bool = False,
 ) -> Path:
     """Write the one-file HTML report of a bundle and return its path: BUNDLE.report.html unless `out` is given.
 
     `tables` are reconstructed with intervals; without, each small pair of attributes is. With `source`, a path
     or a data frame, the page is the holder's private one: it shows true counts and is marked as not for release.
-    So it is with `audit`, the JSON file that `pramana audit` wrote of this bundle, which adds what attacks
-    found.
+    So it is with `audit`, the JSON file that `pramana audit` wrote of this bundle (or its content), which adds
+    what attacks found. With `dossier` the page is BUNDLE.dossier.html, for a data protection officer: who answers
+    for the release, and singling out, linkability and inference with what is promised, assumed and measured.
 
     >>> pramana.report("published")  # doctest: +SKIP
     PosixPath('published.report.html')
     """
     opened = Bundle.open(bundle)
     private = source is not None or audit is not None
-    target = _target(opened, out, private)
+    if dossier and (source is not None or tables):
+        raise InputError("A dossier must be made of the certificate and of attacks alone", "a source or tables")
+    target = _target(opened, out, private, ".dossier" if dossier else ".report")
     attacks = None if audit is None else read_audit(audit, opened)
     certificate = opened.certificate
     if not unverified:
         require_valid(opened, bundle)
+    if dossier:
+        _write(target, html_of(dossier_page(opened, attacks)), private=private)
+        return target
     plan = restore(certificate)
     examination = _examined(opened, plan)
     marginals = examination.counts
@@ -82,9 +90,9 @@ def _write(target: Path, text: str, private: bool) -> None:
         raise BundleError(f"{target} must be writable", error.strerror or "an error of the file system") from None
 
 
-def _target(bundle: Bundle, out: str | Path | None, private: bool) -> Path:
+def _target(bundle: Bundle, out: str | Path | None, private: bool, kind: str) -> Path:
     inside = bundle.path.absolute()
-    ending = ".private-report.html" if private else ".report.html"
+    ending = f".private-{kind[1:]}.html" if private else f"{kind}.html"
     target = bundle.beside.with_name(inside.name + ending)
     if out is not None:
         target = local_path(out, "A report", BundleError).absolute()
