@@ -33,7 +33,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Build the documentation and check it.")
     parser.add_argument("--out", type=Path, default=ROOT / PLACE)
     site = build(parser.parse_args().out.resolve())
-    problems = problems_of_site(site)
+    problems = [*problems_of_navigation(site.parent / "pages"), *problems_of_site(site)]
     for problem in problems:
         print(problem, file=sys.stderr)
     if not problems:
@@ -60,6 +60,14 @@ def build(out: Path) -> Path:
         depth = len(page.relative_to(site).parts) - 1
         page.write_text(page.read_text("utf-8").replace(FETCHED, "../" * depth + LOCAL), "utf-8")
     return site
+
+
+def problems_of_navigation(pages: Path) -> list[str]:
+    """Pages that no line of the navigation names; that a named one is missing, Zensical says."""
+    lines = (ROOT / CONFIG).read_text("utf-8").partition("\nnav:\n")[2].splitlines()
+    named = {line.rpartition(": ")[2] for line in lines if not line.lstrip().startswith("#")}
+    there = {path.relative_to(pages).as_posix() for path in pages.rglob("*.md")}
+    return [f"{page}: add it to the navigation in {CONFIG}" for page in sorted(there - named)]
 
 
 def pages_of_repository() -> dict[PurePosixPath, PurePosixPath]:

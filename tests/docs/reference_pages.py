@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import inspect
 import json
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -21,6 +22,7 @@ WRITTEN = "<!-- written from the code by `python -m tests.reference` -->"
 # What the public functions give back, in the order of a release's life.
 RESULTS = (
     "pramana.inspection.Inspection", "pramana.inspection.DraftedRecipe", "pramana.pipeline.Outlook",
+    "pramana.pipeline.planning.outlook.Comparison",
     "pramana.pipeline.Released", "pramana.pipeline.Verification", "pramana.estimate.Study",
     "pramana.estimate.CellStudy", "pramana.estimate.Crosstab", "pramana.pipeline.Synthesised",
     "pramana.pipeline.Created", "pramana.pipeline.Issued", "pramana.audit.Collusion",
@@ -162,13 +164,9 @@ def _public(of_kind: Any) -> list[str]:
 
 
 def returned_classes() -> set[str]:
-    """The names of Pramana's own classes that public functions are annotated to give back."""
-    found: set[str] = set()
-    for name in _public(inspect.isfunction):
-        function = getattr(pramana, name)
-        told = function.__annotations__["return"]
-        found |= {word.strip() for word in str(told).split("|")}
-    return found
+    """The names of classes that public functions are annotated to give back."""
+    told = (str(getattr(pramana, name).__annotations__["return"]) for name in _public(inspect.isfunction))
+    return {word for words in told for word in re.findall(r"[A-Z]\w+", words)}
 
 
 # Keys of recipes and fields of certificates

@@ -17,6 +17,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.docs.pictures import DRAWINGS, check_drawing
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -91,6 +92,8 @@ def test_the_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPat
         else:
             assert language in NOT_RUN, f"{page.name}: a block of {language} is neither run nor known"
     assert ran, f"{page.name} has no example that runs"
+    for drawn, name in DRAWINGS.get(page.name, {}).items():
+        check_drawing(tmp_path / drawn, name)
 
 
 def test_shown_output_must_be_what_was_printed() -> None:
