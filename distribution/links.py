@@ -1,4 +1,4 @@
-"""What is wrong with a folder of pages: links and anchors that lead nowhere, and whatever is loaded from elsewhere."""
+"""What is wrong with a folder of pages: links and anchors that lead nowhere, and what is loaded from elsewhere."""
 
 from __future__ import annotations
 
@@ -63,9 +63,8 @@ def problems_of_site(site: Path) -> list[str]:
             if problem := _problem_of(target, loaded, path, pages):
                 problems.append(f"{path.relative_to(site)}: {problem}")
     for path in sorted(site.rglob("*.css")):
-        for target in IN_STYLES.findall(path.read_text("utf-8")):
-            if problem := _problem_of(target, True, path, pages):
-                problems.append(f"{path.relative_to(site)}: {problem}")
+        found = (_problem_of(target, True, path, pages) for target in IN_STYLES.findall(path.read_text("utf-8")))
+        problems += [f"{path.relative_to(site)}: {problem}" for problem in found if problem]
     return sorted(set(problems))
 
 

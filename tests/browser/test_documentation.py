@@ -14,7 +14,14 @@ from distribution.site import build, pages_of_repository, problems_of_navigation
 from tests.browser.conftest import WIDTHS, NewPage
 
 pytestmark = pytest.mark.xdist_group("browser")
-SHOWN = ["start", "jobs/choose", "coming-from/sdcmicro", "understanding/pictures", "reference/api", "reference/commands"]
+SHOWN = [
+    "start",
+    "jobs/choose",
+    "coming-from/sdcmicro",
+    "understanding/pictures",
+    "reference/api",
+    "reference/commands",
+]
 
 
 @pytest.fixture(scope="module")
@@ -78,16 +85,18 @@ def test_the_checker_notices(body: str, tmp_path: Path) -> None:
 
 
 def test_the_checker_lets_what_is_right_pass(tmp_path: Path) -> None:
-    body = "<a href='other.html#there'>x</a><a href='https://example.org'>x</a><img src='data:image/png;base64,AA'>"
+    body = (
+        "<a href='other.html#there'>x</a><a href='https://example.org'>x</a><img src='data:image/png;base64,AA'>"
+    )
     assert problems_of_site(a_site(tmp_path, body)) == []
 
 
 def test_links_of_the_repository_become_links_of_the_site() -> None:
     shown = pages_of_repository()
     page = PurePosixPath("docs/trust.md")
-    text = "[a](../benchmarks/results/latest.md#x) [b](limits.md)\n```md\n[c](../SECURITY.md)\n```\n[d](../SECURITY.md)"
+    text = "[a](../benchmarks/README.md#x) [b](limits.md)\n```md\n[c](../SECURITY.md)\n```\n[d](../SECURITY.md)"
     got = with_links(text, page, shown)
-    assert got == "[a](benchmarks/results/latest.md#x) [b](limits.md)\n```md\n[c](../SECURITY.md)\n```\n[d](security.md)"
+    assert got == "[a](benchmarks/README.md#x) [b](limits.md)\n```md\n[c](../SECURITY.md)\n```\n[d](security.md)"
 
 
 def test_examples_of_docstrings_are_code() -> None:

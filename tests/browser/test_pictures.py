@@ -15,6 +15,7 @@ import pramana
 
 pytestmark = pytest.mark.xdist_group("browser")
 
+
 def test_a_survey(demo: Running, new_page: NewPage) -> None:
     page = new_page(WIDEST)
     page.goto(demo.survey)

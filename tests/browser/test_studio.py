@@ -22,14 +22,20 @@ WIDE = """() => [...document.querySelectorAll("body *")]
   .filter((e) => e.getBoundingClientRect().right > innerWidth + 1)
   .map((e) => e.outerHTML.slice(0, 99)).slice(0, 3)"""
 PICTURES = os.environ.get("PRAMANA_PICTURES")  # a folder for screenshots; without, none are kept
-SHOWN = {"2-columns": "studio-columns", "4-dial": "studio-dial", "7-report": "studio-report"}  # on pages of the guide
+SHOWN = {
+    "2-columns": "studio-columns",
+    "4-dial": "studio-dial",
+    "7-report": "studio-report",
+}  # on pages of the guide
 
 
 @pytest.fixture
 def running(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[RunningStudio]:
     folder = tmp_path / "data"
     folder.mkdir()
-    shown = request.node.name.endswith("[desktop]")  # its pictures are on pages: of a table that is worth something
+    shown = request.node.name.endswith(
+        "[desktop]"
+    )  # its pictures are on pages: of a table that is worth something
     people(folder / "people.csv", records=20_000 if shown else 1500)
     with studio(folder) as started:
         yield started

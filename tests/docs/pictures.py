@@ -1,7 +1,7 @@
 """The pictures of the pages are made by what tests run, and compared with the stored ones: they cannot go stale.
 
-A drawing (SVG) has the words of the stored one. Of a picture of a page (PNG), the words that the page shows are those
-it showed when the picture was stored, numbers aside, and both look alike from afar: fonts differ between machines.
+A drawing (SVG) has the words of the stored one. Of a picture of a page (PNG), the words that the page shows are
+those it showed when the picture was stored, numbers aside, and both look alike from afar: machines have other fonts.
 `make pictures` stores all of them again.
 """
 
@@ -36,7 +36,7 @@ NARROWEST, WIDEST_RATIO = 0.9, 1.1  # of heights
 
 
 def words_of_drawing(path: Path) -> Counter[str]:
-    """Words as text, or in the comment that Matplotlib puts before words that it draws as outlines; numbers aside."""
+    """Words as text, or in the comment that Matplotlib puts before words drawn as outlines; numbers aside."""
     content = path.read_text("utf-8")
     words = re.findall(r"<text [^>]*>(.*?)</text>", content, re.DOTALL) + re.findall(r"<!-- (.*?) -->", content)
     return Counter(word for word in words if not re.fullmatch(r"[\d.,\u2212%$\\{}^ -]+", word))
@@ -75,7 +75,9 @@ def small(picture: bytes) -> Image.Image:
 
 def assert_alike(one: Image.Image, other: Image.Image, name: str) -> None:
     assert one.width == other.width
-    assert NARROWEST <= one.height / other.height <= WIDEST_RATIO, f"{name}.png has another height now: `make pictures`"
+    assert NARROWEST <= one.height / other.height <= WIDEST_RATIO, (
+        f"{name}.png has another height now: `make pictures`"
+    )
     apart = float(np.abs(from_afar(one) - from_afar(other)).mean())
     assert apart <= MOST_APART, f"{name}.png looks different now ({apart:.1f} of 255 apart): `make pictures`"
 

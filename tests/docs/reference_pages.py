@@ -57,15 +57,17 @@ def _table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
 
 def commands_page() -> str:
     intro = (
-        "Every command says the same with `--help`. With `--json` one JSON object goes to standard output; words and "
-        "progress go to standard error. What the [exit codes](exit-codes.md) mean is the same everywhere."
+        "Every command says the same with `--help`. With `--json` one JSON object goes to standard output; words "
+        "and progress go to standard error. What the [exit codes](exit-codes.md) mean is the same everywhere."
     )
     root = click.Context(cli, info_name="pramana")
     rows = [
         (f"[`{name}`](#pramana-{name})", _command(cli, name, root).get_short_help_str(200))
         for name in cli.list_commands(root)
     ]
-    sections = [section for name in cli.list_commands(root) for section in _sections(_command(cli, name, root), root)]
+    sections = [
+        section for name in cli.list_commands(root) for section in _sections(_command(cli, name, root), root)
+    ]
     return _page("# Commands", intro, _table(("command", "what it does"), rows), *sections)
 
 
@@ -112,7 +114,9 @@ def _option(option: click.Option) -> tuple[str, str]:
 
 
 def exit_codes_page() -> str:
-    tree = [kind for _, kind in inspect.getmembers(errors, inspect.isclass) if issubclass(kind, errors.PramanaError)]
+    tree = [
+        kind for _, kind in inspect.getmembers(errors, inspect.isclass) if issubclass(kind, errors.PramanaError)
+    ]
     tree.sort(key=lambda kind: inspect.getsourcelines(kind)[1])
     rows = [
         (f"`{kind.__name__}`", f"`{kind.__base__.__name__}`" if kind.__base__ else "", str(kind.exit_code),
@@ -121,19 +125,19 @@ def exit_codes_page() -> str:
     ]  # fmt: skip
     codes = [
         ("0", "done"),
-        ("1", "everything could be read, and a check said no: `verify`, `audit`, `hierarchy check` and their like"),
+        ("1", "everything could be read, and a check said no: `verify`, `audit`, `hierarchy check`"),
         ("2", "what was given cannot be used; one line on standard error, and nothing was written"),
-        ("70", "an error that nobody foresaw; `PRAMANA_DEBUG=1` shows where. Its message may quote data, so only its "
-               "kind is shown without"),
+        ("70", "an error that nobody foresaw; `PRAMANA_DEBUG=1` shows where. Its message may quote data, so only "
+               "its kind is shown without"),
         ("130", "interrupted: each output is either whole or not there"),
     ]  # fmt: skip
     words = (
-        "A message is one line: what must hold, what was got, and what may help. It never holds a record's values, "
-        "except on your own screen where you asked for them by `--show-values`."
+        "A message is one line: what must hold, what was got, and what may help. It never holds a record's "
+        "values, except on your own screen where you asked for them by `--show-values`."
     )
     python = (
-        "In Python everything that Pramana raises on purpose is a `pramana.PramanaError` with `must`, `got`, `hint` "
-        "and `exit_code`. The others are in `pramana.errors`:"
+        "In Python everything that Pramana raises on purpose is a `pramana.PramanaError` with `must`, `got`, "
+        "`hint` and `exit_code`. The others are in `pramana.errors`:"
     )
     return _page(
         "# Exit codes and errors", words, _table(("code", "meaning"), codes), "## In Python", python,
@@ -176,9 +180,9 @@ def recipe_page() -> str:
     schema = recipe_schema()
     definitions = schema["$defs"]
     intro = (
-        "A recipe is a TOML file of these sections. Keys that a section does not have are refused. Editors take the "
-        "[JSON Schema](recipe.schema.json), which `pramana recipe schema` prints; `pramana recipe check FILE` says "
-        "what is wrong with a recipe. [Publish a table](../guide/release.md) explains one line by line."
+        "A recipe is a TOML file of these sections. Keys that a section does not have are refused. Editors take "
+        "the [JSON Schema](recipe.schema.json), which `pramana recipe schema` prints; `pramana recipe check FILE` "
+        "says what is wrong with a recipe. [Publish a table](../guide/release.md) explains one line by line."
     )
     parts: list[str] = []
     used: set[str] = set()
@@ -193,7 +197,10 @@ def recipe_page() -> str:
         parts += [f"### {method}: `[release]`", *_fields(definitions[release])]
         parts += [f"### {method}: `[attributes.NAME]`", *_fields(definitions[column])]
     rest = [name for name in definitions if name not in used and definitions[name].get("properties")]
-    parts += ["## Tables within sections", *(p for name in rest for p in (f"### {name}", *_fields(definitions[name])))]
+    parts += [
+        "## Tables within sections",
+        *(p for name in rest for p in (f"### {name}", *_fields(definitions[name]))),
+    ]
     return _page("# Recipe", intro, *parts)
 
 
@@ -206,8 +213,8 @@ def _branch(branch: dict[str, Any]) -> tuple[str, str, str]:
 def certificate_page() -> str:
     definitions = certificate_schema()["$defs"]
     intro = (
-        "The fields of `certificate.json`, from its [JSON Schema](certificate.schema.json). What they mean, and how "
-        "the promises follow from them, is in [the certificate](../certificate.md)."
+        "The fields of `certificate.json`, from its [JSON Schema](certificate.schema.json). What they mean, and "
+        "how the promises follow from them, is in [the certificate](../certificate.md)."
     )
     parts = [p for name in definitions for p in (f"## {name}", *_fields(definitions[name]))]
     return _page("# Fields of the certificate", intro, *parts)
@@ -251,4 +258,6 @@ def _kind(field: dict[str, Any]) -> str:
     if kind == "object":
         inner = field.get("additionalProperties")
         return f"table of {_kind(inner)}" if isinstance(inner, dict) and inner else "table"
-    return {"string": "text", "number": "number", "integer": "whole number", "boolean": "true or false"}.get(kind, kind)
+    return {"string": "text", "number": "number", "integer": "whole number", "boolean": "true or false"}.get(
+        kind, kind
+    )

@@ -1,8 +1,8 @@
-"""Every example of the README and of the pages runs, page by page, in the order of the page, and shows what it shows.
+"""Every example of the README and of the pages runs, page by page, in its order, and prints what the page shows.
 
-A block that starts with a comment `file: NAME` is written to NAME. Python blocks of a page share their names. A block of
-`output` is what the block before it prints, or some lines of it; `...` stands for anything, alone in a line for any lines.
-A block of `chance` is the same of what coins under a fresh key decide: its numbers may be others.
+A block that starts with a comment `file: NAME` is written to NAME. Python blocks of a page share their names. A block
+of `output` is what the block before it prints, or some lines of it; `...` stands for anything, alone in a line for any
+lines. A block of `chance` is the same of what coins under a fresh key decide: its numbers may be others.
 """
 
 from __future__ import annotations
@@ -31,7 +31,9 @@ BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 FILE = re.compile(r"\A(?:#|//|<!--) file: (\S+)")
 NUMBER = re.compile(r"(?:\\ )*(?<![\w-])\d(?:[\d,]|\\\.\d)*")  # in an escaped pattern, with the blanks before it
 NOT_RUN = {"text", "json", "console", "make"}  # shown, not run: results, and the two commands that install
-OTHERS = re.compile(r"^<!-- other tools -->\n\n```\w+\n.*?^```$", re.MULTILINE | re.DOTALL)  # how it is said elsewhere
+OTHERS = re.compile(
+    r"^<!-- other tools -->\n\n```\w+\n.*?^```$", re.MULTILINE | re.DOTALL
+)  # how it is said elsewhere
 
 
 def blocks(page: Path) -> list[tuple[str, str]]:
@@ -86,7 +88,9 @@ def test_the_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPat
         elif language in ("sh", "bash"):
             ran, printed = ran + 1, run_in_shell(content)
         elif language in ("output", "chance"):
-            assert pattern_of(content, language == "chance").search(printed), f"{page.name} shows\n{content}\nand got\n{printed}"
+            assert pattern_of(content, language == "chance").search(printed), (
+                f"{page.name} shows\n{content}\nand got\n{printed}"
+            )
         elif language == "r":
             run_in_r(content, tmp_path)
         else:

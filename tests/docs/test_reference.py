@@ -9,17 +9,22 @@ from typing import Any
 
 import jsonschema
 import pytest
-from tests.golden.cells import SETTINGS, document, make_tables, path_of
 from tests.docs.reference_pages import RESULTS, pages, returned_classes
+from tests.golden.cells import SETTINGS, document, make_tables, path_of
 from tests.reference import FOLDER, schemas
 
 import pramana
-
 from pramana import Recipe, release
 from pramana.app.main import COMMANDS
 from pramana.errors import InputError
 
-NOT_SHOWN = {"Path", "None", "DrawnLaw", "Guarantee", "RandomisedPlan"}  # given on to other functions, or Python's own
+NOT_SHOWN = {
+    "Path",
+    "None",
+    "DrawnLaw",
+    "Guarantee",
+    "RandomisedPlan",
+}  # given on to other functions, or Python's own
 RECIPES = jsonschema.Draft202012Validator(json.loads((FOLDER / "recipe.schema.json").read_text()))
 CERTIFICATES = jsonschema.Draft202012Validator(json.loads((FOLDER / "certificate.schema.json").read_text()))
 
