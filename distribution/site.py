@@ -3,8 +3,9 @@
     python -m distribution.site                   (by `make docs`; the pages are in build/docs/site)
 
 The pages of `docs` are brought together with those that live beside what they describe (benchmarks, notes on
-proofs, SECURITY.md and so on), their links made to fit, built by Zensical in its strict mode from `mkdocs.yml`, and
-checked: every link and anchor leads somewhere, every page is in the navigation, nothing is loaded from elsewhere.
+proofs, SECURITY.md and so on), their links made to fit, built by Zensical in its strict mode from `mkdocs.yml`,
+and checked: every link and anchor leads somewhere, every page is in the navigation, and nothing comes from
+elsewhere.
 """
 
 from __future__ import annotations

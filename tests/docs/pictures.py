@@ -1,7 +1,7 @@
 """The pictures of the pages are made by what tests run, and compared with the stored ones: they cannot go stale.
 
 A drawing (SVG) has the words of the stored one. Of a picture of a page (PNG), the words that the page shows are
-those it showed when the picture was stored, numbers aside, and both look alike from afar: machines have other fonts.
+those it showed when the picture was stored, numbers aside, and both look alike from afar: fonts differ.
 `make pictures` stores all of them again.
 """
 

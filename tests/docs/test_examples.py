@@ -1,8 +1,8 @@
 """Every example of the README and of the pages runs, page by page, in its order, and prints what the page shows.
 
-A block that starts with a comment `file: NAME` is written to NAME. Python blocks of a page share their names. A block
-of `output` is what the block before it prints, or some lines of it; `...` stands for anything, alone in a line for any
-lines. A block of `chance` is the same of what coins under a fresh key decide: its numbers may be others.
+A block that starts with a comment `file: NAME` is written to NAME. Python blocks of a page share their names. A
+block of `output` is what the block before it prints, or some lines of it; `...` stands for anything, alone in a
+line for any lines. A block of `chance` is the same of what coins under a fresh key decide: its numbers may differ.
 """
 
 from __future__ import annotations
