@@ -9,9 +9,11 @@ import griffe
 
 EXAMPLE = re.compile(r"^>>> .*(?:\n(?!\s*$).*)*", re.MULTILINE)  # to the next empty line
 
+NOTE = re.compile(r" *# doctest:.*$", re.MULTILINE)  # to the test runner, not to readers
+
 
 def with_blocks(text: str) -> str:
-    return EXAMPLE.sub(lambda match: f"```pycon\n{match.group(0)}\n```", text)
+    return EXAMPLE.sub(lambda match: f"```pycon\n{NOTE.sub('', match.group(0))}\n```", text)
 
 
 class Doctests(griffe.Extension):

@@ -8,7 +8,7 @@ from __future__ import annotations
 import inspect
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import click
@@ -47,7 +47,7 @@ def _cell(text: str) -> str:
     return " ".join(text.split()).replace("|", "\\|")
 
 
-def _table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
+def _table(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
     lines = [head, tuple("---" for _ in head), *(tuple(_cell(cell) for cell in row) for row in rows)]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
@@ -258,6 +258,5 @@ def _kind(field: dict[str, Any]) -> str:
     if kind == "object":
         inner = field.get("additionalProperties")
         return f"table of {_kind(inner)}" if isinstance(inner, dict) and inner else "table"
-    return {"string": "text", "number": "number", "integer": "whole number", "boolean": "true or false"}.get(
-        kind, kind
-    )
+    words = {"string": "text", "number": "number", "integer": "whole number", "boolean": "true or false"}
+    return words.get(str(kind), str(kind))
