@@ -11,6 +11,8 @@
 # make wheels builds what is installed without a compiler, and its bill of materials.
 # make try-wheel installs the wheel where there is no compiler and uses it; make image builds (or lints) a container.
 # make test-floor and make test-newest try the lowest and the newest versions of every dependency.
+# make docs builds the documentation: build/docs/site/index.html, which needs no server and no network.
+# make pictures stores the pictures of the pages again, from the tests that drive what they show.
 # make bench runs every comparison with other tools in one go (some ten minutes).
 PYTHON ?= python3
 VENV   ?= .venv
@@ -20,8 +22,8 @@ TOOLS  := $(VENV)/.tools
 KERNELS := $(shell find src -name '*.c' -o -name '*.h')
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
 
-.PHONY: demo test fuzz sanitize attacks judges mutants faults cluster lint setup bench browser wheels try-wheel image \
-	test-floor test-newest clean
+.PHONY: demo test fuzz sanitize attacks judges mutants faults cluster lint setup bench browser docs pictures wheels \
+	try-wheel image test-floor test-newest clean
 
 setup: $(TOOLS)
 
@@ -102,6 +104,14 @@ browser:
 bench: $(TOOLS)
 	$(BIN)/python -m benchmarks prepare
 	$(BIN)/python -m benchmarks run
+
+# Strict: no warning, no dead link, nothing from elsewhere. Zensical and mkdocstrings are in the extra `docs`.
+docs: $(TOOLS)
+	$(BIN)/python -m distribution.site
+
+pictures: $(TOOLS)
+	PRAMANA_STORE_PICTURES=1 $(BIN)/python -m pytest -n 0 tests/browser/test_pictures.py tests/browser/test_studio.py \
+	    tests/docs/test_examples.py -k 'pictures or desktop or analyse.md or choose.md or levels.md'
 
 # The source distribution, the wheel that needs no compiler, and the bill of materials, in dist.
 wheels:

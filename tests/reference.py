@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from tests.docs.reference_pages import pages
+
 from pramana.collection import DEMONSTRATION, Survey, openapi_of
 from pramana.methods import certificate_schema, recipe_schema
 
@@ -17,8 +19,13 @@ def schemas() -> dict[str, str]:
     return {name: json.dumps(schema, indent=2) + "\n" for name, schema in made.items()}
 
 
+def reference() -> dict[str, str]:
+    """Every file of the folder that is written from the code."""
+    return {**schemas(), **pages()}
+
+
 def main() -> None:
-    for name, text in schemas().items():
+    for name, text in reference().items():
         (FOLDER / name).write_text(text)
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from tests.browser.conftest import WIDTHS, NewPage, axe_problems
+from tests.docs.pictures import WIDEST, check_picture
 from tests.studio.running import RunningStudio, people, studio
 
 from pramana.app.main import run
@@ -21,13 +22,21 @@ WIDE = """() => [...document.querySelectorAll("body *")]
   .filter((e) => e.getBoundingClientRect().right > innerWidth + 1)
   .map((e) => e.outerHTML.slice(0, 99)).slice(0, 3)"""
 PICTURES = os.environ.get("PRAMANA_PICTURES")  # a folder for screenshots; without, none are kept
+SHOWN = {
+    "2-columns": "studio-columns",
+    "4-dial": "studio-dial",
+    "7-report": "studio-report",
+}  # on pages of the guide
 
 
 @pytest.fixture
-def running(tmp_path: Path) -> Iterator[RunningStudio]:
+def running(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[RunningStudio]:
     folder = tmp_path / "data"
     folder.mkdir()
-    people(folder / "people.csv")
+    shown = request.node.name.endswith(
+        "[desktop]"
+    )  # its pictures are on pages: of a table that is worth something
+    people(folder / "people.csv", records=20_000 if shown else 1500)
     with studio(folder) as started:
         yield started
 
@@ -47,6 +56,10 @@ def looked_at(page: Any, name: str) -> None:
         Path(PICTURES).mkdir(parents=True, exist_ok=True)
         width = page.viewport_size["width"]
         page.screenshot(path=f"{PICTURES}/studio-{name}-{width}.png", full_page=True)
+    if name in SHOWN and page.viewport_size["width"] == WIDTHS["desktop"]:
+        page.set_viewport_size({"width": WIDEST, "height": 900})
+        check_picture(page, SHOWN[name], 900)
+        page.set_viewport_size({"width": WIDTHS["desktop"], "height": 900})
 
 
 def press(page: Any, name: str) -> None:

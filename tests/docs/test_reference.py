@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 from pathlib import Path
 from typing import Any
 
 import jsonschema
 import pytest
+from tests.docs.reference_pages import RESULTS, pages, returned_classes
 from tests.golden.cells import SETTINGS, document, make_tables, path_of
 from tests.reference import FOLDER, schemas
 
+import pramana
 from pramana import Recipe, release
+from pramana.app.main import COMMANDS
 from pramana.errors import InputError
 
+NOT_SHOWN = {
+    "Path",
+    "None",
+    "DrawnLaw",
+    "Guarantee",
+    "RandomisedPlan",
+}  # given on to other functions, or Python's own
 RECIPES = jsonschema.Draft202012Validator(json.loads((FOLDER / "recipe.schema.json").read_text()))
 CERTIFICATES = jsonschema.Draft202012Validator(json.loads((FOLDER / "certificate.schema.json").read_text()))
 
@@ -23,6 +34,23 @@ def test_the_stored_schema_is_that_of_the_code(name: str) -> None:
     stored = (FOLDER / name).read_text()
     assert stored == schemas()[name], "python -m tests.reference writes it again"
     jsonschema.Draft202012Validator.check_schema(json.loads(stored))
+
+
+def test_pages_of_the_reference_are_those_of_the_code() -> None:
+    for name, text in pages().items():
+        assert (FOLDER / name).read_text() == text, f"{name}: python -m tests.reference writes it again"
+
+
+def test_every_command_option_and_public_name_is_there() -> None:
+    commands, names = (FOLDER / "commands.md").read_text(), (FOLDER / "api.md").read_text()
+    for command in COMMANDS:
+        assert f"## pramana {command}\n" in commands
+    for name in set(pramana.__all__) - {"__version__", "datasets", "models"}:
+        assert f"::: pramana.{name}\n" in names
+    assert returned_classes() - NOT_SHOWN == {name.rpartition(".")[2] for name in RESULTS}
+    for path in RESULTS:
+        module, _, name = path.rpartition(".")
+        assert hasattr(importlib.import_module(module), name), path
 
 
 @pytest.mark.parametrize("name", SETTINGS)
