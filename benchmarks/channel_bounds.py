@@ -115,7 +115,7 @@ def most_wanted(around: Around, worth: Floats, prices: Floats, ratio: float) -> 
     )
     chances = both(around.shares)
     more = ((squares + 2 * (left @ worth[:half, half:]) @ right.T) / chances - both(prices)) / chances
-    best = np.argpartition(-more, _MOST_PATTERNS, axis=None)[:_MOST_PATTERNS]
+    best = np.argpartition(-more, min(_MOST_PATTERNS, more.size - 1), axis=None)[:_MOST_PATTERNS]
     first, second = np.unravel_index(best[more.ravel()[best] > 0], more.shape)
     return float(more.max()), np.hstack([left[first], right[second]]).T
 
