@@ -1,6 +1,6 @@
 """Channels for smooth columns with smoothed estimates, beside retention with EM.
 
-    python -m benchmarks.smooth_channels [--adult CSV] [--turns N] [--into FOLDER]
+    python -m benchmarks.smooth_channels [--adult CSV] [--turns N] [--into FOLDER] [--picture FILE]
 
 The columns of `benchmarks.channels`, at the same epsilons. How many times less is the Wasserstein distance than
 with retention and EM? The same data, records, k and epsilon on both sides; ten times as many turns for retention,
@@ -26,7 +26,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks import tables
-from benchmarks.channels import EPSILONS, RESULTS, WANTED_DISTANCE, Counts, attributes, published, shown
+from benchmarks.channels import EPSILONS, RESULTS, WANTED_DISTANCE, Counts, attributes, picture, published, shown
 from pramana.calibration.ordered import Criterion, OrderedValues, Shape, ordered_channel
 from pramana.estimate import Axis, PublishedTable, fit
 from pramana.estimate.numbers import smooth_fit
@@ -65,12 +65,28 @@ def distances(channel: Channel, counts: Counts, turns: int, seed: int, smooth: b
     return Distances.of(drawn)
 
 
-def stored_gains() -> dict[tuple[str, int, int], float]:
-    """The Wasserstein column of the stored results of `benchmarks.channels`."""
-    lines = (RESULTS / "channels.md").read_text("utf-8").splitlines()
+def stored(name: str) -> list[dict[str, str]]:
+    """The rows of a stored table of results."""
+    lines = (RESULTS / name).read_text("utf-8").splitlines()
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines if line.startswith("|")]
-    gain = rows[0].index("Wasserstein")
-    return {(row[0], int(row[1]), int(row[3])): float(row[gain]) for row in rows[2:]}
+    return [dict(zip(rows[0], row, strict=True)) for row in rows[2:]]
+
+
+def stored_gains(column: str) -> dict[tuple[str, int, int], float]:
+    """Of `benchmarks.channels`."""
+    rows = stored("channels.md")
+    return {(r["attribute"], int(r["values"]), int(r["epsilon"])): float(r[column]) for r in rows}
+
+
+def draw_stored(target: Path) -> None:
+    """Means as `benchmarks.channels` stored them, Wasserstein distances as this one did."""
+    means = stored_gains("mean by inversion")
+    rows: list[dict[str, object]] = []
+    for r in stored("smooth_channels.md"):
+        name, size, epsilon = r["attribute"], int(r["values"]), int(r["epsilon"])
+        rows.append({"attribute": name, "values": size, "epsilon": epsilon, "Wasserstein": float(r["smooth"]),
+                     "mean by inversion": means[name, size, epsilon]})  # fmt: skip
+    picture(rows, target)
 
 
 def shape_of(name: str) -> Shape:
@@ -102,19 +118,23 @@ def main() -> None:
     parser.add_argument("--adult", type=Path, help="the Adult table as a CSV")
     parser.add_argument("--turns", type=int, default=60)
     parser.add_argument("--into", type=Path, default=RESULTS)
+    parser.add_argument("--picture", type=Path, help="only draw what is stored")
     given = parser.parse_args()
-    stored, rows = stored_gains(), []
+    if given.picture is not None:
+        draw_stored(given.picture)
+        return
+    by_em, rows = stored_gains("Wasserstein"), []
     for name, counts in attributes(given.adult):
         for epsilon in EPSILONS:
             turns = given.turns if len(counts) <= FEW_VALUES else given.turns // 3
-            rows.append(row(name, counts, epsilon, turns, stored.get((name, len(counts), epsilon))))
+            rows.append(row(name, counts, epsilon, turns, by_em.get((name, len(counts), epsilon))))
             print(" ".join(shown(rows[-1][h]) for h in HEADINGS), flush=True)
     lines = [
         "# Channels for smooth columns, with smoothed estimates",
         "",
         f"`python -m benchmarks.smooth_channels`, {tables.now()}, {given.turns} turns, a third of them with more "
-        f"than {FEW_VALUES} values (ten times as many for retention with EM). Times less Wasserstein distance than "
-        f"with that; wanted: {WANTED_DISTANCE:g}. "
+        f"than {FEW_VALUES} values (ten times as many for retention with EM). Times less Wasserstein distance "
+        f"than with that; wanted: {WANTED_DISTANCE:g}. "
         "Columns: see `benchmarks/smooth_channels.py`.",
         "",
         "| " + " | ".join(HEADINGS) + " |",

@@ -8,9 +8,9 @@ from fractions import Fraction
 
 import numpy as np
 
-from pramana.calibration.ordered.criterion import Criterion, Floats
+from pramana.calibration.ordered.criterion import Criterion
 from pramana.calibration.ordered.design import interval_design, interval_patterns, named_near
-from pramana.calibration.ordered.families import kept_or_redrawn, square_wave, two_point, with_missing
+from pramana.calibration.ordered.families import Floats, kept_or_redrawn, square_wave, two_point, with_missing
 from pramana.calibration.retention import Wanted
 from pramana.errors import InputError, UnreachableError
 from pramana.mechanisms import Channel, Dense, Product, Retention

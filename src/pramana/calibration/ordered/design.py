@@ -15,8 +15,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pramana.calibration.ordered.criterion import Criterion, Floats
-from pramana.calibration.ordered.families import kept_or_redrawn
+from pramana.calibration.ordered.criterion import Criterion
+from pramana.calibration.ordered.families import Floats, kept_or_redrawn
 
 _MOST_ROUNDS = 20
 _CLOSE = 0.01  # of the risk, that a mixture may be above the bound

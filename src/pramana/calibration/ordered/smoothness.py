@@ -71,7 +71,7 @@ class Walk:
         published = self.expected @ matrix
         used = published > 0
         seen = self.moves @ matrix[:, used] / np.sqrt(published[used])
-        return np.linalg.inv(self.precision + seen @ seen.T), published
+        return np.asarray(np.linalg.inv(self.precision + seen @ seen.T), np.float64), published
 
     def error(self, matrix: Floats) -> float:
         """Squared, integrated over the line, of the table's own distribution function."""
@@ -146,17 +146,15 @@ def _corner_of_patterns(slopes: Floats, patterns: Floats) -> Floats | None:
 
 def _corner(slopes: Floats, ratio: float) -> Floats | None:
     """The same over every channel: a column's entries lie between its least one and `ratio` times that."""
-    from scipy import optimize, sparse
+    from scipy import optimize
 
     size = len(slopes)
-    entries, least = sparse.eye(size * size), sparse.kron(np.ones((size, 1)), sparse.eye(size))
-    between = sparse.vstack([sparse.hstack([entries, -ratio * least]), sparse.hstack([-entries, least])])
-    rows = sparse.hstack([sparse.kron(sparse.eye(size), np.ones((1, size))), sparse.csr_matrix((size, size))])
+    entries, least = np.eye(size * size), np.kron(np.ones((size, 1)), np.eye(size))
     program = optimize.linprog(
         np.append(slopes.ravel(), np.zeros(size)),
-        A_ub=between.tocsr(),
+        A_ub=np.block([[entries, -ratio * least], [-entries, least]]),
         b_ub=np.zeros(2 * size * size),
-        A_eq=rows.tocsr(),
+        A_eq=np.hstack([np.kron(np.eye(size), np.ones((1, size))), np.zeros((size, size))]),
         b_eq=np.ones(size),
         method="highs-ds",
     )
