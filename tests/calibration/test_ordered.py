@@ -14,9 +14,10 @@ from hypothesis import strategies as st
 from scipy import optimize
 
 from pramana.calibration import Criterion, OrderedValues, Wanted, calibrate, ordered_channel, with_ordered
-from pramana.calibration.ordered import ErrorOf, interval_design, square_wave, two_point
+from pramana.calibration.ordered import ErrorOf, Shape, interval_design, square_wave, two_point
 from pramana.calibration.ordered.choosing import in_integers
 from pramana.calibration.ordered.families import kept_or_redrawn, with_missing
+from pramana.calibration.ordered.smoothness import SmoothError, Walk
 from pramana.errors import InputError
 from pramana.mechanisms import Circumstances, Mechanism, Product, Retention, k_of
 from pramana.randomness import ONE
@@ -43,7 +44,7 @@ def largest_ratio(matrix: list[list[int]]) -> Fraction:
 @given(
     st.lists(st.floats(0.01, 50), min_size=2, max_size=9),
     st.fractions(Fraction(11, 10), 90),
-    st.sampled_from(["mean", "distribution", "table"]),
+    st.sampled_from(["mean", "distribution", "table", "smooth"]),
     st.booleans(),
 )
 def test_no_pair_of_rows_is_further_apart_than_promised(
@@ -150,6 +151,41 @@ def test_means_err_several_times_less(size: int, epsilon: int, gain: float) -> N
     assert variances[0] * gain < variances[1]
 
 
+def error_left(walk: Walk, matrix: np.ndarray) -> float:
+    """Of the table's distribution function given the counts, by the joint normal law of table and counts."""
+    size, records, p = len(walk.expected), walk.records, walk.expected
+    along = np.minimum.outer(walk.line, walk.line) + 1e4  # a walk, and a height that nothing is known of
+    logs = along - np.outer(along @ p, np.ones(size)) - np.outer(np.ones(size), along @ p) + p @ along @ p
+    table = np.outer(p, p) * logs + (np.diag(p) - np.outer(p, p)) / records
+    noise = sum(p[x] * (np.diag(matrix[x]) - np.outer(matrix[x], matrix[x])) for x in range(size)) / records
+    counts = matrix.T @ table @ matrix + noise
+    left = table - table @ matrix @ np.linalg.pinv(counts, rcond=1e-9) @ matrix.T @ table
+    return float(np.diag(left.cumsum(axis=0).cumsum(axis=1))[:-1] @ np.diff(walk.line))
+
+
+@pytest.mark.parametrize("shape", ["even", "falling", "rising"])
+def test_the_error_of_a_smooth_column_is_what_the_joint_law_leaves(shape: Shape) -> None:
+    chance, line = np.random.default_rng(6), np.array([0.0, 0.1, 0.4, 0.5, 1.0])
+    error = SmoothError.of(line, shape, 3000)
+    for matrix in (kept_or_redrawn(5, 4.0), square_wave(line, 4.0, 0.2), chance.dirichlet(np.ones(5), 5)):
+        by_hand = np.mean([error_left(walk, matrix) for walk in error.walks])
+        assert error(matrix) == pytest.approx(by_hand, rel=1e-3)
+        off, step = chance.normal(size=(5, 5)), 1e-6
+        rise = (error(matrix + step * off) - error(matrix - step * off)) / (2 * step)
+        assert float((error.slopes(matrix) * off).sum()) == pytest.approx(rise, rel=1e-4)
+
+
+def test_a_channel_for_a_smooth_column_gains_on_every_square_wave() -> None:
+    """And most where the shape is the one that was stated."""
+    ratio, line = math.exp(2), np.linspace(0, 1, 12)
+    falling, even = (Criterion(line, "smooth", 100_000, shape) for shape in ("falling", "even"))
+    laws = [ordered_channel(OrderedValues(c), Fraction(ratio)).weights / ONE for c in (falling, even)]
+    waves = [square_wave(line, ratio, half) for half in np.geomspace(0.02, 1, 30)]
+    for criterion, law in zip((falling, even), laws, strict=True):
+        assert criterion.expected_error(law) < 0.95 * min(criterion.expected_error(wave) for wave in waves)
+    assert falling.expected_error(laws[0]) < 0.9 * falling.expected_error(laws[1])
+
+
 def test_k_and_epsilon_are_kept_with_the_others() -> None:
     wanted = Wanted(Circumstances(10_000), k=20, epsilon=3.0)
     law = calibrate({"sex": 2, "age": 15}, wanted)
@@ -202,6 +238,10 @@ def test_what_ordered_channels_miss_they_get_less_for() -> None:
 
 
 def test_what_is_no_order_is_refused() -> None:
+    with pytest.raises(InputError, match="must go with error_of"):
+        Criterion(np.arange(5.0), "mean", shape="falling")
+    with pytest.raises(InputError, match="shape must be one of"):
+        Criterion(np.arange(5.0), "smooth", shape="round")  # type: ignore[arg-type]
     with pytest.raises(InputError, match="ascend"):
         Criterion(np.array([0.0, 2.0, 1.0]))
     with pytest.raises(InputError, match="at most 256"):

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pramana.calibration import Wanted, calibrate, expected_error
+from pramana.calibration import Wanted, calibrate, expected_error, retention
 from pramana.errors import UnreachableError
 from pramana.mechanisms import (
     Circumstances,
@@ -243,6 +243,19 @@ def test_the_strictest_of_several_promises_decides() -> None:
     assert both.is_kept_by(mechanism)
     assert mechanism.retentions()[0] < by_k.retentions()[0]
     assert certified(mechanism, both.circumstances) == pytest.approx(0.02, rel=1e-3)
+
+
+@pytest.mark.parametrize(("records", "central"), [(100_000, 0.5), (10_000_000, 0.1)])
+def test_few_turns_of_the_real_bound_calibrate_twenty_columns(
+    records: int, central: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its time, some 5 ms a turn, is what a calibration costs: the rough bound goes first."""
+    turns, real = [], retention.central_excess
+    monkeypatch.setattr(retention, "central_excess", lambda *given: turns.append(1) or real(*given))
+    sizes = [9, 5, 16, 7, 14, 6, 5, 2, 3, 11, 4, 8, 2, 2, 3, 20, 6, 5, 12, 2]
+    promise = wanted(records, central=central)
+    assert promise.is_kept_by(calibrate({str(i): size for i, size in enumerate(sizes)}, promise))
+    assert len(turns) <= 6
 
 
 def test_best_allocation_keeps_a_central_promise() -> None:

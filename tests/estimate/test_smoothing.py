@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from functools import cache
 
 import numpy as np
 import pytest
-from scipy import optimize
+from scipy import optimize, stats
 
 from pramana.calibration import Criterion, OrderedValues, ordered_channel
 from pramana.errors import InputError
 from pramana.estimate import Axis, PublishedTable, fit
 from pramana.estimate.numbers import smooth_fit
-from pramana.estimate.numbers.smoothing import _penalised, _steps
+from pramana.estimate.numbers.smoothing import likeliest_steps, steps_of_width
 from pramana.mechanisms import Channel, Product, Retention
 from pramana.schema import Kind
 
@@ -22,9 +23,10 @@ SMOOTH = np.exp(-(((np.arange(SIZE) - 9) / 6) ** 2))
 HEAPED = np.where(np.arange(SIZE) % 8 == 3, 1.0, 0.01)
 
 
-def channel(epsilon: float = 1.0) -> Channel:
+@cache
+def channel(epsilon: float = 1.0, design: bool = False) -> Channel:
     criterion = Criterion(np.arange(float(SIZE)), "smooth", RECORDS)
-    return ordered_channel(OrderedValues(criterion), Fraction(math.exp(epsilon)))
+    return ordered_channel(OrderedValues(criterion), Fraction(math.exp(epsilon)), design)
 
 
 def published(law: Channel, shares: np.ndarray, seed: int, missing: int = 0) -> PublishedTable:
@@ -48,7 +50,7 @@ def mean_distances(law: Channel, shares: np.ndarray) -> tuple[float, float]:
 
 
 def test_smooth_columns_are_told_far_nearer_than_by_likelihood_alone_and_than_by_retention() -> None:
-    smoothed, by_em = mean_distances(channel(), SMOOTH)
+    smoothed, by_em = mean_distances(channel(1.0, True), SMOOTH)
     ratio = math.e
     kept = Retention.at((ratio - 1) / (ratio - 1 + SIZE), SIZE)
     _, by_retention = mean_distances(kept, SMOOTH)
@@ -61,37 +63,54 @@ def test_heaped_columns_are_hardly_smoothed() -> None:
     assert smoothed < 1.2 * by_em
 
 
-def test_shares_are_the_optimum_that_another_optimiser_finds() -> None:
-    table = published(channel(2.0), SMOOTH, 1)
+@pytest.mark.parametrize(("width", "missing"), [(0.3, 1), (1.0, 0)])
+def test_shares_are_the_optimum_that_another_optimiser_finds(width: float, missing: int) -> None:
+    """The nearest one: likelihood and Student's law, written out here, have several together."""
+    table = published(channel(2.0), SMOOTH, 1, missing)
     matrix = np.stack([table.law.forward(unit) for unit in np.eye(SIZE)])
-    steps, strength = _steps(table), 50.0 * RECORDS
-    shares, freedom = _penalised(matrix, table.counts, steps, strength)
-    seen = table.counts / RECORDS
-    weights = RECORDS / np.maximum(seen, 0.5 / RECORDS)
 
-    def cost(x: np.ndarray) -> float:
-        return float(weights @ (seen - x @ matrix) ** 2 + strength * ((steps @ x) ** 2).sum())
+    def shares_of(x: np.ndarray) -> np.ndarray:
+        weights = np.exp(np.concatenate([np.cumsum([0.0, *x[: SIZE - 1 - missing]]), x[SIZE - 1 - missing :]]))
+        return weights / weights.sum()
 
-    def scaled(x: np.ndarray[tuple[int], np.dtype[np.float64]]) -> float:
-        return cost(x) / 1000
+    def cost(x: np.ndarray[tuple[int], np.dtype[np.float64]]) -> float:
+        steps, others = x[: SIZE - 1 - missing], x[SIZE - 1 - missing :]
+        law = stats.t.logpdf(steps / width, 3).sum() + stats.norm.logpdf(others / 10).sum()
+        return float(-(table.counts @ np.log(shares_of(x) @ matrix)) - law)
 
-    other = optimize.minimize(
-        scaled,
-        np.full(SIZE, 1 / SIZE).reshape(SIZE),
-        bounds=[(0.0, None)] * SIZE,
-        method="SLSQP",
-        constraints=optimize.LinearConstraint(np.ones((1, SIZE)), 1.0, 1.0),
-        options={"maxiter": 2000, "ftol": 1e-12},
-    )
-    assert cost(shares) == pytest.approx(1000 * other.fun, rel=1e-3)
-    assert 1 < freedom < SIZE
+    ours = steps_of_width(matrix, table.counts, width, np.zeros(SIZE - 1), bool(missing))
+    nearby = (ours.steps + np.random.default_rng(1).normal(0, 0.05, SIZE - 1)).reshape(SIZE - 1)
+    other = optimize.minimize(cost, nearby, method="BFGS", options={"maxiter": 300})
+    assert cost(nearby) > other.fun + 1  # it had somewhere to go
+    assert cost(ours.steps.reshape(SIZE - 1)) <= other.fun + 0.02
+    assert ours.shares == pytest.approx(shares_of(ours.steps))
 
 
-def test_a_stronger_penalty_leaves_less_free() -> None:
-    table = published(channel(2.0), SMOOTH, 1)
-    matrix = np.stack([table.law.forward(unit) for unit in np.eye(SIZE)])
-    freedoms = [_penalised(matrix, table.counts, _steps(table), s * RECORDS)[1] for s in (1e-4, 1e-2, 1, 100, 1e4)]
-    assert freedoms == sorted(freedoms, reverse=True)
+def test_the_evidence_is_the_chance_of_the_counts() -> None:
+    """Of three values, by adding up over all steps; widths compare as the sums do."""
+    law = Product({"age": Retention.at(Fraction(1, 2), 3)})
+    matrix = law.channels["age"].weights / 2.0**62
+    counts, line = np.array([3600.0, 2400.0, 2000.0]), np.linspace(-1.2, 0.3, 401)
+    first, second = np.meshgrid(line, line, indexing="ij")
+    weights = np.exp(np.stack([np.zeros_like(first), first, first + second], axis=-1))
+    likelihood = np.log(weights / weights.sum(axis=-1, keepdims=True) @ matrix) @ counts
+
+    def summed(width: float) -> float:
+        laws = stats.t.logpdf(first / width, 3) + stats.t.logpdf(second / width, 3) - 2 * math.log(width)
+        return float(np.log(np.exp(likelihood + laws - likelihood.max()).sum()))
+
+    def ours(width: float) -> float:
+        return steps_of_width(matrix, counts, width, np.zeros(2)).evidence
+
+    for wide, narrow in ((1.0, 0.2), (0.5, 0.1), (3.0, 0.5)):
+        assert ours(wide) - ours(narrow) == pytest.approx(summed(wide) - summed(narrow), abs=0.2)
+
+
+def test_a_heap_keeps_its_height_and_what_lies_between_is_flat() -> None:
+    law = Retention.at(Fraction(9, 10), SIZE).weights / 2.0**62
+    shares = np.where(np.arange(SIZE) == 11, 0.54, 0.02)
+    estimated = likeliest_steps(law, RECORDS * (shares @ law)).shares
+    assert estimated == pytest.approx(shares, rel=0.02)
 
 
 def test_it_is_below_the_maximum_and_keeps_the_total() -> None:
@@ -104,11 +123,14 @@ def test_it_is_below_the_maximum_and_keeps_the_total() -> None:
 
 
 def test_a_missing_category_has_no_neighbours() -> None:
-    table = published(channel(), SMOOTH, 3, missing=1)
-    steps = _steps(table)
-    assert steps.shape == (SIZE - 2, SIZE)
-    assert not steps[:, -1].any()
-    assert smooth_fit(table).values.sum() == pytest.approx(RECORDS)
+    """A frequent one pulls no value next to it upwards."""
+    law = Retention.at(Fraction(9, 10), SIZE)
+    shares = np.append(np.full(SIZE - 1, 0.4 / (SIZE - 1)), 0.6)
+    table = published(law, shares, 3, missing=1)
+    estimated = smooth_fit(table).values
+    assert estimated.sum() == pytest.approx(RECORDS)
+    assert estimated[-1] == pytest.approx(0.6 * RECORDS, rel=0.02)
+    assert np.ptp(estimated[:-1]) < 0.1 * estimated[:-1].mean()
 
 
 @pytest.mark.parametrize(

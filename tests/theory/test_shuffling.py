@@ -375,20 +375,54 @@ def test_the_law_of_many_columns_on_a_grid_is_larger_and_close(sizes: list[int])
         assert own - 1e-6 <= ours <= own * least
 
 
+def by_hand_on_nodes(
+    first: np.ndarray, second: np.ndarray, mass: np.ndarray, columns: np.ndarray, rows: np.ndarray
+) -> np.ndarray:
+    """Every class to the four nodes around it, one addition after the other."""
+    grid = np.zeros((len(columns), len(rows)))
+    for x, y, m in zip(first, second, mass, strict=True):
+        i = min(max(int(np.sum(columns <= x)) - 1, 0), len(columns) - 2)
+        j = min(max(int(np.sum(rows <= y)) - 1, 0), len(rows) - 2)
+        a, b = (x - columns[i]) / (columns[i + 1] - columns[i]), (y - rows[j]) / (rows[j + 1] - rows[j])
+        for right, p in ((0, 1 - a), (1, a)):
+            for up, q in ((0, 1 - b), (1, b)):
+                grid[i + right, j + up] += m * p * q
+    return grid
+
+
 def test_the_grids_kernel_adds_what_four_neighbours_get() -> None:
     rng = np.random.default_rng(2)
-    mass, out = rng.random((6, 6)), np.zeros((6, 6))
-    rows, columns = np.array([0, 0, 1, 2, 3, 4]), np.array([0, 1, 1, 2, 4, 4])
-    a, b = rng.random(6), rng.random(6)
-    _grid.split(mass, rows, a, columns, b, 0.5, out)
-    by_hand = np.zeros((6, 6))
-    for r in range(6):
-        for s in range(6):
-            for i, p in ((0, 1 - a[r]), (1, a[r])):
-                for j, q in ((0, 1 - b[s]), (1, b[s])):
-                    by_hand[rows[r] + i, columns[s] + j] += 0.5 * mass[r, s] * p * q
-    assert out == pytest.approx(by_hand)
-    with pytest.raises(ValueError, match="node"):
-        _grid.split(mass, rows + 1, a, columns, b, 0.5, out)
+    columns, rows = np.sort(rng.random(6)), np.sort(rng.random(5))
+    inside = rng.random((2, 40))
+    first, second = columns[0] + np.ptp(columns) * inside[0], rows[0] + np.ptp(rows) * inside[1]
+    first[:2], second[1:3] = (columns[0], columns[-1]), (rows[0], rows[-1])
+    mass, grid = rng.random(40), np.zeros((6, 5))
+    _grid.split(first, second, mass, columns, rows, grid)
+    assert grid == pytest.approx(by_hand_on_nodes(first, second, mass, columns, rows))
     with pytest.raises(ValueError, match="entries"):
-        _grid.split(mass, rows, a[:3], columns, b, 0.5, out)
+        _grid.split(first, second[:3], mass, columns, rows, grid)
+    with pytest.raises(ValueError, match="at least 2"):
+        _grid.split(first, second, mass, columns[:1], rows, np.zeros(5))
+    law = blanket.blanket_of_retentions([Fraction(1, 3)], [4])
+    wider, tall = columns[0] * 0.5 + 3.0 * np.linspace(0, 1, 6), rows[0] * 0.5 + 3.0 * np.linspace(0, 1, 5)
+    moved, by_hand = np.zeros((6, 5)), np.zeros((6, 5))
+    _grid.times(grid, columns, rows, law.first, law.second, law.mass, wider, tall, moved)
+    x, y = (axis.ravel() for axis in np.meshgrid(columns, rows, indexing="ij"))
+    for u, v, m in zip(law.first, law.second, law.mass, strict=True):
+        by_hand += by_hand_on_nodes(x * u, y * v, grid.ravel() * m, wider, tall)
+    assert moved == pytest.approx(by_hand)
+    with pytest.raises(ValueError, match="entries"):
+        _grid.times(grid, columns, rows, law.first, law.second[:1], law.mass, wider, tall, moved)
+
+
+def test_the_kernels_sum_of_products() -> None:
+    rng = np.random.default_rng(3)
+    for values, left, right in ((1, 1, 1), (7, 3, 65), (400, 32, 64)):
+        a, b = (rng.normal(size=(values, n)) + 1j * rng.normal(size=(values, n)) for n in (left, right))
+        out = np.empty((left, right), np.complex128)
+        _grid.sum_of_products(a, b, values, out)
+        assert out == pytest.approx(np.einsum("vr,vc->rc", a, b))
+    with pytest.raises(ValueError, match="entries"):
+        _grid.sum_of_products(a, b, 400, out[:2])
+    with pytest.raises(ValueError, match="line"):
+        _grid.sum_of_products(a, b, 399, out)

@@ -5,5 +5,18 @@ from numpy.typing import NDArray
 Array = NDArray[Any]
 
 def split(
-    mass: Array, rows: Array, row_shares: Array, columns: Array, column_shares: Array, times: float, out: Array, /
+    first: Array, second: Array, mass: Array, first_nodes: Array, second_nodes: Array, out: Array, /
 ) -> None: ...
+def times(
+    mass: Array,
+    first_nodes: Array,
+    second_nodes: Array,
+    first: Array,
+    second: Array,
+    chances: Array,
+    new_first_nodes: Array,
+    new_second_nodes: Array,
+    out: Array,
+    /,
+) -> None: ...
+def sum_of_products(left: Array, right: Array, values: int, out: Array, /) -> None: ...

@@ -17,12 +17,16 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from pramana.theory import _grid
+
 Floats = NDArray[np.float64]
+Complexes = NDArray[np.complex128]
 _UNIT = 2.0**-52  # twice the largest relative error of one float operation
 MOST_VALUES = 400  # values of the law that are carried; more are split between neighbours
 _WORK = 1 << 19  # values times points on the line
 _FEWEST, _MOST = 1 << 11, 1 << 12  # points on the line
-_ROW = 64  # points are taken in rows of this many: e^(ikh) is a product of two of far fewer
+_ROW = 64  # points are taken in rows of this many: e^(ikh) is a product of two of far fewer,
+_FEW_TURNS = 8  # and these again
 _CLOSE = 20.0  # what the choice of T neglects is about e^-20 of the result
 _ENDED = 8.5  # the added normal variable has shrunk the series by e^(-8.5^2/2) where it is cut
 
@@ -111,13 +115,21 @@ def _line(values: Floats, mass: Floats, count: int) -> float:
 
 def _powers(tilted: Floats, off: Floats, step: float, points: int, count: int) -> tuple[Floats, Floats]:
     """Size and angle of (E e^(i k step X))^count for k = 0, 1, ..., points-1."""
-    rows = np.exp(1j * (step * _ROW) * np.outer(np.arange(points // _ROW), off))
-    within = np.exp(1j * step * np.outer(off, np.arange(_ROW)))
+    rows, within = _turned(off, step * _ROW, points // _ROW), _turned(off, step, _ROW)
+    mean = np.empty(points, np.complex128)
     # Not `@`: threads of a linear algebra library wait for each other far longer than this takes.
-    mean = np.einsum("ki,il->kl", rows * tilted, within).reshape(-1)
+    _grid.sum_of_products(rows * tilted[:, None], within, len(off), mean)
     with np.errstate(divide="ignore"):
         size: Floats = np.exp(count * np.log(np.abs(mean)))
     return size, np.asarray(count * np.angle(mean), np.float64)
+
+
+def _turned(off: Floats, step: float, points: int) -> Complexes:
+    """e^(i k step X) for k = 0, ..., points-1: one line for each value, products of two of far fewer."""
+    near = np.exp(1j * step * np.outer(off, np.arange(_FEW_TURNS)))
+    far = np.exp(1j * (step * _FEW_TURNS) * np.outer(off, np.arange(-(-points // _FEW_TURNS))))
+    turned = (far[:, :, None] * near[:, None, :]).reshape(len(off), -1)
+    return np.ascontiguousarray(turned[:, :points])
 
 
 def spread_out(values: Floats, mass: Floats, most: int) -> tuple[Floats, Floats]:

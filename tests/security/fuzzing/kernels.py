@@ -22,6 +22,7 @@ from pramana.generalize import _classes, _partition
 from pramana.generalize.microaggregation import _mdav
 from pramana.mechanisms import _levels
 from pramana.randomness import _kernels, _order
+from pramana.theory import _grid
 
 # ---------------------------------------------------------------- the samplers
 
@@ -329,6 +330,31 @@ def history(draw: Draw) -> None:
         hostile(draw, _levels.look_up, looked_up)
 
 
+# ---------------------------------------------------------------- the bound for shuffled releases
+
+
+def grid(draw: Draw) -> None:
+    """Mass that is split keeps its sum and both means, whatever the nodes are; sums of products are NumPy's."""
+    chance, n, m, classes = np.random.default_rng(draw.randrange(2**32)), draw.randrange(2, 9), 5, length(draw, 50)
+    columns, rows = np.sort(chance.random(n)), np.sort(chance.random(m))
+    first, second = chance.uniform(columns[0], columns[-1], classes), chance.uniform(rows[0], rows[-1], classes)
+    mass, split, moved = chance.random(classes), np.zeros((n, m)), np.zeros((n, m))
+    arguments: list[Any] = [first, second, mass, columns, rows, split]
+    _grid.split(*arguments)
+    law: list[Array] = [np.array([0.5, 2.0]), np.array([2.0, 0.5]), np.array([0.5, 0.25])]
+    wider = [np.linspace(0.5 * nodes[0], 2 * nodes[-1], len(nodes)) for nodes in (columns, rows)]
+    _grid.times(split, columns, rows, *law, *wider, moved)
+    assert np.allclose(split.sum(1) @ columns, mass @ first) and np.allclose(split.sum(0) @ rows, mass @ second)
+    assert np.allclose(moved.sum(1) @ wider[0], (law[0] @ law[2]) * (mass @ first))
+    left, right = np.exp(1j * chance.random((n, 3))), np.exp(1j * chance.random((n, draw.choice([1, 64, 70]))))
+    out = np.zeros((3, right.shape[1]), np.complex128)
+    _grid.sum_of_products(left, right, n, out)
+    assert np.allclose(out, left.T @ right)
+    hostile(draw, _grid.split, arguments)
+    hostile(draw, _grid.times, [split, columns, rows, *law, *wider, moved])
+    hostile(draw, _grid.sum_of_products, [left.view(float), right.view(float), n, out.view(float)])
+
+
 KERNELS: dict[str, Callable[[Draw], None]] = {
     "retain": retain,
     "retain_joint": retain_joint,
@@ -344,6 +370,7 @@ KERNELS: dict[str, Callable[[Draw], None]] = {
     "advance": advance,
     "uniform, weighted": marks,
     "look_up, insert": history,
+    "split, times, sum_of_products": grid,
 }
 
 

@@ -4,12 +4,14 @@ from pramana.calibration.ordered.choosing import OrderedValues, ordered_channel,
 from pramana.calibration.ordered.criterion import Criterion, ErrorOf
 from pramana.calibration.ordered.design import Design, interval_design
 from pramana.calibration.ordered.families import square_wave, two_point
+from pramana.calibration.ordered.smoothness import Shape
 
 __all__ = [
     "Criterion",
     "Design",
     "ErrorOf",
     "OrderedValues",
+    "Shape",
     "interval_design",
     "ordered_channel",
     "square_wave",

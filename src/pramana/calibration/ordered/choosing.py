@@ -8,15 +8,17 @@ from fractions import Fraction
 
 import numpy as np
 
-from pramana.calibration.ordered.criterion import Criterion, Floats
-from pramana.calibration.ordered.design import interval_design
-from pramana.calibration.ordered.families import kept_or_redrawn, square_wave, two_point, with_missing
+from pramana.calibration.ordered.criterion import Criterion
+from pramana.calibration.ordered.design import interval_design, interval_patterns, named_near
+from pramana.calibration.ordered.families import Floats, kept_or_redrawn, square_wave, two_point, with_missing
 from pramana.calibration.retention import Wanted
 from pramana.errors import InputError, UnreachableError
 from pramana.mechanisms import Channel, Dense, Product, Retention
 
 MOST_VALUES = 256
 _MOST_DESIGNED = 100  # beyond, only the closed forms: the linear programs would take minutes
+_MOST_IMPROVED = 60  # beyond, a smooth column gets a square wave, for the same reason
+_STARTS_WITH = 0.03  # of retention: a column that nothing uses would never be used
 _HALVES = 48  # widths of the square wave that are tried
 _ADDED = (0.0, 0.01, 0.05)  # shares of retention that are mixed in, so that a channel can be inverted
 _HAIR = 1e-7  # epsilon is calculated with so much less, for what rounding adds
@@ -64,9 +66,15 @@ def ordered_channel(values: OrderedValues, ratio: Fraction, design: bool = True)
 
 def _candidates(criterion: Criterion, ratio: float, design: bool) -> Iterator[Floats]:
     waves = [square_wave(criterion.line, ratio, half) for half in np.geomspace(0.2 / criterion.size, 1.0, _HALVES)]
-    designed = design and criterion.size <= _MOST_DESIGNED and criterion.error_of != "smooth"
-    optimised = [interval_design(criterion, ratio).matrix] if designed else []
     kept = kept_or_redrawn(criterion.size, ratio)
+    optimised = []
+    if design and criterion.error_of == "smooth" and criterion.size <= _MOST_IMPROVED:
+        near = min(waves, key=criterion.smooth_error)
+        start = (1 - _STARTS_WITH) * near + _STARTS_WITH * kept
+        better = criterion.smooth_error.improved(start, interval_patterns(criterion.size, ratio), ratio)
+        optimised = [named_near(better, criterion.line)]
+    elif design and criterion.error_of != "smooth" and criterion.size <= _MOST_DESIGNED:
+        optimised = [interval_design(criterion, ratio).matrix]
     for matrix in [*waves, *optimised, two_point(criterion.line, ratio)]:
         for added in _ADDED:
             yield (1 - added) * matrix + added * kept

@@ -8,13 +8,12 @@ from functools import cached_property
 from typing import Literal, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
+from pramana.calibration.ordered.families import Floats
+from pramana.calibration.ordered.smoothness import Shape, SmoothError
 from pramana.errors import InputError
 
-Floats = NDArray[np.float64]
 ErrorOf = Literal["mean", "distribution", "table", "smooth"]
-_HARDLY = 1e-6
 WORST_CONDITION = 1e9  # a thousandth of what estimates refuse to invert
 
 
@@ -24,12 +23,13 @@ class Criterion:
 
     "mean": squared error of the mean. "distribution": squared error of the distribution function, integrated
     over the line. "table": squared error of the cells. "smooth": as the distribution, where neighbouring values
-    are known to be about equally frequent, and estimated so.
+    are known to be about equally frequent, and estimated so; `shape` then says what else is known of the shares.
     """
 
     positions: Floats
     error_of: ErrorOf = "distribution"
     records: int = 100_000
+    shape: Shape = "even"
 
     def __post_init__(self) -> None:
         if (
@@ -40,6 +40,10 @@ class Criterion:
             raise InputError("The positions of ordered values must be finite numbers that ascend", "others")
         if self.error_of not in get_args(ErrorOf):
             raise InputError(f"error_of must be one of {', '.join(get_args(ErrorOf))}", repr(self.error_of))
+        if self.shape not in get_args(Shape):
+            raise InputError(f"shape must be one of {', '.join(get_args(Shape))}", repr(self.shape))
+        if self.shape != "even" and self.error_of != "smooth":
+            raise InputError('A shape must go with error_of = "smooth"', f"error_of = {self.error_of!r}")
 
     @property
     def size(self) -> int:
@@ -64,13 +68,7 @@ class Criterion:
 
     @property
     def prior(self) -> Floats:
-        """What is known of the shares beforehand: as much as the flat Dirichlet law knows.
-
-        Of smooth ones: that neighbours differ by some 6/size^2, as where the slope of a density on the line is 6.
-        """
-        if self.error_of == "smooth":
-            steps = np.diff(np.eye(self.size), axis=0)
-            return np.asarray(self.size**4 / 40 * steps.T @ steps + _HARDLY * np.eye(self.size))
+        """What is known of the shares beforehand: as much as the flat Dirichlet law knows."""
         return np.eye(self.size) * self.size * (self.size + 1)
 
     def information(self, matrix: Floats) -> Floats:
@@ -87,7 +85,13 @@ class Criterion:
         """Of the mean, without bias by inversion, as recipients estimate it; else the risk. Less is better."""
         if not np.linalg.cond(matrix) < WORST_CONDITION:
             return math.inf
+        if self.error_of == "smooth":
+            return self.smooth_error(matrix)
         if self.error_of != "mean":
             return self.risk(self.information(matrix))
         numbers = np.linalg.solve(matrix, self.line)
         return float(np.mean(matrix @ numbers**2 - self.line**2)) / self.records
+
+    @cached_property
+    def smooth_error(self) -> SmoothError:
+        return SmoothError.of(self.line, self.shape, self.records)

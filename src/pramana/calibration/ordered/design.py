@@ -15,8 +15,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pramana.calibration.ordered.criterion import Criterion, Floats
-from pramana.calibration.ordered.families import kept_or_redrawn
+from pramana.calibration.ordered.criterion import Criterion
+from pramana.calibration.ordered.families import Floats, kept_or_redrawn
 
 _MOST_ROUNDS = 20
 _CLOSE = 0.01  # of the risk, that a mixture may be above the bound
@@ -33,14 +33,14 @@ class Design:
 
 
 def interval_design(criterion: Criterion, ratio: float) -> Design:
-    levels = _patterns(criterion.size, ratio)
+    levels = interval_patterns(criterion.size, ratio)
     theta, gradient, bound = _mixed(criterion, levels, ratio)
     columns = levels * theta
     joined = _joined(columns[:, theta > _NOTHING], gradient, criterion.size)
-    return Design(_named(joined, criterion.line), bound)
+    return Design(named_near(joined, criterion.line), bound)
 
 
-def _patterns(size: int, ratio: float) -> Floats:
+def interval_patterns(size: int, ratio: float) -> Floats:
     """The levels of every interval, one a column; of many values those of few widths, and all from either end."""
     first, last = np.triu_indices(size)
     width = last - first + 1
@@ -126,7 +126,7 @@ def _joined(columns: Floats, gradient: Floats, most: int) -> Floats:
     return columns[:, alive]
 
 
-def _named(columns: Floats, line: Floats) -> Floats:
+def named_near(columns: Floats, line: Floats) -> Floats:
     """Each column under the value that makes published values lie nearest to the true ones, all in all."""
     from scipy import optimize
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
-from pramana.calibration.ordered.criterion import Floats
+Floats = NDArray[np.float64]
 
 
 def kept_or_redrawn(size: int, ratio: float) -> Floats:

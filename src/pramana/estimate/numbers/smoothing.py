@@ -1,14 +1,16 @@
-"""Shares of values in order whose neighbours are alike: likelihood less a penalty on steps between neighbours.
+"""Shares of values in order whose neighbours are alike, but for a few jumps: likelihood and a prior on the steps.
 
 Behind a channel for values in order the likelihood hardly tells neighbours apart, and its maximum jumps between
-them. How much jumps cost is decided by the published counts themselves, by Akaike's criterion: where a table is
-heaped, hardly anything is smoothed. Li et al. 2020 (SIGMOD) smooth behind the square wave with a fixed kernel;
-here the strength is chosen. Formulas: estimate.md.
+them. Here the steps of the shares' logarithms are taken for draws of Student's law with three degrees of freedom:
+small ones are charged for, large ones hardly more than middling ones, so that a smooth column is smoothed and a
+heap stays. How wide that law is the published counts themselves decide, by the evidence (Laplace). Li et al. 2020
+(SIGMOD) smooth behind the square wave with a fixed kernel. Formulas: estimate.md.
 """
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -18,8 +20,12 @@ from pramana.estimate.likelihood import Fit, fit
 from pramana.estimate.table import PublishedTable
 
 MOST_VALUES = 512
-_WHOLE = 10.0
-_STRENGTHS = np.geomspace(1e-5, 1e4, 25)  # of the penalty, for a record
+_FREEDOM = 3.0  # of Student's law
+_WIDTHS = np.geomspace(3.0, 0.01, 18)  # that are tried, widest first: each starts where the one before ended
+_MOST_ROUNDS = 60
+_NEAR = 1e-3  # of the log-likelihood, that is left to gain
+_LONGEST = 3.0  # step of a logarithm in one round
+_MISSING = 0.01  # what is known of a missing category's log-odds: next to nothing
 
 
 def smooth_fit(table: PublishedTable) -> Fit:
@@ -31,18 +37,92 @@ def smooth_fit(table: PublishedTable) -> Fit:
     matrix = np.stack([table.law.forward(unit) for unit in np.eye(table.counts.size)])
     # With weights a record counts as so many alike ones as have the same variance.
     counts = table.counts * (table.total / float(table.squares.sum()))
-    best = likeliest.values / table.total
-    level = _log_likelihood(matrix, counts, best)
-    least = 2 * float((best > 0).sum()) - 2 * level
-    chosen = best
-    for strength in _STRENGTHS * float(counts.sum()):
-        shares, freedom = _penalised(matrix, counts, _steps(table), float(strength))
-        criterion = 2 * freedom - 2 * _log_likelihood(matrix, counts, shares)
-        if criterion < least:
-            chosen, least = shares, criterion
-    reached = _log_likelihood(matrix, table.counts, chosen * table.total)
+    shares = likeliest_steps(matrix, counts, table.axes[0].missing).shares
+    reached = float(table.counts @ np.log(np.maximum(shares * table.total @ matrix, 1e-300)))
     below = max(0.0, likeliest.log_likelihood - reached)
-    return Fit(chosen * table.total, reached, below, likeliest.rounds, likeliest.converged)
+    return Fit(shares * table.total, reached, below, likeliest.rounds, likeliest.converged)
+
+
+@dataclass(frozen=True, eq=False)
+class Steps:
+    """The likeliest steps at one width of their law, and ln of the chance of the counts at that width, about."""
+
+    steps: Array
+    shares: Array
+    evidence: float
+
+
+def likeliest_steps(matrix: Array, counts: Array, missing: bool = False) -> Steps:
+    """At the width that makes the counts likeliest. `missing`: the last value is nobody's neighbour."""
+    best, steps = None, np.zeros(len(matrix) - 1)
+    for width in _WIDTHS.tolist():
+        tried = steps_of_width(matrix, counts, width, steps, missing)
+        steps = tried.steps
+        if best is None or tried.evidence > best.evidence:
+            best = tried
+    assert best is not None
+    return best
+
+
+def steps_of_width(matrix: Array, counts: Array, width: float, start: Array, missing: bool = False) -> Steps:
+    """Newton's steps with the expected information, halved until they gain."""
+    published, rows = counts[matrix.max(axis=0) > 0], matrix[:, matrix.max(axis=0) > 0]
+    ordered = len(start) - missing
+    steps, level = start, _level(rows, published, start, width, missing)
+    for _ in range(_MOST_ROUNDS):
+        shares = _shares(steps, missing)
+        slope, information = _slope_and_information(rows, published, shares, missing)
+        charged = np.append(_charge(steps[:ordered], width), np.full(int(missing), _MISSING))
+        slope = slope - charged * steps
+        information[np.diag_indices(len(steps))] += charged
+        towards = np.linalg.solve(information, slope)
+        if float(slope @ towards) < _NEAR:
+            break
+        part = min(1.0, _LONGEST / float(np.abs(towards).max()))
+        while part > 1e-6 and not _level(rows, published, steps + part * towards, width, missing) > level:
+            part /= 2
+        if part <= 1e-6:
+            break
+        steps = steps + part * towards
+        level = _level(rows, published, steps, width, missing)
+    evidence = level - ordered * math.log(width) - 0.5 * float(np.linalg.slogdet(information)[1])
+    return Steps(steps, _shares(steps, missing), evidence)
+
+
+def _shares(steps: Array, missing: bool) -> Array:
+    ordered = np.concatenate([[0.0], np.cumsum(steps[: len(steps) - missing])])
+    logarithms = np.append(ordered, steps[len(steps) - missing :])
+    weights = np.exp(logarithms - logarithms.max())
+    return np.asarray(weights / weights.sum(), np.float64)
+
+
+def _level(matrix: Array, counts: Array, steps: Array, width: float, missing: bool) -> float:
+    """The log-likelihood and that of the steps, without what no step changes."""
+    ordered, others = np.split(steps, [len(steps) - missing])
+    law = 0.5 * (_FREEDOM + 1) * float(np.log1p(ordered**2 / (_FREEDOM * width**2)).sum())
+    likelihood = float(counts @ np.log(np.maximum(_shares(steps, missing) @ matrix, 1e-300)))
+    return likelihood - law - 0.5 * _MISSING * float(others @ others)
+
+
+def _charge(steps: Array, width: float) -> Array:
+    """The slope of Student's law over the step: what a step of this size is charged, as if it were normal."""
+    return np.asarray((_FREEDOM + 1) / (_FREEDOM * width**2 + steps**2))
+
+
+def _slope_and_information(matrix: Array, counts: Array, shares: Array, missing: bool) -> tuple[Array, Array]:
+    """Of the likelihood over the steps: a step moves every ordered value beyond it."""
+    seen = np.maximum(shares @ matrix, 1e-300)
+    by_value = shares * (matrix @ (counts / seen)) - counts.sum() * shares
+    moved = shares[:, None] * (matrix - seen) * np.sqrt(counts.sum() / seen)
+    ordered = len(shares) - missing
+    beyond = [_beyond(part[:ordered]) for part in (by_value[:, None], moved)]
+    slope, scaled = (np.vstack([b, p[ordered:]]) for b, p in zip(beyond, (by_value[:, None], moved), strict=True))
+    return slope[:, 0], np.asarray(scaled @ scaled.T)
+
+
+def _beyond(parts: Array) -> Array:
+    """Sums over the values beyond the first, the second, ..."""
+    return np.asarray(np.cumsum(parts[::-1], axis=0)[::-1][1:])
 
 
 def _check(table: PublishedTable) -> None:
@@ -60,35 +140,3 @@ def _check(table: PublishedTable) -> None:
         )
     if axis.size > MOST_VALUES:
         raise InputError(f"A smoothed estimate must be of at most {MOST_VALUES} values", str(axis.size))
-
-
-def _steps(table: PublishedTable) -> Array:
-    """Differences between neighbours; a missing category is nobody's."""
-    size = table.axes[0].size
-    ordered = size - table.axes[0].missing
-    return np.asarray(np.diff(np.eye(size)[:ordered], axis=0), np.float64)
-
-
-def _penalised(matrix: Array, counts: Array, steps: Array, strength: float) -> tuple[Array, float]:
-    """Shares that are not negative, and how many free ones they are worth: the trace of what maps counts to them.
-
-    The likelihood is taken as normal around the published shares, each at least half a record.
-    """
-    from scipy import optimize
-
-    total = float(counts.sum())
-    weights = np.sqrt(total / np.maximum(counts / total, 0.5 / total))
-    whole = _WHOLE * total * np.ones((1, len(counts)))  # they sum to 1
-    rows = np.vstack([weights[:, None] * matrix.T, math.sqrt(strength) * steps, whole])
-    wanted = np.concatenate([weights * (counts / total), np.zeros(len(steps)), whole[:, 0]])
-    shares = np.asarray(optimize.nnls(rows, wanted, maxiter=50 * len(counts))[0], np.float64)
-    shares /= shares.sum()
-    free = shares > 0
-    seen = weights[:, None] * matrix.T[:, free]
-    information = seen.T @ seen
-    penalised = information + strength * steps[:, free].T @ steps[:, free] + 1e-9 * total * np.eye(int(free.sum()))
-    return shares, float(np.trace(np.linalg.solve(penalised, information)))
-
-
-def _log_likelihood(matrix: Array, counts: Array, shares: Array) -> float:
-    return float(counts @ np.log(np.maximum(shares @ matrix, 1e-300)))

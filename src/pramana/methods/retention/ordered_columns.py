@@ -43,7 +43,8 @@ def ordered_columns(
                 'State kind = "ordered" if its domain is in order. For names retention is the best there is here.',
             )
         if len(domain.labels) > 1:
-            criterion = Criterion(_positions(domain), column.error_of or "distribution", counted)
+            wanted = column.error_of or "distribution"
+            criterion = Criterion(_positions(domain), wanted, counted, column.shape or "even")
             ordered[name] = OrderedValues(criterion, domain.missing)
     return ordered
 

@@ -113,6 +113,13 @@ class RetentionColumn(DrawnColumn, frozen=True, kw_only=True):
         Literal["mean", "distribution", "table", "smooth"] | None,
         Meta(description="What an ordered channel is to tell best; the distribution where nothing is said."),
     ] = None
+    shape: Annotated[
+        Literal["even", "falling", "rising"] | None,
+        Meta(
+            description='With error_of = "smooth": what is known of the column beforehand, from elsewhere. '
+            "falling: the higher the rarer, as incomes are."
+        ),
+    ] = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -126,6 +133,8 @@ class RetentionColumn(DrawnColumn, frozen=True, kw_only=True):
             )
         if self.channel != "ordered" and self.error_of is not None:
             raise RecipeError('error_of must go with channel = "ordered"', f"channel = {self.channel!r}")
+        if self.shape is not None and self.error_of != "smooth":
+            raise RecipeError('shape must go with error_of = "smooth"', f"error_of = {self.error_of!r}")
 
 
 class MatrixColumn(DrawnColumn, frozen=True, kw_only=True):

@@ -201,7 +201,7 @@ PAPER_1 = (
     Statement(
         1,
         "Smoothed shares (extension)",
-        "likelihood less lambda times squared steps between neighbours, lambda by Akaike's criterion",
+        "likelihood, and Student's law for steps of the logarithms of shares, its width by the evidence",
         "estimate:smooth_fit",
         "tests/estimate/test_smoothing.py::test_shares_are_the_optimum_that_another_optimiser_finds",
     ),
