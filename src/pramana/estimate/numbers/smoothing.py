@@ -64,7 +64,9 @@ def likeliest_steps(matrix: Array, counts: Array, missing: bool = False) -> Smoo
     return best
 
 
-def steps_of_width(matrix: Array, counts: Array, width: float, start: Array, missing: bool = False) -> SmoothedShares:
+def steps_of_width(
+    matrix: Array, counts: Array, width: float, start: Array, missing: bool = False
+) -> SmoothedShares:
     """Newton's steps with the expected information, halved until they gain."""
     published, rows = counts[matrix.max(axis=0) > 0], matrix[:, matrix.max(axis=0) > 0]
     ordered = len(start) - missing
