@@ -44,7 +44,7 @@ def smooth_fit(table: PublishedTable) -> Fit:
 
 
 @dataclass(frozen=True, eq=False)
-class Steps:
+class SmoothedShares:
     """The likeliest steps at one width of their law, and ln of the chance of the counts at that width, about."""
 
     steps: Array
@@ -52,7 +52,7 @@ class Steps:
     evidence: float
 
 
-def likeliest_steps(matrix: Array, counts: Array, missing: bool = False) -> Steps:
+def likeliest_steps(matrix: Array, counts: Array, missing: bool = False) -> SmoothedShares:
     """At the width that makes the counts likeliest. `missing`: the last value is nobody's neighbour."""
     best, steps = None, np.zeros(len(matrix) - 1)
     for width in _WIDTHS.tolist():
@@ -64,7 +64,9 @@ def likeliest_steps(matrix: Array, counts: Array, missing: bool = False) -> Step
     return best
 
 
-def steps_of_width(matrix: Array, counts: Array, width: float, start: Array, missing: bool = False) -> Steps:
+def steps_of_width(
+    matrix: Array, counts: Array, width: float, start: Array, missing: bool = False
+) -> SmoothedShares:
     """Newton's steps with the expected information, halved until they gain."""
     published, rows = counts[matrix.max(axis=0) > 0], matrix[:, matrix.max(axis=0) > 0]
     ordered = len(start) - missing
@@ -86,7 +88,7 @@ def steps_of_width(matrix: Array, counts: Array, width: float, start: Array, mis
         steps = steps + part * towards
         level = _level(rows, published, steps, width, missing)
     evidence = level - ordered * math.log(width) - 0.5 * float(np.linalg.slogdet(information)[1])
-    return Steps(steps, _shares(steps, missing), evidence)
+    return SmoothedShares(steps, _shares(steps, missing), evidence)
 
 
 def _shares(steps: Array, missing: bool) -> Array:
