@@ -57,7 +57,7 @@ class Around:
 
     @cached_property
     def precision(self) -> Floats:
-        return np.linalg.inv(self.known)
+        return np.asarray(np.linalg.inv(self.known), np.float64)
 
     @cached_property
     def drawn(self) -> Floats:
@@ -152,6 +152,7 @@ class _Mixture:
             self.patterns = np.hstack([self.patterns, added])
             self.corners = [np.append(corner, np.zeros(added.shape[1])) for corner in self.corners]
         found = np.zeros(self.patterns.shape[1])
+        assert program.x is not None
         found[: len(program.x)] = np.maximum(program.x, 0.0)
         return found, most
 

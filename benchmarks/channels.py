@@ -55,7 +55,7 @@ def spread_evenly(codes: Sequence[int], edges: Sequence[int], values: int, seed:
 def attributes(adult_csv: Path | None) -> list[tuple[str, Counts]]:
     people = census(100_000, seed=11)
     codes = dict(zip(people.names, people.codes, strict=True))
-    chosen = [(f"census, {name}", spread_evenly(codes[name], edges, values, 5))
+    chosen = [(f"census, {name}", spread_evenly(codes[name].tolist(), edges, values, 5))
               for name, edges in (("age", _AGES), ("income", _INCOMES)) for values in (20, 50, 100)]  # fmt: skip
     if adult_csv is not None:
         table = adult(adult_csv)

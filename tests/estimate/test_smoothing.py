@@ -71,7 +71,7 @@ def test_shares_are_the_optimum_that_another_optimiser_finds(width: float, missi
 
     def shares_of(x: np.ndarray) -> np.ndarray:
         weights = np.exp(np.concatenate([np.cumsum([0.0, *x[: SIZE - 1 - missing]]), x[SIZE - 1 - missing :]]))
-        return weights / weights.sum()
+        return np.asarray(weights / weights.sum())
 
     def cost(x: np.ndarray[tuple[int], np.dtype[np.float64]]) -> float:
         steps, others = x[: SIZE - 1 - missing], x[SIZE - 1 - missing :]

@@ -343,7 +343,7 @@ def grid(draw: Draw) -> None:
     _grid.split(*arguments)
     law: list[Array] = [np.array([0.5, 2.0]), np.array([2.0, 0.5]), np.array([0.5, 0.25])]
     wider = [np.linspace(0.5 * nodes[0], 2 * nodes[-1], len(nodes)) for nodes in (columns, rows)]
-    _grid.times(split, columns, rows, *law, *wider, moved)
+    _grid.times(split, columns, rows, law[0], law[1], law[2], wider[0], wider[1], moved)
     assert np.allclose(split.sum(1) @ columns, mass @ first) and np.allclose(split.sum(0) @ rows, mass @ second)
     assert np.allclose(moved.sum(1) @ wider[0], (law[0] @ law[2]) * (mass @ first))
     left, right = np.exp(1j * chance.random((n, 3))), np.exp(1j * chance.random((n, draw.choice([1, 64, 70]))))
