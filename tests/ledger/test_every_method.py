@@ -188,7 +188,7 @@ def test_a_release_is_committed_when_its_bundle_is_there_and_not_before(
     def full(_: Path) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr("pramana.bundle.folder._settle", full)
+    monkeypatch.setattr("pramana.bundle.folder.settle", full)
     with pytest.raises(PramanaError, match="full disk"):
         release(recipe_in(desk, place, more="again = true\n"), desk / "second")
     with pytest.raises(PramanaError, match="full disk"):

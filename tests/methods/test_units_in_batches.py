@@ -83,7 +83,7 @@ def test_the_same_bytes_within_a_bound(case: str, tmp_path: Path) -> None:
 
 
 def test_what_needs_all_rows_is_refused_by_name(tmp_path: Path) -> None:
-    setting = {"method": "generalize", "k": 3, "algorithm": "local", "cells": "hierarchy"}
+    setting = {"method": "generalize", "k": 3, "algorithm": "kl", "cells": "hierarchy"}
     with pytest.raises(RecipeError, match="needs all rows at once"):
         release(recipe_of(tmp_path, {"person": "pid"}, setting, CLASSES), tmp_path / "out", seed=1, memory=BOUND)
 

@@ -558,9 +558,9 @@ def test_sessions_and_tables_that_cannot_be_used(
             'got generalize, with algorithm = "kl", which needs all rows at once',
         ),
         (
-            "presence",
-            'delta = [0.1, 0.9]\npresent = "ext"\n',
-            "must have a method that runs there, got presence, which needs all rows at once",
+            "microaggregate",
+            "k = 5\n",
+            "must have a method that runs there, got microaggregate, which needs all rows",
         ),
     ]:
         other = desk / "other.toml"

@@ -136,7 +136,11 @@ def _again(desk: Desk) -> None:
         close_collection(survey, store, page, place.out)
     else:
         database = [] if desk.server is None else ["--db", desk.server.url(desk.database)]
-        must(2, "collect", "survey.toml", "--out", "out", "--close", *database)
+        closing = ("collect", "survey.toml", "--out", "out", "--close", *database)
+        if [r.status for r in Ledger.open("survey.ledger").releases()] != ["committed"]:
+            must(0, *closing)  # which tells the ledger
+        assert [r.status for r in Ledger.open("survey.ledger").releases()] == ["committed"]
+        must(2, *closing)
         # A journal that a killed writer had not filled yet goes when the ledger is next written.
         must(0, "ledger", "limit", "survey.ledger", "--people", "members", "--epsilon", "99")
     assert verify("out").valid and Bundle.open("out").certificate.records == BATCHES * EACH

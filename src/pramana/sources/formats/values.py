@@ -142,7 +142,8 @@ class Settling:
         if settled.equals(entries):
             return chunk
         coded = settled.dictionary_encode()
-        return pa.DictionaryArray.from_arrays(coded.indices.take(chunk.indices), coded.dictionary)
+        numbers = coded.indices.take(chunk.indices).cast(chunk.indices.type)  # chunks of a column are of one type
+        return pa.DictionaryArray.from_arrays(numbers, coded.dictionary)
 
     @staticmethod
     def _as_stated(form: ValueForm, before: pa.Array, after: pa.Array) -> pa.Array:
