@@ -224,8 +224,8 @@ def test_the_kernel_refuses_what_does_not_fit() -> None:
         _lines.read_lines(b"a\n", ord(","), np.array([3], np.int32), True)
 
 
-def test_missing_words_in_one_file_of_a_folder_leave_its_columns_of_one_type(tmp_path: Path) -> None:
+def test_blanks_in_one_file_of_a_folder_leave_its_columns_of_one_type(tmp_path: Path) -> None:
     (tmp_path / "1.csv").write_text("town,note\n" + "Ulm,plain\n" * 10)
-    (tmp_path / "2.csv").write_text("town,note\nUlm,unknown\nBonn,plain\n")
-    read = Source(path=tmp_path, missing=("unknown",)).read(["town", "note"])
+    (tmp_path / "2.csv").write_text("town,note\nUlm, unknown\nBonn,plain \n")
+    read = Source(path=tmp_path, trim=True, missing=("unknown",)).read(["town", "note"])
     assert read.column("note").to_pylist() == ["plain"] * 10 + [None, "plain"]
