@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pramana.errors import InputError, PramanaError, SourceError
 
 _CREDENTIALS = (
-    "Credentials come from the environment alone: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, "
+    "Credentials come from the environment: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, "
     "GOOGLE_APPLICATION_CREDENTIALS, or AZURE_CLIENT_ID and its kin."
 )
 _ADDRESS = "Is the network up, and does AWS_ENDPOINT_URL, if it is set, name the store?"

@@ -1,6 +1,6 @@
 """Paths as URLs. The URL of a store becomes a StorePath, which is read and written like a path of this machine.
 
-A URL that carries credentials is refused, and shown in no message: they come from the environment alone.
+A URL that carries credentials is refused, and shown in no message: they come from the environment.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _AUTHORITY = {
     "hdfs": re.compile(r"(?:[A-Za-z0-9._-]+(?::\d{1,5})?)?"),
 }
 _KNOWN = ", ".join(f"{scheme}://" for scheme in ("s3", "gs", "abfs", "hdfs", "file"))
-_ENVIRONMENT = "Credentials come from the environment alone, such as AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY."
+_ENVIRONMENT = "Credentials come from the environment, such as AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY."
 _BUFFER = 1 << 20  # bytes that are asked for at a time where a reader takes fewer
 
 
