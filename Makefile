@@ -6,7 +6,8 @@
 # make sanitize runs the C kernels under address and undefined-behaviour sanitizers (gcc; some minutes).
 # make attacks audits honest and broken releases; make judges asks other people's programs. Results: docs/trust.md.
 # make faults kills, tears, stops and starves every command at every call that writes (some twenty minutes).
-# make cluster loses executors, workers and drivers of a Spark cluster that it starts, for four methods (some minutes).
+# make cluster loses executors, workers and drivers of a Spark cluster that it starts, for four methods and a set of
+# files (some minutes).
 # make browser builds the scripts of served pages from their TypeScript (needs Node).
 # make wheels builds what is installed without a compiler, and its bill of materials.
 # make try-wheel installs the wheel where there is no compiler and uses it; make image builds (or lints) a container.
@@ -111,7 +112,7 @@ docs: $(TOOLS)
 
 pictures: $(TOOLS)
 	PRAMANA_STORE_PICTURES=1 $(BIN)/python -m pytest -n 0 tests/browser/test_pictures.py tests/browser/test_studio.py \
-	    tests/docs/test_examples.py -k 'pictures or desktop or analyse.md or choose.md or levels.md'
+	    tests/docs/test_examples.py -k 'pictures or desktop or analyse.md or choose.md or levels.md or microaggregate.md or synthesise.md'
 
 # The source distribution, the wheel that needs no compiler, and the bill of materials, in dist.
 wheels:

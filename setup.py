@@ -1,5 +1,10 @@
-"""The compiled kernels: one small C module in each room that has a hot loop. All else is in pyproject.toml."""
+"""The compiled kernels, one small C module in each room that has a hot loop; and README for indexes of packages.
 
+All else is in pyproject.toml.
+"""
+
+import re
+import tomllib
 from pathlib import Path
 
 from setuptools import Extension, setup
@@ -25,7 +30,28 @@ def kernel(module: str) -> Extension:
     )
 
 
+def described(readme: str, address: str | None) -> str:
+    """README where none of the repository's files are: pages and pictures of `docs` by their address in the built
+    documentation. Without an address, and for what is not in it, pictures are left out and links are their words.
+    """
+
+    def instead(match: re.Match[str]) -> str:
+        mark, words, target = match.groups()
+        if "://" in target or target.startswith("#"):
+            return match[0]
+        if address is None or not target.startswith("docs/"):
+            return "" if mark else words
+        place = re.sub(r"\.md(?=#|$)", ".html", target.removeprefix("docs/"))
+        return f"{mark}[{words}]({address.rstrip('/')}/{place})"
+
+    return re.sub(r"(!?)\[([^\]]*)\]\(([^)\s]+)\)", instead, readme)
+
+
+urls = tomllib.loads(Path("pyproject.toml").read_text("utf-8"))["project"].get("urls", {})
+
 setup(
+    long_description=described(Path("README.md").read_text("utf-8"), urls.get("Documentation")),
+    long_description_content_type="text/markdown",
     ext_modules=[
         kernel("pramana.randomness._kernels"),
         kernel("pramana.randomness._order"),
@@ -34,6 +60,7 @@ setup(
         kernel("pramana.generalize.microaggregation._mdav"),
         kernel("pramana.mechanisms._levels"),
         kernel("pramana.sources.lines._lines"),
+        kernel("pramana.sources.parquet._pages"),
         kernel("pramana.theory._grid"),
     ],
     options={"bdist_wheel": {"py_limited_api": "cp311"}, "build_ext": {"parallel": 2}},

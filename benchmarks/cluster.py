@@ -116,10 +116,10 @@ class Bench:
 
     def _processors(self) -> tuple[float, float]:
         workers = [p.pid for name, p in self.machines.processes.items() if name != "master"]
-        return _processor([self.driver.process.pid]), _processor(workers)
+        return processor([self.driver.process.pid]), processor(workers)
 
 
-def _processor(roots: list[int]) -> float:
+def processor(roots: list[int]) -> float:
     """Processor seconds of processes and all below them, those that have ended too."""
     ticks = 0
     for pid in (pid for root in roots for pid in tree(root)):

@@ -6,6 +6,10 @@ Three lines say what the machine itself allows, with nothing of ours between: co
 cache holds, and enciphering a buffer that stays in the near cache, on threads and in processes of their own. Two
 cores of a virtual machine may be two threads of one: then computing that is bound by the core gets little from the
 second, and processes, which share no interpreter and no lock, get no more than threads do.
+
+Sampling is shown in pieces of several lengths. A thread that comes back from a kernel waits for the interpreter's
+lock while the other is between two kernels; the shorter the pieces, the oftener. The longest that still fit into a
+core's own cache are what the product takes.
 """
 
 from __future__ import annotations
@@ -34,6 +38,7 @@ from pramana.mechanisms import Channel, Product, Retention
 from pramana.randomness import Codes, Key, code_dtype
 from pramana.rows import LocalEngine
 from pramana.rows.digest import commitment_to
+from pramana.rows.local import CHUNK
 from pramana.schema import Domain
 from pramana.sources import TableWriter, decode, encode
 
@@ -124,7 +129,10 @@ def stages(rows: int) -> dict[str, Work]:
         "the machine: enciphering in the near cache, processes": _enciphering_apart,
         "encode: dictionaries to codes": _encoding(table, domains),
         "digest of the source": lambda threads: _digest(codes, threads),
-        "sample 7 columns": lambda threads: LocalEngine(threads).publish(law, KEY, "threads", codes),
+        **{
+            f"sample 7 columns, {chunk:,} rows at a time": _publishing(law, codes, chunk)
+            for chunk in (1 << 14, 1 << 15, 1 << 16, CHUNK, 1 << 18)
+        },
         **{f"sample, domain {size}": _sampling(Retention.at(0.3, size), rows) for size in (2, 18, 100, 1000)},
         "sample, dense matrix of 18": _sampling(a_matrix(18), rows),
         "order": lambda threads: LocalEngine(threads).order(KEY, "threads", rows),
@@ -132,6 +140,10 @@ def stages(rows: int) -> dict[str, Work]:
         "write Parquet": _writing(codes, domains, "parquet"),
         "write CSV": _writing(codes, domains, "csv"),
     }
+
+
+def _publishing(law: Product, codes: dict[str, Codes], chunk: int) -> Work:
+    return lambda threads: LocalEngine(threads, chunk).publish(law, KEY, "threads", codes)
 
 
 def _on(threads: int, work: Callable[[int], object]) -> None:

@@ -1,9 +1,10 @@
 """The documentation as a folder of pages that needs no server and no network.
 
     python -m distribution.site                   (by `make docs`; the pages are in build/docs/site)
+    python -m distribution.site --builder mkdocs  (where mkdocs-material and mkdocstrings-python are installed)
 
 The pages of `docs` are brought together with those that live beside what they describe (benchmarks, notes on
-proofs, SECURITY.md and so on), their links made to fit, built by Zensical in its strict mode from `mkdocs.yml`,
+proofs, SECURITY.md and so on), their links made to fit, built in the builder's strict mode from `mkdocs.yml`,
 and checked: every link and anchor leads somewhere, every page is in the navigation, and nothing comes from
 elsewhere.
 """
@@ -23,7 +24,8 @@ from distribution.links import problems_of_site
 ROOT = Path(__file__).resolve().parent.parent
 CONFIG = "mkdocs.yml"
 PLACE = "build/docs"  # as mkdocs.yml has it
-FETCHED = "https://unpkg.com/iframe-worker/shim"  # what Zensical's offline search would load from elsewhere
+FETCHED = "https://unpkg.com/iframe-worker/shim"  # what an offline search would load from elsewhere
+BUILDERS = ("zensical", "mkdocs")  # both read mkdocs.yml, and take the same arguments
 LOCAL = "assets/search-from-a-folder.js"
 LINK = re.compile(r"(\]\()([^)\s]+)(\))")
 COLOUR = re.compile("\x1b\\[[0-9;]*m")
@@ -33,7 +35,9 @@ FENCE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 def main() -> int:
     parser = argparse.ArgumentParser(description="Build the documentation and check it.")
     parser.add_argument("--out", type=Path, default=ROOT / PLACE)
-    site = build(parser.parse_args().out.resolve())
+    parser.add_argument("--builder", choices=BUILDERS, default=BUILDERS[0])
+    given = parser.parse_args()
+    site = build(given.out.resolve(), given.builder)
     problems = [*problems_of_navigation(site.parent / "pages"), *problems_of_site(site)]
     for problem in problems:
         print(problem, file=sys.stderr)
@@ -42,14 +46,14 @@ def main() -> int:
     return 1 if problems else 0
 
 
-def build(out: Path) -> Path:
+def build(out: Path, builder: str = BUILDERS[0]) -> Path:
     """The folder of the built site; whatever was there before is gone."""
     shutil.rmtree(out, ignore_errors=True)
     stage(out / "pages")
     text = (ROOT / CONFIG).read_text("utf-8")
     config = out / CONFIG
     config.write_text(text.replace(f"{PLACE}/", "").replace("[src]", f"[{ROOT / 'src'}]"), "utf-8")
-    command = [sys.executable, "-m", "zensical", "build", "--strict", "--clean", "-f", str(config)]
+    command = [sys.executable, "-m", builder, "build", "--strict", "--clean", "-f", str(config)]
     # The extension for docstrings is in this package, and nobody need have installed it.
     found_in = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
     environment = {**os.environ, "PYTHONPATH": found_in}
@@ -64,7 +68,7 @@ def build(out: Path) -> Path:
 
 
 def problems_of_navigation(pages: Path) -> list[str]:
-    """Pages that no line of the navigation names; that a named one is missing, Zensical says."""
+    """Pages that no line of the navigation names; that a named one is missing, the builder says."""
     lines = (ROOT / CONFIG).read_text("utf-8").partition("\nnav:\n")[2].splitlines()
     named = {line.rpartition(": ")[2] for line in lines if not line.lstrip().startswith("#")}
     there = {path.relative_to(pages).as_posix() for path in pages.rglob("*.md")}
@@ -109,7 +113,7 @@ def with_links(text: str, path: PurePosixPath, shown: dict[PurePosixPath, PurePo
             return match.group(0)
         meant = PurePosixPath(os.path.normpath(path.parent / target))
         if meant not in homes:
-            return match.group(0)  # Zensical says that it leads nowhere
+            return match.group(0)  # the builder says that it leads nowhere
         found = os.path.relpath(homes[meant], homes[path].parent)
         return f"{match.group(1)}{PurePosixPath(found)}{mark}{anchor}{match.group(3)}"
 

@@ -16,6 +16,7 @@ import gzip
 import io
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -130,6 +131,16 @@ def _check_source(path: Path) -> int:
     return len(names)
 
 
+def _check_description(metadata: str) -> None:
+    """Nothing in it leads to a file beside README: an index of packages has none."""
+    description = metadata.partition("\n\n")[2]
+    if "Description-Content-Type: text/markdown" not in metadata or "# Pramana" not in description:
+        raise SystemExit("the description is not README")
+    targets = re.findall(r"\]\(([^)\s]+)", description) + re.findall(r"(?:src|href)=[\"']([^\"']+)", description)
+    if relative := [target for target in targets if not re.match(r"https://|#", target)]:
+        raise SystemExit(f"the description leads to {relative[0]}, which an index of packages does not have")
+
+
 def _check_wheel(path: Path) -> str:
     """Its name says for which Linux it is; auditwheel says whether that is so."""
     done = subprocess.run(
@@ -142,6 +153,8 @@ def _check_wheel(path: Path) -> str:
     if not versions or min(versions) > NEWEST_GLIBC:
         raise SystemExit(f"{path.name} needs a newer system than manylinux_2_28:\n{done.stdout}")
     with zipfile.ZipFile(path) as wheel:
+        (metadata,) = (name for name in wheel.namelist() if name.endswith(".dist-info/METADATA"))
+        _check_description(wheel.read(metadata).decode())
         kernels = [name for name in wheel.namelist() if name.endswith(".so")]
     if not kernels or any(".abi3." not in name for name in kernels):
         raise SystemExit(f"{path.name} has no kernels for every Python: {kernels}")

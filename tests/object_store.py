@@ -30,18 +30,19 @@ class StoreServer:
 
     port: int
     process: subprocess.Popen[bytes] = field(repr=False)
+    host: str = "127.0.0.1"
 
     @classmethod
-    def start(cls) -> StoreServer:
+    def start(cls, host: str = "127.0.0.1") -> StoreServer:
         with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
+            free.bind((host, 0))
             port = int(free.getsockname()[1])
-        command = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)]
+        command = [sys.executable, "-m", "moto.server", "-H", host, "-p", str(port)]
         process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         end = time.monotonic() + 60
         while time.monotonic() < end:
-            with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
-                return cls(port, process)
+            with contextlib.suppress(OSError), socket.create_connection((host, port), 1):
+                return cls(port, process, host)
             assert process.poll() is None, "moto's server ended as it began"
             time.sleep(0.05)
         process.kill()
@@ -49,7 +50,7 @@ class StoreServer:
 
     @property
     def endpoint(self) -> str:
-        return f"http://127.0.0.1:{self.port}"
+        return f"http://{self.host}:{self.port}"
 
     def ask(self, method: str, path: str, body: bytes | None = None) -> bytes:
         headers = {"Content-Type": "application/octet-stream"}  # else the server takes it for a form
@@ -97,7 +98,7 @@ class Bucket:
             secret_key=SECRET,
             region="us-east-1",
             scheme="http",
-            endpoint_override=f"127.0.0.1:{self.server.port}",
+            endpoint_override=f"{self.server.host}:{self.server.port}",
         )
 
     def put(self, key: str, content: bytes) -> str:

@@ -145,7 +145,10 @@ def test_the_stages_of_a_release_run_on_one_and_two_threads() -> None:
     found = [threads.measured(name, work, 1) for name, work in stages.items()]
     assert len(machine) == 3 and all(set(stage["wall"]) == {"1", "2"} for stage in found)
     run = {"command": "c", "when": "now", "machine": tables.machine(), "versions": {"a": "1"}, "rows": 1_000}
-    assert "| sample 7 columns |" in threads.markdown(run | {"stages": found})
+    shown = threads.markdown(run | {"stages": found})
+    assert all(f"| {stage['name']} |" in shown for stage in found)
+    taken = f"sample 7 columns, {threads.CHUNK:,} rows at a time"
+    assert taken in {stage["name"] for stage in found}, "the length the product takes is among those measured"
 
 
 def test_what_the_runs_of_a_cluster_tell(tmp_path: Path) -> None:

@@ -8,7 +8,9 @@ from __future__ import annotations
 import io
 import json
 import re
+import shutil
 import subprocess
+import sys
 import tarfile
 import tomllib
 from pathlib import Path
@@ -33,7 +35,7 @@ def tracked() -> list[Path]:
 def test_the_version_stands_in_one_place() -> None:
     version = pramana.__version__
     assert re.fullmatch(r"\d+\.\d+\.\d+", version)
-    assert PROJECT["project"]["dynamic"] == ["version"] and "version" not in PROJECT["project"]
+    assert PROJECT["project"]["dynamic"] == ["version", "readme"] and "version" not in PROJECT["project"]
     assert PROJECT["tool"]["setuptools"]["dynamic"]["version"] == {"attr": "pramana.__version__"}
     assignment = re.compile(
         rf"""["']?version["']?__?\s*[:=]\s*["']?{re.escape(version)}["']?\s*,?$""", re.MULTILINE
@@ -48,6 +50,35 @@ def test_no_address_is_claimed_that_does_not_exist() -> None:
     """The project has no home on the web yet: a made-up one would lead people who report faults to strangers."""
     assert "urls" not in PROJECT["project"]
     assert not re.search(r"^(url|repository-code|doi):", (ROOT / "CITATION.cff").read_text(), re.MULTILINE)
+
+
+def metadata_of(tree: Path, urls: str = "") -> str:
+    """What the build writes of the project, without its compiler: from the files that it is made of."""
+    (tree / "src" / "pramana").mkdir(parents=True)
+    (tree / "made").mkdir()
+    for name in ("setup.py", "README.md", "LICENSE", "src/pramana/__init__.py"):
+        shutil.copy(ROOT / name, tree / name)
+    project = (ROOT / "pyproject.toml").read_text()
+    (tree / "pyproject.toml").write_text(project.replace("[project.scripts]", f"{urls}\n[project.scripts]"))
+    code = "from setuptools import build_meta; print(build_meta.prepare_metadata_for_build_wheel('made'))"
+    done = subprocess.run([sys.executable, "-c", code], cwd=tree, capture_output=True, text=True, check=True)
+    return (tree / "made" / done.stdout.split()[-1] / "METADATA").read_text()
+
+
+def test_the_description_leads_nowhere_that_an_index_of_packages_does_not_have(tmp_path: Path) -> None:
+    text = metadata_of(tmp_path / "plain")
+    wheels._check_description(text)
+    readme = (ROOT / "README.md").read_text()
+    kept = [line for line in readme.splitlines() if "](" not in line and line.strip()]
+    assert all(line in text for line in kept) and "![" in readme and "![" not in text
+    placed = metadata_of(tmp_path / "placed", '[project.urls]\nDocumentation = "https://pramana.example/"')
+    wheels._check_description(placed)
+    assert "](https://pramana.example/images/studio-dial.png)" in placed
+    for wrong in (readme, "see [this](docs/start.md)", '<img src="x.png">'):
+        with pytest.raises(SystemExit, match="does not have"):
+            wheels._check_description(f"Description-Content-Type: text/markdown\n\n# Pramana\n{wrong}")
+    with pytest.raises(SystemExit, match="is not README"):
+        wheels._check_description("Name: pramana\n\n")
 
 
 def packed(names: list[str], time: int, owner: str) -> bytes:

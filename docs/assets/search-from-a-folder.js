@@ -1,8 +1,9 @@
 // Browsers start no worker from a file. Where the pages are opened from a folder, the search runs in a hidden frame
-// instead: it has the words of a worker (postMessage, onmessage), and nothing leaves the page.
+// instead: it has the words of a worker (postMessage, messages), and nothing leaves the page.
 if (location.protocol === "file:") {
-  window.Worker = class {
+  window.Worker = class extends EventTarget {
     constructor(url) {
+      super();
       const frame = document.createElement("iframe");
       frame.hidden = true;
       frame.srcdoc = "<!doctype html><title>search</title>";
@@ -10,7 +11,11 @@ if (location.protocol === "file:") {
       this.ready = new Promise((resolve, reject) => {
         frame.onload = () => {
           const inside = frame.contentWindow;
-          inside.postMessage = (data) => this.onmessage?.({ data });
+          inside.postMessage = (data) => {
+            const event = new MessageEvent("message", { data });
+            this.onmessage?.(event);
+            this.dispatchEvent(event);
+          };
           const script = inside.document.createElement("script");
           script.src = new URL(url, location.href).href;
           script.onload = () => resolve(inside);
@@ -23,7 +28,7 @@ if (location.protocol === "file:") {
     }
 
     postMessage(data) {
-      this.ready.then((inside) => inside.onmessage?.({ data }), () => {});
+      this.ready.then((inside) => inside.dispatchEvent(new inside.MessageEvent("message", { data })), () => {});
     }
 
     terminate() {

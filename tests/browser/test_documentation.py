@@ -5,19 +5,24 @@ The strict build and its checks need no browser; what a reader sees is looked at
 
 from __future__ import annotations
 
+import re
 from pathlib import Path, PurePosixPath
 
 import pytest
 from distribution.doctests import with_blocks
 from distribution.links import problems_of_site
-from distribution.site import build, pages_of_repository, problems_of_navigation, with_links
+from distribution.site import ROOT, build, pages_of_repository, problems_of_navigation, with_links
 from tests.browser.conftest import WIDTHS, NewPage
 
 pytestmark = pytest.mark.xdist_group("browser")
 SHOWN = [
     "start",
     "jobs/choose",
+    "coming-from/dp-libraries",
     "coming-from/sdcmicro",
+    "guide/databases",
+    "guide/microaggregate",
+    "understanding/corrections",
     "understanding/pictures",
     "reference/api",
     "reference/commands",
@@ -33,6 +38,11 @@ def test_every_link_leads_somewhere_and_nothing_comes_from_elsewhere(site: Path)
     assert problems_of_site(site) == []
     assert problems_of_navigation(site.parent / "pages") == []
     assert len(list(site.rglob("*.html"))) >= len([path for path in pages_of_repository() if path.suffix == ".md"])
+
+
+def test_icons_are_of_a_set_that_every_builder_has() -> None:
+    icons = re.findall(r"icon: ([\w-]+)/", (ROOT / "mkdocs.yml").read_text())
+    assert icons and set(icons) <= {"material", "fontawesome", "octicons", "simple"}
 
 
 def test_the_search_works_from_a_folder(site: Path, new_page: NewPage) -> None:

@@ -34,7 +34,7 @@ def test_a_person_answers_and_nothing_but_what_was_shown_leaves(
     page = new_page(width)
     requests: list[Any] = []
     page.on("request", lambda request: requests.append(request))
-    page.goto(demo.survey)
+    page.goto(demo.survey, wait_until="networkidle")  # the last of its files may be asked for after it is shown
     assert page.title() == "Work and health"
     loaded = len(requests)
     assert all(r.url.startswith(demo.survey) and r.method == "GET" for r in requests)

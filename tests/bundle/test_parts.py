@@ -148,7 +148,7 @@ def test_a_folder_takes_parts_whole_and_twice(tmp_path: Path) -> None:
 
     with pytest.raises(KeyboardInterrupt):
         folder.write(part_name(1, "csv"), torn)
-    folder.finish([Part(name, 1, file.size, file.sha256)])
+    folder.finish([Part(name, 1, file.size, file.sha256)], [file.name])
     assert sorted(str(p.relative_to(tmp_path)) for p in tmp_path.rglob("*")) == ["data", "data/part-00000.csv"]
 
 
@@ -161,7 +161,7 @@ def test_a_task_that_outlives_its_job_leaves_nothing(tmp_path: Path) -> None:
     file, _ = folder.write(part_name(0, "csv"), partial(filled, b"whole"))
 
     def late(sink: BinaryIO) -> None:
-        folder.finish([Part(part_name(0, "csv"), 1, file.size, file.sha256)])
+        folder.finish([Part(part_name(0, "csv"), 1, file.size, file.sha256)], [file.name])
         hidden.rename(out)
         sink.write(b"other")
 
@@ -179,4 +179,4 @@ def test_parts_that_are_missing_or_others_are_noticed(tmp_path: Path) -> None:
     file, _ = folder.write(part_name(0, "csv"), partial(filled, b"x"))
     part = Part(part_name(0, "csv"), 1, file.size, file.sha256)
     with pytest.raises(BundleError, match="that were written"):
-        folder.finish([part, replace(part, name=part_name(1, "csv"))])
+        folder.finish([part, replace(part, name=part_name(1, "csv"))], PartSet.names(2, "csv"))

@@ -1,4 +1,6 @@
-"""The story of tests/cluster for four methods, and what takes longer; the result: docs/experiments/cluster.md.
+"""The story of tests/cluster for four methods and a set of files, and what takes longer.
+
+The result is docs/experiments/cluster.md.
 
 python -m tests.cluster [--methods M,M] [--into FILE]
 """
@@ -23,12 +25,14 @@ PAGE = HERE.parents[1] / "docs" / "experiments" / "cluster.md"
 TOLD = {
     "test_the_same_bytes_as_the_local_engine": "from files and from a DataFrame: the bytes of the local engine",
     "test_an_executor_is_killed": "an executor killed in the midst of a task: the same bytes",
-    "test_a_worker_is_lost": "a worker, its executor and its disk lost while the driver writes: the same bytes",
+    "test_a_worker_is_lost": "a worker, its executor and its disk lost while rows are written: the same bytes",
     "test_nothing_is_in_the_clear": "no value, key or secret in work folders, shuffle, spill, log and event files",
-    "test_a_driver_is_killed_and_started_again": "the driver killed while it writes: nothing half-written or "
-    "readable, left-overs swept by the next run, the same bytes",
+    "test_a_driver_is_killed_and_started_again": "the driver killed while rows are written: nothing half-written "
+    "or readable, left-overs swept by the next run, the same bytes",
     "test_without_encryption_the_search_finds_what_spark_shuffles": "with Spark's encryption off, the search "
     "finds every value in Spark's own shuffle files",
+    "test_parts_that_executors_write_into_a_store": "parts that executors write into an S3 store: the same bytes "
+    "where a worker is lost, or the driver killed and started again, and nothing else is left there",
     "test_a_machine_that_does_not_answer": "the link to a worker cut while the driver writes: the same bytes",
 }
 

@@ -15,14 +15,18 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO, TypeVar
 
 from pyspark.sql import SparkSession
 
 import pramana
+from pramana.bundle import PartFolder, WrittenFile, folder
+from pramana.bundle.stored import uploading
+from pramana.bundle.stored.part_prefix import PartPrefix
 from pramana.rows.spark import table as spark_table
 from pramana.rows.spark.session import quiet
 
+T = TypeVar("T")
 DESK = Path.cwd()
 BUCKET = 1 << 19  # bytes: several buckets for a small table
 PIECES = 6
@@ -63,24 +67,51 @@ def while_drawing(_: int) -> None:
 
     context = TaskContext.get()
     assert context is not None
-    if context.partitionId() != 2:
-        return
+    if context.partitionId() == 2:
+        pause_once("drawing")
+
+
+def pause_once(mark: str) -> None:
+    """In a task: who takes a mark away is the one that waits."""
     try:
-        (DESK / "drawing").unlink()  # who takes it away is the one that waits
+        (DESK / mark).unlink()
     except FileNotFoundError:
         return
     forked_by = Path(f"/proc/{os.getppid()}/stat").read_text()  # a daemon, which the executor has started
     pause(int(forked_by.rpartition(")")[2].split()[1]))
 
 
+def waiting(name: str, fill: Callable[[BinaryIO], T]) -> Callable[[BinaryIO], T]:
+    """Of parts that executors write: the third one is filled, and waits before it is whole."""
+
+    def filled(sink: BinaryIO) -> T:
+        result = fill(sink)
+        if name.startswith("part-00002"):
+            pause_once("writing")
+        return result
+
+    return filled
+
+
+class WatchedParts(PartFolder):
+    def write(self, name: str, fill: Callable[[BinaryIO], T]) -> tuple[WrittenFile, T]:
+        return PartFolder.write(self, name, waiting(name, fill))
+
+
+class WatchedPrefix(PartPrefix):
+    def write(self, name: str, fill: Callable[[BinaryIO], T]) -> tuple[WrittenFile, T]:
+        return PartPrefix.write(self, name, waiting(name, fill))
+
+
 def release(spark: SparkSession, order: dict[str, Any]) -> None:
-    moment, drawing, waited = order.get("pause"), DESK / "drawing", False
-    drawing.unlink(missing_ok=True)
+    moment, waited = order.get("pause"), False
+    for mark in ("drawing", "writing"):
+        (DESK / mark).unlink(missing_ok=True)
 
     def progress(stage: str, done: int, of: int) -> None:
         nonlocal waited
-        if stage == "randomising" and moment == "drawing":
-            drawing.touch()
+        if stage in ("randomising", "generalising") and moment is not None:
+            (DESK / moment).touch()
         if stage == "writing in keyed order" and moment == "writing" and 0 < done < of and not waited:
             waited = True
             pause(os.getpid())
@@ -99,6 +130,7 @@ def shuffle(spark: SparkSession, order: dict[str, Any]) -> None:
 
 def main() -> None:
     note_secrets()
+    vars(folder)["PartFolder"], vars(uploading)["PartPrefix"] = WatchedParts, WatchedPrefix
     with quiet():
         spark = SparkSession.builder.master(sys.argv[1]).appName("pramana").getOrCreate()
         for line in sys.stdin:

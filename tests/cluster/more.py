@@ -1,13 +1,15 @@
-"""What `make cluster` tries besides: a search that must find something, and a machine that does not answer."""
+"""What `make cluster` tries besides: a search that must find something, a machine that is silent, and a store."""
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
 from tests.cluster.scenes import CANARIES, prepared
 from tests.cluster.searching import found
 from tests.cluster.standalone import cluster, driver
+from tests.object_store import Bucket, StoreServer
 from tests.rows.people import same
 
 
@@ -39,3 +41,40 @@ def test_a_machine_that_does_not_answer(tmp_path: Path) -> None:
         drives.resume()
         drives.answer()
         same(desk.expected, desk.folder / "silent")
+
+
+def test_parts_that_executors_write_into_a_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A worker is lost while they do, then a driver killed: nothing of its own stays but the same bytes."""
+    desk = prepared(tmp_path / "desk", "set")
+    files = sorted(path.relative_to(desk.expected) for path in desk.expected.rglob("*") if path.is_file())
+    with cluster(tmp_path / "machines", {}) as machines:
+        server = StoreServer.start(machines.network.driver)
+        told = server.environment()
+        for name, value in told.items():
+            monkeypatch.setenv(name, value)
+        there = {f"spark.executorEnv.{name}": value for name, value in told.items()}
+        machines.write_settings(machines.folder / "conf", there)
+        bucket = Bucket.new(server)
+        try:
+            with driver(machines, desk.folder) as drives:
+                drives.order(do="release", recipe="recipe.toml", out=bucket.url("worker"), pause="writing")
+                drives.paused()
+                machines.lose("worker1")
+                shutil.rmtree(machines.folder / "worker1")
+                drives.resume()
+                drives.answer()
+                assert bucket.objects() == [f"worker/{file}" for file in files]
+                drives.order(do="release", recipe="recipe.toml", out=bucket.url("driver"), pause="writing")
+                drives.paused()
+                drives.kill()
+                drives.resume()
+            assert bucket.objects(".driver.upload/") and bucket.objects(".driver.parts/")
+            assert not bucket.objects("driver/")
+            machines.release(desk.folder, bucket.url("driver"))
+            assert bucket.objects() == [f"{out}/{file}" for out in ("driver", "worker") for file in files]
+            for file in files:
+                content = (desk.expected / file).read_bytes()
+                assert bucket.get(f"worker/{file}") == bucket.get(f"driver/{file}") == content
+            assert desk.leftovers == []
+        finally:
+            server.kill()

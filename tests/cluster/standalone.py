@@ -141,6 +141,21 @@ class Cluster:
                 start_new_session=True,
             )
 
+    def release(self, desk: Path, out: str) -> None:
+        """A release by the command line, in a process of its own."""
+        command = ["release", "recipe.toml", "--out", out, "--key", "people.key", "--engine", "spark"]
+        with (self.folder / "logs" / "again.log").open("wb") as log:
+            done = subprocess.run(
+                [sys.executable, "-m", "pramana", *command, "--master", self.url],
+                cwd=desk,
+                env=self.environment(),
+                stdout=log,
+                stderr=log,
+                check=False,
+            )
+        if done.returncode:
+            raise ClusterError(f"exit {done.returncode}: {self.log_of('again')[-2000:]}")
+
     def log_of(self, machine: str) -> str:
         return (self.folder / "logs" / f"{machine}.log").read_text("utf-8", "replace")
 

@@ -22,19 +22,22 @@ recipient = "everyone"
 release_model = "public file"
 date = "2026-03-31"
 storage_period = "the public file without end; source and key until 2036"
+region = "Utopia"
+license = "https://creativecommons.org/licenses/by/4.0/"
 
 """
 
 
 def make_example(folder: Path) -> str:
-    """A small release with three columns, attacked, and its dossier."""
+    """A small release with three columns, attacked with other people for comparison, and its dossier."""
     people = census(2_000, seed=7).select(["sex", "age", "education"])
     people.write_csv(folder / "people.csv")
     people.write_recipe(folder / "recipe.toml", source="people.csv", k=10)
     recipe = folder / "recipe.toml"
     recipe.write_text(ABOUT + recipe.read_text())
     release(recipe, folder / "published", key=KEY)
-    found = audit_bundle(folder / "published", folder / "people.csv", KEY)
+    census(1_000, seed=8).select(["sex", "age", "education"]).write_csv(folder / "others.csv")
+    found = audit_bundle(folder / "published", folder / "people.csv", KEY, control=folder / "others.csv")
     return report(folder / "published", dossier=True, audit=found.to_json()).read_text()
 
 

@@ -28,6 +28,8 @@ DRAWINGS = {
     "analyse.md": {"worked.svg": "worked.svg"},
     "choose.md": {"plan/plan.svg": "plan.svg"},
     "levels.md": {"together.svg": "together.svg"},
+    "microaggregate.md": {"groups.svg": "groups.svg"},
+    "synthesise.md": {"drawn.svg": "drawn.svg"},
 }
 WIDEST = 900
 TALLEST = 1200

@@ -20,6 +20,7 @@ from pramana.errors import InputError
 
 NOT_SHOWN = {
     "Path",
+    "AnyPath",  # a path, or what a URL of a store becomes
     "None",
     "DrawnLaw",
     "Guarantee",

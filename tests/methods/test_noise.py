@@ -20,10 +20,11 @@ from pramana import Bundle, Recipe, open_study, plan, release, verify
 from pramana.bundle import Certificate
 from pramana.errors import BundleError, PramanaError, RecipeError, SourceError
 from pramana.methods import restore
-from pramana.methods.noise.columns import NoisedNumbers, context_of
-from pramana.methods.noise.normal import covariances, kept_share, mean_of, normals, root_of
-from pramana.methods.noise.setting import design_of
-from pramana.methods.noise.worth import NoiseLoss
+from pramana.methods.noise.columns import context_of
+from pramana.methods.noise.moments import Moments, moments_of
+from pramana.methods.noise.normal import kept_share, normals, root_of
+from pramana.methods.noise.setting import NoiseDesign, design_of
+from pramana.methods.noise.worth import NoiseLoss, NoiseSums
 from pramana.randomness import Key
 from pramana.rows import MemoryRows
 from pramana.schema import Attribute, Kind, Role
@@ -181,24 +182,32 @@ CORRELATED = {"amount": 0.8, "kind": "correlated", "decimals": 3}
 def test_a_case_by_hand() -> None:
     """Numbers 1, 2, 3, 6 have mean 3 and variance 14/3; beside 2, 4, 6, 12, the root of all covariances is
     (sqrt(14/3), 0) and (2 sqrt(14/3), 0), as the second column follows from the first."""
-    one, two = np.array([1.0, 2, 3, 6]), np.array([2.0, 4, 6, 12])
-    assert mean_of(one) == 3.0
-    found = covariances([one - 3, two - 6])
-    assert found == [[14 / 3, 28 / 3], [28 / 3, 56 / 3]]
-    root = root_of(found)
+    found = moments([[1.0, 2, 3, 6], [2.0, 4, 6, 12]])
+    assert found.mean("c0") == 3.0 and found.deviation("c0") == math.sqrt(14 / 3)
+    assert list(found.covariances.values()) == [14 / 3, 28 / 3, 56 / 3]
+    root = root_of([[14 / 3], [28 / 3, 56 / 3]])
     assert root[0] == [math.sqrt(14 / 3), 0.0]
     assert root[1][0] == pytest.approx(2 * math.sqrt(14 / 3)) and root[1][1] == 0.0
     assert kept_share(0.75) == 0.8
 
 
-def test_roots_are_those_of_a_library() -> None:
+def moments(columns: Any) -> Moments:
+    names = [f"c{i}" for i in range(len(columns))]
+    design = NoiseDesign(kind="correlated", amount=0.5, columns=names, spread={}, decimals={})
+    table = pa.table(dict(zip(names, map(pa.array, columns), strict=True)))
+    return moments_of(MemoryRows(Table({n: table.column(n) for n in names}, table.num_rows), Key.create()), design)
+
+
+def test_covariances_and_roots_are_those_of_a_library() -> None:
     rng = np.random.default_rng(2)
     for size in (1, 2, 5):
         columns = rng.normal(0, 1, (size, 40)) * rng.uniform(0.1, 1e4, (size, 1))
-        centred = [c - mean_of(c) for c in columns]
-        found = np.array(covariances(centred))
-        assert np.allclose(found, np.cov(columns), rtol=1e-12)
-        assert np.allclose(root_of(found.tolist()), np.linalg.cholesky(found), rtol=1e-9)
+        found = moments(columns)
+        for (a, b), covariance in found.covariances.items():
+            i, j = int(a[1:]), int(b[1:])
+            assert covariance == pytest.approx(np.cov(columns).reshape(size, size)[i, j], rel=1e-12, abs=1e-9)
+        matrix = np.atleast_2d(np.cov(columns))
+        assert np.allclose(root_of(matrix.tolist()), np.linalg.cholesky(matrix), rtol=1e-9)
 
 
 # ---------------------------------------------------------------- what is published
@@ -298,16 +307,23 @@ def test_recipients_are_told_that_nothing_bounds_the_truth(tmp_path: Path) -> No
 def test_measures_by_hand() -> None:
     """|differences| 1, 1, 0, 2 over sqrt(2) sqrt(14/3). Two columns of correlation r have eigenvalues 1 - r and
     1 + r: from r = 0.6 to 0 these differ by 0.6/0.4 + 0.6/1.6."""
-    every = np.ones(4, bool)
-    true, shown = np.array([1.0, 2, 3, 6]), np.array([0.0, 1, 3, 8])
-    loss = NoiseLoss.of([NoisedNumbers("n", true, shown, every)])
-    assert loss.distance["n"] == pytest.approx(1 / math.sqrt(2 * 14 / 3)) and loss.eigenvalues is None
-    gaps = NoisedNumbers("n", true, shown, np.array([True, True, True, False]))
-    assert NoiseLoss.of([gaps, gaps]).eigenvalues is None
-    assert NoiseLoss.of([gaps]).distance["n"] == pytest.approx((2 / 3) / math.sqrt(2))
-    first, second, other = np.array([-3.0, -1, 1, 3]), np.array([-1.0, -3, 3, 1]), np.array([1.0, -1, -1, 1])
-    pair = [NoisedNumbers("a", first, first, every), NoisedNumbers("b", second, other, every)]
-    assert NoiseLoss.of(pair).eigenvalues == pytest.approx(0.6 / 0.4 + 0.6 / 1.6)
+    true, shown = [1.0, 2, 3, 6], [0.0, 1, 3, 8]
+    loss = measured([true], [shown])
+    assert loss.distance["c0"] == pytest.approx(1 / math.sqrt(2 * 14 / 3)) and loss.eigenvalues is None
+    gap = [1.0, 2, 3, math.nan], [0.0, 1, 3, math.nan]
+    assert measured([gap[0], gap[0]], [gap[1], gap[1]]).eigenvalues is None
+    assert measured([gap[0]], [gap[1]]).distance["c0"] == pytest.approx((2 / 3) / math.sqrt(2))
+    first, second, other = [-3.0, -1, 1, 3], [-1.0, -3, 3, 1], [1.0, -1, -1, 1]
+    assert measured([first, second], [first, other]).eigenvalues == pytest.approx(0.6 / 0.4 + 0.6 / 1.6)
+    assert measured([[7.0] * 4], [shown]) == NoiseLoss({}, None), "a constant has no deviation to compare with"
+
+
+def measured(true: list[list[float]], shown: list[list[float]]) -> NoiseLoss:
+    """Of two pieces, and of numbers far from their centres: neither matters."""
+    before, after, centres = np.array(true), np.array(shown), np.arange(5.0, 5.0 + len(true))
+    places = [0] * len(true)
+    pieces = [NoiseSums.of(before[:, at], after[:, at], centres, places) for at in (slice(3), slice(3, 4))]
+    return NoiseLoss.of([f"c{i}" for i in range(len(true))], pieces[0] + pieces[1])
 
 
 @pytest.mark.parametrize(

@@ -57,7 +57,9 @@ def pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(BatchEngine, "bucket_bits", lambda *_: 3)
 
 
-def recipe_of(folder: Path, unit: dict[str, Any], setting: dict[str, Any], columns: dict[str, Any]) -> Any:
+def recipe_of(
+    folder: Path, unit: dict[str, Any], setting: dict[str, Any], columns: dict[str, Any], **more: Any
+) -> Any:
     write_hierarchies(folder)
     pq.write_table(panel(5, people=90), folder / "panel.parquet")
     content = {
@@ -65,6 +67,7 @@ def recipe_of(folder: Path, unit: dict[str, Any], setting: dict[str, Any], colum
         "unit": unit,
         "release": setting,
         "attributes": {"pid": {"role": "identifying"}, **columns},
+        **more,
     }
     return Recipe.parse(content, folder)
 
@@ -80,6 +83,36 @@ def test_the_same_bytes_within_a_bound(case: str, tmp_path: Path) -> None:
             assert file.read_bytes() == (out / file.name).read_bytes(), file.name
     checked = verify(tmp_path / "one", source=tmp_path / "panel.parquet", seed=4, memory=BOUND)
     assert checked.valid, [check for check in checked.checks if not check.ok]
+
+
+def left_out_values(folder: Path) -> Any:
+    """Of someone with forty rows one stays: values that only the others have, a missing one among them."""
+    table = pa.table(
+        {
+            "pid": ["p0"] * 40 + [f"p{i}" for i in range(1, 30)],
+            "job": [f"j{i}" for i in range(40)] + ["k"] * 29,
+            "sex": [None] * 20 + ["F"] * 49,
+        }
+    )
+    pq.write_table(table, folder / "panel.parquet", row_group_size=20)
+    columns = {"job": {**QUASI, "domain": "from-data"}, "sex": {**QUASI, "domain": ["F", "M"]}}
+    content = {
+        "source": {"path": "panel.parquet"},
+        "unit": {"person": "pid", "rows": 1},
+        "release": {"retention": 0.4},
+        "attributes": columns,
+    }
+    return Recipe.parse(content, folder)
+
+
+def test_what_only_left_out_rows_have_is_in_no_domain(tmp_path: Path) -> None:
+    recipe = left_out_values(tmp_path)
+    one = release(recipe, tmp_path / "one", seed=4).certificate
+    bounded = release(recipe, tmp_path / "bounded", seed=4, memory=BOUND).certificate
+    assert one == bounded
+    job, sex = one.attributes
+    assert len(job.coded.labels) == 2 and "k" in job.coded.labels
+    assert sex.coded.missing == (job.coded.labels[0] in {f"j{i}" for i in range(20)})
 
 
 def test_what_needs_all_rows_is_refused_by_name(tmp_path: Path) -> None:

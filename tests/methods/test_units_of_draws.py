@@ -355,12 +355,6 @@ def test_constant_without_a_unit_is_refused(tmp_path: Path) -> None:
         )
 
 
-def test_a_home_that_cannot_bring_rows_together_refuses_before_any_work(tmp_path: Path) -> None:
-    recipe = recipe_of({"person": "pid"}, {"sex": SEX}, epsilon=1.0)
-    with pytest.raises(RecipeError, match="brought together on one machine"):
-        release(recipe, tmp_path / "out", data=panel(1), seed=1, engine="spark")
-
-
 def test_a_row_without_a_person_is_refused_without_counting(tmp_path: Path) -> None:
     table = pa.table({"pid": ["a", None, "b", ""], "sex": ["F", "M", "F", "M"]})
     with pytest.raises(SourceError) as refused:

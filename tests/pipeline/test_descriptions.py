@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import warnings
 from collections.abc import Mapping
@@ -205,53 +206,71 @@ def test_croissant_is_read_by_its_own_library(name: str, released: Path, tmp_pat
 
 # ---------------------------------------------------------------- DDI Codebook
 
-# Of the schema of DDI Codebook 2.5: the children that an element may have, in their order; * where it must.
+# Of codebook.xsd of DDI Codebook 2.5 (2012-01-17; read in the repository ncrncornell/ddi-schemas, 2.5/schemas):
+# the children that an element may have, in their order; * may be repeated, ! must be there. Elements that are not
+# here have text alone.
 CHILDREN = {
-    "codeBook": "docDscr stdyDscr* fileDscr dataDscr otherMat",
-    "stdyDscr": "citation* studyAuthorization stdyInfo studyDevelopment method dataAccs othrStdyMat notes",
-    "citation": "titlStmt* rspStmt prodStmt distStmt serStmt verStmt biblCit holdings notes",
-    "titlStmt": "titl* subTitl altTitl parTitl IDNo",
-    "rspStmt": "AuthEnty othId",
-    "prodStmt": "producer copyright prodDate prodPlac software fundAg grantNo",
-    "distStmt": "distrbtr contact depositr depDate distDate",
-    "stdyInfo": "studyBudget subject abstract sumDscr qualityStatement notes exPostEvaluation",
-    "sumDscr": "timePrd collDate nation geogCover geogUnit geoBndBox boundPoly anlyUnit universe dataKind",
-    "method": "dataColl notes anlyInfo stdyClas dataProcessing codingInstructions",
-    "dataAccs": "setAvail useStmt notes",
-    "useStmt": "confDec specPerm restrctn contact citReq deposReq conditions disclaimer",
-    "fileDscr": "fileTxt locMap notes",
-    "fileTxt": "fileName fileCitation fileCont fileStrc dimensns fileType format filePlac dataChck ProcStat "
-    "dataMsng software verStmt",
-    "dimensns": "caseQnty varQnty logRecL recPrCas recNumTot",
-    "dataDscr": "varGrp nCubeGrp var nCube notes",
-    "var": "location labl imputation security embargo respUnit anlysUnit qstn valrng invalrng undocCod universe "
-    "TotlResp sumStat txt stdCatgry catgryGrp catgry codInstr verStmt concept derivation varFormat geoMap "
-    "catLevel notes",
-    "catgry": "catValu labl txt catStat mrow",
+    "codeBook": "docDscr* stdyDscr!* fileDscr* dataDscr* otherMat*",
+    "stdyDscr": "citation!* studyAuthorization* stdyInfo* studyDevelopment* method* dataAccs* othrStdyMat* notes*",
+    "citation": "titlStmt! rspStmt prodStmt distStmt serStmt* verStmt* biblCit holdings* notes*",
+    "titlStmt": "titl! subTitl* altTitl* parTitl* IDNo*",
+    "rspStmt": "AuthEnty* othId*",
+    "prodStmt": "producer* copyright prodDate* prodPlac* software* fundAg* grantNo*",
+    "distStmt": "distrbtr* contact* depositr* depDate* distDate",
+    "stdyInfo": "studyBudget* subject* abstract* sumDscr* qualityStatement notes* exPostEvaluation*",
+    "sumDscr": "timePrd* collDate* nation* geogCover* geogUnit* geoBndBox boundPoly anlyUnit* universe* dataKind*",
+    "method": "dataColl* notes* anlyInfo stdyClas dataProcessing* codingInstructions*",
+    "dataAccs": "setAvail* useStmt* notes*",
+    "useStmt": "confDec specPerm restrctn contact* citReq deposReq conditions disclaimer",
+    "fileDscr": "fileTxt* locMap notes*",
+    "fileTxt": "fileName fileCitation fileCont fileStrc dimensns fileType format filePlac dataChck* ProcStat "
+    "dataMsng software* verStmt",
+    "dimensns": "caseQnty* varQnty* logRecL* recPrCas* recNumTot*",
+    "dataDscr": "varGrp* nCubeGrp* var* nCube* notes*",
+    "var": "location* labl* imputation security embargo respUnit anlysUnit qstn* valrng* invalrng* undocCod* "
+    "universe* TotlResp sumStat* txt* stdCatgry* catgryGrp* catgry* codInstr* verStmt* concept* derivation "
+    "varFormat geoMap* catLevel* notes*",
+    "catgry": "catValu labl* txt* catStat* mrow",
 }
+# The attributes that we write, with what they may say: a pattern.
+NAME = r"[A-Za-z_][\w.-]*"
 ATTRIBUTES = {
-    "codeBook": {"version"},
-    "fileDscr": {"ID"},
-    "var": {"ID", "name", "files", "intrvl", "nature"},
-    "varFormat": {"type", "category"},
-    "software": {"version"},
-    "distDate": {"date"},
-    "fileType": {"charset"},
-    "notes": {"type"},
+    "codeBook": {"version": r"2\.5"},
+    "fileDscr": {"ID": NAME},
+    "var": {
+        "ID": NAME,
+        "name": ".+",
+        "files": NAME,
+        "intrvl": "contin|discrete",
+        "nature": "nominal|ordinal|interval|ratio|percent|other",
+    },
+    "varFormat": {"type": "character|numeric", "category": "date|time|currency|other"},
+    "software": {"version": ".*"},
+    "distDate": {"date": ".*"},
+    "fileType": {"charset": ".*"},
+    "notes": {"type": ".*"},
 }
+REQUIRED = {"var": {"name"}}
 
 
 def problems_of(element: ElementTree.Element) -> list[str]:
     """What the schema would refuse, of the elements and attributes that we write."""
     name = element.tag.removeprefix("{ddi:codebook:2_5}")
-    wrong = [f"{name}: {key}" for key in set(element.keys()) - ATTRIBUTES.get(name, set())]
+    known = ATTRIBUTES.get(name, {})
+    wrong = [f"{name}: {key}" for key, said in element.items() if not re.fullmatch(known.get(key, "(?!)"), said)]
+    wrong += [f"{name} lacks {key}" for key in REQUIRED.get(name, set()) - set(element.keys())]
     allowed = CHILDREN.get(name, "").split()
-    order = [word.rstrip("*") for word in allowed]
+    order = [word.rstrip("*!") for word in allowed]
     tags = [child.tag.removeprefix("{ddi:codebook:2_5}") for child in element]
-    wrong += [f"{name} has {tag}" for tag in tags if tag not in order]
-    if not wrong and [order.index(tag) for tag in tags] != sorted(order.index(tag) for tag in tags):
+    strangers = [tag for tag in tags if tag not in order]
+    wrong += [f"{name} has {tag}" for tag in strangers]
+    if not strangers and [order.index(tag) for tag in tags] != sorted(order.index(tag) for tag in tags):
         wrong.append(f"{name}: order")
-    wrong += [f"{name} lacks {word}" for word in allowed if word.endswith("*") and word[:-1] not in tags]
+    for word, tag in zip(allowed, order, strict=True):
+        if "!" in word and tag not in tags:
+            wrong.append(f"{name} lacks {tag}")
+        if "*" not in word and tags.count(tag) > 1:
+            wrong.append(f"{name} repeats {tag}")
     return wrong + [problem for child in element for problem in problems_of(child)]
 
 
@@ -271,15 +290,27 @@ def test_a_codebook_has_what_the_schema_asks_for(name: str, released: Path, tmp_
             assert values == list(attribute.domain.as_published().labels)
     identifiers = [element.get("ID") for element in root.iter() if element.get("ID")]
     assert len(identifiers) == len(set(identifiers))
+    assert {variable.get("files") for variable in variables} <= set(identifiers)
 
 
-def test_the_check_of_codebooks_sees_what_is_wrong() -> None:
-    wrong = '<codeBook xmlns="ddi:codebook:2_5" x="1"><dataDscr/><fileDscr/></codeBook>'
-    assert problems_of(ElementTree.fromstring(wrong)) == ["codeBook: x", "codeBook lacks stdyDscr*"]
-    moved = '<titlStmt xmlns="ddi:codebook:2_5"><IDNo/><titl/></titlStmt>'
-    assert problems_of(ElementTree.fromstring(moved)) == ["titlStmt: order"]
-    foreign = '<rspStmt xmlns="ddi:codebook:2_5"><titl/></rspStmt>'
-    assert problems_of(ElementTree.fromstring(foreign)) == ["rspStmt has titl"]
+@pytest.mark.parametrize(
+    ("wrong", "problems"),
+    [
+        (
+            '<codeBook x="1"><dataDscr/><fileDscr/></codeBook>',
+            ["codeBook: x", "codeBook: order", "codeBook lacks stdyDscr"],
+        ),
+        ("<titlStmt><IDNo/><titl/></titlStmt>", ["titlStmt: order"]),
+        ("<rspStmt><titl/></rspStmt>", ["rspStmt has titl"]),
+        ("<titl><emph/></titl>", ["titl has emph"]),
+        ("<useStmt><restrctn/><restrctn/></useStmt>", ["useStmt repeats restrctn"]),
+        ('<var intrvl="many"/>', ["var: intrvl", "var lacks name"]),
+        ('<fileDscr ID="1 2"/>', ["fileDscr: ID"]),
+    ],
+)
+def test_the_check_of_codebooks_sees_what_is_wrong(wrong: str, problems: list[str]) -> None:
+    book = re.sub(r"^<(\w+)", r'<\1 xmlns="ddi:codebook:2_5"', wrong)
+    assert problems_of(ElementTree.fromstring(book)) == problems
 
 
 # ---------------------------------------------------------------- the command, and what is refused

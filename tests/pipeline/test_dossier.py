@@ -7,6 +7,7 @@ import json
 import re
 from dataclasses import replace
 from pathlib import Path
+from typing import get_args
 
 import pytest
 from tests.golden import cells
@@ -15,10 +16,12 @@ import pramana
 from pramana import Recipe
 from pramana.app.main import run
 from pramana.bundle import Bundle
+from pramana.bundle.form import AboutKey
 from pramana.errors import BundleError, InputError
 from pramana.pages import html_of
 from pramana.pipeline import AuditResult
 from pramana.pipeline.reporting.dossier import dossier_page
+from pramana.pipeline.reporting.dossier.page import ASKED
 from pramana.pipeline.reporting.dossier.risks import RISKS
 from pramana.pipeline.reporting.dossier.techniques import LISTED, techniques
 from pramana.theory import NOTIONS, overclaims_in
@@ -89,6 +92,10 @@ def test_a_k_of_classes_stands_under_singling_out_alone(released: Path) -> None:
     assert "k-anonymity" in part(text, "Singling out", "Linkability")
     assert "Nothing: no promise" in part(text, "Linkability", "Inference")
     assert "Nothing: no promise" in part(text, "Inference", "Evaluation of differential privacy")
+
+
+def test_whatever_the_holder_may_say_of_the_release_stands_in_it() -> None:
+    assert {"title", *ASKED} == set(get_args(AboutKey))
 
 
 def test_every_notion_stands_under_a_risk() -> None:

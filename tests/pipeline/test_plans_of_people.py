@@ -38,6 +38,42 @@ def test_a_choice_is_what_the_release_reaches(promise: str, value: float, tmp_pa
     assert any(f"local-differential-privacy {epsilon:.4g}" in words for words in again.promises)
 
 
+@pytest.mark.parametrize("unit", [UNIT, {"person": "pid", "rows": 2, "household": "hid", "persons": 3}])
+@pytest.mark.parametrize("promise", [{"epsilon": 6.0}, {"k": 5.0}])
+def test_the_way_to_keep_a_promise_counts_people_as_the_plan_does(
+    unit: dict[str, Any], promise: dict[str, float], tmp_path: Path
+) -> None:
+    """What the release certifies of its unit, and the choice of the same promise shows; not what a row has."""
+    recipe = Recipe.parse(
+        {
+            "unit": unit,
+            "release": {**promise, "tables": [["sex"], ["job"]]},
+            "attributes": {"sex": SEX, "job": JOB},
+        }
+    )
+    outlook = plan(recipe, data=TABLE)
+    done = release(recipe, tmp_path / "out", data=TABLE, seed=1, even_if_useless=True)
+    (way,) = outlook.frontier
+    of = "household" if "household" in unit else "person"
+    assert way.epsilon == pytest.approx(guaranteed(done, "local-differential-privacy", of), rel=1e-9)
+    assert way.k == pytest.approx(guaranteed(done, "pk-anonymity", of), rel=1e-9)
+    (name, value), *_ = promise.items()
+    (choice,) = (c for c in outlook.choices if (c.promise, c.value) == (name, value))
+    assert choice.epsilon is not None and way.epsilon == pytest.approx(choice.epsilon, rel=1e-9)
+    assert dict(way.errors) == pytest.approx(dict(choice.errors), rel=1e-6)
+    assert way.law.retentions() == pytest.approx([choice.retention] * 2)
+    assert not way.chosen, "coin = best is refused for people of several rows"
+    units = len(set(TABLE.column({"person": "pid", "household": "hid"}[of]).to_pylist()))
+    told = f"{units:,} {'people' if of == 'person' else 'households'}"
+    assert outlook.frontier_title.endswith(f"which counts {told}:")
+    assert outlook.picture().title == told
+
+
+def test_what_is_out_of_reach_is_told_of_people() -> None:
+    outlook = plan(drawn(epsilon=6.0), data=TABLE, ks=[2.0, 1e6], epsilons=[])
+    assert outlook.remarks()[0] == "Out of reach with 3,000 people: k = 1e+06."
+
+
 def test_rows_that_share_a_draw_count_as_one() -> None:
     """sex is drawn once for up to 3 rows: its error is that of a third of the rows, at most."""
     outlook = plan(drawn(epsilon=4.0, tables=[["sex"], ["job"]]), data=TABLE, epsilons=[4.0], ks=[])
@@ -69,6 +105,11 @@ def test_classes_and_their_space_count_people(tmp_path: Path) -> None:
     outlook = plan(recipe, data=table, space=True)
     done = release(recipe, tmp_path / "out", data=table, seed=1, even_if_useless=True)
     assert outlook.usefulness == done.usefulness
+    homes = Recipe.parse({**content, "unit": {"person": "pid", "household": "hid"}}, tmp_path)
+    certified = release(homes, tmp_path / "homes", data=table, seed=1, even_if_useless=True)
+    (choice,) = plan(homes, data=table, ks=[4.0]).choices
+    assert choice.k == guaranteed(certified, "k-anonymity", "household")
+    assert choice.k != guaranteed(certified, "k-anonymity", "person"), "which would be the wrong one"
     owner = table.column("pid").to_pylist()
     assert k_of_units(classes_of(done.bundle, columns), owner) == guaranteed(done, "k-anonymity", "person")
     assert outlook.space is not None

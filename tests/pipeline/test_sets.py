@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import pickle
 import shutil
 import sqlite3
 from collections.abc import Callable, Iterator
@@ -19,6 +18,7 @@ import pytest
 from tests.bundle.test_parts import by_definition
 from tests.conftest import Refused
 from tests.golden.cells import SETTINGS, make_tables, path_of
+from tests.pipeline.elsewhere import Elsewhere
 from tests.rows.people import same
 from tests.security.bundles import certificate_text, copied, failed, statement_of
 
@@ -43,7 +43,7 @@ from pramana.errors import BundleError, RecipeError, SourceError
 from pramana.pipeline.reporting.attacks import audited_files
 from pramana.pipeline.retracing import retraced
 from pramana.randomness import Key, bundle_around
-from pramana.rows import Columns, MemoryRows, SpreadPieces
+from pramana.rows import MemoryRows
 from pramana.schema import OutputSection, sections
 
 KEY = Key(bytes(range(1, 33)))
@@ -122,41 +122,6 @@ def test_parts_are_the_rows_of_the_one_file_in_their_order(world: Path, name: st
     assert found.valid, [check for check in found.checks if not check.ok]
     assert next(c.detail for c in found.checks if c.name == "made again") == "byte for byte"
     assert verify(parts, part=stated.files[-1].name).valid
-
-
-class Elsewhere(SpreadPieces):
-    """Rows that lie elsewhere: whoever works on a part gets a copy of the work, and sends its result back."""
-
-    def __init__(self, pieces: Iterator[Columns]) -> None:
-        self._pieces = pieces
-
-    def __next__(self) -> Columns:
-        return next(self._pieces)
-
-    def each_part(self, rows: int, work: Any, kept: Any = None) -> list[Any]:
-        whole = {name: joined([piece[name] for piece in pieces]) for pieces in [list(self)] for name in pieces[0]}
-        if kept is not None:
-            shown = np.flatnonzero(kept(whole))
-            whole = {name: column.take(shown) for name, column in whole.items()}
-        starts = range(0, len(next(iter(whole.values()))), rows)
-        sent = pickle.dumps(work)
-        results = []
-        for number, start in reversed(list(enumerate(starts))):  # tasks end in any order
-            halves = [(start, start + rows // 2), (start + rows // 2, start + rows)]
-            pieces = [{name: column[first:stop] for name, column in whole.items()} for first, stop in halves]
-            results.append(pickle.loads(pickle.dumps(pickle.loads(sent)(number, filter(_has_rows, pieces)))))
-        return results[::-1]
-
-
-def _has_rows(piece: Columns) -> bool:
-    return len(next(iter(piece.values()))) > 0
-
-
-def joined(parts: list[Any]) -> Any:
-    if isinstance(parts[0], np.ndarray):
-        return np.concatenate(parts)
-    chunks = [part.chunks if isinstance(part, pa.ChunkedArray) else [part] for part in parts]
-    return pa.chunked_array([chunk for own in chunks for chunk in own])
 
 
 @pytest.mark.parametrize(
@@ -428,6 +393,27 @@ def test_rows_that_are_not_as_many_as_certified_are_found_out(touched: Path) -> 
     assert failed(touched) == {"data", "report"}
     assert failed(touched, part="part-00000.parquet") == {"data"}
     assert failed(touched, part="part-00001.parquet") == set()
+
+
+def test_other_rows_are_found_out_wherever_parts_are_made_again(
+    touched: Path, world: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two rows of a part change places, and the forger has made digests, root and certificate again."""
+    statement, data = statement_of(touched), touched / "data"
+    table = pq.read_table(data / "part-00001.parquet")
+    row = next(i for i in range(999) if table.slice(i, 1) != table.slice(i + 1, 1))
+    order = [*range(row), row + 1, row, *range(row + 2, 1_000)]
+    pq.write_table(table.take(order), data / "part-00001.parquet")
+    content = (data / "part-00001.parquet").read_bytes()
+    statement["parts"]["files"][1] |= {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
+    parts = PartSet.from_json({**statement["parts"], "root": _root(statement["parts"])})
+    statement |= {"parts": parts.to_json(), "content": parts.root}
+    (touched / "certificate.json").write_text(certificate_text(statement))
+    source = world / "people.parquet"
+    assert "made again" in failed(touched, source=source, key=KEY)
+    publish = MemoryRows.publish
+    monkeypatch.setattr(MemoryRows, "publish", lambda *args, **more: Elsewhere(publish(*args, **more)))
+    assert "made again" in failed(touched, source=source, key=KEY)
 
 
 def _root(stated: Statement) -> str:

@@ -40,6 +40,8 @@ LEVELS = RECIPE.replace("epsilon = 3", 'method = "levels"\nretention = 0.4').rep
 def people(records: int = RECORDS) -> pa.Table:
     generator = np.random.default_rng(8)
     towns = np.array([f"town {i}" for i in range(300)])
+    measures = np.random.default_rng(9)
+    incomes = measures.lognormal(7, 1, records).round(2)
     jobs = np.array(["clerk", "nurse", "miner", "baker"])[generator.integers(0, 4, records)]
     return pa.table(
         {
@@ -49,6 +51,8 @@ def people(records: int = RECORDS) -> pa.Table:
             "age": generator.integers(0, 120, records),
             "job": pa.array(jobs, mask=generator.random(records) < 0.01),
             "note": [None if i % 11 == 0 else f"note-{i}" for i in range(records)],
+            "income": pa.array(incomes, mask=measures.random(records) < 0.02),
+            "height": [f"{height:.1f}" for height in measures.normal(170, 9, records)],
         }
     )
 
@@ -108,6 +112,30 @@ role = "sensitive"
 [attributes.note]
 role = "insensitive"
 """
+
+NOISE = """\
+[source]
+path = "people.parquet"
+[release]
+method = "noise"
+amount = 0.3
+[attributes.age]
+role = "insensitive"
+noise = true
+[attributes.income]
+role = "insensitive"
+spread = 2.4e15
+decimals = -3
+[attributes.height]
+role = "insensitive"
+spread = 4
+[attributes.note]
+role = "insensitive"
+"""
+CORRELATED = NOISE.replace("amount = 0.3", 'amount = 0.5\nkind = "correlated"').replace(
+    "spread = 4", "noise = true"
+)
+CORRELATED = CORRELATED.replace("spread = 2.4e15\ndecimals = -3\n", "")
 
 
 def trees(folder: Path) -> None:

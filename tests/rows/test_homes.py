@@ -5,9 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from tests.rows.people import GENERALIZE, LEVELS, RECIPE, STRATA, people, same, trees
+from tests.rows.people import CORRELATED, GENERALIZE, LEVELS, NOISE, RECIPE, STRATA, people, same, trees
 
 from pramana import Key, release, verify
 from pramana.rows import BatchEngine
@@ -35,6 +36,9 @@ RECIPES = {
     "set": RECIPE + SET,
     "set by class": BY_CLASS + SET.replace("[output]\n", ""),
     "local": LOCAL,
+    "noise": NOISE,
+    "correlated noise": CORRELATED.replace("amount", "shuffle = false\namount"),
+    "set with noise": CORRELATED + SET,
 }
 
 
@@ -59,3 +63,19 @@ def test_bundles_are_the_same_in_every_home(desk: Path) -> None:
     KEY.write(desk / "key")
     assert verify(desk / "one").valid
     assert verify(desk / "one", source=desk / "people.parquet", key=desk / "key").valid
+
+
+def test_one_row_of_all_decides_whether_noise_gives_integers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Published numbers beyond 2^53 are doubles, all of their column, also in pieces that have none of them."""
+    (tmp_path / "recipe.toml").write_text(NOISE.replace("amount", "shuffle = false\namount"))
+    pq.write_table(people(6_000), tmp_path / "people.parquet")
+    monkeypatch.setattr(BatchEngine, "batch_rows", lambda *_: 40)
+    release(tmp_path / "recipe.toml", tmp_path / "out", key=KEY, memory=600 << 20)
+    incomes = pq.read_table(tmp_path / "out" / "data.parquet").column("income")
+    assert incomes.type == pa.float64()
+    far = [
+        any(x is not None and abs(x) > 2**53 for x in incomes[i : i + 40].to_pylist()) for i in range(0, 6_000, 40)
+    ]
+    assert any(far) and not all(far)

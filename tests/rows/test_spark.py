@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import contextlib
 import os
+import re
 import shutil
 import sys
 import types
@@ -17,18 +18,49 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from tests.golden.cells import make_tables, path_of
+from tests.methods.panel import panel
 from tests.methods.test_contract import STREAMING, able
 from tests.methods.test_contract import recipe as stated_recipe
-from tests.rows.people import GENERALIZE, LEVELS, RECIPE, RECORDS, STRATA, people, same, trees, variant
+from tests.methods.test_units_in_batches import CASES, left_out_values
+from tests.methods.test_units_in_batches import recipe_of as panel_recipe
+from tests.rows.people import (
+    CORRELATED,
+    GENERALIZE,
+    LEVELS,
+    RECIPE,
+    RECORDS,
+    STRATA,
+    people,
+    same,
+    trees,
+    variant,
+)
 
-from pramana import Bundle, Key, Recipe, SparkEngine, create_levels, crosstab, issue, open_study, release, verify
+from pramana import (
+    Bundle,
+    Key,
+    Recipe,
+    SparkEngine,
+    create_levels,
+    crosstab,
+    issue,
+    open_study,
+    release,
+    report,
+    synthesise,
+    verify,
+)  # fmt: skip
 from pramana.errors import EngineError, MissingExtraError, RecipeError, SourceError
 from pramana.generalize import KAnonymous, Ladder, Layout, grouped_for, measure_of, search
 from pramana.methods import METHODS, AnyRecipe
 from pramana.rows import ColumnReading, Lines, MemoryRows, Rows, SparkRows, no_progress
 from pramana.rows.spark import jobs, session
+from pramana.rows.spark import owners as spark_owners
 from pramana.rows.spark import table as spark_table
-from pramana.rows.spark.jobs import Job, hashed, labels_for
+from pramana.rows.spark.frames import copying
+from pramana.rows.spark.frames.scans import pieces_of_scan
+from pramana.rows.spark.jobs import Job
+from pramana.rows.spark.labels import hashed, labels_for
 from pramana.schema import Attribute, Domain, Role
 from pramana.sources import Source, encode, pieces
 
@@ -160,9 +192,9 @@ def test_a_law_too_large_for_a_function(desk: Path, engine: SparkEngine, monkeyp
     sent: list[int] = []
     sealed = jobs._sealed
 
-    def noted(session: Any, plain: bytes) -> Any:
+    def noted(session: Any, plain: bytes, layers: Any) -> Any:
         sent.append(len(plain))
-        return sealed(session, plain)
+        return sealed(session, plain, layers)
 
     monkeypatch.setattr(jobs, "_sealed", noted)
     same(*both(large_law(desk), desk, engine))
@@ -211,10 +243,11 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_every_method_runs_on_spark_or_is_refused() -> None:
     """Refused by name, before the source is looked at, is tested beside the methods."""
     runs = {STREAMING[name][0]["method"] for name in STREAMING if able(name).spark}
-    # test_a_parquet_file, test_a_law_too_large_for_a_function, test_levels, test_invariant_matrices
-    others = {"retention", "matrix", "levels", "invariant"}
+    # test_a_parquet_file, test_a_law_too_large_for_a_function, test_levels, test_invariant_matrices,
+    # test_executors_draw_noise_and_write_the_parts
+    others = {"retention", "matrix", "levels", "invariant", "noise"}
     assert {STREAMING[name][0]["method"] for name in RUN} | others == runs
-    assert set(METHODS) - runs == {"microaggregate", "swap", "noise"}
+    assert set(METHODS) - runs == {"microaggregate", "swap"}
 
 
 @pytest.mark.parametrize("name", RUN)
@@ -324,6 +357,20 @@ def test_executors_write_the_parts_of_a_set(
     assert crosstab(there, by, engine=engine, unverified=True).cells() == crosstab(here, by).cells()
 
 
+def test_executors_draw_noise_and_write_the_parts(
+    desk: Path, engine: SparkEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Covariances are summed where the rows lie, and no row comes to the driver."""
+    recipe = desk / "recipe.toml"
+    recipe.write_text(CORRELATED + SET)
+    monkeypatch.setattr(spark_table.SparkTable, "publish", None)
+    here, there = both(recipe, desk, engine)
+    same(here, there)
+    Key(bytes(range(32))).write(desk / "key")
+    told = [verify(there, source=desk / "people.parquet", key=desk / "key", engine=e) for e in ("local", engine)]
+    assert told[0].valid and told[0] == told[1]
+
+
 def test_executors_write_the_parts_of_a_table_with_rows_left_out(
     desk: Path, engine: SparkEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -336,9 +383,57 @@ def test_executors_write_the_parts_of_a_table_with_rows_left_out(
     assert Bundle.open(there).certificate.records < RECORDS
 
 
+def test_readers_of_a_set_ask_the_executors_for_its_parts(
+    desk: Path, engine: SparkEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The answers are those of the one file, read here; the driver reads no part."""
+    recipe = variant(desk / "recipe.toml", ('[attributes.note]\nrole = "insensitive"\n', ""))
+    release(recipe, desk / "one", seed=1)
+    groups: dict[str, Any] = {"first": "sex = F", "second": "sex = M", "share": "job = nurse"}
+    expected = open_study(desk / "one").compare(**groups)
+    pages = [report(desk / "one", desk / "one.html", tables=[["sex", "age"]])]
+    recipe.write_text(recipe.read_text() + SET)
+    release(recipe, desk / "many", seed=1)
+    many = desk / "many"
+    monkeypatch.setattr(Bundle, "batches", None)
+    assert verify(many, engine=engine).valid
+    assert open_study(many, engine=engine).compare(**groups) == expected
+    pages.append(report(many, desk / "many.html", tables=[["sex", "age"]], engine=engine))
+    plain = [re.sub(r"\b[0-9a-f]{64}\b|data\.parquet|\bdata\b", "", page.read_text()) for page in pages]
+    assert plain[0] == plain[1]
+    assert synthesise(many, desk / "rows.csv", records=40, engine=engine).model == "joint"
+    (many / "data" / "part-00003.parquet").write_bytes(b"PAR1")
+    assert "digest part-00003.parquet" in {c.name for c in verify(many, engine=engine).checks if not c.ok}
+
+
+@pytest.mark.parametrize(("case", "files"), [("bounded", "many"), ("cut classes", "one")])
+def test_people_of_several_rows(
+    tmp_path: Path, spark: Any, places: dict[str, Path], monkeypatch: pytest.MonkeyPatch, case: str, files: str
+) -> None:
+    """Drawn once for a person, from a file into a set; in classes that the driver cuts, from a data frame."""
+    monkeypatch.setattr(session, "_check", lambda *_: None)
+    monkeypatch.setattr(spark_owners, "_BUCKET", 100)  # several buckets
+    recipe, table = panel_recipe(tmp_path, *CASES[case], output={"files": files}), panel(5, people=90)
+    pids = pa.array([f"person-number-{pid}" for pid in table.column("pid").to_pylist()])
+    table = table.set_column(0, "pid", pids)
+    pq.write_table(table, tmp_path / "panel.parquet", row_group_size=60)
+    frame = None if files == "many" else spark.read.parquet(str(tmp_path / "panel.parquet"))
+    options: dict[str, Any] = {"seed": 4, "even_if_useless": True}
+    release(recipe, tmp_path / "here", **options, data=None if frame is None else table)
+    engine = SparkEngine(pieces=3)
+    release(recipe, tmp_path / "there", **options, data=frame, engine=engine)
+    same(tmp_path / "here", tmp_path / "there")
+    assert b"person-number-p7" not in written_by_spark(places)
+
+
+def test_what_only_left_out_rows_have_is_in_no_domain(tmp_path: Path, engine: SparkEngine) -> None:
+    same(*both(left_out_values(tmp_path), tmp_path, engine, even_if_useless=True))
+
+
 @pytest.mark.parametrize(("rows", "partitions"), [(777, "250k"), (10_000, "100m")])
 def test_a_spark_frame(desk: Path, engine: SparkEngine, spark: Any, rows: int, partitions: str) -> None:
     names = ["spark.sql.execution.arrow.maxRecordsPerBatch", "spark.sql.files.maxPartitionBytes"]
+    bound = spark.conf.get(copying._BATCH_BYTES)
     before = {name: spark.conf.get(name) for name in names}
     try:
         for name, value in zip(names, [str(rows), partitions], strict=True):
@@ -353,6 +448,80 @@ def test_a_spark_frame(desk: Path, engine: SparkEngine, spark: Any, rows: int, p
         for name, value in before.items():
             spark.conf.set(name, value)
     same(desk / "here", desk / "there")
+    assert spark.conf.get(copying._BATCH_BYTES) == bound
+
+
+def test_a_frame_whose_values_are_all_stated(desk: Path, spark: Any) -> None:
+    """No text reaches Python; quotes, slashes, other scripts and empty texts are told apart as anywhere."""
+    values = ["it's", 'a "b"', "back\\slash", "$1 `x`", "\u0141\u00f3d\u017a", "\U0001f600", "a", "A", "a "]
+    generator = np.random.default_rng(3)
+    drawn = {f"c{i}": generator.choice(np.array([*values, None, ""], object), 3_000) for i in range(9)}
+    table = pa.table({name: pa.array(column, pa.string()) for name, column in drawn.items()})
+    pq.write_table(table, desk / "stated.parquet")
+    frame = spark.read.parquet(str(desk / "stated.parquet"))
+    stated = dict.fromkeys(drawn, (*values, ""))
+    with copying.copied(spark, frame, tuple(drawn), stated) as copy:
+        assert copy.columns.plain == ()
+        batches = copy.frame.toArrow().to_batches()
+        (again,) = copy.columns.tables(0, batches)
+        assert again.cast(table.schema).equals(table)
+    with copying.copied(spark, frame, tuple(drawn), stated | {"c4": values}) as copy:
+        assert copy.columns.plain == tuple(drawn), "an empty text was not stated"
+
+
+def test_other_values_of_a_frame_are_told_as_by_the_local_engine(
+    desk: Path, engine: SparkEngine, spark: Any
+) -> None:
+    recipe = desk / "recipe.toml"
+    recipe.write_text(RECIPE.replace('"miner", ', ""))
+    frame = spark.read.parquet(str(desk / "people.parquet"))
+    frame = frame.union(spark.createDataFrame([], frame.schema))  # no plain file
+    told = []
+    homes: list[tuple[Any, str | SparkEngine]] = [(people(), "local"), (frame, engine)]
+    for data, home in homes:
+        with pytest.raises(SourceError) as error:
+            release(recipe, desk / "out", data=data, engine=home)
+        told.append(str(error.value))
+    assert told[0] == told[1]
+    assert "rows outside it" in told[0]
+
+
+def test_a_frame_of_files_is_read_as_files_are_and_in_its_own_order(tmp_path: Path, spark: Any) -> None:
+    whole = people().append_column("stay", pa.array(range(RECORDS), pa.int64()))
+    for number, (first, rows) in enumerate([(0, 500), (500, 3_000), (3_500, 1_200)]):
+        path = tmp_path / "all" / f"{number}.parquet"
+        path.parent.mkdir(exist_ok=True)
+        pq.write_table(whole.slice(first, rows), path, row_group_size=333)
+    before = spark.conf.get("spark.sql.files.maxPartitionBytes")
+    try:
+        spark.conf.set("spark.sql.files.maxPartitionBytes", "20k")
+        frame = spark.read.parquet(str(tmp_path / "all"))
+        names = ("town", "stay")
+        pieces = pieces_of_scan(Source(frame=frame.select("stay", "job", "town")), names)
+        assert pieces is not None and len({piece.source.path for piece in pieces}) == 3 < len(pieces)
+        read = pa.concat_tables([table for piece in pieces for table in piece.read(names)])
+        expected = frame.select(*names).toArrow()
+        assert read.column("stay").to_pylist() == expected.column("stay").to_pylist() != list(range(4_700))
+        assert read.column("town").to_pylist() == expected.column("town").to_pylist()
+    finally:
+        spark.conf.set("spark.sql.files.maxPartitionBytes", before)
+    frame.write.partitionBy("town").parquet(str(tmp_path / "parted"))
+    frame.write.csv(str(tmp_path / "csv"), header=True)
+    pq.write_table(pa.table({"town": ["x"], "stay": pa.array([1.5])}), tmp_path / "all" / "other.parquet")
+    others = {
+        "filtered": frame.filter("stay > 3"),
+        "computed": frame.selectExpr("town", "stay + 1 as stay"),
+        "renamed": frame.selectExpr("job as town", "stay"),
+        "sorted": frame.orderBy("stay"),
+        "limited": frame.limit(10),
+        "joined": frame.union(frame),
+        "made": spark.createDataFrame([("a", 1)], "town string, stay long"),
+        "parted": spark.read.parquet(str(tmp_path / "parted")),
+        "csv": spark.read.csv(str(tmp_path / "csv"), header=True, inferSchema=True),
+        "other kinds": spark.read.schema(frame.schema).parquet(str(tmp_path / "all")),
+        "another width": spark.read.schema("town string, stay int").parquet(str(tmp_path / "all" / "0.parquet")),
+    }
+    assert [name for name, one in others.items() if pieces_of_scan(Source(frame=one), names) is not None] == []
 
 
 # ---------------------------------------------------------------- counts

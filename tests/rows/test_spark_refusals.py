@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from tests.conftest import Refused
+
+from pramana.errors import EngineError
+from pramana.rows.spark import session
 
 RELEASE = ("release", "recipe.toml", "--out", "out", "--engine", "spark", "--master", "local[2]")
 
@@ -40,3 +45,58 @@ def test_no_pyspark(refused: Refused, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pyspark", None)
     monkeypatch.setitem(sys.modules, "pyspark.sql", None)
     assert 'pip install "pramana[spark]"' in refused(*RELEASE)
+
+
+ON = {
+    "spark.io.encryption.enabled": "true",
+    "spark.authenticate": "true",
+    "spark.network.crypto.enabled": "true",
+}
+CLUSTERS = ["spark://host:7077", "yarn", "k8s://https://host:443", "local-cluster[2,1,512]", "localhost"]
+TRUSTED = {session.TRUST_EVERYONE: "true"}
+
+
+@pytest.mark.parametrize("master", CLUSTERS)
+def test_a_cluster_that_is_open_to_its_network(master: str) -> None:
+    session.check_network(master, ON)
+    session.check_network(master, {**ON, "spark.network.crypto.enabled": "false", "spark.ssl.rpc.enabled": "TRUE"})
+    session.check_network(master, TRUSTED)
+    for name in ("spark.authenticate", "spark.network.crypto.enabled"):
+        for settings in ({**ON, name: "false"}, {key: value for key, value in ON.items() if key != name}):
+            with pytest.raises(EngineError, match=rf"got one with {name} off\. Set {name} = true"):
+                session.check_network(master, settings)
+    for other in ({}, {"spark.ssl.enabled": "true"}, {session.TRUST_EVERYONE: "false"}):
+        with pytest.raises(EngineError, match=r"spark\.authenticate and spark\.network\.crypto\.enabled off"):
+            session.check_network(master, other)
+
+
+@pytest.mark.parametrize("master", ["local", "local[2]", "local[*]", "local[2,4]"])
+def test_threads_of_the_driver_have_no_network(master: str) -> None:
+    session.check_network(master, {})
+
+
+class FakeSpark:
+    """A session that knows its settings, and whether it was stopped."""
+
+    def __init__(self, master: str, settings: dict[str, str]) -> None:
+        conf = SimpleNamespace(getAll=lambda: list(settings.items()))
+        self.sparkContext = SimpleNamespace(master=master, getConf=lambda: conf)
+        self.stopped = False
+
+    def stop(self) -> None:
+        self.stopped = True
+
+
+@pytest.mark.parametrize("active", [True, False])
+def test_open_clusters_are_refused_before_any_work(
+    active: bool, refused: Refused, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whether the session is there already or is started for this release, which then stops it."""
+    sql = pytest.importorskip("pyspark.sql")
+    spark = FakeSpark("spark://host:7077", {**ON, "spark.authenticate": "false"})
+    here: Any = spark if active else None
+    monkeypatch.setattr(sql.SparkSession, "getActiveSession", classmethod(lambda _: here))
+    monkeypatch.setattr(session, "_started", lambda *_: spark)
+    told = refused("release", "recipe.toml", "--out", "out", "--engine", "spark", "--master", "spark://host:7077")
+    assert "must authenticate its processes" in told and session.TRUST_EVERYONE in told
+    assert spark.stopped is not active

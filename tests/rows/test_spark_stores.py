@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -43,8 +43,9 @@ def spark(store_server: StoreServer, tmp_path_factory: pytest.TempPathFactory) -
         yield started
 
 
-def recipe(**source: object) -> Any:
-    return pramana.Recipe.parse({"source": source, "release": {"epsilon": 2}, "attributes": ATTRIBUTES})
+def recipe(source: Mapping[str, object] | None = None, **more: object) -> Any:
+    told = {"source": source or {}, "release": {"epsilon": 2}, "attributes": ATTRIBUTES}
+    return pramana.Recipe.parse({**told, **more})
 
 
 @pytest.mark.usefixtures("spark")
@@ -53,7 +54,7 @@ def test_a_table_and_its_bundle_in_a_store(bucket: Bucket, desk: Path) -> None:
         sink = pa.BufferOutputStream()
         pq.write_table(PEOPLE.slice(100 * number, 100), sink, row_group_size=40)
         bucket.put(f"people/part-{number}.parquet", sink.getvalue().to_pybytes())
-    key, read = pramana.Key.create(), recipe(path=bucket.url("people"))
+    key, read = pramana.Key.create(), recipe({"path": bucket.url("people")})
     pramana.release(read, "here", key=key, even_if_useless=True)
     out = bucket.url("out/published")
     pramana.release(read, out, key=key, engine="spark", even_if_useless=True)
@@ -61,6 +62,27 @@ def test_a_table_and_its_bundle_in_a_store(bucket: Bucket, desk: Path) -> None:
         assert bucket.get(f"out/published/{name}") == (desk / "here" / name).read_bytes()
     one, other = (pramana.crosstab(out, ["sex"], engine=engine).cells() for engine in ("local", "spark"))
     assert one == other
+
+
+@pytest.mark.usefixtures("spark")
+def test_executors_write_the_parts_of_a_set_into_the_store(
+    bucket: Bucket, desk: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No part is on this machine at any time, and those of the store are the local engine's."""
+    from pramana.bundle import PartFolder
+
+    people = pa.concat_tables([PEOPLE] * 8)
+    pq.write_table(people, desk / "rows.parquet", row_group_size=500)
+    key, output = pramana.Key.create(), {"output": {"files": "many", "part_rows": 1_000}, "unit": {"row": True}}
+    read = recipe({"path": str(desk / "rows.parquet")}, **output)
+    pramana.release(read, "here", key=key, even_if_useless=True)
+    monkeypatch.setattr(PartFolder, "create", None)
+    out = bucket.url("out/published")
+    pramana.release(read, out, key=key, engine="spark", even_if_useless=True)
+    names = sorted(str(path.relative_to("here")) for path in Path("here").rglob("*") if path.is_file())
+    assert len(names) == 5 and bucket.objects() == [f"out/published/{name}" for name in names]
+    for name in names:
+        assert bucket.get(f"out/published/{name}") == (desk / "here" / name).read_bytes()
 
 
 def test_a_table_of_spark_s_catalogue(spark: Any, desk: Path) -> None:
@@ -73,7 +95,7 @@ def test_a_table_of_spark_s_catalogue(spark: Any, desk: Path) -> None:
     pramana.release(recipe(), "frame", data=PEOPLE, key=key, even_if_useless=True)
     named = {"table": "spark_catalog.default.people"}, {"table": str(desk / "rows.orc"), "format": "orc"}
     for number, source in enumerate(named):
-        pramana.release(recipe(**source), str(number), key=key, engine="spark", even_if_useless=True)
+        pramana.release(recipe(source), str(number), key=key, engine="spark", even_if_useless=True)
         for file in ("certificate.json", "data.parquet"):
             assert (desk / str(number) / file).read_bytes() == (desk / "frame" / file).read_bytes()
 
@@ -82,9 +104,9 @@ def test_a_table_of_spark_s_catalogue(spark: Any, desk: Path) -> None:
 @pytest.mark.parametrize("form", ["delta", "iceberg"])
 def test_a_format_that_the_session_has_not(form: str, desk: Path) -> None:
     with pytest.raises(EngineError, match=rf"must have what reads '{form}'.*spark.jars.packages"):
-        pramana.release(recipe(table="db.people", format=form), "out", engine="spark")
+        pramana.release(recipe({"table": "db.people", "format": form}), "out", engine="spark")
     with pytest.raises(SourceError, match=r"must know the table 'nowhere.people'"):
-        pramana.release(recipe(table="nowhere.people"), "out", engine="spark")
+        pramana.release(recipe({"table": "nowhere.people"}), "out", engine="spark")
     assert {path.name for path in desk.iterdir()} == {"people.csv", "recipe.toml"}
 
 
@@ -101,5 +123,5 @@ def test_such_a_table_without_spark_or_with_secrets_is_refused(desk: Path, refus
         {"table": "people", "options": {"a": 1}},
     ):
         with pytest.raises(InputError) as told:
-            recipe(**source)
+            recipe(source)
         assert "hidden" not in str(told.value)

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from pramana.errors import SourceError
 from pramana.mechanisms import CoinGroup, CoinGroups, Product, RecordRetention, Retention, streams_of
 from pramana.randomness import Key, tag_stream
-from pramana.rows import LocalEngine, commitment_to
+from pramana.rows import ROW_NUMBER, LocalEngine, commitment_to
 from pramana.rows.digest import commitment_secret
 from pramana.rows.spark import blocks, steps
 from pramana.rows.spark.blocks import DerivedColumn, Digests, refuse
@@ -32,6 +32,7 @@ from pramana.rows.spark.steps import (
     Seal,
     performed,
 )
+from pramana.rows.spark.sums import SumRun
 from pramana.schema import Attribute, Domain, Role
 from pramana.sources import encode
 
@@ -182,6 +183,38 @@ def test_derived_columns_are_worked_out_run_by_run_and_are_no_part_of_the_digest
     assert (blocks.joined(parts).columns["pair"] == drawn["pair"][order]).all()
 
 
+@settings(max_examples=15)
+@given(cuts=st.lists(st.integers(0, RECORDS), max_size=3))
+def test_columns_worked_out_from_the_numbers_of_rows_travel_with_them_and_are_summed(
+    cuts: list[int],
+) -> None:
+    """Twice the number of the row, as an Arrow column; in published order it is where its row is."""
+    table = table_of().drop(["note"])
+    twice = DerivedColumn("twice", (ROW_NUMBER,), lambda own: pa.array(2.0 * own[ROW_NUMBER]))
+    total = SumRun((), ("twice",), lambda own: int(sum(own["twice"].to_pylist())), SEAL, (twice,))
+    reports: Any = seen_of(total, table, cuts)[0]
+    assert sum(report.rows for report in reports.values()) == RECORDS
+    assert sum(sum(report.total) for report in reports.values()) == RECORDS * (RECORDS - 1)
+    assert all(len(report.total) == bool(report.rows) for report in reports.values())
+    buckets = Buckets(2, tag_stream(KEY, "here"))
+    secret = commitment_secret(KEY)
+    draw = DrawRun(ATTRIBUTES, ("twice",), Product({}), {}, buckets, SEAL, secret, derived=(twice,))
+    _, sent = seen_of(draw, table, cuts)
+    parts = []
+    for place in range(1, buckets.count + 1):
+        contents = [(number, content) for p, number, content in sent if p == place]
+        parts += [blocks.unpacked(c) for _, _, c in OrderBucket(buckets, SEAL).ordered(place, contents)]
+    order = LocalEngine(1).order(KEY, "here", RECORDS)
+    assert blocks.joined(parts).columns["twice"].to_pylist() == (2.0 * order).tolist()
+
+
+def test_sums_of_a_source_that_changed_are_refused() -> None:
+    step = SumRun(ATTRIBUTES, ("sex",), lambda own: len(own["sex"]), SEAL)
+    table = table_of().drop(["note"])
+    changed = table.set_column(0, "sex", pa.array(["somebody"] * RECORDS))
+    assert isinstance(seen_of(step, changed, [])[0][0], SourceError)
+
+
 def test_a_changed_value_changes_the_digest() -> None:
     step = CountRun(ATTRIBUTES, SEAL, commitment_secret(KEY))
     table = table_of().drop(["note"])
@@ -254,3 +287,32 @@ def test_no_subkey_in_a_representation() -> None:
     for secret in [SEAL.key, commitment_secret(KEY), *(s.subkey for s in streams.values())]:
         assert repr(secret)[2:-1] not in text
         assert secret.hex() not in text
+
+
+def test_a_content_sealed_twice_is_the_same_and_others_share_no_nonce() -> None:
+    """Spark ends a job where a task that is run again sends other bytes than before."""
+    seal = Seal(bytes(range(32)))
+    whole = seal.closed(3, 7, b"rows")
+    assert seal.closed(3, 7, b"rows") == whole and seal.opened(3, 7, whole) == b"rows"
+    others = [
+        seal.closed(3, 7, b"rowz"),  # a source that has changed
+        seal.closed(3, 8, b"rows"),
+        seal.closed(4, 7, b"rows"),
+        Seal(bytes(32)).closed(3, 7, b"rows"),
+    ]
+    assert len({content[:12] for content in (whole, *others)}) == 5
+    for slot, number, content in ((3, 8, whole), (4, 7, whole), (3, 7, others[1]), (3, 7, whole[:-1] + b"x")):
+        with pytest.raises(InvalidTag):
+            seal.opened(slot, number, content)
+
+
+def test_steps_that_are_done_again_send_the_same_bytes() -> None:
+    buckets = Buckets(2, tag_stream(KEY, "here"))
+    streams = {(purpose, name): KEY.stream(purpose, "here", name) for purpose, name in streams_of(MECHANISM)}
+    shown = (*SIZES, "note")
+    for step in (
+        DrawRun((*ATTRIBUTES, RAW), shown, MECHANISM, streams, buckets, SEAL, commitment_secret(KEY)),
+        CountRun((*ATTRIBUTES, RAW), SEAL, commitment_secret(KEY)),
+    ):
+        sent = [list(performed(step, 0, 0, [table_of()])) for _ in range(2)]
+        assert sent[0] == sent[1] and len(sent[0]) >= 1

@@ -135,7 +135,7 @@ def leaks(wanted: AnyRecipe, place: Path, capture: Any, **options: Any) -> set[s
 
 def _streams(name: str) -> bool:
     setting = SETTINGS[name][0]
-    whole = setting["method"] in ("presence", "microaggregate", "swap", "noise")
+    whole = setting["method"] in ("presence", "microaggregate", "swap")
     return not whole and "subset" not in setting and setting.get("algorithm", "incognito") == "incognito"
 
 

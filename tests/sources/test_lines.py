@@ -190,6 +190,14 @@ def test_blocks_of_any_size_give_the_same_rows(tmp_path: Path, block: int) -> No
     assert values(found) == {"c": [row[2] for row in cells], "a": [row[0] for row in cells]}
 
 
+def test_the_last_line_end_outside_quotes_is_found_at_every_length() -> None:
+    chance = random.Random(2)
+    for length in [*range(70), 500]:
+        data = bytes(chance.choices(b'"\na', [chance.random() / 4, 0.05, 1], k=length))
+        ends = [i + 1 for i in range(length) if data[i] == 10 and data[:i].count(b'"') % 2 == 0]
+        assert _lines.last_end(data) == max(ends, default=0)
+
+
 def test_rows_that_came_before_an_unusual_line_come_once(tmp_path: Path) -> None:
     rows = 300_000
     path = tmp_path / "t.csv"

@@ -14,7 +14,8 @@ from tests.object_store import KEY_ID, SECRET, Bucket
 
 import pramana
 from pramana.app.main import run
-from pramana.bundle import uploading
+from pramana.bundle.stored import uploading
+from pramana.bundle.stored.claim import Claim
 from pramana.errors import BundleError
 
 pytestmark = pytest.mark.xdist_group("s3")
@@ -107,7 +108,7 @@ def test_an_upload_in_parts_that_is_broken_off_is_taken_away(bucket: Bucket) -> 
 KILLED = """
 import os, signal, sys
 import pramana
-from pramana.bundle import uploading
+from pramana.bundle.stored import uploading
 put = uploading.BundleUpload._put
 def killed(self, name):
     if name == sys.argv[2] and sys.argv[3] == "before":
@@ -169,7 +170,7 @@ def test_of_two_runs_at_once_at_most_one_writes(bucket: Bucket, desk: Path, tmp_
 
     out = located(bucket.url("out/published"))
     assert isinstance(out, StorePath)
-    first, second = uploading.Claim(out, "1" * 32), uploading.Claim(out, "2" * 32)
+    first, second = Claim(out, "1" * 32), Claim(out, "2" * 32)
     first.lay()
     with pytest.raises(BundleError, match="one that another run is writing"):
         second.lay()

@@ -12,7 +12,8 @@ import pytest
 from tests.object_store import SECRET, Bucket, StoreServer
 
 import pramana
-from pramana.bundle import uploading
+from pramana.bundle.stored import uploading
+from pramana.bundle.stored.claim import Claim
 from pramana.errors import BundleError
 
 pytestmark = pytest.mark.xdist_group("s3")
@@ -113,7 +114,7 @@ def test_a_store_that_dies_on_the_way(
     assert time.monotonic() - begun < SOON
     left = {path.name for path in desk.iterdir()} - before
     assert len(left) == 1 and next(iter(left)).startswith(".published.upload-")
-    assert [path.name for path in (desk / next(iter(left))).iterdir()] == [".to-clear"]
+    assert [path.name for path in (desk / next(iter(left))).iterdir()] == [".in-store"]
     assert "got no answer" in asked("inspect", bucket.url("people.csv"))
     assert capfd.readouterr().out == ""
 
@@ -121,7 +122,7 @@ def test_a_store_that_dies_on_the_way(
 def test_who_cannot_tell_whether_the_certificate_arrived_keeps_the_key(
     bucket: Bucket, desk: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    put, has = uploading.BundleUpload._put, uploading.Claim.has
+    put, has = uploading.BundleUpload._put, Claim.has
     out, answers = bucket.url("out/published"), [False]
 
     def lost(self: uploading.BundleUpload, name: str) -> None:
@@ -129,14 +130,14 @@ def test_who_cannot_tell_whether_the_certificate_arrived_keeps_the_key(
         if name == uploading.CERTIFICATE:
             raise BundleError("the answer was lost")
 
-    def asked(self: uploading.Claim, name: str, entry: dict[str, Any]) -> bool:
+    def asked(self: Claim, name: str, entry: dict[str, Any]) -> bool:
         if not answers[0]:
             raise BundleError("the store is gone")
         return has(self, name, entry)
 
     with monkeypatch.context() as patched:
         patched.setattr(uploading.BundleUpload, "_put", lost)
-        patched.setattr(uploading.Claim, "has", asked)
+        patched.setattr(Claim, "has", asked)
         with pytest.raises(BundleError, match=r"must say whether .* is whole.*Its key was kept"):
             pramana.release("recipe.toml", out, even_if_useless=True)
     assert (desk / "published.key").is_file()

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import csv
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -33,12 +34,21 @@ from pramana.sources import (
 from pramana.stores import AnyPath, StorePath, located
 
 if TYPE_CHECKING:
-    from pramana.bundle.fetching import FetchedBundle
+    from pramana.bundle.stored.fetching import FetchedBundle
 
 _ROWS = 1 << 18  # read at a time
 _BYTES = 1 << 22
 _MOST_HEADER = 1 << 24
 _TEXT = pa.dictionary(pa.int32(), pa.string())
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+class Spread(Protocol):
+    """Many machines that can read a bundle where it lies."""
+
+    def each(self, work: Callable[[T], R], items: Sequence[T]) -> list[R]:
+        """What `work` makes of each item, in their order; both travel, and so do the results."""
 
 
 @dataclass(frozen=True)
@@ -53,6 +63,9 @@ class Bundle:
     certificate: Certificate
     only: str | None = None  # the part that is looked at; None for all the data
     fetched: FetchedBundle | None = field(default=None, repr=False, compare=False)  # of a store, as it came
+    spread: Spread | None = field(
+        default=None, repr=False, compare=False
+    )  # who reads the parts, if not this process
 
     @classmethod
     def open(cls, path: str | AnyPath | Bundle) -> Bundle:
@@ -61,7 +74,7 @@ class Bundle:
             return path
         path = located(path, "The bundle", BundleError)
         if isinstance(path, StorePath):
-            from pramana.bundle.fetching import FetchedBundle
+            from pramana.bundle.stored.fetching import FetchedBundle
 
             copy = FetchedBundle(path)
             return cls(copy.folder, copy.certificate, fetched=copy)
@@ -131,6 +144,20 @@ class Bundle:
             if rows != certified and self.certificate.parts is not None:
                 raise BundleError(f"{path} must have {certified} rows", str(rows))
 
+    def each_part(self, work: Callable[[Bundle], R]) -> list[R]:
+        """What `work` makes of the bundle narrowed to each of its parts, in their order; of one file, of all.
+
+        Parts are read one after the other, or by whoever the bundle is spread over.
+        """
+        parts = self.certificate.parts
+        if parts is None or self.only is not None:
+            return [work(self)]
+        names = [part.name for part in parts.files]
+        if self.spread is None:
+            return [work(replace(self, only=name)) for name in names]
+        there = replace(self, path=self.path.absolute(), spread=None)
+        return self.spread.each(partial(_narrowed, work, there), names)
+
     def column(self, name: str) -> pa.ChunkedArray:
         return pa.chunked_array([batch.column(name) for batch in self.batches([name])])
 
@@ -165,6 +192,10 @@ class Bundle:
         """The published codes of attributes that have a domain, all rows at once."""
         parts = list(self.pieces(names))
         return {name: np.concatenate([part[name] for part in parts]) for name in names}
+
+
+def _narrowed(work: Callable[[Bundle], R], bundle: Bundle, part: str) -> R:
+    return work(replace(bundle, only=part))
 
 
 def check_file_columns(path: Path, rows: int, columns: Mapping[str, pa.DataType | None]) -> None:

@@ -20,6 +20,7 @@ import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from pramana.bundle.part_folder import NewParts, PartFolder
 from pramana.errors import BundleError, KeyFileError
 from pramana.randomness import (
     Key,
@@ -42,7 +43,7 @@ _NEW_KEY, _USED_KEY = ".key", ".used-key"  # endings of the note beside a hidden
 def check_new(out: AnyPath) -> None:
     """Refuse before any work is done: nothing that exists is overwritten."""
     if isinstance(out, StorePath):
-        from pramana.bundle.uploading import check_free
+        from pramana.bundle.stored.uploading import check_free
 
         check_free(out)
         return
@@ -68,6 +69,11 @@ def check_new(out: AnyPath) -> None:
         raise BundleError(f"{out} must lie outside of every bundle", f"a place inside {bundle}")
 
 
+def is_taken(out: AnyPath) -> bool:
+    """Whether anything lies there."""
+    return bool(out.again().files) if isinstance(out, StorePath) else os.path.lexists(out)
+
+
 def name_here(out: AnyPath) -> Path:
     """A bundle's name on this machine, beside which its key lies; one in a store has it where the command runs."""
     return Path.cwd() / out.name if isinstance(out, StorePath) else out.absolute()
@@ -90,7 +96,7 @@ def whole_folder(
     after it, the key stays. What is to lie in a store is made on this machine first.
     """
     if isinstance(out, StorePath):
-        from pramana.bundle.uploading import whole_upload
+        from pramana.bundle.stored.uploading import whole_upload
 
         with whole_upload(out, key, key_file, last) as staged:
             yield staged
@@ -129,6 +135,15 @@ def whole_folder(
             os.close(lock)
 
 
+def new_parts(out: AnyPath, folder: Path, spread: bool) -> NewParts:
+    """Where the parts of `out` go, whose `folder` is being filled; who is `spread` writes them into the store."""
+    if isinstance(out, StorePath) and spread:
+        from pramana.bundle.stored.uploading import part_prefix
+
+        return part_prefix(out, folder)
+    return PartFolder(folder)
+
+
 @contextlib.contextmanager
 def scratch_beside(out: Path) -> Iterator[Path]:
     """A hidden folder beside `out` that is gone afterwards; the next run removes that of a killed one."""
@@ -142,8 +157,12 @@ def scratch_beside(out: Path) -> Iterator[Path]:
         os.close(lock)
 
 
-def same_files(one: Path, other: Path) -> bool:
+def same_files(one: AnyPath, other: Path) -> bool:
     """Whether two folders hold the same files with the same bytes, parts of a set included, and nothing else."""
+    if isinstance(one, StorePath):
+        from pramana.bundle.stored.uploading import same_objects
+
+        return same_objects(one, other)
     names = [{path.name for path in folder.iterdir()} if _plain(folder) else {""} for folder in (one, other)]
     return names[0] == names[1] and all(_same(one / name, other / name) for name in names[0])
 
@@ -167,7 +186,7 @@ def sweep(out: AnyPath) -> None:
     A key is kept, and spoken of, where the run had begun to commit a table in a database under it.
     """
     if isinstance(out, StorePath):
-        from pramana.bundle.uploading import sweep_upload
+        from pramana.bundle.stored.uploading import sweep_upload
 
         sweep_upload(out)
         return

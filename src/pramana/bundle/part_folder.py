@@ -32,6 +32,7 @@ class WrittenFile:
 
     size: int  # in bytes
     sha256: str
+    name: str = ""  # that it has until all parts are there
 
 
 class PartTarget(Protocol):
@@ -39,6 +40,16 @@ class PartTarget(Protocol):
 
     def write(self, name: str, fill: Callable[[BinaryIO], T]) -> tuple[WrittenFile, T]:
         """Let `fill` write a part, which appears when it is whole; its digest, and what `fill` returns."""
+
+
+class NewParts(PartTarget, Protocol):
+    """Where the parts of a new bundle are gathered."""
+
+    def create(self) -> None:
+        """Make ready for parts."""
+
+    def finish(self, parts: Sequence[Part], names: Sequence[str]) -> None:
+        """Nothing is written from here on: all parts are there, under the names that their files were given."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +70,7 @@ class PartFolder:
         hidden = self.bundle / _UNFINISHED / f"{name}.{secrets.token_hex(4)}"
         try:
             with hidden.open("xb") as file:
-                sink = _Digesting(file)
+                sink = Digesting(file)
                 result = fill(cast(BinaryIO, sink))
                 file.flush()
                 os.fsync(file.fileno())
@@ -76,17 +87,17 @@ class PartFolder:
             raise BundleError("The folder of the output must be writable and have room", got) from None
         finally:
             hidden.unlink(missing_ok=True)
-        return WrittenFile(sink.written, sink.sha256.hexdigest()), result
+        return WrittenFile(sink.written, sink.sha256.hexdigest(), name), result
 
-    def finish(self, parts: Sequence[Part]) -> None:
-        """Nothing is written from here on: the parts are all there, and what was given up is gone."""
+    def finish(self, parts: Sequence[Part], names: Sequence[str]) -> None:
+        """What was given up goes, too."""
         shutil.rmtree(self.bundle / _UNFINISHED)
         sizes = {path.name: path.stat().st_size for path in part_files(self.path)}
-        if sizes != {part.name: part.size for part in parts}:
+        if sizes != {name: part.size for part, name in zip(parts, names, strict=True)}:
             raise BundleError(f"{self.path} must hold the parts that were written", "others")
 
 
-class _Digesting(io.RawIOBase):
+class Digesting(io.RawIOBase):
     """A file that is digested as it is written."""
 
     def __init__(self, file: BinaryIO) -> None:

@@ -11,7 +11,14 @@ from pramana.calibration.blocks import (
 from pramana.calibration.error import expected_error, tables_that_matter, variance_inflation
 from pramana.calibration.ordered import Criterion, OrderedValues, interval_design, ordered_channel, with_ordered
 from pramana.calibration.retention import DrawnLaw, Wanted, calibrate
-from pramana.calibration.spending import Candidate, Coarsening, SpendingQuestion, best_candidate, frontier
+from pramana.calibration.spending import (
+    Candidate,
+    Coarsening,
+    SpendingQuestion,
+    best_candidate,
+    frontier,
+    way_of_units,
+)
 from pramana.calibration.usefulness import (
     CellLook,
     TableWorth,
@@ -50,6 +57,7 @@ __all__ = [
     "tables_asked",
     "tables_that_matter",
     "variance_inflation",
+    "way_of_units",
     "with_ordered",
     "worth_of_cells",
     "worth_of_law",

@@ -34,7 +34,7 @@ from pramana.estimate.rules import (
     rule_distance,
     tree_accuracy,
 )
-from pramana.estimate.study import GroupComparison, Study
+from pramana.estimate.study import GroupComparison, PartCounts, PartWork, Study
 from pramana.estimate.table import PublishedTable, check_memory, tabulate
 
 if TYPE_CHECKING:
@@ -96,6 +96,8 @@ __all__ = [
     "Fit",
     "GroupComparison",
     "Negation",
+    "PartCounts",
+    "PartWork",
     "PublishedTable",
     "RandomisedGradientBoosting",
     "RandomisedLinearRegression",

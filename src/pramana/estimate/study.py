@@ -48,6 +48,8 @@ from pramana.schema import near
 
 Codes = Mapping[str, NDArray[np.unsignedinteger]]
 Columns = Callable[[list[str]], Codes]
+PartCounts = list[NDArray[np.int64]]
+PartWork = Callable[[Iterable[Codes]], PartCounts]  # on the pieces of a part
 MOST_PROFILES = 200
 
 
@@ -111,6 +113,7 @@ class Study:
     weights: str | None = None
     pieces: Callable[[list[str]], Iterable[Codes]] | None = None  # for tables larger than memory
     counted: Callable[[list[str]], NDArray[np.int64] | None] | None = None  # another engine's counts, if it can
+    parted: Callable[[list[str], PartWork], list[PartCounts] | None] | None = None  # the same, part by part
     repeated: Mapping[str, int] = field(default_factory=dict)  # columns of which so many rows may share a draw
 
     @classmethod

@@ -24,6 +24,16 @@ from pramana.sources import decode
 _PARTS = 16  # of a bin, whose draws are held against the law
 
 
+@dataclass(frozen=True, eq=False)
+class CountedContent:
+    """A data file, or a part: how often each code is in it, and where in their bins drawn numbers lie."""
+
+    records: int
+    counts: Mapping[str, Counts]
+    places: Mapping[str, Counts]
+    content: str  # the digest of one file; parts have those of their bytes
+
+
 class CodedTable:
     """Published codes as the labels of their domains, or as numbers, beside the columns that pass unchanged.
 
@@ -101,33 +111,42 @@ class CodedPlan(Plan):
 
     def examine(self, bundle: Bundle) -> Examination:
         """The published values are in their domains, as many as certified, and have the certified content."""
+        try:
+            read = bundle.each_part(self._counted)
+        except PramanaError as error:
+            return Examination((Check("data", False, str(error)),))
+        records = sum(part.records for part in read)
+        if records != self.records:
+            return Examination((Check("data", False, f"{self.records} records certified, {records} found"),))
+        same = bundle.has_content(read[0].content)
+        told = f"{self.records} records, all in their domains" if same else "other content"
+        counts = _summed([part.counts for part in read])
+        numbers, places = numbers_of(self.attributes), _summed([part.places for part in read])
+        drawn = _drawn_evenly({name: (table, numbers[name].chances(_PARTS)) for name, table in places.items()})
+        return Examination(
+            (Check("data", same, told), *self._borne_out(counts), *drawn), counts, self.usefulness()
+        )
+
+    def _counted(self, bundle: Bundle) -> CountedContent:
+        """What a data file holds, or one part of a set."""
         content, records = ContentDigest(), 0
         coded = [a for a in self.attributes if not a.raw]
         counts = {a.name: np.zeros(a.coded.size, np.int64) for a in coded}
         numbers = numbers_of(self.attributes)
-        parts = {
+        places = {
             name: np.zeros((len(n.domain.labels), _PARTS), np.int64) for name, n in numbers.items() if n.drawn
         }
-        try:
-            self._check_columns(bundle)
-            for columns in bundle.content():
+        self._check_columns(bundle)
+        for columns in bundle.content():
+            if bundle.certificate.parts is None:
                 content.update(columns)
-                records += len(next(iter(columns.values())))
-                for a in coded:
-                    own = numbers[a.name].codes(columns[a.name]) if a.name in numbers else columns[a.name]
-                    counts[a.name] += counted(own, a.coded.size)
-                for name, table in parts.items():
-                    np.add.at(table, numbers[name].parts(columns[name], _PARTS), 1)
-        except PramanaError as error:
-            return Examination((Check("data", False, str(error)),))
-        if records != self.records:
-            return Examination((Check("data", False, f"{self.records} records certified, {records} found"),))
-        same = bundle.has_content(content.hexdigest())
-        told = f"{self.records} records, all in their domains" if same else "other content"
-        drawn = _drawn_evenly({name: (table, numbers[name].chances(_PARTS)) for name, table in parts.items()})
-        return Examination(
-            (Check("data", same, told), *self._borne_out(counts), *drawn), counts, self.usefulness()
-        )
+            records += len(next(iter(columns.values())))
+            for a in coded:
+                own = numbers[a.name].codes(columns[a.name]) if a.name in numbers else columns[a.name]
+                counts[a.name] += counted(own, a.coded.size)
+            for name, table in places.items():
+                np.add.at(table, numbers[name].parts(columns[name], _PARTS), 1)
+        return CountedContent(records, counts, places, content.hexdigest())
 
     def examine_part(self, bundle: Bundle) -> Check:
         """Its values are in their domains, too."""
@@ -156,6 +175,10 @@ class CodedPlan(Plan):
         return (
             Check("law and data", not strange, f"never so by chance: {', '.join(strange)}" if strange else told),
         )
+
+
+def _summed(parts: Sequence[Mapping[str, Counts]]) -> dict[str, Counts]:
+    return {name: np.asarray(sum(part[name] for part in parts), np.int64) for name in parts[0]}
 
 
 def _drawn_evenly(drawn: Mapping[str, tuple[Counts, NDArray[np.float64]]]) -> tuple[Check, ...]:

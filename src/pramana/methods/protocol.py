@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar, Generic, Literal, Protocol, TypedDict, TypeVar
 
@@ -46,11 +46,6 @@ class Capabilities:
     spark: bool = False
     single_records: bool = False  # a person can randomise their own record by it
     reason: str = "which needs all rows at once"
-
-    def in_units(self) -> Capabilities:
-        """The same with rows that are brought together by person, which one machine does."""
-        reason = "with a [unit] of several rows, which are brought together on one machine"
-        return replace(self, spark=False, reason=reason if self.streams else self.reason)
 
 
 @dataclass(frozen=True)

@@ -252,6 +252,7 @@ def write_figure(picture: Picture, place: str | Path) -> list[Path]:
     paths = [place] if single else [place.with_name(place.name + suffix) for suffix in KINDS]
     with rc_context(STYLE):
         figure = draw(picture)
+        figure.draw_without_rendering()  # ticks may change with the room for them, and the room with their words
         for path in paths:
             suffix = path.suffix.lower()
             figure.savefig(path, format=suffix.removeprefix("."), metadata=KINDS[suffix])

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,13 +14,13 @@ from numpy.typing import NDArray
 
 from pramana.bundle import Bundle
 from pramana.errors import BundleError
-from pramana.estimate import DEFAULT_CONFIDENCE, CellStudy, Crosstab, Doubt, Filter, Study
+from pramana.estimate import DEFAULT_CONFIDENCE, CellStudy, Crosstab, Doubt, Filter, PartCounts, PartWork, Study
 from pramana.methods import Plan, Version, restore
 from pramana.pipeline.opening import Home
 from pramana.pipeline.recipient.axes import BundleAxes
 from pramana.pipeline.recipient.cell_columns import cell_study_of
 from pramana.pipeline.verification import verify
-from pramana.randomness import Key
+from pramana.randomness import Key, joint_codes
 from pramana.rows import ColumnReading
 from pramana.sources import Source
 
@@ -26,7 +28,6 @@ if TYPE_CHECKING:
     from pramana.rows import SparkEngine
 
 BundleLike = str | Path | Bundle | Sequence[str | Path | Bundle]
-Counted = Callable[[list[str]], NDArray[np.int64] | None]
 
 
 def open_study(
@@ -41,20 +42,21 @@ def open_study(
     Of a release with a law the answers are corrected by it; of others they are what their cells make one expect.
     Several bundles must be versions of one table at levels: the one that keeps most tells all that they tell
     together, and is asked. `weights` names a column of survey weights that was released unchanged. With `engine`
-    "spark" or a SparkEngine the combinations of randomised columns are counted on Spark.
+    "spark" or a SparkEngine the combinations of randomised columns are counted on Spark, and the parts of a set
+    of files are verified there.
 
     >>> pramana.open_study("published").share("income = high", "sex = F").estimate  # doctest: +SKIP
     0.11
     """
-    opened, plan = best_of(bundle, unverified)
+    home = Home(engine)
+    opened, plan = best_of(bundle, unverified, home)
     axes = BundleAxes(opened)
     if weights is not None:
         if weights not in axes:
             raise BundleError("Survey weights must be a column of the release", repr(weights))
         if not opened.certificate.attribute(weights).raw or plan.doubt(weights) != Doubt():
             raise BundleError("Survey weights must be a column released unchanged", f"{weights!r}, changed")
-    spark = Home(engine).spark()
-    study = study_of(opened, plan, axes, None if spark is None else lambda names: counted_on(spark, opened, names))
+    study = study_of(opened, plan, axes, home.spark())
     if study is None:
         return cell_study_of(opened, plan, axes, weights)
     return replace(study, weights=weights)
@@ -79,19 +81,20 @@ def crosstab(
     >>> pramana.crosstab("published", ["sex"]).cells()[0]["estimate"]  # doctest: +SKIP
     4987.2
     """
-    study = open_study(bundle, unverified=unverified, weights=weights, engine=engine)
-    return study.crosstab(
-        by,
-        where,
-        method=method,
-        confidence=confidence,
-        shares=shares,
-        profile=profile,
-        simultaneous=simultaneous,
-    )
+    with Home(engine).running():
+        study = open_study(bundle, unverified=unverified, weights=weights, engine=engine)
+        return study.crosstab(
+            by,
+            where,
+            method=method,
+            confidence=confidence,
+            shares=shares,
+            profile=profile,
+            simultaneous=simultaneous,
+        )
 
 
-def best_of(bundle: BundleLike, unverified: bool = False) -> tuple[Bundle, Plan]:
+def best_of(bundle: BundleLike, unverified: bool = False, home: Home | None = None) -> tuple[Bundle, Plan]:
     """The bundle; of several versions of one table, the one that keeps most.
 
     Versions at levels are steps of one process, in which a lower one is a noisier copy of a higher one: beside the
@@ -105,7 +108,7 @@ def best_of(bundle: BundleLike, unverified: bool = False) -> tuple[Bundle, Plan]
     best = 0 if len(opened) == 1 else _highest(opened, [plan.version for plan in plans])
     if not unverified:
         for place, one in zip(places, opened, strict=True):
-            require_valid(one, place)
+            require_valid(one, place, home)
     return opened[best], plans[best]
 
 
@@ -120,9 +123,10 @@ def _highest(bundles: Sequence[Bundle], versions: Sequence[Version | None]) -> i
     return kept.index(max(kept))
 
 
-def require_valid(bundle: Bundle, name: object) -> None:
-    """Refuse a bundle that fails verification; messages call it by `name`."""
-    failed = [check for check in verify(bundle).checks if not check.ok]
+def require_valid(bundle: Bundle, name: object, home: Home | None = None) -> None:
+    """Refuse a bundle that fails verification, which is made at `home`; messages call it by `name`."""
+    engine = "local" if home is None else home.engine
+    failed = [check for check in verify(bundle, engine=engine).checks if not check.ok]
     if failed:
         raise BundleError(
             f"The bundle {name} must pass verification",
@@ -138,6 +142,9 @@ def counted_on(engine: SparkEngine, bundle: Bundle, names: list[str]) -> NDArray
     named = [bundle.certificate.attribute(name) for name in names]
     if any(a.raw for a in named):
         return None
+    if bundle.certificate.parts is not None and bundle.fetched is None:
+        work = partial(_cells_of, names, tuple(a.coded.size for a in named))
+        return np.asarray(sum(replace(bundle, spread=engine).each_part(work)), np.int64)
     form = bundle.certificate.output
     # Executors read what lies in a store where it lies: the copy of this machine is not theirs.
     path = bundle.data_path if bundle.fetched is None else bundle.fetched.origin / bundle.data_path.name
@@ -147,8 +154,32 @@ def counted_on(engine: SparkEngine, bundle: Bundle, names: list[str]) -> NDArray
         return rows.counts(names, [a.coded.size for a in named])
 
 
-def study_of(bundle: Bundle, plan: Plan, axes: BundleAxes, counted: Counted | None = None) -> Study | None:
-    """The study of a bundle with a law; None for others, whose published values can be counted."""
+def _cells_of(names: list[str], shape: tuple[int, ...], bundle: Bundle) -> NDArray[np.int64]:
+    counts = np.zeros(math.prod(shape), np.int64)
+    for columns in bundle.pieces(names):
+        counts += np.bincount(joint_codes([columns[name] for name in names], shape), minlength=len(counts))
+    return counts.reshape(shape)
+
+
+def worked_on_parts(
+    engine: SparkEngine, bundle: Bundle, names: list[str], work: PartWork
+) -> list[PartCounts] | None:
+    """What `work` makes of each part's rows, on Spark; None of one file, or with a column without a domain."""
+    certificate = bundle.certificate
+    if certificate.parts is None or bundle.fetched is not None or any(certificate.attribute(n).raw for n in names):
+        return None
+    return replace(bundle, spread=engine).each_part(partial(_worked_on, names, work))
+
+
+def _worked_on(names: list[str], work: PartWork, bundle: Bundle) -> PartCounts:
+    return work(bundle.pieces(names))
+
+
+def study_of(bundle: Bundle, plan: Plan, axes: BundleAxes, spark: SparkEngine | None = None) -> Study | None:
+    """The study of a bundle with a law; None for others, whose published values can be counted.
+
+    With `spark` what is counted of columns with a domain is counted there.
+    """
     if not plan.countable:
         raise BundleError(
             "A release must have a law that recipients can undo",
@@ -158,4 +189,9 @@ def study_of(bundle: Bundle, plan: Plan, axes: BundleAxes, counted: Counted | No
     if plan.law is None:
         return None
     records = bundle.certificate.records
-    return Study(axes, plan.law, axes.codes, records, pieces=axes.pieces, counted=counted, repeated=plan.repeated)
+    study = Study(axes, plan.law, axes.codes, records, pieces=axes.pieces, repeated=plan.repeated)
+    if spark is None:
+        return study
+    return replace(
+        study, counted=partial(counted_on, spark, bundle), parted=partial(worked_on_parts, spark, bundle)
+    )

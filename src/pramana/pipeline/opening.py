@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from pramana.bundle import Bundle
 from pramana.errors import RecipeError
 from pramana.methods import AnyRecipe, Capabilities, Recipe, method_named
 from pramana.pipeline.repeats import check_no_repeats
@@ -92,10 +93,8 @@ class Home:
     progress: Progress = no_progress
     show_values: bool = False
 
-    def check(self, method: str, can: Capabilities, unit: UnitSection | None = None) -> None:
+    def check(self, method: str, can: Capabilities) -> None:
         """Refuse by name what the method cannot do there. Nothing of the source is looked at for that."""
-        if unit is not None and unit.several:
-            can = can.in_units()
         if self.spark() is not None:
             if not can.spark:
                 raise RecipeError(
@@ -121,15 +120,12 @@ class Home:
     ) -> Iterator[Rows]:
         """The rows, which are let go of at the end; refused by name where the method cannot work there.
 
-        With a `unit` of several rows they are brought together, which Spark does not do. Columns that are
-        `watched` must not repeat.
+        With a `unit` of several rows they are brought together. Columns that are `watched` must not repeat.
         """
-        self.check(method, can, unit)
-        if unit is not None and unit.several:
-            can = can.in_units()
-            readings = [*readings, *map(ColumnReading, unit.columns)]
-        with source.guesses(), self._opened(source, readings, key, can, watched) as rows:
-            yield rows.whole().in_units(unit) if unit is not None and unit.several else rows
+        self.check(method, can)
+        several = unit if unit is not None and unit.several else None
+        with source.guesses(), self._opened(source, readings, key, can, watched, several) as rows:
+            yield rows
 
     @contextlib.contextmanager
     def _opened(
@@ -139,29 +135,34 @@ class Home:
         key: Key,
         can: Capabilities,
         watched: Sequence[str],
+        unit: UnitSection | None,
     ) -> Iterator[Rows]:
         self.progress("reading", 0, 1)
         spark = self.spark()
         if spark is not None:
             from pramana.rows import SparkRows
 
-            with SparkRows.open(source, readings, key, spark, self.progress, self.show_values) as spread:
+            with SparkRows.open(source, readings, key, spark, self.progress, self.show_values, unit) as spread:
                 check_no_repeats(spread, watched)
                 yield spread
             return
-        readings = [*readings, *map(ColumnReading, watched)]
+        readings = [
+            *readings,
+            *map(ColumnReading, watched),
+            *map(ColumnReading, () if unit is None else unit.columns),
+        ]
         bound = self._bound(source, can)
         if bound is not None:
             batch = BatchEngine(bound, self.threads, self.folder)
             spooled = SpooledRows.read(source, readings, key, batch, self.progress, self.show_values)
             with contextlib.closing(spooled):
                 check_no_repeats(spooled, watched)
-                yield spooled
+                yield spooled if unit is None else spooled.in_units(unit)
             return
         table = source.read([reading.name for reading in readings])
         rows = MemoryRows(table, key, LocalEngine(self.threads), self.progress, self.show_values)
         check_no_repeats(rows, watched)
-        yield rows
+        yield rows if unit is None else rows.in_units(unit)
 
     def spark(self) -> SparkEngine | None:
         """The Spark engine that is asked for, if one is."""
@@ -174,6 +175,24 @@ class Home:
         from pramana.rows import SparkEngine
 
         return SparkEngine() if isinstance(self.engine, str) else self.engine
+
+    def running(self) -> contextlib.AbstractContextManager[object]:
+        """One Spark session for all that is done meanwhile, where Spark is asked for."""
+        spark = self.spark()
+        return contextlib.nullcontext() if spark is None else spark.running()
+
+    @contextlib.contextmanager
+    def reading(self, bundle: Bundle) -> Iterator[Bundle]:
+        """The bundle; where Spark is asked for, executors read the parts of a set, in one session for all.
+
+        What a store holds came down to this machine, and its parts are read here.
+        """
+        spark = self.spark()
+        if spark is None or bundle.certificate.parts is None or bundle.fetched is not None:
+            yield bundle
+            return
+        with spark.running():
+            yield replace(bundle, spread=spark)
 
     def catalogue(self, source: Source) -> contextlib.AbstractContextManager[object]:
         """A table that only Spark knows, as a data frame."""

@@ -19,7 +19,7 @@ from pramana.pipeline.writing import Destination, write_bundle
 from pramana.randomness import Key
 from pramana.rows import Progress, no_progress
 from pramana.sources import check_export
-from pramana.stores import AnyPath, StorePath, located
+from pramana.stores import AnyPath, located, path_here
 
 if TYPE_CHECKING:
     from pramana.rows import SparkEngine
@@ -40,9 +40,7 @@ class Released:
     @property
     def bundle(self) -> Path:
         """The folder, where it is one of this machine."""
-        if isinstance(self.out, StorePath):
-            raise BundleError("The bundle must lie on this machine", str(self.out), "Ask for `out`.")
-        return self.out
+        return path_here(self.out, "The bundle")
 
     @property
     def records(self) -> int:
@@ -97,7 +95,7 @@ def release(
     method = method_named(read.method)
     home = Home(engine, memory, threads, name_here(out).parent, progress, show_values)
     can = method.capabilities(read.release)
-    home.check(method.name, can, read.unit)
+    home.check(method.name, can)
     source = opened_source(read, data)
     watched = watched_columns(read, source)
     if read.output.copy_format is not None:

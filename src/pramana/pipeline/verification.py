@@ -87,8 +87,9 @@ def verify(
     """Check a bundle. With `source` and `key` the data is made again, byte for byte.
 
     `source` is a path, a data frame, or the recipe, where the table is in a database. `memory` and `engine` say
-    where it is made again, as in `release`; on Spark `source` may be a Spark DataFrame. Of a bundle whose data is
-    a set of files, `part` names the one that is checked, against the certificate alone; the others may be missing.
+    where it is made again, as in `release`; on Spark `source` may be a Spark DataFrame, and executors read the
+    parts of a set of files. Of such a bundle, `part` names the one part that is checked, against the certificate
+    alone; the others may be missing.
 
     >>> pramana.verify("published").valid  # doctest: +SKIP
     True
@@ -108,13 +109,27 @@ def verify(
             "records that people randomised on their own devices",
             "Leave out source and key: nobody has them.",
         )
-    checks = [_certificate(opened), *_files(opened), _signature(opened, public_key)]
     try:
         plan = restore(opened.certificate)
     except InputError as error:
+        checks = [_certificate(opened), *_files(opened), _signature(opened, public_key)]
         return Verification((*checks, Check("law", False, str(error))))
     if source is not None:
-        home.check(opened.certificate.method, plan.capabilities, plan.in_units)
+        home.check(opened.certificate.method, plan.capabilities)
+    secret = Key.from_seed(seed) if seed is not None else key
+    with home.reading(opened) as there:
+        return _verified(there, plan, source, secret, public_key, home)
+
+
+def _verified(
+    opened: Bundle,
+    plan: Plan,
+    source: object,
+    key: Key | str | Path | None,
+    public_key: str | Path | None,
+    home: Home,
+) -> Verification:
+    checks = [_certificate(opened), *_files(opened), _signature(opened, public_key)]
     checks.append(Check("law", True, _WITHHELD if plan.withheld else "as stated, and it fits the domains"))
     checks += [*_companions(opened, plan), *_devices(opened, plan)]
     whole = all(check.ok for check in checks)
@@ -128,8 +143,6 @@ def verify(
             checks += [*_formulas(opened), *check_companion(opened), *check_copies(opened)]
     else:
         checks.append(Check("data", False, _NOT_READ))
-    if seed is not None:
-        key = Key.from_seed(seed)
     if key is not None and whole:
         secret = key if isinstance(key, Key) else Key.read(key)
         checks += _remade(opened, plan, source, secret, home)

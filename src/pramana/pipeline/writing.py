@@ -14,7 +14,7 @@ import msgspec
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from pramana import __version__
-from pramana.bundle import Bundle, Certificate, PartFolder, PartSet, whole_folder
+from pramana.bundle import Bundle, Certificate, PartSet, new_parts, whole_folder
 from pramana.errors import RefusedError
 from pramana.methods import AnyRecipe, Counts, Explanation, Plan, Publication
 from pramana.pages import html_of, load_templates
@@ -91,7 +91,7 @@ def _write(
         # second, as those that randomise do, wait long for one that never rests.
         many = recipe.output.rows_of_parts(plan.records) is not None
         pieces, preparing = _after_first(publication.pieces, lambda: pool.submit(prepare), many)
-        data = _write_data(folder, recipe.output, replace(publication, pieces=pieces), to.threads)
+        data = _write_data(folder, recipe.output, replace(publication, pieces=pieces), to)
         formulas = data.formulas
         for extra, table in publication.extra.items():
             write_table(table, folder / extra, "csv", escape)
@@ -144,18 +144,20 @@ class WrittenData:
     parts: PartSet | None = None
 
 
-def _write_data(folder: Path, output: OutputSection, publication: Publication, threads: int) -> WrittenData:
+def _write_data(folder: Path, output: OutputSection, publication: Publication, to: Destination) -> WrittenData:
     """The data file, or the folder of parts where the recipe or the number of published rows asks for one."""
     form, escape = output.data_format, output.escape_formulas
     rows = output.rows_of_parts(publication.plan.records)
     if rows is None:
         with named_when_whole(folder / FILE_NAMES[form]) as place:
-            file = write_pieces(publication, place, form, escape, threads)
+            file = write_pieces(publication, place, form, escape, to.threads)
         return WrittenData(publication.table.content(), publication.table.counts(), file.formulas, file.entry)
-    target = PartFolder(folder.absolute())
+    read_here = output.synthetic or output.copy_format is not None or output.url is not None
+    spread = isinstance(publication.pieces, SpreadPieces) and not read_here
+    target = new_parts(to.out, folder.absolute(), spread)
     target.create()
-    written = write_parts(publication, target, form, escape, rows, threads)
-    target.finish(written.parts.files)
+    written = write_parts(publication, target, form, escape, rows, to.threads)
+    target.finish(written.parts.files, written.files)
     return WrittenData(written.parts.root, written.counts, written.formulas, parts=written.parts)
 
 

@@ -34,10 +34,16 @@ class Coder(Protocol):
     @property
     def missing(self) -> bool: ...
 
+    @property
+    def missing_code(self) -> int | None: ...
+
     def take(self, chunk: pa.Array) -> Codes: ...
 
     def values(self) -> pa.ChunkedArray:
         """The values that occurred, where they have to be known."""
+
+    def codes(self) -> list[int]:
+        """What `take` gave for these values."""
 
     def unfit(self, domain: Domain) -> Unfit:
         """Which of the codes that `take` gave stand for values that a domain does not have."""
@@ -63,6 +69,9 @@ class KnownCoder:
     def values(self) -> pa.ChunkedArray:
         return pa.chunked_array([texts([])])
 
+    def codes(self) -> list[int]:
+        return []
+
     def unfit(self, domain: Domain) -> Unfit:
         without = self.missing and domain.missing_code is None
         return Unfit(missing=self.missing_code if without else None)
@@ -87,11 +96,19 @@ class DiscoveringCoder:
     def missing(self) -> bool:
         return self.numbering.missing > 0
 
+    @property
+    def missing_code(self) -> int | None:
+        return self.numbering.labels.get("")
+
     def take(self, chunk: pa.Array) -> Codes:
         return self.numbering.number(chunk)
 
     def values(self) -> pa.ChunkedArray:
         return self.numbering.seen()
+
+    def codes(self) -> list[int]:
+        numbered = [number for label, number in self.numbering.labels.items() if label != ""]
+        return [*numbered, *([self.numbering.labels[""]] if self.missing else [])]
 
     def unfit(self, domain: Domain) -> Unfit:
         numbered = [(label, n) for label, n in self.numbering.labels.items() if label != ""]
@@ -103,6 +120,40 @@ class DiscoveringCoder:
         labels = self.numbering.labels
         codes = [domain.missing_code if label == "" else domain.code_of(label) for label in labels]
         return np.array([code or 0 for code in codes], code_dtype(domain.size))
+
+
+@dataclass(frozen=True)
+class KeptCoder:
+    """A column of which rows were left out: `kept` are the codes of the others, and all that occurred."""
+
+    coder: Coder
+    kept: frozenset[int]
+
+    @property
+    def missing(self) -> bool:
+        return self.missing_code in self.kept
+
+    @property
+    def missing_code(self) -> int | None:
+        return self.coder.missing_code
+
+    def take(self, chunk: pa.Array) -> Codes:
+        return self.coder.take(chunk)
+
+    def values(self) -> pa.ChunkedArray:
+        return self.coder.values().filter(pa.array([code in self.kept for code in self.coder.codes()], pa.bool_()))
+
+    def codes(self) -> list[int]:
+        return [code for code in self.coder.codes() if code in self.kept]
+
+    def unfit(self, domain: Domain) -> Unfit:
+        unfit = self.coder.unfit(domain)
+        outside = {c: label for c, label in zip(unfit.outside, unfit.labels, strict=True) if c in self.kept}
+        missing = unfit.missing if unfit.missing in self.kept else None
+        return Unfit(tuple(outside), tuple(outside.values()), missing)
+
+    def lookup(self, domain: Domain) -> NDArray[np.unsignedinteger] | None:
+        return self.coder.lookup(domain)
 
 
 def coders_for(readings: Sequence[ColumnReading], show: bool) -> dict[str, Coder]:

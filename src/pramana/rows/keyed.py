@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from pramana.mechanisms import Mechanism, Product
 from pramana.randomness import Codes, Key, Stream
@@ -51,18 +51,32 @@ class KeyedRows(ABC):
     def _shared_draws(
         self, mechanism: Mechanism, context: str, once: Mapping[str, Storey], threads: int
     ) -> SharedDraws:
-        """The values that a person or a household has in common, drawn, and the law of all others.
+        """The values that a person or a household has in common, drawn, and the law of all others."""
+        return draw_once(mechanism, self._key, context, once, self._owners, self.codes, threads)
 
-        The coin of such a value is that of the unit's number: no column is drawn both ways in one release.
-        """
-        if not once:
-            return SharedDraws(mechanism)
-        assert isinstance(mechanism, Product), "columns are drawn once where each has a coin of its own"
-        assert self._owners is not None, "rows are brought together where columns are drawn once"
-        each = Product({name: c for name, c in mechanism.channels.items() if name not in once})
-        drawn: dict[str, Codes] = {}
-        for name, of in once.items():
-            own = Product({name: mechanism.channels[name]})
-            common = {name: self.codes(own.sizes)[name][self._owners.first_rows(of)]}
-            drawn |= LocalEngine(threads).publish(own, self._key, context, common)
-        return SharedDraws(each, drawn, {name: self._owners.numbers_of(of) for name, of in once.items()})
+
+def draw_once(
+    mechanism: Mechanism,
+    key: Key,
+    context: str,
+    once: Mapping[str, Storey],
+    owners: Owners | None,
+    codes: Callable[[Mapping[str, int]], Mapping[str, Codes]],
+    threads: int,
+) -> SharedDraws:
+    """The values that a person or a household has in common, drawn, and the law of all others.
+
+    The coin of such a value is that of the unit's number: no column is drawn both ways in one release. `codes` are
+    those of all rows, of columns that are given with their numbers of codes.
+    """
+    if not once:
+        return SharedDraws(mechanism)
+    assert isinstance(mechanism, Product), "columns are drawn once where each has a coin of its own"
+    assert owners is not None, "rows are brought together where columns are drawn once"
+    each = Product({name: c for name, c in mechanism.channels.items() if name not in once})
+    drawn: dict[str, Codes] = {}
+    for name, of in once.items():
+        own = Product({name: mechanism.channels[name]})
+        common = {name: codes(own.sizes)[name][owners.first_rows(of)]}
+        drawn |= LocalEngine(threads).publish(own, key, context, common)
+    return SharedDraws(each, drawn, {name: owners.numbers_of(of) for name, of in once.items()})

@@ -21,8 +21,8 @@ from pramana.randomness import PACKED_BYTES, Codes, Key, available_cores, gather
 from pramana.rows.protocol import Progress, no_progress
 
 T = TypeVar("T")
-CHUNK = 1 << 16
-_RUN = 4  # chunks a thread takes at a time: handing out work costs more than a chunk's share of it
+CHUNK = 1 << 17  # in shorter ones threads wait for the interpreter's lock (benchmarks/results/threads.md)
+_RUN = 2  # chunks a thread takes at a time: handing out work costs more than a chunk's share of it
 _GATHERED = 1 << 20
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+import operator
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import reduce
 
 import numpy as np
 import pyarrow as pa
@@ -11,16 +13,19 @@ from numpy.typing import NDArray
 
 from pramana.mechanisms import Mechanism
 from pramana.randomness import Codes, Key
-from pramana.rows.digest import Column, commitment_to
+from pramana.rows.ahead import ahead
+from pramana.rows.digest import Column, commitment_to, parts_of
 from pramana.rows.keyed import KeyedRows
 from pramana.rows.local import LocalEngine
 from pramana.rows.protocol import (
     NO_UNITS,
+    ROW_NUMBER,
     ColumnReading,
     Columns,
     Lines,
     Progress,
     Rows,
+    S,
     Work,
     no_progress,
 )
@@ -88,6 +93,8 @@ class MemoryRows(KeyedRows):
             return self._attached[name]
         if name in self._columns:
             return self._columns[name]
+        if name == ROW_NUMBER:
+            return np.arange(self.records, dtype=np.uint64)
         if name in (PERSON, HOUSEHOLD) and self._owners is not None:
             return self._owners.columns()[name]
         return raw_column(self._table.column(name), None)  # read for the method alone, and not published
@@ -106,6 +113,10 @@ class MemoryRows(KeyedRows):
             counting.join(counting.of([self._column(name) for name in group]))
             lines.append(lines_of(counting, list(group.values())))
         return lines
+
+    def summed(self, names: Sequence[str], work: Callable[[Columns], S]) -> S:
+        columns = {name: self._column(name) for name in names}
+        return reduce(operator.add, ahead(work, parts_of(columns, self.records, _PIECE), self._engine.workers))
 
     def check_room(self, needed: int) -> None:
         """What is in memory already is not bounded."""

@@ -20,14 +20,16 @@ from pramana.mechanisms import Mechanism
 from pramana.randomness import Codes, Key, Stream
 from pramana.rows.digest import Column
 from pramana.rows.units import Owners
-from pramana.schema import Attribute, Domain, Storey, UnitSection
+from pramana.schema import Attribute, Domain, Storey
 from pramana.sources import Source
 
 Columns = dict[str, Column]
-Work = Callable[[Columns], Codes]
+Work = Callable[[Columns], Column]
 Kept = Callable[[Columns], NDArray[np.bool_]]  # which of some rows are published
 Progress = Callable[[str, int, int], None]  # stage, done, of
 R = TypeVar("R")
+S = TypeVar("S", bound="Summand")
+ROW_NUMBER = "\0row"  # a column of every table, which others may be derived from: which row of it this is
 NO_UNITS: Mapping[str, Storey] = MappingProxyType({})
 
 
@@ -69,6 +71,12 @@ class Lines:
         return int(self.times.sum(dtype=np.int64))
 
 
+class Summand(Protocol):
+    """What pieces of a table can be summed up in."""
+
+    def __add__(self: S, other: S, /) -> S: ...
+
+
 class SpreadPieces(Iterator[Columns], ABC):
     """Rows on their way out that lie on many machines: they come in pieces, or are worked on where they are."""
 
@@ -95,9 +103,6 @@ class WholeRows(Protocol):
         `of` are the columns that it follows from, where rows with the same values have the same code.
         """
 
-    def in_units(self, unit: UnitSection) -> Rows:
-        """The table with its rows brought together by person and household, surplus ones left out."""
-
 
 class Rows(Protocol):
     """A table's rows."""
@@ -122,13 +127,23 @@ class Rows(Protocol):
         """Every domain is known now: refuse values outside them, and read the rows in their codes."""
 
     def derive(self, name: str, of: Sequence[str], work: Work) -> None:
-        """A column of codes that is worked out from others, row by row."""
+        """A column that is worked out from others, row by row: codes, or an Arrow array that passes unchanged.
+
+        `ROW_NUMBER` is one of the others.
+        """
 
     def counts(self, names: Sequence[str], shape: Sequence[int]) -> NDArray[np.int64]:
         """How often each combination of codes occurs."""
 
     def combinations(self, groups: Sequence[Mapping[str, int]]) -> list[Lines]:
         """The combinations that occur, in any order, of groups of columns: names and numbers of codes."""
+
+    def summed(self, names: Sequence[str], work: Callable[[Columns], S]) -> S:
+        """The sum of what `work` makes of some columns, in pieces of any sizes, where the rows are.
+
+        Which rows are in a piece, and which pieces come first, is up to the home: what is bound to the rows must
+        be summed without rounding.
+        """
 
     def check_room(self, needed: int) -> None:
         """Refuse what needs more bytes than there is room for."""

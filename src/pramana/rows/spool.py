@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from pramana.randomness import Codes, Key
 from pramana.rows.ahead import ahead
 from pramana.rows.digest import Column, Commitment
-from pramana.rows.protocol import Columns, Work
+from pramana.rows.protocol import ROW_NUMBER, Columns, Work
 from pramana.rows.scratch import Scratch
 
 
@@ -74,6 +74,8 @@ class Spool:
         for name in block.places if names is None else names:
             if name in self.beside:
                 columns[name] = self.beside[name][block.first : block.first + block.rows]
+            elif name == ROW_NUMBER:
+                columns[name] = np.arange(block.first, block.first + block.rows, dtype=np.uint64)
             elif name in self.derived:
                 own, work = self.derived[name]
                 columns[name] = work(self.read(block, own))

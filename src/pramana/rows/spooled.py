@@ -6,7 +6,9 @@ of rows in memory.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import reduce
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
@@ -19,7 +21,7 @@ from pramana.randomness import Codes, Key, code_dtype, tag_stream
 from pramana.rows.ahead import ahead
 from pramana.rows.batch import BatchEngine
 from pramana.rows.buckets import Scattering
-from pramana.rows.coders import Coder, coders_for
+from pramana.rows.coders import Coder, KeptCoder, coders_for
 from pramana.rows.digest import Column
 from pramana.rows.keyed import KeyedRows
 from pramana.rows.local import LocalEngine
@@ -29,6 +31,7 @@ from pramana.rows.protocol import (
     Columns,
     Lines,
     Progress,
+    S,
     Work,
     chunks_of,
     no_progress,
@@ -182,6 +185,9 @@ class SpooledRows(KeyedRows):
             self.check_room(_COPIES * sum(sum(part.nbytes for part in c.parts) for c in counting))
         return [lines_of(c, list(group.values())) for c, group in zip(counting, groups, strict=True)]
 
+    def summed(self, names: Sequence[str], work: Callable[[Columns], S]) -> S:
+        return reduce(operator.add, self._mapped(work, names))
+
     def check_room(self, needed: int) -> None:
         self._check_room(
             "The combinations of quasi-identifying and sensitive values that occur",
@@ -277,7 +283,17 @@ class SpooledRows(KeyedRows):
         rows = self._with(self._spool.only(kept))
         rows._owners = owners
         rows._spool.beside |= owners.columns()
+        if not bool(kept.all()):
+            rows._coders = rows._kept_coders()
         return rows
+
+    def _kept_coders(self) -> dict[str, Coder]:
+        """What only rows had that were left out did not occur: no domain may tell of it."""
+        occurring: dict[str, set[int]] = {name: set() for name in self._coders}
+        for columns in self._mapped(lambda columns: {n: np.unique(c) for n, c in columns.items()}, occurring):
+            for name, codes in columns.items():
+                occurring[name].update(codes.tolist())
+        return {name: KeptCoder(coder, frozenset(occurring[name])) for name, coder in self._coders.items()}
 
     def only(self, kept: NDArray[np.bool_]) -> SpooledRows:
         rows = self._with(self._spool.only(kept))

@@ -11,7 +11,7 @@ from pramana.sources.codes import (
     has_missing,
     in_order_of_values,
 )
-from pramana.sources.columns import is_bytes
+from pramana.sources.columns import is_bytes, is_text
 from pramana.sources.databases.database import Database, TableName, open_database
 from pramana.sources.databases.types import storable, stored
 from pramana.sources.files import kind_by_name
@@ -60,6 +60,7 @@ __all__ = [
     "has_missing",
     "in_order_of_values",
     "is_bytes",
+    "is_text",
     "kind_by_name",
     "names_of",
     "numbers",

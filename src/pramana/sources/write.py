@@ -11,7 +11,7 @@ import hashlib
 import io
 from collections import deque
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import Any, BinaryIO, NoReturn, cast
 
@@ -23,7 +23,8 @@ from pramana.errors import SourceError
 from pramana.sources.columns import plain_type
 from pramana.sources.formulas import escaped
 from pramana.sources.lines import CellTexts, lines_of
-from pramana.sources.parquet.row_groups import MAGIC, EncodedGroup, JoinedFooter
+from pramana.sources.parquet.group_encoder import GroupEncoder
+from pramana.sources.parquet.row_groups import MAGIC, Encoded, JoinedFooter
 
 ROW_GROUP = 1 << 17
 FILE_NAMES = {"parquet": "data.parquet", "csv": "data.csv"}
@@ -94,15 +95,18 @@ class TableWriter:
         self._owned = isinstance(path, Path)
         self._file = path.open("wb") if isinstance(path, Path) else path
         self._pool = ThreadPoolExecutor(workers)
-        self._under_way: deque[Future[EncodedGroup | memoryview]] = deque()
-        self._footer = JoinedFooter()
+        self._under_way: deque[Future[Encoded | memoryview]] = deque()
         self._cells: dict[str, CellTexts] = {}
         self._position = 0
         self._sha256 = hashlib.sha256()
         self._digester = ThreadPoolExecutor(1)
         self._digesting: Future[None] | None = None
-        self._put(MAGIC if format == "parquet" else b"")
-        self._submit(pa.Table.from_batches([], schema), header=True)  # `empty_table` loads pandas
+        if format == "csv":
+            self._submit(pa.Table.from_batches([], schema), header=True)  # `empty_table` loads pandas
+        else:
+            self._put(MAGIC)
+            self._groups = GroupEncoder(schema, _PARQUET)
+            self._footer = JoinedFooter(self._groups.empty_footer())
 
     def write(self, piece: pa.Table) -> None:
         """Row groups have a fixed size, whatever the pieces: their bounds tell nothing of how a file was made."""
@@ -118,17 +122,15 @@ class TableWriter:
         self.waiting = [joined.slice(rows)] if self.rows else []
 
     def _submit(self, table: pa.Table, header: bool = False) -> None:
-        encode = self._encoded_csv if self.format == "csv" else self._encoded_group
-        self._under_way.append(self._pool.submit(encode, table, header))
+        if self.format == "csv":
+            self._under_way.append(self._pool.submit(self._encoded_csv, table, header))
+        elif self._groups.has_first:
+            self._under_way.append(self._pool.submit(self._groups.encoded, _single(table)))
+        else:
+            self._under_way.append(self._pool.submit(self._groups.first, _single(table)))
+            wait(self._under_way)
         while len(self._under_way) > self._workers:
             self._take()
-
-    def _encoded_group(self, table: pa.Table, header: bool) -> EncodedGroup:
-        sink = pa.BufferOutputStream()
-        with pq.ParquetWriter(sink, self.schema, **_PARQUET) as writer:
-            if not header:
-                writer.write_table(_single(table), row_group_size=ROW_GROUP)
-        return EncodedGroup(memoryview(sink.getvalue()))
 
     def _encoded_csv(self, table: pa.Table, header: bool) -> memoryview:
         shown = escaped(table) if self.escape_formulas else table
@@ -144,9 +146,9 @@ class TableWriter:
             encoded = self._under_way.popleft().result()
         except pa.ArrowException:
             _refuse(self.format)
-        if isinstance(encoded, EncodedGroup):
-            self._footer.add(encoded.footer, self._position)
-            self._put(encoded.body)
+        if isinstance(encoded, Encoded):
+            self._footer.add(encoded.told, self._position)
+            self._put(encoded.data)
         else:
             self._put(encoded)
 

@@ -6,21 +6,23 @@ from pramana.stores.store_path import (
     StorePath,
     arrow_input,
     is_store_url,
-    local_path,
     located,
     named_in,
+    path_here,
 )
-from pramana.stores.whole_object import put, put_new
+from pramana.stores.whole_object import new_object, put, put_file, put_new
 
 __all__ = [
     "AnyPath",
     "StorePath",
     "arrow_input",
     "is_store_url",
-    "local_path",
     "located",
     "named_in",
+    "new_object",
+    "path_here",
     "put",
+    "put_file",
     "put_new",
     "store_error",
     "store_faults",

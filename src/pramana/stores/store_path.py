@@ -190,8 +190,17 @@ class StorePath:
         with store_faults(self), self.open() as file:
             return bytes(file.read(most))
 
+    def copy_within(self, target: StorePath, kind: type[InputError] = SourceError) -> None:
+        """Let the store make `target` of it, without the bytes coming here; Hadoop renames it instead."""
+        with store_faults(target, kind):
+            if self.scheme == "hdfs":
+                self.file_system.create_dir(target.parent.in_store, recursive=True)
+                self.file_system.move(self.in_store, target.in_store)
+            else:
+                self.file_system.copy_file(self.in_store, target.in_store)
+
     def remove_folder(self) -> None:
-        """Of an empty one; some stores keep an object for it."""
+        """And all that is in it; some stores keep an object for an empty one."""
         with store_faults(self):
             self.file_system.delete_dir(self.in_store)
 
@@ -245,11 +254,10 @@ def _checked(scheme: str, authority: str, key: str, what: str, error: type[Input
     return StorePath(scheme, authority, key)
 
 
-def local_path(text: str | Path, what: str, error: type[InputError] = InputError) -> Path:
-    """A path of this machine; a URL of a store is refused."""
-    path = located(text, what, error)
+def path_here(path: AnyPath, what: str) -> Path:
+    """For who needs a path of this machine, and knows `out` for where something went."""
     if isinstance(path, StorePath):
-        raise error(f"{what} must be a file of this machine", "a URL")
+        raise InputError(f"{what} must lie on this machine", str(path), "Ask for `out`.")
     return path
 
 

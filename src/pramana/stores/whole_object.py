@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pramana.errors import InputError, PramanaError
 from pramana.stores.faults import store_faults
 from pramana.stores.store_path import StorePath
+
+if TYPE_CHECKING:
+    from pyarrow import NativeFile
+
+_BLOCK = 1 << 22  # bytes that are sent at a time
 
 
 def put_new(path: StorePath, content: Iterable[bytes], kind: type[InputError]) -> None:
@@ -19,16 +27,43 @@ def put_new(path: StorePath, content: Iterable[bytes], kind: type[InputError]) -
 
 def put(path: StorePath, content: Iterable[bytes], kind: type[InputError]) -> None:
     """Write an object. Stores show it when it is whole; where it is not, it is removed."""
+    with new_object(path, kind) as file:
+        for block in content:
+            file.write(block)
+
+
+def put_file(path: StorePath, file: Path, kind: type[InputError]) -> None:
+    """The same of a file of this machine."""
+    with file.open("rb") as content:
+        put(path, iter(lambda: content.read(_BLOCK), b""), kind)
+
+
+@contextlib.contextmanager
+def new_object(path: StorePath, kind: type[InputError]) -> Iterator[ObjectWriter]:
+    """An object to be written in the block, as `put` does; what else fails in the block is not the store's."""
     with store_faults(path, kind):
         file = path.open("wb")
-        try:
-            for block in content:
-                file.write(block)
+    try:
+        yield ObjectWriter(path, kind, file)
+        with store_faults(path, kind):
             file.close()
-        except BaseException:
-            # Arrow has no word for giving an upload up: what is closed appears, and is removed then. Where the
-            # store itself has failed nothing appears, and closing says so once more.
-            with contextlib.suppress(OSError, ValueError, PramanaError):
-                file.close()
-                path.unlink()
-            raise
+    except BaseException:
+        # Arrow has no word for giving an upload up: what is closed appears, and is removed then. Where the
+        # store itself has failed nothing appears, and closing says so once more.
+        with contextlib.suppress(OSError, ValueError, PramanaError):
+            file.close()
+            path.unlink()
+        raise
+
+
+@dataclass(frozen=True)
+class ObjectWriter:
+    """What takes the bytes of an object that is on its way."""
+
+    path: StorePath
+    kind: type[InputError]
+    file: NativeFile
+
+    def write(self, block: bytes) -> None:
+        with store_faults(self.path, self.kind):
+            self.file.write(block)

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 from tests.security.fuzzing.calls import ONE, Array, Draw, codes, hostile, length, size_of_domain, words
-from tests.security.fuzzing.whole_rows import lines, rows_packed
+from tests.security.fuzzing.whole_rows import lines, pages, rows_packed
 
 from pramana.generalize import _classes, _partition
 from pramana.generalize.microaggregation import _mdav
@@ -363,6 +363,7 @@ KERNELS: dict[str, Callable[[Draw], None]] = {
     "gather, tally of codes": gather,
     "pack_rows, gather_rows, translate": rows_packed,
     "write_lines, last_end, read_lines": lines,
+    "pack of pages": pages,
     "pack, roll, tally of groups": classes,
     "draw": draw_values,
     "partition": partition,

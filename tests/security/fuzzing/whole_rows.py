@@ -1,4 +1,4 @@
-"""Random calls of the kernels that move whole rows: packed into words, and as lines of CSV."""
+"""Random calls of the kernels that move whole rows: packed into words, as CSV lines, and as pages of Parquet."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from tests.security.fuzzing.calls import Array, Draw, codes, hostile, length
 
 from pramana.randomness import _order
 from pramana.sources.lines import _lines
+from pramana.sources.parquet import _pages
 
 
 def rows_packed(draw: Draw) -> None:
@@ -69,3 +70,45 @@ def lines(draw: Draw) -> None:
 def _cells(texts: list[str], after: bytes) -> tuple[bytes, Array]:
     cells = [b'"' + text.encode().replace(b'"', b'""') + b'"' + after for text in texts]
     return b"".join(cells) + bytes(16), np.cumsum([0, *map(len, cells)], dtype=np.int64)
+
+
+# ---------------------------------------------------------------- pages of Parquet
+
+
+def pages(draw: Draw) -> None:
+    """What is packed is unpacked to the codes, page by page; no byte is written beyond the last page's room."""
+    n, size = length(draw), draw.choice([1, 2, 3, 8, 18, 200, 256])
+    width = draw.choice([max(1, (size - 1).bit_length()), 8, 9, 17, 32])
+    kind = draw.choice([np.uint8, np.uint16, np.uint32])
+    given = np.repeat(codes(draw, n, size, kind), [draw.choice([1, 1, 2, 7, 8, 9, 30]) for _ in range(n)])
+    cuts = sorted(draw.randrange(len(given) + 1) for _ in range(draw.randrange(3)))
+    ends, lengths = np.array([*cuts, len(given)], np.int64), np.arange(size, dtype=np.int64)
+    out, sizes = np.zeros(len(given) * 5 + 64 * len(ends), np.uint8), np.zeros(len(ends), np.int64)
+    assert _pages.pack(given, width, ends, lengths, out, sizes) == int(given.sum(dtype=np.int64))
+    first = place = 0
+    for end, held in zip(ends.tolist(), sizes.tolist(), strict=True):
+        assert unpacked(out[place : place + held].tobytes(), width, end - first) == given[first:end].tolist()
+        first, place = end, place + held
+    hostile(draw, _pages.pack, [given, width, ends, lengths, out, sizes])
+
+
+def unpacked(data: bytes, width: int, count: int) -> list[int]:
+    """Runs and packed groups of eight, as apache/parquet-format's Encodings.md has them."""
+    values: list[int] = []
+    at = 0
+    while at < len(data):
+        head = shift = 0
+        while True:
+            byte, at = data[at], at + 1
+            head |= (byte & 0x7F) << shift
+            shift += 7
+            if byte < 0x80:
+                break
+        held = (head >> 1) * width if head & 1 else -(-width // 8)
+        bits, at = int.from_bytes(data[at : at + held], "little"), at + held
+        if head & 1:
+            values += [bits >> width * i & (1 << width) - 1 for i in range(8 * (head >> 1))]
+        else:
+            values += [bits] * (head >> 1)
+    assert at == len(data) and 0 <= len(values) - count < 8 and not any(values[count:])
+    return values[:count]

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from pramana.app.screen import json_option, show
+from pramana.app.screen import engine_of, engine_options, json_option, show
 from pramana.errors import RecipeError
 
 _unverified = click.option("--unverified", is_flag=True, help="Go on with a bundle that fails verification.")
@@ -32,11 +32,12 @@ _LINES = 60
 @_weights
 @_confidence
 @_unverified
+@engine_options
 @json_option
 def crosstab_command(
     bundles: tuple[str, ...], by: str, where: str | None, method: str, shares: bool, mean: str | None,
     within_bins: bool, profile: bool, simultaneous: bool, weights: str | None, confidence: float,
-    unverified: bool, as_json: bool,
+    unverified: bool, engine: str, master: str | None, as_json: bool,
 ) -> None:  # fmt: skip
     """Estimate how many records of the private table have each combination of values, from BUNDLE alone.
 
@@ -45,7 +46,7 @@ def crosstab_command(
     from pramana import open_study
 
     names = [name.strip() for name in by.split(",")] if by.strip() else []
-    study = open_study(bundles, unverified=unverified, weights=weights)
+    study = open_study(bundles, unverified=unverified, weights=weights, engine=engine_of(engine, master))
     content: dict[str, Any] = {"records": study.records, "confidence": confidence, "where": where}
     notes: list[str] = []
     if mean is not None:
@@ -111,15 +112,16 @@ def _line(row: list[str], widths: list[int], words: int) -> str:
 @_weights
 @_confidence
 @_unverified
+@engine_options
 @json_option
 def compare_command(
     bundles: tuple[str, ...], first: str, second: str, share: str | None, mean: str | None, weights: str | None,
-    confidence: float, unverified: bool, as_json: bool,
+    confidence: float, unverified: bool, engine: str, master: str | None, as_json: bool,
 ) -> None:  # fmt: skip
     """Compare two groups of the private table, from BUNDLE alone."""
     from pramana import open_study
 
-    study = open_study(bundles, unverified=unverified, weights=weights)
+    study = open_study(bundles, unverified=unverified, weights=weights, engine=engine_of(engine, master))
     found = study.compare(first, second, share=share, mean=mean, confidence=confidence).to_json()
     words = f"{confidence:.0%} interval" if "p_value" in found else "possible are"
     lines = [
@@ -140,10 +142,11 @@ def compare_command(
 @_weights
 @_confidence
 @_unverified
+@engine_options
 @json_option
 def quantiles_command(
     bundle: str, attribute: str, shares: str, where: str | None, weights: str | None, confidence: float,
-    unverified: bool, as_json: bool,
+    unverified: bool, engine: str, master: str | None, as_json: bool,
 ) -> None:  # fmt: skip
     """Estimate quantiles of ATTRIBUTE, a number or date, from BUNDLE alone. Intervals hold whole bins."""
     from pramana import open_study
@@ -152,7 +155,7 @@ def quantiles_command(
         wanted = [float(share) for share in shares.split(",")]
     except ValueError:
         raise RecipeError("--shares must be numbers, such as 0.25,0.5", repr(shares)[:80]) from None
-    study = open_study(bundle, unverified=unverified, weights=weights)
+    study = open_study(bundle, unverified=unverified, weights=weights, engine=engine_of(engine, master))
     found = [q.to_json() for q in study.quantiles(attribute, wanted, where, confidence=confidence)]
     content = {"attribute": attribute, "confidence": confidence, "where": where, "quantiles": found}
     head = ["share", "estimate", f"{confidence:.0%} from", "to"]
@@ -167,15 +170,16 @@ def quantiles_command(
 @_weights
 @_confidence
 @_unverified
+@engine_options
 @json_option
 def regression_command(
     bundle: str, attribute: str, names: str, where: str | None, weights: str | None, confidence: float,
-    unverified: bool, as_json: bool,
+    unverified: bool, engine: str, master: str | None, as_json: bool,
 ) -> None:  # fmt: skip
     """Estimate the least-squares regression of ATTRIBUTE on others in the private table, from BUNDLE alone."""
     from pramana import open_study
 
-    study = open_study(bundle, unverified=unverified, weights=weights)
+    study = open_study(bundle, unverified=unverified, weights=weights, engine=engine_of(engine, master))
     on = [name.strip() for name in names.split(",")]
     fitted = study.regression(attribute, on, where, confidence=confidence).to_json()
     head = ["", "estimate", "error", f"{confidence:.0%} from", "to", "p-value", "within bins"]

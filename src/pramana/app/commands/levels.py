@@ -67,7 +67,7 @@ def create(
 @click.argument("ledger")
 @click.option("--recipient", required=True, help="Who receives it.")
 @click.option("--retention", required=True, help="The level: an exact decimal, such as 0.3.")
-@click.option("--out", required=True, help="The folder to make; it must not exist.")
+@click.option("--out", required=True, help="The folder to make, or its URL in a store; it must not exist.")
 @click.option("--sign", default=None, help="An Ed25519 private key (PEM) to sign the certificate with.")
 @click.option("--threads", type=click.IntRange(min=0), default=0, help="0: as many as there are cores.")
 @click.option("--even-if-useless", is_flag=True, help="Issue it although nothing can be learned from it.")
@@ -94,7 +94,7 @@ def issue_version(
     progress.close()
     certificate = issued.certificate
     content = {
-        "bundle": str(issued.bundle),
+        "bundle": str(issued.out),
         "records": certificate.records,
         "release": issued.release.to_json(),
         "again": issued.again,
@@ -103,7 +103,7 @@ def issue_version(
         "usefulness": issued.usefulness.to_json(),
     }
     lines = [
-        f"{certificate.records:,} records at level {issued.release.level} for {recipient!r} in {issued.bundle}"
+        f"{certificate.records:,} records at level {issued.release.level} for {recipient!r} in {issued.out}"
         + (", the same as before" if issued.again else "")
     ]
     for guarantee in certificate.guarantees:

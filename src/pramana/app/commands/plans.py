@@ -48,9 +48,9 @@ def plan_command(
     if words:
         words.append("L1: expected sum of absolute errors of the table's shares (0 perfect, 2 useless).")
     if found.unreachable:
-        words.append(f"Out of reach with {found.records:,} records: {', '.join(found.unreachable)}.")
+        words.append(f"Out of reach with {found.counted}: {', '.join(found.unreachable)}.")
     if found.frontier:
-        words += ["", 'Ways to keep the recipe\'s promise; coin = "best" takes the one with a star:']
+        words += ["", found.frontier_title]
         words += table_lines(found.frontier_rows())
         words.append(
             "mean: over the tables that the recipe names, or all pairs; large errors count by their proportion."

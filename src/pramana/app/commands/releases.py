@@ -125,7 +125,7 @@ def _mark(check: Check) -> str:
 @click.option(
     "--out",
     required=True,
-    help="The file to write: .sav, .zsav, .dta, .xlsx, .arrow, .feather; .yaml, .json, .xml.",
+    help="The file to write, or its URL: .sav, .zsav, .dta, .xlsx, .arrow, .feather; .yaml, .json, .xml.",
 )
 @click.option(
     "--as", "form", type=click.Choice(["opendp-registry", "croissant", "ddi"]), default=None,

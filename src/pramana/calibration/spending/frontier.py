@@ -25,6 +25,8 @@ from pramana.mechanisms import (
     RecordRetention,
     Redrawn,
     Retention,
+    UnitDraws,
+    composed,
     k_of,
 )
 from pramana.theory import rounding
@@ -103,6 +105,19 @@ def frontier(question: SpendingQuestion, wanted: Wanted) -> tuple[Candidate, ...
 def best_candidate(question: SpendingQuestion, wanted: Wanted) -> Candidate:
     """The one that is marked."""
     return next(candidate for candidate in frontier(question, wanted) if candidate.chosen)
+
+
+def way_of_units(question: SpendingQuestion, wanted: Wanted, law: Product, draws: UnitDraws) -> Candidate:
+    """The one way of people with several rows: an equal retention in every column, `law` of a row.
+
+    k and epsilon are of all rows of a unit, and `wanted` is for as many as there are units. Rows that share a draw
+    vary together: n of them at most n times as much as n that do not.
+    """
+    whole = composed(law, draws, draws.size(draws.largest))
+    own = errors_of(question, law, {})
+    shared = {" x ".join(table): max(map(draws.rows_sharing, table)) for table in question.asked}
+    errors = {title: kept_digits(math.sqrt(shared[title]) * error) for title, error in own.items()}
+    return Candidate(law, "equal", errors, *_reached(whole, wanted))
 
 
 def _marked(candidate: Candidate, chosen: bool) -> Candidate:
@@ -209,10 +224,14 @@ def _candidate(
     coarsened: Mapping[str, int] | None = None,
 ) -> Candidate:
     errors = errors_of(question, law, coarsened or {})
+    return Candidate(law, allocation, errors, *_reached(law, wanted), dict(coarsened or {}))
+
+
+def _reached(law: DrawnLaw, wanted: Wanted) -> tuple[float, float]:
+    """k and epsilon."""
     ratio = law.likelihood_ratio
     epsilon = math.inf if ratio is None else rounding.log_up(ratio)
-    k = rounding.float_down(k_of(law, wanted.circumstances))
-    return Candidate(law, allocation, errors, k, epsilon, dict(coarsened or {}))
+    return rounding.float_down(k_of(law, wanted.circumstances)), epsilon
 
 
 def errors_of(question: SpendingQuestion, law: DrawnLaw, coarsened: Mapping[str, int]) -> dict[str, float]:

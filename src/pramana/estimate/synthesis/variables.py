@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -122,17 +123,29 @@ def tables_of(study: Study, scopes: Sequence[Sequence[ModelVariable]]) -> list[P
     axes = [tuple(column.modelled for column in listed) for listed in columns]
     shapes = [[axis.size for axis in listed] for listed in axes]
     check_memory([sum(map(math.prod, shapes))])
-    counts = [np.zeros(math.prod(shape)) for shape in shapes]
     needed = {column.axis.name: column for listed in columns for column in listed}
-    for codes in pieces_of(study, list(needed)):
-        grouped = {
-            name: codes[name] if column.group_of is None else column.group_of[codes[name]]
-            for name, column in needed.items()
-        }
+    work = partial(_counted, {name: column.group_of for name, column in needed.items()}, axes, shapes)
+    parts = None if study.parted is None else study.parted(list(needed), work)
+    counts = (
+        work(pieces_of(study, list(needed))) if parts is None else [sum(own) for own in zip(*parts, strict=True)]
+    )
+    return [
+        PublishedTable.of_counts(listed, np.asarray(count).reshape(shape), study.mechanism)
+        for listed, shape, count in zip(axes, shapes, counts, strict=True)
+    ]
+
+
+def _counted(
+    groups: Mapping[str, Ints | None],
+    axes: Sequence[Sequence[Axis]],
+    shapes: Sequence[Sequence[int]],
+    pieces: Iterable[Mapping[str, NDArray[np.unsignedinteger]]],
+) -> list[Ints]:
+    """How often each combination occurs, of several tables; values of a column may be grouped."""
+    counts = [np.zeros(math.prod(shape), np.int64) for shape in shapes]
+    for codes in pieces:
+        grouped = {name: codes[name] if own is None else own[codes[name]] for name, own in groups.items()}
         for listed, shape, count in zip(axes, shapes, counts, strict=True):
             cells = joint_codes([grouped[axis.name] for axis in listed], shape)
             count += np.bincount(cells, minlength=len(count))
-    return [
-        PublishedTable.of_counts(listed, count.reshape(shape), study.mechanism)
-        for listed, shape, count in zip(axes, shapes, counts, strict=True)
-    ]
+    return counts

@@ -11,7 +11,6 @@ from fractions import Fraction
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from pramana.errors import SourceError
 from pramana.generalize import Microaggregation, Numbers, class_medians
@@ -21,19 +20,18 @@ from pramana.rows import Columns, Rows, chunks_of
 from pramana.schema import Kind
 from pramana.sources import Numbering
 
-_LARGEST = 2**53  # integers up to here are doubles as well
-_FARTHEST = 1e140  # sums of squares up to here are doubles
-_MOST_PLACES = 15
+LARGEST_WHOLE = 2**53  # integers up to here are doubles as well
+MOST_PLACES = 15
+FARTHEST = 1e140  # sums of squares up to here are doubles
 _EXACT = Context(prec=20_000)  # digits: more than a label may have
 
 
 @dataclass(frozen=True)
 class NumberUse:
-    """What numbers are wanted for, and what a column of others needs; with `gaps` some may be missing."""
+    """What numbers are wanted for, and what a column of others needs."""
 
     words: str
     otherwise: str
-    gaps: bool = False
 
 
 MICROAGGREGATED = NumberUse("be microaggregated", "A column of categories must have a domain or hierarchy")
@@ -41,15 +39,11 @@ MICROAGGREGATED = NumberUse("be microaggregated", "A column of categories must h
 
 @dataclass(frozen=True, eq=False)
 class NumberColumn:
-    """For every row its number times 10^places: integers, or doubles where no such integers fit into 53 bits.
-
-    `missing` marks the rows without a number, where a method lets there be some; they have 0.
-    """
+    """For every row its number times 10^places: integers, or doubles where no such integers fit into 53 bits."""
 
     name: str
     values: Numbers
     places: int = 0
-    missing: NDArray[np.bool_] | None = None
 
     @property
     def numbers(self) -> Numbers:
@@ -80,7 +74,7 @@ class NumberColumn:
         return [Fraction(number) / 10**self.places for number in medians.tolist()]
 
 
-def number_column(name: str, rows: Rows, use: NumberUse = MICROAGGREGATED) -> NumberColumn:
+def number_column(name: str, rows: Rows) -> NumberColumn:
     """A column of the source; refused with counts where a row has no number."""
     values = rows.values([name])[name]
     numbering = Numbering()
@@ -94,34 +88,30 @@ def number_column(name: str, rows: Rows, use: NumberUse = MICROAGGREGATED) -> Nu
     coded = f"\0{name}"  # which no column of a source is called
     rows.derive(coded, (name,), codes_of)
     codes = rows.whole().codes({coded: len(labels)})[coded]
-    numbers = [_number(label) for label in labels]
-    empty = numbering.labels.get("") if use.gaps else None
-    if empty is not None:
-        numbers[empty] = Decimal(0)
-    _refuse_others(name, labels, numbers, np.bincount(codes, minlength=len(labels)), use)
+    numbers = [number_of(label) for label in labels]
+    times = zip(labels, numbers, np.bincount(codes, minlength=len(labels)).tolist(), strict=True)
+    without = [(label, n) for label, number, n in times if number is None]
+    missing = sum(n for label, n in without if label == "")
+    refuse_others(name, missing, sum(n for _, n in without) - missing, MICROAGGREGATED)
     known = [n for n in numbers if n is not None]
-    table, places = _as_table(name, known, pa.types.is_floating(values.type), use.words)
-    return NumberColumn(name, table[codes], places, None if empty is None else codes == empty)
+    table, places = _as_table(name, known, pa.types.is_floating(values.type))
+    return NumberColumn(name, table[codes], places)
 
 
-def _number(label: str) -> Decimal | None:
+def number_of(label: str) -> Decimal | None:
     """The one number that a label is. 01067 is a code, and 20-24 an interval."""
     ends = Kind.NUMBER.ends_of(label)
     return None if ends is None or ends[0] != ends[1] else ends[0].normalize(_EXACT)
 
 
-def _refuse_others(
-    name: str, labels: list[str], numbers: list[Decimal | None], times: NDArray[np.integer], use: NumberUse
-) -> None:
-    without = zip(labels, numbers, times, strict=True)
-    missing = sum(int(n) for label, number, n in without if label == "" and number is None)
+def refuse_others(name: str, missing: int, others: int, use: NumberUse) -> None:
+    """Refuse a column with so many rows that have no value, or something else than a number."""
     if missing:
         raise SourceError(
             f"The column {name!r} must have no missing values to {use.words}",
             f"{missing} {'row' if missing == 1 else 'rows'} without one",
             "Leave these rows out, or fill the values in, before the release.",
         )
-    others = sum(int(n) for number, n in zip(numbers, times, strict=True) if number is None)
     if others:
         raise SourceError(
             f"Every value of the column {name!r} must be a number to {use.words}",
@@ -130,20 +120,25 @@ def _refuse_others(
         )
 
 
-def _as_table(name: str, numbers: list[Decimal], floating: bool, use: str) -> tuple[Numbers, int]:
-    """The numbers of the labels times 10^places, and the places."""
-    places = max(0, *(-int(n.as_tuple().exponent) for n in numbers))
-    if places <= _MOST_PLACES:
-        whole = [int(Fraction(n) * 10**places) for n in numbers]
-        if max(map(abs, whole)) <= _LARGEST:
-            return np.array(whole, np.int64), places
+def check_reach(name: str, places: int, largest: float, floating: bool, use: NumberUse) -> None:
+    """Refuse numbers too large to be worked with, where those times 10^places are not all integers of 53 bits."""
     if places == 0 and not floating:
         raise SourceError(
-            f"The column {name!r} must hold integers from -2^53 to 2^53 to {use}",
+            f"The column {name!r} must hold integers from -2^53 to 2^53 to {use.words}",
             "larger ones",
             'Such numbers are mostly identifiers: give the column the role "identifying".',
         )
+    if largest > FARTHEST:
+        raise SourceError(f"The column {name!r} must hold numbers below 1e140 to {use.words}", "larger ones")
+
+
+def _as_table(name: str, numbers: list[Decimal], floating: bool) -> tuple[Numbers, int]:
+    """The numbers of the labels times 10^places, and the places."""
+    places = max(0, *(-int(n.as_tuple().exponent) for n in numbers))
+    if places <= MOST_PLACES:
+        whole = [int(Fraction(n) * 10**places) for n in numbers]
+        if max(map(abs, whole)) <= LARGEST_WHOLE:
+            return np.array(whole, np.int64), places
     doubles = np.array([float(n) for n in numbers]) + 0.0  # a zero has no sign
-    if np.abs(doubles).max() > _FARTHEST:
-        raise SourceError(f"The column {name!r} must hold numbers below 1e140 to {use}", "larger ones")
+    check_reach(name, places, float(np.abs(doubles).max()), floating, MICROAGGREGATED)
     return doubles, 0

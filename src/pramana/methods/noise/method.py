@@ -24,7 +24,7 @@ class NoiseMethod(Method[NoiseSetting, NoisedColumn]):
 
     def capabilities(self, setting: NoiseSetting) -> Capabilities:
         del setting
-        return Capabilities()
+        return Capabilities(streams=True, spark=True)
 
     def readings(self, recipe: NoiseRecipe) -> tuple[ColumnReading, ...]:
         design_of(recipe)

@@ -11,7 +11,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from pramana.methods.noise.sums import Floats
+
 _UNIT = 2.0**-52
 _NOTHING = 1e-12  # of a column's variance: what is left of it beyond the columns before
 
@@ -28,23 +29,11 @@ def normals(words: NDArray[np.uint64]) -> Floats:
     return np.where(middles < 0.5, quantiles, -quantiles)
 
 
-def mean_of(values: Floats) -> float:
-    return math.fsum(values.tolist()) / len(values)
-
-
-def covariance_of(one: Floats, other: Floats) -> float:
-    """With n - 1; `one` and `other` have their means taken off."""
-    return math.fsum((one * other).tolist()) / (len(one) - 1)
-
-
-def covariances(columns: Sequence[Floats]) -> list[list[float]]:
-    """Of columns that have their means taken off."""
-    half = [[covariance_of(a, b) for b in columns[: i + 1]] for i, a in enumerate(columns)]
-    return [[half[max(i, j)][min(i, j)] for j in range(len(half))] for i in range(len(half))]
-
-
 def root_of(matrix: Sequence[Sequence[float]]) -> list[list[float]]:
-    """L, lower triangular, with L L' the matrix (Cholesky). A column that follows from others adds nothing."""
+    """L, lower triangular, with L L' the matrix (Cholesky). A column that follows from others adds nothing.
+
+    Of the matrix, which is symmetric, the lower half is read.
+    """
     root: list[list[float]] = [[0.0] * len(matrix) for _ in matrix]
     for i, row in enumerate(matrix):
         for j in range(i):

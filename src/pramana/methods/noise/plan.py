@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import msgspec
-import numpy as np
 import pyarrow as pa
 
 from pramana.bundle import Bundle, Certificate, Check, Form, JsonObject
@@ -15,17 +14,10 @@ from pramana.errors import BundleError, PramanaError
 from pramana.estimate import Doubt
 from pramana.mechanisms import Product
 from pramana.methods.microaggregate.examination import ShownNumbers
-from pramana.methods.noise.columns import (
-    ROW_NUMBER,
-    NoisedNumbers,
-    NoisedTable,
-    add_noise,
-    context_of,
-)
+from pramana.methods.noise.columns import NoisedRows, NoisedTable, add_noise, context_of, noised_of
 from pramana.methods.noise.setting import NoiseDesign
-from pramana.methods.noise.worth import NoiseLoss, worth_of_noise
+from pramana.methods.noise.worth import worth_of_noise
 from pramana.methods.protocol import (
-    Capabilities,
     Examination,
     Explanation,
     Plan,
@@ -37,7 +29,6 @@ from pramana.methods.protocol import (
 )
 from pramana.methods.swap.columns import take_content
 from pramana.pages import Grid, Section, Text
-from pramana.randomness import code_dtype
 from pramana.rows import ContentDigest, Rows
 from pramana.schema import read_section
 from pramana.theory import IN_EARNEST, THIS_TABLE, AddedNoise, Guarantee
@@ -68,15 +59,11 @@ class NoisePlan(Plan):
 
     design: NoiseDesign
     rows: int
-    noised: tuple[NoisedNumbers, ...] = field(default=(), repr=False)  # at the holder's only
+    noised: NoisedRows | None = field(default=None, repr=False)  # at the holder's only
 
     @property
     def records(self) -> int:
         return self.rows
-
-    @property
-    def capabilities(self) -> Capabilities:
-        return Capabilities()
 
     def raw_names(self) -> list[str]:
         return [a.name for a in self.attributes if a.name not in self.design.columns]
@@ -123,9 +110,8 @@ class NoisePlan(Plan):
     def publish(self, rows: Rows) -> Publication:
         context = context_of(self.dataset, self.design, rows)
         noised = self.noised or add_noise(rows, self.design, context)
-        rows.whole().attach(ROW_NUMBER, (), np.arange(rows.records).astype(code_dtype(rows.records + 1)))
-        table = NoisedTable(self.attributes, noised)
-        names = [ROW_NUMBER, *self.raw_names()]
+        table = NoisedTable(self.attributes, self.design.columns, noised.integers)
+        names = [*map(noised_of, self.design.columns), *self.raw_names()]
         pieces = rows.publish(Product({}), context, self.shuffled, names, stage="adding noise")
         return Publication(
             self,
@@ -133,7 +119,7 @@ class NoisePlan(Plan):
             table,
             rows.commitment(),
             usefulness=self.usefulness(),
-            notes=NoiseLoss.of(noised).sentences(),
+            notes=noised.loss.sentences(),
         )
 
     def usefulness(self) -> Usefulness:

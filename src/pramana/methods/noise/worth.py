@@ -9,9 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from pramana.calibration import TableWorth, Usefulness, tables_asked
-from pramana.methods.noise.columns import NoisedNumbers
 from pramana.methods.noise.normal import kept_share
 from pramana.methods.noise.setting import NoiseDesign
+from pramana.methods.noise.sums import Floats
 
 _NOTHING = 1e-9  # an eigenvalue of columns that follow from each other
 
@@ -33,6 +33,54 @@ def worth_of_noise(design: NoiseDesign, records: int, named: Sequence[Sequence[s
     return Usefulness(tuple(tables), is_named)
 
 
+@dataclass(frozen=True, eq=False)
+class NoiseSums:
+    """Some rows by column, with and without noise: sums and products of true numbers first, then of published.
+
+    `steps` and `largest` are no sums: the largest published numbers, in steps of the last digit and as they are.
+    """
+
+    rows: int
+    known: Floats  # rows that have a number
+    distances: Floats
+    sums: Floats
+    products: Floats
+    steps: Floats
+    largest: Floats
+
+    @classmethod
+    def of(cls, true: Floats, published: Floats, centres: Floats, places: Sequence[int]) -> NoiseSums:
+        """Numbers by column and row, NaN where there is none; taken off their `centres` they keep their digits."""
+        both = np.nan_to_num(np.stack([true, published]) - centres[:, None])
+        largest = np.abs(np.nan_to_num(published)).max(axis=1, initial=0)
+        return cls(
+            true.shape[1],
+            (~np.isnan(true)).sum(axis=1),
+            np.abs(both[1] - both[0]).sum(axis=1),
+            both.sum(axis=2),
+            both @ both.transpose(0, 2, 1),
+            np.rint(largest * 10.0 ** np.array(places)),
+            largest,
+        )
+
+    def __add__(self, more: NoiseSums) -> NoiseSums:
+        return NoiseSums(
+            self.rows + more.rows,
+            self.known + more.known,
+            self.distances + more.distances,
+            self.sums + more.sums,
+            self.products + more.products,
+            np.maximum(self.steps, more.steps),
+            np.maximum(self.largest, more.largest),
+        )
+
+    def covariances(self) -> Floats:
+        """Before and after; right for two columns without gaps, and for variances in any case."""
+        several = np.maximum(self.known, 2)
+        off = self.products - self.sums[:, :, None] * self.sums[:, None, :] / several
+        return np.asarray(off / (several - 1))
+
+
 @dataclass(frozen=True)
 class NoiseLoss:
     """Measures of sdcMicro's `dUtility`, which need the source.
@@ -46,17 +94,15 @@ class NoiseLoss:
     eigenvalues: float | None
 
     @classmethod
-    def of(cls, columns: Sequence[NoisedNumbers]) -> NoiseLoss:
-        spreads = {c.name: _spread(c) for c in columns}
-        varying = [c for c in columns if spreads[c.name] > 0]
-        distance = {
-            c.name: float(np.mean(np.abs(c.published - c.true)[c.known])) / (math.sqrt(2) * spreads[c.name])
-            for c in varying
-        }
-        if len(varying) < 2 or not all(c.known.all() for c in varying):
+    def of(cls, names: Sequence[str], sums: NoiseSums) -> NoiseLoss:
+        matrices = sums.covariances()
+        spreads = np.sqrt(np.maximum(np.diagonal(matrices[0]), 0))
+        varying = [i for i in range(len(names)) if spreads[i] > 0]
+        means = sums.distances / np.maximum(sums.known, 1)
+        distance = {names[i]: float(means[i]) / (math.sqrt(2) * float(spreads[i])) for i in varying}
+        if len(varying) < 2 or any(sums.known[i] < sums.rows for i in varying):
             return cls(distance, None)
-        before = np.linalg.eigvalsh(np.corrcoef([c.true for c in varying]))
-        after = np.linalg.eigvalsh(np.corrcoef([c.published for c in varying]))
+        before, after = (np.linalg.eigvalsh(_correlations(m[np.ix_(varying, varying)])) for m in matrices)
         present = before > _NOTHING
         return cls(distance, float(np.sum(np.abs(after - before)[present] / before[present])))
 
@@ -72,6 +118,6 @@ class NoiseLoss:
         return tuple(words)
 
 
-def _spread(column: NoisedNumbers) -> float:
-    known = column.true[column.known]
-    return float(np.std(known, ddof=1)) if len(known) > 1 else 0.0
+def _correlations(covariances: Floats) -> Floats:
+    scale = np.sqrt(np.diagonal(covariances))
+    return np.asarray(covariances / np.outer(scale, scale))

@@ -10,13 +10,22 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from pramana.bundle import Check, JsonObject
-from pramana.calibration import Candidate, Coarsening, SpendingQuestion, Wanted, best_candidate, frontier
+from pramana.calibration import (
+    Candidate,
+    Coarsening,
+    SpendingQuestion,
+    Wanted,
+    best_candidate,
+    frontier,
+    way_of_units,
+)
 from pramana.errors import BundleError, InputError, RecipeError
-from pramana.mechanisms import Circumstances, Mechanism
+from pramana.mechanisms import Circumstances, Mechanism, UnitDraws
 from pramana.methods.columns import coarser_domains
 from pramana.methods.recipe import Recipe
 from pramana.methods.retention.setting import RetentionColumn, RetentionSetting
 from pramana.methods.retention.statement import ChoiceForm
+from pramana.methods.retention.units import around_units, calibrated_for_units
 from pramana.schema import Attribute, Domain
 
 
@@ -112,12 +121,20 @@ def options_of(recipe: Recipe[RetentionSetting, RetentionColumn], attributes: tu
 
 
 def ways_to_spend(
-    recipe: Recipe[RetentionSetting, RetentionColumn], attributes: tuple[Attribute, ...], around: Circumstances
+    recipe: Recipe[RetentionSetting, RetentionColumn],
+    attributes: tuple[Attribute, ...],
+    around: Circumstances,
+    draws: UnitDraws | None,
 ) -> tuple[Candidate, ...]:
-    """The frontier of a recipe's promise, whatever coin it names."""
+    """The frontier of a recipe's promise, whatever coin it names; for people of several rows there is one way."""
     allowed = options_of(recipe, attributes) if recipe.release.coin == "best" else Options(attributes, {})
-    asked = _asked(recipe.release, around.records, allowed)
-    return frontier(asked.question(_sizes(attributes), recipe.tables), asked.wanted(around))
+    asked, sizes = _asked(recipe.release, around.records, allowed), _sizes(attributes)
+    question = asked.question(sizes, recipe.tables)
+    if draws is None:
+        return frontier(question, asked.wanted(around))
+    units = around_units(around, draws)
+    wanted = replace(asked, records=units.records).wanted(units)
+    return (way_of_units(question, wanted, calibrated_for_units(sizes, wanted, draws), draws),)
 
 
 def chosen_law(

@@ -114,10 +114,10 @@ class DrawnMethod(Method[S, C]):
         return advice_for_retention(law, columns, plan.records, recipe.tables)
 
     def frontier(
-        self, recipe: Recipe[S, C], attributes: tuple[Attribute, ...], records: int
+        self, recipe: Recipe[S, C], attributes: tuple[Attribute, ...], records: int, draws: UnitDraws | None
     ) -> tuple[Candidate, ...]:
-        """Ways to keep the recipe's promise, the best one marked, where a law is calculated at all."""
-        del recipe, attributes, records
+        """Ways to keep the recipe's promise, where a law is calculated at all, the one of coin = "best" marked."""
+        del recipe, attributes, records, draws
         return ()
 
     @abstractmethod
@@ -187,13 +187,17 @@ class RetentionMethod(DrawnMethod[RetentionSetting, RetentionColumn]):
         return mechanism
 
     def frontier(
-        self, recipe: Recipe[RetentionSetting, RetentionColumn], attributes: tuple[Attribute, ...], records: int
+        self,
+        recipe: Recipe[RetentionSetting, RetentionColumn],
+        attributes: tuple[Attribute, ...],
+        records: int,
+        draws: UnitDraws | None,
     ) -> tuple[Candidate, ...]:
         release, columns = recipe.release, recipe.attributes.values()
         stated = release.retention is not None or any(c.retention is not None for c in columns)
         if stated or any(c.channel == "ordered" for c in columns):
             return ()
-        return ways_to_spend(recipe, attributes, _circumstances(release, attributes, records))
+        return ways_to_spend(recipe, attributes, _circumstances(release, attributes, records), draws)
 
     def advise(
         self, recipe: Recipe[RetentionSetting, RetentionColumn], plan: Plan, rows: Rows | None

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from typing import overload
 
-from pramana.bundle import Bundle, scratch_beside, sweep
+from pramana.bundle import Bundle, check_new_object, name_here, scratch_beside, sweep
 from pramana.errors import InputError
 from pramana.pipeline.analysis import require_valid
 from pramana.pipeline.files.codebook import read_codebook
@@ -14,21 +15,39 @@ from pramana.pipeline.files.copies import check_written, published_table
 from pramana.pipeline.files.descriptions import DESCRIPTIONS, DescribedRelease
 from pramana.randomness import flush, give_name
 from pramana.sources import EXPORTS, write_export
-from pramana.stores import local_path
+from pramana.stores import AnyPath, StorePath, located, put_file
 
 
+@overload
 def export(
-    bundle: str | Path,
-    out: str | Path,
+    bundle: str | AnyPath,
+    out: Path,
     *,
     form: str | None = None,
     about: Mapping[str, str] | None = None,
     unverified: bool = False,
-) -> Path:
+) -> Path: ...
+@overload
+def export(
+    bundle: str | AnyPath,
+    out: str | AnyPath,
+    *,
+    form: str | None = None,
+    about: Mapping[str, str] | None = None,
+    unverified: bool = False,
+) -> AnyPath: ...
+def export(
+    bundle: str | AnyPath,
+    out: str | AnyPath,
+    *,
+    form: str | None = None,
+    about: Mapping[str, str] | None = None,
+    unverified: bool = False,
+) -> AnyPath:
     """Write the data of a bundle as SPSS (.sav, .zsav), Stata (.dta), Excel (.xlsx) or Arrow (.arrow, .feather).
 
     Value labels and variable labels that the source had come along for what is published. The bundle is verified
-    first, and the file is read back before it takes its name.
+    first, and the file is read back before it takes its name. `out` may be the URL of a new object in a store.
 
     With `form` the release is described instead, for a catalogue: "opendp-registry" (YAML), "croissant" (JSON-LD)
     or "ddi" (DDI Codebook 2.5, XML). `about` says what [about] of the recipe did not.
@@ -36,15 +55,18 @@ def export(
     >>> pramana.export("published", "published.sav")  # doctest: +SKIP
     PosixPath('published.sav')
     """
-    out = local_path(out, "An export")
+    out = located(out, "An export", InputError)
     endings = _endings(form)
     if out.suffix.lower() not in endings:
         raise InputError(f"The file must end with one of {', '.join(endings)}", repr(out.suffix))
     if about and form is None:
         raise InputError("What is said about a release must go with a description of it", "a file of its data")
-    sweep(out)
-    if out.exists() or out.is_symlink():
-        raise InputError(f"The file {out} must not exist yet", "an existing one", "Choose another name.")
+    if isinstance(out, StorePath):
+        check_new_object(out)
+    else:
+        sweep(out)
+        if out.exists() or out.is_symlink():
+            raise InputError(f"The file {out} must not exist yet", "an existing one", "Choose another name.")
     opened = Bundle.open(bundle)
     if not unverified:
         require_valid(opened, bundle)
@@ -52,11 +74,16 @@ def export(
         partial(_write_data, opened) if form is None else partial(_write_description, opened, form, about or {})
     )
     try:
-        with scratch_beside(out) as scratch:  # the libraries that write have temporary files of their own
+        # the libraries that write have temporary files of their own
+        with scratch_beside(name_here(out)) as scratch:
             part = scratch / out.name
             write(part)
-            flush(part)
-            give_name(part, out)
+            if isinstance(out, StorePath):
+                check_new_object(out)
+                put_file(out, part, InputError)
+            else:
+                flush(part)
+                give_name(part, out)
     except FileExistsError:
         raise InputError(f"The file {out} must not exist yet", "an existing one") from None
     except OSError as error:

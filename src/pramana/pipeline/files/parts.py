@@ -7,7 +7,7 @@ are the same: a part is a function of its rows and of its number.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import BinaryIO
 
@@ -26,6 +26,7 @@ class WrittenPart:
     """A part, and what the report and the holder are told of its rows."""
 
     part: Part
+    file: str  # what it is called until all parts are there
     counts: Mapping[str, Counts] = field(default_factory=dict)
     formulas: tuple[str, ...] = ()  # columns of a CSV with texts that a spreadsheet would run
 
@@ -35,6 +36,7 @@ class WrittenSet:
     """All parts, and what all of them tell."""
 
     parts: PartSet
+    files: tuple[str, ...]  # what they are called until all are there
     counts: Mapping[str, Counts]
     formulas: tuple[str, ...]
 
@@ -57,13 +59,13 @@ class PartWriting:
             written = self.write(number, map(maker.table, pieces))
         except PramanaError as error:
             return error
-        return WrittenPart(written.part, maker.counts(), written.formulas)
+        return replace(written, counts=maker.counts())
 
     def write(self, number: int, tables: Iterable[pa.Table]) -> WrittenPart:
         """One part from its rows as they are published."""
         name = part_name(number, self.form)
         file, (rows, formulas) = self.target.write(name, partial(self._fill, tables))
-        return WrittenPart(Part(name, rows, file.size, file.sha256), formulas=formulas)
+        return WrittenPart(Part(name, rows, file.size, file.sha256), file.name, formulas=formulas)
 
     def _fill(self, tables: Iterable[pa.Table], sink: BinaryIO) -> tuple[int, tuple[str, ...]]:
         rows, formulas, coming = 0, dict[str, None](), iter(tables)
@@ -95,7 +97,7 @@ def write_parts(
     tables = ahead(publication.table.table, pieces, 1)  # one thread: pieces in their order
     written = [writing.write(number, part) for number, part in enumerate(_cut(tables, rows))]
     whole = _joined(rows, written)
-    return WrittenSet(whole.parts, publication.table.counts(), whole.formulas)
+    return replace(whole, counts=publication.table.counts())
 
 
 def _sound(written: WrittenPart | PramanaError) -> WrittenPart:
@@ -110,7 +112,8 @@ def _joined(rows: int, written: Sequence[WrittenPart]) -> WrittenSet:
         for name, count in one.counts.items():
             counts[name] = counts[name] + count if name in counts else count
     formulas = dict.fromkeys(name for one in written for name in one.formulas)
-    return WrittenSet(PartSet(rows, tuple(one.part for one in written)), counts, tuple(formulas))
+    parts = PartSet(rows, tuple(one.part for one in written))
+    return WrittenSet(parts, tuple(one.file for one in written), counts, tuple(formulas))
 
 
 def _cut(tables: Iterator[pa.Table], rows: int) -> Iterator[Iterator[pa.Table]]:

@@ -24,7 +24,15 @@ from pramana.methods.retention import (
     units_of,
 )
 from pramana.pipeline.planning.outlook import Choice, Outlook
-from pramana.pipeline.planning.reading import MOST_TABLES, Asked, check_k, promises_of, read_table, rows_of
+from pramana.pipeline.planning.reading import (
+    MOST_TABLES,
+    Asked,
+    check_k,
+    counted,
+    promises_of,
+    read_table,
+    rows_of,
+)
 from pramana.rows import MemoryRows
 from pramana.schema import Attribute, RandomisedColumn, Setting
 from pramana.theory import pk
@@ -58,17 +66,19 @@ def plan_by_law(read: AnyRecipe, setting: DrawnSetting, asked: Asked) -> Outlook
     true = _true_tables(rows, attributes, tables) if asked.with_data and rows is not None else None
     wanted = [(promise, value) for promise, values in (("k", ks), ("epsilon", epsilons)) for value in values]
     coins = COINS if draws is None else COINS[:1]  # whole records of several rows have no coin of their own
+    who = counted(count, *(() if draws is None else (draws.people, draws.households)))
     trial = _Trial(sizes, count, tables, true, draws)
     tried = {one: [trial.choice(*one, coin) for coin in coins] for one in wanted}
     choices = tuple(choice for both in tried.values() for choice in both if choice is not None)
     if not choices:
-        raise UnreachableError("A plan must ask for promises that can be reached", f"none with {count} records")
+        raise UnreachableError("A plan must ask for promises that can be reached", f"none with {who}")
     unreachable = tuple(f"{name} = {value:g}" for (name, value), both in tried.items() if None in both)
     unseen = [n for n, c in read.published.items() if rows is None and c.missing_rule == "auto" and n in sizes]
     note = (
         f"Missing values would cost a little more; whether there are any was not looked at: {', '.join(unseen)}."
     )
-    outlook = Outlook(count, tables, choices, asked.with_data, unreachable, (note,) if unseen else ())
+    notes = (note,) if unseen else ()
+    outlook = Outlook(count, tables, choices, asked.with_data, unreachable, notes, counted=who)
     return _as_it_is(outlook, read, columns, rows if draws is not None else None)
 
 
@@ -82,8 +92,8 @@ def _counted(read: AnyRecipe, setting: DrawnSetting, asked: Asked) -> tuple[Memo
     known = asked.records if asked.records is not None else setting.records
     needs_rows = asked.with_data or known is None or any(column.from_data for column in read.published.values())
     rows = rows_of(read, read_table(read, asked.data)) if needs_rows or several else None
-    counted = rows is not None and (known is None or asked.with_data or several)
-    return rows, rows.records if rows is not None and counted else known
+    looked_at = rows is not None and (known is None or asked.with_data or several)
+    return rows, rows.records if rows is not None and looked_at else known
 
 
 def _as_it_is(
@@ -104,7 +114,7 @@ def _as_it_is(
         usefulness=usefulness,
         advice=advice,
         promises=promises_of(own),
-        frontier=method.frontier(cast(Any, read), columns, outlook.records),
+        frontier=method.frontier(cast(Any, read), columns, outlook.records, own.draws),
     )
 
 

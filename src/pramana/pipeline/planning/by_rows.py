@@ -11,7 +11,15 @@ from pramana.calibration import Usefulness
 from pramana.errors import CheckError, RecipeError, UnreachableError
 from pramana.methods import AnyRecipe, Publication, method_named
 from pramana.pipeline.planning.outlook import Choice, Outlook
-from pramana.pipeline.planning.reading import MOST_TABLES, Asked, check_k, promises_of, read_table, rows_of
+from pramana.pipeline.planning.reading import (
+    MOST_TABLES,
+    Asked,
+    check_k,
+    counted,
+    promises_of,
+    read_table,
+    rows_of,
+)
 from pramana.sources import Table
 from pramana.theory import Guarantee, KAnonymity, PkAnonymity
 
@@ -42,6 +50,7 @@ def plan_by_rows(read: AnyRecipe, asked: Asked) -> Outlook:
         promises=promises_of(own),
         space=method.space(read, rows_of(read, table)) if asked.space else None,
         notes=prepared.notes,
+        counted=counted(own.records, *(() if own.unit is None else (own.unit.people, own.unit.households))),
     )
 
 
@@ -83,4 +92,5 @@ def _choices(
 
 
 def _k(guarantees: Sequence[Guarantee]) -> float | None:
-    return next((float(g.k) for g in guarantees if isinstance(g, KAnonymity | PkAnonymity)), None)
+    """Of the unit that the promise is for: a household's is less than that of the people in it."""
+    return min((float(g.k) for g in guarantees if isinstance(g, KAnonymity | PkAnonymity)), default=None)

@@ -68,9 +68,10 @@ class Outlook(TabularResult):
     promises: tuple[str, ...] = ()  # what the recipe as it is would certify
     space: SolutionSpace | None = None
     frontier: tuple[Candidate, ...] = ()  # ways to keep the recipe's promise, the one of coin = "best" marked
+    counted: str = ""  # whom the promises count, and how many they are
 
     def remarks(self) -> list[str]:
-        far = f"Out of reach with {self.records:,} records: {', '.join(self.unreachable)}."
+        far = f"Out of reach with {self.counted}: {', '.join(self.unreachable)}."
         own = ["The recipe as it is:", *self.usefulness.sentences()] if self.usefulness.tables else []
         return [*([far] if self.unreachable else []), *own, *self.notes]
 
@@ -79,6 +80,13 @@ class Outlook(TabularResult):
 
     def rows(self) -> list[dict[str, Scalar]]:
         return [choice.row() for choice in self.choices]
+
+    @property
+    def frontier_title(self) -> str:
+        """What the ways are; with people of several rows there is one, and coin = "best" is not to be had."""
+        if any(way.chosen for way in self.frontier):
+            return 'Ways to keep the recipe\'s promise; coin = "best" takes the one with a star:'
+        return f"The way to keep the recipe's promise, which counts {self.counted}:"
 
     def frontier_rows(self) -> list[dict[str, Scalar]]:
         """A line for each way to keep the recipe's promise; the one that coin = "best" takes has a star."""
@@ -129,7 +137,7 @@ class Outlook(TabularResult):
                 panels.append(Panel(series, f"expected L1 error by {promise}", promise, log_x=True, log_y=True))
         if self.usefulness.tables and not panels:
             panels.append(worth_panel([("this recipe", self.usefulness)]))
-        return Picture(panels, title=f"{self.records:,} records", width=9.0, height=4.2)
+        return Picture(panels, title=self.counted, width=9.0, height=4.2)
 
 
 @dataclass(frozen=True, repr=False)

@@ -41,6 +41,13 @@ def rows_of(recipe: AnyRecipe, table: Table) -> MemoryRows:
     return rows.in_units(recipe.unit) if recipe.unit is not None and recipe.unit.several else rows
 
 
+def counted(records: int, people: int | None = None, households: int | None = None) -> str:
+    """Whom promises count: rows, where these are people; else people, or the households that they live in."""
+    if households is not None:
+        return f"{households:,} households"
+    return f"{records:,} records" if people is None else f"{people:,} people"
+
+
 def check_k(k: float) -> None:
     if not 1 <= k < math.inf:
         raise RecipeError("k must be a number of at least 1", f"{k:g}")

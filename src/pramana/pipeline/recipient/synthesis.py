@@ -12,25 +12,29 @@ import hashlib
 import json
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pramana import __version__
 from pramana.bundle import Bundle, canonical
 from pramana.errors import BundleError, InputError
 from pramana.methods import restore
 from pramana.pipeline.analysis import require_valid, study_of
+from pramana.pipeline.opening import Home
 from pramana.pipeline.recipient.axes import BundleAxes
+from pramana.pipeline.recipient.record_objects import ENDING, objects_of_records
 from pramana.pipeline.recipient.records import RecordSource, source_of_records
 from pramana.pipeline.writing import file_entry
 from pramana.randomness import Key, available_cores, bundle_around, flush, named_when_whole, write_whole
 from pramana.rows import Progress, no_progress
 from pramana.sources import TableWriter, kind_by_name
-from pramana.stores import local_path
+from pramana.stores import AnyPath, StorePath, located, path_here
+
+if TYPE_CHECKING:
+    from pramana.rows import SparkEngine
 
 FORMAT, VERSION = "pramana-synthetic", 1
-ENDING = ".certificate.json"
 MOST_RECORDS = 2**32 - 1
 _LONGEST = 1 << 24  # bytes of a certificate
 POST_PROCESSING = (
@@ -43,40 +47,55 @@ POST_PROCESSING = (
 class Synthesised:
     """Where the records and their certificate lie."""
 
-    path: Path
-    certificate: Path
+    out: AnyPath
     records: int
     model: str  # joint, graphical, cells or published
 
+    @property
+    def path(self) -> Path:
+        """The records, where they are a file of this machine."""
+        return path_here(self.out, "The file")
+
+    @property
+    def certificate(self) -> Path:
+        return _beside(self.path)
+
     def to_json(self) -> dict[str, object]:
         return {
-            "path": str(self.path),
+            "path": str(self.out),
             "records": self.records,
-            "certificate": str(self.certificate),
+            "certificate": f"{self.out}{ENDING}",
             "model": self.model,
         }
 
 
 def synthesise(
-    bundle: str | Path,
-    out: str | Path,
+    bundle: str | AnyPath | Bundle,
+    out: str | AnyPath,
     records: int | None = None,
     key: Key | str | Path | None = None,
     *,
     unverified: bool = False,
+    engine: str | SparkEngine = "local",
     progress: Progress = no_progress,
 ) -> Synthesised:
     """Write records drawn from what a bundle tells of the private table, as CSV or Parquet by the name of `out`.
 
     As many as the bundle has, unless `records` says otherwise. The same bundle, key and number of records give the
-    same file. OUT.certificate.json beside it says what it is and which guarantees it keeps.
+    same file. OUT.certificate.json beside it says what it is and which guarantees it keeps. `out` may be the URL
+    of a new object in a store. With `engine` "spark" or a SparkEngine the parts of a set of files are verified and
+    counted there.
 
     >>> pramana.synthesise("published", "people.csv").records  # doctest: +SKIP
     32561
     """
-    target = local_path(out, "A file of synthetic records", BundleError)
-    opened = Bundle.open(bundle)
+    target = located(out, "A file of synthetic records", BundleError)
     form = _form(target)
+    if isinstance(target, StorePath):
+        with objects_of_records(target) as place:
+            here = synthesise(bundle, place, records, key, unverified=unverified, progress=progress)
+        return replace(here, out=target)
+    opened = Bundle.open(bundle)
     _check_free(target)
     if not (left := _left_behind(target)):
         _check_free(_beside(target))
@@ -84,9 +103,11 @@ def synthesise(
     if not 1 <= wanted <= MOST_RECORDS:
         raise InputError(f"The number of records must be from 1 to {MOST_RECORDS:,}", str(records))
     secret = None if key is None else key if isinstance(key, Key) else Key.read(key)
-    if not unverified:
-        require_valid(opened, bundle)
-    source = records_of(opened)
+    home = Home(engine)
+    with home.running():
+        if not unverified:
+            require_valid(opened, bundle, home)
+        source = records_of(opened, home)
     with _said_plainly(target), contextlib.ExitStack() as undo:
         with named_when_whole(target.absolute()) as data:
             write_records(opened, source, data, form, secret, wanted, progress)
@@ -100,13 +121,14 @@ def synthesise(
                 _check_free(_beside(target))
             flush(data)
         undo.pop_all()
-    return Synthesised(target, _beside(target), wanted, source.statement()["kind"])
+    return Synthesised(target, wanted, source.statement()["kind"])
 
 
-def records_of(bundle: Bundle) -> RecordSource:
+def records_of(bundle: Bundle, home: Home | None = None) -> RecordSource:
     """What the records of a bundle are drawn from; the bundle may still be on its way to its place."""
     plan, axes = restore(bundle.certificate), BundleAxes(bundle)
-    return source_of_records(bundle, plan, study_of(bundle, plan, axes), axes)
+    study = study_of(bundle, plan, axes, None if home is None else home.spark())
+    return source_of_records(bundle, plan, study, axes)
 
 
 def write_records(
@@ -165,7 +187,7 @@ def _statement(
     return {**told, "digest": hashlib.sha256(canonical(told)).hexdigest()}
 
 
-def _form(target: Path) -> str:
+def _form(target: AnyPath) -> str:
     form = kind_by_name(target)
     if form not in ("csv", "parquet") or target.suffix.lower() not in (".csv", ".parquet"):
         raise InputError("Synthetic records must go to a file named .csv or .parquet", f"{target.suffix!r}")

@@ -4,44 +4,76 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, overload
 
 import numpy as np
 
-from pramana.bundle import Bundle, JsonObject
+from pramana.bundle import Bundle, JsonObject, check_outside
 from pramana.errors import BundleError, InputError
 from pramana.estimate import CellStudy, Crosstab, Study
 from pramana.methods import Counts, Examination, Plan, restore
 from pramana.pages import GENERATOR, html_of
 from pramana.pipeline.analysis import open_study, require_valid
 from pramana.pipeline.files.certified_source import certified_source
+from pramana.pipeline.opening import Home
 from pramana.pipeline.reporting.attacks import read_audit
 from pramana.pipeline.reporting.dossier import dossier_page
 from pramana.pipeline.reporting.page import PageMaterial, page_of
 from pramana.randomness import counted, replace_whole
 from pramana.sources import Encoder
-from pramana.stores import local_path
+from pramana.stores import AnyPath, StorePath, located, put, store_faults
+
+if TYPE_CHECKING:
+    from pramana.rows import SparkEngine
 
 MOST_CELLS = 240  # of a table that is printed in full
 MOST_TABLES = 6
 
 
+@overload
 def report(
-    bundle: str | Path,
-    out: str | Path | None = None,
+    bundle: str | AnyPath,
+    out: Path | None = None,
     *,
     tables: Sequence[Sequence[str]] = (),
     source: object = None,
     audit: str | Path | JsonObject | None = None,
     dossier: bool = False,
     unverified: bool = False,
-) -> Path:
+    engine: str | SparkEngine = "local",
+) -> Path: ...
+@overload
+def report(
+    bundle: str | AnyPath,
+    out: str | AnyPath | None,
+    *,
+    tables: Sequence[Sequence[str]] = (),
+    source: object = None,
+    audit: str | Path | JsonObject | None = None,
+    dossier: bool = False,
+    unverified: bool = False,
+    engine: str | SparkEngine = "local",
+) -> AnyPath: ...
+def report(
+    bundle: str | AnyPath,
+    out: str | AnyPath | None = None,
+    *,
+    tables: Sequence[Sequence[str]] = (),
+    source: object = None,
+    audit: str | Path | JsonObject | None = None,
+    dossier: bool = False,
+    unverified: bool = False,
+    engine: str | SparkEngine = "local",
+) -> AnyPath:
     """Write the one-file HTML report of a bundle and return its path: BUNDLE.report.html unless `out` is given.
 
+    `out` may be the URL of an object in a store; private pages, of which below, stay on this machine.
     `tables` are reconstructed with intervals; without, each small pair of attributes is. With `source`, a path
     or a data frame, the page is the holder's private one: it shows true counts and is marked as not for release.
     So it is with `audit`, the JSON file that `pramana audit` wrote of this bundle (or its content), which adds
     what attacks found. With `dossier` the page is BUNDLE.dossier.html, for a data protection officer: who answers
-    for the release, and singling out, linkability and inference with what is promised, assumed and measured.
+    for the release, and singling out, linkability and inference with what is promised, assumed and measured. With
+    `engine` "spark" or a SparkEngine tables are counted there, and executors read the parts of a set of files.
 
     >>> pramana.report("published")  # doctest: +SKIP
     PosixPath('published.report.html')
@@ -52,23 +84,24 @@ def report(
         raise InputError("A dossier must be made of the certificate and of attacks alone", "a source or tables")
     target = _target(opened, out, private, ".dossier" if dossier else ".report")
     attacks = None if audit is None else read_audit(audit, opened)
-    certificate = opened.certificate
-    if not unverified:
-        require_valid(opened, bundle)
-    if dossier:
-        _write(target, html_of(dossier_page(opened, attacks)), private=private)
-        return target
-    plan = restore(certificate)
-    examination = _examined(opened, plan)
-    marginals = examination.counts
-    crosstabs: list[Crosstab] = []
-    if plan.law is not None or tables:
-        study = open_study(opened, unverified=True)  # verified above
-        names = [a.name for a in certificate.attributes if not a.raw]
-        crosstabs = _crosstabs(study, tables) if tables else _small_tables(study, names)
+    certificate, home = opened.certificate, Home(engine)
+    with home.running():
+        if not unverified:
+            require_valid(opened, bundle, home)
+        if dossier:
+            _write(target, html_of(dossier_page(opened, attacks)), private=private)
+            return target
+        plan = restore(certificate)
+        with home.reading(opened) as there:
+            examination = _examined(there, plan)
+        crosstabs: list[Crosstab] = []
+        if plan.law is not None or tables:
+            study = open_study(opened, unverified=True, engine=engine)  # verified above
+            names = [a.name for a in certificate.attributes if not a.raw]
+            crosstabs = _crosstabs(study, tables) if tables else _small_tables(study, names)
     true = {} if source is None else _true_counts(opened, source)
-    usefulness = examination.usefulness
-    material = PageMaterial(certificate, plan, marginals, crosstabs, true, usefulness=usefulness, audit=attacks)
+    counts, usefulness = examination.counts, examination.usefulness
+    material = PageMaterial(certificate, plan, counts, crosstabs, true, usefulness=usefulness, audit=attacks)
     _write(target, html_of(page_of(material)), private=private)
     return target
 
@@ -82,20 +115,28 @@ def _examined(bundle: Bundle, plan: Plan) -> Examination:
     return examination
 
 
-def _write(target: Path, text: str, private: bool) -> None:
+def _write(target: AnyPath, text: str, private: bool) -> None:
     """In the place of an earlier one; true counts are for their owner alone, whatever lay there before."""
+    if isinstance(target, StorePath):
+        put(target, [text.encode()], BundleError)
+        return
     try:
         replace_whole(target, text.encode(), 0o600 if private else 0o666)
     except OSError as error:
         raise BundleError(f"{target} must be writable", error.strerror or "an error of the file system") from None
 
 
-def _target(bundle: Bundle, out: str | Path | None, private: bool, kind: str) -> Path:
+def _target(bundle: Bundle, out: str | AnyPath | None, private: bool, kind: str) -> AnyPath:
+    if out is not None:
+        out = located(out, "A report", BundleError)
+        if isinstance(out, StorePath):
+            _check_object(out, private)
+            return out
     inside = bundle.path.absolute()
     ending = f".private-{kind[1:]}.html" if private else f"{kind}.html"
     target = bundle.beside.with_name(inside.name + ending)
     if out is not None:
-        target = local_path(out, "A report", BundleError).absolute()
+        target = out.absolute()
     if target.is_relative_to(inside):
         raise BundleError(
             "A report must not be written into the bundle, whose files are certified",
@@ -109,6 +150,25 @@ def _target(bundle: Bundle, out: str | Path | None, private: bool, kind: str) ->
     if not target.parent.is_dir():
         raise BundleError("A report must be written into a folder that exists", str(target.parent))
     return target
+
+
+def _check_object(target: StorePath, private: bool) -> None:
+    """As of a file; who may read a bucket is not for this program to say, so true counts do not go there."""
+    if private:
+        raise BundleError(
+            "A private page must be written to this machine",
+            "a URL",
+            "It tells what only the source's holder knows.",
+        )
+    check_outside(target)
+    target.check_bucket()
+    if target.is_file():
+        with store_faults(target, BundleError), target.open() as file:
+            earlier = GENERATOR.encode() in bytes(file.read(400))
+    else:
+        earlier = not target.is_dir()
+    if not earlier:
+        raise BundleError(f"{target} must not exist, or be an earlier report", "something else")
 
 
 def _small_tables(study: Study | CellStudy, names: list[str]) -> list[Crosstab]:

@@ -9,15 +9,22 @@ from __future__ import annotations
 import contextlib
 import hmac
 import json
-import os
 import tomllib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from pramana.bundle import Certificate, check_new, read_signing_key, same_files, scratch_beside
+from pramana.bundle import (
+    Certificate,
+    check_new,
+    is_taken,
+    name_here,
+    read_signing_key,
+    same_files,
+    scratch_beside,
+    sweep,
+)
 from pramana.calibration import Usefulness
 from pramana.errors import BundleError, LedgerError, RecipeError, RefusedError
 from pramana.ledger import Dataset, Ledger, Release, Request, is_ledger_file, whoami
@@ -34,6 +41,7 @@ from pramana.methods.levels import (
 from pramana.pipeline.opening import Home, source_of
 from pramana.pipeline.repeats import watched_columns
 from pramana.pipeline.usefulness import check_useful
+from pramana.pipeline.versions.allowances import level_allowances, total_limit
 from pramana.pipeline.versions.kept_key import DigestUnderKeys, KeptKey
 from pramana.pipeline.versions.version_store import VersionStore
 from pramana.pipeline.writing import Destination, write_bundle
@@ -41,13 +49,11 @@ from pramana.randomness import Codes, Key, check_outside_bundles
 from pramana.rows import Progress, Rows, no_progress
 from pramana.schema import Attribute
 from pramana.sources import Source
-from pramana.stores import local_path
+from pramana.stores import AnyPath, located, path_here
 from pramana.theory import Level
 
 if TYPE_CHECKING:
     from pramana.rows import SparkEngine
-
-EVERYBODY = "*"  # in a recipe's allowances
 
 
 @dataclass(frozen=True)
@@ -64,11 +70,16 @@ class Created:
 class Issued:
     """A version that was issued; `again` where the recipient had it before."""
 
-    bundle: Path
+    out: AnyPath
     release: Release
     certificate: Certificate
     again: bool
     usefulness: Usefulness = field(default_factory=Usefulness)
+
+    @property
+    def bundle(self) -> Path:
+        """The folder, where it is one of this machine."""
+        return path_here(self.out, "The bundle")
 
 
 @dataclass(frozen=True)
@@ -96,7 +107,7 @@ class _Opened:
         can = method.capabilities(recipe.release)
         if home.memory is not None and recipe.release.history:
             raise RecipeError("Versions with a history must be issued from a table in memory", "a bound on memory")
-        home.check(method.name, can, recipe.unit)
+        home.check(method.name, can)
         source = source_of(recipe)
         watched = watched_columns(recipe, source)
         with home.open(source, method.readings(recipe), key, method.name, can, recipe.unit, watched) as rows:
@@ -158,7 +169,7 @@ def create_levels(
     with _Opened.read(read, Key.create(), home) as opened:
         setting = opened.recipe.release
         title = name or read.source.dataset or Path(recipe).stem
-        limit, allowances = _limit(setting), _allowances(setting)
+        limit, allowances = total_limit(setting), level_allowances(setting)
         known = Ledger.create(ledger)  # everything that could be wrong with the recipe has been found by now
         key_file = Path(key) if key is not None else _new_key_file(ledger, title, known)
         kept = KeptKey.at(key_file)
@@ -204,18 +215,6 @@ def _beside(ledger: str | Path, key_file: Path) -> Path:
     return Path(f"{ledger}.versions") if is_ledger_file(ledger) else key_file.with_suffix(".versions")
 
 
-def _allowances(setting: LevelsSetting) -> dict[str, Level]:
-    return {"" if who == EVERYBODY else who: Level.of(level) for who, level in setting.allowances.items()}
-
-
-def _limit(setting: LevelsSetting) -> Fraction | None:
-    if setting.total_epsilon is None:
-        return None
-    if not setting.people:
-        raise RecipeError("total_epsilon must say about whom it is", "no people", 'Write people = "...".')
-    return Fraction(str(setting.total_epsilon))
-
-
 # ---------------------------------------------------------------- issue
 
 
@@ -223,7 +222,7 @@ def issue(
     ledger: str | Path,
     recipient: str,
     level: Level | str | float,
-    out: str | Path,
+    out: str | AnyPath,
     *,
     dataset: str | None = None,
     key: str | Path | None = None,
@@ -237,6 +236,7 @@ def issue(
 ) -> Issued:
     """The recipient's version at a level, as a bundle in the new folder `out`. Asked again: the same data.
 
+    `out` may be the URL of a folder in a store.
     With `memory`, in bytes, the table streams through within that bound; with `engine` "spark" it is made there,
     and the bytes are the same. A version from which nothing can be learned is refused with advice, unless
     `even_if_useless`; its report says so.
@@ -244,13 +244,13 @@ def issue(
     >>> pramana.issue("releases.ledger", "university", 0.3, "for-university").release.status  # doctest: +SKIP
     'committed'
     """
-    out, level, asking = local_path(out, "A version's folder", BundleError), Level.of(level), who or whoami()
+    out, level, asking = located(out, "A version's folder", BundleError), Level.of(level), who or whoami()
     signing = None if sign is None else read_signing_key(sign)
     known = Ledger.open(ledger)
     registered = known.dataset(dataset)
     registered.check_digests()
     secret = Key.read(key or registered.details["key_file"])
-    home = Home(engine, memory, threads, out.absolute().parent, progress)
+    home = Home(engine, memory, threads, name_here(out).parent, progress)
     with _Opened.read(recipe_of(registered), secret, home) as opened:
         plan = opened.plan(registered.name, level)
         usefulness = plan.usefulness()
@@ -266,6 +266,7 @@ def issue(
             plan.mechanism.likelihood_ratio,
             asking,
         )
+        sweep(out)
         begun = known.version_of(registered.name, recipient, level)
         if begun is None or begun.status != "reserved":
             check_new(out)  # before anything is reserved
@@ -277,7 +278,7 @@ def issue(
         def is_wanted(content: str) -> bool:
             return not again or _sealed(secret, "content", content) == release.content
 
-        def written(folder: Path) -> Certificate:
+        def written(folder: AnyPath) -> Certificate:
             to = Destination(folder, secret, signing=signing, is_wanted=is_wanted, threads=home.threads)
             return write_bundle(opened.recipe, opened.source, plan.publish(opened.rows), to)
 
@@ -300,14 +301,14 @@ def recipe_of(dataset: Dataset) -> AnyRecipe:
     return Recipe.parse(tomllib.loads(dataset.details["recipe"]), Path(dataset.details["folder"]))
 
 
-def _left_behind(out: Path, written: Callable[[Path], Certificate]) -> Certificate | None:
+def _left_behind(out: AnyPath, written: Callable[[AnyPath], Certificate]) -> Certificate | None:
     """The bundle of a run that was killed before it could commit.
 
     Its word is not taken for it: the bundle is made again beside it, and one that differs in a byte is refused.
     """
-    if not os.path.lexists(out):
+    if not is_taken(out):
         return None
-    with scratch_beside(out) as scratch:
+    with scratch_beside(name_here(out)) as scratch:
         certificate = written(scratch / "bundle")
         if same_files(out, scratch / "bundle"):
             return certificate
@@ -316,7 +317,7 @@ def _left_behind(out: Path, written: Callable[[Path], Certificate]) -> Certifica
 
 
 @contextlib.contextmanager
-def _said_of_the_bundle(out: Path, again: bool) -> Iterator[None]:
+def _said_of_the_bundle(out: AnyPath, again: bool) -> Iterator[None]:
     """By now the bundle is there: who reads that the ledger failed must not take it for not made."""
     advice = "remove it, and ask again" if again else "ask again with the same --out before you give it to anyone"
     try:

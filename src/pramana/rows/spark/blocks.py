@@ -18,11 +18,13 @@ import pyarrow as pa
 from pramana.errors import SourceError
 from pramana.randomness import Codes, code_dtype
 from pramana.rows.digest import LEAF, Column, leaf_of, root_of
-from pramana.rows.protocol import Columns, Work
+from pramana.rows.protocol import ROW_NUMBER, Columns, Work
+from pramana.rows.units import HOUSEHOLD, PERSON
 from pramana.schema import Attribute
 from pramana.sources import Encoder, raw_column
 
 BLOCK = 1 << 18  # rows; a multiple of LEAF
+ATTACHED = "\0"  # what the names of columns begin with that the driver attaches; no source has such a name
 assert BLOCK % LEAF == 0
 
 
@@ -34,11 +36,12 @@ class RowBlock:
     rows: int
     codes: Mapping[str, Codes]
     raw: Mapping[str, pa.ChunkedArray]
-    derived: Mapping[str, Codes] = field(default_factory=dict)  # codes worked out from other columns
+    derived: Mapping[str, Column] = field(default_factory=dict)  # worked out from other columns, or attached
+    owners: Mapping[str, Codes] = field(default_factory=dict)  # the numbers of people, where rows have them
 
     @property
     def columns(self) -> dict[str, Column]:
-        return {**self.codes, **self.raw}
+        return {**self.codes, **self.raw, **self.owners}
 
 
 def blocks_from(tables: Iterable[pa.Table], first: int) -> Iterator[tuple[int, pa.Table]]:
@@ -59,10 +62,17 @@ def blocks_from(tables: Iterable[pa.Table], first: int) -> Iterator[tuple[int, p
 
 
 def _stacked(tables: list[pa.Table]) -> pa.Table:
+    if any(not table.schema.equals(tables[0].schema) for table in tables):
+        tables = [_without_dictionaries(table) for table in tables]  # which may be of several widths
     try:
         return pa.concat_tables(tables)
     except pa.ArrowException:
         raise SourceError("Every column must have values of one kind in all its parts", "several kinds") from None
+
+
+def _without_dictionaries(table: pa.Table) -> pa.Table:
+    kinds = [(f.name, f.type.value_type if pa.types.is_dictionary(f.type) else f.type) for f in table.schema]
+    return table.cast(pa.schema(kinds))
 
 
 @dataclass(frozen=True)
@@ -76,7 +86,7 @@ class Faults:
 
 @dataclass(frozen=True)
 class DerivedColumn:
-    """Codes that are worked out from other columns, row by row."""
+    """A column that is worked out from others, row by row."""
 
     name: str
     of: tuple[str, ...]
@@ -102,11 +112,15 @@ class Encoding:
         codes = {name: _encoded(encoder, table.column(name)) for name, encoder in self.coded.items()}
         raw = {name: raw_column(table.column(name), None) for name in self.raw}
         known: Columns = {**codes, **raw, **{n: raw_column(table.column(n), None) for n in self.beside}}
+        known[ROW_NUMBER] = np.arange(first, first + table.num_rows, dtype=np.uint64)
+        attached = {n: _attached(table.column(n)) for n in table.column_names if n.startswith(ATTACHED)}
+        known |= attached
         if not self.faults:  # codes of faulty rows mean nothing
             for column in self.derived:
                 known[column.name] = column.work({name: known[name] for name in column.of})
         derived = {column.name: known[column.name] for column in self.derived if column.name in known}
-        return RowBlock(first, table.num_rows, codes, raw, derived)
+        owners = {name: attached[name] for name in (PERSON, HOUSEHOLD) if name in attached}
+        return RowBlock(first, table.num_rows, codes, raw, {**attached, **derived}, owners)
 
     @property
     def faults(self) -> dict[str, Faults]:
@@ -121,6 +135,10 @@ def _encoded(encoder: Encoder, column: pa.ChunkedArray) -> Codes:
         encoder.encode(chunk, out[start : start + len(chunk)])
         start += len(chunk)
     return out
+
+
+def _attached(column: pa.ChunkedArray) -> Codes:
+    return np.concatenate([chunk.to_numpy() for chunk in column.chunks])
 
 
 def refuse(faults_by_run: Iterable[Mapping[str, Faults]], attributes: Sequence[Attribute], show: bool) -> None:
@@ -191,6 +209,7 @@ def _cut(block: RowBlock, start: int, stop: int) -> RowBlock:
         stop - start,
         {name: codes[start:stop] for name, codes in block.codes.items()},
         {name: column.slice(start, stop - start) for name, column in block.raw.items()},
+        owners={name: numbers[start:stop] for name, numbers in block.owners.items()},
     )
 
 
@@ -205,6 +224,7 @@ def joined(blocks: Sequence[RowBlock]) -> RowBlock:
             name: pa.chunked_array([c for block in blocks for c in block.raw[name].chunks], column.type)
             for name, column in first.raw.items()
         },
+        owners={name: np.concatenate([block.owners[name] for block in blocks]) for name in first.owners},
     )
 
 
@@ -213,10 +233,11 @@ def joined(blocks: Sequence[RowBlock]) -> RowBlock:
 
 def packed(block: RowBlock) -> bytes:
     """A block as bytes: what it holds, the codes column by column, the other columns as an Arrow stream."""
-    kinds = [[name, codes.dtype.str] for name, codes in block.codes.items()]
+    coded = {**block.codes, **block.owners}
+    kinds = [[name, codes.dtype.str, name in block.owners] for name, codes in coded.items()]
     head = json.dumps([block.rows, kinds]).encode()
     parts = [len(head).to_bytes(8, "little"), head]
-    parts += (np.ascontiguousarray(codes).tobytes() for codes in block.codes.values())
+    parts += (np.ascontiguousarray(codes).tobytes() for codes in coded.values())
     if block.raw:
         parts.append(_stream(pa.table(dict(block.raw))))
     return b"".join(parts)
@@ -226,17 +247,18 @@ def unpacked(content: bytes, first: int = 0) -> RowBlock:
     """What `packed` was given."""
     offset = 8 + int.from_bytes(content[:8], "little")
     rows, kinds = json.loads(content[8:offset])
-    codes = {}
-    for name, dtype in kinds:
+    codes: dict[str, Codes] = {}
+    owners: dict[str, Codes] = {}
+    for name, dtype, of_owners in kinds:
         kind = np.dtype(dtype)
         column = np.frombuffer(content, kind, rows, offset)
-        codes[name] = column if column.flags.aligned else column.copy()
+        (owners if of_owners else codes)[name] = column if column.flags.aligned else column.copy()
         offset += rows * kind.itemsize
     raw = {}
     if offset < len(content):
         table = pa.ipc.open_stream(pa.py_buffer(content)[offset:]).read_all()
         raw = {name: table.column(name) for name in table.column_names}
-    return RowBlock(first, rows, codes, raw)
+    return RowBlock(first, rows, codes, raw, owners=owners)
 
 
 def _stream(table: pa.Table) -> bytes:

@@ -6,35 +6,37 @@ step (a law with large tables) is sealed and broadcast, and its seal's key trave
 
 from __future__ import annotations
 
-import contextlib
 import os
 import pickle
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from pramana.errors import EngineError, PramanaError
+from pramana.rows.spark.attached import SealedRuns
 from pramana.rows.spark.blocks import DerivedColumn, blocks_from
-from pramana.rows.spark.copies import CopiedColumns
+from pramana.rows.spark.frames.copies import CopiedColumns
+from pramana.rows.spark.frames.numbered import quoted
+from pramana.rows.spark.labels import labels_for
 from pramana.rows.spark.parts import CountRange, WorkOnPart
 from pramana.rows.spark.session import quiet
-from pramana.rows.spark.steps import REPORT, OrderBucket, Seal, Sent, Step, performed, unquoted
+from pramana.rows.spark.steps import REPORT, Seal, Sent, SlotWork, Step, performed, unquoted
 from pramana.sources import Piece, raw_column
 
-_SCHEMA = "slot int, number long, content binary"
+SCHEMA = "slot int, number long, content binary"
 _FIELDS = pa.schema([("slot", pa.int32()), ("number", pa.int64()), ("content", pa.binary())])
 _INLINE = 1 << 18
 _COUNTED = 1 << 24  # rows whose buckets a task counts
 # what a failed task may say: its own words, which quote nothing, and that something is not installed where it ran
 _TOLD = r"^(?:RuntimeError|pramana\.errors\.\w+|ModuleNotFoundError): (.*)$"
-_SEED = 42  # of Spark's hash partitioning
-_MASK = (1 << 32) - 1
 Batches = Iterable[pa.RecordBatch]
+T = TypeVar("T")
+R = TypeVar("R")
 
 
 @dataclass(frozen=True)
@@ -47,26 +49,33 @@ class RunWork:
     watch: Callable[[int], None] | None
     marks: DerivedColumn | None = None  # rows that do not have 1 in it are as if they were not there
     copy: CopiedColumns | None = None
+    attached: SealedRuns | None = None  # columns beside the rows, and which rows stay
+    layers: tuple[tuple[Any, ...], ...] = ()  # of what is attached, by run, as broadcasts; known in a task alone
 
     @property
     def columns(self) -> tuple[str, ...]:
         """What is read: the step's columns, and what tells which rows it is done on."""
-        return tuple(dict.fromkeys([*self.step.columns, *(() if self.marks is None else self.marks.of)]))
+        marks = () if self.marks is None else self.marks.of
+        owners = () if self.attached is None else self.attached.columns
+        return tuple(dict.fromkeys([*self.step.columns, *marks, *owners]))
 
     def runs(self, batches: Batches) -> Iterator[tuple[int, int, Iterable[pa.Table]]]:
         """The runs of this task: their numbers, the numbers of their first rows, and their rows."""
         if self.pieces is None:
-            run = _partition()
+            run = partition()
             made = (pa.Table.from_batches([batch]) for batch in batches)
             tables = made if self.copy is None else self.copy.tables(run, batches)
-            yield run, self.first(run), self._meant(tables)
+            yield run, self.first(run), self._meant(run, tables)
             return
         for batch in batches:
             for run in batch.column(0).to_pylist():
                 piece: Piece = pickle.loads(self.pieces[run])
-                yield run, self.first(run), self._meant(piece.read(self.columns))
+                yield run, self.first(run), self._meant(run, piece.read(self.columns))
 
-    def _meant(self, tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
+    def _meant(self, run: int, tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
+        if self.attached is not None:
+            layers = [layer[run].value for layer in self.layers if run < len(layer)]
+            tables = self.attached.extended(run, layers, tables)
         for number, table in enumerate(tables, 1):
             if self.marks is None:
                 yield table
@@ -80,7 +89,7 @@ class RunWork:
         return self.firsts[run] if run < len(self.firsts) else 0  # unknown to the first survey, which counts
 
 
-def _partition() -> int:
+def partition() -> int:
     from pyspark import TaskContext
 
     context = TaskContext.get()
@@ -89,34 +98,7 @@ def _partition() -> int:
 
 
 def selected(frame: Any, columns: Iterable[str]) -> Any:
-    return frame.select(*("`" + name.replace("`", "``") + "`" for name in columns))
-
-
-@dataclass(frozen=True)
-class FrameCopy:
-    """A copy of a data frame's columns in Spark's storage, and how many rows each run has."""
-
-    columns: CopiedColumns
-    frame: Any
-    rows: tuple[int, ...]
-
-
-@contextlib.contextmanager
-def copied(spark: Any, frame: Any, columns: tuple[str, ...]) -> Iterator[FrameCopy]:
-    """The copy lasts as long as the block."""
-    kept = CopiedColumns(columns, Seal(os.urandom(32)))
-    with quiet():
-        contents = selected(frame, columns).mapInArrow(_sent(spark, _Copying(kept)), _SCHEMA).persist()
-    try:
-        with _failing():
-            numbers = contents.select("slot", "number").toArrow()
-        rows = [0] * (max(numbers.column("slot").to_pylist(), default=-1) + 1)
-        for run, number in zip(*(numbers.column(name).to_pylist() for name in ("slot", "number")), strict=True):
-            rows[run] += number
-        yield FrameCopy(kept, contents, tuple(rows))
-    finally:
-        with contextlib.suppress(Exception):  # a session that has ended keeps nothing, and must not hide why
-            contents.unpersist()
+    return frame.select(*map(quoted, columns))
 
 
 @dataclass(frozen=True)
@@ -126,10 +108,11 @@ class Job:
     spark: Any
     work: RunWork
     frame: Any
+    layers: tuple[tuple[Any, ...], ...] = ()  # of what is attached to the rows
 
     def reports(self) -> dict[int, Any]:
         """The step's report on each run that has rows; the first fault of the source, in its order, is raised."""
-        with _failing():
+        with failing():
             rows = self._mapped(None).collect()
         return {row.number: self.report(row.number, row.content) for row in sorted(rows, key=lambda r: r.number)}
 
@@ -139,12 +122,12 @@ class Job:
             raise report
         return report
 
-    def ordered(self, order: OrderBucket, buckets: int) -> Iterator[Sent]:
+    def ordered(self, order: SlotWork, buckets: int) -> Iterator[Sent]:
         """Reports, then the contents of the buckets in their order."""
         labels = labels_for(buckets + 1)
-        with _failing():
+        with failing():
             drawn = self._mapped(labels).repartition(buckets + 1, "slot")
-            ordered = drawn.mapInArrow(_sent(self.spark, _Ordering(order, labels)), _SCHEMA)
+            ordered = drawn.mapInArrow(task_of(self.spark, _Ordering(order, labels)), SCHEMA)
             for row in ordered.toLocalIterator(prefetchPartitions=True):
                 yield row.slot, row.number, bytes(row.content)
 
@@ -152,9 +135,9 @@ class Job:
         """Reports by run, and what the work made of every part: all parts at a time, as executors are free."""
         slots = work.borders.count + 1
         labels = labels_for(slots)
-        with _failing():
+        with failing():
             drawn = self._mapped(labels).repartition(slots, "slot")
-            rows = drawn.mapInArrow(_sent(self.spark, _Ordering(work, labels)), _SCHEMA).collect()
+            rows = drawn.mapInArrow(task_of(self.spark, _Ordering(work, labels)), SCHEMA).collect()
         sent = [(row.slot, row.number, bytes(row.content)) for row in rows]
         reports = {number: self.report(number, content) for slot, number, content in sent if slot == REPORT}
         return reports, work.results(one for one in sent if one[0] != REPORT)
@@ -162,8 +145,8 @@ class Job:
     def grouped(self, schema: pa.Schema, words: list[str]) -> pa.Table:
         """Batches of combinations and their numbers, equal ones added up by Spark."""
         kinds = ", ".join(f"{name} long" for name in schema.names)
-        with _failing():
-            mapped = self._frame().mapInArrow(_sent(self.spark, _Grouping(self.work)), kinds)
+        with failing():
+            mapped = self._frame().mapInArrow(task_of(self.spark, _Grouping(self.work), self.layers), kinds)
             return (
                 mapped.groupBy(*words).agg({"number": "sum"}).withColumnRenamed("sum(number)", "number").toArrow()
             )
@@ -171,14 +154,14 @@ class Job:
     def any_twice(self, schema: pa.Schema, words: list[str]) -> bool:
         """Whether some combination occurs more than once; Spark stops at the first."""
         kinds = ", ".join(f"{name} long" for name in schema.names)
-        with _failing():
-            mapped = self._frame().mapInArrow(_sent(self.spark, _Grouping(self.work)), kinds)
+        with failing():
+            mapped = self._frame().mapInArrow(task_of(self.spark, _Grouping(self.work), self.layers), kinds)
             return bool(mapped.groupBy(*words).count().filter("count > 1").limit(1).collect())
 
     def _mapped(self, labels: tuple[int, ...] | None) -> Any:
-        function = _sent(self.spark, _Working(self.work, labels))
+        function = task_of(self.spark, _Working(self.work, labels), self.layers)
         with quiet():
-            return self._frame().mapInArrow(function, _SCHEMA)
+            return self._frame().mapInArrow(function, SCHEMA)
 
     def _frame(self) -> Any:
         if self.work.pieces is not None:
@@ -191,30 +174,40 @@ def bucket_sizes(spark: Any, count: CountRange, records: int, seal: Seal) -> NDA
     """How many rows of a table are in each bucket, told from their numbers by tasks that read nothing."""
     tasks = min(-(-records // _COUNTED), 2 * spark.sparkContext.defaultParallelism)
     bounds = tuple(records * task // tasks for task in range(tasks + 1))
-    with _failing(), quiet():
-        task = _sent(spark, _Counting(count, bounds, seal))
-        rows = spark.range(0, tasks, 1, tasks).mapInArrow(task, _SCHEMA).collect()
+    with failing(), quiet():
+        task = task_of(spark, _Counting(count, bounds, seal))
+        rows = spark.range(0, tasks, 1, tasks).mapInArrow(task, SCHEMA).collect()
     parts = [np.frombuffer(seal.opened(REPORT, row.number, bytes(row.content)), np.int64) for row in rows]
     return np.asarray(sum(parts), np.int64)
 
 
 def done_there(spark: Any, work: Sequence[Callable[[], object]]) -> list[object]:
     """Pieces of work in tasks, and their results in order; the first fault, in that order, is raised."""
-    if not work:
+    return done_for_each(spark, _call, work)
+
+
+def _call(work: Callable[[], object]) -> object:
+    return work()
+
+
+def done_for_each(spark: Any, work: Callable[[T], R], items: Sequence[T]) -> list[R]:
+    """The same for one piece of work on many items."""
+    if not items:
         return []
     seal = Seal(os.urandom(32))
-    with _failing(), quiet():
-        asked = spark.range(0, len(work), 1, len(work))
-        sent = asked.mapInArrow(_sent(spark, _Doing(tuple(map(pickle.dumps, work)), seal)), _SCHEMA).collect()
+    with failing(), quiet():
+        asked = spark.range(0, len(items), 1, len(items))
+        doing = _Doing(pickle.dumps(work), tuple(map(pickle.dumps, items)), seal)
+        sent = asked.mapInArrow(task_of(spark, doing), SCHEMA).collect()
     content = {row.number: seal.opened(REPORT, row.number, bytes(row.content)) for row in sent}
-    results = [pickle.loads(content[number]) for number in range(len(work))]
+    results = [pickle.loads(content[number]) for number in range(len(items))]
     for result in results:
         if isinstance(result, PramanaError):
             raise result
     return results
 
 
-class _failing:  # noqa: N801 - read like a statement
+class failing:  # noqa: N801 - read like a statement
     """Whatever Spark raises becomes one line."""
 
     def __enter__(self) -> None:
@@ -235,7 +228,8 @@ class _failing:  # noqa: N801 - read like a statement
 
 @dataclass(frozen=True)
 class _Doing:
-    work: tuple[bytes, ...]  # pickled one by one: a task needs one of them
+    work: bytes
+    items: tuple[bytes, ...]  # pickled one by one: a task needs one of them
     seal: Seal
 
     def __call__(self, batches: Batches) -> Iterator[Sent]:
@@ -243,19 +237,10 @@ class _Doing:
             for number in batch.column(0).to_pylist():
                 try:
                     with unquoted():
-                        result: object = pickle.loads(self.work[number])()
+                        result: object = pickle.loads(self.work)(pickle.loads(self.items[number]))
                 except PramanaError as error:
                     result = error
                 yield REPORT, number, self.seal.closed(REPORT, number, pickle.dumps(result))
-
-
-@dataclass(frozen=True)
-class _Copying:
-    kept: CopiedColumns
-
-    def __call__(self, batches: Batches) -> Iterator[Sent]:
-        with unquoted():
-            yield from self.kept.contents(_partition(), batches)
 
 
 @dataclass(frozen=True)
@@ -294,7 +279,7 @@ class _Counting:
 
 @dataclass(frozen=True)
 class _Ordering:
-    order: OrderBucket | WorkOnPart
+    order: SlotWork
     labels: tuple[int, ...]
 
     def __call__(self, batches: Batches) -> Iterator[Sent]:
@@ -311,29 +296,44 @@ class _Ordering:
                 yield from self.order.ordered(slot, sorted(contents))
 
 
-def _sent(spark: Any, work: Callable[[Batches], Iterator[Any]]) -> Callable[[Batches], Iterator[pa.RecordBatch]]:
-    """The function that Spark is given. It names nothing but itself in plans and logs."""
+def task_of(
+    spark: Any, work: Callable[[Batches], Iterator[Any]], layers: tuple[tuple[Any, ...], ...] = ()
+) -> Callable[[Batches], Iterator[pa.RecordBatch]]:
+    """The function that Spark is given. It names nothing but itself in plans and logs.
+
+    `layers` are broadcasts, which Spark must find in the function itself to send them along.
+    """
     from pyspark import cloudpickle
 
     plain = cloudpickle.dumps(work)  # type: ignore[no-untyped-call]  # its stubs leave it out
-    return _inline(plain) if len(plain) <= _INLINE else _sealed(spark, plain)
+    return _inline(plain, layers) if len(plain) <= _INLINE else _sealed(spark, plain, layers)
 
 
-def _inline(plain: bytes) -> Callable[[Batches], Iterator[pa.RecordBatch]]:
+def _inline(plain: bytes, layers: tuple[tuple[Any, ...], ...]) -> Callable[[Batches], Iterator[pa.RecordBatch]]:
     def task(batches: Batches) -> Iterator[pa.RecordBatch]:
-        return _batches(pickle.loads(plain)(batches))
+        return _batches(_with_layers(pickle.loads(plain), layers)(batches))
 
     return task
 
 
-def _sealed(spark: Any, plain: bytes) -> Callable[[Batches], Iterator[pa.RecordBatch]]:
+def _sealed(
+    spark: Any, plain: bytes, layers: tuple[tuple[Any, ...], ...]
+) -> Callable[[Batches], Iterator[pa.RecordBatch]]:
     seal = Seal(os.urandom(32))
     sealed = spark.sparkContext.broadcast(seal.closed(0, 0, plain))
 
     def task(batches: Batches) -> Iterator[pa.RecordBatch]:
-        return _batches(pickle.loads(seal.opened(0, 0, sealed.value))(batches))
+        return _batches(_with_layers(pickle.loads(seal.opened(0, 0, sealed.value)), layers)(batches))
 
     return task
+
+
+def _with_layers(work: Any, layers: tuple[tuple[Any, ...], ...]) -> Callable[[Batches], Iterator[Any]]:
+    """The work on runs with what is attached to them."""
+    attached: Callable[[Batches], Iterator[Any]] = (
+        replace(work, work=replace(work.work, layers=layers)) if layers else work
+    )
+    return attached
 
 
 def _batches(items: Iterator[Any]) -> Iterator[pa.RecordBatch]:
@@ -343,28 +343,3 @@ def _batches(items: Iterator[Any]) -> Iterator[pa.RecordBatch]:
             continue
         slot, number, content = item
         yield pa.RecordBatch.from_pydict({"slot": [slot], "number": [number], "content": [content]}, _FIELDS)
-
-
-def labels_for(partitions: int) -> tuple[int, ...]:
-    """For each partition a number that Spark's hash partitioning sends there."""
-    label_of: dict[int, int] = {}
-    label = 0
-    while len(label_of) < partitions:
-        label_of.setdefault(hashed(label) % partitions, label)
-        label += 1
-    return tuple(label_of[p] for p in range(partitions))
-
-
-def hashed(value: int) -> int:
-    """Spark's hash of a 32-bit integer: Murmur3 (x86, 32 bits), as a signed number."""
-    mixed = _rotated(value * 0xCC9E2D51 & _MASK, 15) * 0x1B873593 & _MASK
-    hash_ = (_rotated(_SEED ^ mixed, 13) * 5 + 0xE6546B64) & _MASK
-    hash_ ^= 4  # bytes of the value
-    hash_ = (hash_ ^ hash_ >> 16) * 0x85EBCA6B & _MASK
-    hash_ = (hash_ ^ hash_ >> 13) * 0xC2B2AE35 & _MASK
-    hash_ ^= hash_ >> 16
-    return hash_ - (1 << 32) if hash_ >> 31 else hash_
-
-
-def _rotated(value: int, by: int) -> int:
-    return (value << by | value >> 32 - by) & _MASK

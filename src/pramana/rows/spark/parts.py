@@ -33,6 +33,13 @@ def bits_for(records: int, rows: int) -> int:
     return min(MOST_BUCKET_BITS, max(1, (-(-records * _BUCKETS // rows) - 1).bit_length()))
 
 
+def buckets_of_parts(records: int, tags: Stream | None, rows: int) -> Buckets:
+    """The buckets that parts are made of; in source order they are the parts."""
+    if tags is None:
+        return Buckets((-(-records // rows) - 1).bit_length(), None, rows)
+    return Buckets(bits_for(records, rows), tags)
+
+
 @dataclass(frozen=True)
 class CountRange:
     """How many rows of a range of row numbers are in each bucket: no row is read for it."""

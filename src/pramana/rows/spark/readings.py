@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import pyarrow as pa
 
+from pramana.errors import SourceError
 from pramana.randomness import code_dtype
+from pramana.rows.spark.blocks import Digests
+from pramana.rows.spark.steps import RunReport
 from pramana.schema import Attribute
 
 
@@ -45,3 +49,27 @@ def codes_alike(read: Sequence[Attribute], settled: Sequence[Attribute]) -> bool
         ):
             return False
     return True
+
+
+def rows_of(reports: Mapping[int, Any]) -> list[int]:
+    """By run, how many rows it has."""
+    return [reports[run].rows if run in reports else 0 for run in range(max(reports, default=-1) + 1)]
+
+
+def changed_rows() -> SourceError:
+    return SourceError(
+        "A source must stay as it is while it is read",
+        "other rows at another reading",
+        "A data frame must give its rows in the same order each time; write it to a table first.",
+    )
+
+
+def root_of_runs(reports: Mapping[int, RunReport], secret: bytes, records: int) -> str:
+    """The digest of a table from what its runs tell."""
+    if sum(seen.rows for seen in reports.values()) != records or any(seen.faults for seen in reports.values()):
+        raise changed_rows()
+    digests = Digests()
+    for seen in reports.values():
+        digests.leaves |= seen.digests.leaves
+    digests.close(secret, (edge for seen in reports.values() for edge in seen.edges))
+    return digests.root(secret, records)

@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 from pramana.errors import RecipeError, SourceError
 from pramana.generalize import Ladder, Layout, grouped
 from pramana.mechanisms import Mechanism, Product
-from pramana.randomness import Key, Stream
+from pramana.randomness import Codes, Key, Stream, available_cores
 from pramana.rows.batch import BatchEngine
+from pramana.rows.keyed import draw_once
 from pramana.rows.protocol import (
     NO_UNITS,
     ColumnReading,
@@ -22,16 +23,19 @@ from pramana.rows.protocol import (
     Lines,
     Progress,
     R,
+    S,
     SpreadPieces,
     WholeRows,
     Work,
     no_progress,
 )
-from pramana.rows.spark.blocks import DerivedColumn
-from pramana.rows.spark.table import SparkEngine, SparkTable
+from pramana.rows.spark.blocks import ATTACHED, DerivedColumn
+from pramana.rows.spark.engine import SparkEngine
+from pramana.rows.spark.owners import brought_together
+from pramana.rows.spark.table import SparkTable
 from pramana.rows.spooled import SpooledRows
 from pramana.rows.units import Owners
-from pramana.schema import Attribute, Domain, Role, Storey
+from pramana.schema import Attribute, Domain, Role, Storey, UnitSection
 from pramana.sources import Source, domain_from_data, ordered_columns
 
 
@@ -46,9 +50,10 @@ class SparkRows:
         missing: frozenset[str],
         progress: Progress,
         show: bool,
+        owners: Owners | None = None,
     ) -> None:
         self._table, self._key, self._known, self._missing = table, key, dict(known), missing
-        self._progress, self._show = progress, show
+        self._progress, self._show, self._owners = progress, show, owners
         self._others: list[SpooledRows] = []
 
     @classmethod
@@ -61,9 +66,21 @@ class SparkRows:
         engine: SparkEngine,
         progress: Progress,
         show: bool = False,
+        unit: UnitSection | None = None,
     ) -> Iterator[SparkRows]:
-        """Read the source where it lies: once, and before that once more where domains come from the data."""
-        with engine.open(source, [reading.name for reading in readings]) as table:
+        """Read the source where it lies: once, and before that once more where domains come from the data.
+
+        With a `unit` its rows are brought together first: what is left out is not looked at.
+        """
+        names = [*(reading.name for reading in readings), *(() if unit is None else unit.columns)]
+        stated = {reading.name: _stated(reading) for reading in readings}
+        with contextlib.ExitStack() as closing:
+            table = closing.enter_context(engine.open(source, list(dict.fromkeys(names)), stated))
+            owners: Owners | None = None
+            if unit is not None:
+                progress("bringing rows together", 0, 1)
+                table, owners = brought_together(table, unit, key)
+                closing.callback(table.close)
             listed = [reading.name for reading in readings if reading.discovered]
             if ordered := ordered_columns(source, listed):
                 raise SourceError(
@@ -79,12 +96,13 @@ class SparkRows:
             progress("reading", 0, 1)
             seen = table.read(provisional, key, show)
             table.attributes = provisional
-            rows = cls(table, key, known, seen.missing, progress, show)
-            try:
-                yield rows
-            finally:
-                for other in rows._others:
-                    other.close()
+            rows = cls(table, key, known, seen.missing, progress, show, owners)
+            closing.callback(rows._close_others)
+            yield rows
+
+    def _close_others(self) -> None:
+        for other in self._others:
+            other.close()
 
     @property
     def records(self) -> int:
@@ -92,7 +110,7 @@ class SparkRows:
 
     @property
     def owners(self) -> Owners | None:
-        return None
+        return self._owners
 
     def repeats(self, name: str) -> bool:
         return self._table.repeats(name)
@@ -134,6 +152,9 @@ class SparkRows:
         lines = self._table.lines(sizes)
         return [_summed(lines, sizes, group) for group in groups]
 
+    def summed(self, names: Sequence[str], work: Callable[[Columns], S]) -> S:
+        return self._table.summed(names, work)
+
     def check_room(self, needed: int) -> None:
         """The driver holds the combinations that occur; how much it has is Spark's setting."""
 
@@ -149,14 +170,19 @@ class SparkRows:
         stage: str = "randomising",
         once: Mapping[str, Storey] = NO_UNITS,
     ) -> SparkPieces:
-        assert not once, "rows that are brought together are in memory"
-        return SparkPieces(self._table, self._key, mechanism, context, shuffled, names, stage, self._progress)
+        shared = draw_once(mechanism, self._key, context, once, self._owners, self.codes, available_cores())
+        drawn = {name: f"{ATTACHED}drawn {name}" for name in once}
+        if drawn:
+            of_rows = shared.of_rows(0, self.records)
+            self._table.attach({drawn[name]: codes for name, codes in of_rows.items()})
+        law = shared.each
+        return SparkPieces(self._table, self._key, law, context, shuffled, names, stage, self._progress, drawn)
 
     def stream(self, purpose: str, context: str, column: str, draw: int) -> Stream:
         return self._key.stream(purpose, context, column, draw)
 
     def in_order(self, names: Sequence[str]) -> Iterator[Columns]:
-        return self._table.publish(Product({}), self._key, "", False, names)
+        return self._table.publish(Product({}), self._key, "", False, names, {})
 
     def marked(self, name: str) -> SparkRows:
         return SparkRows(
@@ -170,8 +196,18 @@ class SparkRows:
         return other
 
     def whole(self) -> WholeRows:
-        """Methods that need all rows at once are refused before they come here."""
-        raise RecipeError("A method that needs all rows at once must have them in memory", "the Spark engine")
+        """Codes of people's rows come to the driver; methods that need all of any table are refused before."""
+        if self._owners is None:
+            raise RecipeError("A method that needs all rows at once must have them in memory", "the Spark engine")
+        return self
+
+    def codes(self, sizes: Mapping[str, int]) -> dict[str, Codes]:
+        parts = list(self.in_order(list(sizes)))
+        return {name: np.concatenate([part[name] for part in parts]) for name in sizes}
+
+    def attach(self, name: str, of: Sequence[str], codes: Codes) -> None:
+        del of
+        self._table.attach({name: codes})
 
 
 class SparkPieces(SpreadPieces):
@@ -187,9 +223,11 @@ class SparkPieces(SpreadPieces):
         names: Sequence[str],
         stage: str,
         progress: Progress,
+        drawn: Mapping[str, str],
     ) -> None:
         self._table, self._key, self._mechanism, self._context = table, key, mechanism, context
         self._shuffled, self._names, self._stage, self._progress = shuffled, names, stage, progress
+        self._drawn = drawn
         self._coming = self._pieces()
 
     def __next__(self) -> Columns:
@@ -198,7 +236,8 @@ class SparkPieces(SpreadPieces):
     def _pieces(self) -> Iterator[Columns]:
         table, done = self._table, 0
         self._progress(self._stage, 0, table.records)
-        for columns in table.publish(self._mechanism, self._key, self._context, self._shuffled, self._names):
+        law = self._mechanism, self._key, self._context, self._shuffled, self._names
+        for columns in table.publish(*law, self._drawn):
             done += len(next(iter(columns.values())))
             self._progress("writing in keyed order" if self._shuffled else "writing", done, table.records)
             yield columns
@@ -208,9 +247,17 @@ class SparkPieces(SpreadPieces):
     ) -> list[R]:
         table = self._table
         self._progress(self._stage, 0, table.records)
-        return table.publish_parts(
-            self._mechanism, self._key, self._context, self._shuffled, self._names, rows, work, kept
-        )
+        law = self._mechanism, self._key, self._context, self._shuffled, self._names
+        return table.publish_parts(*law, rows, work, kept, self._drawn)
+
+
+def _stated(reading: ColumnReading) -> tuple[str, ...]:
+    """The texts that have a code, where they are known beforehand; bins take any number."""
+    domain = reading.domain
+    if domain is None or reading.discovered or domain.edges:
+        return ()
+    missing = ("",) if domain.missing or reading.open_ended else ()
+    return tuple(dict.fromkeys([*domain.labels, *domain.members, *missing]))
 
 
 def _provisional(reading: ColumnReading, known: Mapping[str, pa.ChunkedArray]) -> Attribute:

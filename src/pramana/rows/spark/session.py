@@ -1,17 +1,19 @@
 """A Spark session to work in: the one that is active, or one that is started and stopped here.
 
 Spark spills what does not fit in memory to the executors' disks, task binaries (and with them subkeys) among it,
-so a session must encrypt its temporary files. One that does not is refused.
+so a session must encrypt its temporary files. One that does not is refused. On a cluster subkeys and rows travel,
+so it must authenticate and encrypt its connections as well, unless its holder says that everyone there is trusted.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
+import re
 import shutil
 import sys
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +22,10 @@ from pramana.schema import near
 
 _QUIET = Path(__file__).with_name("spark-log4j2.properties")
 _ENCRYPTED = "spark.io.encryption.enabled"
+_AUTHENTICATED = "spark.authenticate"
+_ENCRYPTED_NETWORK = ("spark.network.crypto.enabled", "spark.ssl.rpc.enabled")  # either of them
+TRUST_EVERYONE = "spark.pramana.trustEveryoneOnTheNetwork"
+_LOCAL = re.compile(r"local(\[.*\])?")  # threads of the driver: nothing leaves its process but to Python beside it
 
 
 @contextlib.contextmanager
@@ -69,6 +75,7 @@ def session(master: str | None, options: dict[str, str], frame: Any = None) -> I
             return
         started = _started(SparkSession, master or "local[*]", options)
         try:
+            check_network(started.sparkContext.master, _settings(started))
             yield started
         finally:
             started.stop()
@@ -85,11 +92,37 @@ def _check(active: Any, master: str | None) -> None:
             str(active.sparkContext.master),
             "Stop it, or leave the master out to use it.",
         )
-    if active.sparkContext.getConf().get(_ENCRYPTED, "false") != "true":
+    settings = _settings(active)
+    if not _is_on(settings, _ENCRYPTED):
         raise EngineError(
             "A Spark session must encrypt its temporary files",
             "one that does not",
             f"Start it with {_ENCRYPTED} = true.",
+        )
+    check_network(active.sparkContext.master, settings)
+
+
+def _settings(spark: Any) -> dict[str, str]:
+    return dict(spark.sparkContext.getConf().getAll())
+
+
+def _is_on(settings: Mapping[str, str], name: str) -> bool:
+    return settings.get(name, "false").strip().lower() == "true"
+
+
+def check_network(master: str, settings: Mapping[str, str]) -> None:
+    """Refuse a cluster where whoever reaches its network could read what travels, or have code run."""
+    if _LOCAL.fullmatch(master) or _is_on(settings, TRUST_EVERYONE):
+        return
+    off = [] if _is_on(settings, _AUTHENTICATED) else [_AUTHENTICATED]
+    if not any(_is_on(settings, name) for name in _ENCRYPTED_NETWORK):
+        off.append(_ENCRYPTED_NETWORK[0])
+    if off:
+        raise EngineError(
+            "A Spark cluster must authenticate its processes and encrypt what they send",
+            f"one with {' and '.join(off)} off",
+            f"Set {' and '.join(f'{name} = true' for name in off)} in spark-defaults.conf, or {TRUST_EVERYONE} = "
+            "true where whoever reaches this network may read the rows and undo the release.",
         )
 
 

@@ -8,7 +8,8 @@ write to temporary files must not tell which row of the source a published recor
 from __future__ import annotations
 
 import contextlib
-import os
+import hashlib
+import hmac
 import pickle
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -51,15 +52,21 @@ Group = tuple[tuple[str, int], ...]  # columns and their numbers of codes
 
 @dataclass(frozen=True)
 class Seal:
-    """AES-256-GCM under a key that is made for one job and forgotten with it."""
+    """AES-256-GCM under a key that is made for one job and forgotten with it.
+
+    A task that is run again gives the same bytes: Spark compares what the attempts of a task have sent, and ends
+    the job where that differs. So the nonce is a keyed digest of place and content. It is not one of the place
+    alone, because a source that changes may have two rows of one number.
+    """
 
     key: bytes = field(repr=False)
 
     def closed(self, slot: int, number: int, content: bytes) -> bytes:
-        nonce = os.urandom(
-            _NONCE
-        )  # not from the row's number: a source that changes may have two rows of one number
-        return nonce + AESGCM(self.key).encrypt(nonce, content, _name(slot, number))
+        name = _name(slot, number)
+        digest = hashlib.blake2b(name, digest_size=_NONCE, key=hmac.digest(self.key, b"nonce", "sha256"))
+        digest.update(content)
+        nonce = digest.digest()
+        return nonce + AESGCM(self.key).encrypt(nonce, content, name)
 
     def opened(self, slot: int, number: int, content: bytes) -> bytes:
         return AESGCM(self.key).decrypt(content[:_NONCE], content[_NONCE:], _name(slot, number))
@@ -275,6 +282,7 @@ class DrawRun:
     secret: bytes = field(repr=False)
     derived: tuple[DerivedColumn, ...] = ()
     beside: tuple[str, ...] = ()  # columns that others are derived from, and no more
+    drawn: Mapping[str, str] = field(default_factory=dict)  # those drawn already, and where that is attached
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -292,7 +300,12 @@ class DrawRun:
         yield seen.seen(encoding)
 
     def _published(self, block: RowBlock) -> RowBlock:
-        codes = {**block.codes, **block.derived}
+        codes, raw = dict(block.codes), dict(block.raw)
+        for name, column in block.derived.items():
+            if isinstance(column, np.ndarray):
+                codes[name] = column
+            else:
+                raw[name] = _chunked(column)
         out = {name: np.empty_like(codes[name]) for name in self.mechanism.sizes}
         for start in range(0, block.rows, CHUNK):
             part = slice(start, start + CHUNK)
@@ -302,8 +315,9 @@ class DrawRun:
                 {name: codes[name][part] for name in out},
                 {name: values[part] for name, values in out.items()},
             )
+        out |= {name: codes[attached] for name, attached in self.drawn.items()}
         coded = {name: out.get(name, codes[name]) for name in self.shown if name in codes}
-        return RowBlock(block.first, block.rows, coded, {n: block.raw[n] for n in self.shown if n not in codes})
+        return RowBlock(block.first, block.rows, coded, {n: raw[n] for n in self.shown if n not in codes})
 
     def _handed_out(self, block: RowBlock) -> Iterator[Sent]:
         entries, starts = self.buckets.entries(block.first, block.rows)
@@ -335,6 +349,12 @@ def cut_out(block: RowBlock, start: int, stop: int) -> RowBlock:
         {name: codes[start:stop] for name, codes in block.codes.items()},
         {name: column.slice(start, stop - start) for name, column in block.raw.items()},
     )
+
+
+class SlotWork(Protocol):
+    """Work on what arrived in one slot: numbers and contents, as runs sent them."""
+
+    def ordered(self, slot: int, contents: Iterable[tuple[int, bytes]]) -> Iterator[Sent]: ...
 
 
 @dataclass(frozen=True)

@@ -6,13 +6,13 @@ the same coins. Executors get subkeys inside the pickled function and nowhere el
 
 from __future__ import annotations
 
-import contextlib
 import itertools
+import operator
 import os
 import pickle
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -22,13 +22,14 @@ from numpy.typing import NDArray
 from pramana.errors import EngineError, SourceError
 from pramana.generalize import Classes
 from pramana.mechanisms import Mechanism, streams_of
-from pramana.randomness import Key, Stream, code_dtype, tag_stream
+from pramana.randomness import Codes, Key, code_dtype, tag_stream
 from pramana.rows.digest import Column, commitment_secret
-from pramana.rows.protocol import Kept, Lines
-from pramana.rows.spark.blocks import DerivedColumn, Digests, refuse, unpacked
-from pramana.rows.spark.catalogue import catalogue_frame
+from pramana.rows.protocol import ROW_NUMBER, Kept, Lines, S
+from pramana.rows.spark.attached import AttachedRows
+from pramana.rows.spark.blocks import DerivedColumn, refuse, unpacked
+from pramana.rows.spark.frames.copying import FrameCopy
 from pramana.rows.spark.groups import GroupRun, RepeatRun
-from pramana.rows.spark.jobs import FrameCopy, Job, RunWork, bucket_sizes, copied, done_there
+from pramana.rows.spark.jobs import Job, RunWork, bucket_sizes
 from pramana.rows.spark.parts import (
     CountKept,
     CountRange,
@@ -36,10 +37,9 @@ from pramana.rows.spark.parts import (
     PartBorders,
     PartWork,
     WorkOnPart,
-    bits_for,
+    buckets_of_parts,
 )
-from pramana.rows.spark.readings import Reading, Summary, codes_alike
-from pramana.rows.spark.session import check_frame, session
+from pramana.rows.spark.readings import Reading, Summary, changed_rows, codes_alike, root_of_runs, rows_of
 from pramana.rows.spark.steps import (
     REPORT,
     Buckets,
@@ -53,67 +53,14 @@ from pramana.rows.spark.steps import (
     SurveyReport,
     SurveyRun,
 )
+from pramana.rows.spark.sums import SumReport, SumRun
 from pramana.schema import Attribute, Role
-from pramana.sources import Piece, Source, pieces_of
+from pramana.sources import Piece
 
 _BUCKET = 1 << 25  # bytes that one task puts in order at a time
 _ENTRY = 8  # bytes that tell a row's place and the top of its tag
 _MOST_BITS = 14
 _MOST_ROWS = 2**32 - 1  # of a table whose combinations are counted
-
-
-@dataclass(frozen=True)
-class SparkEngine:
-    """Where to work: in the active session, or in a new one at `master`, a Spark URL such as local[2].
-
-    `pieces` is about how many tasks a table is cut into (twice as many as there are cores, unless it is given);
-    `options` are settings of a new session.
-
-    >>> pramana.release("recipe.toml", "published", engine=pramana.SparkEngine("local[2]"))  # doctest: +SKIP
-    """
-
-    master: str | None = None
-    pieces: int | None = None
-    options: Mapping[str, str] = field(default_factory=dict)
-    watch: Callable[[int], None] | None = field(default=None, repr=False)  # called by tasks as they read
-
-    @property
-    def workers(self) -> int:
-        """Of the driver, which only collects."""
-        return 1
-
-    def table(self, source: Source) -> contextlib.AbstractContextManager[Any]:
-        """A table that Spark's reader finds by its name, as a data frame."""
-        return catalogue_frame(self.master, self.options, source)
-
-    @contextlib.contextmanager
-    def open(self, source: Source, columns: Sequence[str]) -> Iterator[SparkTable]:
-        """A table that lies where the executors can read it, or a Spark DataFrame."""
-        if source.kind == "database":
-            raise SourceError(
-                "A table for the Spark engine must be a path or a Spark DataFrame",
-                "a database",
-                "Let Spark read it (spark.read.jdbc), and write it to files first.",
-            )
-        if source.path is None:
-            check_frame(source.frame, columns)
-            if settled := [name for name in columns if name in source.forms and source.forms[name].to_json()]:
-                raise SourceError(
-                    "Missing codes and date formats on Spark must be of files",
-                    f"a Spark DataFrame, and some for {settled[0]!r}",
-                    "Turn them into nulls and dates in the frame.",
-                )
-        elif not source.path.is_dir():
-            pieces_of(source, columns)  # faults show before Spark starts
-        names = tuple(columns)
-        with session(self.master, dict(self.options), source.frame) as spark:
-            if source.path is None:
-                with copied(spark, source.frame, names) as copy:
-                    yield SparkTable(spark, names, None, source.frame, self.watch, copy)
-                return
-            wanted = self.pieces or 2 * spark.sparkContext.defaultParallelism
-            pieces = pieces_of(source, columns, wanted, partial(done_there, spark))
-            yield SparkTable(spark, names, pieces, None, self.watch)
 
 
 @dataclass
@@ -133,8 +80,12 @@ class SparkTable:
     last: Reading | None = None
     derived: dict[str, DerivedColumn] = field(default_factory=dict)
     marks: DerivedColumn | None = None  # of which rows the table is, where it is not of all
+    attached: AttachedRows | None = field(default=None, repr=False)  # whose rows they are, and what is beside them
 
     def __post_init__(self) -> None:
+        if self.attached is not None:
+            self._number(self.attached.stays)
+            return
         if self.pieces is not None and all(piece.rows is not None for piece in self.pieces):
             self._number([piece.rows or 0 for piece in self.pieces])
         if self.copy is not None and self.marks is None:
@@ -153,7 +104,7 @@ class SparkTable:
         ends = list(itertools.accumulate(rows[: last + 1]))
         total = ends[-1] if ends else 0
         if self.total is not None and (total != self.total or (0, *ends[:-1]) != self.firsts):
-            raise _changed()
+            raise changed_rows()
         if total < 1:
             raise SourceError("A table must have at least one record", "none")
         self.firsts, self.total = (0, *ends[:-1]), total
@@ -161,24 +112,36 @@ class SparkTable:
     def job(self, step: Step) -> Job:
         pieces = None if self.pieces is None else tuple(map(pickle.dumps, self.pieces))
         work = RunWork(step, pieces, self.firsts, self.watch, self.marks)
+        layers: tuple[tuple[Any, ...], ...] = ()
+        if self.attached is not None:
+            work, layers = replace(work, attached=self.attached.sealed), tuple(self.attached.layers)
         if self.copy is not None and self.copy.columns.covers(work.columns):
-            return Job(self.spark, replace(work, copy=self.copy.columns), self.copy.frame)
-        return Job(self.spark, work, self.frame)
+            return Job(self.spark, replace(work, copy=self.copy.columns), self.copy.frame, layers)
+        return Job(self.spark, work, self.frame, layers)
+
+    def of_people(self, attached: AttachedRows) -> SparkTable:
+        """The same table without the rows that do not stay, which are numbered anew."""
+        return SparkTable(
+            self.spark, self.columns, self.pieces, self.frame, self.watch, self.copy, attached=attached
+        )
+
+    def close(self) -> None:
+        """What is attached to the rows is forgotten."""
+        if self.attached is not None:
+            self.attached.close()
+
+    def attach(self, columns: Mapping[str, Codes]) -> None:
+        """Codes of all rows beside them, under names that no column of a source has."""
+        assert self.attached is not None, "columns are attached to the rows of people"
+        for name in columns:
+            self.derived.pop(name, None)
+        self.attached.attach(columns)
 
     def marked(self, name: str) -> SparkTable:
         """The same table without the rows that do not have 1 in a derived column; they are numbered anew."""
         pieces = None if self.pieces is None else tuple(replace(piece, rows=None) for piece in self.pieces)
-        return SparkTable(
-            self.spark,
-            self.columns,
-            pieces,
-            self.frame,
-            self.watch,
-            self.copy,
-            self.attributes,
-            derived=dict(self.derived),
-            marks=self.derived[name],
-        )
+        same = self.spark, self.columns, pieces, self.frame, self.watch, self.copy, self.attributes
+        return SparkTable(*same, derived=dict(self.derived), marks=self.derived[name])
 
     def seal(self) -> Seal:
         return Seal(os.urandom(32))
@@ -189,7 +152,7 @@ class SparkTable:
         """Count the rows, list the values of some columns, and see which columns have missing ones."""
         step = SurveyRun(self.columns if columns is None else tuple(columns), self.seal(), frozenset(listed))
         reports: dict[int, SurveyReport] = self.job(step).reports()
-        self._number(_rows(reports))
+        self._number(rows_of(reports))
         parts = [reports[run] for run in sorted(reports) if reports[run].rows]
         kinds = dict(parts[0].kinds)
         if any(part.kinds != kinds for part in parts):
@@ -201,7 +164,7 @@ class SparkTable:
         """Read everything once: refuse what does not fit its domain, and digest the source."""
         reports = self._count(tuple(attributes), commitment_secret(key), (), show)
         self.raw_bytes = sum(seen.raw_bytes for seen in reports.values())
-        root = _root(reports, commitment_secret(key), self.records)
+        root = root_of_runs(reports, commitment_secret(key), self.records)
         missing = frozenset().union(*(seen.missing for seen in reports.values()))
         self.last = Reading(tuple(attributes), key.commitment(), root, missing)
         return self.last
@@ -219,7 +182,7 @@ class SparkTable:
         step = CountRun(attributes, self.seal(), secret, groups, show, derived)
         reports: dict[int, RunReport] = self.job(step).reports()
         refuse((report.faults for report in reports.values()), attributes, show)
-        self._number(_rows(reports) + [0] * (len(self.firsts) - len(_rows(reports))))
+        self._number(rows_of(reports) + [0] * (len(self.firsts) - len(rows_of(reports))))
         return reports
 
     def _needed(self, names: Iterable[str]) -> tuple[tuple[Attribute, ...], tuple[DerivedColumn, ...]]:
@@ -229,6 +192,8 @@ class SparkTable:
 
         def need(name: str) -> None:
             column = self.derived.get(name)
+            if column is None and self.attached is not None and self.attached.has(name):
+                return
             if column is None:
                 read.add(name)
             elif name not in derived:
@@ -238,6 +203,7 @@ class SparkTable:
 
         for name in names:
             need(name)
+        read.discard(ROW_NUMBER)
         published = tuple(a for a in self.attributes if a.name in read)
         beside = sorted(read - {a.name for a in published})
         return (*published, *(Attribute(n, Role.INSENSITIVE, None) for n in beside)), tuple(derived.values())
@@ -264,6 +230,16 @@ class SparkTable:
         columns = tuple(classes.codes(i).astype(code_dtype(size)) for i, size in enumerate(sizes.values()))
         return Lines(columns, counts.astype(np.uint32))
 
+    def summed(self, names: Sequence[str], work: Callable[[dict[str, Column]], S]) -> S:
+        """The sum of what `work` makes of some columns, block by block; the executors do it."""
+        if self.total is None:
+            self.survey(columns=self.columns[:1])
+        attributes, derived = self._needed(names)
+        step = SumRun(attributes, tuple(names), work, self.seal(), derived)
+        reports: dict[int, SumReport[S]] = self.job(step).reports()
+        self._number(rows_of(reports) + [0] * (len(self.firsts) - len(rows_of(reports))))
+        return reduce(operator.add, (part for report in reports.values() for part in report.total))
+
     def repeats(self, column: str) -> bool:
         """Whether a value of a column occurs twice; the driver learns no more than that."""
         step = RepeatRun(column, self.seal())
@@ -278,29 +254,37 @@ class SparkTable:
     # ------------------------------------------------------------ publishing
 
     def publish(
-        self, mechanism: Mechanism, key: Key, context: str, shuffled: bool, names: Sequence[str]
+        self,
+        mechanism: Mechanism,
+        key: Key,
+        context: str,
+        shuffled: bool,
+        names: Sequence[str],
+        drawn: Mapping[str, str],
     ) -> Iterator[dict[str, Column]]:
         """Some columns in published order, as a mechanism makes them, in blocks of any sizes.
 
-        Nothing comes out before the source is known to be the same as when it was read before.
+        `drawn` are columns that were drawn beforehand, and where they are attached. Nothing comes out before the
+        source is known to be the same as when it was read before.
         """
         secret, expected = commitment_secret(key), self.commitment(key)
         buckets, seal = self._buckets(key, context, shuffled), self.seal()
-        job = self.job(DrawRun(**self._drawn(mechanism, key, context, names), buckets=buckets, seal=seal))
+        law = self._drawn(mechanism, key, context, names, drawn)
+        job = self.job(DrawRun(**law, buckets=buckets, seal=seal))
         reports: dict[int, RunReport] = {}
         last = (0, -1)
         for slot, number, content in job.ordered(OrderBucket(buckets, seal), buckets.count):
             if slot == REPORT:
                 reports[number] = job.report(number, content)
                 continue
-            if last == (0, -1) and _root(reports, secret, self.records) != expected:
-                raise _changed()
+            if last == (0, -1) and root_of_runs(reports, secret, self.records) != expected:
+                raise changed_rows()
             if (slot, number) <= last:
                 raise EngineError("Buckets must arrive in their order", "another one")
             last = (slot, number)
             yield unpacked(content).columns
         if last == (0, -1):
-            raise _changed()
+            raise changed_rows()
 
     def publish_parts(
         self,
@@ -311,37 +295,34 @@ class SparkTable:
         names: Sequence[str],
         rows: int,
         work: PartWork,
-        kept: Kept | None = None,
+        kept: Kept | None,
+        drawn: Mapping[str, str],
     ) -> list[Any]:
         """What `work`, done by the executors, makes of each run of so many rows in published order."""
         secret, expected, seal = commitment_secret(key), self.commitment(key), self.seal()
-        buckets = self._buckets_of_parts(tag_stream(key, context) if shuffled else None, rows)
-        drawn = {**self._drawn(mechanism, key, context, names), "buckets": buckets, "seal": seal}
+        buckets = buckets_of_parts(self.records, tag_stream(key, context) if shuffled else None, rows)
+        law = {**self._drawn(mechanism, key, context, names, drawn), "buckets": buckets, "seal": seal}
         if kept is None:
             sizes = self._sizes(buckets)
         else:
-            counted: dict[int, RunReport] = self.job(CountKept(**drawn, kept=kept)).reports()
+            counted: dict[int, RunReport] = self.job(CountKept(**law, kept=kept)).reports()
             sizes = np.asarray(sum(report.counts[0] for report in counted.values()), np.int64)
         borders = PartBorders.of(sizes, rows)
-        job = self.job(DrawParts(**drawn, borders=borders, kept=kept))
+        job = self.job(DrawParts(**law, borders=borders, kept=kept))
         reports, results = job.parted(WorkOnPart(buckets, borders, seal, work))
-        if _root(reports, secret, self.records) != expected:
-            raise _changed()
+        if root_of_runs(reports, secret, self.records) != expected:
+            raise changed_rows()
         return results
 
-    def _drawn(self, mechanism: Mechanism, key: Key, context: str, names: Sequence[str]) -> dict[str, Any]:
+    def _drawn(
+        self, mechanism: Mechanism, key: Key, context: str, names: Sequence[str], drawn: Mapping[str, str]
+    ) -> dict[str, Any]:
         """What every step that draws is told."""
         streams = {(purpose, name): key.stream(purpose, context, name) for purpose, name in streams_of(mechanism)}
         needed, derived = self._needed([*names, *mechanism.sizes])
         beside = tuple(a.name for a in needed if a not in self.attributes)
         law = {"attributes": self.attributes, "shown": tuple(names), "mechanism": mechanism, "streams": streams}
-        return {**law, "secret": commitment_secret(key), "derived": derived, "beside": beside}
-
-    def _buckets_of_parts(self, tags: Stream | None, rows: int) -> Buckets:
-        """The buckets that parts are made of; in source order they are the parts."""
-        if tags is None:
-            return Buckets((-(-self.records // rows) - 1).bit_length(), None, rows)
-        return Buckets(bits_for(self.records, rows), tags)
+        return {**law, "secret": commitment_secret(key), "derived": derived, "beside": beside, "drawn": drawn}
 
     def _sizes(self, buckets: Buckets) -> NDArray[np.int64]:
         """How many rows each has."""
@@ -356,25 +337,3 @@ class SparkTable:
         wanted = -(-(self.records * width + self.raw_bytes) // _BUCKET)
         bits = min((wanted - 1).bit_length(), _MOST_BITS)
         return Buckets(bits, tag_stream(key, context) if shuffled else None, -(-self.records // (1 << bits)))
-
-
-def _rows(reports: Mapping[int, Any]) -> list[int]:
-    return [reports[run].rows if run in reports else 0 for run in range(max(reports, default=-1) + 1)]
-
-
-def _changed() -> SourceError:
-    return SourceError(
-        "A source must stay as it is while it is read",
-        "other rows at another reading",
-        "A data frame must give its rows in the same order each time; write it to a table first.",
-    )
-
-
-def _root(reports: Mapping[int, RunReport], secret: bytes, records: int) -> str:
-    if sum(seen.rows for seen in reports.values()) != records or any(seen.faults for seen in reports.values()):
-        raise _changed()
-    digests = Digests()
-    for seen in reports.values():
-        digests.leaves |= seen.digests.leaves
-    digests.close(secret, (edge for seen in reports.values() for edge in seen.edges))
-    return digests.root(secret, records)

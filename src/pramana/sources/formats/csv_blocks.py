@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from itertools import pairwise
-from typing import BinaryIO, cast
+from typing import Any, BinaryIO, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -227,6 +227,11 @@ class _Part(io.RawIOBase):
         rows = self._file.read(min(size - len(head), self._left))
         self._left -= len(rows)
         return head + rows
+
+    def readinto(self, buffer: Any) -> int:
+        block = self.read(len(buffer))
+        buffer[: len(block)] = block
+        return len(block)
 
     def close(self) -> None:
         self._file.close()

@@ -103,6 +103,21 @@ done:
     return result;
 }
 
+/* Whether there is an odd number of quotes: what follows the last of them is then within quotes. */
+static int odd_quotes(const char *text, Py_ssize_t n) {
+    Py_ssize_t i = 0;
+    int odd = 0;
+#ifdef __SSE2__
+    const __m128i quote = _mm_set1_epi8('"');
+    __m128i odds = _mm_setzero_si128();
+    for (; i + 16 <= n; i += 16)
+        odds = _mm_xor_si128(odds, _mm_cmpeq_epi8(_mm_loadu_si128((const __m128i *)(text + i)), quote));
+    odd = __builtin_parity((unsigned)_mm_movemask_epi8(odds));
+#endif
+    for (; i < n; i++) odd ^= text[i] == '"';
+    return odd;
+}
+
 /* ------------------------------------------------------------------ where lines end
  * The place after the last line that ends in `data`, line ends within quotes left out; 0 where none does. */
 static PyObject *last_end(PyObject *self, PyObject *args) {
@@ -115,17 +130,10 @@ static PyObject *last_end(PyObject *self, PyObject *args) {
         return NULL;
     }
     const char *text = data.view.buf;
-    Py_ssize_t n = data.view.len, end = 0;
+    Py_ssize_t end = data.view.len;
     Py_BEGIN_ALLOW_THREADS
-    if (n && !memchr(text, '"', (size_t)n)) {
-        for (end = n; end > 0 && text[end - 1] != '\n'; end--) {}
-    } else {
-        int quoted = 0;
-        for (Py_ssize_t i = 0; i < n; i++) {
-            quoted ^= text[i] == '"';
-            end = text[i] == '\n' && !quoted ? i + 1 : end;
-        }
-    }
+    int quoted = odd_quotes(text, end);
+    for (; end > 0 && (text[end - 1] != '\n' || quoted); end--) quoted ^= text[end - 1] == '"';
     Py_END_ALLOW_THREADS
     drop(&data);
     return PyLong_FromSsize_t(end);

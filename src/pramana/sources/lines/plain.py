@@ -56,9 +56,8 @@ class PlainCsv:
 
     def _blocks(self, file: BinaryIO) -> Iterator[memoryview]:
         """Whole lines, some megabytes at a time."""
-        rest, first = b"", True
-        while data := file.read(self.block):
-            data = rest + data if rest else data
+        rest, first = memoryview(b""), True
+        while (data := self._longer(rest, file)) is not None:
             end = _lines.last_end(data)
             if not end and len(data) > 2 * self.block:
                 raise UnusualLinesError
@@ -66,12 +65,19 @@ class PlainCsv:
             if first and end:
                 start, first = _end_of_header(data), False
             if end > start:
-                yield memoryview(data)[start:end]
+                yield data[start:end]
             rest = data[end:]
         if rest:
             if first:
                 raise UnusualLinesError
-            yield memoryview(rest)
+            yield rest
+
+    def _longer(self, rest: memoryview, file: BinaryIO) -> memoryview | None:
+        """A line that was cut and what follows it; None at the end of the file."""
+        data = memoryview(np.empty(len(rest) + self.block, np.uint8))  # type: ignore[arg-type] # has a buffer
+        data[: len(rest)] = rest
+        count = file.readinto(data[len(rest) :])  # type: ignore[attr-defined] # every file that we open has it
+        return data[: len(rest) + count] if count else None
 
     def _batch(self, lines: memoryview) -> pa.RecordBatch:
         places = np.array([self._place(name) for name in self.present], np.int32)
@@ -97,8 +103,9 @@ class PlainCsv:
         return pa.DictionaryArray.from_arrays(numbers(codes, valid), _texts(cells))
 
 
-def _end_of_header(data: bytes) -> int:
+def _end_of_header(lines: memoryview) -> int:
     """Where the first line ends; it may hold line ends within quotes."""
+    data = bytes(lines)
     end = data.find(b"\n")
     while data.count(b'"', 0, end) % 2:
         end = data.find(b"\n", end + 1)

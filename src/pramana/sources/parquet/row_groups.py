@@ -1,4 +1,4 @@
-"""Row groups that were encoded apart, each as a file of its own, joined into the file that one writer writes.
+"""Row groups that were encoded apart, joined into the file that one writer writes.
 
 The library encodes; it has no way to do so on several threads for one file. What is done here is to put the
 groups' bytes one after the other and to state in the footer where each begins. Parquet's footer is a structure in
@@ -9,73 +9,111 @@ where there is one, are all in it that depends on what came before.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from pramana.sources.parquet.thrift import (
+    LIST,
+    STRUCT,
+    Struct,
+    field,
+    field_head,
+    list_head,
+    read_struct,
+    written,
+    written_fields,
+)
+
 MAGIC = b"PAR1"
-_STOP, _TRUE, _FALSE, _BYTE, _I16, _I32, _I64, _DOUBLE, _BINARY, _LIST, _SET, _MAP, _STRUCT = range(13)
-_INTEGERS = (_I16, _I32, _I64)
 # Fields by their numbers in parquet.thrift.
 _FILE_ROWS, _FILE_GROUPS = 3, 4
-_GROUP_COLUMNS, _GROUP_OFFSET, _GROUP_ORDINAL = 1, 5, 7
+_GROUP_COLUMNS, _GROUP_BYTES, _GROUP_ROWS, _GROUP_OFFSET, _GROUP_COMPRESSED, _GROUP_ORDINAL = 1, 2, 3, 5, 6, 7
 _CHUNK_OFFSET, _CHUNK_METADATA = 2, 3
-_PLACES = (9, 10, 11)  # of the data pages, the index and the dictionary of a column
+_PLAIN_BYTES, _STORED_BYTES, _DATA_PLACE, _INDEX_PLACE, _DICTIONARY_PLACE = 6, 7, 9, 10, 11
+_PLACES = (_DATA_PLACE, _INDEX_PLACE, _DICTIONARY_PLACE)
 _LARGEST_ORDINAL = 2**15 - 1
-
-Field = list[Any]  # its number, its type and its value
-Struct = list[Field]
 
 
 @dataclass(frozen=True)
-class EncodedGroup:
-    """A file of one row group, or of none."""
+class Encoded:
+    """A row group, or a column of one: its bytes, and what a footer says of it where they begin the file."""
 
-    file: memoryview
+    data: bytes | memoryview
+    told: Struct
 
-    @property
-    def _footer_bytes(self) -> int:
-        return int(struct.unpack("<I", self.file[-8:-4])[0])
 
-    @property
-    def body(self) -> memoryview:
-        return self.file[len(MAGIC) : -8 - self._footer_bytes]
+class EncodedFile:
+    """A file of one row group, or of none, as the library writes it."""
 
-    @property
-    def footer(self) -> Struct:
-        return _read_struct(bytes(self.file[-8 - self._footer_bytes : -8]))
+    def __init__(self, file: memoryview) -> None:
+        footer_bytes = int(struct.unpack("<I", file[-8:-4])[0])
+        self.file = file
+        self.footer = read_struct(bytes(file[-8 - footer_bytes : -8]))
+
+    def group(self) -> Encoded:
+        told = field(self.footer, _FILE_GROUPS)[2][1][0]
+        end = len(MAGIC) + field(told, _GROUP_COMPRESSED)[2]
+        return Encoded(self.file[len(MAGIC) : end], _shifted(told, -len(MAGIC)))
+
+    def chunks(self) -> list[Encoded]:
+        return list(map(self._chunk, field(self.group().told, _GROUP_COLUMNS)[2][1]))
+
+    def _chunk(self, told: Struct) -> Encoded:
+        metadata = field(told, _CHUNK_METADATA)[2]
+        start = min(place[2] for place in metadata if place[0] in _PLACES)
+        data = self.file[len(MAGIC) + start : len(MAGIC) + start + field(metadata, _STORED_BYTES)[2]]
+        return Encoded(data, _shifted_chunk(told, -start))
+
+
+def group_of(chunks: list[Encoded], rows: int, like: Struct) -> Encoded:
+    """A group of these columns; what else a footer says of it is as in a group of the same file."""
+    columns, at, plain = [], 0, 0
+    for chunk in chunks:
+        columns.append(_shifted_chunk(chunk.told, at))
+        at += len(chunk.data)
+        plain += field(field(chunk.told, _CHUNK_METADATA)[2], _PLAIN_BYTES)[2]
+    values = {
+        _GROUP_COLUMNS: (STRUCT, columns),
+        _GROUP_BYTES: plain,
+        _GROUP_ROWS: rows,
+        _GROUP_OFFSET: 0,
+        _GROUP_COMPRESSED: at,
+    }
+    told = [[number, kind, values.get(number, value)] for number, kind, value in like]
+    return Encoded(b"".join(chunk.data for chunk in chunks), told)
 
 
 class JoinedFooter:
     """The footer of a file into which groups are written one after the other."""
 
-    def __init__(self) -> None:
-        self._whole: Struct = []  # the first group's, with its list of groups taken out
+    def __init__(self, empty: Struct) -> None:
+        """It says what the footer of a file without groups does, and of each group what is added."""
+        self._empty = empty
         self._groups: list[bytes] = []
         self._rows = 0
 
-    def add(self, footer: Struct, position: int) -> None:
-        """A group whose body begins at `position`; it was encoded as if it began right after the magic bytes."""
-        self._rows += _field(footer, _FILE_ROWS)[2]
-        for group in _field(footer, _FILE_GROUPS)[2][1]:
-            _shift(group, position - len(MAGIC))
-            self._groups.append(_written(_STRUCT, _numbered(group, len(self._groups))))
-        self._whole = self._whole or footer
+    def add(self, group: Struct, position: int) -> None:
+        """A group whose bytes begin at `position`."""
+        self._rows += field(group, _GROUP_ROWS)[2]
+        placed = _shifted(group, position)
+        self._groups.append(written(STRUCT, _numbered(placed, len(self._groups))))
 
     def end(self) -> bytes:
         """What follows the last group."""
-        _field(self._whole, _FILE_ROWS)[2] = self._rows
-        groups = _field(self._whole, _FILE_GROUPS)
-        head = _list_head(_STRUCT, len(self._groups))
-        before = self._whole[: self._whole.index(groups)]
-        after = self._whole[len(before) + 1 :]
+        groups = field(self._empty, _FILE_GROUPS)
+        head = list_head(STRUCT, len(self._groups))
+        before = [
+            [number, kind, self._rows if number == _FILE_ROWS else value]
+            for number, kind, value in self._empty[: self._empty.index(groups)]
+        ]
+        after = self._empty[len(before) + 1 :]
         last = before[-1][0] if before else 0
         footer = b"".join(
             (
-                *_written_fields(before, 0),
-                _field_head(groups[0], _LIST, last) + head,
+                *written_fields(before, 0),
+                field_head(groups[0], LIST, last) + head,
                 *self._groups,
-                *_written_fields(after, groups[0]),
+                *written_fields(after, groups[0]),
                 b"\0",
             )
         )
@@ -85,129 +123,27 @@ class JoinedFooter:
 def _numbered(group: Struct, ordinal: int) -> Struct:
     """Some writers number the groups; the field is optional, and too narrow for many."""
     if ordinal > _LARGEST_ORDINAL:
-        return [field for field in group if field[0] != _GROUP_ORDINAL]
+        return [part for part in group if part[0] != _GROUP_ORDINAL]
     return [[number, kind, ordinal if number == _GROUP_ORDINAL else value] for number, kind, value in group]
 
 
-def _shift(group: Struct, by: int) -> None:
-    for field in group:
-        if field[0] == _GROUP_OFFSET:
-            field[2] += by
-        elif field[0] == _GROUP_COLUMNS:
-            for chunk in field[2][1]:
-                for part in chunk:
-                    if part[0] == _CHUNK_OFFSET and part[2]:  # 0: the file says nothing of it
-                        part[2] += by
-                    elif part[0] == _CHUNK_METADATA:
-                        for place in part[2]:
-                            if place[0] in _PLACES:
-                                place[2] += by
+def _shifted(group: Struct, by: int) -> Struct:
+    def value_of(number: int, value: Any) -> Any:
+        if number == _GROUP_OFFSET:
+            return value + by
+        if number == _GROUP_COLUMNS:
+            return value[0], [_shifted_chunk(chunk, by) for chunk in value[1]]
+        return value
+
+    return [[number, kind, value_of(number, value)] for number, kind, value in group]
 
 
-def _field(of: Struct, number: int) -> Field:
-    return next(field for field in of if field[0] == number)
+def _shifted_chunk(chunk: Struct, by: int) -> Struct:
+    def value_of(number: int, value: Any) -> Any:
+        if number == _CHUNK_OFFSET and value:  # 0: the file says nothing of it
+            return value + by
+        if number == _CHUNK_METADATA:
+            return [[n, kind, told + by if n in _PLACES else told] for n, kind, told in value]
+        return value
 
-
-# ---------------------------------------------------------------- Thrift's compact protocol
-
-
-class _Reader:
-    def __init__(self, data: bytes) -> None:
-        self.data, self.at = data, 0
-
-    def byte(self) -> int:
-        self.at += 1
-        return self.data[self.at - 1]
-
-    def varint(self) -> int:
-        value = shift = 0
-        while True:
-            byte = self.byte()
-            value |= (byte & 0x7F) << shift
-            if byte < 0x80:
-                return value
-            shift += 7
-
-    def zigzag(self) -> int:
-        value = self.varint()
-        return (value >> 1) ^ -(value & 1)
-
-    def taken(self, count: int) -> bytes:
-        self.at += count
-        return self.data[self.at - count : self.at]
-
-    def struct(self) -> Struct:
-        fields, number = [], 0
-        while head := self.byte():
-            number = number + (head >> 4) if head >> 4 else self.zigzag()
-            fields.append([number, head & 15, self.value(head & 15)])
-        return fields
-
-    def value(self, kind: int) -> Any:
-        if kind in (_TRUE, _FALSE):  # in the head already
-            return None
-        if kind in _INTEGERS:
-            return self.zigzag()
-        if kind == _STRUCT:
-            return self.struct()
-        if kind == _BINARY:
-            return self.taken(self.varint())
-        if kind == _LIST:
-            head = self.byte()
-            size = self.varint() if head >> 4 == 15 else head >> 4
-            element = head & 15
-            single = element in (_TRUE, _FALSE, _BYTE)
-            return element, [self.byte() if single else self.value(element) for _ in range(size)]
-        if kind == _BYTE:
-            return self.byte()
-        raise AssertionError(f"a footer has no field of type {kind}")
-
-
-def _read_struct(data: bytes) -> Struct:
-    return _Reader(data).struct()
-
-
-def _varint(value: int) -> bytes:
-    out = bytearray()
-    while value > 0x7F:
-        out.append(value & 0x7F | 0x80)
-        value >>= 7
-    out.append(value)
-    return bytes(out)
-
-
-def _zigzag(value: int) -> bytes:
-    return _varint(value << 1 if value >= 0 else (-value << 1) - 1)
-
-
-def _list_head(element: int, size: int) -> bytes:
-    return bytes([size << 4 | element]) if size < 15 else bytes([0xF0 | element]) + _varint(size)
-
-
-def _field_head(number: int, kind: int, last: int) -> bytes:
-    step = number - last
-    return bytes([step << 4 | kind]) if 0 < step < 16 else bytes([kind]) + _zigzag(number)
-
-
-def _written_fields(fields: Struct, last: int) -> Iterator[bytes]:
-    for number, kind, value in fields:
-        yield _field_head(number, kind, last)
-        yield _written(kind, value)
-        last = number
-
-
-def _written(kind: int, value: Any) -> bytes:
-    if kind in (_TRUE, _FALSE):
-        return b""
-    if kind in _INTEGERS:
-        return _zigzag(value)
-    if kind == _STRUCT:
-        return b"".join(_written_fields(value, 0)) + b"\0"
-    if kind == _BINARY:
-        return _varint(len(value)) + bytes(value)
-    if kind == _LIST:
-        element, items = value
-        single = element in (_TRUE, _FALSE, _BYTE)
-        parts = (bytes([item]) if single else _written(element, item) for item in items)
-        return _list_head(element, len(items)) + b"".join(parts)
-    return bytes([value])
+    return [[number, kind, value_of(number, value)] for number, kind, value in chunk]

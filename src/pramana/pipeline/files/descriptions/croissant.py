@@ -32,7 +32,6 @@ _FORMATS = {"csv": "text/csv", "parquet": "application/x-parquet"}
 
 def croissant(release: DescribedRelease) -> bytes:
     certificate = release.certificate
-    file = certificate.files[release.name]
     stated: dict[str, object] = {
         "@context": _CONTEXT,
         "@type": "sc:Dataset",
@@ -49,17 +48,7 @@ def croissant(release: DescribedRelease) -> bytes:
         "rai:dataLimitations": [printable(warning) for warning in certificate.warnings],
         "rai:personalSensitiveInformation": "Person-level records. "
         + "; ".join(f"{a.name}: {a.role.value}" for a in certificate.attributes),
-        "distribution": [
-            {
-                "@type": "cr:FileObject",
-                "@id": release.name,
-                "name": release.name,
-                "contentUrl": release.name,
-                "contentSize": f"{file['bytes']} B",
-                "encodingFormat": _FORMATS[certificate.output],
-                "sha256": file["sha256"],
-            }
-        ],
+        "distribution": _distribution(release),
         "recordSet": [
             {
                 "@type": "cr:RecordSet",
@@ -73,15 +62,43 @@ def croissant(release: DescribedRelease) -> bytes:
     return (json.dumps(stated, indent=1, ensure_ascii=False) + "\n").encode()
 
 
+def _distribution(release: DescribedRelease) -> list[dict[str, object]]:
+    """The data file; or every part of a set, and what they are together."""
+    form = _FORMATS[release.certificate.output]
+    files: list[dict[str, object]] = [
+        {
+            "@type": "cr:FileObject",
+            "@id": place,
+            "name": place,
+            "contentUrl": place,
+            "contentSize": f"{file.size} B",
+            "encodingFormat": form,
+            "sha256": file.sha256,
+        }
+        for place, file in release.files.items()
+    ]
+    if release.certificate.parts is None:
+        return files
+    together: dict[str, object] = {
+        "@type": "cr:FileSet",
+        "@id": release.name,
+        "name": release.name,
+        "encodingFormat": form,
+        "includes": f"{release.name}/*.{release.certificate.output}",
+    }
+    return [*files, together]
+
+
 def _field(release: DescribedRelease, name: str, number: int) -> dict[str, object]:
     label = release.variables[name].label if name in release.variables else ""
+    source = "fileObject" if release.certificate.parts is None else "fileSet"
     return {
         "@type": "cr:Field",
         "@id": f"records/{number}",  # a column's name may have any characters
         "name": printable(name),
         "description": printable(label or f"{release.certificate.attribute(name).kind.value} values"),
         "dataType": _type(release.columns[name]),
-        "source": {"fileObject": {"@id": release.name}, "extract": {"column": name}},
+        "source": {source: {"@id": release.name}, "extract": {"column": name}},
     }
 
 

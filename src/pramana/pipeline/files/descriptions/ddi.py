@@ -78,7 +78,8 @@ def _file(file: Element, release: DescribedRelease) -> None:
     _add(size, "varQnty", str(len(release.columns)))
     kind = {"csv": "text/csv", "parquet": "application/x-parquet"}[certificate.output]
     _add(text, "fileType", kind, **({"charset": "UTF-8"} if certificate.output == "csv" else {}))
-    _add(file, "notes", str(certificate.files[release.name]["sha256"]), type="SHA-256")
+    words, digest = release.digest
+    _add(file, "notes", digest, type="SHA-256" if certificate.parts is None else words)
 
 
 def _variable(data: Element, release: DescribedRelease, attribute: Attribute, number: int) -> None:

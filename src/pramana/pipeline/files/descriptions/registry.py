@@ -138,7 +138,7 @@ def _implementation(release: DescribedRelease) -> dict[str, Entry]:
         "composition": "The epsilon is that of all columns of a record together.",
         "post_processing": "The order of the records is drawn at random." if certificate.shuffled else "None.",
         "justification": NOT_STATED,
-        "additional_information": f"SHA-256 of {release.name}: {certificate.files[release.name]['sha256']}",
+        "additional_information": ": ".join(release.digest),
     }
 
 

@@ -9,7 +9,7 @@ from datetime import date
 import msgspec
 import pyarrow as pa
 
-from pramana.bundle import Bundle, Certificate
+from pramana.bundle import Bundle, Certificate, WrittenFile
 from pramana.errors import BundleError, RecipeError, printable
 from pramana.pipeline.files.codebook import read_codebook
 from pramana.schema import AboutSection, check_keys, keys_of, read_section
@@ -24,7 +24,7 @@ class DescribedRelease:
 
     certificate: Certificate
     about: Mapping[str, str]
-    name: str  # of the data file
+    name: str  # of the data file, or of the folder of a set
     columns: Mapping[str, pa.DataType]
 
     @classmethod
@@ -40,6 +40,23 @@ class DescribedRelease:
             )
         columns = {field.name: field.type for field in schema}
         return cls(certificate, _about(certificate, said), bundle.data_path.name, columns)
+
+    @property
+    def files(self) -> dict[str, WrittenFile]:
+        """The files of the data by their places in the bundle, in the order of their rows."""
+        parts = self.certificate.parts
+        if parts is None:
+            entry = self.certificate.files[self.name]
+            return {self.name: WrittenFile(int(entry["bytes"]), str(entry["sha256"]))}
+        return {f"{self.name}/{part.name}": WrittenFile(part.size, part.sha256) for part in parts.files}
+
+    @property
+    def digest(self) -> tuple[str, str]:
+        """What stands for the data, in words, and the digest itself."""
+        parts = self.certificate.parts
+        if parts is None:
+            return f"SHA-256 of {self.name}", self.files[self.name].sha256
+        return f"Root of the Merkle tree (RFC 6962, SHA-256) over the files in {self.name}", parts.root
 
     @property
     def title(self) -> str:

@@ -20,14 +20,16 @@ from pramana.pipeline.reporting.dossier.risks import (
 from pramana.pipeline.reporting.dossier.techniques import technique_section
 
 NOT_STATED = "not stated"
-_ASKED = {  # of [about], as data protection officers ask for it
+ASKED = {  # of [about], as data protection officers ask for it
     "holder": "Controller",
+    "holder_kind": "Kind of controller",
     "contact": "Contact",
     "purpose": "Purpose",
     "recipient": "Recipients",
     "release_model": "Release model",
     "date": "Date",
     "storage_period": "Retention",
+    "region": "Region",
     "license": "Terms of use",
 }
 _WHOSE = (
@@ -80,7 +82,7 @@ def _is_shown(attack: str) -> bool:
 
 
 def _who(certificate: Certificate) -> Section:
-    said = [f"{name}: {certificate.about.get(key, NOT_STATED)}" for key, name in _ASKED.items()]
+    said = [f"{name}: {certificate.about.get(key, NOT_STATED)}" for key, name in ASKED.items()]
     return Section("Who answers for it", [Points(said), Text(_WHOSE, quiet=True)], anchor="who")
 
 

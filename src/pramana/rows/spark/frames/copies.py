@@ -1,20 +1,23 @@
 """A data frame's columns as they came, sealed, in Spark's own storage: Spark makes its rows once.
 
 Turning Spark's rows into Arrow is what takes longest about a data frame, texts above all. So that is done once,
-and every later reading takes the copy: texts as dictionaries, as Parquet would give them. It is sealed under a key
-that is forgotten with the job; what does not fit in memory, Spark writes to its disks encrypted once more.
+for columns whose values are known without their texts, and every later reading takes the copy: texts as
+dictionaries, as Parquet would give them. It is sealed under a key that is forgotten with the job; what does not
+fit in memory, Spark writes to its disks encrypted once more.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import pyarrow as pa
 
 from pramana.rows.spark.blocks import BLOCK
+from pramana.rows.spark.frames.numbered import NumberedColumns
 from pramana.rows.spark.steps import Seal, Sent
 
+OTHER_VALUES = -1  # instead of a number of rows
 _FEW = 4  # rows for each value of a column that is worth a dictionary
 
 
@@ -24,14 +27,27 @@ class CopiedColumns:
 
     columns: tuple[str, ...]
     seal: Seal
+    numbered: NumberedColumns = field(default_factory=lambda: NumberedColumns({}))
+
+    @property
+    def plain(self) -> tuple[str, ...]:
+        """The columns that Spark hands over as they are."""
+        return tuple(name for name in self.columns if name not in self.numbered.values)
 
     def covers(self, columns: Iterable[str]) -> bool:
         return set(columns) <= set(self.columns)
 
     def contents(self, run: int, batches: Iterable[pa.RecordBatch]) -> Iterator[Sent]:
-        """What is kept of a run: some thousand rows at a time, with their number."""
+        """What is kept of a run: some thousand rows at a time, with their number; or that it has other values."""
         for number, table in enumerate(_gathered(batches)):
-            yield run, table.num_rows, self.seal.closed(run, number, _packed(table))
+            columns = {name: _compact(table.column(name)) for name in self.plain}
+            for name, column in self.numbered.columns(table):
+                if column is None:
+                    yield run, OTHER_VALUES, b""
+                    return
+                columns[name] = column
+            whole = pa.table({name: columns[name] for name in self.columns})
+            yield run, whole.num_rows, self.seal.closed(run, number, _packed(whole))
 
     def tables(self, run: int, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
         """The rows of a run from what was kept of it, in their order."""
@@ -56,10 +72,9 @@ def _gathered(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
 
 
 def _packed(table: pa.Table) -> bytes:
-    compact = pa.table({name: _compact(table.column(name)) for name in table.column_names})
     sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, compact.schema) as writer:
-        writer.write_table(compact)
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
     return bytes(sink.getvalue())
 
 

@@ -5,7 +5,8 @@ certificate, without which it is no bundle. Before that a claim is laid beside i
 that no other run can guess, which lists what will go up. Listings show every object that was written before them,
 so that of two runs that lay a claim at least one sees the other's, and withdraws. A run that is killed leaves its
 claim, and on this machine the folder of its name: only who has both takes away what went up, and of that only
-what is, byte for byte, what the claim lists.
+what is, byte for byte, what the claim lists. Parts that executors write are in the store already, under a prefix
+of the claim's name, which goes with it; the store copies them to their places when all the rest is ready.
 """
 
 from __future__ import annotations
@@ -13,12 +14,11 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import hashlib
-import json
 import os
 import secrets
 import shutil
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from pramana.bundle.folder import (
@@ -30,16 +30,14 @@ from pramana.bundle.folder import (
     sweep_key_beside,
     write_used_note,
 )
+from pramana.bundle.stored.claim import Claim, Entry
+from pramana.bundle.stored.part_prefix import IN_STORE, HiddenParts, PartPrefix
 from pramana.errors import BundleError, PramanaError
 from pramana.randomness import Key, is_own, lock_of
-from pramana.stores import StorePath, put
+from pramana.stores import StorePath, put_file
 
 CERTIFICATE = "certificate.json"
-_BLOCK = 1 << 22  # bytes that are sent at a time
-_MOST_CLAIM = 1 << 26
-_FORMAT = "pramana-upload"
-_TO_CLEAR = ".to-clear"  # in a folder whose name tells what is left in the store
-Entry = dict[str, object]
+_COPIES = 16  # that a store makes at a time; no byte of them comes here
 
 
 def check_free(out: StorePath) -> None:
@@ -49,16 +47,29 @@ def check_free(out: StorePath) -> None:
             f"{out} must name a folder of the bucket", "the bucket itself", "Write s3://bucket/name."
         )
     out.check_bucket()
-    above = out.parent
-    while above.key:
-        if (above / CERTIFICATE).is_file():
-            raise BundleError(f"{out} must lie outside of every bundle", f"a place inside {above}")
-        above = above.parent
+    check_outside(out)
     now = out.again()
     if now.is_file() or now.files:
         raise BundleError(
             f"The output {out} must not exist yet", "objects under that name", "Choose another name."
         )
+
+
+def check_outside(path: StorePath) -> None:
+    """Nothing is put into a bundle, whose files are certified."""
+    above = path.parent
+    while above.key:
+        if (above / CERTIFICATE).is_file():
+            raise BundleError(f"{path} must lie outside of every bundle", f"a place inside {above}")
+        above = above.parent
+
+
+def check_new_object(path: StorePath) -> None:
+    """Refuse before any work is done what could not be written as one new object."""
+    check_outside(path)
+    if path.again().exists():
+        raise BundleError(f"{path} must not exist yet", "an existing one", "Choose another name.")
+    path.check_bucket()
 
 
 @contextlib.contextmanager
@@ -72,12 +83,16 @@ def whole_upload(
     staged, lock = _locked_folder(out)
     try:
         undo.callback(_empty, staged)
-        yield staged
-        settle(staged)
-        staged.chmod(0o700)
-        if key is not None and key_file is not None:
-            place_key(key, key_file, staged, undo)
-        upload = BundleUpload(out, _token(staged), staged)
+        try:
+            yield staged
+            settle(staged)
+            staged.chmod(0o700)
+            if key is not None and key_file is not None:
+                place_key(key, key_file, staged, undo)
+            upload = BundleUpload(out, _token(staged), staged)
+        except BaseException:
+            _withdraw(Claim(out, _token(staged)), staged)
+            raise
         try:
             upload.begin()
             if last is not None:
@@ -103,8 +118,21 @@ def whole_upload(
 def _leave(upload: BundleUpload) -> None:
     """The bundle is there: nothing but it stays."""
     upload.claim.drop()
+    _forget(upload.staged)
     _empty(upload.staged)
     remove_notes(upload.staged)
+
+
+def _forget(staged: Path) -> None:
+    shutil.rmtree(staged / IN_STORE, ignore_errors=True)
+
+
+def _withdraw(claim: Claim, staged: Path) -> None:
+    """Take away what tasks have put into the store; the next run does what cannot be done now."""
+    if (staged / IN_STORE).exists():
+        with contextlib.suppress(PramanaError):
+            claim.clear()
+            _forget(staged)
 
 
 def _give_up(upload: BundleUpload, undo: contextlib.ExitStack) -> None:
@@ -115,18 +143,19 @@ def _give_up(upload: BundleUpload, undo: contextlib.ExitStack) -> None:
             _leave(upload)
         else:
             upload.claim.clear()
+            _forget(upload.staged)
     except PramanaError as error:
         if upload.may_be_whole:  # nobody can tell whether there is a bundle: its key must stay
             undo.pop_all()
             raise _unsure(upload) from error
-        undo.callback((upload.staged / _TO_CLEAR).touch)
+        undo.callback((upload.staged / IN_STORE).mkdir, exist_ok=True)
         undo.callback(_empty, upload.staged)
 
 
 def _empty(folder: Path) -> None:
     """Everything in it but the note that it is still needed."""
     for path in folder.iterdir():
-        if path.name != _TO_CLEAR:
+        if path.name != IN_STORE:
             shutil.rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink(missing_ok=True)
 
 
@@ -138,81 +167,15 @@ def _unsure(upload: BundleUpload) -> BundleError:
     )
 
 
-@dataclass(frozen=True)
-class Claim:
-    """What a run says it will put under a prefix, beside which it lies."""
-
-    out: StorePath
-    token: str
-
-    @property
-    def path(self) -> StorePath:
-        return self.out.with_name(f".{self.out.name}.upload") / self.token
-
-    def write(self, files: Mapping[str, Entry]) -> None:
-        text = json.dumps({"format": _FORMAT, "version": 1, "files": files}, sort_keys=True)
-        put(self.path, [text.encode()], BundleError)
-
-    def lay(self) -> None:
-        """Refused where another run has laid one; then this one is withdrawn. It lists nothing yet."""
-        self.write({})
-        if [path for path in self.path.parent.again().files if path.name != self.token]:
-            self.drop()
-            raise BundleError(
-                f"The output {self.out} must be free",
-                "one that another run is writing, or was writing when it ended",
-                "Wait for it; or run its command again where it ran, which clears up what it left.",
-            )
-
-    def files(self) -> dict[str, Entry] | None:
-        """What it lists; None where there is none."""
-        now = self.path.again()
-        if not now.is_file():
-            return None
-        try:
-            content = json.loads(now.read_bytes(_MOST_CLAIM))
-            return {str(name): dict(entry) for name, entry in content["files"].items()}
-        except (ValueError, KeyError, TypeError, AttributeError):
-            raise BundleError(f"{self.path} must be as it was written", "something else") from None
-
-    def is_whole(self) -> bool:
-        """Whether all that it lists is there, the certificate included."""
-        listed = self.files()
-        return bool(listed) and all(self.has(name, entry) for name, entry in (listed or {}).items())
-
-    def has(self, name: str, entry: Entry) -> bool:
-        """Whether an object is there, byte for byte as listed."""
-        path = (self.out / name).again()
-        if not path.is_file() or path.stat().st_size != entry["bytes"]:
-            return False
-        digest = hashlib.sha256()
-        with path.open() as file:
-            while block := file.read(_BLOCK):
-                digest.update(block)
-        return digest.hexdigest() == entry["sha256"]
-
-    def clear(self) -> None:
-        """Remove what it lists, as far as that is there as listed, and then the claim itself."""
-        for name, entry in (self.files() or {}).items():
-            if self.has(name, entry):
-                (self.out / name).unlink()
-        self.drop()
-
-    def drop(self) -> None:
-        if self.path.again().is_file():
-            self.path.unlink()
-        folder = self.path.parent.again()
-        if folder.is_dir() and not folder.files:
-            folder.remove_folder()
-
-
 class BundleUpload:
     """The files of a staged bundle on their way up."""
 
     def __init__(self, out: StorePath, token: str, staged: Path) -> None:
         self.claim, self.staged = Claim(out, token), staged
-        names = sorted(path.relative_to(staged).as_posix() for path in staged.rglob("*") if path.is_file())
-        self.files = {name: _entry(staged / name) for name in names}
+        here = sorted(path.relative_to(staged).as_posix() for path in staged.rglob("*") if path.is_file())
+        self.hidden = HiddenParts.of(staged)  # of those that lie in the store already
+        self.files = {name: _entry(staged / name) for name in here if not name.startswith(IN_STORE)}
+        self.files |= self.hidden.entries
         self.may_be_whole = False  # from when the certificate is sent
 
     def begin(self) -> None:
@@ -220,11 +183,18 @@ class BundleUpload:
         self.claim.lay()
         check_free(self.claim.out)
         self.claim.write(self.files)  # what lies there from now on under these names is this run's
-        others = [name for name in self.files if name != CERTIFICATE]
+        others = {name: entry["bytes"] for name, entry in self.files.items() if name != CERTIFICATE}
         for name in others:
-            self._put(name)
-        there = {path.relative_to(self.claim.out).as_posix() for path in self.claim.out.again().files}
-        if there != set(others) or self.claim.files() != self.files:
+            if name not in self.hidden.names:
+                self._put(name)
+        copying = ThreadPoolExecutor(_COPIES)
+        try:
+            list(copying.map(self._copy, self.hidden.names))
+        finally:
+            copying.shutdown(cancel_futures=True)
+        out = self.claim.out
+        there = {path.relative_to(out).as_posix(): path.stat().st_size for path in out.again().files}
+        if there != others or self.claim.files() != self.files:
             raise BundleError(f"The output {self.claim.out} must be this run's alone", "other objects there")
 
     def end(self) -> None:
@@ -238,13 +208,25 @@ class BundleUpload:
                 raise
 
     def _put(self, name: str) -> None:
-        with (self.staged / name).open("rb") as file:
-            put(self.claim.out / name, iter(lambda: file.read(_BLOCK), b""), BundleError)
+        put_file(self.claim.out / name, self.staged / name, BundleError)
+
+    def _copy(self, name: str) -> None:
+        """By the store itself."""
+        (self.claim.hidden / self.hidden.names[name]).copy_within(self.claim.out / name, BundleError)
 
 
 def _entry(path: Path) -> Entry:
     with path.open("rb") as file:
         return {"sha256": hashlib.file_digest(file, "sha256").hexdigest(), "bytes": path.stat().st_size}
+
+
+def same_objects(out: StorePath, folder: Path) -> bool:
+    """Whether the objects under a prefix are the files of a folder, byte for byte, and no others."""
+    names = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
+    if {path.relative_to(out).as_posix() for path in out.again().files} != names:
+        return False
+    claim = Claim(out, "")
+    return all(claim.has(name, _entry(folder / name)) for name in sorted(names))
 
 
 # ---------------------------------------------------------------- on this machine
@@ -256,6 +238,11 @@ def _start_of_name(out: StorePath) -> str:
 
 def _token(staged: Path) -> str:
     return staged.name.rpartition("-")[2]
+
+
+def part_prefix(out: StorePath, staged: Path) -> PartPrefix:
+    """Where executors write the parts of a bundle whose other files are gathered in a staged folder."""
+    return PartPrefix(Claim(out, _token(staged)), staged)
 
 
 def _locked_folder(out: StorePath) -> tuple[Path, int]:

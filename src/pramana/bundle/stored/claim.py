@@ -1,0 +1,100 @@
+"""What a run says it will put under a prefix of a store, and what it has put beside it meanwhile.
+
+The claim is an object beside the bundle's place, under a name that no other run can guess. Parts that executors
+write lie under a prefix of the same name, hidden from who looks for bundles, until all of them are there.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from pramana.errors import BundleError
+from pramana.stores import StorePath, put
+
+_BLOCK = 1 << 22  # bytes that are read at a time
+_MOST_CLAIM = 1 << 26
+_FORMAT = "pramana-upload"
+Entry = dict[str, object]
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What a run says it will put under a prefix, beside which it lies."""
+
+    out: StorePath
+    token: str
+
+    @property
+    def path(self) -> StorePath:
+        return self.out.with_name(f".{self.out.name}.upload") / self.token
+
+    @property
+    def hidden(self) -> StorePath:
+        """Where parts lie until the set is whole: all under this prefix is this run's."""
+        return self.out.with_name(f".{self.out.name}.parts") / self.token
+
+    def write(self, files: Mapping[str, Entry]) -> None:
+        text = json.dumps({"format": _FORMAT, "version": 1, "files": files}, sort_keys=True)
+        put(self.path, [text.encode()], BundleError)
+
+    def lay(self) -> None:
+        """Refused where another run has laid one; then this one is withdrawn. It lists nothing yet."""
+        self.write({})
+        if [path for path in self.path.parent.again().files if path.name != self.token]:
+            self.drop()
+            raise BundleError(
+                f"The output {self.out} must be free",
+                "one that another run is writing, or was writing when it ended",
+                "Wait for it; or run its command again where it ran, which clears up what it left.",
+            )
+
+    def stands(self) -> bool:
+        """Whether it was laid, and the run was not given up."""
+        return self.path.again().is_file()
+
+    def files(self) -> dict[str, Entry] | None:
+        """What it lists; None where there is none."""
+        now = self.path.again()
+        if not now.is_file():
+            return None
+        try:
+            content = json.loads(now.read_bytes(_MOST_CLAIM))
+            return {str(name): dict(entry) for name, entry in content["files"].items()}
+        except (ValueError, KeyError, TypeError, AttributeError):
+            raise BundleError(f"{self.path} must be as it was written", "something else") from None
+
+    def is_whole(self) -> bool:
+        """Whether all that it lists is there, the certificate included."""
+        listed = self.files()
+        return bool(listed) and all(self.has(name, entry) for name, entry in (listed or {}).items())
+
+    def has(self, name: str, entry: Entry) -> bool:
+        """Whether an object is there, byte for byte as listed."""
+        path = (self.out / name).again()
+        if not path.is_file() or path.stat().st_size != entry["bytes"]:
+            return False
+        digest = hashlib.sha256()
+        with path.open() as file:
+            while block := file.read(_BLOCK):
+                digest.update(block)
+        return digest.hexdigest() == entry["sha256"]
+
+    def clear(self) -> None:
+        """Remove what it lists, as far as that is there as listed, and then the claim itself."""
+        for name, entry in (self.files() or {}).items():
+            if self.has(name, entry):
+                (self.out / name).unlink()
+        self.drop()
+
+    def drop(self) -> None:
+        """The claim goes first: a task that ends its part later sees that, and takes its part away itself."""
+        if self.stands():
+            self.path.unlink()
+        if self.hidden.again().is_dir():
+            self.hidden.remove_folder()
+        for folder in (self.path.parent.again(), self.hidden.parent.again()):
+            if folder.is_dir() and not folder.files:
+                folder.remove_folder()

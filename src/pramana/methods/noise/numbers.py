@@ -1,0 +1,172 @@
+"""Numbers of a column, piece by piece: as doubles, and what all of them have in common, which pieces add up to.
+
+A number is the decimal that it is written as, and in a file of doubles the shortest one that is read as it.
+Columns of numbers, and texts of at most 15 digits, are read all at once; anything else value by value, which gives
+the same.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from pramana.methods.microaggregate.numbers import (
+    FARTHEST,
+    LARGEST_WHOLE,
+    MOST_PLACES,
+    NumberUse,
+    check_reach,
+    number_of,
+    refuse_others,
+)
+from pramana.methods.noise.sums import NOTHING, ExactSum, Floats
+from pramana.rows import Column, chunks_of
+from pramana.sources import Numbering, flags_of, is_text, numbers, values_of
+
+_PLAIN = r"^-?(0|[1-9][0-9]{0,14})(\.[0-9]+)?$"
+_LONGEST = 16  # characters of such a text with at most 15 digits: doubles tell all of them apart
+_FEWER = 1e15  # digits up to here come back as they were after a double has held them
+
+
+@dataclass(frozen=True)
+class NumberSummary:
+    """Of some rows of a column: how many there are, and what is known of their numbers."""
+
+    rows: int = 0
+    missing: int = 0
+    others: int = 0  # values that are no numbers
+    places: int = 0  # the most decimals that one has
+    largest: Fraction = Fraction(0)
+    floating: bool = False  # a file of doubles
+    total: ExactSum = NOTHING
+
+    def __add__(self, more: NumberSummary) -> NumberSummary:
+        return NumberSummary(
+            self.rows + more.rows,
+            self.missing + more.missing,
+            self.others + more.others,
+            max(self.places, more.places),
+            max(self.largest, more.largest),
+            self.floating or more.floating,
+            self.total + more.total,
+        )
+
+    @property
+    def known(self) -> int:
+        return self.rows - self.missing
+
+    @property
+    def mean(self) -> float:
+        """Of the rows that have a number, if any has."""
+        return float(self.total) / max(self.known, 1)
+
+    @property
+    def whole(self) -> bool:
+        """Whether the numbers times 10^places are integers of 53 bits."""
+        return self.places <= MOST_PLACES and self.largest * 10**self.places <= LARGEST_WHOLE
+
+    def check(self, name: str, use: NumberUse, gaps: bool) -> None:
+        """Refuse, with counts, a column that has something else than numbers; with `gaps` some may be missing."""
+        refuse_others(name, 0 if gaps else self.missing, self.others, use)
+        if not self.whole:
+            check_reach(name, self.places, float(self.largest), self.floating, use)
+
+
+@dataclass(frozen=True, eq=False)
+class PieceNumbers:
+    """A piece of a column as doubles, NaN in rows without a number, and the summary of it."""
+
+    values: Floats
+    summary: NumberSummary
+
+    @classmethod
+    def of(cls, column: Column) -> PieceNumbers:
+        chunks = chunks_of(column)
+        pieces = [_at_once(chunk) or _one_by_one(chunk) for chunk in chunks.chunks]
+        return cls(
+            np.concatenate([np.empty(0), *(piece.values for piece in pieces)]),
+            sum((piece.summary for piece in pieces), NumberSummary(floating=pa.types.is_floating(chunks.type))),
+        )
+
+
+def _at_once(chunk: pa.Array) -> PieceNumbers | None:
+    """None where a value has to be looked at by itself."""
+    if pa.types.is_integer(chunk.type):
+        return _of_integers(chunk)
+    if pa.types.is_float64(chunk.type):
+        missing = flags_of(chunk.is_null(nan_is_null=True))
+        return _of_doubles(np.where(missing, 0.0, values_of(chunk)), missing)
+    return _of_texts(chunk) if is_text(chunk.type) else None
+
+
+def _of_integers(chunk: pa.Array) -> PieceNumbers | None:
+    ends = pc.min_max(chunk).as_py()
+    largest = max(abs(ends["min"] or 0), abs(ends["max"] or 0))
+    if largest > LARGEST_WHOLE:
+        return None
+    missing = flags_of(chunk.is_null())
+    return _piece(np.where(missing, 0.0, values_of(chunk.cast(pa.float64()))), missing, 0, Fraction(largest))
+
+
+def _of_texts(chunk: pa.Array) -> PieceNumbers | None:
+    lengths = np.where(flags_of(chunk.is_null()), 0, values_of(pc.binary_length(chunk)))
+    written = chunk.take(numbers(np.flatnonzero(lengths)))
+    if lengths.max(initial=0) > _LONGEST or not flags_of(pc.match_substring_regex(written, _PLAIN)).all():
+        return None
+    values = np.zeros(len(chunk))
+    values[lengths > 0] = values_of(written.cast(pa.float64()))
+    return _of_doubles(values, lengths == 0)
+
+
+def _of_doubles(values: Floats, missing: NDArray[np.bool_]) -> PieceNumbers | None:
+    largest = float(np.abs(values).max(initial=0))
+    if not math.isfinite(largest):
+        return None
+    exact = Fraction(int(largest) if largest.is_integer() else repr(largest))
+    places, longer = 0, values
+    while len(longer):
+        steps = np.rint(longer * float(10**places))
+        if places > MOST_PLACES or not np.abs(steps).max() < _FEWER:
+            places = max(map(_decimals, longer.tolist()))  # some of these have more than were tried
+            break
+        longer = longer[steps / float(10**places) != longer]
+        places += bool(len(longer))
+    return _piece(values + 0.0, missing, places, exact)  # a zero has no sign
+
+
+def _decimals(number: float) -> int:
+    """Of the shortest decimal that is read as a number."""
+    return 0 if number.is_integer() else -int(Decimal(repr(number)).as_tuple().exponent)
+
+
+def _one_by_one(chunk: pa.Array) -> PieceNumbers:
+    numbering = Numbering()
+    codes = numbering.number(chunk)
+    labels = list(numbering.labels)
+    decimals = [number_of(label) for label in labels]
+    known = [n for n in decimals if n is not None]
+    table = np.array([np.nan if n is None else float(n) for n in decimals] or [0.0])
+    others = np.array([n is None and label != "" for label, n in zip(labels, decimals, strict=True)] or [False])
+    return _piece(
+        (table + 0.0)[codes],
+        np.array([label == "" for label in labels] or [False])[codes],
+        max((-int(n.as_tuple().exponent) for n in known), default=0),
+        max((abs(Fraction(n)) for n in known), default=Fraction(0)),
+        int(others[codes].sum()),
+    )
+
+
+def _piece(
+    values: Floats, missing: NDArray[np.bool_], places: int, largest: Fraction, others: int = 0
+) -> PieceNumbers:
+    values = np.where(np.abs(values) > FARTHEST, 0.0, values)  # which is refused by the largest
+    total = ExactSum.of(np.where(missing | np.isnan(values), 0.0, values))
+    summary = NumberSummary(len(values), int(missing.sum()), others, max(0, places), largest, total=total)
+    return PieceNumbers(np.where(missing, np.nan, values) if summary.missing else values, summary)

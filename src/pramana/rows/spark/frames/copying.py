@@ -1,0 +1,91 @@
+"""A data frame's rows, made once by Spark and kept: by numbers where their values are known, else by texts."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pramana.rows.spark.frames.copies import OTHER_VALUES, CopiedColumns
+from pramana.rows.spark.frames.numbered import NumberedColumns, quoted
+from pramana.rows.spark.jobs import SCHEMA, Batches, failing, partition, task_of
+from pramana.rows.spark.session import quiet
+from pramana.rows.spark.steps import Seal, Sent, unquoted
+
+_BATCH_BYTES = "spark.sql.execution.arrow.maxBytesPerBatch"
+_NO_BOUND = (1 << 31) - 1  # as Spark reads it
+
+
+@dataclass(frozen=True)
+class FrameCopy:
+    """A copy of a data frame's columns in Spark's storage, and how many rows each run has."""
+
+    columns: CopiedColumns
+    frame: Any
+    rows: tuple[int, ...]
+
+
+@contextlib.contextmanager
+def copied(
+    spark: Any, frame: Any, columns: tuple[str, ...], stated: Mapping[str, Sequence[str]]
+) -> Iterator[FrameCopy]:
+    """The copy lasts as long as the block. `stated` are the values that some columns should have."""
+    numbered = NumberedColumns.of(frame, {name: stated[name] for name in columns if name in stated})
+    with contextlib.ExitStack() as stack:
+        copy = stack.enter_context(_copied(spark, frame, CopiedColumns(columns, _new_seal(), numbered)))
+        if copy is None:  # other values than stated: their texts are needed to tell of them
+            copy = stack.enter_context(_copied(spark, frame, CopiedColumns(columns, _new_seal())))
+        assert copy is not None
+        yield copy
+
+
+@contextlib.contextmanager
+def _copied(spark: Any, frame: Any, kept: CopiedColumns) -> Iterator[FrameCopy | None]:
+    with quiet():
+        chosen = frame.select(*map(quoted, kept.plain), *kept.numbered.expressions())
+        contents = chosen.mapInArrow(task_of(spark, _Copying(kept)), SCHEMA).persist()
+    try:
+        with failing(), _batches_of_rows(spark, chosen.schema):
+            numbers = contents.select("slot", "number").toArrow()
+        rows = [0] * (max(numbers.column("slot").to_pylist(), default=-1) + 1)
+        for run, number in zip(*(numbers.column(name).to_pylist() for name in ("slot", "number")), strict=True):
+            rows[run] = OTHER_VALUES if number == OTHER_VALUES else rows[run] + number
+        yield None if OTHER_VALUES in rows else FrameCopy(kept, contents, tuple(rows))
+    finally:
+        with contextlib.suppress(Exception):  # a session that has ended keeps nothing, and must not hide why
+            contents.unpersist()
+
+
+@contextlib.contextmanager
+def _batches_of_rows(spark: Any, schema: Any) -> Iterator[None]:
+    """Batches bounded by their rows alone, where no row can be large.
+
+    Spark otherwise adds up the size of all columns after every row, which takes as long as to write them.
+    """
+    if any(field.dataType.typeName() in ("string", "binary", "char", "varchar") for field in schema.fields):
+        yield
+        return
+    before = spark.conf.get(_BATCH_BYTES, None)
+    spark.conf.set(_BATCH_BYTES, str(_NO_BOUND))
+    try:
+        yield
+    finally:
+        if before is None:
+            spark.conf.unset(_BATCH_BYTES)
+        else:
+            spark.conf.set(_BATCH_BYTES, before)
+
+
+def _new_seal() -> Seal:
+    return Seal(os.urandom(32))
+
+
+@dataclass(frozen=True)
+class _Copying:
+    kept: CopiedColumns
+
+    def __call__(self, batches: Batches) -> Iterator[Sent]:
+        with unquoted():
+            yield from self.kept.contents(partition(), batches)

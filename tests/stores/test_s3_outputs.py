@@ -1,0 +1,161 @@
+"""What commands make of a bundle goes to a store as it goes to a folder: whole, new, and the same bytes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.object_store import Bucket
+from tests.rows.people import LEVELS, people
+
+import pramana
+from pramana.app.main import run
+from pramana.bundle.stored import uploading
+from pramana.errors import BundleError, InputError
+from pramana.ledger import Ledger
+from pramana.pipeline.recipient import record_objects
+from pramana.sources import write_table
+from pramana.stores import put_file
+
+pytestmark = pytest.mark.xdist_group("s3")
+
+
+@pytest.fixture
+def here(desk: Path) -> Path:
+    """A bundle, and nothing else that a command could have left."""
+    pramana.release("recipe.toml", "here", even_if_useless=True)
+    return desk / "here"
+
+
+def names(folder: Path) -> set[str]:
+    return {path.name for path in folder.iterdir()}
+
+
+def test_synthetic_records_and_their_certificate(
+    bucket: Bucket, here: Path, refused: Callable[..., str], capfd: pytest.CaptureFixture[str]
+) -> None:
+    before = names(here.parent)
+    url = bucket.url("drawn/records.csv")
+    assert run(["synthesise", "here", "--out", url, "--json"]) == 0
+    told = json.loads(capfd.readouterr().out)
+    assert (told["path"], told["certificate"]) == (url, f"{url}.certificate.json")
+    assert names(here.parent) == before
+    pramana.synthesise(here, here.parent / "records.csv")
+    for name in ("records.csv", "records.csv.certificate.json"):
+        assert bucket.get(f"drawn/{name}") == (here.parent / name).read_bytes()
+    for out in (url, bucket.url("drawn")):
+        assert "must " in refused("synthesise", "here", "--out", out)
+    assert len(bucket.objects()) == 2
+    with pytest.raises(InputError, match="Ask for `out`"):
+        assert pramana.synthesise(here, bucket.url("more.parquet")).path
+
+
+def test_records_that_do_not_arrive_leave_no_certificate(
+    bucket: Bucket, here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One that a killed run left is taken up by the run that makes the same, and by no other."""
+    url = bucket.url("records.csv")
+
+    def failing(path: Any, *arguments: Any) -> None:
+        if path.suffix == ".csv":
+            assert bucket.objects() == ["records.csv.certificate.json"]
+            raise KeyboardInterrupt
+        put_file(path, *arguments)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(record_objects, "put_file", failing)
+        with pytest.raises(KeyboardInterrupt):
+            pramana.synthesise(here, url)
+    assert bucket.objects() == []
+    pramana.synthesise(here, url)
+    bucket.remove("records.csv")
+    with pytest.raises(BundleError, match=r"certificate\.json must not exist yet"):
+        pramana.synthesise(here, url, records=7)
+    assert bucket.objects() == ["records.csv.certificate.json"]
+    pramana.synthesise(here, url)
+    assert bucket.objects() == ["records.csv", "records.csv.certificate.json"]
+
+
+def test_an_export(bucket: Bucket, here: Path, refused: Callable[..., str]) -> None:
+    before = names(here.parent)
+    for name, more in (("data.arrow", []), ("ddi.xml", ["--as", "ddi"])):
+        url = bucket.url(f"exports/{name}")
+        assert run(["export", "here", "--out", url, *more]) == 0
+        assert "must not exist yet" in refused("export", "here", "--out", url, *more)
+        assert names(here.parent) == before
+    pramana.export(here, here.parent / "data.arrow")
+    assert bucket.get("exports/data.arrow") == (here.parent / "data.arrow").read_bytes()
+
+
+def test_a_report_takes_the_place_of_an_earlier_one_and_of_nothing_else(
+    bucket: Bucket, here: Path, refused: Callable[..., str]
+) -> None:
+    before, url = names(here.parent), bucket.url("pages/report.html")
+    for _ in range(2):
+        assert run(["report", "here", "--out", url]) == 0
+    assert names(here.parent) == before
+    assert bucket.get("pages/report.html") == pramana.report(here).read_bytes()
+    bucket.put("pages/notes.html", b"mine")
+    for out in ("pages/notes.html", "pages"):
+        assert "must not exist, or be an earlier report" in refused("report", "here", "--out", bucket.url(out))
+    told = refused("report", "here", "--out", bucket.url("private.html"), "--source", "people.csv")
+    assert "A private page must be written to this machine" in told
+    assert bucket.objects() == ["pages/notes.html", "pages/report.html"]
+
+
+def test_nothing_is_put_into_a_bundle(bucket: Bucket, here: Path, refused: Callable[..., str]) -> None:
+    del here
+    bucket.put("published/certificate.json", b"{}")
+    for command, name in (("report", "r.html"), ("synthesise", "data/s.csv"), ("export", "e.arrow")):
+        out = bucket.url(f"published/{name}")
+        assert "must lie outside of every bundle" in refused(command, "here", "--out", out)
+    assert "bucket that exists" in refused("export", "here", "--out", "s3://no-such-bucket/e.arrow")
+    assert bucket.objects() == ["published/certificate.json"]
+
+
+@pytest.fixture
+def ledger(desk: Path) -> Path:
+    write_table(people(1_000), desk / "people.parquet", "parquet")
+    (desk / "levels.toml").write_text(LEVELS)
+    pramana.create_levels(desk / "all.ledger", desk / "levels.toml")
+    return desk / "all.ledger"
+
+
+def issued(ledger: Path, out: str | Path) -> Any:
+    return pramana.issue(ledger, "university", 0.3, out, even_if_useless=True)
+
+
+def test_a_version_of_a_ledger(
+    bucket: Bucket, ledger: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Also one whose run could not tell the ledger: asked again, the same bundle is there, and is committed."""
+    before, url = names(ledger.parent), bucket.url("versions/university")
+    with monkeypatch.context() as patched:
+        patched.setattr(Ledger, "commit", None)
+        with pytest.raises(TypeError):
+            issued(ledger, url)
+    assert len(bucket.objects()) == 3
+    bucket.put("versions/university/report.html", b"someone else's")
+    with pytest.raises(BundleError, match="must not exist yet"):
+        issued(ledger, url)
+    for name in bucket.objects():
+        bucket.remove(name)
+    with monkeypatch.context() as patched:
+        patched.setattr(uploading, "_leave", lambda _: (_ for _ in ()).throw(BundleError("the store is gone")))
+        patched.setattr(Ledger, "commit", None)
+        with pytest.raises(TypeError):
+            issued(ledger, url)
+    done = issued(ledger, url)
+    assert str(done.out) == url and not done.again and done.release.status == "committed"
+    assert names(ledger.parent) == before
+    again = issued(ledger, ledger.parent / "again")
+    assert again.again
+    for name in ("certificate.json", "data.parquet", "report.html"):
+        assert bucket.get(f"versions/university/{name}") == (again.bundle / name).read_bytes()
+    capfd.readouterr()
+    command = ["levels", "issue", str(ledger), "--recipient", "b", "--retention", "0.3", "--even-if-useless"]
+    assert run([*command, "--out", bucket.url("versions/b"), "--json"]) == 0
+    assert json.loads(capfd.readouterr().out)["bundle"] == bucket.url("versions/b")

@@ -1,0 +1,213 @@
+"""Sets of files in an S3 store: parts go there from where their rows are, hidden until all of them are there."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.bundle.test_parts import filled
+from tests.object_store import Bucket
+from tests.pipeline.elsewhere import Elsewhere
+
+import pramana
+from pramana.bundle.stored import uploading
+from pramana.bundle.stored.claim import Claim
+from pramana.bundle.stored.part_prefix import PartPrefix
+from pramana.errors import BundleError, SourceError
+from pramana.rows import MemoryRows
+from pramana.stores import StorePath, located
+
+pytestmark = pytest.mark.xdist_group("s3")
+HERE = {"people.csv", "recipe.toml"}
+PARTS = [f"out/published/data/part-{number:05d}.parquet" for number in range(3)]
+WHOLE = sorted(["out/published/certificate.json", *PARTS, "out/published/report.html"])
+
+
+@pytest.fixture
+def set_desk(desk: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Of 2,500 people, in three parts; their rows lie elsewhere unless the output is of this machine."""
+    people = "".join(f"Person {i},{'FM'[i * 7 % 3 % 2]},{i * 31 % 100}\n" for i in range(2_500))
+    (desk / "people.csv").write_text("name,sex,age\n" + people)
+    with (desk / "recipe.toml").open("a") as recipe:
+        recipe.write('[output]\nfiles = "many"\npart_rows = 1000\n')
+    publish = MemoryRows.publish
+    monkeypatch.setattr(MemoryRows, "publish", lambda *args, **more: Elsewhere(publish(*args, **more)))
+    return desk
+
+
+@pytest.fixture
+def prefix(bucket: Bucket, tmp_path: Path) -> PartPrefix:
+    out = located(bucket.url("out/published"))
+    assert isinstance(out, StorePath)
+    staged = tmp_path / f".published.upload-{'0' * 16}-{'1' * 32}"
+    staged.mkdir()
+    made = uploading.part_prefix(out, staged)
+    made.create()
+    return made
+
+
+def released(bucket: Bucket, **options: Any) -> str:
+    pramana.release("recipe.toml", bucket.url("out/published"), even_if_useless=True, **options)
+    return bucket.url("out/published")
+
+
+def test_parts_go_straight_there_and_are_those_of_the_local_bundle(
+    bucket: Bucket, set_desk: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    staged: list[str] = []
+    begin = uploading.BundleUpload.begin
+
+    def looked_at(self: uploading.BundleUpload) -> None:
+        """Before anything is at its place: the parts are hidden in the store, and none is here."""
+        staged.extend(sorted(str(path.relative_to(self.staged)) for path in self.staged.rglob("*")))
+        hidden = [key.rpartition("/")[2][:18] for key in bucket.objects("out/.published.parts/")]
+        assert hidden == [name.rpartition("/")[2] for name in PARTS] and not bucket.objects("out/published/")
+        begin(self)
+
+    monkeypatch.setattr(uploading.BundleUpload, "begin", looked_at)
+    url = released(bucket)
+    assert staged == [".in-store", ".in-store/parts.json", "certificate.json", "report.html"]
+    assert bucket.objects() == WHOLE and bucket.unfinished() == []
+    assert {path.name for path in set_desk.iterdir()} == {*HERE, "published.key"}
+    pramana.release("recipe.toml", "here", key=set_desk / "published.key", even_if_useless=True)
+    for name in WHOLE:
+        local = set_desk / "here" / name.removeprefix("out/published/")
+        assert bucket.get(name) == local.read_bytes()
+    assert pramana.verify(url, source="people.csv", key=set_desk / "published.key").valid
+
+
+def test_what_is_made_of_the_data_here_needs_the_parts_here(bucket: Bucket, set_desk: Path) -> None:
+    recipe = (set_desk / "recipe.toml").read_text()
+    (set_desk / "recipe.toml").write_text(recipe.replace("[output]\n", "[output]\nsynthetic = true\n"))
+    released(bucket)
+    assert set(bucket.objects()) == {*WHOLE, "out/published/synthetic.parquet"}
+
+
+def test_attempts_do_not_meet_and_those_that_fail_leave_nothing(bucket: Bucket, prefix: PartPrefix) -> None:
+    one, _ = prefix.write("part-00000.csv", partial(filled, b"the same"))
+    other, _ = prefix.write("part-00000.csv", partial(filled, b"the same"))
+    assert one.sha256 == other.sha256 and one.name != other.name
+    assert {bucket.get(f"out/.published.parts/{'1' * 32}/{file.name}") for file in (one, other)} == {b"the same"}
+
+    def torn(sink: Any) -> None:
+        sink.write(os.urandom(12 << 20))
+        raise SourceError("A table must have rows", "none")
+
+    with pytest.raises(SourceError, match="must have rows"):
+        prefix.write("part-00001.csv", torn)
+    assert len(bucket.objects("out/.published.parts/")) == 2 and bucket.unfinished() == []
+    prefix.claim.clear()
+    assert bucket.objects() == []
+
+
+def test_a_task_that_outlives_its_run_takes_its_part_away(bucket: Bucket, prefix: PartPrefix) -> None:
+    def late(sink: Any) -> None:
+        prefix.claim.clear()
+        sink.write(b"too late")
+
+    with pytest.raises(BundleError, match="a run that was given up"):
+        prefix.write("part-00000.csv", late)
+    assert bucket.objects() == []
+
+
+@dataclass(frozen=True)
+class OtherAttempt:
+    """A part that another attempt wrote cut short, while it was told of the whole one."""
+
+    write: Callable[..., Any]
+
+    def __call__(self, target: PartPrefix, name: str, fill: Any) -> Any:
+        file, told = self.write(target, name, fill)
+        path = target.claim.hidden / file.name
+        with path.open("wb") as cut:
+            cut.write(b"cut")
+        return file, told
+
+
+def test_parts_that_are_not_as_they_were_told_are_noticed(
+    bucket: Bucket, set_desk: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = OtherAttempt(PartPrefix.write)
+    monkeypatch.setattr(PartPrefix, "write", lambda *arguments: other(*arguments))
+    with pytest.raises(BundleError, match="must hold the parts that were written, got others"):
+        released(bucket)
+    assert bucket.objects() == []
+    assert {path.name for path in set_desk.iterdir()} == HERE
+
+
+def test_a_run_beside_another_is_refused_before_its_parts_are_written(
+    bucket: Bucket, set_desk: Path, prefix: PartPrefix
+) -> None:
+    prefix.write("part-00000.parquet", partial(filled, b"of the first run"))
+    before = bucket.objects()
+    with pytest.raises(BundleError, match="one that another run is writing"):
+        released(bucket)
+    assert bucket.objects() == before and len(before) == 2
+    assert {path.name for path in set_desk.iterdir()} == HERE
+
+
+@pytest.mark.parametrize("at", [(PartPrefix, "finish"), (uploading.BundleUpload, "_copy")])
+def test_a_run_that_fails_leaves_nothing(
+    at: tuple[type, str], bucket: Bucket, set_desk: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """While its parts are hidden, or when one of them has its place."""
+    step = vars(at[0])[at[1]]
+
+    def interrupted(*arguments: Any) -> None:
+        step(*arguments)
+        assert len(bucket.objects("out/.published.parts/")) == 3
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(*at, interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        released(bucket)
+    assert bucket.objects() == []
+    assert {path.name for path in set_desk.iterdir()} == HERE
+
+
+KILLED = """
+import os, signal, sys
+import pramana
+from tests.pipeline.elsewhere import Elsewhere
+from pramana.bundle.stored import uploading
+from pramana.rows import MemoryRows
+publish, copy = MemoryRows.publish, uploading.BundleUpload._copy
+MemoryRows.publish = lambda *args, **more: Elsewhere(publish(*args, **more))
+def killed(self, name):
+    copy(self, name)
+    os.kill(os.getpid(), signal.SIGKILL)
+uploading.BundleUpload._copy, uploading._COPIES = killed, 1
+pramana.release("recipe.toml", sys.argv[1], even_if_useless=True)
+"""
+
+
+def test_what_a_killed_run_left_is_swept_by_the_next(bucket: Bucket, set_desk: Path) -> None:
+    """Parts that are hidden still, and those that have their places."""
+    ended = subprocess.run(
+        [sys.executable, "-c", KILLED, bucket.url("out/published")],
+        check=False,
+        capture_output=True,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)},
+    )
+    assert ended.returncode == -9, ended.stderr
+    assert len(bucket.objects("out/.published.parts/")) == 3
+    assert PARTS[0] in bucket.objects("out/published/") and WHOLE[0] not in bucket.objects("out/published/")
+    assert pramana.verify(released(bucket), source="people.csv", key="published.key").valid
+    assert bucket.objects() == WHOLE
+    assert {path.name for path in set_desk.iterdir()} == {*HERE, "published.key"}
+
+
+def test_a_claim_is_of_one_run(bucket: Bucket) -> None:
+    """What is under the prefix of one is not touched by the end of another."""
+    out = located(bucket.url("out/published"))
+    assert isinstance(out, StorePath)
+    bucket.put(f"out/.published.parts/{'2' * 32}/part-00000.csv.0", b"another's")
+    Claim(out, "1" * 32).clear()
+    assert bucket.objects() == [f"out/.published.parts/{'2' * 32}/part-00000.csv.0"]
