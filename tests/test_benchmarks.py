@@ -138,6 +138,7 @@ def test_many_rows_are_generated_released_and_verified_or_refused_before(tmp_pat
 
 def test_the_stages_of_a_release_run_on_one_and_two_threads() -> None:
     from benchmarks import threads
+    from pramana.rows.local import CHUNK
 
     stages = threads.stages(1_000)
     machine = {name for name in stages if name.startswith("the machine")}
@@ -147,7 +148,7 @@ def test_the_stages_of_a_release_run_on_one_and_two_threads() -> None:
     run = {"command": "c", "when": "now", "machine": tables.machine(), "versions": {"a": "1"}, "rows": 1_000}
     shown = threads.markdown(run | {"stages": found})
     assert all(f"| {stage['name']} |" in shown for stage in found)
-    taken = f"sample 7 columns, {threads.CHUNK:,} rows at a time"
+    taken = f"sample 7 columns, {CHUNK:,} rows at a time"
     assert taken in {stage["name"] for stage in found}, "the length the product takes is among those measured"
 
 
