@@ -138,6 +138,7 @@ def test_many_rows_are_generated_released_and_verified_or_refused_before(tmp_pat
 
 def test_the_stages_of_a_release_run_on_one_and_two_threads() -> None:
     from benchmarks import threads
+
     from pramana.rows.local import CHUNK
 
     stages = threads.stages(1_000)
