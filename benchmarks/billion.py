@@ -79,12 +79,12 @@ def steps(folder: Path, rows: int, memory: str) -> list[dict[str, Any]]:
     return [made, {"name": "release", **released}, {"name": "verify", **verified}]
 
 
-def generate(table: Path, rows: int) -> None:
+def generate(table: Path, rows: int, row_group: int = 1 << 20) -> None:
     """The same people whatever the pieces: a row hangs on the seed and its number alone."""
     with pq.ParquetWriter(table, census(1, seed=1).to_arrow().schema) as writer:
         for first in range(0, rows, PIECE):
             piece = min(PIECE, rows - first)
-            writer.write_table(census(piece, seed=1, first=first).to_arrow(), row_group_size=1 << 20)
+            writer.write_table(census(piece, seed=1, first=first).to_arrow(), row_group_size=row_group)
             _say(f"generated {first + piece:,} of {rows:,} rows")
 
 

@@ -3,15 +3,19 @@
     python -m benchmarks.cluster [--sizes N,N,N] [--rounds N] [--into FOLDER]
 
 A worker has one core. Both clusters run at once, encrypted, each machine in a network namespace of its own; they
-take turns, and the one that waits does nothing. The driver is a third process on the same machine: where it has no
-more cores than workers, it takes from them. The first round warms up and is dropped. Tables are the generated
-census, seven columns of texts, Parquet in and out.
+take turns, and the one that waits does nothing. The smallest size warms up. Tables are the generated census, seven
+columns of texts, Parquet in and out.
 
 - Rows a second and core: rows, over seconds times workers.
-- Nobody works: the share of the time in which no task runs anywhere (from the event log): planning, the driver's
-  own work, waiting. More workers do not shorten it.
-- Serial: what is left of one worker's time if two workers halve the rest (Amdahl), 2 T2 - T1, or the time in which
-  nobody works with two workers, whichever is more, over T1.
+- Cores busy: processor seconds of driver and workers, over those that the machine has. Near 100% two workers are
+  as fast as the machine lets them be, and their seconds say nothing of what a third core would bring.
+- Nobody works: seconds in which no task runs anywhere (from the event log): planning, the driver's own work,
+  waiting. More workers do not shorten them. The serial part is their share of one worker's time.
+- Serial by slowed workers: the driver and two workers do not fit on two cores. So each worker gets a share of a
+  core, which leaves the driver one of its own, and one worker and two take turns again. What two workers do not
+  halve, 2 T2 - T1, are serial seconds (Amdahl); their share is of one worker's time at full speed, in which all
+  but these seconds are as much shorter as the share is. It holds whatever the driver does meanwhile, and also what
+  is lost where one worker waits for the other.
 - Driver: processor seconds of the driver, Python and Java.
 """
 
@@ -20,6 +24,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
+import shutil
 import statistics
 import sys
 import tempfile
@@ -29,13 +34,14 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-import pyarrow.parquet as pq
 from tests.cluster.scenes import KEY
 from tests.cluster.standalone import Cluster, Driver, cluster, driver, tree
 
 from benchmarks import tables
 from benchmarks.__main__ import RESULTS
+from benchmarks.billion import generate
 from benchmarks.lines import line_through
+from benchmarks.quotas import NoQuotasError, share_of_core
 from pramana import Recipe
 from pramana.datasets import census
 from pramana.errors import PramanaError
@@ -43,6 +49,8 @@ from pramana.errors import PramanaError
 WAYS = ("one file", "many files", "a DataFrame")
 BUCKET = 1 << 25  # as the product has it
 ROW_GROUP = 1 << 18
+PART_ROWS = 1 << 22  # as the product has them, unless a table is small
+SLOW = 0.4  # of a core, for a worker that leaves the driver one
 GOALS = {"serial part": 0.02, "DataFrame": 1.3, "the line": 0.15}
 _TICKS = 100
 
@@ -58,6 +66,7 @@ class Run:
     idle: float  # seconds in which no task runs
     driver: float  # processor seconds
     executors: float
+    share: float = 1.0  # of a core, for each worker
 
 
 @dataclass(frozen=True)
@@ -77,16 +86,15 @@ class Desk:
         return list(WAYS)
 
     def _table(self, rows: int) -> None:
-        people, whole = census(rows, seed=7), self.folder / "whole.parquet"
-        people.write_parquet(whole)
-        pq.write_table(pq.read_table(whole), self.folder / f"people-{rows}.parquet", row_group_size=ROW_GROUP)
-        whole.unlink()
-        for way, files in (("one file", "one"), ("many files", "many")):
+        generate(self.folder / f"people-{rows}.parquet", rows, ROW_GROUP)
+        part_rows = max(min(rows // 8, PART_ROWS), 1000)  # some parts for every core
+        for way, output in (
+            ("one file", 'files = "one"'),
+            ("many files", f'files = "many"\npart_rows = {part_rows}'),
+        ):
             recipe = self.folder / self.recipe(way, rows)
-            people.write_recipe(recipe, source=f"people-{rows}.parquet", k=20)
-            text = recipe.read_text().replace("[output]\n", f'[output]\nfiles = "{files}"\n')
-            if files == "many":  # some parts for every core
-                recipe.write_text(text.replace("[output]\n", f"[output]\npart_rows = {max(rows // 8, 1000)}\n"))
+            census(1, seed=1).write_recipe(recipe, source=f"people-{rows}.parquet", k=20)
+            recipe.write_text(recipe.read_text().replace("[output]\n", f"[output]\n{output}\n"))
 
     def recipe(self, way: str, rows: int) -> str:
         return f"{'many' if way == 'many files' else 'one'}-{rows}.toml"
@@ -100,7 +108,7 @@ class Bench:
     driver: Driver
     workers: int
 
-    def run(self, desk: Desk, way: str, rows: int) -> Run:
+    def run(self, desk: Desk, way: str, rows: int, share: float = 1.0) -> Run:
         out = desk.folder / f"out-{time.monotonic_ns()}"
         frame = {"frame": f"people-{rows}.parquet"} if way == "a DataFrame" else {}
         before, began = self._processors(), time.time()
@@ -112,11 +120,23 @@ class Bench:
         after = self._processors()
         idle = _idle(self.machines.folder / "events", began, seconds)
         used = [now - then for now, then in zip(after, before, strict=True)]
-        return Run(self.workers, way, rows, seconds, idle, *used)
+        shutil.rmtree(out)
+        _say(f"  {self.workers} workers, {way}, {rows:,} rows: {seconds:.1f} s, nobody works {idle:.2f} s")
+        return Run(self.workers, way, rows, seconds, idle, used[0], used[1], share)
+
+    def _workers(self) -> list[int]:
+        return [p.pid for name, p in self.machines.processes.items() if name != "master"]
 
     def _processors(self) -> tuple[float, float]:
-        workers = [p.pid for name, p in self.machines.processes.items() if name != "master"]
-        return processor([self.driver.process.pid]), processor(workers)
+        return processor([self.driver.process.pid]), processor(self._workers())
+
+    @contextlib.contextmanager
+    def slowed(self, share: float) -> Iterator[None]:
+        """Each worker, with its executor and what that has started, gets a share of a core."""
+        with contextlib.ExitStack() as stack:
+            for worker in self._workers():
+                stack.enter_context(share_of_core(tree(worker), share))
+            yield
 
 
 def processor(roots: list[int]) -> float:
@@ -163,24 +183,37 @@ def benches(folder: Path) -> Iterator[list[Bench]]:
         yield made
 
 
-def measured(sizes: list[int], rounds: int) -> list[Run]:
+def measured(sizes: list[int], rounds: int) -> tuple[list[Run], str]:
+    """All runs, and why none was slowed where none could be."""
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
         desk = Desk(folder / "desk")
         desk.folder.mkdir()
         ways = desk.prepare(sizes)
-        runs = []
+        runs: list[Run] = []
         with benches(folder) as pair:
-            for turn in range(rounds + 1):
-                _say(f"round {turn} of {rounds}")
+            for way in ways:
+                _say(f"warming up: {way}")
+                for bench in pair:
+                    bench.run(desk, way, sizes[0])
+            for turn in range(rounds):
                 for way in ways:
+                    _say(f"round {turn + 1} of {rounds}: {way}")
                     for bench in pair:
-                        for rows in sizes if bench.workers == 2 else sizes[-1:]:
-                            run = bench.run(desk, way, rows)
-                            _say(f"  {run.workers} workers, {way}, {rows:,} rows: {run.seconds:.1f} s")
-                            if turn:
-                                runs.append(run)
-        return runs
+                        own = sizes if bench.workers == 2 else sizes[-1:]
+                        runs += [bench.run(desk, way, rows) for rows in own]
+            why = ""
+            try:
+                with contextlib.ExitStack() as stack:
+                    for bench in pair:
+                        stack.enter_context(bench.slowed(SLOW))
+                    for turn in range(rounds):
+                        for way in ways:
+                            _say(f"slowed, round {turn + 1} of {rounds}: {way}")
+                            runs += [bench.run(desk, way, sizes[-2], SLOW) for bench in pair]
+            except NoQuotasError as told:
+                why = str(told)
+        return runs, why
 
 
 # ---------------------------------------------------------------- what the runs tell
@@ -188,9 +221,13 @@ def measured(sizes: list[int], rounds: int) -> list[Run]:
 
 def summary(runs: list[Run]) -> dict[str, Any]:
     """For each way: rates, the serial part, and the line through the sizes; and the frame beside the file."""
-    most = max(run.rows for run in runs)
-    ways = {way: _of_way([run for run in runs if run.way == way], most) for way in WAYS if _has(runs, way)}
-    file, frame = (_seconds(runs, 2, way, most) for way in ("one file", "a DataFrame"))
+    fast = [run for run in runs if run.share == 1]
+    most = max(run.rows for run in fast)
+    ways = {way: _of_way([run for run in fast if run.way == way], most) for way in WAYS if _has(fast, way)}
+    for way, own in ways.items():
+        slow = [run for run in runs if run.share < 1 and run.way == way]
+        own["slowed"] = _slowed(slow) if slow else None
+    file, frame = (_seconds(fast, 2, way, most) for way in ("one file", "a DataFrame"))
     ratios = [f / o for f, o in zip(frame, file, strict=True)]
     return {"rows": most, "ways": ways, "frame_to_file": statistics.median(ratios)}
 
@@ -209,20 +246,36 @@ def _of_way(runs: list[Run], most: int) -> dict[str, Any]:
     sizes = sorted({run.rows for run in runs if run.workers == 2})
     points = [(n, statistics.median(_seconds(runs, 2, runs[0].way, n))) for n in sizes]
     fixed, slope = line_through(points)
+    nobody = {n: statistics.median(run.idle for run in runs if run.workers == 2 and run.rows == n) for n in sizes}
     return {
         "workers": {
             str(n): {
                 "seconds": times[n],
                 "rows_per_second_and_core": most / times[n] / n,
-                "idle_share": statistics.median(run.idle / run.seconds for run in alike[n]),
+                "cores_busy": statistics.median((run.driver + run.executors) / run.seconds for run in alike[n]),
+                "idle_seconds": statistics.median(run.idle for run in alike[n]),
                 "driver_processor_seconds": statistics.median(run.driver for run in alike[n]),
                 "executors_processor_seconds": statistics.median(run.executors for run in alike[n]),
             }
             for n in (1, 2)
         },
-        "serial_share": max(2 * times[2] - times[1], statistics.median(run.idle for run in alike[2])) / times[1],
+        "serial_share": max(statistics.median(run.idle for run in alike[n]) for n in (1, 2)) / times[1],
         "line": {"fixed": fixed, "per_row": slope},
-        "sizes": [[n, t, (fixed + slope * n) / t - 1] for n, t in points],
+        "sizes": [[n, t, (fixed + slope * n) / t - 1, nobody[n]] for n, t in points],
+    }
+
+
+def _slowed(runs: list[Run]) -> dict[str, Any]:
+    """Amdahl's serial seconds, round by round, and their share of one worker's time at full speed."""
+    one, two = ([run.seconds for run in runs if run.workers == n] for n in (1, 2))
+    serial = statistics.median(2 * t2 - t1 for t1, t2 in zip(one, two, strict=True))
+    shared = (statistics.median(one) - serial) * runs[0].share
+    return {
+        "rows": runs[0].rows,
+        "share": runs[0].share,
+        "seconds": [statistics.median(one), statistics.median(two)],
+        "serial_seconds": serial,
+        "serial_share": serial / (serial + shared),
     }
 
 
@@ -238,33 +291,56 @@ def markdown(run: dict[str, Any]) -> str:
         "",
         f"## From one worker to two, {found['rows']:,} rows",
         "",
-        "| way | workers | seconds | rows a second and core | nobody works | driver CPU s | executors CPU s |",
-        "|---|---:|---:|---:|---:|---:|---:|",
+        "| way | workers | seconds | rows/s and core | cores busy | nobody works | driver CPU | executors CPU |",
+        "|---|---:|---:|---:|---:|---:|---:|---:|",
     ]
     for way, own in found["ways"].items():
         for n, one in own["workers"].items():
             lines.append(
                 f"| {way} | {n} | {one['seconds']:.2f} | {one['rows_per_second_and_core']:,.0f} | "
-                f"{one['idle_share']:.1%} | {one['driver_processor_seconds']:.1f} | "
-                f"{one['executors_processor_seconds']:.1f} |"
+                f"{one['cores_busy'] / host['cores']:.0%} | {one['idle_seconds']:.2f} s | "
+                f"{one['driver_processor_seconds']:.1f} s | {one['executors_processor_seconds']:.1f} s |"
             )
     lines.append("")
     for way, own in found["ways"].items():
-        met = "met" if own["serial_share"] < GOALS["serial part"] else "not met"
-        lines.append(f"- {way}: serial part {own['serial_share']:.1%} (goal: below 2%, {met}).")
+        lines.append(f"- {way}: serial part {own['serial_share']:.1%} ({_judged(own['serial_share'])}).")
     ratio = found["frame_to_file"]
     met = "met" if ratio <= GOALS["DataFrame"] else "not met"
     lines.append(f"- A DataFrame takes {ratio:.2f} times as long as a file (goal: at most 1.3, {met}).")
-    lines += ["", "## Three sizes, two workers", "", "| way | rows | seconds | the line |", "|---|---:|---:|---:|"]
+    lines += ["", "## Slowed workers", "", *_slow_lines(found["ways"], run["why_none_slowed"])]
+    lines += ["", "## Three sizes, two workers", ""]
+    lines += ["| way | rows | seconds | the line | nobody works |", "|---|---:|---:|---:|---:|"]
     for way, own in found["ways"].items():
         fixed, slope = own["line"]["fixed"], own["line"]["per_row"]
-        for n, t, off in own["sizes"]:
-            lines.append(f"| {way} | {n:,} | {t:.2f} | {fixed + slope * n:.2f} ({off:+.0%}) |")
+        for n, t, off, nobody in own["sizes"]:
+            lines.append(f"| {way} | {n:,} | {t:.2f} | {fixed + slope * n:.2f} ({off:+.0%}) | {nobody:.2f} s |")
     lines.append("")
     for way, own in found["ways"].items():
         line = own["line"]
         lines.append(f"- {way}: {line['fixed']:.2f} s and {line['per_row'] * 1e6:.3f} s a million rows.")
     return "\n".join(lines) + "\n"
+
+
+def _slow_lines(ways: dict[str, Any], why_none: str) -> list[str]:
+    slowed = {way: own["slowed"] for way, own in ways.items() if own["slowed"] is not None}
+    if not slowed:
+        return [f"None could be slowed: {why_none}."]
+    one = next(iter(slowed.values()))
+    lines = [
+        f"{one['rows']:,} rows, {one['share']:.0%} of a core for each worker.",
+        "",
+        "| way | one worker | two | serial seconds | of one worker's time at full speed |",
+        "|---|---:|---:|---:|---:|",
+    ]
+    for way, own in slowed.items():
+        t1, t2 = own["seconds"]
+        share = f"{own['serial_share']:.1%} ({_judged(own['serial_share'])})"
+        lines.append(f"| {way} | {t1:.2f} s | {t2:.2f} s | {own['serial_seconds']:.2f} | {share} |")
+    return lines
+
+
+def _judged(share: float) -> str:
+    return f"goal: below 2%, {'met' if share < GOALS['serial part'] else 'not met'}"
 
 
 def _say(text: str) -> None:
@@ -275,8 +351,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks.cluster", description=(__doc__ or "").splitlines()[0]
     )
-    parser.add_argument("--sizes", default="1000000,3000000,10000000", help="rows, the smallest first")
-    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--sizes", default="10000000,30000000,100000000", help="rows, the smallest first")
+    parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--into", type=Path, default=RESULTS)
     options = parser.parse_args()
     sizes = sorted(map(int, options.sizes.split(",")))
@@ -287,8 +363,8 @@ def main() -> None:
         "versions": tables.versions(),
         "rounds": options.rounds,
     }
-    runs = measured(sizes, options.rounds)
-    run |= {"summary": summary(runs), "runs": [asdict(one) for one in runs]}
+    runs, why_none = measured(sizes, options.rounds)
+    run |= {"summary": summary(runs), "why_none_slowed": why_none, "runs": [asdict(one) for one in runs]}
     options.into.mkdir(parents=True, exist_ok=True)
     (options.into / "cluster.json").write_text(json.dumps(run, indent=1) + "\n")
     page = markdown(run)

@@ -54,7 +54,7 @@ def _cluster_ways() -> dict[str, ClusterCost]:
     costs = {}
     for way, own in run["ways"].items():
         line = own["line"]
-        for n, t, off in own["sizes"]:
+        for n, t, off, _ in own["sizes"]:
             print(f"| {way} | {n:,} | {t:.2f} s | {line['fixed'] + line['per_row'] * n:.2f} s ({off:+.0%}) |")
         core = own["workers"]["2"]["executors_processor_seconds"] / run["rows"]
         print(f"| {way}: one core, {1 / core / 1e6:.2f} million rows/s | | | |")

@@ -153,28 +153,56 @@ def test_the_stages_of_a_release_run_on_one_and_two_threads() -> None:
     assert taken in {stage["name"] for stage in found}, "the length the product takes is among those measured"
 
 
+def test_frames_are_judged_round_by_round_beside_files() -> None:
+    from benchmarks import frames
+
+    of = {"files": [2.0, 4.0, 5.0]}
+    of |= {
+        name: [factor * s for s in of["files"]]
+        for name, factor in zip(frames.FRAMES, (0.9, 1.3, 1.31), strict=True)
+    }
+    run = {"command": "c", "when": "now", "machine": tables.machine(), "rows": 10, "rounds": 3}
+    shown = frames.markdown(run | {"seconds": {"stated": of | {frames.ALONE: [0.25]}, "from the data": of}})
+    verdicts = [line.rpartition(", ")[2] for line in shown.splitlines() if "at most 1.3" in line]
+    assert verdicts == ["met.", "met.", "not met."] * 2
+    assert "| stated | a joined DataFrame | 4.00 | 5.24 | 1.31 | 1.31 | 1.31 |" in shown
+    assert "rows alone: 0.25 s" in shown
+
+
 def test_what_the_runs_of_a_cluster_tell(tmp_path: Path) -> None:
     """Made-up runs whose law is known: 2 s that nobody shares, 30 s a million rows for a worker."""
     from benchmarks import cluster
 
-    def run(workers: int, way: str, rows: int) -> cluster.Run:
-        seconds = 2 + 30e-6 * rows / workers * (1.2 if way == "a DataFrame" else 1)
-        return cluster.Run(workers, way, rows, seconds, idle=2.0, driver=rows * 1e-6, executors=rows * 3e-5)
+    def run(workers: int, way: str, rows: int, share: float = 1.0) -> cluster.Run:
+        seconds = 2 + 30e-6 * rows / workers / share * (1.2 if way == "a DataFrame" else 1)
+        used = {"driver": rows * 1e-6, "executors": rows * 3e-5}
+        return cluster.Run(workers, way, rows, seconds, idle=2.0, **used, share=share)
 
     sizes = [10**6, 3 * 10**6, 10**7]
     runs = [run(2, way, n) for way in ("one file", "a DataFrame") for n in sizes for _ in range(3)]
     runs += [run(1, way, sizes[-1]) for way in ("one file", "a DataFrame") for _ in range(3)]
+    unslowed = cluster.summary(runs)
+    assert unslowed["ways"]["one file"]["slowed"] is None
+    runs += [run(n, way, sizes[1], 0.4) for way in ("one file", "a DataFrame") for n in (1, 2) for _ in range(3)]
     told = cluster.summary(runs)
+    assert told["ways"]["one file"]["slowed"]["serial_seconds"] == pytest.approx(2)
+    assert told["ways"]["one file"]["slowed"]["serial_share"] == pytest.approx(2 / 92)
     assert list(told["ways"]) == ["one file", "a DataFrame"]
     one = told["ways"]["one file"]
     assert one["serial_share"] == pytest.approx(2 / 302)
     assert one["workers"]["2"]["rows_per_second_and_core"] == pytest.approx(10**7 / 152 / 2)
-    assert one["workers"]["1"]["idle_share"] == pytest.approx(2 / 302)
+    assert one["workers"]["1"]["idle_seconds"] == 2
+    assert one["workers"]["2"]["cores_busy"] == pytest.approx(310 / 152)
     assert (one["line"]["fixed"], one["line"]["per_row"]) == pytest.approx((2, 15e-6))
-    assert all(abs(off) < 1e-9 for _, _, off in one["sizes"])
+    assert all(abs(off) < 1e-9 and nobody == 2 for _, _, off, nobody in one["sizes"])
     assert told["frame_to_file"] == pytest.approx(182 / 152)
     host = {"processor": "x", "cores": 2, "load_before": [0.0]}
-    page = cluster.markdown({"summary": told, "machine": host, "command": "c", "when": "now", "rounds": 3})
+    of = {"machine": host, "command": "c", "when": "now", "rounds": 3}
+    assert "None could be slowed: no root" in cluster.markdown(
+        of | {"summary": unslowed, "why_none_slowed": "no root"}
+    )
+    page = cluster.markdown(of | {"summary": told, "why_none_slowed": ""})
+    assert "| one file | 227.00 s | 114.50 s | 2.00 | 2.2% (goal: below 2%, not met) |" in page
     assert "one file: serial part 0.7% (goal: below 2%, met)" in page
     assert "A DataFrame takes 1.20 times as long as a file (goal: at most 1.3, met)" in page
     (tmp_path / "app-1").write_text(

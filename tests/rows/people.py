@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 RECORDS = 40_000  # two leaves and a part of a third
 RECIPE = """\
@@ -55,6 +56,13 @@ def people(records: int = RECORDS) -> pa.Table:
             "height": [f"{height:.1f}" for height in measures.normal(170, 9, records)],
         }
     )
+
+
+def laid_out(folder: Path) -> Path:
+    """A desk with the recipe and its table, in several row groups."""
+    (folder / "recipe.toml").write_text(RECIPE)
+    pq.write_table(people(), folder / "people.parquet", row_group_size=9_000)
+    return folder
 
 
 def same(one: Path, other: Path) -> None:

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from cryptography.exceptions import InvalidTag
 from tests.rows.people import people
 
+from pramana.errors import SourceError
 from pramana.rows.spark.blocks import blocks_from
 from pramana.rows.spark.frames import copies
-from pramana.rows.spark.frames.copies import OTHER_VALUES, CopiedColumns
+from pramana.rows.spark.frames.copies import OTHER_VALUES, CopiedColumns, FileColumns
 from pramana.rows.spark.frames.numbered import NumberedColumns
 from pramana.rows.spark.jobs import _batches
 from pramana.rows.spark.steps import Seal
+from pramana.sources import Piece, Source, pieces_of
 
 COLUMNS = ("sex", "town", "age", "job", "note")
 COPY = CopiedColumns(COLUMNS, Seal(bytes(range(32))))
@@ -72,6 +77,52 @@ def test_contents_whose_dictionaries_differ_in_width_make_one_block(monkeypatch:
     assert len({str(table.schema) for table in tables}) == 3
     ((first, block),) = blocks_from(tables, 0)
     assert (first, block.column("v").to_pylist()) == (0, values)
+
+
+# ---------------------------------------------------------------- columns that files have
+
+
+def beside_files(table: pa.Table, folder: Path, kept: str | None = "kept") -> CopiedColumns:
+    """Two files, read in three pieces, have the names and ages; the copy has the rest."""
+    half = len(table) // 2
+    for number, part in enumerate([table.slice(0, half), table.slice(half)]):
+        pq.write_table(part.select(["name", "age"]), folder / f"{number}.parquet", row_group_size=700)
+    first, second = (Source(folder / f"{number}.parquet") for number in (0, 1))
+    groups = pq.read_metadata(folder / "0.parquet").num_row_groups
+    pieces = (Piece(first, None, (0,)), Piece(first, None, tuple(range(1, groups))))
+    files = FileColumns.of(["name", "age"], [(), (*pieces, *pieces_of(second, ["name", "age"]))])
+    own = tuple(n for n in ("kept", "job") if n in table.column_names)
+    return CopiedColumns(own, COPY.seal, kept=kept, files=files)
+
+
+@pytest.mark.parametrize("rows", [500, 701, 10_000])
+def test_rows_that_stay_have_their_own_columns_from_files(
+    rows: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(copies, "BLOCK", rows)
+    stays = np.random.default_rng(2).random(5_001) < 0.7
+    stays[1_000:2_500], stays[3_000:4_500] = False, True
+    table = people(5_001).append_column("kept", pa.array(stays))
+    copy = beside_files(table, tmp_path)
+    batches = table.select(["kept", "job"]).to_batches(max_chunksize=250)
+    contents = list(copy.contents(1, batches))
+    assert sum(number for _, number, _ in contents) == stays.sum()
+    for names in (("age", "job", "name"), ("name",), ("job",)):
+        assert copy.covers(names) and not copy.covers([*names, "town"])
+        read = list(copy.tables(1, _batches(iter(contents)), names))
+        again = {name: [v for part in read for v in part.column(name).to_pylist()] for name in names}
+        assert again == table.filter(pa.array(stays)).select(names).to_pydict()
+        assert all(set(part.column_names) == set(names) for part in read)
+
+
+@pytest.mark.parametrize("rows", [4_000, 4_999, 5_001, 6_000])
+def test_files_with_other_rows_than_the_copy_are_refused(rows: int, tmp_path: Path) -> None:
+    table = people(5_000).append_column("kept", pa.array([True] * 5_000))
+    copy = beside_files(table, tmp_path)
+    other = people(rows).append_column("kept", pa.array([True] * rows)).select(["kept", "job"])
+    contents = list(copy.contents(1, other.to_batches()))
+    with pytest.raises(SourceError, match="stay as it is"):
+        list(copy.tables(1, _batches(iter(contents)), ("name", "job")))
 
 
 # ---------------------------------------------------------------- columns that Spark numbers

@@ -27,9 +27,9 @@ from tests.rows.people import (
     CORRELATED,
     GENERALIZE,
     LEVELS,
-    RECIPE,
     RECORDS,
     STRATA,
+    laid_out,
     people,
     same,
     trees,
@@ -57,8 +57,6 @@ from pramana.rows import ColumnReading, Lines, MemoryRows, Rows, SparkRows, no_p
 from pramana.rows.spark import jobs, session
 from pramana.rows.spark import owners as spark_owners
 from pramana.rows.spark import table as spark_table
-from pramana.rows.spark.frames import copying
-from pramana.rows.spark.frames.scans import pieces_of_scan
 from pramana.rows.spark.jobs import Job
 from pramana.rows.spark.labels import hashed, labels_for
 from pramana.schema import Attribute, Domain, Role
@@ -74,46 +72,9 @@ RUN = ("generalize local", "generalize models", "presence flag", "presence label
 pytestmark = pytest.mark.xdist_group("spark")  # one session for all
 
 
-@pytest.fixture(scope="module")
-def places(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    folder = tmp_path_factory.mktemp("spark")
-    found = {name: folder / name for name in ("events", "local")}
-    for place in found.values():
-        place.mkdir()
-    return found
-
-
-@pytest.fixture(scope="module")
-def spark(places: dict[str, Path]) -> Iterator[Any]:
-    """One session whose temporary files are NOT encrypted, so that it can be seen what would be in them."""
-    options = {
-        "spark.io.encryption.enabled": "false",
-        "spark.eventLog.enabled": "true",
-        "spark.eventLog.compress": "false",
-        "spark.shuffle.compress": "false",
-        "spark.broadcast.compress": "false",
-        "spark.eventLog.dir": places["events"].as_uri(),
-        "spark.local.dir": str(places["local"]),
-        "spark.sql.shuffle.partitions": "2",
-        "spark.driver.memory": "1g",
-    }
-    with session.session("local[2,4]", options) as made:
-        yield made
-
-
-@pytest.fixture
-def engine(spark: Any, monkeypatch: pytest.MonkeyPatch) -> SparkEngine:
-    assert spark.sparkContext.master == "local[2,4]"
-    monkeypatch.setattr(session, "_check", lambda *_: None)
-    monkeypatch.setattr(spark_table, "_BUCKET", 1 << 18)  # several buckets
-    return SparkEngine()
-
-
 @pytest.fixture
 def desk(tmp_path: Path) -> Path:
-    (tmp_path / "recipe.toml").write_text(RECIPE)
-    pq.write_table(people(), tmp_path / "people.parquet", row_group_size=9_000)
-    return tmp_path
+    return laid_out(tmp_path)
 
 
 def both(recipe: Path | AnyRecipe, folder: Path, engine: SparkEngine, **options: Any) -> tuple[Path, Path]:
@@ -428,100 +389,6 @@ def test_people_of_several_rows(
 
 def test_what_only_left_out_rows_have_is_in_no_domain(tmp_path: Path, engine: SparkEngine) -> None:
     same(*both(left_out_values(tmp_path), tmp_path, engine, even_if_useless=True))
-
-
-@pytest.mark.parametrize(("rows", "partitions"), [(777, "250k"), (10_000, "100m")])
-def test_a_spark_frame(desk: Path, engine: SparkEngine, spark: Any, rows: int, partitions: str) -> None:
-    names = ["spark.sql.execution.arrow.maxRecordsPerBatch", "spark.sql.files.maxPartitionBytes"]
-    bound = spark.conf.get(copying._BATCH_BYTES)
-    before = {name: spark.conf.get(name) for name in names}
-    try:
-        for name, value in zip(names, [str(rows), partitions], strict=True):
-            spark.conf.set(name, value)
-        frame = spark.read.parquet(str(desk / "people.parquet"))
-        nobody = spark.createDataFrame([], frame.schema)
-        frame = nobody.union(frame).union(nobody)  # partitions without rows, at either end
-        key = Key(bytes(range(32)))
-        release(desk / "recipe.toml", desk / "here", data=people(), key=key)
-        release(desk / "recipe.toml", desk / "there", data=frame, key=key, engine=engine)
-    finally:
-        for name, value in before.items():
-            spark.conf.set(name, value)
-    same(desk / "here", desk / "there")
-    assert spark.conf.get(copying._BATCH_BYTES) == bound
-
-
-def test_a_frame_whose_values_are_all_stated(desk: Path, spark: Any) -> None:
-    """No text reaches Python; quotes, slashes, other scripts and empty texts are told apart as anywhere."""
-    values = ["it's", 'a "b"', "back\\slash", "$1 `x`", "\u0141\u00f3d\u017a", "\U0001f600", "a", "A", "a "]
-    generator = np.random.default_rng(3)
-    drawn = {f"c{i}": generator.choice(np.array([*values, None, ""], object), 3_000) for i in range(9)}
-    table = pa.table({name: pa.array(column, pa.string()) for name, column in drawn.items()})
-    pq.write_table(table, desk / "stated.parquet")
-    frame = spark.read.parquet(str(desk / "stated.parquet"))
-    stated = dict.fromkeys(drawn, (*values, ""))
-    with copying.copied(spark, frame, tuple(drawn), stated) as copy:
-        assert copy.columns.plain == ()
-        batches = copy.frame.toArrow().to_batches()
-        (again,) = copy.columns.tables(0, batches)
-        assert again.cast(table.schema).equals(table)
-    with copying.copied(spark, frame, tuple(drawn), stated | {"c4": values}) as copy:
-        assert copy.columns.plain == tuple(drawn), "an empty text was not stated"
-
-
-def test_other_values_of_a_frame_are_told_as_by_the_local_engine(
-    desk: Path, engine: SparkEngine, spark: Any
-) -> None:
-    recipe = desk / "recipe.toml"
-    recipe.write_text(RECIPE.replace('"miner", ', ""))
-    frame = spark.read.parquet(str(desk / "people.parquet"))
-    frame = frame.union(spark.createDataFrame([], frame.schema))  # no plain file
-    told = []
-    homes: list[tuple[Any, str | SparkEngine]] = [(people(), "local"), (frame, engine)]
-    for data, home in homes:
-        with pytest.raises(SourceError) as error:
-            release(recipe, desk / "out", data=data, engine=home)
-        told.append(str(error.value))
-    assert told[0] == told[1]
-    assert "rows outside it" in told[0]
-
-
-def test_a_frame_of_files_is_read_as_files_are_and_in_its_own_order(tmp_path: Path, spark: Any) -> None:
-    whole = people().append_column("stay", pa.array(range(RECORDS), pa.int64()))
-    for number, (first, rows) in enumerate([(0, 500), (500, 3_000), (3_500, 1_200)]):
-        path = tmp_path / "all" / f"{number}.parquet"
-        path.parent.mkdir(exist_ok=True)
-        pq.write_table(whole.slice(first, rows), path, row_group_size=333)
-    before = spark.conf.get("spark.sql.files.maxPartitionBytes")
-    try:
-        spark.conf.set("spark.sql.files.maxPartitionBytes", "20k")
-        frame = spark.read.parquet(str(tmp_path / "all"))
-        names = ("town", "stay")
-        pieces = pieces_of_scan(Source(frame=frame.select("stay", "job", "town")), names)
-        assert pieces is not None and len({piece.source.path for piece in pieces}) == 3 < len(pieces)
-        read = pa.concat_tables([table for piece in pieces for table in piece.read(names)])
-        expected = frame.select(*names).toArrow()
-        assert read.column("stay").to_pylist() == expected.column("stay").to_pylist() != list(range(4_700))
-        assert read.column("town").to_pylist() == expected.column("town").to_pylist()
-    finally:
-        spark.conf.set("spark.sql.files.maxPartitionBytes", before)
-    frame.write.partitionBy("town").parquet(str(tmp_path / "parted"))
-    frame.write.csv(str(tmp_path / "csv"), header=True)
-    pq.write_table(pa.table({"town": ["x"], "stay": pa.array([1.5])}), tmp_path / "all" / "other.parquet")
-    others = {
-        "filtered": frame.filter("stay > 3"),
-        "computed": frame.selectExpr("town", "stay + 1 as stay"),
-        "renamed": frame.selectExpr("job as town", "stay"),
-        "sorted": frame.orderBy("stay"),
-        "limited": frame.limit(10),
-        "joined": frame.union(frame),
-        "made": spark.createDataFrame([("a", 1)], "town string, stay long"),
-        "parted": spark.read.parquet(str(tmp_path / "parted")),
-        "csv": spark.read.csv(str(tmp_path / "csv"), header=True, inferSchema=True),
-        "other kinds": spark.read.schema(frame.schema).parquet(str(tmp_path / "all")),
-        "another width": spark.read.schema("town string, stay int").parquet(str(tmp_path / "all" / "0.parquet")),
-    }
-    assert [name for name, one in others.items() if pieces_of_scan(Source(frame=one), names) is not None] == []
 
 
 # ---------------------------------------------------------------- counts

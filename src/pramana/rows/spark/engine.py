@@ -84,7 +84,7 @@ class SparkEngine:
                 if (pieces := pieces_of_scan(source, names)) is not None:
                     yield SparkTable(spark, names, pieces, None, self.watch)
                     return
-                with copied(spark, source.frame, names, stated or {}) as copy:
+                with copied(spark, source, names, stated or {}) as copy:
                     yield SparkTable(spark, names, None, source.frame, self.watch, copy)
                 return
             wanted = self.pieces or 2 * spark.sparkContext.defaultParallelism

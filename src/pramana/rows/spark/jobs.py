@@ -64,7 +64,7 @@ class RunWork:
         if self.pieces is None:
             run = partition()
             made = (pa.Table.from_batches([batch]) for batch in batches)
-            tables = made if self.copy is None else self.copy.tables(run, batches)
+            tables = made if self.copy is None else self.copy.tables(run, batches, self.columns)
             yield run, self.first(run), self._meant(run, tables)
             return
         for batch in batches:

@@ -4,21 +4,44 @@ Turning Spark's rows into Arrow is what takes longest about a data frame, texts 
 for columns whose values are known without their texts, and every later reading takes the copy: texts as
 dictionaries, as Parquet would give them. It is sealed under a key that is forgotten with the job; what does not
 fit in memory, Spark writes to its disks encrypted once more.
+
+Of a frame that chooses rows of files the copy has what is computed, and which rows stay; the files have the rest.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import pickle
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from pramana.rows.spark.blocks import BLOCK
 from pramana.rows.spark.frames.numbered import NumberedColumns
+from pramana.rows.spark.readings import changed_rows
 from pramana.rows.spark.steps import Seal, Sent
+from pramana.sources import Piece
 
 OTHER_VALUES = -1  # instead of a number of rows
 _FEW = 4  # rows for each value of a column that is worth a dictionary
+
+
+@dataclass(frozen=True)
+class FileColumns:
+    """Columns that files have, of the same rows as a copy."""
+
+    names: frozenset[str]
+    pieces: tuple[bytes, ...]  # of each run, pickled one by one: a task needs one of them
+
+    @classmethod
+    def of(cls, names: Iterable[str], pieces: Iterable[tuple[Piece, ...]]) -> FileColumns:
+        return cls(frozenset(names), tuple(map(pickle.dumps, pieces)))
+
+    def tables(self, run: int, columns: Sequence[str]) -> Iterator[pa.Table]:
+        pieces: tuple[Piece, ...] = pickle.loads(self.pieces[run])
+        for piece in pieces:
+            yield from piece.read(columns)
 
 
 @dataclass(frozen=True)
@@ -28,6 +51,8 @@ class CopiedColumns:
     columns: tuple[str, ...]
     seal: Seal
     numbered: NumberedColumns = field(default_factory=lambda: NumberedColumns({}))
+    kept: str | None = None  # the one of them that says which rows stay; None: all of them
+    files: FileColumns | None = None
 
     @property
     def plain(self) -> tuple[str, ...]:
@@ -35,10 +60,11 @@ class CopiedColumns:
         return tuple(name for name in self.columns if name not in self.numbered.values)
 
     def covers(self, columns: Iterable[str]) -> bool:
-        return set(columns) <= set(self.columns)
+        beside = () if self.files is None else self.files.names
+        return set(columns) <= {*self.columns, *beside}
 
     def contents(self, run: int, batches: Iterable[pa.RecordBatch]) -> Iterator[Sent]:
-        """What is kept of a run: some thousand rows at a time, with their number; or that it has other values."""
+        """What is kept of a run: some thousand rows at a time, and how many stay; or that it has other values."""
         for number, table in enumerate(_gathered(batches)):
             columns = {name: _compact(table.column(name)) for name in self.plain}
             for name, column in self.numbered.columns(table):
@@ -47,14 +73,48 @@ class CopiedColumns:
                     return
                 columns[name] = column
             whole = pa.table({name: columns[name] for name in self.columns})
-            yield run, whole.num_rows, self.seal.closed(run, number, _packed(whole))
+            stay = whole.num_rows if self.kept is None else (pc.sum(whole.column(self.kept)).as_py() or 0)
+            yield run, stay, self.seal.closed(run, number, _packed(whole))
 
-    def tables(self, run: int, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
-        """The rows of a run from what was kept of it, in their order."""
+    def tables(
+        self, run: int, batches: Iterable[pa.RecordBatch], columns: Sequence[str] | None = None
+    ) -> Iterator[pa.Table]:
+        """The rows of a run that stay, in their order; `columns` are those that are needed, where not all are."""
+        needed = self.columns if columns is None else columns
+        rows = self._opened(run, batches)
+        if self.files is not None:
+            beside = [name for name in needed if name in self.files.names]
+            if beside:
+                rows = _side_by_side(rows, self.files.tables(run, beside))
+        for table in rows:
+            stays = None if self.kept is None else table.column(self.kept)
+            own = table.select([name for name in table.column_names if name in needed])
+            yield own if stays is None or pc.all(stays).as_py() else own.filter(stays)
+
+    def _opened(self, run: int, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
         contents = (content for batch in batches for content in batch.column("content"))
         for number, content in enumerate(contents):
             plain = self.seal.opened(run, number, content.as_py())
             yield pa.ipc.open_stream(plain).read_all()
+
+
+def _side_by_side(copied: Iterator[pa.Table], filed: Iterable[pa.Table]) -> Iterator[pa.Table]:
+    """The columns of both, which have the same rows, cut at other places."""
+    own = pa.table({})
+    for table in filed:
+        while table.num_rows:
+            while not own.num_rows:
+                own = next(copied, None)
+                if own is None:
+                    raise changed_rows()
+            rows = min(own.num_rows, table.num_rows)
+            both = own.slice(0, rows)
+            for name in table.column_names:
+                both = both.append_column(name, table.column(name).slice(0, rows))
+            yield both
+            own, table = own.slice(rows), table.slice(rows)
+    if own.num_rows or any(more.num_rows for more in copied):
+        raise changed_rows()
 
 
 def _gathered(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:

@@ -1,18 +1,20 @@
-"""A data frame's rows, made once by Spark and kept: by numbers where their values are known, else by texts."""
+"""What Spark makes of a data frame, made once and kept: by numbers where values are known, else by texts."""
 
 from __future__ import annotations
 
 import contextlib
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from pramana.rows.spark.frames.copies import OTHER_VALUES, CopiedColumns
+from pramana.rows.spark.frames.copies import OTHER_VALUES, CopiedColumns, FileColumns
 from pramana.rows.spark.frames.numbered import NumberedColumns, quoted
+from pramana.rows.spark.frames.selections import selection_of
 from pramana.rows.spark.jobs import SCHEMA, Batches, failing, partition, task_of
 from pramana.rows.spark.session import quiet
 from pramana.rows.spark.steps import Seal, Sent, unquoted
+from pramana.sources import Source
 
 _BATCH_BYTES = "spark.sql.execution.arrow.maxBytesPerBatch"
 _NO_BOUND = (1 << 31) - 1  # as Spark reads it
@@ -29,14 +31,30 @@ class FrameCopy:
 
 @contextlib.contextmanager
 def copied(
-    spark: Any, frame: Any, columns: tuple[str, ...], stated: Mapping[str, Sequence[str]]
+    spark: Any, source: Source, columns: tuple[str, ...], stated: Mapping[str, Sequence[str]]
 ) -> Iterator[FrameCopy]:
     """The copy lasts as long as the block. `stated` are the values that some columns should have."""
-    numbered = NumberedColumns.of(frame, {name: stated[name] for name in columns if name in stated})
+    chosen = selection_of(source, columns)
+    if chosen is None:
+        made = _known_or_not(spark, source.frame, CopiedColumns(columns, _new_seal()), stated)
+    else:
+        own = chosen.computed if chosen.kept is None else (chosen.kept, *chosen.computed)
+        files = FileColumns.of(chosen.plain, chosen.pieces)
+        beside = CopiedColumns(own, _new_seal(), kept=chosen.kept, files=files)
+        made = _known_or_not(spark, chosen.computing, beside, stated)
+    with made as copy:
+        yield copy
+
+
+@contextlib.contextmanager
+def _known_or_not(
+    spark: Any, frame: Any, kept: CopiedColumns, stated: Mapping[str, Sequence[str]]
+) -> Iterator[FrameCopy]:
+    numbered = NumberedColumns.of(frame, {name: stated[name] for name in kept.columns if name in stated})
     with contextlib.ExitStack() as stack:
-        copy = stack.enter_context(_copied(spark, frame, CopiedColumns(columns, _new_seal(), numbered)))
+        copy = stack.enter_context(_copied(spark, frame, replace(kept, numbered=numbered)))
         if copy is None:  # other values than stated: their texts are needed to tell of them
-            copy = stack.enter_context(_copied(spark, frame, CopiedColumns(columns, _new_seal())))
+            copy = stack.enter_context(_copied(spark, frame, replace(kept, seal=_new_seal())))
         assert copy is not None
         yield copy
 

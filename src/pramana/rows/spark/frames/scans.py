@@ -2,7 +2,7 @@
 
 Spark's plan of such a frame names the pieces of the files in the order of its rows. Where the plan says anything
 else, of a filter, a computed column, folders that tell values, another format or another kind of disk, the frame
-is read by Spark; so it is where a file has other columns than the frame, or its row groups are not told once each.
+is no plain one; nor is it where a file has other columns than the frame, or its row groups are not told once each.
 """
 
 from __future__ import annotations
@@ -34,61 +34,76 @@ _KINDS = {
     "date": pa.date32(),
 }
 Stretch = tuple[Path, int, int]  # a file, and from which byte to which
+Pieces = tuple[Piece, ...]
 
 
-def pieces_of_scan(source: Source, columns: Sequence[str]) -> tuple[Piece, ...] | None:
-    """The pieces of files that a frame's rows are, in their order; None where Spark must make the rows."""
-    kinds = {field.name: _KINDS.get(field.dataType.typeName()) for field in source.frame.schema.fields}
-    if any(kinds[name] is None for name in columns):
-        return None
+def pieces_of_scan(source: Source, columns: Sequence[str]) -> Pieces | None:
+    """The pieces of files that a frame's rows are, in their order; None where the frame is anything else."""
     try:
-        stretches = _stretches(source.frame)
-        return None if stretches is None else _pieces(source, stretches, {name: kinds[name] for name in columns})
+        plan = source.frame._jdf.queryExecution().sparkPlan()
+        while class_of(plan) == _SELECTION and all(is_column(one) for one in listed(plan.projectList())):
+            plan = plan.child()
+        scanned = _scanned(plan, source, source.frame, columns)
+        return None if scanned is None else tuple(piece for pieces in scanned for piece in pieces) or None
     except Exception:  # another Spark has other plans, and a file that is gone is told by who reads the frame
         return None
 
 
-def _stretches(frame: Any) -> list[Stretch] | None:
-    plan = frame._jdf.queryExecution().sparkPlan()
-    while _class(plan) == _SELECTION and all(_class(one) == _COLUMN for one in _listed(plan.projectList())):
+def scanned_by(source: Source, frame: Any, columns: Sequence[str], computing: Any) -> tuple[Pieces, ...] | None:
+    """What each partition of `computing` reads, which computes on every row of the files that are `frame`."""
+    plan = computing._jdf.queryExecution().sparkPlan()
+    while class_of(plan) == _SELECTION:
         plan = plan.child()
-    if _class(plan) != _SCAN:
+    return _scanned(plan, source, frame, columns)
+
+
+def _scanned(plan: Any, source: Source, frame: Any, columns: Sequence[str]) -> tuple[Pieces, ...] | None:
+    kinds = {field.name: _KINDS.get(field.dataType.typeName()) for field in frame.schema.fields}
+    if class_of(plan) != _SCAN or any(kinds[name] is None for name in columns):
         return None
+    stretches = _stretches(plan)
+    return None if stretches is None else _pieces(source, stretches, {name: kinds[name] for name in columns})
+
+
+def _stretches(plan: Any) -> list[list[Stretch]] | None:
+    """What each partition of a scan reads, in the order of its rows; None where it is no scan of whole files."""
     relation = plan.relation()
     plain = (
-        _class(relation.fileFormat()) == _PARQUET
+        class_of(relation.fileFormat()) == _PARQUET
         and relation.partitionSchema().length() == 0
         and relation.bucketSpec().isEmpty()
         and plan.dataFilters().isEmpty()
         and plan.partitionFilters().isEmpty()
     )
-    return list(_in_order(plan.inputRDD().filePartitions())) if plain else None
+    return [list(_in_order(one)) for one in listed(plan.inputRDD().filePartitions())] if plain else None
 
 
-def _in_order(partitions: Any) -> Iterator[Stretch]:
-    for partition in _listed(partitions):
-        for file in partition.files():
-            address = urlsplit(file.urlEncodedPath())
-            if address.scheme != "file" or address.netloc:
-                raise ValueError("stores are asked with Spark's own credentials")
-            yield Path(url2pathname(address.path)), file.start(), file.start() + file.length()
+def _in_order(partition: Any) -> Iterator[Stretch]:
+    for file in partition.files():
+        address = urlsplit(file.urlEncodedPath())
+        if address.scheme != "file" or address.netloc:
+            raise ValueError("stores are asked with Spark's own credentials")
+        yield Path(url2pathname(address.path)), file.start(), file.start() + file.length()
 
 
-def _pieces(source: Source, stretches: Sequence[Stretch], kinds: dict[str, Any]) -> tuple[Piece, ...] | None:
-    footers = {path: pq.read_metadata(path) for path, _, _ in stretches}
+def _pieces(
+    source: Source, partitions: Sequence[Sequence[Stretch]], kinds: dict[str, Any]
+) -> tuple[Pieces, ...] | None:
+    footers = {path: pq.read_metadata(path) for stretches in partitions for path, _, _ in stretches}
     told: dict[Path, list[int]] = {path: [] for path in footers}
-    pieces = []
-    for path, start, stop in stretches:
+
+    def piece(path: Path, start: int, stop: int) -> Iterator[Piece]:
         groups = [g for g, middle in enumerate(_middles(footers[path])) if start <= middle < stop]
         told[path] += groups
         if groups:
             own = replace(source, path=path, frame=None, table=None, options={}, format="parquet")
-            rows = sum(footers[path].row_group(g).num_rows for g in groups)
-            pieces.append(Piece(own, rows, tuple(groups)))
+            yield Piece(own, sum(footers[path].row_group(g).num_rows for g in groups), tuple(groups))
+
+    pieces = tuple(tuple(one for stretch in stretches for one in piece(*stretch)) for stretches in partitions)
     for path, footer in footers.items():
         if sorted(told[path]) != list(range(footer.num_row_groups)) or not _fits(footer, kinds):
             return None
-    return tuple(pieces) or None
+    return pieces
 
 
 def _middles(footer: pq.FileMetaData) -> Iterator[int]:
@@ -113,9 +128,13 @@ def _plain(kind: pa.DataType) -> pa.DataType:
     return kind.value_type if coded else kind
 
 
-def _class(java: Any) -> str:
+def class_of(java: Any) -> str:
     return str(java.getClass().getName())
 
 
-def _listed(of_scala: Any) -> Iterator[Any]:
+def is_column(expression: Any) -> bool:
+    return class_of(expression) == _COLUMN
+
+
+def listed(of_scala: Any) -> Iterator[Any]:
     return (of_scala.apply(place) for place in range(of_scala.length()))
