@@ -16,8 +16,10 @@ from tests.browser.conftest import WIDTHS, NewPage
 
 pytestmark = pytest.mark.xdist_group("browser")
 SHOWN = [
+    "index",
     "start",
     "jobs/choose",
+    "coming-from/arx",
     "coming-from/dp-libraries",
     "coming-from/sdcmicro",
     "guide/databases",
