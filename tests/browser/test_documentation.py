@@ -42,6 +42,16 @@ def test_every_link_leads_somewhere_and_nothing_comes_from_elsewhere(site: Path)
     assert len(list(site.rglob("*.html"))) >= len([path for path in pages_of_repository() if path.suffix == ".md"])
 
 
+def test_formulas_and_numbered_steps_are_shown_as_they_are_written(site: Path) -> None:
+    """Two products in a line are no emphasis, and what stands between two steps does not end the list."""
+    for path in sorted(site.rglob("*.html")):
+        article = re.search(r"<article.*</article>", path.read_text("utf-8"), re.DOTALL)
+        shown = article[0] if article else ""
+        assert re.findall(r"[\w)]<em>[^<]*", shown) == [], path
+        for between in re.findall(r"</ol>(.*?)<ol>", shown, re.DOTALL):
+            assert re.search(r"<h\d|<li>", between), f"{path}: the numbers begin again"
+
+
 def test_icons_are_of_a_set_that_every_builder_has() -> None:
     icons = re.findall(r"icon: ([\w-]+)/", (ROOT / "mkdocs.yml").read_text())
     assert icons and set(icons) <= {"material", "fontawesome", "octicons", "simple"}
