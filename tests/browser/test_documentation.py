@@ -50,6 +50,8 @@ def test_formulas_and_numbered_steps_are_shown_as_they_are_written(site: Path) -
         assert re.findall(r"[\w)]<em>[^<]*", shown) == [], path
         for between in re.findall(r"</ol>(.*?)<ol>", shown, re.DOTALL):
             assert re.search(r"<h\d|<li>", between), f"{path}: the numbers begin again"
+        for paragraph in re.findall(r"<p>.*?</p>", shown, re.DOTALL):
+            assert not re.search(r"\n\d\. [A-Z]", paragraph), f"{path}: a step within a paragraph"
 
 
 def test_icons_are_of_a_set_that_every_builder_has() -> None:
