@@ -16,8 +16,10 @@ from tests.browser.conftest import WIDTHS, NewPage
 
 pytestmark = pytest.mark.xdist_group("browser")
 SHOWN = [
+    "index",
     "start",
     "jobs/choose",
+    "coming-from/arx",
     "coming-from/dp-libraries",
     "coming-from/sdcmicro",
     "guide/databases",
@@ -38,6 +40,18 @@ def test_every_link_leads_somewhere_and_nothing_comes_from_elsewhere(site: Path)
     assert problems_of_site(site) == []
     assert problems_of_navigation(site.parent / "pages") == []
     assert len(list(site.rglob("*.html"))) >= len([path for path in pages_of_repository() if path.suffix == ".md"])
+
+
+def test_formulas_and_numbered_steps_are_shown_as_they_are_written(site: Path) -> None:
+    """Two products in a line are no emphasis, and what stands between two steps does not end the list."""
+    for path in sorted(site.rglob("*.html")):
+        article = re.search(r"<article.*</article>", path.read_text("utf-8"), re.DOTALL)
+        shown = article[0] if article else ""
+        assert re.findall(r"[\w)]<em>[^<]*", shown) == [], path
+        for between in re.findall(r"</ol>(.*?)<ol>", shown, re.DOTALL):
+            assert re.search(r"<h\d|<li>", between), f"{path}: the numbers begin again"
+        for paragraph in re.findall(r"<p>.*?</p>", shown, re.DOTALL):
+            assert not re.search(r"\n\d\. [A-Z]", paragraph), f"{path}: a step within a paragraph"
 
 
 def test_icons_are_of_a_set_that_every_builder_has() -> None:

@@ -130,7 +130,7 @@ def test_a_certain_link_is_no_bound(released: Path) -> None:
 def test_attacks_stand_where_they_belong_and_every_one_is_shown(released: Path) -> None:
     bundle = Bundle.open(released / "retention k")
     lines: list[dict[str, object]] = [
-        {"name": "linkage, best matching", "interval": [0.001, 0.04], "claimed": 0.2},
+        {"name": "linkage, best matching", "interval": [0.001, 0.04], "claimed": 0.2, "records": 400},
         {"name": "epsilon of the record, in one run", "lower_bound": True, "claimed": 3.3},
         {"name": "rows, places", "interval": [0.0, 0.01], "claimed": 0.1},
         {"name": "epsilon together", "claimed": 2.0},
@@ -143,8 +143,11 @@ def test_attacks_stand_where_they_belong_and_every_one_is_shown(released: Path) 
     page = html_of(dossier_page(bundle, pramana_audit(found)))
     text = words_of(page)
     assert "0.001 to 0.04" in part(text, "Singling out", "Linkability")
-    assert "0.001 to 0.04" in part(text, "Linkability", "Inference")
+    linkability = part(text, "Linkability", "Inference")
+    assert "0.001 to 0.04" in linkability and "0.2 (400 records)" in linkability
+    assert "among fewer records less is promised" in linkability
     inference = part(text, "Inference", "Evaluation of differential privacy")
+    assert "among fewer records" not in inference
     assert "this or more" in inference and "IS BROKEN" in inference and "counted again" in inference
     assert "rows, places" in part(text, "Measured of side channels", "Measured of composition")
     assert "epsilon together" in part(text, "Measured of composition", "Techniques, by name")

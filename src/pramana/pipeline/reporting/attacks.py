@@ -25,6 +25,11 @@ _LEAD = (
     "counts as broken where the whole interval of what was measured lies beyond it; one such verdict is wrong "
     "with a chance of one in a million. An audit can break a claim. It cannot prove one."
 )
+SMALLER_TABLES = (
+    "Where a number of records stands beside a claim, the attack was run on tables of that many, and is held to "
+    "what the same law promises there: among fewer records less is promised. Only a figure for as many records as "
+    "the release has is about its own promise."
+)
 AttackName = Annotated[str, Meta(max_length=400)]
 Words = Annotated[str, Meta(max_length=4000)]
 FileDigest = Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
@@ -40,6 +45,14 @@ class AttackLine(msgspec.Struct, frozen=True, kw_only=True):
     detail: Words
     interval: tuple[float, float] | None = None
     lower_bound: bool = False  # what was measured is the lower end, by a test of its own
+    records: Annotated[int, Meta(ge=1)] | None = None  # a table's, where the claim depends on it
+
+    @property
+    def claim(self) -> str:
+        """What it is held to. Among fewer records less is promised, so how many there were stands beside it."""
+        if self.claimed is None:
+            return "nothing"
+        return f"{self.claimed:.4g}" + (f" ({self.records:,} records)" if self.records else "")
 
 
 class LeftOut(msgspec.Struct, frozen=True, kw_only=True):
@@ -122,6 +135,8 @@ def attack_sections(found: AuditResult) -> list[Section]:
         Text(_LEAD),
         Grid([_row(attack) for attack in found.attacks]),
     ]
+    if any(attack.records for attack in found.attacks):
+        run.append(Text(SMALLER_TABLES, quiet=True))
     done = Points([f"{attack.name}: {attack.detail}" for attack in found.attacks])
     sections = [
         Section("Attacks that were run", run, anchor="attacks"),
@@ -141,7 +156,7 @@ def _row(attack: AttackLine) -> dict[str, Cell]:
     return {
         "attack": attack.name,
         "verdict": "stands" if attack.ok else "BROKEN",
-        "claimed": "nothing" if attack.claimed is None else f"{attack.claimed:.4g}",
+        "claimed": attack.claim,
         "measured": f"{attack.measured:.4g}",
         "interval": interval,
     }

@@ -43,6 +43,6 @@ def as_markdown() -> str:
             "|---|---|---|---|",
         ]
         for s in rows:
-            says = s.says.replace("|", "\\|")
+            says = s.says.replace("|", "\\|").replace("*", "\\*")  # a product is no emphasis
             lines.append(f"| {s.name} | {says} | `pramana.{s.function.replace(':', '.')}` | `{s.test}` |")
     return "\n".join(lines) + "\n"
