@@ -247,6 +247,23 @@ def test_faults_of_all_runs_are_told_as_one() -> None:
         refuse(faults, ATTRIBUTES, show=True)
 
 
+@pytest.mark.parametrize("wrong", ["job 3 ", "astronaut", "", "1,5"])
+def test_faults_are_told_in_the_words_of_one_machine(wrong: str) -> None:
+    """Blanks around a value and decimal commas, too, which the message has a word for."""
+    domain = Domain.from_bins([0, 1, 2, 9]) if "," in wrong else ATTRIBUTES[2].coded
+    values = ["1.5" if "," in wrong else "job 1"] * RECORDS
+    values[3] = values[2900] = wrong
+    values[1500] = "pilot" if wrong else ""
+    table = pa.table({"job": values})
+    attributes = (Attribute("job", Role.QUASI_IDENTIFYING, domain),)
+    with pytest.raises(SourceError) as expected:
+        encode(table.column("job"), domain, "job")
+    reports, _ = seen_of(CountRun(attributes, SEAL, commitment_secret(KEY)), table, [1000, 2000])
+    with pytest.raises(SourceError) as told:
+        refuse([seen.faults for seen in reports.values()], attributes, show=False)
+    assert str(told.value) == str(expected.value)
+
+
 def test_what_fails_in_a_task_quotes_no_value() -> None:
     class Failing(CountRun):
         def work(self, rows: Any) -> Iterator[Any]:
