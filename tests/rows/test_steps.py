@@ -102,12 +102,20 @@ def published(table: pa.Table, attributes: tuple[Attribute, ...], mechanism: Any
     shown = tuple(a.name for a in attributes)
     step = DrawRun(attributes, shown, mechanism, streams, buckets, SEAL, commitment_secret(KEY))
     _, sent = seen_of(step, table, cuts)
-    order = OrderBucket(buckets, SEAL)
+    return dict(brought_back(OrderBucket(buckets, SEAL), sent).columns)
+
+
+def brought_back(order: OrderBucket, sent: list[steps.Sent]) -> blocks.RowBlock:
+    """All buckets one after the other; of what comes back nothing can be read on its way."""
     found = []
-    for place in range(1, (1 << bits) + 1):
+    for place in range(1, order.buckets.count + 1):
         contents = [(number, content) for p, number, content in reversed(sent) if p == place]
-        found += [blocks.unpacked(content) for _, _, content in order.ordered(place, contents)]
-    return dict(blocks.joined(found).columns)
+        for back in order.ordered(place, contents):
+            found.append(order.opened(*back))
+            assert b"note 1" not in back[2]
+            with pytest.raises(InvalidTag):
+                SEAL.opened(*back)  # nor can what was sent to be ordered pass for it
+    return blocks.joined(found)
 
 
 def locally(table: pa.Table, mechanism: Any, shuffled: bool) -> dict[str, Any]:
@@ -176,11 +184,8 @@ def test_derived_columns_are_worked_out_run_by_run_and_are_no_part_of_the_digest
     )
     _, sent = seen_of(draw, table, cuts)
     drawn = LocalEngine(1).publish(law, KEY, "here", {"pair": pairs})
-    order, parts = LocalEngine(1).order(KEY, "here", RECORDS), []
-    for place in range(1, buckets.count + 1):
-        contents = [(number, content) for p, number, content in sent if p == place]
-        parts += [blocks.unpacked(c) for _, _, c in OrderBucket(buckets, SEAL).ordered(place, contents)]
-    assert (blocks.joined(parts).columns["pair"] == drawn["pair"][order]).all()
+    order = LocalEngine(1).order(KEY, "here", RECORDS)
+    assert (brought_back(OrderBucket(buckets, SEAL), sent).columns["pair"] == drawn["pair"][order]).all()
 
 
 @settings(max_examples=15)
@@ -200,12 +205,11 @@ def test_columns_worked_out_from_the_numbers_of_rows_travel_with_them_and_are_su
     secret = commitment_secret(KEY)
     draw = DrawRun(ATTRIBUTES, ("twice",), Product({}), {}, buckets, SEAL, secret, derived=(twice,))
     _, sent = seen_of(draw, table, cuts)
-    parts = []
-    for place in range(1, buckets.count + 1):
-        contents = [(number, content) for p, number, content in sent if p == place]
-        parts += [blocks.unpacked(c) for _, _, c in OrderBucket(buckets, SEAL).ordered(place, contents)]
-    order = LocalEngine(1).order(KEY, "here", RECORDS)
-    assert blocks.joined(parts).columns["twice"].to_pylist() == (2.0 * order).tolist()
+    order, columns = (
+        LocalEngine(1).order(KEY, "here", RECORDS),
+        brought_back(OrderBucket(buckets, SEAL), sent).columns,
+    )
+    assert columns["twice"].to_pylist() == (2.0 * order).tolist()
 
 
 def test_sums_of_a_source_that_changed_are_refused() -> None:
