@@ -20,7 +20,7 @@ import pramana
 from pramana.bundle.stored import uploading
 from pramana.bundle.stored.claim import Claim
 from pramana.bundle.stored.part_prefix import PartPrefix
-from pramana.errors import BundleError, SourceError
+from pramana.errors import BundleError, SourceError, UnreachableError
 from pramana.rows import MemoryRows
 from pramana.stores import StorePath, located
 
@@ -202,6 +202,24 @@ def test_what_a_killed_run_left_is_swept_by_the_next(bucket: Bucket, set_desk: P
     assert pramana.verify(released(bucket), source="people.csv", key="published.key").valid
     assert bucket.objects() == WHOLE
     assert {path.name for path in set_desk.iterdir()} == {*HERE, "published.key"}
+
+
+def test_no_part_goes_up_of_a_release_that_does_not_keep_its_promises(
+    bucket: Bucket, set_desk: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who may read a bucket may read what is hidden in it."""
+
+    def broken(*_: Any) -> None:
+        raise UnreachableError("The promise must be kept by the release", "another")
+
+    def written(*_: Any) -> None:
+        raise AssertionError("a part was written")
+
+    monkeypatch.setattr("pramana.pipeline.writing.check_promises", broken)
+    monkeypatch.setattr(PartPrefix, "write", written)
+    with pytest.raises(UnreachableError, match="must be kept"):
+        released(bucket)
+    assert bucket.objects() == [] and {path.name for path in set_desk.iterdir()} == HERE
 
 
 def test_a_claim_is_of_one_run(bucket: Bucket) -> None:
