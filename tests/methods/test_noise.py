@@ -373,3 +373,10 @@ def test_a_statement_that_does_not_fit_is_refused(
     change(stated["mechanism"]["setting"])
     with pytest.raises(BundleError, match="must be of its columns"):
         restore(Certificate.from_json(stated))
+
+
+def test_numbers_that_noise_makes_longer_than_doubles_hold_are_refused(tmp_path: Path) -> None:
+    """The last digits of longer ones would be those of the double, and tell which numbers can have been below."""
+    pq.write_table(pa.table({"id": range(40), "much": [9 * 10**15 + i for i in range(40)]}), tmp_path / SOURCE)
+    with pytest.raises(SourceError, match="must have at most 15 digits in all"):
+        release(recipe(tmp_path, {}, much={"spread": 1e14}), tmp_path / "out", seed=1)

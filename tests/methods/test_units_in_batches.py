@@ -106,13 +106,42 @@ def left_out_values(folder: Path) -> Any:
 
 
 def test_what_only_left_out_rows_have_is_in_no_domain(tmp_path: Path) -> None:
-    recipe = left_out_values(tmp_path)
-    one = release(recipe, tmp_path / "one", seed=4).certificate
-    bounded = release(recipe, tmp_path / "bounded", seed=4, memory=BOUND).certificate
-    assert one == bounded
-    job, sex = one.attributes
-    assert len(job.coded.labels) == 2 and "k" in job.coded.labels
-    assert sex.coded.missing == (job.coded.labels[0] in {f"j{i}" for i in range(20)})
+    recipe, missing = left_out_values(tmp_path), set()
+    for seed in range(4):
+        one = release(recipe, tmp_path / f"one {seed}", seed=seed).certificate
+        bounded = release(recipe, tmp_path / f"bounded {seed}", seed=seed, memory=BOUND).certificate
+        assert one == bounded
+        job, sex = one.attributes
+        assert len(job.coded.labels) == 2 and "k" in job.coded.labels
+        assert sex.coded.missing == (job.coded.labels[0] in {f"j{i}" for i in range(20)})
+        missing.add(sex.coded.missing)
+    assert missing == {True, False}, "the row that stays is one without a value by some of the keys"
+
+
+@pytest.mark.parametrize("wrong", [["zz"], ["x ", "zz", None]])
+def test_what_only_left_out_rows_have_is_not_refused(wrong: list[str | None], tmp_path: Path) -> None:
+    """Neither does a refusal count rows that were left out: what is told is what the way in memory tells."""
+    jobs = [*(wrong * 20)[:20], *["x"] * 20, *["x", "y"] * 15]
+    people = pa.table({"pid": ["p0"] * 40 + [f"p{i}" for i in range(1, 31)], "job": jobs})
+    pq.write_table(people, tmp_path / "panel.parquet", row_group_size=20)
+    content = {
+        "source": {"path": "panel.parquet"},
+        "unit": {"person": "pid", "rows": 1},
+        "release": {"retention": 0.4},
+        "attributes": {"job": {**QUASI, "domain": ["x", "y"], "missing": "never"}},
+    }
+    told: list[list[str]] = []
+    for seed in range(8):
+        told.append([])
+        for home, bound in (("one", None), ("bounded", BOUND)):
+            try:
+                release(Recipe.parse(content, tmp_path), tmp_path / f"{home} {seed}", seed=seed, memory=bound)
+                told[-1].append("")
+            except SourceError as error:
+                told[-1].append(str(error))
+    assert all(one == bounded for one, bounded in told)
+    assert {"" in pair for pair in told} == {True, False}, "rows of either kind stay, by some of the keys"
+    assert all("1 row " in pair[0] for pair in told if pair[0])
 
 
 def test_what_needs_all_rows_is_refused_by_name(tmp_path: Path) -> None:

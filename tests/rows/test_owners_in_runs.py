@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import pickle
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
@@ -16,8 +17,9 @@ from pramana.errors import SourceError
 from pramana.rows.digest import ContentDigest
 from pramana.rows.spark.attached import AttachedRows, RunOwners, SealedRuns
 from pramana.rows.spark.blocks import Encoding, joined, packed, unpacked
-from pramana.rows.spark.owners import DigestRun, FirstRows, ToldRun
-from pramana.rows.spark.steps import REPORT, performed
+from pramana.rows.spark.owners import DigestRun, FirstRows, ToldRun, _digests_of, _numbered
+from pramana.rows.spark.steps import REPORT, Seal, performed
+from pramana.rows.spark.table import SparkTable
 from pramana.rows.units import PERSON
 
 
@@ -71,6 +73,41 @@ def test_first_rows_are_those_of_plain_counting(
 def test_a_row_without_a_person_is_refused(missing: str | None) -> None:
     with pytest.raises(SourceError, match="must tell of every row whose"):
         first_rows(pa.array(["a", missing, "b"]), [1], 2)
+
+
+class OtherRows:
+    """A table of two rows, of which a job tells something else."""
+
+    records = 2
+
+    def __init__(self, rows: list[int]) -> None:
+        self.rows = rows
+
+    def seal(self) -> Seal:
+        return SEAL
+
+    def job(self, step: DigestRun) -> OtherRows:
+        del step
+        return self
+
+    def ordered(self, *_: Any) -> Iterator[tuple[int, int, bytes]]:
+        pairs = np.array([self.rows, [0] * len(self.rows)], np.uint32)
+        yield 1, 0, SEAL.closed(1, 0, pairs.tobytes())
+
+
+@pytest.mark.parametrize("rows", [[0], [0, 1, 1], [0, 2]], ids=["fewer", "more", "beyond the end"])
+def test_rows_that_were_not_counted_before_are_refused(rows: list[int]) -> None:
+    with pytest.raises(SourceError, match="must stay as it is"):
+        _numbered(cast(SparkTable, OtherRows(rows)), "pid")
+
+
+def test_a_run_that_tells_of_another_number_of_rows_is_refused() -> None:
+    told = {"pid": {0: ToldRun(3, "a"), 1: ToldRun(2, "b")}}
+    assert _digests_of(told, 1, 2) == {"pid": "b"}
+    assert _digests_of(told, 2, 0) == {"pid": ContentDigest().hexdigest()}
+    for run, rows in ((1, 3), (2, 1)):
+        with pytest.raises(SourceError, match="must stay as it is"):
+            _digests_of(told, run, rows)
 
 
 # ---------------------------------------------------------------- what tasks get of it

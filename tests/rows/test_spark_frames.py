@@ -152,6 +152,7 @@ SELECTIONS = {
     "computed": lambda frame: frame.withColumn("job", F.concat(F.upper("job"), F.lit("s"))),
     "renamed": lambda frame: frame.filter("sex = 'F'").selectExpr("town", "job", "stay", "sex as kept"),
     "guarded": lambda frame: frame.filter("stay % 5 <> 0").selectExpr("town", "job", "100 / (stay % 5) as stay"),
+    "dates": lambda frame: frame.select("town", "stay", "born"),
     "none stays": lambda frame: frame.filter("stay % 5000 = 77"),
 }
 
@@ -161,10 +162,16 @@ SELECTIONS = {
 def test_a_frame_that_chooses_from_files_is_read_with_them(name: str, tmp_path: Path, spark: Any) -> None:
     """Spark tells which rows stay and what is computed, of a row that stays alone; the order is the frame's."""
     whole = people(4_700).append_column("stay", pa.array(range(4_700), pa.int64()))
+    whole = whole.append_column("born", pa.array(range(4_700), pa.int32()).cast(pa.date32()))
     frame = SELECTIONS[name](spark.read.parquet(str(in_files(whole, tmp_path / "all"))))
-    names = tuple(n for n in ("town", "job", "stay", "kept") if n in frame.columns)
+    names = tuple(n for n in ("town", "job", "stay", "kept", "born") if n in frame.columns)
     chosen = selection_of(Source(frame=frame), names)
-    assert chosen is not None and "town" in chosen.plain and sum(map(len, chosen.pieces)) > 3
+    assert (
+        chosen is not None
+        and "town" in chosen.plain
+        and "born" not in chosen.plain
+        and sum(map(len, chosen.pieces)) > 3
+    )
     stated = {"job": ("CLERKS", "NURSES", "MINERS", "BAKERS"), "kept": ("F", "M")}
     expected = frame.select(*names).toArrow()
     with copying.copied(spark, Source(frame=frame), names, stated) as copy:

@@ -102,12 +102,20 @@ def published(table: pa.Table, attributes: tuple[Attribute, ...], mechanism: Any
     shown = tuple(a.name for a in attributes)
     step = DrawRun(attributes, shown, mechanism, streams, buckets, SEAL, commitment_secret(KEY))
     _, sent = seen_of(step, table, cuts)
-    order = OrderBucket(buckets, SEAL)
+    return dict(brought_back(OrderBucket(buckets, SEAL), sent).columns)
+
+
+def brought_back(order: OrderBucket, sent: list[steps.Sent]) -> blocks.RowBlock:
+    """All buckets one after the other; of what comes back nothing can be read on its way."""
     found = []
-    for place in range(1, (1 << bits) + 1):
+    for place in range(1, order.buckets.count + 1):
         contents = [(number, content) for p, number, content in reversed(sent) if p == place]
-        found += [blocks.unpacked(content) for _, _, content in order.ordered(place, contents)]
-    return dict(blocks.joined(found).columns)
+        for back in order.ordered(place, contents):
+            found.append(order.opened(*back))
+            assert b"note 1" not in back[2]
+            with pytest.raises(InvalidTag):
+                SEAL.opened(*back)  # nor can what was sent to be ordered pass for it
+    return blocks.joined(found)
 
 
 def locally(table: pa.Table, mechanism: Any, shuffled: bool) -> dict[str, Any]:
@@ -176,11 +184,8 @@ def test_derived_columns_are_worked_out_run_by_run_and_are_no_part_of_the_digest
     )
     _, sent = seen_of(draw, table, cuts)
     drawn = LocalEngine(1).publish(law, KEY, "here", {"pair": pairs})
-    order, parts = LocalEngine(1).order(KEY, "here", RECORDS), []
-    for place in range(1, buckets.count + 1):
-        contents = [(number, content) for p, number, content in sent if p == place]
-        parts += [blocks.unpacked(c) for _, _, c in OrderBucket(buckets, SEAL).ordered(place, contents)]
-    assert (blocks.joined(parts).columns["pair"] == drawn["pair"][order]).all()
+    order = LocalEngine(1).order(KEY, "here", RECORDS)
+    assert (brought_back(OrderBucket(buckets, SEAL), sent).columns["pair"] == drawn["pair"][order]).all()
 
 
 @settings(max_examples=15)
@@ -200,12 +205,11 @@ def test_columns_worked_out_from_the_numbers_of_rows_travel_with_them_and_are_su
     secret = commitment_secret(KEY)
     draw = DrawRun(ATTRIBUTES, ("twice",), Product({}), {}, buckets, SEAL, secret, derived=(twice,))
     _, sent = seen_of(draw, table, cuts)
-    parts = []
-    for place in range(1, buckets.count + 1):
-        contents = [(number, content) for p, number, content in sent if p == place]
-        parts += [blocks.unpacked(c) for _, _, c in OrderBucket(buckets, SEAL).ordered(place, contents)]
-    order = LocalEngine(1).order(KEY, "here", RECORDS)
-    assert blocks.joined(parts).columns["twice"].to_pylist() == (2.0 * order).tolist()
+    order, columns = (
+        LocalEngine(1).order(KEY, "here", RECORDS),
+        brought_back(OrderBucket(buckets, SEAL), sent).columns,
+    )
+    assert columns["twice"].to_pylist() == (2.0 * order).tolist()
 
 
 def test_sums_of_a_source_that_changed_are_refused() -> None:
@@ -245,6 +249,23 @@ def test_faults_of_all_runs_are_told_as_one() -> None:
         refuse(faults, ATTRIBUTES, show=False)
     with pytest.raises(SourceError, match="got 3 rows outside it: 'astronaut', 'pilot'"):
         refuse(faults, ATTRIBUTES, show=True)
+
+
+@pytest.mark.parametrize("wrong", ["job 3 ", "astronaut", "", "1,5"])
+def test_faults_are_told_in_the_words_of_one_machine(wrong: str) -> None:
+    """Blanks around a value and decimal commas, too, which the message has a word for."""
+    domain = Domain.from_bins([0, 1, 2, 9]) if "," in wrong else ATTRIBUTES[2].coded
+    values = ["1.5" if "," in wrong else "job 1"] * RECORDS
+    values[3] = values[2900] = wrong
+    values[1500] = "pilot" if wrong else ""
+    table = pa.table({"job": values})
+    attributes = (Attribute("job", Role.QUASI_IDENTIFYING, domain),)
+    with pytest.raises(SourceError) as expected:
+        encode(table.column("job"), domain, "job")
+    reports, _ = seen_of(CountRun(attributes, SEAL, commitment_secret(KEY)), table, [1000, 2000])
+    with pytest.raises(SourceError) as told:
+        refuse([seen.faults for seen in reports.values()], attributes, show=False)
+    assert str(told.value) == str(expected.value)
 
 
 def test_what_fails_in_a_task_quotes_no_value() -> None:

@@ -58,7 +58,15 @@ def test_what_is_passed_to_the_client_and_when_it_looks_for_itself() -> None:
     for name in ("AWS_PROFILE", "AWS_WEB_IDENTITY_TOKEN_FILE", "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI"):
         assert _s3_credentials({name: "x"}) == {}
     assert _s3_credentials({"AWS_EC2_METADATA_DISABLED": "false"}) == {}
-    for stated in ({}, {"AWS_PROFILE": ""}, {"AWS_EC2_METADATA_DISABLED": "true"}, {"AWS_REGION": "eu-west-1"}):
+    half = {"AWS_ACCESS_KEY_ID": "a", "AWS_PROFILE": "x"}  # of a key: another's is not taken in its place
+    nobodies: tuple[dict[str, str], ...] = (
+        {},
+        half,
+        {"AWS_PROFILE": ""},
+        {"AWS_EC2_METADATA_DISABLED": "true"},
+        {"AWS_REGION": "eu-west-1"},
+    )
+    for stated in nobodies:
         with pytest.raises(SourceError, match="must say who asks S3"):
             _s3_credentials(stated)
 

@@ -14,11 +14,11 @@ from tests.rows.people import LEVELS, people
 import pramana
 from pramana.app.main import run
 from pramana.bundle.stored import uploading
-from pramana.errors import BundleError, InputError
+from pramana.errors import BundleError, InputError, SourceError
 from pramana.ledger import Ledger
 from pramana.pipeline.recipient import record_objects
 from pramana.sources import write_table
-from pramana.stores import put_file
+from pramana.stores import StorePath, put_file
 
 pytestmark = pytest.mark.xdist_group("s3")
 
@@ -77,6 +77,52 @@ def test_records_that_do_not_arrive_leave_no_certificate(
     assert bucket.objects() == ["records.csv.certificate.json"]
     pramana.synthesise(here, url)
     assert bucket.objects() == ["records.csv", "records.csv.certificate.json"]
+
+
+@pytest.mark.parametrize("silent", [False, True], ids=["says", "does not say"])
+def test_records_whose_arrival_was_not_told_keep_their_certificate(
+    bucket: Bucket, here: Path, silent: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A store may have written what it never answered to, and not tell either whether it has."""
+    both = ["records.csv", "records.csv.certificate.json"]
+
+    def unanswered(path: Any, *arguments: Any) -> None:
+        put_file(path, *arguments)
+        if path.suffix == ".csv":
+            if silent:
+                patched.setattr(StorePath, "exists", no_answer)
+            raise BundleError("A store must answer", "no answer")
+
+    def no_answer(path: StorePath) -> bool:
+        raise SourceError(f"{path} must be in a store that answers", "none")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(record_objects, "put_file", unanswered)
+        with pytest.raises(BundleError, match="A store must answer"):
+            pramana.synthesise(here, bucket.url("records.csv"))
+    assert bucket.objects() == both
+
+
+def test_a_certificate_that_was_there_before_is_not_this_runs_to_remove(
+    bucket: Bucket, here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url = bucket.url("records.csv")
+    pramana.synthesise(here, url)
+    bucket.remove("records.csv")
+
+    def failing(path: Any, *_: Any) -> None:
+        raise BundleError(f"{path} must be writable", "no answer")
+
+    monkeypatch.setattr(record_objects, "put_file", failing)
+    with pytest.raises(BundleError, match="must be writable"):
+        pramana.synthesise(here, url)
+    assert bucket.objects() == ["records.csv.certificate.json"]
+
+
+def test_records_for_a_store_are_made_where_they_are_asked_for(bucket: Bucket, here: Path) -> None:
+    with pytest.raises(InputError, match="engine"):
+        pramana.synthesise(here, bucket.url("records.csv"), engine="abacus")
+    assert bucket.objects() == []
 
 
 def test_an_export(bucket: Bucket, here: Path, refused: Callable[..., str]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import subprocess
 import sys
@@ -19,8 +20,8 @@ from tests.pipeline.elsewhere import Elsewhere
 import pramana
 from pramana.bundle.stored import uploading
 from pramana.bundle.stored.claim import Claim
-from pramana.bundle.stored.part_prefix import PartPrefix
-from pramana.errors import BundleError, SourceError
+from pramana.bundle.stored.part_prefix import IN_STORE, PartPrefix
+from pramana.errors import BundleError, SourceError, UnreachableError
 from pramana.rows import MemoryRows
 from pramana.stores import StorePath, located
 
@@ -204,6 +205,24 @@ def test_what_a_killed_run_left_is_swept_by_the_next(bucket: Bucket, set_desk: P
     assert {path.name for path in set_desk.iterdir()} == {*HERE, "published.key"}
 
 
+def test_no_part_goes_up_of_a_release_that_does_not_keep_its_promises(
+    bucket: Bucket, set_desk: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who may read a bucket may read what is hidden in it."""
+
+    def broken(*_: Any) -> None:
+        raise UnreachableError("The promise must be kept by the release", "another")
+
+    def written(*_: Any) -> None:
+        raise AssertionError("a part was written")
+
+    monkeypatch.setattr("pramana.pipeline.writing.check_promises", broken)
+    monkeypatch.setattr(PartPrefix, "write", written)
+    with pytest.raises(UnreachableError, match="must be kept"):
+        released(bucket)
+    assert bucket.objects() == [] and {path.name for path in set_desk.iterdir()} == HERE
+
+
 def test_a_claim_is_of_one_run(bucket: Bucket) -> None:
     """What is under the prefix of one is not touched by the end of another."""
     out = located(bucket.url("out/published"))
@@ -211,3 +230,44 @@ def test_a_claim_is_of_one_run(bucket: Bucket) -> None:
     bucket.put(f"out/.published.parts/{'2' * 32}/part-00000.csv.0", b"another's")
     Claim(out, "1" * 32).clear()
     assert bucket.objects() == [f"out/.published.parts/{'2' * 32}/part-00000.csv.0"]
+
+
+def test_another_object_of_the_same_size_is_not_a_claims(bucket: Bucket) -> None:
+    out = located(bucket.url("out/published"))
+    assert isinstance(out, StorePath)
+    claim = Claim(out, "1" * 32)
+    claim.write({"report.html": {"bytes": 4, "sha256": hashlib.sha256(b"ours").hexdigest()}})
+    bucket.put("out/published/report.html", b"mine")
+    assert not claim.is_whole()
+    claim.clear()
+    assert bucket.objects() == ["out/published/report.html"]
+
+
+def test_a_run_that_is_killed_as_it_lays_its_claim_is_known_to_the_next(
+    bucket: Bucket, set_desk: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lay = Claim.lay
+
+    def looked_for(claim: Claim) -> None:
+        assert list(set_desk.glob(f".published.upload-*-{claim.token}/{IN_STORE}"))
+        lay(claim)
+
+    monkeypatch.setattr(Claim, "lay", looked_for)
+    released(bucket)
+    assert bucket.objects("out/") == WHOLE
+
+
+def test_what_another_program_puts_there_meanwhile_is_noticed_and_left(
+    bucket: Bucket, set_desk: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put = uploading.BundleUpload._put
+
+    def beside(upload: uploading.BundleUpload, name: str) -> None:
+        put(upload, name)
+        bucket.put("out/published/notes.txt", b"mine")
+
+    monkeypatch.setattr(uploading.BundleUpload, "_put", beside)
+    with pytest.raises(BundleError, match="must be this run's alone"):
+        released(bucket)
+    assert bucket.objects() == ["out/published/notes.txt"]
+    assert {path.name for path in set_desk.iterdir()} == HERE

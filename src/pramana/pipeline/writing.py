@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol, TypeVar
 
@@ -29,6 +30,7 @@ from pramana.rows import Columns, SpreadPieces, ahead
 from pramana.schema import OutputSection
 from pramana.sources import FILE_NAMES, TableWriter, formula_columns, write_table
 from pramana.stores import AnyPath
+from pramana.theory import Guarantee
 
 T = TypeVar("T")
 
@@ -78,18 +80,24 @@ def _write(
 ) -> Certificate:
     """The data is written while the promises are derived and the report is prepared."""
     plan, escape = publication.plan, recipe.output.escape_formulas
+    many = recipe.output.rows_of_parts(plan.records) is not None
+
+    @cache
+    def kept() -> tuple[Guarantee, ...]:
+        guarantees = plan.guarantees(to.seeded)
+        check_promises(recipe.release, guarantees, (*recipe.release.waived, *to.waived))
+        return guarantees
 
     def prepare() -> tuple[Certificate, Explanation]:
         load_templates()
-        guarantees = plan.guarantees(to.seeded)
-        check_promises(recipe.release, guarantees, (*recipe.release.waived, *to.waived))
-        certificate = _certificate(recipe, source, publication, to, [g.to_json() for g in guarantees])
+        certificate = _certificate(recipe, source, publication, to, [g.to_json() for g in kept()])
         return certificate, plan.explain()
 
+    if many and isinstance(publication.pieces, SpreadPieces):
+        kept()  # first: parts may go to where others can read them before the bundle is whole
     with ThreadPoolExecutor(1) as pool:
         # Not before the first piece is there: threads that take turns with the interpreter a thousand times a
         # second, as those that randomise do, wait long for one that never rests.
-        many = recipe.output.rows_of_parts(plan.records) is not None
         pieces, preparing = _after_first(publication.pieces, lambda: pool.submit(prepare), many)
         data = _write_data(folder, recipe.output, replace(publication, pieces=pieces), to)
         formulas = data.formulas

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -37,7 +37,11 @@ class Coder(Protocol):
     @property
     def missing_code(self) -> int | None: ...
 
-    def take(self, chunk: pa.Array) -> Codes: ...
+    def take(self, chunk: pa.Array) -> tuple[Codes, bool]:
+        """Codes for a chunk, and whether it holds values that `lookup` refuses, whose codes mean nothing."""
+
+    def without(self, faulty: Iterable[pa.Array]) -> Coder:
+        """The same where rows were left out: of the chunks with values that `lookup` refuses, what stays."""
 
     def values(self) -> pa.ChunkedArray:
         """The values that occurred, where they have to be known."""
@@ -55,16 +59,28 @@ class Coder(Protocol):
 class KnownCoder:
     """A column whose domain is stated; whether it has missing values shows at the end."""
 
-    def __init__(self, reading: ColumnReading, domain: Domain, show: bool = False) -> None:
-        self.encoder = Encoder(domain.with_missing() if reading.open_ended else domain, reading.name, show)
-        self.missing_code = self.encoder.domain.missing_code
+    def __init__(self, encoder: Encoder) -> None:
+        self.encoder = encoder
+        self.missing_code = encoder.domain.missing_code
         self.missing = False
 
-    def take(self, chunk: pa.Array) -> Codes:
-        codes = self.encoder.encode(chunk)
+    @classmethod
+    def of(cls, reading: ColumnReading, domain: Domain, show: bool = False) -> KnownCoder:
+        return cls(Encoder(domain.with_missing() if reading.open_ended else domain, reading.name, show))
+
+    def take(self, chunk: pa.Array) -> tuple[Codes, bool]:
+        own = self.encoder.another()
+        codes = own.encode(chunk)
         if self.missing_code is not None and not self.missing:
             self.missing = bool((codes == self.missing_code).any())
-        return codes
+        self.encoder.add(own)
+        return codes, own.has_faults
+
+    def without(self, faulty: Iterable[pa.Array]) -> KnownCoder:
+        fewer = KnownCoder(self.encoder.another())
+        for chunk in faulty:
+            fewer.take(chunk)
+        return fewer
 
     def values(self) -> pa.ChunkedArray:
         return pa.chunked_array([texts([])])
@@ -100,8 +116,12 @@ class DiscoveringCoder:
     def missing_code(self) -> int | None:
         return self.numbering.labels.get("")
 
-    def take(self, chunk: pa.Array) -> Codes:
-        return self.numbering.number(chunk)
+    def take(self, chunk: pa.Array) -> tuple[Codes, bool]:
+        return self.numbering.number(chunk), False
+
+    def without(self, faulty: Iterable[pa.Array]) -> DiscoveringCoder:
+        del faulty
+        return self
 
     def values(self) -> pa.ChunkedArray:
         return self.numbering.seen()
@@ -137,8 +157,11 @@ class KeptCoder:
     def missing_code(self) -> int | None:
         return self.coder.missing_code
 
-    def take(self, chunk: pa.Array) -> Codes:
+    def take(self, chunk: pa.Array) -> tuple[Codes, bool]:
         return self.coder.take(chunk)
+
+    def without(self, faulty: Iterable[pa.Array]) -> KeptCoder:
+        return KeptCoder(self.coder.without(faulty), self.kept)
 
     def values(self) -> pa.ChunkedArray:
         return self.coder.values().filter(pa.array([code in self.kept for code in self.coder.codes()], pa.bool_()))
@@ -162,5 +185,5 @@ def coders_for(readings: Sequence[ColumnReading], show: bool) -> dict[str, Coder
         if reading.discovered:
             coders[reading.name] = DiscoveringCoder(reading.name)
         elif reading.domain is not None:
-            coders[reading.name] = KnownCoder(reading, reading.domain, show)
+            coders[reading.name] = KnownCoder.of(reading, reading.domain, show)
     return coders

@@ -22,7 +22,6 @@ from pramana.rows.ahead import ahead
 from pramana.rows.batch import BatchEngine
 from pramana.rows.buckets import Scattering
 from pramana.rows.coders import Coder, KeptCoder, coders_for
-from pramana.rows.digest import Column
 from pramana.rows.keyed import KeyedRows
 from pramana.rows.local import LocalEngine
 from pramana.rows.protocol import (
@@ -83,7 +82,10 @@ class SpooledRows(KeyedRows):
         spool = Spool(engine.scratch())
 
         def coded(batch: pa.RecordBatch) -> Columns:
-            return {name: _coded(batch.column(name), coders.get(name)) for name in names}
+            columns: Columns = {}
+            for name in names:
+                columns |= _coded(name, batch.column(name), coders.get(name))
+            return columns
 
         try:
             batches = source.batches(names, engine.batch_rows(len(names)))
@@ -293,7 +295,16 @@ class SpooledRows(KeyedRows):
         for columns in self._mapped(lambda columns: {n: np.unique(c) for n, c in columns.items()}, occurring):
             for name, codes in columns.items():
                 occurring[name].update(codes.tolist())
-        return {name: KeptCoder(coder, frozenset(occurring[name])) for name, coder in self._coders.items()}
+        return {
+            name: KeptCoder(coder.without(self._faulty(name)), frozenset(occurring[name]))
+            for name, coder in self._coders.items()
+        }
+
+    def _faulty(self, name: str) -> Iterator[pa.Array]:
+        """A column's values as they were read, of the blocks that have some outside its domain."""
+        for block in self._spool.blocks:
+            if _as_read(name) in block.places:
+                yield self._spool.read(block, [_as_read(name)])[_as_read(name)]
 
     def only(self, kept: NDArray[np.bool_]) -> SpooledRows:
         rows = self._with(self._spool.only(kept))
@@ -304,5 +315,13 @@ class SpooledRows(KeyedRows):
         return SpooledRows(spool, self._coders, self._key, self._engine, self._progress, self._show)
 
 
-def _coded(column: pa.Array, coder: Coder | None) -> Column:
-    return raw_column(pa.chunked_array([column]), None).chunk(0) if coder is None else coder.take(column)
+def _coded(name: str, column: pa.Array, coder: Coder | None) -> Columns:
+    """What is stored of a column; values outside its domain as well, until it is known which rows stay."""
+    if coder is None:
+        return {name: raw_column(pa.chunked_array([column]), None).chunk(0)}
+    codes, faulty = coder.take(column)
+    return {name: codes, **({_as_read(name): column} if faulty else {})}
+
+
+def _as_read(name: str) -> str:
+    return f"\0as read {name}"

@@ -5,8 +5,8 @@ from __future__ import annotations
 import contextlib
 import re
 import threading
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, NoReturn
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from typing import Any, NoReturn, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -132,6 +132,21 @@ def _readable(name: str | None = None) -> Iterator[None]:
         raise SourceError(f"{column} must hold texts, numbers, dates or truth values", "others") from None
 
 
+class CountedFaults(Protocol):
+    """What is wrong with rows of a column: an encoder has it, and whatever brings that from elsewhere."""
+
+    @property
+    def outside(self) -> int: ...
+    @property
+    def padded(self) -> int: ...
+    @property
+    def commas(self) -> int: ...
+    @property
+    def unexpected(self) -> int: ...
+    @property
+    def seen(self) -> Collection[str]: ...
+
+
 class Encoder:
     """Turns a column into the codes of its domain, chunk by chunk. Faults are counted; `finish` tells of them.
 
@@ -162,6 +177,23 @@ class Encoder:
         self.padded += int(padded.sum())
         if self.show:
             self.seen |= {label_of(value) for value in occurring(chunk.filter(pa.array(wrong)))[1]}
+
+    @property
+    def has_faults(self) -> bool:
+        return bool(self.outside or self.unexpected)
+
+    def another(self) -> Encoder:
+        """One for the same column that has seen nothing yet."""
+        return Encoder(self.domain, self.name, self.show)
+
+    def add(self, other: CountedFaults) -> None:
+        """Count what another one has found of the same column, too."""
+        with self.lock:
+            self.outside += other.outside
+            self.padded += other.padded
+            self.commas += other.commas
+            self.unexpected += other.unexpected
+            self.seen.update(other.seen)
 
     def finish(self) -> None:
         """Refuse a column with values outside its domain, or without values where it must have them."""

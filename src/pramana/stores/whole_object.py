@@ -49,7 +49,8 @@ def new_object(path: StorePath, kind: type[InputError]) -> Iterator[ObjectWriter
             file.close()
     except BaseException:
         # Arrow has no word for giving an upload up: what is closed appears, and is removed then. Where the
-        # store itself has failed nothing appears, and closing says so once more.
+        # store itself has failed closing says so once more, and nothing appears; or all of it, if no more than
+        # the answer was lost. It is not removed then: without an answer an earlier object may be the one there.
         with contextlib.suppress(OSError, ValueError, PramanaError):
             file.close()
             path.unlink()

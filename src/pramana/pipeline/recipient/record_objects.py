@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from pramana.bundle import check_new_object
-from pramana.errors import BundleError
+from pramana.errors import BundleError, PramanaError
 from pramana.stores import StorePath, put_file
 
 ENDING = ".certificate.json"  # of the certificate, after the name of the records
@@ -40,8 +40,17 @@ def objects_of_records(target: StorePath) -> Iterator[Path]:
         try:
             put_file(target, place, BundleError)
         except BaseException:
-            beside.unlink()
+            if not left:
+                _remove_unless(target, beside)
             raise
+
+
+def _remove_unless(target: StorePath, certificate: StorePath) -> None:
+    """Only what this run has put, and only where the store says that there are no records: its answer to them may
+    be all that was lost."""
+    with contextlib.suppress(PramanaError):
+        if not target.again().exists():
+            certificate.unlink()
 
 
 def _is(path: StorePath, content: bytes) -> bool:

@@ -93,7 +93,7 @@ def synthesise(
     form = _form(target)
     if isinstance(target, StorePath):
         with objects_of_records(target) as place:
-            here = synthesise(bundle, place, records, key, unverified=unverified, progress=progress)
+            here = synthesise(bundle, place, records, key, unverified=unverified, engine=engine, progress=progress)
         return replace(here, out=target)
     opened = Bundle.open(bundle)
     _check_free(target)

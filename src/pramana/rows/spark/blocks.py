@@ -80,8 +80,16 @@ class Faults:
     """What an encoder found in the rows of one run."""
 
     outside: int = 0
+    padded: int = 0
+    commas: int = 0
     unexpected: int = 0
     seen: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, encoder: Encoder) -> Faults:
+        return cls(
+            encoder.outside, encoder.padded, encoder.commas, encoder.unexpected, tuple(sorted(encoder.seen))
+        )
 
 
 @dataclass(frozen=True)
@@ -124,8 +132,7 @@ class Encoding:
 
     @property
     def faults(self) -> dict[str, Faults]:
-        by_name = {n: Faults(e.outside, e.unexpected, tuple(sorted(e.seen))) for n, e in self.coded.items()}
-        return {name: faults for name, faults in by_name.items() if faults != Faults()}
+        return {name: Faults.of(encoder) for name, encoder in self.coded.items() if encoder.has_faults}
 
 
 def _encoded(encoder: Encoder, column: pa.ChunkedArray) -> Codes:
@@ -145,12 +152,10 @@ def refuse(faults_by_run: Iterable[Mapping[str, Faults]], attributes: Sequence[A
     """Tell of the faults of all runs as if they had been found in one; columns in their order."""
     runs = list(faults_by_run)
     for a in attributes:
-        faults = [f[a.name] for f in runs if a.name in f]
-        if faults:
+        if faults := [f[a.name] for f in runs if a.name in f]:
             encoder = Encoder(a.coded, a.name, show)
-            encoder.outside = sum(f.outside for f in faults)
-            encoder.unexpected = sum(f.unexpected for f in faults)
-            encoder.seen = {label for f in faults for label in f.seen}
+            for found in faults:
+                encoder.add(found)
             encoder.finish()
 
 

@@ -26,6 +26,7 @@ from pramana.rows.spark.steps import LARGEST, REPORT, Seal, Sent, Tables
 from pramana.rows.spark.table import SparkTable
 from pramana.rows.units import Owners
 from pramana.rows.units.owners import check_told, owners_by
+from pramana.rows.units.repeats import numbered_by_first
 from pramana.schema import UnitSection, label_of
 from pramana.sources import raw_column
 
@@ -157,5 +158,4 @@ def _numbered(table: SparkTable, column: str) -> tuple[Numbers, dict[int, ToldRu
         seen += len(pairs[0])
     if seen != records:
         raise changed_people()
-    ranks = np.cumsum(first == np.arange(records, dtype=np.uint32), dtype=np.uint32) - np.uint32(1)
-    return np.asarray(ranks[first], np.uint32), told
+    return numbered_by_first(first), told

@@ -44,6 +44,7 @@ CHUNK = 1 << 16  # rows whose coins, codes and results stay in cache together
 _LOWER = np.uint64(2**32 - 1)
 LARGEST = 1 << 22  # rows of one content on its way back
 REPORT = 0
+BACK = 1 << 62  # added to the number of what comes back: no row's content can pass for it
 _NONCE = 12  # bytes
 Sent = tuple[int, int, bytes]  # slot, number, content
 Tables = Iterable[tuple[int, pa.Table]]  # with the number of their first row
@@ -359,7 +360,10 @@ class SlotWork(Protocol):
 
 @dataclass(frozen=True)
 class OrderBucket:
-    """Put the rows of one bucket into published order. What comes out is as public as the release."""
+    """Put the rows of one bucket into published order.
+
+    What comes out is sealed as well: where nothing is drawn, as for questions about all rows, it is the source.
+    """
 
     buckets: Buckets
     seal: Seal
@@ -376,4 +380,9 @@ class OrderBucket:
             return
         whole = taken(joined(blocks), self.buckets.order(np.concatenate(entries), np.concatenate(rows)))
         for part, start in enumerate(range(0, whole.rows, LARGEST)):
-            yield slot, part, packed(cut_out(whole, start, min(start + LARGEST, whole.rows)))
+            content = packed(cut_out(whole, start, min(start + LARGEST, whole.rows)))
+            yield slot, part, self.seal.closed(slot, BACK + part, content)
+
+    def opened(self, slot: int, part: int, content: bytes) -> RowBlock:
+        """What came back."""
+        return unpacked(self.seal.opened(slot, BACK + part, content))

@@ -26,7 +26,7 @@ from pramana.randomness import Codes, Key, code_dtype, tag_stream
 from pramana.rows.digest import Column, commitment_secret
 from pramana.rows.protocol import ROW_NUMBER, Kept, Lines, S
 from pramana.rows.spark.attached import AttachedRows
-from pramana.rows.spark.blocks import DerivedColumn, refuse, unpacked
+from pramana.rows.spark.blocks import DerivedColumn, refuse
 from pramana.rows.spark.frames.copying import FrameCopy
 from pramana.rows.spark.groups import GroupRun, RepeatRun
 from pramana.rows.spark.jobs import Job, RunWork, bucket_sizes
@@ -270,10 +270,10 @@ class SparkTable:
         secret, expected = commitment_secret(key), self.commitment(key)
         buckets, seal = self._buckets(key, context, shuffled), self.seal()
         law = self._drawn(mechanism, key, context, names, drawn)
-        job = self.job(DrawRun(**law, buckets=buckets, seal=seal))
+        job, order = self.job(DrawRun(**law, buckets=buckets, seal=seal)), OrderBucket(buckets, seal)
         reports: dict[int, RunReport] = {}
         last = (0, -1)
-        for slot, number, content in job.ordered(OrderBucket(buckets, seal), buckets.count):
+        for slot, number, content in job.ordered(order, buckets.count):
             if slot == REPORT:
                 reports[number] = job.report(number, content)
                 continue
@@ -282,7 +282,7 @@ class SparkTable:
             if (slot, number) <= last:
                 raise EngineError("Buckets must arrive in their order", "another one")
             last = (slot, number)
-            yield unpacked(content).columns
+            yield order.opened(slot, number, content).columns
         if last == (0, -1):
             raise changed_rows()
 

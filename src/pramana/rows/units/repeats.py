@@ -67,7 +67,12 @@ def numbered_in_blocks(blocks: Callable[[], Iterable[pa.ChunkedArray]], records:
         if len(members):
             codes = np.asarray(pa.concat_arrays(values).dictionary_encode().indices)
             first[members] = members[np.unique(codes, return_index=True)[1]][codes]
-    ranks = np.cumsum(first == np.arange(records, dtype=np.uint32), dtype=np.uint32) - np.uint32(1)
+    return numbered_by_first(first)
+
+
+def numbered_by_first(first: Numbers) -> Numbers:
+    """Numbers in the order of appearance, from the first row of the same value, by row."""
+    ranks = np.cumsum(first == np.arange(len(first), dtype=np.uint32), dtype=np.uint32) - np.uint32(1)
     return np.asarray(ranks[first], np.uint32)
 
 

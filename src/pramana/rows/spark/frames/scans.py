@@ -24,14 +24,13 @@ _SCAN = "org.apache.spark.sql.execution.FileSourceScanExec"
 _SELECTION = "org.apache.spark.sql.execution.ProjectExec"
 _COLUMN = "org.apache.spark.sql.catalyst.expressions.AttributeReference"
 _PARQUET = "org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat"
-# What both read alike. Times, decimals and the like hang on settings of the session.
+# What both read alike. Dates of old files, times, decimals and the like hang on settings of the session.
 _KINDS = {
     "string": pa.string(),
     "integer": pa.int32(),
     "long": pa.int64(),
     "double": pa.float64(),
     "boolean": pa.bool_(),
-    "date": pa.date32(),
 }
 Stretch = tuple[Path, int, int]  # a file, and from which byte to which
 Pieces = tuple[Piece, ...]
@@ -57,9 +56,15 @@ def scanned_by(source: Source, frame: Any, columns: Sequence[str], computing: An
     return _scanned(plan, source, frame, columns)
 
 
-def _scanned(plan: Any, source: Source, frame: Any, columns: Sequence[str]) -> tuple[Pieces, ...] | None:
+def read_alike(frame: Any) -> dict[str, pa.DataType]:
+    """The columns whose values are the same, whoever reads the files."""
     kinds = {field.name: _KINDS.get(field.dataType.typeName()) for field in frame.schema.fields}
-    if class_of(plan) != _SCAN or any(kinds[name] is None for name in columns):
+    return {name: kind for name, kind in kinds.items() if kind is not None}
+
+
+def _scanned(plan: Any, source: Source, frame: Any, columns: Sequence[str]) -> tuple[Pieces, ...] | None:
+    kinds = read_alike(frame)
+    if class_of(plan) != _SCAN or not kinds.keys() >= set(columns):
         return None
     stretches = _stretches(plan)
     return None if stretches is None else _pieces(source, stretches, {name: kinds[name] for name in columns})

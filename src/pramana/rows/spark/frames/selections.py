@@ -1,8 +1,9 @@
 """Data frames that choose rows of Parquet files and compute some columns: files tell the rest.
 
 The plan of such a frame is a list of columns, a condition, and a scan of files. Spark is asked for no more than
-what it alone knows, row by row of the files: whether the row stays, and what is computed of it. The other columns
-are read as files are. Any other plan is none of these, nor is one with anything that may differ from time to time.
+what it alone knows, row by row of the files: whether the row stays, what is computed of it, and columns of kinds
+that not everyone reads alike. The other columns are read as files are. Any other plan is none of these, nor is one
+with anything that may differ from time to time.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pramana.rows.spark.frames.scans import Pieces, class_of, is_column, listed, scanned_by
+from pramana.rows.spark.frames.scans import Pieces, class_of, is_column, listed, read_alike, scanned_by
 from pramana.sources import Source
 
 _PROJECT = "org.apache.spark.sql.catalyst.plans.logical.Project"
@@ -50,8 +51,10 @@ def _selection(source: Source, columns: Sequence[str]) -> FrameSelection | None:
     if class_of(plan) != _RELATION:
         return None
     by_name = {one.name(): one for one in (listed(plan.output()) if chosen is None else chosen)}
-    plain = tuple(name for name in columns if is_column(by_name[name]))
-    computed = {name: by_name[name].child() for name in columns if name not in plain}
+    alike = read_alike(source.frame)
+    plain = tuple(name for name in columns if is_column(by_name[name]) and name in alike)
+    others = {name: by_name[name] for name in columns if name not in plain}
+    computed = {name: one if is_column(one) else one.child() for name, one in others.items()}
     spark = source.frame.sparkSession
     classes: Any = spark.sparkContext._jvm.org.apache.spark.sql
     asked = [*computed.values(), *([] if condition is None else [condition])]
