@@ -18,7 +18,7 @@ from pramana.errors import BundleError, InputError, SourceError
 from pramana.ledger import Ledger
 from pramana.pipeline.recipient import record_objects
 from pramana.sources import write_table
-from pramana.stores import StorePath, put_file
+from pramana.stores import StorePath, located, put, put_file
 
 pytestmark = pytest.mark.xdist_group("s3")
 
@@ -205,3 +205,37 @@ def test_a_version_of_a_ledger(
     command = ["levels", "issue", str(ledger), "--recipient", "b", "--retention", "0.3", "--even-if-useless"]
     assert run([*command, "--out", bucket.url("versions/b"), "--json"]) == 0
     assert json.loads(capfd.readouterr().out)["bundle"] == bucket.url("versions/b")
+
+
+@pytest.mark.parametrize("moment", ["write", "close"])
+def test_an_interrupted_object_is_whole_or_gone(
+    moment: str, bucket: Bucket, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was handed over whole takes the place of an earlier one; nothing less than that stays."""
+    place = located(bucket.url("report.html"))
+    assert isinstance(place, StorePath)
+    put(place, [b"the earlier one"], BundleError)
+
+    class Interrupted:
+        def __init__(self, file: Any) -> None:
+            self.file = file
+
+        def write(self, block: bytes) -> None:
+            self.file.write(block)
+            if moment == "write" and block == b"more":
+                raise KeyboardInterrupt
+
+        def close(self) -> None:
+            already = self.file.closed
+            self.file.close()
+            if moment == "close" and not already:
+                raise KeyboardInterrupt
+
+    opened = StorePath.open
+    with monkeypatch.context() as patched:
+        patched.setattr(StorePath, "open", lambda *arguments: Interrupted(opened(*arguments)))
+        with pytest.raises(KeyboardInterrupt):
+            put(place, [b"the new one ", b"more", b" and more"], BundleError)
+    assert bucket.objects() == ([] if moment == "write" else ["report.html"])
+    if moment == "close":
+        assert bucket.get("report.html") == b"the new one more and more"

@@ -43,17 +43,21 @@ def new_object(path: StorePath, kind: type[InputError]) -> Iterator[ObjectWriter
     """An object to be written in the block, as `put` does; what else fails in the block is not the store's."""
     with store_faults(path, kind):
         file = path.open("wb")
+    whole = False
     try:
         yield ObjectWriter(path, kind, file)
+        whole = True
         with store_faults(path, kind):
             file.close()
     except BaseException:
-        # Arrow has no word for giving an upload up: what is closed appears, and is removed then. Where the
-        # store itself has failed closing says so once more, and nothing appears; or all of it, if no more than
-        # the answer was lost. It is not removed then: without an answer an earlier object may be the one there.
+        # Arrow has no word for giving an upload up: what is closed appears, and is removed where it is not whole.
+        # Where the store itself has failed closing says so once more, and nothing appears; or all of it, if no
+        # more than the answer was lost. A whole object stays: who interrupts a command that replaces a report
+        # must not be left with neither.
         with contextlib.suppress(OSError, ValueError, PramanaError):
             file.close()
-            path.unlink()
+            if not whole:
+                path.unlink()
         raise
 
 

@@ -127,8 +127,12 @@ def brought_together(table: SparkTable, unit: UnitSection, key: Key) -> tuple[Sp
         for run, (start, stop) in enumerate(zip(table.firsts, ends, strict=True))
     ]
     attached = AttachedRows.of(table.spark, SealedRuns(table.seal(), unit.columns), runs)
-    attached.attach(owners.columns())
-    return table.of_people(attached), owners
+    try:
+        attached.attach(owners.columns())
+        return table.of_people(attached), owners
+    except BaseException:  # nobody else knows of what was sent
+        attached.close()
+        raise
 
 
 def _digests_of(told: Mapping[str, Mapping[int, ToldRun]], run: int, rows: int) -> dict[str, str]:
