@@ -391,6 +391,23 @@ def test_what_only_left_out_rows_have_is_in_no_domain(tmp_path: Path, engine: Sp
     same(*both(left_out_values(tmp_path), tmp_path, engine, even_if_useless=True))
 
 
+def kept_queries(spark: Any) -> int:
+    """Queries of whose jobs Spark holds on to the results."""
+    scheduler = spark.sparkContext._jsc.sc().dagScheduler()
+    field = scheduler.getClass().getDeclaredField("activeQueryToJobs")
+    field.setAccessible(True)
+    return int(field.get(scheduler).size())
+
+
+def test_the_driver_keeps_nothing_of_what_it_has_written(desk: Path, engine: SparkEngine, spark: Any) -> None:
+    before = kept_queries(spark)
+    release(desk / "recipe.toml", desk / "out", key=Key(bytes(range(32))), engine=engine)
+    assert kept_queries(spark) == before
+    rows = spark.range(0, 4, 1, 2)
+    assert len(list(rows.toLocalIterator())) == 4
+    assert kept_queries(spark) == before + 1, "which a DataFrame's own iterator does not do"
+
+
 # ---------------------------------------------------------------- counts
 
 
