@@ -128,7 +128,7 @@ class Job:
         with failing():
             drawn = self._mapped(labels).repartition(buckets + 1, "slot")
             ordered = drawn.mapInArrow(task_of(self.spark, _Ordering(order, labels)), SCHEMA)
-            # A DataFrame's own iterator runs a job for each bucket after its query counts as ended, and Spark holds
+            # A DataFrame's own iterator runs a job for each bucket after its query counts as ended: Spark holds
             # the results of such jobs for as long as the session lasts: all that is published, in the driver.
             for row in ordered.rdd.toLocalIterator(prefetchPartitions=True):
                 yield row.slot, row.number, bytes(row.content)
