@@ -11,11 +11,10 @@ columns of texts, Parquet in and out.
   as fast as the machine lets them be, and their seconds say nothing of what a third core would bring.
 - Nobody works: seconds in which no task runs anywhere (from the event log): planning, the driver's own work,
   waiting. More workers do not shorten them. The serial part is their share of one worker's time.
-- Serial by slowed workers: the driver and two workers do not fit on two cores. So each worker gets a share of a
-  core, which leaves the driver one of its own, and one worker and two take turns again. What two workers do not
-  halve, 2 T2 - T1, are serial seconds (Amdahl); their share is of one worker's time at full speed, in which all
-  but these seconds are as much shorter as the share is. It holds whatever the driver does meanwhile, and also what
-  is lost where one worker waits for the other.
+- Slowed workers: driver and two workers do not fit on two cores. So each worker gets a share of a core, which leaves
+  the driver one of its own, and one worker and two take turns again. The gain is the time of one over the time of
+  two within a round, 2 at best. What is missing is not the driver's work alone: one worker waits for the other at
+  the end of every stage, and the buckets of one file are put in order no more than two at a time.
 - Driver: processor seconds of the driver, Python and Java.
 """
 
@@ -266,16 +265,12 @@ def _of_way(runs: list[Run], most: int) -> dict[str, Any]:
 
 
 def _slowed(runs: list[Run]) -> dict[str, Any]:
-    """Amdahl's serial seconds, round by round, and their share of one worker's time at full speed."""
     one, two = ([run.seconds for run in runs if run.workers == n] for n in (1, 2))
-    serial = statistics.median(2 * t2 - t1 for t1, t2 in zip(one, two, strict=True))
-    shared = (statistics.median(one) - serial) * runs[0].share
     return {
         "rows": runs[0].rows,
         "share": runs[0].share,
         "seconds": [statistics.median(one), statistics.median(two)],
-        "serial_seconds": serial,
-        "serial_share": serial / (serial + shared),
+        "gains": [t1 / t2 for t1, t2 in zip(one, two, strict=True)],
     }
 
 
@@ -329,13 +324,13 @@ def _slow_lines(ways: dict[str, Any], why_none: str) -> list[str]:
     lines = [
         f"{one['rows']:,} rows, {one['share']:.0%} of a core for each worker.",
         "",
-        "| way | one worker | two | serial seconds | of one worker's time at full speed |",
-        "|---|---:|---:|---:|---:|",
+        "| way | one worker | two | gain, round by round |",
+        "|---|---:|---:|---|",
     ]
     for way, own in slowed.items():
         t1, t2 = own["seconds"]
-        share = f"{own['serial_share']:.1%} ({_judged(own['serial_share'])})"
-        lines.append(f"| {way} | {t1:.2f} s | {t2:.2f} s | {own['serial_seconds']:.2f} | {share} |")
+        gains = ", ".join(f"{gain:.2f}x" for gain in own["gains"])
+        lines.append(f"| {way} | {t1:.2f} s | {t2:.2f} s | {gains} |")
     return lines
 
 
