@@ -11,10 +11,10 @@ columns of texts, Parquet in and out.
   as fast as the machine lets them be, and their seconds say nothing of what a third core would bring.
 - Nobody works: seconds in which no task runs anywhere (from the event log): planning, the driver's own work,
   waiting. More workers do not shorten them. The serial part is their share of one worker's time.
-- Slowed workers: driver and two workers do not fit on two cores. So each worker gets a share of a core, which leaves
-  the driver one of its own, and one worker and two take turns again. The gain is the time of one over the time of
-  two within a round, 2 at best. What is missing is not the driver's work alone: one worker waits for the other at
-  the end of every stage, and the buckets of one file are put in order no more than two at a time.
+- Slowed workers: driver and two workers do not fit on two cores. So each worker gets a share of a core, which
+  leaves the driver one of its own, and one worker and two take turns again. The gain is the time of one over the
+  time of two within a round, 2 at best. What is missing is not the driver's work alone: one worker waits for the
+  other at the end of every stage, and the buckets of one file are put in order no more than two at a time.
 - Driver: processor seconds of the driver, Python and Java.
 """
 
