@@ -140,7 +140,7 @@ def searches(layout: Layout, columns: list[np.ndarray], rounds: int) -> Iterator
     for share in SHARES:
         bar, every = 3.0 if share == 0 else 1.0, []
         for k, clock in zip(KS, ARX_CLOCK[share], strict=True):
-            every.append(processor_seconds(lambda k=k, s=share: generalize.solve(layout, columns, k, s), rounds))  # type: ignore[misc]
+            every.append(processor_seconds(lambda k=k, s=share: generalize.solve(layout, columns, k, s), rounds))
             what = f"Adult, search, warm, k = {k}, suppression {share:.0%}"
             yield Row(what, every[-1], clock, None, "ARX by the clock, in another run")
         what = f"Adult, search, warm, median over k, suppression {share:.0%}"

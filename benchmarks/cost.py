@@ -95,7 +95,7 @@ def written_a_row() -> float:
     with tempfile.TemporaryDirectory() as folder:
         start = time.perf_counter()
         writer = None
-        for part in ahead(CodedTable(attributes).table, [dict(piece) for _ in range(10)], 1):
+        for part in ahead(CodedTable(attributes, {}).table, [dict(piece) for _ in range(10)], 1):
             writer = writer or TableWriter(Path(folder) / "x", "parquet", part.schema)
             writer.write(part)
         assert writer is not None

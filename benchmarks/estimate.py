@@ -46,12 +46,12 @@ def main() -> None:
     names = people.names[:4]
     axes = [Axis(name, people.domain(name)) for name in names]
     wanted = Wanted(Circumstances(len(people)), k=2)
-    law = calibrate({name: people.sizes[name] for name in names}, wanted)
+    coins = calibrate({name: people.sizes[name] for name in names}, wanted)
     true = {name: people.column(name) for name in names}
     codes = {name: np.empty_like(column) for name, column in true.items()}
     key = Key.from_seed(1)
-    law.publish(lambda purpose, column: key.stream(purpose, "benchmark", column), 0, true, codes)
-    table = timed("1,296 cells: count 2,458,285 records", lambda: tabulate(codes, axes, law))
+    coins.publish(lambda purpose, column: key.stream(purpose, "benchmark", column), 0, true, codes)
+    table = timed("1,296 cells: count 2,458,285 records", lambda: tabulate(codes, axes, coins))
     timed("1,296 cells: unbiased estimates with intervals", lambda: invert(table))
     found = timed("1,296 cells: maximum likelihood", lambda: fit(table))
     print(f"{found.rounds} rounds, log-likelihood within {found.gap:.2g} of its maximum")

@@ -49,7 +49,7 @@ def make(folder: Path, rows: int, columns: int) -> None:
         else:
             data[f"t{place}"] = draw.choice([f"town {number}" for number in range(400)], rows)
     frame = pandas.DataFrame(data)
-    labels = {name: LABELS for name in data if name.startswith("c")}
+    labels: Any = {name: LABELS for name in data if name.startswith("c")}
     paths = {name: folder / file for name, file in FILES.items()}
     table = pa.table(data)
     pacsv.write_csv(table, paths["csv"])

@@ -31,7 +31,7 @@ def timed(work: Callable[[], Any], repeats: int = 3) -> tuple[float, Any]:
     return statistics.median(times), result
 
 
-def frequencies(categories: int, records: int) -> np.ndarray:
+def frequencies(categories: int, records: int) -> Any:
     """A skewed attribute with rare categories: log-normal, scaled to the number of records."""
     raw = np.exp(np.random.default_rng(1).normal(6, 3.2, categories))
     counts = np.maximum(1, (raw * records / raw.sum()).astype(np.int64))

@@ -43,8 +43,8 @@ def history_after(levels: list[Level], codes: np.ndarray, rows: int, full: bool)
         source.version(level, {"a": followed})
     known = source.histories["a",]
     times = rows // len(followed)
-    columns = (np.tile(column, times) for column in (known.counts, known.numbers, known.values))
-    return History(known.steps, *columns)
+    numbers = np.tile(known.numbers, times)
+    return History(known.steps, np.tile(known.counts, times), numbers, np.tile(known.values, times))
 
 
 def main() -> None:

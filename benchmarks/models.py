@@ -27,6 +27,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 import pramana
 from pramana import models
+from pramana.estimate import Study
 
 ROOT = Path(__file__).resolve().parents[1]
 PLACES = ("adult.csv", "data/adult.csv", "../shared/data/adult.csv", "../../shared/data/adult.csv")
@@ -120,6 +121,7 @@ def compare(train: Rows, test: Rows, labels: dict[str, list[str]], k: float, coi
     rows = []
     with tempfile.TemporaryDirectory() as folder:
         study = pramana.open_study(published(train, labels, k, coin, Path(folder)))
+        assert isinstance(study, Study)
         noisy = {name: np.asarray(codes) for name, codes in study.columns([*labels]).items()}
         made = synthesised(Path(folder) / "bundle", labels)
     for name, (usual, ours, features, target) in contenders(labels).items():

@@ -78,7 +78,7 @@ def algorithms(adult: Path) -> None:
 
         alone = 0.0
         for algorithm in ("spalm", "ppalm", "wpalm", "optimal"):
-            seconds, made = best(lambda name=algorithm: whole(name))  # type: ignore[misc]
+            seconds, made = best(lambda name=algorithm: whole(name))
             alone = alone or seconds
             note = f"{seconds / alone:.2f} x SPALM, KL cost {made.cost:.0f}, {made.classes.classes} classes"
             say(f"({low}, {high}) {algorithm}, whole run", seconds, note)

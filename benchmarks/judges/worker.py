@@ -11,6 +11,7 @@ import io
 import json
 import sys
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -131,7 +132,7 @@ def anonymeter_defaults(original: Any, synthetic: Any, control: Any, secret: str
     return {"singling out": float(risk.value), "singling out, up to": float(risk.ci[1])}
 
 
-JUDGES = {
+JUDGES: dict[str, Callable[..., Any]] = {
     "sdmetrics": sdmetrics,
     "sdmetrics privacy": sdmetrics_privacy,
     "syntheval": syntheval,
