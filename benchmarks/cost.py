@@ -11,19 +11,10 @@ from __future__ import annotations
 import argparse
 import json
 import statistics
-import tempfile
-import time
 from dataclasses import dataclass
-from pathlib import Path
-
-import numpy as np
 
 from benchmarks.__main__ import RESULTS
 from benchmarks.lines import line_through
-from pramana.methods.coded import CodedTable
-from pramana.rows import ahead
-from pramana.schema import Attribute, Domain, Role
-from pramana.sources import TableWriter
 
 CORES = 2  # of the stored run
 CODES, ENTRY = 7, 8  # bytes of a row's codes, and of its place in the shuffle
@@ -43,22 +34,18 @@ class ClusterCost:
 
 
 def _cluster_ways() -> dict[str, ClusterCost]:
-    """From the stored run, where there is one; what the driver digests and writes of one file is measured now."""
-    stored = RESULTS / "cluster.json"
-    if not stored.exists():
-        return {}
-    run = json.loads(stored.read_text("utf-8"))["summary"]
-    writing = written_a_row()
-    print(f"the driver digests and writes {1 / writing / 1e6:.1f} million rows/s of one file, now\n")
-    print("| way | rows | measured | the line |\n|---|---:|---:|---:|")
+    """From the stored run. Of one file every row goes through the driver, of a set none does."""
+    run = json.loads((RESULTS / "cluster.json").read_text("utf-8"))["summary"]
+    print("\n| way | rows | measured | the line |\n|---|---:|---:|---:|")
     costs = {}
     for way, own in run["ways"].items():
-        line = own["line"]
+        line, spent = own["line"], own["workers"]["2"]
         for n, t, off, _ in own["sizes"]:
             print(f"| {way} | {n:,} | {t:.2f} s | {line['fixed'] + line['per_row'] * n:.2f} s ({off:+.0%}) |")
-        core = own["workers"]["2"]["executors_processor_seconds"] / run["rows"]
-        print(f"| {way}: one core, {1 / core / 1e6:.2f} million rows/s | | | |")
-        costs[way] = ClusterCost(line["fixed"], core, 0.0 if way == "many files" else writing)
+        core, driver = (spent[f"{who}_processor_seconds"] / run["rows"] for who in ("executors", "driver"))
+        told = f"a core of an executor {1 / core / 1e6:.2f}, the driver {1 / driver / 1e6:.0f} million rows/s"
+        print(f"| {way}: {told} | | | |")
+        costs[way] = ClusterCost(line["fixed"], core, 0.0 if way == "many files" else driver)
     return costs
 
 
@@ -86,24 +73,9 @@ def main() -> None:
         _draw(points, fixed, slope, options.picture)
 
 
-def written_a_row() -> float:
-    """Seconds that one process takes to digest and write a row: with many executors, the driver's share."""
-    domains = [Domain(tuple(f"value {i}" for i in range(size))) for size in (2, 18, 16, 100, 5, 9, 4)]
-    attributes = tuple(Attribute(f"a{i}", Role.QUASI_IDENTIFYING, d) for i, d in enumerate(domains))
-    rng, rows = np.random.default_rng(1), 1 << 20
-    piece = {a.name: rng.integers(0, a.coded.size, rows).astype(np.uint8) for a in attributes}
-    with tempfile.TemporaryDirectory() as folder:
-        start = time.perf_counter()
-        writer = None
-        for part in ahead(CodedTable(attributes, {}).table, [dict(piece) for _ in range(10)], 1):
-            writer = writer or TableWriter(Path(folder) / "x", "parquet", part.schema)
-            writer.write(part)
-        assert writer is not None
-        writer.close()
-        return (time.perf_counter() - start) / (10 * rows)
-
-
 def _long(seconds: float) -> str:
+    if seconds < 120:
+        return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
 
 
