@@ -68,6 +68,8 @@ def page(results: Results, seconds: float) -> str:
         f"A standalone master and two workers, processes {_where()}, with authentication and",
         "encryption on; a table of 40,000 people, of whom one has values that no one else has.",
         "The moments are exact, not random: a task or the driver waits at them until something was killed.",
+        'A "set" is the recipe of retention with `files = "many"`, in five parts that the executors write; what a',
+        "killed driver leaves of it in its hidden folder is published rows.",
         "",
         f"Last run: {datetime.now(UTC):%Y-%m-%d}, Spark {version('pyspark')}, Python {platform.python_version()} "
         f"on {platform.system()} {platform.machine()}, {seconds:.0f} s in all.",

@@ -117,7 +117,10 @@ def release(spark: SparkSession, order: dict[str, Any]) -> None:
             pause(os.getpid())
 
     watch: Callable[[int], None] | None = while_drawing if moment == "drawing" else None
-    options: dict[str, Any] = {"data": spark.read.parquet(order["frame"])} if "frame" in order else {}
+    options: dict[str, Any] = {}
+    if "frame" in order:
+        frame = spark.read.parquet(order["frame"])
+        options["data"] = frame.filter(order["where"]) if "where" in order else frame
     engine = pramana.SparkEngine(pieces=order.get("pieces", PIECES), watch=watch)
     options |= {"engine": engine, "progress": progress, "even_if_useless": True}
     pramana.release(order["recipe"], order["out"], key=pramana.Key.read("people.key"), **options)
