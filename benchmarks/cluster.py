@@ -10,7 +10,10 @@ columns of texts, Parquet in and out.
 - Cores busy: processor seconds of driver and workers, over those that the machine has. Near 100% two workers are
   as fast as the machine lets them be, and their seconds say nothing of what a third core would bring.
 - Nobody works: seconds in which no task runs anywhere (from the event log): planning, the driver's own work,
-  waiting. More workers do not shorten them. The serial part is their share of one worker's time.
+  waiting. More workers do not shorten them. The serial part is their share of one worker's time, of the run that
+  has more of them.
+- Not halved: what two workers leave of one worker's time if they halve the rest (Amdahl), 2 T2 - T1 over T1. That
+  is an upper bound of the serial part, and counts all that two cores cannot give to driver and workers at once.
 - Slowed workers: driver and two workers do not fit on two cores. So each worker gets a share of a core, which
   leaves the driver one of its own, and one worker and two take turns again. The gain is the time of one over the
   time of two within a round, 2 at best. What is missing is not the driver's work alone: one worker waits for the
@@ -259,6 +262,7 @@ def _of_way(runs: list[Run], most: int) -> dict[str, Any]:
             for n in (1, 2)
         },
         "serial_share": max(statistics.median(run.idle for run in alike[n]) for n in (1, 2)) / times[1],
+        "not_halved": 2 * times[2] / times[1] - 1,
         "line": {"fixed": fixed, "per_row": slope},
         "sizes": [[n, t, (fixed + slope * n) / t - 1, nobody[n]] for n, t in points],
     }
@@ -271,6 +275,7 @@ def _slowed(runs: list[Run]) -> dict[str, Any]:
         "share": runs[0].share,
         "seconds": [statistics.median(one), statistics.median(two)],
         "gains": [t1 / t2 for t1, t2 in zip(one, two, strict=True)],
+        "not_halved": 2 * statistics.median(two) / statistics.median(one) - 1,
     }
 
 
@@ -298,7 +303,10 @@ def markdown(run: dict[str, Any]) -> str:
             )
     lines.append("")
     for way, own in found["ways"].items():
-        lines.append(f"- {way}: serial part {own['serial_share']:.1%} ({_judged(own['serial_share'])}).")
+        lines.append(
+            f"- {way}: serial part {own['serial_share']:.1%} ({_judged(own['serial_share'])}); "
+            f"not halved {own['not_halved']:.0%}."
+        )
     ratio = found["frame_to_file"]
     met = "met" if ratio <= GOALS["DataFrame"] else "not met"
     lines.append(f"- A DataFrame takes {ratio:.2f} times as long as a file (goal: at most 1.3, {met}).")
@@ -324,13 +332,13 @@ def _slow_lines(ways: dict[str, Any], why_none: str) -> list[str]:
     lines = [
         f"{one['rows']:,} rows, {one['share']:.0%} of a core for each worker.",
         "",
-        "| way | one worker | two | gain, round by round |",
-        "|---|---:|---:|---|",
+        "| way | one worker | two | gain, round by round | not halved |",
+        "|---|---:|---:|---|---:|",
     ]
     for way, own in slowed.items():
         t1, t2 = own["seconds"]
         gains = ", ".join(f"{gain:.2f}x" for gain in own["gains"])
-        lines.append(f"| {way} | {t1:.2f} s | {t2:.2f} s | {gains} |")
+        lines.append(f"| {way} | {t1:.2f} s | {t2:.2f} s | {gains} | {own['not_halved']:.0%} |")
     return lines
 
 

@@ -201,8 +201,8 @@ def test_what_the_runs_of_a_cluster_tell(tmp_path: Path) -> None:
         of | {"summary": unslowed, "why_none_slowed": "no root"}
     )
     page = cluster.markdown(of | {"summary": told, "why_none_slowed": ""})
-    assert "| one file | 227.00 s | 114.50 s | 1.98x, 1.98x, 1.98x |" in page
-    assert "one file: serial part 0.7% (goal: below 2%, met)" in page
+    assert "| one file | 227.00 s | 114.50 s | 1.98x, 1.98x, 1.98x | 1% |" in page
+    assert "one file: serial part 0.7% (goal: below 2%, met); not halved 1%." in page
     assert "A DataFrame takes 1.20 times as long as a file (goal: at most 1.3, met)" in page
     (tmp_path / "app-1").write_text(
         "\n".join(
