@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import gc
 import os
 import re
 import shutil
 import sys
 import types
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -406,6 +408,41 @@ def test_the_driver_keeps_nothing_of_what_it_has_written(desk: Path, engine: Spa
     rows = spark.range(0, 4, 1, 2)
     assert len(list(rows.toLocalIterator())) == 4
     assert kept_queries(spark) == before + 1, "which a DataFrame's own iterator does not do"
+
+
+def test_buckets_are_put_in_order_several_at_a_time(
+    desk: Path, engine: SparkEngine, spark: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So that each core finds the next one waiting; two would do with an iterator of Spark's."""
+    context, lock, running, most = spark.sparkContext, Lock(), 0, 0
+    run = context.runJob
+
+    def counted(*arguments: Any) -> Any:
+        nonlocal running, most
+        with lock:
+            running += 1
+            most = max(most, running)
+        try:
+            return run(*arguments)
+        finally:
+            with lock:
+                running -= 1
+
+    monkeypatch.setattr(context, "runJob", counted)
+    same(*both(desk / "recipe.toml", desk, engine))
+    assert most == min(jobs._AT_ONCE, 2 * context.defaultParallelism) > 2
+
+
+def test_workers_do_not_look_for_garbage_among_what_stays(desk: Path, engine: SparkEngine, spark: Any) -> None:
+    release(desk / "recipe.toml", desk / "out", key=Key(bytes(range(32))), engine=engine)
+
+    def frozen(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            yield pa.RecordBatch.from_pydict({"id": [gc.get_freeze_count()] * batch.num_rows})
+
+    with session.quiet():
+        counts = [row.id for row in spark.range(0, 8, 1, 8).mapInArrow(frozen, "id long").collect()]
+    assert max(counts) > 10_000
 
 
 # ---------------------------------------------------------------- counts

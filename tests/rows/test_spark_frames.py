@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,7 @@ from pramana.errors import SourceError
 from pramana.rows.spark.frames import copying
 from pramana.rows.spark.frames.scans import pieces_of_scan
 from pramana.rows.spark.frames.selections import selection_of
-from pramana.sources import Source
+from pramana.sources import Cut, Piece, Source
 
 pyspark = pytest.importorskip("pyspark", reason="PySpark is not installed: the Spark engine is not tested")
 if shutil.which("java") is None and not os.environ.get("JAVA_HOME"):
@@ -91,6 +91,10 @@ def test_other_values_of_a_frame_are_told_as_by_the_local_engine(
     assert "rows outside it" in told[0]
 
 
+def groups_of(pieces: Sequence[Piece]) -> Iterator[tuple[str, int]]:
+    return ((str(piece.source.path), group) for piece in pieces for group in piece.part)
+
+
 def test_a_frame_of_files_is_read_as_files_are_and_in_its_own_order(tmp_path: Path, spark: Any) -> None:
     whole = people().append_column("stay", pa.array(range(RECORDS), pa.int64()))
     for number, (first, rows) in enumerate([(0, 500), (500, 3_000), (3_500, 1_200)]):
@@ -104,6 +108,9 @@ def test_a_frame_of_files_is_read_as_files_are_and_in_its_own_order(tmp_path: Pa
         names = ("town", "stay")
         pieces = pieces_of_scan(Source(frame=frame.select("stay", "job", "town")), names)
         assert pieces is not None and len({piece.source.path for piece in pieces}) == 3 < len(pieces)
+        cut = pieces_of_scan(Source(frame=frame), names, Cut(1, most=400))
+        assert cut is not None and len(cut) > len(pieces) and {piece.rows or 0 for piece in cut} < set(range(401))
+        assert [*groups_of(cut)] == [*groups_of(pieces)]
         read = pa.concat_tables([table for piece in pieces for table in piece.read(names)])
         expected = frame.select(*names).toArrow()
         assert read.column("stay").to_pylist() == expected.column("stay").to_pylist() != list(range(4_700))

@@ -12,14 +12,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pramana.errors import SourceError
-from pramana.sources import Source, pieces_of
-from pramana.sources.pieces import _together
+from pramana.sources import Cut, Source, pieces_of
+from pramana.sources.pieces import side_by_side
 
 
 def read(source: Source, columns: list[str], wanted: int) -> list[dict[str, object]]:
     """All pieces as another machine would read them."""
     found = []
-    for piece in pieces_of(source, columns, wanted):
+    for piece in pieces_of(source, columns, Cut(wanted)):
         rows = [row for table in pickle.loads(pickle.dumps(piece)).read(columns) for row in table.to_pylist()]
         assert piece.rows is None or piece.rows == len(rows)
         found += rows
@@ -58,14 +58,26 @@ def test_pieces_are_the_table(folder: Path, place: str, wanted: int) -> None:
 
 
 def test_as_many_as_wanted(folder: Path) -> None:
-    assert len(pieces_of(Source(path=folder / "parquet" / "year=2019" / "0.parquet"), ["id"], 4)) == 4
-    assert len(pieces_of(Source(path=folder / "parquet"), ["id"], 1)) == 4  # one for each file
-    assert len(pieces_of(Source(path=folder / "csv"), ["id"], 1)) == 2
+    assert len(pieces_of(Source(path=folder / "parquet" / "year=2019" / "0.parquet"), ["id"], Cut(4))) == 4
+    assert len(pieces_of(Source(path=folder / "parquet"), ["id"])) == 4  # one for each file
+    assert len(pieces_of(Source(path=folder / "csv"), ["id"])) == 2
+
+
+def test_pieces_are_neither_too_small_nor_too_large(tmp_path: Path) -> None:
+    path = tmp_path / "ids.parquet"
+    pq.write_table(pa.table({"id": range(1000)}), path, row_group_size=10)
+
+    def sizes(cut: Cut) -> set[int | None]:
+        return {piece.rows for piece in pieces_of(Source(path=path), ["id"], cut)}
+
+    assert sizes(Cut(10)) == {100}
+    assert sizes(Cut(10, least=200, most=400)) == {200}
+    assert sizes(Cut(2, least=200, most=250)) == {250}
 
 
 @given(rows=st.lists(st.integers(0, 50), min_size=1, max_size=20), most=st.integers(1, 120))
 def test_row_groups_are_joined_in_order_and_not_beyond_the_bound(rows: list[int], most: int) -> None:
-    parts = list(_together(rows, most))
+    parts = list(side_by_side(rows, most))
     assert [group for part in parts for group in part] == list(range(len(rows)))
     assert all(len(part) == 1 or sum(rows[g] for g in part) <= most for part in parts)
 
@@ -143,7 +155,7 @@ def test_faults_show_before_rows_are_read(folder: Path) -> None:
 
 def test_a_file_damaged_later_is_a_fault_that_quotes_nothing(folder: Path) -> None:
     path = folder / "parquet" / "year=2019" / "0.parquet"
-    pieces = pieces_of(Source(path=path), ["name", "id"], 4)
+    pieces = pieces_of(Source(path=path), ["name", "id"], Cut(4))
     content = path.read_bytes()
     path.write_bytes(content[:40] + bytes(200) + content[240:])
     with pytest.raises(SourceError) as caught:

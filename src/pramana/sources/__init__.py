@@ -21,7 +21,7 @@ from pramana.sources.formats.written import EXPORTS, check_export, write_export
 from pramana.sources.formulas import formula_columns, unescaped
 from pramana.sources.names import names_of
 from pramana.sources.parquet.parquet_check import check_parquet, check_parquet_bounds
-from pramana.sources.pieces import Piece, ordered_columns, pieces_of
+from pramana.sources.pieces import Cut, Piece, ordered_columns, pieces_of, side_by_side
 from pramana.sources.table import Source, Table
 from pramana.sources.write import (
     FILE_NAMES,
@@ -36,6 +36,7 @@ __all__ = [
     "EXPORTS",
     "FILE_NAMES",
     "ROW_GROUP",
+    "Cut",
     "Database",
     "Encoder",
     "Numbering",
@@ -68,6 +69,7 @@ __all__ = [
     "ordered_columns",
     "pieces_of",
     "raw_column",
+    "side_by_side",
     "size_in_memory",
     "storable",
     "stored",

@@ -87,13 +87,32 @@ class Piece:
             yield from file.iter_batches(_ROWS, list(self.part), names, use_threads=False)
 
 
-def pieces_of(source: Source, columns: Sequence[str], wanted: int = 1, do: Do | None = None) -> tuple[Piece, ...]:
-    """A source in source order: about `wanted` pieces, more where it has more files, fewer where it is small.
+@dataclass(frozen=True)
+class Cut:
+    """Into about how many pieces, and between which numbers of rows a piece of a Parquet file should have."""
+
+    pieces: int = 1
+    least: int = 1
+    most: int = 1 << 62
+
+    def rows(self, of: int) -> int:
+        """Of each piece of so many rows."""
+        return max(self.least, min(self.most, -(-of // max(1, self.pieces))))
+
+    def bytes(self, of: int) -> int:
+        """Of each piece of CSV files of so many bytes."""
+        return max(LEAST_BLOCK, -(-of // max(1, self.pieces)))
+
+
+def pieces_of(
+    source: Source, columns: Sequence[str], cut: Cut | None = None, do: Do | None = None
+) -> tuple[Piece, ...]:
+    """A source in source order, cut as is asked; into more pieces where it has more files, fewer if it is small.
 
     Checks what can be told without reading rows: that the files are there and have the columns. CSV files are cut
     where there is someone to scan them: `do` does some pieces of work, anywhere, and returns their results.
     """
-    path, kind = source.path, source.kind
+    path, kind, cut = source.path, source.kind, cut or Cut()
     if path is None:
         raise SourceError("A table that is read in pieces must be a file or a folder", "a data frame")
     if kind not in ("csv", "parquet"):
@@ -111,17 +130,17 @@ def pieces_of(source: Source, columns: Sequence[str], wanted: int = 1, do: Do | 
             found = CsvReading.of_files(looked_at, path, columns, in_full=False)
             if do is None:
                 return tuple(Piece(replace(source, path=reading.path, format=kind)) for reading in found)
-            return tuple(_of_csv(source, found, wanted, do))
+            return tuple(_of_csv(source, found, cut, do))
         with parquet_faults(path):
             if path.is_file():
-                return tuple(_of_file(source, columns, wanted))
-            return tuple(_of_folder(source, columns, wanted))
+                return tuple(_of_file(source, columns, cut))
+            return tuple(_of_folder(source, columns, cut))
 
 
-def _of_csv(source: Source, found: Sequence[CsvReading], wanted: int, do: Do) -> Iterator[Piece]:
+def _of_csv(source: Source, found: Sequence[CsvReading], cut: Cut, do: Do) -> Iterator[Piece]:
     """One look at all files: in which encoding each is, and where those that are large can be cut."""
     sizes = [reading.path.stat().st_size for reading in found]
-    block = max(LEAST_BLOCK, -(-sum(sizes) // max(1, wanted)))
+    block = cut.bytes(sum(sizes))
     scans = [
         scans_of(reading.path, reading.options["parse_options"].delimiter, block)
         if size > block and reading.file.packed is None
@@ -151,30 +170,30 @@ def ordered_columns(source: Source, columns: Sequence[str]) -> tuple[str, ...]:
     return tuple(name for name in columns if name in schema.names and is_ordered(schema.field(name).type))
 
 
-def _of_file(source: Source, columns: Sequence[str], wanted: int) -> Iterator[Piece]:
+def _of_file(source: Source, columns: Sequence[str], cut: Cut) -> Iterator[Piece]:
     path = source.path
     assert path is not None
     parquet_columns(path, pq.read_schema(arrow_input(path)), columns)
     metadata = pq.read_metadata(arrow_input(path))
     rows = [metadata.row_group(g).num_rows for g in range(metadata.num_row_groups)]
-    for part in _together(rows, -(-sum(rows) // max(1, wanted))):
+    for part in side_by_side(rows, cut.rows(sum(rows))):
         yield Piece(source, sum(rows[g] for g in part), tuple(part))
 
 
-def _of_folder(source: Source, columns: Sequence[str], wanted: int) -> Iterator[Piece]:
+def _of_folder(source: Source, columns: Sequence[str], cut: Cut) -> Iterator[Piece]:
     path = source.path
     assert path is not None
     whole, _ = parquet_folder(path, columns)
     fragments = list(whole.get_fragments())
     groups = [[g.num_rows for g in fragment.row_groups] for fragment in fragments]
-    most = -(-sum(map(sum, groups)) // max(1, wanted))
+    most = cut.rows(sum(map(sum, groups)))
     for fragment, rows in zip(fragments, groups, strict=True):
-        for part in _together(rows, most):
+        for part in side_by_side(rows, most):
             own = fragment.subset(row_group_ids=part)
             yield Piece(source, sum(rows[g] for g in part), own, whole.schema)
 
 
-def _together(rows: Sequence[int], most: int) -> Iterator[list[int]]:
+def side_by_side(rows: Sequence[int], most: int) -> Iterator[list[int]]:
     """Row groups side by side, as long as they have no more than so many rows together."""
     held: list[int] = []
     for group in range(len(rows)):

@@ -16,16 +16,23 @@ from pramana.rows.spark.frames.scans import pieces_of_scan
 from pramana.rows.spark.jobs import done_for_each, done_there
 from pramana.rows.spark.session import check_frame, session
 from pramana.rows.spark.table import SparkTable
-from pramana.sources import Source, pieces_of
+from pramana.sources import Cut, Source, pieces_of
 
 T = TypeVar("T")
+_PIECES = (
+    8  # for each core: a stage ends when the last piece is done, and by then the other cores have nothing to do
+)
+_LEAST, _MOST = (
+    1 << 19,
+    1 << 22,
+)  # rows: enough to be worth a task, and not so many that one waits long for the last
 
 
 @dataclass(frozen=True)
 class SparkEngine:
     """Where to work: in the active session, or in a new one at `master`, a Spark URL such as local[2].
 
-    `pieces` is about how many tasks a table is cut into (twice as many as there are cores, unless it is given);
+    `pieces` is about how many tasks a table is cut into (as many as keep all cores busy, unless it is given);
     `options` are settings of a new session.
 
     >>> pramana.release("recipe.toml", "published", engine=pramana.SparkEngine("local[2]"))  # doctest: +SKIP
@@ -80,13 +87,16 @@ class SparkEngine:
             pieces_of(source, columns)  # faults show before Spark starts
         names = tuple(columns)
         with session(self.master, dict(self.options), source.frame) as spark:
+            cut = self._cut(spark.sparkContext.defaultParallelism)
             if source.path is None:
-                if (pieces := pieces_of_scan(source, names)) is not None:
+                if (pieces := pieces_of_scan(source, names, cut)) is not None:
                     yield SparkTable(spark, names, pieces, None, self.watch)
                     return
                 with copied(spark, source, names, stated or {}) as copy:
                     yield SparkTable(spark, names, None, source.frame, self.watch, copy)
                 return
-            wanted = self.pieces or 2 * spark.sparkContext.defaultParallelism
-            pieces = pieces_of(source, columns, wanted, partial(done_there, spark))
+            pieces = pieces_of(source, columns, cut, partial(done_there, spark))
             yield SparkTable(spark, names, pieces, None, self.watch)
+
+    def _cut(self, cores: int) -> Cut:
+        return Cut(self.pieces) if self.pieces else Cut(_PIECES * cores, _LEAST, _MOST)

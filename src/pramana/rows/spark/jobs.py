@@ -6,6 +6,7 @@ step (a law with large tables) is sealed and broadcast, and its seal's key trave
 
 from __future__ import annotations
 
+import gc
 import os
 import pickle
 import re
@@ -18,6 +19,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from pramana.errors import EngineError, PramanaError
+from pramana.rows.ahead import ahead
 from pramana.rows.spark.attached import SealedRuns
 from pramana.rows.spark.blocks import DerivedColumn, blocks_from
 from pramana.rows.spark.frames.copies import CopiedColumns
@@ -32,6 +34,7 @@ SCHEMA = "slot int, number long, content binary"
 _FIELDS = pa.schema([("slot", pa.int32()), ("number", pa.int64()), ("content", pa.binary())])
 _INLINE = 1 << 18
 _COUNTED = 1 << 24  # rows whose buckets a task counts
+_AT_ONCE = 6  # buckets that are put in order: so many keep a driver busy, and it has room for them
 # what a failed task may say: its own words, which quote nothing, and that something is not installed where it ran
 _TOLD = r"^(?:RuntimeError|pramana\.errors\.\w+|ModuleNotFoundError): (.*)$"
 Batches = Iterable[pa.RecordBatch]
@@ -124,14 +127,18 @@ class Job:
 
     def ordered(self, order: SlotWork, buckets: int) -> Iterator[Sent]:
         """Reports, then the contents of the buckets in their order."""
-        labels = labels_for(buckets + 1)
+        from pyspark import inheritable_thread_target
+
+        context, labels = self.spark.sparkContext, labels_for(buckets + 1)
         with failing():
-            drawn = self._mapped(labels).repartition(buckets + 1, "slot")
-            ordered = drawn.mapInArrow(task_of(self.spark, _Ordering(order, labels)), SCHEMA)
-            # A DataFrame's own iterator runs a job for each bucket after its query counts as ended: Spark holds
-            # the results of such jobs for as long as the session lasts: all that is published, in the driver.
-            for row in ordered.rdd.toLocalIterator(prefetchPartitions=True):
-                yield row.slot, row.number, bytes(row.content)
+            # A job for each bucket, of rows and not of a DataFrame: Spark holds the results of jobs that belong to
+            # a query for as long as the session lasts: all that is published, in the driver.
+            drawn = self._mapped(labels).repartition(buckets + 1, "slot").rdd
+            task = _rows_of(_Ordering(order, labels))
+            bucket = inheritable_thread_target(self.spark)(lambda number: context.runJob(drawn, task, [number]))
+            at_once = min(_AT_ONCE, 2 * context.defaultParallelism)  # the next is there when a core has done one
+            for sent in ahead(bucket, range(buckets + 1), at_once):
+                yield from sent
 
     def parted(self, work: WorkOnPart) -> tuple[dict[int, Any], list[Any]]:
         """Reports by run, and what the work made of every part: all parts at a time, as executors are free."""
@@ -285,12 +292,15 @@ class _Ordering:
     labels: tuple[int, ...]
 
     def __call__(self, batches: Batches) -> Iterator[Sent]:
+        columns = ([batch.column(name).to_pylist() for name in _FIELDS.names] for batch in batches)
+        return self.of(row for own in columns for row in zip(*own, strict=True))
+
+    def of(self, rows: Iterable[tuple[int, int, bytes]]) -> Iterator[Sent]:
+        """`rows` are what was sent to this task, each under the label of its slot."""
         slot_of = {label: slot for slot, label in enumerate(self.labels)}
         arrived: dict[int, list[tuple[int, bytes]]] = {}
-        for batch in batches:
-            columns = [batch.column(name).to_pylist() for name in _FIELDS.names]
-            for label, number, content in zip(*columns, strict=True):
-                arrived.setdefault(slot_of[label], []).append((number, content))
+        for label, number, content in rows:
+            arrived.setdefault(slot_of[label], []).append((number, content))
         for slot, contents in sorted(arrived.items()):
             if slot == REPORT:
                 yield from ((REPORT, number, content) for number, content in sorted(contents))
@@ -311,9 +321,32 @@ def task_of(
     return _inline(plain, layers) if len(plain) <= _INLINE else _sealed(spark, plain, layers)
 
 
+def _rows_of(ordering: _Ordering) -> Callable[[Iterable[Any]], Iterator[Sent]]:
+    """The same for a task on rows; what is ordered has no large tables."""
+    from pyspark import cloudpickle
+
+    plain = cloudpickle.dumps(ordering)  # type: ignore[no-untyped-call]
+
+    def task(rows: Iterable[Any]) -> Iterator[Sent]:
+        ordered: _Ordering = _loaded(plain)
+        return ordered.of((row.slot, row.number, bytes(row.content)) for row in rows)
+
+    return task
+
+
+def _loaded(plain: bytes) -> Any:
+    """Spark's worker looks for garbage among all its objects after every task: with those of all our modules that
+    takes as long as a small task. Those that are here when its first task begins are here to stay.
+    """
+    work = pickle.loads(plain)
+    if not gc.get_freeze_count():
+        gc.freeze()
+    return work
+
+
 def _inline(plain: bytes, layers: tuple[tuple[Any, ...], ...]) -> Callable[[Batches], Iterator[pa.RecordBatch]]:
     def task(batches: Batches) -> Iterator[pa.RecordBatch]:
-        return _batches(_with_layers(pickle.loads(plain), layers)(batches))
+        return _batches(_with_layers(_loaded(plain), layers)(batches))
 
     return task
 
@@ -325,7 +358,7 @@ def _sealed(
     sealed = spark.sparkContext.broadcast(seal.closed(0, 0, plain))
 
     def task(batches: Batches) -> Iterator[pa.RecordBatch]:
-        return _batches(_with_layers(pickle.loads(seal.opened(0, 0, sealed.value)), layers)(batches))
+        return _batches(_with_layers(_loaded(seal.opened(0, 0, sealed.value)), layers)(batches))
 
     return task
 

@@ -18,7 +18,7 @@ from urllib.request import url2pathname
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from pramana.sources import Piece, Source
+from pramana.sources import Cut, Piece, Source, side_by_side
 
 _SCAN = "org.apache.spark.sql.execution.FileSourceScanExec"
 _SELECTION = "org.apache.spark.sql.execution.ProjectExec"
@@ -36,13 +36,13 @@ Stretch = tuple[Path, int, int]  # a file, and from which byte to which
 Pieces = tuple[Piece, ...]
 
 
-def pieces_of_scan(source: Source, columns: Sequence[str]) -> Pieces | None:
+def pieces_of_scan(source: Source, columns: Sequence[str], cut: Cut | None = None) -> Pieces | None:
     """The pieces of files that a frame's rows are, in their order; None where the frame is anything else."""
     try:
         plan = source.frame._jdf.queryExecution().sparkPlan()
         while class_of(plan) == _SELECTION and all(is_column(one) for one in listed(plan.projectList())):
             plan = plan.child()
-        scanned = _scanned(plan, source, source.frame, columns)
+        scanned = _scanned(plan, source, source.frame, columns, cut)
         return None if scanned is None else tuple(piece for pieces in scanned for piece in pieces) or None
     except Exception:  # another Spark has other plans, and a file that is gone is told by who reads the frame
         return None
@@ -62,12 +62,14 @@ def read_alike(frame: Any) -> dict[str, pa.DataType]:
     return {name: kind for name, kind in kinds.items() if kind is not None}
 
 
-def _scanned(plan: Any, source: Source, frame: Any, columns: Sequence[str]) -> tuple[Pieces, ...] | None:
+def _scanned(
+    plan: Any, source: Source, frame: Any, columns: Sequence[str], cut: Cut | None = None
+) -> tuple[Pieces, ...] | None:
     kinds = read_alike(frame)
     if class_of(plan) != _SCAN or not kinds.keys() >= set(columns):
         return None
     stretches = _stretches(plan)
-    return None if stretches is None else _pieces(source, stretches, {name: kinds[name] for name in columns})
+    return None if stretches is None else _pieces(source, stretches, {name: kinds[name] for name in columns}, cut)
 
 
 def _stretches(plan: Any) -> list[list[Stretch]] | None:
@@ -92,17 +94,20 @@ def _in_order(partition: Any) -> Iterator[Stretch]:
 
 
 def _pieces(
-    source: Source, partitions: Sequence[Sequence[Stretch]], kinds: dict[str, Any]
+    source: Source, partitions: Sequence[Sequence[Stretch]], kinds: dict[str, Any], cut: Cut | None
 ) -> tuple[Pieces, ...] | None:
+    """What each partition reads: a piece of each of its files, or several where they are to be cut."""
     footers = {path: pq.read_metadata(path) for stretches in partitions for path, _, _ in stretches}
     told: dict[Path, list[int]] = {path: [] for path in footers}
+    most = (cut or Cut()).rows(sum(footer.num_rows for footer in footers.values()))
 
     def piece(path: Path, start: int, stop: int) -> Iterator[Piece]:
         groups = [g for g, middle in enumerate(_middles(footers[path])) if start <= middle < stop]
         told[path] += groups
-        if groups:
-            own = replace(source, path=path, frame=None, table=None, options={}, format="parquet")
-            yield Piece(own, sum(footers[path].row_group(g).num_rows for g in groups), tuple(groups))
+        rows = [footers[path].row_group(g).num_rows for g in groups]
+        own = replace(source, path=path, frame=None, table=None, options={}, format="parquet")
+        for part in side_by_side(rows, most):
+            yield Piece(own, sum(rows[place] for place in part), tuple(groups[place] for place in part))
 
     pieces = tuple(tuple(one for stretch in stretches for one in piece(*stretch)) for stretches in partitions)
     for path, footer in footers.items():
