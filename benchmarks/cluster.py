@@ -10,14 +10,16 @@ columns of texts, Parquet in and out.
 - Cores busy: processor seconds of driver and workers, over those that the machine has. Near 100% two workers are
   as fast as the machine lets them be, and their seconds say nothing of what a third core would bring.
 - Nobody works: seconds in which no task runs anywhere (from the event log): planning, the driver's own work,
-  waiting. More workers do not shorten them. The serial part is their share of one worker's time, of the run that
-  has more of them.
-- Not halved: what two workers leave of one worker's time if they halve the rest (Amdahl), 2 T2 - T1 over T1. That
-  is an upper bound of the serial part, and counts all that two cores cannot give to driver and workers at once.
+  waiting. More workers do not shorten them.
+- Not halved: what two workers leave of one worker's time if they halve the rest (Amdahl), 2 T2 - T1 over T1. It is
+  the sum of two. Waiting: how much longer workers are without a task where there are two of them, because the
+  driver works or one is done before the other, over T1. Slower tasks: how much longer the same tasks take beside
+  each other and the driver on two cores, over T1; more cores would take that away.
+- The serial part is what more workers on as many cores do not shorten: waiting, or the share of one worker's time
+  in which nobody works (of the run that has more of it), whichever is larger.
 - Slowed workers: driver and two workers do not fit on two cores. So each worker gets a share of a core, which
   leaves the driver one of its own, and one worker and two take turns again. The gain is the time of one over the
-  time of two within a round, 2 at best. What is missing is not the driver's work alone: one worker waits for the
-  other at the end of every stage, and the buckets of one file are put in order no more than two at a time.
+  time of two within a round, 2 at best.
 - Driver: processor seconds of the driver, Python and Java.
 """
 
@@ -66,6 +68,7 @@ class Run:
     rows: int
     seconds: float
     idle: float  # seconds in which no task runs
+    waits: float  # of all workers, seconds without a task
     driver: float  # processor seconds
     executors: float
     share: float = 1.0  # of a core, for each worker
@@ -120,11 +123,13 @@ class Bench:
         seconds = self.driver.answer()["seconds"]
         assert isinstance(seconds, float)
         after = self._processors()
-        idle = _idle(self.machines.folder / "events", began, seconds)
+        idle, tasks = task_seconds(self.machines.folder / "events", began, seconds)
         used = [now - then for now, then in zip(after, before, strict=True)]
         shutil.rmtree(out)
-        _say(f"  {self.workers} workers, {way}, {rows:,} rows: {seconds:.1f} s, nobody works {idle:.2f} s")
-        return Run(self.workers, way, rows, seconds, idle, used[0], used[1], share)
+        waits = self.workers * seconds - tasks
+        told = f"{seconds:.1f} s, nobody works {idle:.2f} s, all waiting {waits:.2f} s"
+        _say(f"  {self.workers} workers, {way}, {rows:,} rows: {told}")
+        return Run(self.workers, way, rows, seconds, idle, waits, used[0], used[1], share)
 
     def _workers(self) -> list[int]:
         return [p.pid for name, p in self.machines.processes.items() if name != "master"]
@@ -151,20 +156,20 @@ def processor(roots: list[int]) -> float:
     return ticks / _TICKS
 
 
-def _idle(events: Path, began: float, seconds: float) -> float:
-    """Of this time the seconds in which no task runs."""
-    busy = []
+def task_seconds(events: Path, began: float, seconds: float) -> tuple[float, float]:
+    """Of this time the seconds in which no task runs, and the seconds of all tasks."""
+    spans = []
     for path in events.rglob("*app*"):
         for line in path.read_text("utf-8").splitlines():
             if '"SparkListenerTaskEnd"' in line:
                 info = json.loads(line)["Task Info"]
-                busy.append((info["Launch Time"] / 1000, info["Finish Time"] / 1000))
+                start, stop = info["Launch Time"] / 1000, info["Finish Time"] / 1000
+                spans.append((max(start, began), min(stop, began + seconds)))
     worked, until = 0.0, began
-    for start, stop in sorted(busy):
-        start, stop = max(start, until), min(stop, began + seconds)
-        worked += max(stop - start, 0.0)
+    for start, stop in sorted(span for span in spans if span[0] < span[1]):
+        worked += max(stop - max(start, until), 0.0)
         until = max(until, stop)
-    return seconds - worked
+    return seconds - worked, sum(max(stop - start, 0.0) for start, stop in spans)
 
 
 @contextlib.contextmanager
@@ -249,6 +254,8 @@ def _of_way(runs: list[Run], most: int) -> dict[str, Any]:
     points = [(n, statistics.median(_seconds(runs, 2, runs[0].way, n))) for n in sizes]
     fixed, slope = line_through(points)
     nobody = {n: statistics.median(run.idle for run in runs if run.workers == 2 and run.rows == n) for n in sizes}
+    nobody_works = max(statistics.median(run.idle for run in alike[n]) for n in (1, 2)) / times[1]
+    halved = _not_halved(alike[1], alike[2])
     return {
         "workers": {
             str(n): {
@@ -261,21 +268,32 @@ def _of_way(runs: list[Run], most: int) -> dict[str, Any]:
             }
             for n in (1, 2)
         },
-        "serial_share": max(statistics.median(run.idle for run in alike[n]) for n in (1, 2)) / times[1],
-        "not_halved": 2 * times[2] / times[1] - 1,
+        "serial_share": max(nobody_works, halved["waiting"]),
+        "nobody_share": nobody_works,
+        **halved,
         "line": {"fixed": fixed, "per_row": slope},
         "sizes": [[n, t, (fixed + slope * n) / t - 1, nobody[n]] for n, t in points],
     }
 
 
+def _not_halved(ones: list[Run], twos: list[Run]) -> dict[str, float]:
+    """By medians, so that its parts are its sum but for rounds that differ."""
+    (one, idle), (two, waits) = (
+        (statistics.median(run.seconds for run in runs), statistics.median(run.waits for run in runs))
+        for runs in (ones, twos)
+    )
+    whole, waiting = 2 * two / one - 1, (waits - idle) / one
+    return {"not_halved": whole, "waiting": waiting, "slower_tasks": whole - waiting}
+
+
 def _slowed(runs: list[Run]) -> dict[str, Any]:
-    one, two = ([run.seconds for run in runs if run.workers == n] for n in (1, 2))
+    ones, twos = ([run for run in runs if run.workers == n] for n in (1, 2))
     return {
         "rows": runs[0].rows,
         "share": runs[0].share,
-        "seconds": [statistics.median(one), statistics.median(two)],
-        "gains": [t1 / t2 for t1, t2 in zip(one, two, strict=True)],
-        "not_halved": 2 * statistics.median(two) / statistics.median(one) - 1,
+        "seconds": [statistics.median(run.seconds for run in own) for own in (ones, twos)],
+        "gains": [one.seconds / two.seconds for one, two in zip(ones, twos, strict=True)],
+        **_not_halved(ones, twos),
     }
 
 
@@ -305,7 +323,7 @@ def markdown(run: dict[str, Any]) -> str:
     for way, own in found["ways"].items():
         lines.append(
             f"- {way}: serial part {own['serial_share']:.1%} ({_judged(own['serial_share'])}); "
-            f"not halved {own['not_halved']:.0%}."
+            f"not halved {_in_parts(own)}."
         )
     ratio = found["frame_to_file"]
     met = "met" if ratio <= GOALS["DataFrame"] else "not met"
@@ -338,8 +356,13 @@ def _slow_lines(ways: dict[str, Any], why_none: str) -> list[str]:
     for way, own in slowed.items():
         t1, t2 = own["seconds"]
         gains = ", ".join(f"{gain:.2f}x" for gain in own["gains"])
-        lines.append(f"| {way} | {t1:.2f} s | {t2:.2f} s | {gains} | {own['not_halved']:.0%} |")
+        lines.append(f"| {way} | {t1:.2f} s | {t2:.2f} s | {gains} | {_in_parts(own)} |")
     return lines
+
+
+def _in_parts(own: dict[str, float]) -> str:
+    waiting, slower = own["waiting"], own["slower_tasks"]
+    return f"{own['not_halved']:.1%} (waiting {waiting:.1%}, slower tasks {slower:.1%})"
 
 
 def _judged(share: float) -> str:

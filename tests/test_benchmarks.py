@@ -7,6 +7,7 @@ import json
 import pkgutil
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -176,7 +177,7 @@ def test_what_the_runs_of_a_cluster_tell(tmp_path: Path) -> None:
     def run(workers: int, way: str, rows: int, share: float = 1.0) -> cluster.Run:
         seconds = 2 + 30e-6 * rows / workers / share * (1.2 if way == "a DataFrame" else 1)
         used = {"driver": rows * 1e-6, "executors": rows * 3e-5}
-        return cluster.Run(workers, way, rows, seconds, idle=2.0, **used, share=share)
+        return cluster.Run(workers, way, rows, seconds, idle=2.0, waits=2.0 * workers, **used, share=share)
 
     sizes = [10**6, 3 * 10**6, 10**7]
     runs = [run(2, way, n) for way in ("one file", "a DataFrame") for n in sizes for _ in range(3)]
@@ -188,7 +189,11 @@ def test_what_the_runs_of_a_cluster_tell(tmp_path: Path) -> None:
     assert told["ways"]["one file"]["slowed"]["gains"] == pytest.approx([227 / 114.5] * 3)
     assert list(told["ways"]) == ["one file", "a DataFrame"]
     one = told["ways"]["one file"]
-    assert one["serial_share"] == pytest.approx(2 / 302)
+    assert one["serial_share"] == one["nobody_share"] == pytest.approx(2 / 302)
+    assert (one["not_halved"], one["waiting"]) == pytest.approx((2 / 302, 2 / 302))
+    assert one["slower_tasks"] == pytest.approx(0)
+    late = [replace(run, waits=run.waits + 3) if run.workers == 2 else run for run in runs]
+    assert cluster.summary(late)["ways"]["one file"]["serial_share"] == pytest.approx(5 / 302)
     assert one["workers"]["2"]["rows_per_second_and_core"] == pytest.approx(10**7 / 152 / 2)
     assert one["workers"]["1"]["idle_seconds"] == 2
     assert one["workers"]["2"]["cores_busy"] == pytest.approx(310 / 152)
@@ -201,8 +206,11 @@ def test_what_the_runs_of_a_cluster_tell(tmp_path: Path) -> None:
         of | {"summary": unslowed, "why_none_slowed": "no root"}
     )
     page = cluster.markdown(of | {"summary": told, "why_none_slowed": ""})
-    assert "| one file | 227.00 s | 114.50 s | 1.98x, 1.98x, 1.98x | 1% |" in page
-    assert "one file: serial part 0.7% (goal: below 2%, met); not halved 1%." in page
+    assert (
+        "| one file | 227.00 s | 114.50 s | 1.98x, 1.98x, 1.98x | 0.9% (waiting 0.9%, slower tasks 0.0%) |" in page
+    )
+    halved = "not halved 0.7% (waiting 0.7%, slower tasks 0.0%)"
+    assert f"one file: serial part 0.7% (goal: below 2%, met); {halved}." in page
     assert "A DataFrame takes 1.20 times as long as a file (goal: at most 1.3, met)" in page
     (tmp_path / "app-1").write_text(
         "\n".join(
@@ -210,4 +218,4 @@ def test_what_the_runs_of_a_cluster_tell(tmp_path: Path) -> None:
             for a, b in [(500, 1500), (1200, 2000), (1300, 1400), (3000, 9000)]
         )
     )
-    assert cluster._idle(tmp_path, 1.0, 3.0) == pytest.approx(1.0)
+    assert cluster.task_seconds(tmp_path, 1.0, 3.0) == pytest.approx((1.0, 0.5 + 0.8 + 0.1 + 1.0))
