@@ -20,7 +20,7 @@ from pramana.errors import SourceError
 from pramana.rows.spark.frames import copying
 from pramana.rows.spark.frames.scans import pieces_of_scan
 from pramana.rows.spark.frames.selections import selection_of
-from pramana.sources import Cut, Piece, Source
+from pramana.sources import EvenCut, Piece, Source
 
 pyspark = pytest.importorskip("pyspark", reason="PySpark is not installed: the Spark engine is not tested")
 if shutil.which("java") is None and not os.environ.get("JAVA_HOME"):
@@ -108,7 +108,7 @@ def test_a_frame_of_files_is_read_as_files_are_and_in_its_own_order(tmp_path: Pa
         names = ("town", "stay")
         pieces = pieces_of_scan(Source(frame=frame.select("stay", "job", "town")), names)
         assert pieces is not None and len({piece.source.path for piece in pieces}) == 3 < len(pieces)
-        cut = pieces_of_scan(Source(frame=frame), names, Cut(1, most=400))
+        cut = pieces_of_scan(Source(frame=frame), names, EvenCut(12))
         assert cut is not None and len(cut) > len(pieces) and {piece.rows or 0 for piece in cut} < set(range(401))
         assert [*groups_of(cut)] == [*groups_of(pieces)]
         read = pa.concat_tables([table for piece in pieces for table in piece.read(names)])

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from pramana.errors import SourceError
-from pramana.sources import Cut, Source, pieces, pieces_of
+from pramana.sources import EvenCut, Source, pieces, pieces_of
 from pramana.sources.formats import csv_blocks
 from pramana.sources.formats.csv_blocks import effect_of, in_turn, is_cuttable, parts_of, scans_of, then
 
@@ -95,7 +95,7 @@ def read(path: Path, names: list[str], encoding: str | None, wanted: int | None)
             table = source.read(names)
             rows: list[dict[str, object]] = pa.table({n: table.column(n) for n in names}).to_pylist()
             return rows
-        found = [t for piece in pieces_of(source, names, Cut(wanted), in_turn) for t in piece.read(names)]
+        found = [t for piece in pieces_of(source, names, EvenCut(wanted), in_turn) for t in piece.read(names)]
         return [row for table in found for row in table.to_pylist()] or "none"
     except SourceError as error:
         return str(error)
@@ -128,7 +128,7 @@ def test_a_long_value_and_large_windows(tmp_path: Path, monkeypatch: pytest.Monk
     for wanted in (2, 7, 60):
         assert read(path, NAMES, None, wanted) == whole
     source = Source(path=path)
-    assert 20 < len(pieces_of(source, NAMES, Cut(60), in_turn)) < 60  # some lie inside the long value
+    assert 20 < len(pieces_of(source, NAMES, EvenCut(60), in_turn)) < 60  # some lie inside the long value
 
 
 def test_effects_compose() -> None:
@@ -147,7 +147,7 @@ def test_what_cannot_be_cut_is_one_piece(encoding: str, tmp_path: Path, monkeypa
     assert not is_cuttable(codecs.lookup(encoding).name)
     path = tmp_path / "t.csv"
     path.write_text("c1,c2\n1,2\n3,4\n", encoding=encoding)
-    assert len(pieces_of(Source(path=path, encoding=encoding, delimiter=","), ["c1"], Cut(8), in_turn)) == 1
+    assert len(pieces_of(Source(path=path, encoding=encoding, delimiter=","), ["c1"], EvenCut(8), in_turn)) == 1
 
 
 def test_encodings_that_are_cut_have_one_byte_for_what_matters() -> None:
@@ -172,7 +172,7 @@ def test_a_packed_file_is_one_piece_and_encodings_are_told(
     (tmp_path / "1.csv.gz").write_bytes(gzip.compress(text.encode("cp1252")))
     (tmp_path / "2.csv").write_bytes(text.encode("cp1252"))
     source = Source(path=tmp_path, format="csv")
-    found = pieces_of(source, ["c1"], Cut(10), in_turn)
+    found = pieces_of(source, ["c1"], EvenCut(10), in_turn)
     assert len([p for p in found if p.part is None]) == 1 and len(found) > 4
     assert source.notes.encodings == {"cp1252"}
     assert sum(t.num_rows for p in found for t in p.read(["c1"])) == 100

@@ -12,14 +12,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pramana.errors import SourceError
-from pramana.sources import Cut, Source, pieces_of
+from pramana.sources import Cut, EvenCut, Source, TaperedCut, pieces, pieces_of
 from pramana.sources.pieces import side_by_side
 
 
-def read(source: Source, columns: list[str], wanted: int) -> list[dict[str, object]]:
+def read(source: Source, columns: list[str], cut: Cut) -> list[dict[str, object]]:
     """All pieces as another machine would read them."""
     found = []
-    for piece in pieces_of(source, columns, Cut(wanted)):
+    for piece in pieces_of(source, columns, cut):
         rows = [row for table in pickle.loads(pickle.dumps(piece)).read(columns) for row in table.to_pylist()]
         assert piece.rows is None or piece.rows == len(rows)
         found += rows
@@ -54,32 +54,41 @@ def folder(tmp_path: Path) -> Path:
 def test_pieces_are_the_table(folder: Path, place: str, wanted: int) -> None:
     source = Source(path=folder / place)
     columns = ["name", "id"] + (["year"] if place == "parquet" else [])
-    assert read(source, columns, wanted) == at_once(source, columns)
+    assert read(source, columns, EvenCut(wanted)) == at_once(source, columns)
 
 
 def test_as_many_as_wanted(folder: Path) -> None:
-    assert len(pieces_of(Source(path=folder / "parquet" / "year=2019" / "0.parquet"), ["id"], Cut(4))) == 4
+    assert len(pieces_of(Source(path=folder / "parquet" / "year=2019" / "0.parquet"), ["id"], EvenCut(4))) == 4
     assert len(pieces_of(Source(path=folder / "parquet"), ["id"])) == 4  # one for each file
     assert len(pieces_of(Source(path=folder / "csv"), ["id"])) == 2
 
 
-def test_pieces_are_neither_too_small_nor_too_large(tmp_path: Path) -> None:
-    path = tmp_path / "ids.parquet"
-    pq.write_table(pa.table({"id": range(1000)}), path, row_group_size=10)
-
-    def sizes(cut: Cut) -> set[int | None]:
-        return {piece.rows for piece in pieces_of(Source(path=path), ["id"], cut)}
-
-    assert sizes(Cut(10)) == {100}
-    assert sizes(Cut(10, least=200, most=400)) == {200}
-    assert sizes(Cut(2, least=200, most=250)) == {250}
+def test_pieces_are_smaller_towards_the_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whether they are of one file or of several; rows are in order where a file has many row groups, too."""
+    monkeypatch.setattr(pieces, "LEAST_ROWS", 30)
+    monkeypatch.setattr(pieces, "MOST_ROWS", 100)
+    (tmp_path / "two").mkdir()
+    for name, start, stop in (("one", 0, 700), ("two/a", 0, 300), ("two/b", 300, 700)):
+        pq.write_table(pa.table({"id": range(start, stop)}), tmp_path / f"{name}.parquet", row_group_size=10)
+    for place in ("one.parquet", "two"):
+        source = Source(path=tmp_path / place)
+        found = [piece.rows for piece in pieces_of(source, ["id"], TaperedCut(2))]
+        assert found == [100, 100, 100, 100, 70, 50, 40, 30, 30, 30, 30, 20]
+        assert read(source, ["id"], TaperedCut(2)) == at_once(source, ["id"])
 
 
 @given(rows=st.lists(st.integers(0, 50), min_size=1, max_size=20), most=st.integers(1, 120))
 def test_row_groups_are_joined_in_order_and_not_beyond_the_bound(rows: list[int], most: int) -> None:
-    parts = list(side_by_side(rows, most))
+    asked: list[int] = []
+
+    def bound(left: int) -> int:
+        asked.append(left)
+        return most
+
+    parts = list(side_by_side(rows, bound, 7 + sum(rows)))
     assert [group for part in parts for group in part] == list(range(len(rows)))
     assert all(len(part) == 1 or sum(rows[g] for g in part) <= most for part in parts)
+    assert asked == [7 + sum(rows[part[0] :]) for part in parts]
 
 
 def test_a_file_of_a_folder_may_have_a_header_alone(folder: Path) -> None:
@@ -155,7 +164,7 @@ def test_faults_show_before_rows_are_read(folder: Path) -> None:
 
 def test_a_file_damaged_later_is_a_fault_that_quotes_nothing(folder: Path) -> None:
     path = folder / "parquet" / "year=2019" / "0.parquet"
-    pieces = pieces_of(Source(path=path), ["name", "id"], Cut(4))
+    pieces = pieces_of(Source(path=path), ["name", "id"], EvenCut(4))
     content = path.read_bytes()
     path.write_bytes(content[:40] + bytes(200) + content[240:])
     with pytest.raises(SourceError) as caught:

@@ -16,7 +16,7 @@ from tests.object_store import Bucket
 import pramana
 from pramana.app.main import run
 from pramana.pipeline import retraced
-from pramana.sources import Cut, Source, pieces_of
+from pramana.sources import EvenCut, Source, pieces_of
 from pramana.stores import located
 
 pytestmark = pytest.mark.xdist_group("s3")
@@ -71,7 +71,7 @@ def test_a_prefix_is_read_like_a_folder(kind: str, bucket: Bucket, tmp_path: Pat
     there = Source(path=located(bucket.url("parts/")))
     assert columns(there) == columns(Source(path=tmp_path / "parts"))
     assert columns(there)["age"] == list(range(200)) or kind == "csv"
-    pieces = pieces_of(there, NAMES, Cut(4))
+    pieces = pieces_of(there, NAMES, EvenCut(4))
     rows = [row for piece in pieces for table in piece.read(["age"]) for row in table.column("age").to_pylist()]
     assert [int(row) for row in rows] == list(range(200))
     assert len(pieces) >= 3

@@ -21,7 +21,7 @@ from pramana.sources.formats.written import EXPORTS, check_export, write_export
 from pramana.sources.formulas import formula_columns, unescaped
 from pramana.sources.names import names_of
 from pramana.sources.parquet.parquet_check import check_parquet, check_parquet_bounds
-from pramana.sources.pieces import Cut, Piece, ordered_columns, pieces_of, side_by_side
+from pramana.sources.pieces import Cut, EvenCut, Piece, TaperedCut, ordered_columns, pieces_of, side_by_side
 from pramana.sources.table import Source, Table
 from pramana.sources.write import (
     FILE_NAMES,
@@ -39,6 +39,7 @@ __all__ = [
     "Cut",
     "Database",
     "Encoder",
+    "EvenCut",
     "Numbering",
     "Piece",
     "ReadingNotes",
@@ -46,6 +47,7 @@ __all__ = [
     "Table",
     "TableName",
     "TableWriter",
+    "TaperedCut",
     "ValueForm",
     "Variable",
     "check_export",

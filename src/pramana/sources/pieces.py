@@ -8,8 +8,9 @@ a value is, and of the order of the rows.
 from __future__ import annotations
 
 import codecs
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import islice
 from typing import Any, cast
 
@@ -30,6 +31,7 @@ from pramana.sources.table import Source
 from pramana.stores import arrow_input
 
 LEAST_BLOCK = 1 << 22  # bytes of a CSV file that are worth a piece
+LEAST_ROWS, MOST_ROWS = 1 << 20, 1 << 22  # that are worth a task, and that one waits for
 _ROWS = 1 << 16  # of a batch
 
 
@@ -76,7 +78,9 @@ class Piece:
 
     def _batches(self, columns: list[str]) -> Iterator[pa.RecordBatch]:
         if self.schema is not None:
-            yield from self.part.to_batches(
+            # Arrow makes a set of the numbers of a fragment that travels, whose order may begin in their midst
+            groups = sorted(group.id for group in self.part.row_groups)
+            yield from self.part.subset(row_group_ids=groups).to_batches(
                 schema=self.schema, columns=columns, batch_size=_ROWS, use_threads=False, batch_readahead=1
             )
             return
@@ -88,20 +92,38 @@ class Piece:
 
 
 @dataclass(frozen=True)
-class Cut:
-    """Into about how many pieces, and between which numbers of rows a piece of a Parquet file should have."""
+class EvenCut:
+    """Into about so many pieces of one size."""
 
     pieces: int = 1
-    least: int = 1
-    most: int = 1 << 62
 
-    def rows(self, of: int) -> int:
-        """Of each piece of so many rows."""
-        return max(self.least, min(self.most, -(-of // max(1, self.pieces))))
+    def rows(self, of: int, left: int) -> int:
+        """Of a piece of Parquet files that begins where some of all rows are left."""
+        del left
+        return -(-of // max(1, self.pieces))
 
     def bytes(self, of: int) -> int:
-        """Of each piece of CSV files of so many bytes."""
+        """Of each piece of CSV files."""
         return max(LEAST_BLOCK, -(-of // max(1, self.pieces)))
+
+
+@dataclass(frozen=True)
+class TaperedCut:
+    """For so many cores: into pieces that are smaller towards the end, where cores wait for the last one."""
+
+    cores: int
+
+    def rows(self, of: int, left: int) -> int:
+        """As `EvenCut` has them: each core could have two of such pieces of what is left."""
+        del of
+        return max(LEAST_ROWS, min(MOST_ROWS, left // (2 * self.cores)))
+
+    def bytes(self, of: int) -> int:
+        """Of each piece of CSV files, which are cut evenly."""
+        return EvenCut(4 * self.cores).bytes(of)
+
+
+Cut = EvenCut | TaperedCut
 
 
 def pieces_of(
@@ -112,7 +134,7 @@ def pieces_of(
     Checks what can be told without reading rows: that the files are there and have the columns. CSV files are cut
     where there is someone to scan them: `do` does some pieces of work, anywhere, and returns their results.
     """
-    path, kind, cut = source.path, source.kind, cut or Cut()
+    path, kind, cut = source.path, source.kind, cut or EvenCut()
     if path is None:
         raise SourceError("A table that is read in pieces must be a file or a folder", "a data frame")
     if kind not in ("csv", "parquet"):
@@ -176,7 +198,7 @@ def _of_file(source: Source, columns: Sequence[str], cut: Cut) -> Iterator[Piece
     parquet_columns(path, pq.read_schema(arrow_input(path)), columns)
     metadata = pq.read_metadata(arrow_input(path))
     rows = [metadata.row_group(g).num_rows for g in range(metadata.num_row_groups)]
-    for part in side_by_side(rows, cut.rows(sum(rows))):
+    for part in side_by_side(rows, partial(cut.rows, sum(rows))):
         yield Piece(source, sum(rows[g] for g in part), tuple(part))
 
 
@@ -186,20 +208,28 @@ def _of_folder(source: Source, columns: Sequence[str], cut: Cut) -> Iterator[Pie
     whole, _ = parquet_folder(path, columns)
     fragments = list(whole.get_fragments())
     groups = [[g.num_rows for g in fragment.row_groups] for fragment in fragments]
-    most = cut.rows(sum(map(sum, groups)))
+    total = left = sum(map(sum, groups))
     for fragment, rows in zip(fragments, groups, strict=True):
-        for part in side_by_side(rows, most):
+        for part in side_by_side(rows, partial(cut.rows, total), left):
             own = fragment.subset(row_group_ids=part)
             yield Piece(source, sum(rows[g] for g in part), own, whole.schema)
+        left -= sum(rows)
 
 
-def side_by_side(rows: Sequence[int], most: int) -> Iterator[list[int]]:
-    """Row groups side by side, as long as they have no more than so many rows together."""
+def side_by_side(rows: Sequence[int], most: Callable[[int], int], left: int | None = None) -> Iterator[list[int]]:
+    """Row groups side by side, as long as they have no more rows together than `most` has it.
+
+    That is asked at the beginning of each of them, of all rows that are left: those of these groups, or more.
+    """
+    left = sum(rows) if left is None else left
     held: list[int] = []
-    for group in range(len(rows)):
-        if held and sum(rows[g] for g in held) + rows[group] > most:
+    own, room = 0, most(left)
+    for group, count in enumerate(rows):
+        if held and own + count > room:
             yield held
-            held = []
+            left -= own
+            held, own, room = [], 0, most(left)
         held.append(group)
+        own += count
     if held:
         yield held

@@ -16,16 +16,9 @@ from pramana.rows.spark.frames.scans import pieces_of_scan
 from pramana.rows.spark.jobs import done_for_each, done_there
 from pramana.rows.spark.session import check_frame, session
 from pramana.rows.spark.table import SparkTable
-from pramana.sources import Cut, Source, pieces_of
+from pramana.sources import EvenCut, Source, TaperedCut, pieces_of
 
 T = TypeVar("T")
-_PIECES = (
-    8  # for each core: a stage ends when the last piece is done, and by then the other cores have nothing to do
-)
-_LEAST, _MOST = (
-    1 << 19,
-    1 << 22,
-)  # rows: enough to be worth a task, and not so many that one waits long for the last
 
 
 @dataclass(frozen=True)
@@ -87,7 +80,8 @@ class SparkEngine:
             pieces_of(source, columns)  # faults show before Spark starts
         names = tuple(columns)
         with session(self.master, dict(self.options), source.frame) as spark:
-            cut = self._cut(spark.sparkContext.defaultParallelism)
+            cores = spark.sparkContext.defaultParallelism
+            cut = EvenCut(self.pieces) if self.pieces else TaperedCut(cores)
             if source.path is None:
                 if (pieces := pieces_of_scan(source, names, cut)) is not None:
                     yield SparkTable(spark, names, pieces, None, self.watch)
@@ -97,6 +91,3 @@ class SparkEngine:
                 return
             pieces = pieces_of(source, columns, cut, partial(done_there, spark))
             yield SparkTable(spark, names, pieces, None, self.watch)
-
-    def _cut(self, cores: int) -> Cut:
-        return Cut(self.pieces) if self.pieces else Cut(_PIECES * cores, _LEAST, _MOST)

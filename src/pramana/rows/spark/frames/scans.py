@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -18,7 +19,7 @@ from urllib.request import url2pathname
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from pramana.sources import Cut, Piece, Source, side_by_side
+from pramana.sources import Cut, EvenCut, Piece, Source, side_by_side
 
 _SCAN = "org.apache.spark.sql.execution.FileSourceScanExec"
 _SELECTION = "org.apache.spark.sql.execution.ProjectExec"
@@ -99,15 +100,18 @@ def _pieces(
     """What each partition reads: a piece of each of its files, or several where they are to be cut."""
     footers = {path: pq.read_metadata(path) for stretches in partitions for path, _, _ in stretches}
     told: dict[Path, list[int]] = {path: [] for path in footers}
-    most = (cut or Cut()).rows(sum(footer.num_rows for footer in footers.values()))
+    total = left = sum(footer.num_rows for footer in footers.values())
+    most = partial((cut or EvenCut()).rows, total)
 
     def piece(path: Path, start: int, stop: int) -> Iterator[Piece]:
+        nonlocal left
         groups = [g for g, middle in enumerate(_middles(footers[path])) if start <= middle < stop]
         told[path] += groups
         rows = [footers[path].row_group(g).num_rows for g in groups]
         own = replace(source, path=path, frame=None, table=None, options={}, format="parquet")
-        for part in side_by_side(rows, most):
+        for part in side_by_side(rows, most, left):
             yield Piece(own, sum(rows[place] for place in part), tuple(groups[place] for place in part))
+        left -= sum(rows)
 
     pieces = tuple(tuple(one for stretch in stretches for one in piece(*stretch)) for stretches in partitions)
     for path, footer in footers.items():
