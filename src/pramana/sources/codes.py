@@ -59,12 +59,19 @@ def has_missing(column: pa.ChunkedArray) -> bool:
         return True
     with _readable():
         if pa.types.is_dictionary(kind):
-            return any(label_of(value) == "" for chunk in column.chunks for value in occurring(chunk)[1])
+            return any(_has_empty(chunk) for chunk in column.chunks)
         if pa.types.is_floating(kind):
             return bool(pc.any(pc.is_nan(column)).as_py())
         if is_text(kind):
             return bool(pc.any(pc.equal(column, "")).as_py())
     return False
+
+
+def _has_empty(chunk: pa.DictionaryArray) -> bool:
+    """Whether a row has an entry that stands for nothing; where no entry does, no row is looked at."""
+    if not any(label_of(value) == "" for value in chunk.dictionary.to_pylist()):
+        return False
+    return any(label_of(value) == "" for value in occurring(chunk)[1])
 
 
 def domain_from_data(column: pa.ChunkedArray) -> Domain:
