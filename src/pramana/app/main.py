@@ -98,7 +98,7 @@ def cli() -> None:
 def main() -> NoReturn:
     gc.set_threshold(50_000, 20, 20)  # loading modules makes many objects, and hardly any that could be let go of
     code = run(sys.argv[1:])
-    gc.freeze()  # what is left goes with the process; looking through it for cycles takes longer than to load Arrow
+    gc.freeze()  # what is left goes with the process; a search for cycles in it takes longer than to load Arrow
     sys.exit(code)
 
 
