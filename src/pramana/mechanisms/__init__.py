@@ -5,13 +5,12 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING
 
-from pramana.mechanisms.level_guarantees import level_guarantees
-
 if TYPE_CHECKING:
     from pramana.mechanisms.central import central_epsilon, central_excess, profile_of_shuffled
     from pramana.mechanisms.channel import Channel, Dense, Redrawn, Retention, channel_from_json, integers_of
     from pramana.mechanisms.exchange import ChannelGroup, Exchange
     from pramana.mechanisms.guarantees import DEFAULT_DELTA, Circumstances, guarantees_of, k_of
+    from pramana.mechanisms.guarantees_at_levels import level_guarantees
     from pramana.mechanisms.history import History, RecordedLevels
     from pramana.mechanisms.invariant import (
         Block,
@@ -81,6 +80,7 @@ _MODULE_OF = {  # a command loads what it uses
     "integers_of": "channel",
     "inverse_frequency": "invariant",
     "k_if_counts_are_known": "units",
+    "level_guarantees": "guarantees_at_levels",
     "k_of": "guarantees",
     "largest_risk": "matching",
     "largest_risks": "matching",

@@ -13,18 +13,18 @@ from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from pathlib import Path
-from typing import Any, BinaryIO, NoReturn, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, NoReturn, cast
 
 import pyarrow as pa
-import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 
 from pramana.errors import SourceError
 from pramana.sources.columns import plain_type
-from pramana.sources.formulas import escaped
-from pramana.sources.lines import CellTexts, lines_of
 from pramana.sources.parquet.group_encoder import GroupEncoder
 from pramana.sources.parquet.row_groups import MAGIC, Encoded, JoinedFooter
+
+if TYPE_CHECKING:
+    from pramana.sources.lines import CellTexts
 
 ROW_GROUP = 1 << 17
 FILE_NAMES = {"parquet": "data.parquet", "csv": "data.csv"}
@@ -47,10 +47,15 @@ def write_table(
     escape_formulas: bool = False,
 ) -> None:
     """Write the file. `escape_formulas` puts an apostrophe before texts of CSV that a spreadsheet would run."""
+    import pyarrow.csv as pacsv
+
     clean = table.replace_schema_metadata(None)
     try:
         if format == "csv":
-            pacsv.write_csv(_as_text(escaped(clean) if escape_formulas else clean), path, _CSV)
+            from pramana.sources.formulas import escaped
+
+            shown = _as_text(escaped(clean) if escape_formulas else clean)
+            pacsv.write_csv(shown, path, pacsv.WriteOptions(quoting_style="needed"))
         else:
             pq.write_table(clean, path, row_group_size=ROW_GROUP, **_PARQUET)
     except pa.ArrowException:
@@ -70,7 +75,6 @@ _PARQUET: dict[str, Any] = {
     "store_schema": True,
     "version": "2.6",
 }
-_CSV = pacsv.WriteOptions(quoting_style="needed")
 
 
 class TableWriter:
@@ -133,6 +137,11 @@ class TableWriter:
             self._take()
 
     def _encoded_csv(self, table: pa.Table, header: bool) -> memoryview:
+        import pyarrow.csv as pacsv
+
+        from pramana.sources.formulas import escaped
+        from pramana.sources.lines import lines_of
+
         shown = escaped(table) if self.escape_formulas else table
         if not header and (lines := lines_of(_single(shown), self._cells)) is not None:
             return lines
