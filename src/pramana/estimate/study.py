@@ -22,7 +22,7 @@ from pramana.estimate.inversion import (
     simultaneous_confidence,
 )
 from pramana.estimate.law import Array
-from pramana.estimate.likelihood import fit, profile_interval
+from pramana.estimate.likelihood import Fit, fit, profile_interval
 from pramana.estimate.ratios import (
     EstimatedNumber,
     EstimatedRatios,
@@ -178,9 +178,7 @@ class Study:
         values, low, high = estimate_cells(table, holds, len(by), each, shares)
         converged, gap = True, 0.0
         if method != "inverse":
-            from pramana.estimate.numbers import smooth_fit
-
-            fitted = fit(table) if method == "em" else smooth_fit(table)
+            fitted = fit(table) if method == "em" else _smoothed(table)
             converged = fitted.converged
             gap = fitted.gap if method == "em" else 0.0  # what is smoothed is not meant to be the likeliest
             chosen = np.asarray((fitted.values * holds).sum(axis=tuple(range(len(by), holds.ndim))))
@@ -324,6 +322,12 @@ class Study:
     def _ratios(self, ratios: Sequence[Ratio], confidence: float) -> EstimatedRatios:
         names = list(dict.fromkeys(name for ratio in ratios for name in ratio.names))
         return estimate_ratios(self.table(names), ratios, confidence)
+
+
+def _smoothed(table: PublishedTable) -> Fit:
+    from pramana.estimate.numbers import smooth_fit
+
+    return smooth_fit(table)
 
 
 def _profile_intervals(
