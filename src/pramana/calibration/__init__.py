@@ -46,11 +46,11 @@ _MODULE_OF = {  # a command loads what it uses
     "BlockPlan": "blocks",
     "Candidate": "spending",
     "CellLook": "usefulness",
-    "Coarsening": "spending",
-    "Criterion": "ordered",
+    "Coarsening": "spending.question",
+    "Criterion": "ordered.criterion",
     "DrawnLaw": "retention",
-    "OrderedValues": "ordered",
-    "SpendingQuestion": "spending",
+    "OrderedValues": "ordered.choosing",
+    "SpendingQuestion": "spending.question",
     "TableWorth": "usefulness",
     "Usefulness": "usefulness",
     "Wanted": "retention",
@@ -61,8 +61,8 @@ _MODULE_OF = {  # a command loads what it uses
     "checked_xi": "blocks",
     "expected_error": "error",
     "frontier": "spending",
-    "interval_design": "ordered",
-    "ordered_channel": "ordered",
+    "interval_design": "ordered.design",
+    "ordered_channel": "ordered.choosing",
     "plan_blocks": "blocks",
     "plan_combinations": "blocks",
     "plan_strata": "blocks",
@@ -70,7 +70,7 @@ _MODULE_OF = {  # a command loads what it uses
     "tables_that_matter": "error",
     "variance_inflation": "error",
     "way_of_units": "spending",
-    "with_ordered": "ordered",
+    "with_ordered": "ordered.choosing",
     "worth_of_cells": "usefulness",
     "worth_of_law": "usefulness",
     "worth_of_total": "usefulness",
@@ -80,8 +80,7 @@ _MODULE_OF = {  # a command loads what it uses
 def __getattr__(name: str) -> object:
     if name not in _MODULE_OF:
         raise AttributeError(f"module 'pramana.calibration' has no attribute {name!r}")
-    value: object = getattr(importlib.import_module(f"pramana.calibration.{_MODULE_OF[name]}"), name)
-    return value
+    return vars(importlib.import_module(f"pramana.calibration.{_MODULE_OF[name]}"))[name]
 
 
 __all__ = [

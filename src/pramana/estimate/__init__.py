@@ -55,14 +55,14 @@ _MODULE_OF = {  # a command loads what it uses; the models need scikit-learn, an
     "CellColumn": "cells",
     "CellComparison": "cells",
     "CellStudy": "cells",
-    "Coefficient": "numbers",
+    "Coefficient": "numbers.regression",
     "Crosstab": "crosstab",
     "DEFAULT_CONFIDENCE": "inversion",
     "Doubt": "doubt",
     "Estimate": "inversion",
     "EstimatedNumber": "ratios",
-    "EstimatedQuantile": "numbers",
-    "EstimatedRegression": "numbers",
+    "EstimatedQuantile": "numbers.quantiles",
+    "EstimatedRegression": "numbers.regression",
     "Filter": "filters",
     "Fit": "likelihood",
     "GroupComparison": "study",
@@ -98,7 +98,7 @@ _MODULE_OF = {  # a command loads what it uses; the models need scikit-learn, an
     "profile_interval": "likelihood",
     "rule_distance": "rules",
     "simultaneous_confidence": "inversion",
-    "smooth_fit": "numbers",
+    "smooth_fit": "numbers.smoothing",
     "tabulate": "table",
     "to_simplex": "inversion",
     "tree_accuracy": "rules",
@@ -108,8 +108,7 @@ _MODULE_OF = {  # a command loads what it uses; the models need scikit-learn, an
 def __getattr__(name: str) -> object:
     if name not in _MODULE_OF:
         raise AttributeError(f"module 'pramana.estimate' has no attribute {name!r}")
-    value: object = getattr(importlib.import_module(f"pramana.estimate.{_MODULE_OF[name]}"), name)
-    return value
+    return vars(importlib.import_module(f"pramana.estimate.{_MODULE_OF[name]}"))[name]
 
 
 __all__ = [

@@ -66,12 +66,12 @@ _MODULE_OF = {  # a command loads what it uses
     "Replacement": "replacement",
     "Retention": "channel",
     "Uniform": "replacement",
-    "UnitDraws": "units",
+    "UnitDraws": "units.draws",
     "Weighted": "replacement",
     "central_epsilon": "central",
     "central_excess": "central",
     "channel_from_json": "channel",
-    "composed": "units",
+    "composed": "units.draws",
     "digest_of": "table",
     "drawn_diagonals": "invariant",
     "drift_of": "invariant",
@@ -79,7 +79,7 @@ _MODULE_OF = {  # a command loads what it uses
     "guarantees_of": "guarantees",
     "integers_of": "channel",
     "inverse_frequency": "invariant",
-    "k_if_counts_are_known": "units",
+    "k_if_counts_are_known": "units.guarantees",
     "level_guarantees": "guarantees_at_levels",
     "k_of": "guarantees",
     "largest_risk": "matching",
@@ -92,15 +92,14 @@ _MODULE_OF = {  # a command loads what it uses
     "sinkhorn": "invariant",
     "streams_of": "table",
     "two_stage": "invariant",
-    "unit_guarantees": "units",
+    "unit_guarantees": "units.guarantees",
 }
 
 
 def __getattr__(name: str) -> object:
     if name not in _MODULE_OF:
         raise AttributeError(f"module 'pramana.mechanisms' has no attribute {name!r}")
-    value: object = getattr(importlib.import_module(f"pramana.mechanisms.{_MODULE_OF[name]}"), name)
-    return value
+    return vars(importlib.import_module(f"pramana.mechanisms.{_MODULE_OF[name]}"))[name]
 
 
 __all__ = [

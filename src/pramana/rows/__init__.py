@@ -68,8 +68,7 @@ _MODULE_OF = {  # a command loads what it uses; Spark is large
 def __getattr__(name: str) -> object:
     if name not in _MODULE_OF:
         raise AttributeError(f"module 'pramana.rows' has no attribute {name!r}")
-    value: object = getattr(importlib.import_module(f"pramana.rows.{_MODULE_OF[name]}"), name)
-    return value
+    return vars(importlib.import_module(f"pramana.rows.{_MODULE_OF[name]}"))[name]
 
 
 __all__ = [

@@ -99,8 +99,7 @@ def __getattr__(name: str) -> object:
         return importlib.import_module(f"pramana.theory.{name}")
     if name not in _MODULE_OF:
         raise AttributeError(f"module 'pramana.theory' has no attribute {name!r}")
-    value: object = getattr(importlib.import_module(f"pramana.theory.{_MODULE_OF[name]}"), name)
-    return value
+    return vars(importlib.import_module(f"pramana.theory.{_MODULE_OF[name]}"))[name]
 
 
 __all__ = [

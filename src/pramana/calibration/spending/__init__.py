@@ -19,8 +19,7 @@ _MODULE_OF = {  # a command loads what it uses
 def __getattr__(name: str) -> object:
     if name not in _MODULE_OF:
         raise AttributeError(f"module 'pramana.calibration.spending' has no attribute {name!r}")
-    value: object = getattr(importlib.import_module(f"pramana.calibration.spending.{_MODULE_OF[name]}"), name)
-    return value
+    return vars(importlib.import_module(f"pramana.calibration.spending.{_MODULE_OF[name]}"))[name]
 
 
 __all__ = ["Candidate", "Coarsening", "SpendingQuestion", "best_candidate", "frontier", "way_of_units"]

@@ -23,8 +23,7 @@ METHODS = {method.name: method for method in (RetentionMethod(), MatrixMethod())
 def __getattr__(name: str) -> object:
     if name not in _MODULE_OF:
         raise AttributeError(f"module 'pramana.methods.retention' has no attribute {name!r}")
-    value: object = getattr(importlib.import_module(f"pramana.methods.retention.{_MODULE_OF[name]}"), name)
-    return value
+    return vars(importlib.import_module(f"pramana.methods.retention.{_MODULE_OF[name]}"))[name]
 
 
 __all__ = [
