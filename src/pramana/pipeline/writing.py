@@ -21,6 +21,7 @@ from pramana.pages import html_of, load_templates
 from pramana.pipeline.files.codebook import Described, codebook_of
 from pramana.pipeline.promises import check_promises
 from pramana.pipeline.reporting.page import PageMaterial, page_of
+from pramana.pipeline.reporting.page_columns import load_estimation
 from pramana.pipeline.table_copy import table_copy
 from pramana.randomness import Key, available_cores, named_when_whole
 from pramana.rows import Columns, SpreadPieces, ahead
@@ -92,6 +93,7 @@ def _write(
 
     def prepare() -> tuple[Certificate, Explanation]:
         load_templates()
+        load_estimation(plan.law)
         certificate = _certificate(recipe, source, publication, to, [g.to_json() for g in kept()])
         return certificate, plan.explain()
 

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from pramana.sources.lines import CellTexts
 
 ROW_GROUP = 1 << 17
+LINES = 1 << 14  # of CSV that are made at once: a megabyte or so is digested and written while the cache holds it
 FILE_NAMES = {"parquet": "data.parquet", "csv": "data.csv"}
 
 
@@ -95,6 +96,7 @@ class TableWriter:
         self.schema = schema if format == "parquet" else _text_schema(schema)
         self.waiting: list[pa.Table] = []
         self.rows = 0
+        self._at_once = ROW_GROUP if format == "parquet" else LINES
         self._workers = workers
         self._owned = isinstance(path, Path)
         self._file = path.open("wb") if isinstance(path, Path) else path
@@ -116,12 +118,14 @@ class TableWriter:
         """Row groups have a fixed size, whatever the pieces: their bounds tell nothing of how a file was made."""
         self.waiting.append(piece)
         self.rows += piece.num_rows
-        while self.rows >= ROW_GROUP:
-            self._group(ROW_GROUP)
+        if self.rows >= self._at_once:
+            self._encode(self.rows - self.rows % self._at_once)
 
-    def _group(self, rows: int) -> None:
+    def _encode(self, rows: int) -> None:
+        """The first of the waiting rows, so many at once; the others wait on."""
         joined = pa.concat_tables(self.waiting)
-        self._submit(joined.slice(0, rows))
+        for first in range(0, rows, self._at_once):
+            self._submit(joined.slice(first, min(self._at_once, rows - first)))
         self.rows -= rows
         self.waiting = [joined.slice(rows)] if self.rows else []
 
@@ -186,7 +190,7 @@ class TableWriter:
         try:
             if kind is None:
                 if self.rows:
-                    self._group(self.rows)
+                    self._encode(self.rows)
                 while self._under_way:
                     self._take()
                 if self.format == "parquet":

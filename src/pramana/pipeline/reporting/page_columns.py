@@ -149,6 +149,12 @@ def _estimated(
     return study.crosstab([axis.name], method=method, simultaneous=axis.size > MOST_VALUES)
 
 
+def load_estimation(law: Law | None) -> None:
+    """Ready what a report estimates with, if it will, while others write data."""
+    if law is not None:
+        from pramana.estimate import Study  # noqa: F401
+
+
 def _axis(attribute: Attribute) -> Axis:
     from pramana.estimate import Axis
 
