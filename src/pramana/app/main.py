@@ -18,8 +18,8 @@ import click
 from pramana import __version__
 from pramana.errors import PramanaError, one_line
 
-# Seconds that a thread which encodes waits for one that prepares the report, each time that it needs the interpreter:
-# of Python's own five milliseconds it hardly gets anything done until the report is ready.
+# Seconds that a thread which encodes waits for the one that prepares the report, each time it needs the interpreter.
+# With Python's own five milliseconds hardly anything is encoded before the report is ready.
 _TURN = 0.0005
 # command -> (module of `commands`, one line of help)
 COMMANDS = {
