@@ -18,7 +18,7 @@ import click
 from pramana import __version__
 from pramana.errors import PramanaError, one_line
 
-# Seconds that a thread which encodes waits for the one that prepares the report, each time it needs the interpreter.
+# Seconds that a thread which encodes waits for the one that prepares the report, when it needs the interpreter.
 # With Python's own five milliseconds hardly anything is encoded before the report is ready.
 _TURN = 0.0005
 # command -> (module of `commands`, one line of help)
