@@ -55,7 +55,7 @@ def _measured(chosen: list[str], rows: int, rounds: int) -> tuple[list[dict[str,
             found += [measure(comparison, rounds, _say) for comparison in whole.release(rows, Path(folder))]
     if "csv" in chosen:
         with tempfile.TemporaryDirectory() as folder:
-            found.append(measure(whole.release_csv(rows, Path(folder)), rounds, _say))
+            found += [measure(comparison, rounds, _say) for comparison in whole.release_csv(rows, Path(folder))]
     with tempfile.TemporaryDirectory() as folder:
         if "anonymity" in chosen:
             with anonymity.comparisons(Path(folder)) as (comparisons, theirs):

@@ -139,3 +139,20 @@ def test_every_class_has_a_name_of_its_own() -> None:
         node.name for p in SOURCE.rglob("*.py") for node in nodes_of(p) if isinstance(node, ast.ClassDef)
     )
     assert [name for name, count in names.items() if count > 1] == []
+
+
+DOORS = [path for path in MODULES if path.name == "__init__.py" and "_MODULE_OF" in path.read_text()]
+
+
+@pytest.mark.parametrize("path", DOORS, ids=lambda p: str(p.parent.relative_to(SOURCE)))
+def test_what_loads_on_first_use_is_what_types_say_it_is(path: Path) -> None:
+    """A door names each thing for the type checker, for its first use and in __all__: the same each time."""
+    door = importlib.import_module(".".join(["pramana", *path.parent.relative_to(SOURCE).parts]))
+    stated = {name: module for module, names in imported(path) for name in names}
+    assert set(vars(door)["_MODULE_OF"]) <= set(stated)
+    for name in vars(door)["__all__"]:
+        if name in stated:
+            assert getattr(door, name) is getattr(importlib.import_module(stated[name]), name), name
+        assert name in stated or name in vars(door), name
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        door.nothing  # noqa: B018

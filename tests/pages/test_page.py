@@ -24,6 +24,8 @@ from pramana.pages import (
     Steps,
     Text,
     html_of,
+    load_templates,
+    page_environment,
 )
 from pramana.pages.chart import BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH, plot_of
 
@@ -273,3 +275,15 @@ def test_no_word_stands_among_the_curves(mark: float) -> None:
         assert float(x) < LEFT or float(y) < TOP or float(y) > HEIGHT - BOTTOM
     assert "one" in rest
     assert "two" in rest
+
+
+def test_what_is_loaded_beforehand_is_all_that_a_report_needs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two of three templates were compiled when all the data was written, and everyone waited for them."""
+    page_environment.cache_clear()
+    load_templates()
+
+    def compiled(*_: object, **__: object) -> None:
+        raise AssertionError("a template was compiled")
+
+    monkeypatch.setattr(page_environment(), "compile", compiled)
+    assert "<h1>" in html_of(Page("t", sections=[Section("s", [Bars([Bar(["a"], 1, 2, 3, 4, 5)])])]))

@@ -6,6 +6,7 @@ import csv
 import io
 import random
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -17,7 +18,7 @@ from pramana.pipeline.writing import file_entry
 from pramana.sources import Source, write_table
 from pramana.sources.csv_file import CsvReading
 from pramana.sources.lines import CellTexts, PlainCsv, UnusualLinesError, _lines, lines_of
-from pramana.sources.write import TableWriter
+from pramana.sources.write import LINES, TableWriter
 
 HOSTILE = [
     "a",
@@ -113,6 +114,23 @@ def test_a_file_is_digested_as_it_is_written(tmp_path: Path, form: str) -> None:
     assert writer.entry == file_entry(tmp_path / "pieces")
     write_table(table, tmp_path / "whole", form)
     assert (tmp_path / "pieces").read_bytes() == (tmp_path / "whole").read_bytes()
+
+
+def test_lines_go_to_the_file_a_few_at_a_time() -> None:
+    """Of ten megabytes at a time each came from memory three times: to be made, digested and written."""
+    written: list[int] = []
+
+    class Counting(io.BytesIO):
+        def write(self, data: Any) -> int:
+            written.append(len(data))
+            return super().write(data)
+
+    column = pa.DictionaryArray.from_arrays(pa.array(np.zeros(5 * LINES, np.int8)), pa.array(["a"]))
+    table = pa.table([column], names=["x"])
+    with TableWriter(Counting(), "csv", table.schema, workers=2) as writer:
+        for first in range(0, 5 * LINES, 2 * LINES + 7):
+            writer.write(table.slice(first, 2 * LINES + 7))
+    assert written == [4, *[4 * LINES] * 5]
 
 
 # ---------------------------------------------------------------- reading

@@ -53,6 +53,7 @@ def in_pieces(whole: pa.Table, form: str, size: int, workers: int) -> bytes:
 @pytest.mark.parametrize("group", [1 << 17, 1_000, 97])  # one group, a few, and more than a byte counts
 def test_the_bytes_are_those_of_one_writer(form: str, group: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(write, "ROW_GROUP", group)
+    monkeypatch.setattr(write, "LINES", group)
     whole, expected = table(), io.BytesIO()
     write_table(whole, expected, form)
     for size, workers in ((ROWS, 1), (500, 2), (33, 3)):

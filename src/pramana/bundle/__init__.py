@@ -1,25 +1,76 @@
 """Bundles: the certificate and its form, the folder that appears whole, the one reader of published files."""
 
-from pramana.bundle.bundle import Bundle, Spread, published_batches
-from pramana.bundle.certificate import Certificate, JsonObject, canonical
-from pramana.bundle.check import Check
-from pramana.bundle.folder import (
-    check_new,
-    is_taken,
-    name_here,
-    new_parts,
-    same_files,
-    scratch_beside,
-    sweep,
-    whole_folder,
-)
-from pramana.bundle.form import CertificateForm, Form
-from pramana.bundle.part_folder import PartFolder, PartTarget, WrittenFile
-from pramana.bundle.parts import PARTS, Part, PartSet, part_name, parts_in
-from pramana.bundle.promises import PromiseTable
-from pramana.bundle.published_numbers import WITHIN_BIN, PublishedNumbers, notes_on_numbers, numbers_of
-from pramana.bundle.signing import make_signing_key, read_public_key, read_signing_key
-from pramana.bundle.stored.uploading import check_new_object, check_outside
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pramana.bundle.bundle import Bundle, Spread, published_batches
+    from pramana.bundle.certificate import Certificate, JsonObject, canonical
+    from pramana.bundle.check import Check
+    from pramana.bundle.folder import (
+        check_new,
+        is_taken,
+        name_here,
+        new_parts,
+        same_files,
+        scratch_beside,
+        sweep,
+        whole_folder,
+    )
+    from pramana.bundle.form import CertificateForm, Form
+    from pramana.bundle.part_folder import PartFolder, PartTarget, WrittenFile
+    from pramana.bundle.parts import PARTS, Part, PartSet, part_name, parts_in
+    from pramana.bundle.promises import PromiseTable
+    from pramana.bundle.published_numbers import WITHIN_BIN, PublishedNumbers, notes_on_numbers, numbers_of
+    from pramana.bundle.signing import make_signing_key, read_public_key, read_signing_key
+    from pramana.bundle.stored.uploading import check_new_object, check_outside
+
+_MODULE_OF = {  # a command loads what it uses
+    "Bundle": "bundle",
+    "Certificate": "certificate",
+    "CertificateForm": "form",
+    "Check": "check",
+    "Form": "form",
+    "JsonObject": "certificate",
+    "PARTS": "parts",
+    "Part": "parts",
+    "PartFolder": "part_folder",
+    "PartSet": "parts",
+    "PartTarget": "part_folder",
+    "PromiseTable": "promises",
+    "PublishedNumbers": "published_numbers",
+    "Spread": "bundle",
+    "WITHIN_BIN": "published_numbers",
+    "WrittenFile": "part_folder",
+    "canonical": "certificate",
+    "check_new": "folder",
+    "check_new_object": "stored.uploading",
+    "check_outside": "stored.uploading",
+    "is_taken": "folder",
+    "make_signing_key": "signing",
+    "name_here": "folder",
+    "new_parts": "folder",
+    "notes_on_numbers": "published_numbers",
+    "numbers_of": "published_numbers",
+    "part_name": "parts",
+    "parts_in": "parts",
+    "published_batches": "bundle",
+    "read_public_key": "signing",
+    "read_signing_key": "signing",
+    "same_files": "folder",
+    "scratch_beside": "folder",
+    "sweep": "folder",
+    "whole_folder": "folder",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _MODULE_OF:
+        raise AttributeError(f"module 'pramana.bundle' has no attribute {name!r}")
+    return vars(importlib.import_module(f"pramana.bundle.{_MODULE_OF[name]}"))[name]
+
 
 __all__ = [
     "PARTS",

@@ -12,12 +12,9 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 
 from pramana.bundle.certificate import Certificate
-from pramana.bundle.parts import PARTS, part_files
 from pramana.bundle.published_numbers import numbers_of
 from pramana.errors import BundleError
 from pramana.randomness import Codes
@@ -25,11 +22,7 @@ from pramana.rows import Columns
 from pramana.sources import (
     FILE_NAMES,
     Encoder,
-    check_parquet,
-    check_parquet_bounds,
-    formula_columns,
     raw_column,
-    unescaped,
 )
 from pramana.stores import AnyPath, StorePath, located
 
@@ -94,8 +87,11 @@ class Bundle:
     @property
     def data_path(self) -> Path:
         """The data file; of a set of files, the folder that holds its parts."""
-        whole = self.certificate.parts is None
-        return self.path / (FILE_NAMES[self.certificate.output] if whole else PARTS)
+        if self.certificate.parts is None:
+            return self.path / FILE_NAMES[self.certificate.output]
+        from pramana.bundle.parts import PARTS
+
+        return self.path / PARTS
 
     @property
     def data_files(self) -> dict[Path, int]:
@@ -126,11 +122,15 @@ class Bundle:
         For those who must read a file that is not as it was certified.
         """
         if self.certificate.parts is not None:
+            from pramana.bundle.parts import part_files
+
             part_files(self.data_path)
         for path in self.data_files:
             if path.is_symlink() or not path.is_file():
                 raise BundleError(f"{path} must be a file of the bundle", "none, or a symbolic link")
             if self.certificate.output == "parquet":
+                from pramana.sources import check_parquet_bounds
+
                 with _readable(path):
                     check_parquet_bounds(path, most_rows)
 
@@ -202,6 +202,8 @@ def check_file_columns(path: Path, rows: int, columns: Mapping[str, pa.DataType 
     """Refuse a file of data that is not so many rows of just these columns; of a CSV the header tells."""
     if path.suffix == ".parquet":
         with _readable(path):
+            from pramana.sources import check_parquet
+
             check_parquet(path, rows, columns)
     elif csv_header(path) != list(columns):
         raise BundleError(f"{path} must have its {len(columns)} columns in their order", "others")
@@ -219,7 +221,11 @@ def published_batches(
     path: Path, names: Sequence[str] | None = None, escaped: bool = False
 ) -> Iterator[pa.RecordBatch]:
     """The rows of a data file or folder of parts that Pramana wrote; of `escaped` texts, what they were before."""
+    import pyarrow.csv as pacsv
+
     if path.is_dir() and not path.is_symlink():
+        from pramana.bundle.parts import part_files
+
         for part in part_files(path):
             yield from published_batches(part, names, escaped)
         return
@@ -257,6 +263,8 @@ def published_batches(
 
 def _sound(batch: pa.RecordBatch) -> pa.RecordBatch:
     """A file may number values that its dictionary has not, which Arrow does not look at as it reads."""
+    import pyarrow.compute as pc
+
     for column in batch.columns:
         if pa.types.is_dictionary(column.type) and len(column) > column.null_count:
             ends = pc.min_max(column.indices)
@@ -267,6 +275,8 @@ def _sound(batch: pa.RecordBatch) -> pa.RecordBatch:
 
 def _as_before(path: Path, batch: pa.RecordBatch) -> pa.RecordBatch:
     """Without the apostrophes; a text that should have one and has none is refused."""
+    from pramana.sources import formula_columns, unescaped
+
     if columns := formula_columns(pa.table(batch)):
         raise BundleError(f"{path} must hold no text that a spreadsheet would run", f"some in {columns[0]!r}")
     plain = [

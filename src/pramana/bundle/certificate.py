@@ -13,19 +13,20 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import msgspec
 import rfc8785
-from cryptography.exceptions import InvalidSignature
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
 from pramana.bundle.form import FORMAT, VERSION, CertificateForm, UnitForm
-from pramana.bundle.parts import PartSet
-from pramana.bundle.promises import PromiseTable
-from pramana.bundle.small_order import is_usable_key
 from pramana.errors import BundleError, SchemaError
 from pramana.schema import Attribute, Unit, read_section
+
+if TYPE_CHECKING:  # a release that is one file, and not signed, needs none of them
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+    from pramana.bundle.parts import PartSet
+    from pramana.bundle.promises import PromiseTable
 
 MOST_BYTES = 1 << 30  # of a certificate that is read
 JsonObject = Mapping[str, Any]
@@ -84,6 +85,8 @@ class Certificate:
     @property
     def promises(self) -> PromiseTable:
         """What is promised, as a table: each guarantee in numbers and in words."""
+        from pramana.bundle.promises import PromiseTable
+
         return PromiseTable(self.guarantees)
 
     def attribute(self, name: str) -> Attribute:
@@ -160,7 +163,7 @@ class Certificate:
             signature=plain["signature"],
             unit=unit,
             codebook=plain.get("codebook", {}),
-            parts=PartSet.from_json(plain["parts"]) if "parts" in plain else None,
+            parts=_parts(plain["parts"]) if "parts" in plain else None,
         )
 
     @classmethod
@@ -201,6 +204,11 @@ class Certificate:
         """Whether the signature is good; with `public_key`, also whether it is that holder's."""
         if self.signature is None or self.signature.get("algorithm") != "Ed25519":
             return False
+        from cryptography.exceptions import InvalidSignature
+        from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
+        from pramana.bundle.small_order import is_usable_key
+
         try:
             stated = bytes.fromhex(self.signature["public_key"])
             if not is_usable_key(stated) or (public_key is not None and stated != public_key):
@@ -215,6 +223,12 @@ class Certificate:
 def canonical(statement: JsonObject) -> bytes:
     """The one form of a JSON object (RFC 8785): sorted keys, no blanks, numbers as ECMAScript writes them."""
     return rfc8785.dumps(dict(statement))
+
+
+def _parts(stated: Any) -> PartSet:
+    from pramana.bundle.parts import PartSet
+
+    return PartSet.from_json(stated)
 
 
 def _unit(form: UnitForm) -> Unit:

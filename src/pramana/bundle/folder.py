@@ -19,8 +19,8 @@ import secrets
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from pramana.bundle.part_folder import NewParts, PartFolder
 from pramana.errors import BundleError, KeyFileError
 from pramana.randomness import (
     Key,
@@ -32,6 +32,9 @@ from pramana.randomness import (
     write_new,
 )
 from pramana.stores import AnyPath, StorePath
+
+if TYPE_CHECKING:
+    from pramana.bundle.part_folder import NewParts
 
 _FILE_TIME = 946684800  # 2000-01-01: when a file was written tells how long a release took
 _LONGEST_NAME = 230  # of the 255 bytes a name may have, the hidden sibling needs a few more
@@ -141,6 +144,8 @@ def new_parts(out: AnyPath, folder: Path, spread: bool) -> NewParts:
         from pramana.bundle.stored.uploading import part_prefix
 
         return part_prefix(out, folder)
+    from pramana.bundle.part_folder import PartFolder
+
     return PartFolder(folder)
 
 

@@ -3,75 +3,112 @@
 from __future__ import annotations
 
 import importlib
-from typing import TYPE_CHECKING, Any
-
-from pramana.estimate.axis import MISSING, Axis
-from pramana.estimate.crosstab import Crosstab, in_whole_numbers
-from pramana.estimate.doubt import Doubt
-from pramana.estimate.filters import AllOf, AnyOf, AttributeFilter, Filter, Negation
-from pramana.estimate.inversion import (
-    DEFAULT_CONFIDENCE,
-    Estimate,
-    Selection,
-    covariance,
-    expected_l1,
-    invert,
-    invert_counts,
-    linear,
-    simultaneous_confidence,
-    to_simplex,
-)
-from pramana.estimate.law import TableLaw, law_of
-from pramana.estimate.likelihood import Fit, fit, profile_interval
-from pramana.estimate.numbers import Coefficient, EstimatedQuantile, EstimatedRegression, smooth_fit
-from pramana.estimate.ratios import EstimatedNumber
-from pramana.estimate.rules import (
-    MIN_CONFIDENCE,
-    Rule,
-    RuleSet,
-    association_rules,
-    class_rules,
-    rule_distance,
-    tree_accuracy,
-)
-from pramana.estimate.study import GroupComparison, PartCounts, PartWork, Study
-from pramana.estimate.table import PublishedTable, check_memory, tabulate
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from pramana.estimate.cells import CellColumn as CellColumn
-    from pramana.estimate.cells import CellComparison as CellComparison
-    from pramana.estimate.cells import CellStudy as CellStudy
-    from pramana.estimate.models import RandomisedGradientBoosting as RandomisedGradientBoosting
-    from pramana.estimate.models import RandomisedLinearRegression as RandomisedLinearRegression
-    from pramana.estimate.models import RandomisedLogisticRegression as RandomisedLogisticRegression
-    from pramana.estimate.models import RandomisedNaiveBayes as RandomisedNaiveBayes
-    from pramana.estimate.models import RandomisedTreeClassifier as RandomisedTreeClassifier
-    from pramana.estimate.synthesis import RecordModel as RecordModel
-    from pramana.estimate.synthesis import fit_records as fit_records
+    from pramana.estimate.axis import MISSING, Axis
+    from pramana.estimate.cells import CellColumn, CellComparison, CellStudy
+    from pramana.estimate.crosstab import Crosstab, in_whole_numbers
+    from pramana.estimate.doubt import Doubt
+    from pramana.estimate.filters import AllOf, AnyOf, AttributeFilter, Filter, Negation
+    from pramana.estimate.inversion import (
+        DEFAULT_CONFIDENCE,
+        Estimate,
+        Selection,
+        covariance,
+        expected_l1,
+        invert,
+        invert_counts,
+        linear,
+        simultaneous_confidence,
+        to_simplex,
+    )
+    from pramana.estimate.law import TableLaw, law_of
+    from pramana.estimate.likelihood import Fit, fit, profile_interval
+    from pramana.estimate.models import (
+        RandomisedGradientBoosting,
+        RandomisedLinearRegression,
+        RandomisedLogisticRegression,
+        RandomisedNaiveBayes,
+        RandomisedTreeClassifier,
+    )
+    from pramana.estimate.numbers import Coefficient, EstimatedQuantile, EstimatedRegression, smooth_fit
+    from pramana.estimate.ratios import EstimatedNumber
+    from pramana.estimate.rules import (
+        MIN_CONFIDENCE,
+        Rule,
+        RuleSet,
+        association_rules,
+        class_rules,
+        rule_distance,
+        tree_accuracy,
+    )
+    from pramana.estimate.study import GroupComparison, PartCounts, PartWork, Study
+    from pramana.estimate.synthesis import RecordModel, fit_records
+    from pramana.estimate.table import PublishedTable, check_memory, tabulate
 
-_MODELS = (
-    "RandomisedGradientBoosting",
-    "RandomisedLinearRegression",
-    "RandomisedLogisticRegression",
-    "RandomisedNaiveBayes",
-    "RandomisedTreeClassifier",
-)
-_ON_FIRST_USE = {
+_MODULE_OF = {  # a command loads what it uses; the models need scikit-learn, an extra
+    "AllOf": "filters",
+    "AnyOf": "filters",
+    "AttributeFilter": "filters",
+    "Axis": "axis",
     "CellColumn": "cells",
     "CellComparison": "cells",
     "CellStudy": "cells",
+    "Coefficient": "numbers.regression",
+    "Crosstab": "crosstab",
+    "DEFAULT_CONFIDENCE": "inversion",
+    "Doubt": "doubt",
+    "Estimate": "inversion",
+    "EstimatedNumber": "ratios",
+    "EstimatedQuantile": "numbers.quantiles",
+    "EstimatedRegression": "numbers.regression",
+    "Filter": "filters",
+    "Fit": "likelihood",
+    "GroupComparison": "study",
+    "MIN_CONFIDENCE": "rules",
+    "MISSING": "axis",
+    "Negation": "filters",
+    "PartCounts": "study",
+    "PartWork": "study",
+    "PublishedTable": "table",
+    "RandomisedGradientBoosting": "models",
+    "RandomisedLinearRegression": "models",
+    "RandomisedLogisticRegression": "models",
+    "RandomisedNaiveBayes": "models",
+    "RandomisedTreeClassifier": "models",
     "RecordModel": "synthesis",
+    "Rule": "rules",
+    "RuleSet": "rules",
+    "Selection": "inversion",
+    "Study": "study",
+    "TableLaw": "law",
+    "association_rules": "rules",
+    "check_memory": "table",
+    "class_rules": "rules",
+    "covariance": "inversion",
+    "expected_l1": "inversion",
+    "fit": "likelihood",
     "fit_records": "synthesis",
+    "in_whole_numbers": "crosstab",
+    "invert": "inversion",
+    "invert_counts": "inversion",
+    "law_of": "law",
+    "linear": "inversion",
+    "profile_interval": "likelihood",
+    "rule_distance": "rules",
+    "simultaneous_confidence": "inversion",
+    "smooth_fit": "numbers.smoothing",
+    "tabulate": "table",
+    "to_simplex": "inversion",
+    "tree_accuracy": "rules",
 }
 
 
-def __getattr__(name: str) -> Any:
-    """The models need scikit-learn, an extra: they load on first use, and so does what few commands need."""
-    if name in _ON_FIRST_USE:
-        return getattr(importlib.import_module(f"pramana.estimate.{_ON_FIRST_USE[name]}"), name)
-    if name not in _MODELS:
+def __getattr__(name: str) -> object:
+    if name not in _MODULE_OF:
         raise AttributeError(f"module 'pramana.estimate' has no attribute {name!r}")
-    return getattr(importlib.import_module("pramana.estimate.models"), name)
+    return vars(importlib.import_module(f"pramana.estimate.{_MODULE_OF[name]}"))[name]
 
 
 __all__ = [

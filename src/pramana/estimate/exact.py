@@ -54,8 +54,8 @@ def coin_counts(law: TableLaw, counts: Array, holds: Array | None) -> CoinCounts
     kept = counts.ndim - holds.ndim
     first, last = [a for a in coin.axes if a < kept], [a - kept for a in coin.axes if a >= kept]
     sizes = holds.sum(axis=tuple(last), keepdims=True)
-    chosen = np.unique(sizes[sizes > 0])
-    if chosen.size != 1:
+    chosen = sizes[sizes > 0]
+    if chosen.size == 0 or chosen.min() != chosen.max():  # np.unique would load all of numpy.ma to say so
         return None
     size = round(float(chosen[0]))
     if not first and size == coin.size:  # the coin decides nothing here

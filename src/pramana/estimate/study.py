@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import reduce
 from itertools import product
 from operator import and_
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,16 +22,7 @@ from pramana.estimate.inversion import (
     simultaneous_confidence,
 )
 from pramana.estimate.law import Array
-from pramana.estimate.likelihood import fit, profile_interval
-from pramana.estimate.numbers import (
-    EstimatedQuantile,
-    EstimatedRegression,
-    estimate_quantiles,
-    estimate_regression,
-    mean_of_middles,
-    mean_within_bins,
-    smooth_fit,
-)
+from pramana.estimate.likelihood import Fit, fit, profile_interval
 from pramana.estimate.ratios import (
     EstimatedNumber,
     EstimatedRatios,
@@ -45,6 +36,9 @@ from pramana.estimate.table import PublishedTable, check_memory, tabulate_pieces
 from pramana.mechanisms import Mechanism
 from pramana.pages import Bars, Block, Picture, TabularResult
 from pramana.schema import near
+
+if TYPE_CHECKING:  # tables of counts, as reports have them, need no numbers
+    from pramana.estimate.numbers import EstimatedQuantile, EstimatedRegression
 
 Codes = Mapping[str, NDArray[np.unsignedinteger]]
 Columns = Callable[[list[str]], Codes]
@@ -184,7 +178,7 @@ class Study:
         values, low, high = estimate_cells(table, holds, len(by), each, shares)
         converged, gap = True, 0.0
         if method != "inverse":
-            fitted = fit(table) if method == "em" else smooth_fit(table)
+            fitted = fit(table) if method == "em" else _smoothed(table)
             converged = fitted.converged
             gap = fitted.gap if method == "em" else 0.0  # what is smoothed is not meant to be the likeliest
             chosen = np.asarray((fitted.values * holds).sum(axis=tuple(range(len(by), holds.ndim))))
@@ -231,6 +225,8 @@ class Study:
 
         With `within_bins` the interval also holds the mean of the values themselves, wherever in bins they are.
         """
+        from pramana.estimate.numbers import mean_of_middles, mean_within_bins
+
         axis, among = self.axis(attribute), as_filter(where)
         table = self.table(list(dict.fromkeys(Ratio(axis, among).names)))
         return (mean_within_bins if within_bins else mean_of_middles)(table, axis, among, confidence)
@@ -244,6 +240,8 @@ class Study:
         confidence: float = DEFAULT_CONFIDENCE,
     ) -> list[EstimatedQuantile]:
         """The values below which these shares of the records with `where` lie; the intervals hold whole bins."""
+        from pramana.estimate.numbers import estimate_quantiles
+
         axis, among = self.axis(attribute), as_filter(where)
         table = self.table(list(dict.fromkeys(Ratio(axis, among).names)))
         return estimate_quantiles(table, axis, among, shares, confidence)
@@ -257,6 +255,8 @@ class Study:
         confidence: float = DEFAULT_CONFIDENCE,
     ) -> EstimatedRegression:
         """Least squares of a numeric attribute on others, corrected for the release's law."""
+        from pramana.estimate.numbers import estimate_regression
+
         axes, among = [self.axis(name) for name in (attribute, *on)], as_filter(where)
         table = self.table(list(dict.fromkeys([*(a.name for a in axes), *([] if among is None else among.names)])))
         return estimate_regression(table, axes[0], axes[1:], among, confidence)
@@ -271,6 +271,8 @@ class Study:
         within_bins: bool = False,
     ) -> MeanTable:
         """The mean of a numeric attribute in each cell of `by`; null where the release cannot see the cell."""
+        from pramana.estimate.numbers import mean_of_middles, mean_within_bins
+
         estimate = mean_within_bins if within_bins else mean_of_middles
         axes = [self.axis(name) for name in by]
         among, of = as_filter(where), self.axis(attribute)
@@ -320,6 +322,12 @@ class Study:
     def _ratios(self, ratios: Sequence[Ratio], confidence: float) -> EstimatedRatios:
         names = list(dict.fromkeys(name for ratio in ratios for name in ratio.names))
         return estimate_ratios(self.table(names), ratios, confidence)
+
+
+def _smoothed(table: PublishedTable) -> Fit:
+    from pramana.estimate.numbers import smooth_fit
+
+    return smooth_fit(table)
 
 
 def _profile_intervals(

@@ -33,7 +33,7 @@ _MODULE_OF = {  # what few commands need loads on first use
     "PublishedCells": "published_cells",
     "certificate_schema": "forms",
     "problems_of": "forms",
-    "read_matrix": "retention",
+    "read_matrix": "retention.matrix_file",
     "recipe_schema": "forms",
 }
 

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 import msgspec
 
 from pramana.errors import RecipeError, SchemaError
-from pramana.ledger import is_ledger_file
 from pramana.schema import (
     AboutSection,
     ColumnSection,
@@ -178,6 +177,8 @@ def about_of(body: Mapping[str, Any]) -> AboutSection:
 
 
 def ledger_of(body: Mapping[str, Any], folder: Path) -> LedgerSection:
+    from pramana.ledger import is_ledger_file  # few recipes have one
+
     check_keys(body, keys_of(LedgerSection), "a key of [ledger]")
     section = read_section(LedgerSection, body, "[ledger]", prefix="ledger.")
     file = is_ledger_file(section.path)

@@ -74,8 +74,9 @@ def fragment_of(shown: Sequence[Block], notes: Sequence[str]) -> str:
 
 
 def load_templates() -> None:
-    """Ready the templates while others read or write data."""
-    page_environment().get_template("report.html")
+    """Ready the report's template, and those it is made of, while others read or write data."""
+    for name in ("report.html", "blocks.html", "style.css"):
+        page_environment().get_template(name)
 
 
 @cache

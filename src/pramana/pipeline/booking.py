@@ -44,9 +44,7 @@ def booked(recipe: AnyRecipe, plan: Plan, rows: Rows, holding: Holding) -> Itera
     counts: its bundle may have appeared. So does one that another run has begun, whatever becomes of this one.
     """
     section = recipe.ledger
-    if section is None:
-        yield lambda _: ()
-        return
+    assert section is not None
     ledger = Ledger.open(section.path)
     try:
         booking = _booking(recipe, plan, rows, holding)

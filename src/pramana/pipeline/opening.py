@@ -17,14 +17,11 @@ from pramana.methods import AnyRecipe, Capabilities, Recipe, method_named
 from pramana.pipeline.repeats import check_no_repeats
 from pramana.randomness import Key
 from pramana.rows import (
-    LEAST_MEMORY,
-    BatchEngine,
     ColumnReading,
     LocalEngine,
     MemoryRows,
     Progress,
     Rows,
-    SpooledRows,
     no_progress,
 )
 from pramana.schema import ColumnSection, Kind, SourceSection, UnitSection, label_of
@@ -153,6 +150,8 @@ class Home:
         ]
         bound = self._bound(source, can)
         if bound is not None:
+            from pramana.rows import BatchEngine, SpooledRows
+
             batch = BatchEngine(bound, self.threads, self.folder)
             spooled = SpooledRows.read(source, readings, key, batch, self.progress, self.show_values)
             with contextlib.closing(spooled):
@@ -220,5 +219,7 @@ class Home:
             return self.memory
         own = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
         if can.streams and size_in_memory(source) > own // 2:
+            from pramana.rows import LEAST_MEMORY
+
             return max(LEAST_MEMORY, own // 4)
         return None

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pramana.bundle import Certificate, JsonObject, check_new, name_here, read_signing_key, sweep
+from pramana.bundle import Certificate, JsonObject, check_new, name_here, sweep
 from pramana.calibration import Usefulness
 from pramana.errors import BundleError, RecipeError
 from pramana.methods import method_named
-from pramana.pipeline.booking import Holding, booked
 from pramana.pipeline.opening import Home, RecipeLike, opened_source, read_recipe, source_of
 from pramana.pipeline.repeats import watched_columns
 from pramana.pipeline.table_copy import check_target
@@ -18,11 +18,14 @@ from pramana.pipeline.usefulness import check_useful
 from pramana.pipeline.writing import Destination, write_bundle
 from pramana.randomness import Key
 from pramana.rows import Progress, no_progress
-from pramana.sources import check_export
 from pramana.stores import AnyPath, located, path_here
 
 if TYPE_CHECKING:
-    from pramana.rows import SparkEngine
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+    from pramana.methods import AnyRecipe, Plan
+    from pramana.pipeline.booking import Commit
+    from pramana.rows import Rows, SparkEngine
 
 
 @dataclass(frozen=True)
@@ -91,7 +94,7 @@ def release(
     check_new(out)
     check_target(read.output)
     secret, key_file = _key_for(out, key, seed)
-    signing = None if sign is None else read_signing_key(sign)
+    signing = _signing_key(sign)
     method = method_named(read.method)
     home = Home(engine, memory, threads, name_here(out).parent, progress, show_values)
     can = method.capabilities(read.release)
@@ -99,6 +102,8 @@ def release(
     source = opened_source(read, data)
     watched = watched_columns(read, source)
     if read.output.copy_format is not None:
+        from pramana.sources import check_export
+
         check_export(read.output.copy_format)
         home.check_in_memory(source, can, f"output.format = {read.output.format!r}")
     formulas: list[str] = []
@@ -110,11 +115,30 @@ def release(
             check_useful(read, publication.plan, publication.usefulness, rows)
         destination = Destination(out, secret, key_file, signing, tell_formulas=formulas.extend, threads=threads)
         kept_at = key_file if key is None or isinstance(key, Key) else Path(key)
-        with booked(read, publication.plan, rows, Holding(secret, kept_at, out)) as commit:
+        with _booked(read, publication.plan, rows, secret, kept_at, out) as commit:
             certificate = write_bundle(read, source, publication, destination)
             told = commit(certificate)
     notes = (*source.notes.sentences(), *publication.notes)
     return Released(out, certificate, key_file, tuple(formulas), told, notes, publication.usefulness)
+
+
+def _booked(
+    recipe: AnyRecipe, plan: Plan, rows: Rows, key: Key, kept_at: Path | None, out: AnyPath
+) -> contextlib.AbstractContextManager[Commit]:
+    """In the ledger that the recipe names; few name one, and what keeps it loads for them alone."""
+    if recipe.ledger is None:
+        return contextlib.nullcontext(lambda _: ())
+    from pramana.pipeline.booking import Holding, booked
+
+    return booked(recipe, plan, rows, Holding(key, kept_at, out))
+
+
+def _signing_key(sign: str | Path | None) -> Ed25519PrivateKey | None:
+    if sign is None:
+        return None
+    from pramana.bundle import read_signing_key
+
+    return read_signing_key(sign)
 
 
 def _key_for(out: AnyPath, key: Key | str | Path | None, seed: int | None) -> tuple[Key, Path | None]:

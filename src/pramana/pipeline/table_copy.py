@@ -12,18 +12,23 @@ import contextlib
 from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from pramana.bundle import published_batches
 from pramana.errors import SourceError
 from pramana.schema import OutputSection
-from pramana.sources import Database, TableName, open_database, storable, stored
+
+if TYPE_CHECKING:  # few releases have one
+    from pramana.sources import Database, TableName
 
 
 def check_target(output: OutputSection) -> None:
     """Refuse before any work is done: the table is made, without rows, and taken back."""
     if output.url is not None:
+        from pramana.sources import open_database
+
         with contextlib.closing(open_database(output.url, "output", writing=True)) as database:
             database.create(_name(output), pa.schema([pa.field("rehearsal", pa.int64())]), iter(()))
 
@@ -40,6 +45,8 @@ class TableCopy:
         """Write the rows of the bundle's data file; nobody sees them before `commit`."""
         if self._output.url is None:
             return
+        from pramana.sources import open_database, storable, stored
+
         self._database = open_database(self._output.url, "output", writing=True)
         batches = published_batches(data, escaped=self._output.escape_formulas)
         first = next(batches)
@@ -62,6 +69,8 @@ class TableCopy:
         if not self._committed:
             return
         try:
+            from pramana.sources import open_database
+
             with contextlib.closing(open_database(self._output.url or "", "output", writing=True)) as again:
                 again.drop(_name(self._output))
         except SourceError as error:
@@ -86,4 +95,6 @@ def table_copy(output: OutputSection) -> Iterator[TableCopy]:
 
 
 def _name(output: OutputSection) -> TableName:
+    from pramana.sources import TableName
+
     return TableName(output.table or "", output.schema)

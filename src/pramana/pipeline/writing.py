@@ -9,21 +9,19 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import Any, BinaryIO, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, BinaryIO, Protocol, TypeVar
 
 import msgspec
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from pramana import __version__
-from pramana.bundle import Bundle, Certificate, PartSet, new_parts, whole_folder
+from pramana.bundle import Bundle, Certificate, new_parts, whole_folder
 from pramana.errors import RefusedError
 from pramana.methods import AnyRecipe, Counts, Explanation, Plan, Publication
 from pramana.pages import html_of, load_templates
 from pramana.pipeline.files.codebook import Described, codebook_of
-from pramana.pipeline.files.copies import write_copy
-from pramana.pipeline.files.parts import write_parts
 from pramana.pipeline.promises import check_promises
 from pramana.pipeline.reporting.page import PageMaterial, page_of
+from pramana.pipeline.reporting.page_columns import load_estimation
 from pramana.pipeline.table_copy import table_copy
 from pramana.randomness import Key, available_cores, named_when_whole
 from pramana.rows import Columns, SpreadPieces, ahead
@@ -31,6 +29,11 @@ from pramana.schema import OutputSection
 from pramana.sources import FILE_NAMES, TableWriter, formula_columns, write_table
 from pramana.stores import AnyPath
 from pramana.theory import Guarantee
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+    from pramana.bundle import PartSet
 
 T = TypeVar("T")
 
@@ -90,6 +93,7 @@ def _write(
 
     def prepare() -> tuple[Certificate, Explanation]:
         load_templates()
+        load_estimation(plan.law)
         certificate = _certificate(recipe, source, publication, to, [g.to_json() for g in kept()])
         return certificate, plan.explain()
 
@@ -114,6 +118,8 @@ def _write(
 
         write_companion(Bundle(folder, certificate))
     if recipe.output.copy_format is not None:
+        from pramana.pipeline.files.copies import write_copy  # likewise
+
         write_copy(Bundle(folder, certificate), recipe.output.copy_format)
     signer = None if to.signing is None else to.signing.public_key().public_bytes_raw().hex()
     material = PageMaterial(
@@ -160,6 +166,8 @@ def _write_data(folder: Path, output: OutputSection, publication: Publication, t
         with named_when_whole(folder / FILE_NAMES[form]) as place:
             file = write_pieces(publication, place, form, escape, to.threads)
         return WrittenData(publication.table.content(), publication.table.counts(), file.formulas, file.entry)
+    from pramana.pipeline.files.parts import write_parts
+
     read_here = output.synthetic or output.copy_format is not None or output.url is not None
     spread = isinstance(publication.pieces, SpreadPieces) and not read_here
     target = new_parts(to.out, folder.absolute(), spread)

@@ -2,42 +2,73 @@
 
 from __future__ import annotations
 
+import importlib
 from typing import TYPE_CHECKING
 
 from pramana.rows.ahead import ahead
-from pramana.rows.batch import LEAST_MEMORY, BatchEngine
-from pramana.rows.digest import Column, ContentDigest, commitment_to, digest_of_columns
-from pramana.rows.local import LocalEngine
-from pramana.rows.memory import MemoryRows
-from pramana.rows.protocol import (
-    NO_UNITS,
-    ROW_NUMBER,
-    ColumnReading,
-    Columns,
-    Lines,
-    Progress,
-    Rows,
-    SpreadPieces,
-    Summand,
-    WholeRows,
-    Work,
-    chunks_of,
-    no_progress,
-)
-from pramana.rows.scratch import Scratch
-from pramana.rows.spooled import SpooledRows
-from pramana.rows.units import HOUSEHOLD, PERSON, Owners, UnitShape
 
 if TYPE_CHECKING:
+    from pramana.rows.batch import LEAST_MEMORY, BatchEngine
+    from pramana.rows.digest import Column, ContentDigest, commitment_to, digest_of_columns
+    from pramana.rows.local import LocalEngine
+    from pramana.rows.memory import MemoryRows
+    from pramana.rows.protocol import (
+        NO_UNITS,
+        ROW_NUMBER,
+        ColumnReading,
+        Columns,
+        Lines,
+        Progress,
+        Rows,
+        SpreadPieces,
+        Summand,
+        WholeRows,
+        Work,
+        chunks_of,
+        no_progress,
+    )
+    from pramana.rows.scratch import Scratch
     from pramana.rows.spark import SparkEngine, SparkRows
+    from pramana.rows.spooled import SpooledRows
+    from pramana.rows.units import HOUSEHOLD, PERSON, Owners, UnitShape
+
+_MODULE_OF = {  # a command loads what it uses; Spark is large
+    "BatchEngine": "batch",
+    "Column": "digest",
+    "ColumnReading": "protocol",
+    "Columns": "protocol",
+    "ContentDigest": "digest",
+    "HOUSEHOLD": "units",
+    "LEAST_MEMORY": "batch",
+    "Lines": "protocol",
+    "LocalEngine": "local",
+    "MemoryRows": "memory",
+    "NO_UNITS": "protocol",
+    "Owners": "units",
+    "PERSON": "units",
+    "Progress": "protocol",
+    "ROW_NUMBER": "protocol",
+    "Rows": "protocol",
+    "Scratch": "scratch",
+    "SparkEngine": "spark",
+    "SparkRows": "spark",
+    "SpooledRows": "spooled",
+    "SpreadPieces": "protocol",
+    "Summand": "protocol",
+    "UnitShape": "units",
+    "WholeRows": "protocol",
+    "Work": "protocol",
+    "chunks_of": "protocol",
+    "commitment_to": "digest",
+    "digest_of_columns": "digest",
+    "no_progress": "protocol",
+}
 
 
-def __getattr__(name: str) -> object:  # Spark loads for those who use it
-    if name in ("SparkEngine", "SparkRows"):
-        from pramana.rows import spark
-
-        return {"SparkEngine": spark.SparkEngine, "SparkRows": spark.SparkRows}[name]
-    raise AttributeError(f"module 'pramana.rows' has no attribute {name!r}")
+def __getattr__(name: str) -> object:
+    if name not in _MODULE_OF:
+        raise AttributeError(f"module 'pramana.rows' has no attribute {name!r}")
+    return vars(importlib.import_module(f"pramana.rows.{_MODULE_OF[name]}"))[name]
 
 
 __all__ = [

@@ -40,7 +40,7 @@ def near(name: object, known: Collection[object]) -> str | None:
 
 def keys_of(kind: type[msgspec.Struct]) -> tuple[str, ...]:
     """The keys a section of this kind may have."""
-    return tuple(field.encode_name for field in msgspec.structs.fields(kind))
+    return kind.__struct_encode_fields__  # what `structs.fields` says takes every annotation to pieces
 
 
 def read_section(

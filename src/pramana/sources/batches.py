@@ -10,9 +10,7 @@ import pyarrow.parquet as pq
 
 from pramana.errors import SourceError
 from pramana.sources.columns import checked
-from pramana.sources.csv_file import CsvReading
 from pramana.sources.files import check_kind, files_of, is_packed
-from pramana.sources.frame import from_frame
 from pramana.sources.parquet.parquet_file import parquet_columns, parquet_faults, parquet_folder
 from pramana.stores import AnyPath, arrow_input
 
@@ -45,6 +43,8 @@ def _read(source: Source, wanted: Sequence[str], rows: int) -> Iterator[pa.Recor
         return
     if source.path is None:
         source.check_engine()
+        from pramana.sources.frame import from_frame
+
         yield from from_frame(source.frame, wanted).to_batches(rows)
         return
     check_kind(source.path, source.kind)
@@ -56,6 +56,8 @@ def _read(source: Source, wanted: Sequence[str], rows: int) -> Iterator[pa.Recor
 
         yield from foreign_batches(source, wanted, rows)
         return
+    from pramana.sources.csv_file import CsvReading
+
     for reading in CsvReading.of_files(source, source.path, wanted):
         yield from reading.batches()
 

@@ -10,7 +10,6 @@ from typing import Any, NoReturn, Protocol
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from pramana.errors import SchemaError, SourceError
@@ -59,12 +58,21 @@ def has_missing(column: pa.ChunkedArray) -> bool:
         return True
     with _readable():
         if pa.types.is_dictionary(kind):
-            return any(label_of(value) == "" for chunk in column.chunks for value in occurring(chunk)[1])
+            return any(_has_empty(chunk) for chunk in column.chunks)
+        import pyarrow.compute as pc  # takes as long to load as a million rows take to be read
+
         if pa.types.is_floating(kind):
             return bool(pc.any(pc.is_nan(column)).as_py())
         if is_text(kind):
             return bool(pc.any(pc.equal(column, "")).as_py())
     return False
+
+
+def _has_empty(chunk: pa.DictionaryArray) -> bool:
+    """Whether a row has an entry that stands for nothing; where no entry does, no row is looked at."""
+    if not any(label_of(value) == "" for value in chunk.dictionary.to_pylist()):
+        return False
+    return any(label_of(value) == "" for value in occurring(chunk)[1])
 
 
 def domain_from_data(column: pa.ChunkedArray) -> Domain:
@@ -272,6 +280,8 @@ class Numbering:
 
     def seen(self) -> pa.ChunkedArray:
         """Every value once, and a missing one where there was any."""
+        import pyarrow.compute as pc
+
         values = pa.array([*self.values, None] if self.missing else self.values, self.type)
         if self.order is None:
             return pa.chunked_array([values])

@@ -8,7 +8,6 @@ A text that is a number and nothing else, as -5 is, runs nothing and stays as it
 from __future__ import annotations
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from pramana.errors import SourceError
 from pramana.sources.arrays import texts as text_array
@@ -47,6 +46,8 @@ def _texts_of(column: pa.ChunkedArray) -> list[pa.Array]:
 
 
 def _any_formula(texts: pa.Array) -> bool:
+    import pyarrow.compute as pc
+
     runs = pc.match_substring_regex(texts, _RUNS)
     if not pc.any(runs).as_py():
         return False
@@ -76,6 +77,8 @@ def _escaped_column(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def _escaped_texts(texts: pa.Array) -> pa.Array:
+    import pyarrow.compute as pc
+
     number = pc.match_substring_regex(texts, _NUMBER)
     runs = pc.and_not(pc.match_substring_regex(texts, _ESCAPABLE), number)
     before = text_array(["'", ""]).cast(texts.type)
@@ -84,4 +87,6 @@ def _escaped_texts(texts: pa.Array) -> pa.Array:
 
 def unescaped(texts: pa.ChunkedArray) -> pa.ChunkedArray:
     """What `escaped` was given: one apostrophe less where it added one."""
+    import pyarrow.compute as pc
+
     return pc.if_else(pc.match_substring_regex(texts, _ESCAPED), pc.utf8_slice_codeunits(texts, 1), texts)

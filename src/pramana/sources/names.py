@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING
 import pyarrow.parquet as pq
 
 from pramana.errors import SourceError
-from pramana.sources.csv_file import CsvReading
-from pramana.sources.databases.database import batches
 from pramana.sources.files import files_of
 from pramana.sources.formats.values import ReadingNotes
 from pramana.sources.parquet.parquet_file import parquet_faults
@@ -24,6 +22,8 @@ def names_of(source: Source) -> tuple[str, ...] | None:
     """In their order; None where the source cannot be read. A database is asked for one row."""
     try:
         if source.kind == "database":
+            from pramana.sources.databases.database import batches
+
             found = batches(source.url or "", query=source.query, table=source.table, schema=source.schema, rows=1)
             with contextlib.closing(found):
                 return tuple(next(found).schema.names)
@@ -33,6 +33,8 @@ def names_of(source: Source) -> tuple[str, ...] | None:
             return tuple(nw.from_native(source.frame).collect_schema().names())
         with source.faults():
             if source.kind == "csv":
+                from pramana.sources.csv_file import CsvReading
+
                 beginnings = replace(source, notes=ReadingNotes())  # whoever reads the rows tells their encoding
                 return tuple(CsvReading.of_files(beginnings, source.path, None, in_full=False)[0].names)
             first = source.path if source.path.is_file() else files_of(source.path, "parquet")[0]

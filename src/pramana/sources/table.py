@@ -16,12 +16,10 @@ import pyarrow as pa
 
 from pramana.errors import RecipeError, SourceError
 from pramana.sources.columns import checked
-from pramana.sources.csv_file import read_csv
 from pramana.sources.files import KINDS, SURVEYS, check_kind, files_of, is_folder, kind_by_name
 from pramana.sources.formats.labels import Variable
 from pramana.sources.formats.marks import NumberMarks
 from pramana.sources.formats.values import ReadingNotes, Settling, ValueForm
-from pramana.sources.frame import from_frame
 from pramana.sources.parquet.parquet_file import read_parquet
 from pramana.stores import AnyPath, StorePath, located, store_error
 
@@ -158,12 +156,16 @@ class Source:
             return _read_database(self, wanted)
         if self.path is None:
             self.check_engine()
+            from pramana.sources.frame import from_frame
+
             return from_frame(self.frame, wanted)
         with self.faults():
             check_kind(self.path, self.kind)
             if self.kind == "parquet":
                 return read_parquet(self.path, wanted)
             if self.kind == "csv":
+                from pramana.sources.csv_file import read_csv
+
                 return read_csv(self, self.path, wanted)
             from pramana.sources.formats.foreign import foreign_batches
 

@@ -13,20 +13,21 @@ from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from pathlib import Path
-from typing import Any, BinaryIO, NoReturn, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, NoReturn, cast
 
 import pyarrow as pa
-import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 
 from pramana.errors import SourceError
 from pramana.sources.columns import plain_type
-from pramana.sources.formulas import escaped
-from pramana.sources.lines import CellTexts, lines_of
 from pramana.sources.parquet.group_encoder import GroupEncoder
 from pramana.sources.parquet.row_groups import MAGIC, Encoded, JoinedFooter
 
+if TYPE_CHECKING:
+    from pramana.sources.lines import CellTexts
+
 ROW_GROUP = 1 << 17
+LINES = 1 << 14  # of CSV that are made at once: a megabyte or so is digested and written while the cache holds it
 FILE_NAMES = {"parquet": "data.parquet", "csv": "data.csv"}
 
 
@@ -47,10 +48,15 @@ def write_table(
     escape_formulas: bool = False,
 ) -> None:
     """Write the file. `escape_formulas` puts an apostrophe before texts of CSV that a spreadsheet would run."""
+    import pyarrow.csv as pacsv
+
     clean = table.replace_schema_metadata(None)
     try:
         if format == "csv":
-            pacsv.write_csv(_as_text(escaped(clean) if escape_formulas else clean), path, _CSV)
+            from pramana.sources.formulas import escaped
+
+            shown = _as_text(escaped(clean) if escape_formulas else clean)
+            pacsv.write_csv(shown, path, pacsv.WriteOptions(quoting_style="needed"))
         else:
             pq.write_table(clean, path, row_group_size=ROW_GROUP, **_PARQUET)
     except pa.ArrowException:
@@ -70,7 +76,6 @@ _PARQUET: dict[str, Any] = {
     "store_schema": True,
     "version": "2.6",
 }
-_CSV = pacsv.WriteOptions(quoting_style="needed")
 
 
 class TableWriter:
@@ -91,6 +96,7 @@ class TableWriter:
         self.schema = schema if format == "parquet" else _text_schema(schema)
         self.waiting: list[pa.Table] = []
         self.rows = 0
+        self._at_once = ROW_GROUP if format == "parquet" else LINES
         self._workers = workers
         self._owned = isinstance(path, Path)
         self._file = path.open("wb") if isinstance(path, Path) else path
@@ -112,12 +118,14 @@ class TableWriter:
         """Row groups have a fixed size, whatever the pieces: their bounds tell nothing of how a file was made."""
         self.waiting.append(piece)
         self.rows += piece.num_rows
-        while self.rows >= ROW_GROUP:
-            self._group(ROW_GROUP)
+        if self.rows >= self._at_once:
+            self._encode(self.rows - self.rows % self._at_once)
 
-    def _group(self, rows: int) -> None:
+    def _encode(self, rows: int) -> None:
+        """The first of the waiting rows, so many at once; the others wait on."""
         joined = pa.concat_tables(self.waiting)
-        self._submit(joined.slice(0, rows))
+        for first in range(0, rows, self._at_once):
+            self._submit(joined.slice(first, min(self._at_once, rows - first)))
         self.rows -= rows
         self.waiting = [joined.slice(rows)] if self.rows else []
 
@@ -133,6 +141,11 @@ class TableWriter:
             self._take()
 
     def _encoded_csv(self, table: pa.Table, header: bool) -> memoryview:
+        import pyarrow.csv as pacsv
+
+        from pramana.sources.formulas import escaped
+        from pramana.sources.lines import lines_of
+
         shown = escaped(table) if self.escape_formulas else table
         if not header and (lines := lines_of(_single(shown), self._cells)) is not None:
             return lines
@@ -177,7 +190,7 @@ class TableWriter:
         try:
             if kind is None:
                 if self.rows:
-                    self._group(self.rows)
+                    self._encode(self.rows)
                 while self._under_way:
                     self._take()
                 if self.format == "parquet":

@@ -1,21 +1,10 @@
 """Pure functions on numbers: one module per paper, with its symbols, statements and corrections beside it."""
 
-from pramana.theory import (
-    blanket,
-    disclosure,
-    every_count,
-    identification,
-    levels,
-    outcome_search,
-    pk,
-    positive_part,
-    presence,
-    presence_rows,
-    rounding,
-    shuffling,
-)
-from pramana.theory.composition import PrivacyProfile, composed_epsilon
-from pramana.theory.levels import GRID, Level
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING
+
 from pramana.theory.notions.guarantee import (
     NOTIONS,
     Guarantee,
@@ -60,7 +49,58 @@ from pramana.theory.notions.wording import (
     SentenceCondition,
     overclaims_in,
 )
-from pramana.theory.statements import PAPERS, STATEMENTS, Statement
+
+if TYPE_CHECKING:
+    from pramana.theory import (
+        blanket,
+        disclosure,
+        every_count,
+        identification,
+        levels,
+        outcome_search,
+        pk,
+        positive_part,
+        presence,
+        presence_rows,
+        rounding,
+        shuffling,
+    )
+    from pramana.theory.composition import PrivacyProfile, composed_epsilon
+    from pramana.theory.levels import GRID, Level
+    from pramana.theory.statements import PAPERS, STATEMENTS, Statement
+
+_MODULE_OF = {  # a command loads what it uses
+    "GRID": "levels",
+    "Level": "levels",
+    "PAPERS": "statements",
+    "PrivacyProfile": "composition",
+    "STATEMENTS": "statements",
+    "Statement": "statements",
+    "composed_epsilon": "composition",
+}
+_MODULES = (
+    "blanket",
+    "disclosure",
+    "every_count",
+    "identification",
+    "levels",
+    "outcome_search",
+    "pk",
+    "positive_part",
+    "presence",
+    "presence_rows",
+    "rounding",
+    "shuffling",
+)
+
+
+def __getattr__(name: str) -> object:
+    if name in _MODULES:
+        return importlib.import_module(f"pramana.theory.{name}")
+    if name not in _MODULE_OF:
+        raise AttributeError(f"module 'pramana.theory' has no attribute {name!r}")
+    return vars(importlib.import_module(f"pramana.theory.{_MODULE_OF[name]}"))[name]
+
 
 __all__ = [
     "ANY_TABLE",

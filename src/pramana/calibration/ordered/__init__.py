@@ -1,10 +1,36 @@
 """Channels for values in order: the least error of means, distribution functions or tables at a stated epsilon."""
 
-from pramana.calibration.ordered.choosing import OrderedValues, ordered_channel, with_ordered
-from pramana.calibration.ordered.criterion import Criterion, ErrorOf
-from pramana.calibration.ordered.design import Design, interval_design
-from pramana.calibration.ordered.families import square_wave, two_point
-from pramana.calibration.ordered.smoothness import Shape
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pramana.calibration.ordered.choosing import OrderedValues, ordered_channel, with_ordered
+    from pramana.calibration.ordered.criterion import Criterion, ErrorOf
+    from pramana.calibration.ordered.design import Design, interval_design
+    from pramana.calibration.ordered.families import square_wave, two_point
+    from pramana.calibration.ordered.smoothness import Shape
+
+_MODULE_OF = {  # a command loads what it uses
+    "Criterion": "criterion",
+    "Design": "design",
+    "ErrorOf": "criterion",
+    "OrderedValues": "choosing",
+    "Shape": "smoothness",
+    "interval_design": "design",
+    "ordered_channel": "choosing",
+    "square_wave": "families",
+    "two_point": "families",
+    "with_ordered": "choosing",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _MODULE_OF:
+        raise AttributeError(f"module 'pramana.calibration.ordered' has no attribute {name!r}")
+    return vars(importlib.import_module(f"pramana.calibration.ordered.{_MODULE_OF[name]}"))[name]
+
 
 __all__ = [
     "Criterion",

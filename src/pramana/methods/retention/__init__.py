@@ -1,15 +1,30 @@
 """`retention` and `matrix`: each published value is drawn from a channel of the true one (paper 1)."""
 
-from pramana.methods.retention.advice import advice_for_retention
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING
+
 from pramana.methods.retention.curves import epsilon_of
 from pramana.methods.retention.explanation import explanation_of_law
-from pramana.methods.retention.matrix_file import read_matrix
 from pramana.methods.retention.method import DrawnMethod, MatrixMethod, RetentionMethod, check_promise
 from pramana.methods.retention.plan import RandomisedPlan, check_sizes, circumstances_for, law_in_order
 from pramana.methods.retention.setting import Delta, DrawnSetting, Epsilon, K
 from pramana.methods.retention.units import around_units, calibrated_for_units, units_of
 
+if TYPE_CHECKING:
+    from pramana.methods.retention.advice import advice_for_retention
+    from pramana.methods.retention.matrix_file import read_matrix
+
+_MODULE_OF = {"advice_for_retention": "advice", "read_matrix": "matrix_file"}  # what few releases need
 METHODS = {method.name: method for method in (RetentionMethod(), MatrixMethod())}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _MODULE_OF:
+        raise AttributeError(f"module 'pramana.methods.retention' has no attribute {name!r}")
+    return vars(importlib.import_module(f"pramana.methods.retention.{_MODULE_OF[name]}"))[name]
+
 
 __all__ = [
     "METHODS",

@@ -8,17 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 from pramana.bundle import Check, JsonObject
-from pramana.calibration import (
-    Candidate,
-    Coarsening,
-    SpendingQuestion,
-    Wanted,
-    best_candidate,
-    frontier,
-    way_of_units,
-)
+from pramana.calibration import Wanted
 from pramana.errors import BundleError, InputError, RecipeError
 from pramana.mechanisms import Circumstances, Mechanism, UnitDraws
 from pramana.methods.columns import coarser_domains
@@ -27,6 +20,9 @@ from pramana.methods.retention.setting import RetentionColumn, RetentionSetting
 from pramana.methods.retention.statement import ChoiceForm
 from pramana.methods.retention.units import around_units, calibrated_for_units
 from pramana.schema import Attribute, Domain
+
+if TYPE_CHECKING:  # loaded for the recipes that leave the coin to be chosen
+    from pramana.calibration import Candidate, Coarsening, SpendingQuestion
 
 
 @dataclass(frozen=True)
@@ -42,6 +38,8 @@ class CoinChoice:
 
     def question(self, published: Mapping[str, int], tables: Sequence[Sequence[str]]) -> SpendingQuestion:
         """In the finest values: of attributes that may be coarser, as many as the coarsenings stand for."""
+        from pramana.calibration import SpendingQuestion
+
         finest = {name: ways[0].finest for name, ways in self.coarser.items()}
         sizes = {name: finest.get(name, size) for name, size in published.items()}
         return SpendingQuestion(sizes, tables, self.records, self.coarser)
@@ -61,6 +59,8 @@ class CoinChoice:
 
     @classmethod
     def of_form(cls, form: ChoiceForm, published: Mapping[str, int]) -> CoinChoice:
+        from pramana.calibration import Coarsening
+
         try:
             coarser = {name: tuple(Coarsening(tuple(way)) for way in ways) for name, ways in form.coarser.items()}
         except InputError as error:
@@ -96,6 +96,8 @@ class Options:
 
 
 def _merged(finest: Domain, coarse: Domain) -> Coarsening:
+    from pramana.calibration import Coarsening
+
     counts = [0] * coarse.size
     for code in finest.codes_in(coarse):
         counts[code] += 1
@@ -127,6 +129,8 @@ def ways_to_spend(
     draws: UnitDraws | None,
 ) -> tuple[Candidate, ...]:
     """The frontier of a recipe's promise, whatever coin it names; for people of several rows there is one way."""
+    from pramana.calibration import frontier, way_of_units
+
     allowed = options_of(recipe, attributes) if recipe.release.coin == "best" else Options(attributes, {})
     asked, sizes = _asked(recipe.release, around.records, allowed), _sizes(attributes)
     question = asked.question(sizes, recipe.tables)
@@ -141,6 +145,8 @@ def chosen_law(
     recipe: Recipe[RetentionSetting, RetentionColumn], attributes: tuple[Attribute, ...], around: Circumstances
 ) -> tuple[Mechanism, tuple[Attribute, ...], CoinChoice]:
     """The law, the attributes as they will be published, and what it was chosen from."""
+    from pramana.calibration import best_candidate
+
     allowed = options_of(recipe, attributes)
     asked = _asked(recipe.release, around.records, allowed)
     best = best_candidate(asked.question(_sizes(attributes), recipe.tables), asked.wanted(around))
@@ -164,6 +170,8 @@ def check_choice(
     around: Circumstances,
 ) -> Check:
     """Chosen again from what the certificate states: the same law and the same coarsenings?"""
+    from pramana.calibration import best_candidate
+
     try:
         again = best_candidate(choice.question(sizes, tables), choice.wanted(around))
     except InputError as error:

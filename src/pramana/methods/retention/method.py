@@ -5,10 +5,10 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Mapping
 from fractions import Fraction
-from typing import ClassVar, NoReturn, TypeVar
+from typing import TYPE_CHECKING, ClassVar, NoReturn, TypeVar
 
 from pramana.bundle import Certificate
-from pramana.calibration import Candidate, Wanted, calibrate, with_ordered
+from pramana.calibration import Wanted, calibrate
 from pramana.errors import MatrixError, RecipeError, UnreachableError
 from pramana.mechanisms import (
     Circumstances,
@@ -24,9 +24,7 @@ from pramana.mechanisms import (
 from pramana.methods.columns import randomised_attributes, randomised_readings
 from pramana.methods.protocol import Capabilities, Method, Plan, fields_of_recipe
 from pramana.methods.recipe import Recipe
-from pramana.methods.retention.advice import advice_for_promise, advice_for_retention, weaker_promises
 from pramana.methods.retention.choosing import CoinChoice, chosen_law, options_of, ways_to_spend
-from pramana.methods.retention.matrix_file import read_matrix
 from pramana.methods.retention.ordered_columns import ordered_columns
 from pramana.methods.retention.plan import RandomisedPlan, circumstances_for, restore_drawn
 from pramana.methods.retention.setting import (
@@ -39,9 +37,11 @@ from pramana.methods.retention.setting import (
 )
 from pramana.methods.retention.statement import DrawnStatement
 from pramana.methods.retention.units import around_units, bounded, calibrated_for_units, units_of, with_sizes
-from pramana.methods.trials import first_useful
 from pramana.rows import ColumnReading, Rows
 from pramana.schema import Attribute
+
+if TYPE_CHECKING:
+    from pramana.calibration import Candidate, OrderedValues
 
 S = TypeVar("S", bound=DrawnSetting)
 C = TypeVar("C", bound=DrawnColumn)
@@ -109,6 +109,8 @@ class DrawnMethod(Method[S, C]):
     def advise(self, recipe: Recipe[S, C], plan: Plan, rows: Rows | None) -> tuple[str, ...]:
         if rows is not None and rows.owners is not None:
             return _ADVICE_FOR_UNITS
+        from pramana.methods.retention.advice import advice_for_retention
+
         law = plan.law if isinstance(plan.law, Product | RecordRetention) else None
         columns = [a.name for a in plan.attributes if not a.raw]
         return advice_for_retention(law, columns, plan.records, recipe.tables)
@@ -177,11 +179,11 @@ class RetentionMethod(DrawnMethod[RetentionSetting, RetentionColumn]):
             central = None if release.central is None else release.central.epsilon
             wanted = Wanted(around_units(circumstances, draws), release.k, release.epsilon, central)
             if draws is not None:
-                law = with_ordered(calibrated_for_units(sizes, wanted, draws), ordered)
+                law = _with_ordered(calibrated_for_units(sizes, wanted, draws), ordered)
                 check_promise(release, law, circumstances, draws)
                 return law
             calibrated = calibrate(sizes, wanted, release.coin, release.allocation, recipe.tables)
-            return with_ordered(calibrated, ordered, wanted) if isinstance(calibrated, Product) else calibrated
+            return _with_ordered(calibrated, ordered, wanted) if isinstance(calibrated, Product) else calibrated
         mechanism = _stated(release, own, sizes)
         check_promise(release, mechanism, circumstances, draws)
         return mechanism
@@ -207,6 +209,9 @@ class RetentionMethod(DrawnMethod[RetentionSetting, RetentionColumn]):
         own = any(column.retention is not None for column in recipe.attributes.values())
         if release.retention is not None or own:
             return super().advise(recipe, plan, rows)
+        from pramana.methods.retention.advice import advice_for_promise, weaker_promises
+        from pramana.methods.trials import first_useful
+
         if rows is not None and rows.owners is not None:
             weaker = weaker_promises(release.k, release.epsilon)
             tried = [words for some in weaker for words in first_useful(self, recipe, rows, some)]
@@ -216,6 +221,15 @@ class RetentionMethod(DrawnMethod[RetentionSetting, RetentionColumn]):
         wanted = Wanted(around, release.k, release.epsilon, central)
         coin = "record" if isinstance(plan.law, RecordRetention) else "attribute"
         return advice_for_promise(sizes, wanted, coin, recipe.tables)
+
+
+def _with_ordered(law: Product, ordered: Mapping[str, OrderedValues], wanted: Wanted | None = None) -> Product:
+    """The law through ordered channels, where there are any: what designs them loads for few recipes."""
+    if not ordered:
+        return law
+    from pramana.calibration import with_ordered
+
+    return with_ordered(law, ordered, wanted)
 
 
 class MatrixMethod(DrawnMethod[MatrixSetting, MatrixColumn]):
@@ -233,6 +247,8 @@ class MatrixMethod(DrawnMethod[MatrixSetting, MatrixColumn]):
         circumstances: Circumstances,
         draws: UnitDraws | None,
     ) -> Mechanism:
+        from pramana.methods.retention.matrix_file import read_matrix
+
         channels = {}
         for name, size in _sizes(attributes).items():
             matrix = recipe.attributes[name].matrix

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pramana.calibration import Criterion, OrderedValues
 from pramana.errors import RecipeError
 from pramana.estimate import Axis
 from pramana.methods.recipe import Recipe
 from pramana.methods.retention.setting import RetentionColumn, RetentionSetting
 from pramana.schema import Attribute, Domain, Kind
+
+if TYPE_CHECKING:
+    from pramana.calibration import OrderedValues
 
 _PLANNED = 100_000  # records, where nobody says how many there will be
 _FEWEST, _MOST = 1_000, 10_000_000
@@ -24,6 +27,8 @@ def ordered_columns(
     named = {name: c for name, c in recipe.attributes.items() if c.channel == "ordered"}
     if not named:
         return {}
+    from pramana.calibration import Criterion, OrderedValues  # few columns are of this kind
+
     release = recipe.release
     if release.coin != "attribute":
         raise RecipeError('channel = "ordered" must go with coin = "attribute"', f"coin = {release.coin!r}")

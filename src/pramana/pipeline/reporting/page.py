@@ -19,12 +19,12 @@ from pramana.bundle import Certificate, JsonObject
 from pramana.calibration import Usefulness
 from pramana.methods import Counts, Explanation, Plan
 from pramana.pages import Bar, Bars, Block, Cell, Grid, Legend, Page, Points, Section, Text
-from pramana.pipeline.reporting.attacks import AuditResult, attack_sections
 from pramana.pipeline.reporting.page_columns import column_sections, untold_columns
 from pramana.theory import explanation_of
 
 if TYPE_CHECKING:  # estimation loads when a report has something to estimate
     from pramana.estimate import Crosstab
+    from pramana.pipeline.reporting.attacks import AuditResult
 
 MISSING = "(missing)"
 MOST_PROMISES = 60  # that are explained; a stranger's certificate may state any number of them
@@ -66,11 +66,19 @@ def page_of(material: PageMaterial) -> Page:
             *_meanings(certificate.guarantees[:MOST_PROMISES]),
             *columns,
             *_crosstabs(material.crosstabs),
-            *([] if material.audit is None else attack_sections(material.audit)),
+            *_attacks(material.audit),
             _use(explanation),
         ],
         private=bool(material.true) or material.audit is not None,
     )
+
+
+def _attacks(audit: AuditResult | None) -> Sequence[Section]:
+    if audit is None:
+        return ()
+    from pramana.pipeline.reporting.attacks import attack_sections
+
+    return attack_sections(audit)
 
 
 def _title(certificate: Certificate) -> str:

@@ -8,11 +8,13 @@ with the highest counts are the luckiest ones, and an interval that covers a val
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pramana.errors import InputError
 from pramana.mechanisms import CoinGroups, Product, RecordRetention, Retention
@@ -109,12 +111,20 @@ def _learned(
         )
     except InputError as error:
         return _Learned(words=f"Not estimated by itself. {error}")
-    if float(np.median(unbiased.high - unbiased.low)) >= records:
+    if _median(unbiased.high - unbiased.low) >= records:
         return _Learned(words=_WIDER, nothing=True)
     picked = _PICKED.format(size=size, shown=MOST_VALUES - 1) if size > MOST_VALUES else ""
     above = int((estimates.low > 0).sum())  # one in 40 is so by chance where a value does not occur
     little = "" if picked or above > size // 10 else _FROM_ZERO.format(above=above or "none", size=size)
     return _Learned(estimates, picked + little)
+
+
+def _median(numbers: NDArray[np.float64]) -> float:
+    """What np.median says, which loads all of numpy.ma to say it."""
+    ordered = np.sort(numbers, axis=None)
+    if np.isnan(ordered[-1]):
+        return math.nan
+    return float((ordered[(ordered.size - 1) // 2] + ordered[ordered.size // 2]) / 2)
 
 
 def _is_chance(law: Law, name: str) -> bool:
@@ -137,6 +147,12 @@ def _estimated(
     axes, records = {axis.name: axis}, int(counts.sum())
     study = Study(axes, law, lambda _: {}, records, counted=lambda _: counts, repeated=repeated)
     return study.crosstab([axis.name], method=method, simultaneous=axis.size > MOST_VALUES)
+
+
+def load_estimation(law: Law | None) -> None:
+    """Ready what a report estimates with, if it will, while others write data."""
+    if law is not None:
+        from pramana.estimate import Study  # noqa: F401
 
 
 def _axis(attribute: Attribute) -> Axis:

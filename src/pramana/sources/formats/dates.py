@@ -6,7 +6,6 @@ import re
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from pramana.errors import RecipeError, SourceError
 
@@ -62,6 +61,8 @@ def stated_days(texts: pa.Array, form: str, name: str) -> pa.Array:
 
 def plain_days(texts: pa.Array, name: str) -> pa.Array:
     """Texts as ISO's days where they can be read one way only, and unchanged where they are no dates."""
+    import pyarrow.compute as pc
+
     if pc.any(pc.match_substring_regex(texts, _EITHER)).as_py():
         raise SourceError(
             f"Dates of the column {name!r} must say whether day or month comes first",
@@ -75,6 +76,8 @@ def plain_days(texts: pa.Array, name: str) -> pa.Array:
 
 def _days(texts: pa.Array, pattern: str) -> pa.Array:
     """ISO's days where the pattern fits and the calendar has the day; null elsewhere."""
+    import pyarrow.compute as pc
+
     parts = pc.extract_regex(texts, pattern)
     year, month, day = (
         np.asarray(pc.fill_null(pc.struct_field(parts, name).cast(pa.int32()), 0), np.int64) for name in "ymd"

@@ -6,7 +6,6 @@ import re
 from dataclasses import dataclass
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from pramana.errors import RecipeError, SourceError
 
@@ -42,6 +41,8 @@ class NumberMarks:
         In a column of numbers (`number`) one in another notation is refused: 1.234 is a thousand to one reader and
         little more than one to another.
         """
+        import pyarrow.compute as pc
+
         fits = pc.match_substring_regex(texts, self._pattern())
         if number and pc.any(pc.and_not(pc.match_substring_regex(texts, _OTHER), fits)).as_py():
             raise SourceError(

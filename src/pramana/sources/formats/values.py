@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from pramana.schema import Kind, label_of
 from pramana.sources.arrays import texts as text_array
@@ -126,6 +125,8 @@ class Settling:
 
     def _texts(self, name: str, chunk: pa.DictionaryArray, form: ValueForm) -> pa.Array:
         """Only the dictionary is worked on: what stands in a million rows may be two values."""
+        import pyarrow.compute as pc
+
         entries = chunk.dictionary
         settled = pc.utf8_trim_whitespace(entries) if self.trim else entries
         if self.trim and not settled.equals(entries):
@@ -147,11 +148,15 @@ class Settling:
 
     @staticmethod
     def _as_stated(form: ValueForm, before: pa.Array, after: pa.Array) -> pa.Array:
+        import pyarrow.compute as pc
+
         if not form.stated:
             return after
         return pc.if_else(pc.is_in(before, value_set=_set_of(before, form.stated)), before, after)
 
     def _count(self, name: str, chunk: pa.DictionaryArray, changed: pa.Array) -> None:
+        import pyarrow.compute as pc
+
         rows = pc.sum(changed.take(chunk.indices)).as_py() or 0
         if rows:
             self.notes.trimmed[name] = self.notes.trimmed.get(name, 0) + rows
@@ -162,11 +167,15 @@ def _set_of(like: pa.Array, values: Iterable[str]) -> pa.Array:
 
 
 def _nulled(values: pa.Array, gone: pa.Array) -> pa.Array:
+    import pyarrow.compute as pc
+
     return pc.if_else(gone, pa.nulls(len(values), values.type), values) if pc.any(gone).as_py() else values
 
 
 def _without(chunk: pa.Array, codes: tuple[str, ...]) -> pa.Array:
     """Values that are written as one of the codes become null; the others keep their type."""
+    import pyarrow.compute as pc
+
     coded = chunk if pa.types.is_dictionary(chunk.type) else chunk.dictionary_encode()
     gone = np.array([label_of(value) in codes for value in coded.dictionary.to_pylist()], np.bool_)
     if not gone.any():
@@ -176,6 +185,8 @@ def _without(chunk: pa.Array, codes: tuple[str, ...]) -> pa.Array:
 
 def _day_of(chunk: pa.Array) -> pa.Array:
     """The day of a time, where the clock is that hangs there."""
+    import pyarrow.compute as pc
+
     plain = chunk.cast(chunk.type.value_type) if pa.types.is_dictionary(chunk.type) else chunk
     local = plain if plain.type.tz is None else pc.local_timestamp(plain)
     return pc.floor_temporal(local, unit="day").cast(pa.date32())

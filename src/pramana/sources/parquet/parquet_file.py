@@ -14,7 +14,6 @@ import pyarrow.parquet as pq
 from pramana.errors import SourceError
 from pramana.randomness import available_cores
 from pramana.sources.columns import checked, select
-from pramana.sources.file_kinds import kind_of
 from pramana.sources.files import files_of
 from pramana.stores import AnyPath, StorePath, arrow_input
 
@@ -24,6 +23,8 @@ def parquet_faults(path: object) -> Iterator[None]:
     try:
         yield
     except (pa.ArrowException, ValueError):
+        from pramana.sources.file_kinds import kind_of
+
         kind = kind_of(path) if isinstance(path, Path | StorePath) else None
         if kind is None or kind.name == "a Parquet file":
             raise SourceError(

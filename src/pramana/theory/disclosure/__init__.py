@@ -1,24 +1,56 @@
 """What the sizes of classes tell of the risk of being found, by the models of the field; each names its source."""
 
-from pramana.theory.disclosure.individual import expected_inverse, individual_risks
-from pramana.theory.disclosure.population import (
-    PopulationUniques,
-    SizeCounts,
-    pitman_fit,
-    pitman_uniques,
-    population_classes,
-    population_uniques,
-    snb_fit,
-    snb_uniques,
-    uniques_by,
-    zayatz_uniques,
-)
-from pramana.theory.disclosure.special_uniques import (
-    dis_scores,
-    elliot_weights,
-    ihsn_weights,
-    intrusion_simulation,
-)
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pramana.theory.disclosure.individual import expected_inverse, individual_risks
+    from pramana.theory.disclosure.population import (
+        PopulationUniques,
+        SizeCounts,
+        pitman_fit,
+        pitman_uniques,
+        population_classes,
+        population_uniques,
+        snb_fit,
+        snb_uniques,
+        uniques_by,
+        zayatz_uniques,
+    )
+    from pramana.theory.disclosure.special_uniques import (
+        dis_scores,
+        elliot_weights,
+        ihsn_weights,
+        intrusion_simulation,
+    )
+
+_MODULE_OF = {  # a command loads what it uses
+    "PopulationUniques": "population",
+    "SizeCounts": "population",
+    "dis_scores": "special_uniques",
+    "elliot_weights": "special_uniques",
+    "expected_inverse": "individual",
+    "ihsn_weights": "special_uniques",
+    "individual_risks": "individual",
+    "intrusion_simulation": "special_uniques",
+    "pitman_fit": "population",
+    "pitman_uniques": "population",
+    "population_classes": "population",
+    "population_uniques": "population",
+    "snb_fit": "population",
+    "snb_uniques": "population",
+    "uniques_by": "population",
+    "zayatz_uniques": "population",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _MODULE_OF:
+        raise AttributeError(f"module 'pramana.theory.disclosure' has no attribute {name!r}")
+    return vars(importlib.import_module(f"pramana.theory.disclosure.{_MODULE_OF[name]}"))[name]
+
 
 __all__ = [
     "PopulationUniques",
