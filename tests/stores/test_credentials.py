@@ -12,7 +12,8 @@ from tests.object_store import KEY_ID, SECRET, Bucket
 import pramana
 from pramana.errors import SourceError
 from pramana.stores import StorePath
-from pramana.stores.connecting import _s3_credentials, file_system
+from pramana.stores.clients.s3 import credentials
+from pramana.stores.connecting import file_system
 
 S3 = pytest.mark.xdist_group("s3")
 
@@ -50,14 +51,14 @@ def test_keys_in_the_home_folder_are_not_taken_unless_a_variable_names_them(
 def test_what_is_passed_to_the_client_and_when_it_looks_for_itself() -> None:
     keys = {"AWS_ACCESS_KEY_ID": "a", "AWS_SECRET_ACCESS_KEY": "b"}
     passed = {"access_key": "a", "secret_key": "b", "session_token": None}
-    assert _s3_credentials(keys) == passed
-    assert _s3_credentials({**keys, "AWS_SESSION_TOKEN": "c", "AWS_PROFILE": "x"}) == {
+    assert credentials(keys) == passed
+    assert credentials({**keys, "AWS_SESSION_TOKEN": "c", "AWS_PROFILE": "x"}) == {
         **passed,
         "session_token": "c",
     }
     for name in ("AWS_PROFILE", "AWS_WEB_IDENTITY_TOKEN_FILE", "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI"):
-        assert _s3_credentials({name: "x"}) == {}
-    assert _s3_credentials({"AWS_EC2_METADATA_DISABLED": "false"}) == {}
+        assert credentials({name: "x"}) == {}
+    assert credentials({"AWS_EC2_METADATA_DISABLED": "false"}) == {}
     half = {"AWS_ACCESS_KEY_ID": "a", "AWS_PROFILE": "x"}  # of a key: another's is not taken in its place
     nobodies: tuple[dict[str, str], ...] = (
         {},
@@ -68,7 +69,7 @@ def test_what_is_passed_to_the_client_and_when_it_looks_for_itself() -> None:
     )
     for stated in nobodies:
         with pytest.raises(SourceError, match="must say who asks S3"):
-            _s3_credentials(stated)
+            credentials(stated)
 
 
 @pytest.mark.parametrize(
