@@ -15,7 +15,7 @@ from pramana.stores import StorePath
 from pramana.stores.clients.s3 import credentials
 from pramana.stores.connecting import file_system
 
-S3 = pytest.mark.xdist_group("s3")
+S3 = pytest.mark.stores("s3")
 
 
 @pytest.fixture

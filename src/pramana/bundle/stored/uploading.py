@@ -208,7 +208,7 @@ class BundleUpload:
                 raise
 
     def _put(self, name: str) -> None:
-        put_file(self.claim.out / name, self.staged / name, BundleError)
+        put_file(self.claim.out / name, self.staged / name, BundleError, self.claim.hidden)
 
     def _copy(self, name: str) -> None:
         """By the store itself."""

@@ -1,4 +1,4 @@
-"""Sets of files in an S3 store: parts go there from where their rows are, hidden until all of them are there."""
+"""Sets of files in a store: parts go there from where their rows are, hidden until all of them are there."""
 
 from __future__ import annotations
 
@@ -25,7 +25,6 @@ from pramana.errors import BundleError, SourceError, UnreachableError
 from pramana.rows import MemoryRows
 from pramana.stores import StorePath, located
 
-pytestmark = pytest.mark.xdist_group("s3")
 HERE = {"people.csv", "recipe.toml"}
 PARTS = [f"out/published/data/part-{number:05d}.parquet" for number in range(3)]
 WHOLE = sorted(["out/published/certificate.json", *PARTS, "out/published/report.html"])

@@ -1,4 +1,4 @@
-"""Tables in an S3 store are read as they are on this machine: the same rows in the same order, everywhere."""
+"""Tables in a store are read as they are on this machine: the same rows in the same order, everywhere."""
 
 from __future__ import annotations
 
@@ -19,7 +19,6 @@ from pramana.pipeline import retraced
 from pramana.sources import Source, pieces_of
 from pramana.stores import located
 
-pytestmark = pytest.mark.xdist_group("s3")
 TABLE = pa.table(
     {
         "sex": ["F", "M", None, "F"] * 50,
