@@ -76,6 +76,20 @@ def test_a_prefix_is_read_like_a_folder(kind: str, bucket: Bucket, tmp_path: Pat
     assert len(pieces) >= 3
 
 
+def test_columns_in_the_names_of_folders(bucket: Bucket, tmp_path: Path) -> None:
+    """Beside names that begin alike, and what is no table."""
+    for name, part in (("year=2020/a.parquet", TABLE.slice(0, 90)), ("year=2021/a.parquet", TABLE.slice(90))):
+        here = tmp_path / "sets" / "k=1" / "parts" / name
+        here.parent.mkdir(parents=True)
+        here.write_bytes(written("parquet", part))
+        bucket.put(f"sets/k=1/parts/{name}", written("parquet", part))
+    bucket.put("sets/k=1/parts-of-another/README", b"no table")
+    bucket.put("sets/k=1/parts.txt", b"no table")
+    there = Source(path=located(bucket.url("sets/k=1/parts")))
+    expected = columns(Source(path=tmp_path / "sets" / "k=1" / "parts"))
+    assert columns(there) == expected and expected["year"] == [2020] * 90 + [2021] * 110
+
+
 def test_one_key_gives_one_release_wherever_the_table_lies(bucket: Bucket, desk: Path) -> None:
     url = bucket.put("people.csv", (desk / "people.csv").read_bytes())
     key = pramana.Key.create()
