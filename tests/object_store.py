@@ -26,7 +26,7 @@ from pyarrow.fs import FileSystem, S3FileSystem
 SECRET = "a-secret-that-nothing-shows"
 KEY_ID = "AKIAOFTHETESTS000000"
 _KEY = re.compile(r"<Key>(.*?)</Key>")
-_OTHERS = ("AWS_", "AZURE_", "GOOGLE_", "GCE_", "GS_", "STORAGE_EMULATOR_HOST")
+VARIABLES = ("AWS_", "AZURE_", "GOOGLE_", "GCE_", "GS_", "STORAGE_EMULATOR_HOST")
 _buckets = count()
 
 
@@ -188,7 +188,7 @@ class Bucket:
 
 def led_to(server: StoreServer, monkeypatch: pytest.MonkeyPatch) -> None:
     """An environment that leads to a server, and to no other."""
-    for name in [name for name in os.environ if name.startswith(_OTHERS)]:
+    for name in [name for name in os.environ if name.startswith(VARIABLES)]:
         monkeypatch.delenv(name)
     for name, value in server.environment().items():
         monkeypatch.setenv(name, value)

@@ -73,7 +73,7 @@ def test_wrong_credentials(locked: Bucket, asked: Callable[..., str]) -> None:
 def test_no_network(bucket: Bucket, asked: Callable[..., str], monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in bucket.server.silent().items():
         monkeypatch.setenv(name, value)
-    for command in commands(bucket.url("some"))[1:3]:
+    for command in commands(bucket.url("some"))[1 if bucket.server.scheme == "s3" else 2 : 3]:
         assert "must be in a store that answers, got no answer" in asked(*command)
 
 
@@ -88,6 +88,7 @@ def mortal(bucket: Bucket, desk: Path, monkeypatch: pytest.MonkeyPatch) -> Itera
     server.kill()
 
 
+@pytest.mark.stores("s3", "gs")  # Azure's client takes half a minute to give up
 def test_a_store_that_dies_on_the_way(
     mortal: tuple[StoreServer, Bucket],
     asked: Callable[..., str],
@@ -113,7 +114,8 @@ def test_a_store_that_dies_on_the_way(
     left = {path.name for path in desk.iterdir()} - before
     assert len(left) == 1 and next(iter(left)).startswith(".published.upload-")
     assert [path.name for path in (desk / next(iter(left))).iterdir()] == [".in-store"]
-    assert "got no answer" in asked("inspect", bucket.url("people.csv"))
+    if server.scheme == "s3":  # the others take their time to give up
+        assert "got no answer" in asked("inspect", bucket.url("people.csv"))
     assert capfd.readouterr().out == ""
 
 

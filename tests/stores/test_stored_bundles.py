@@ -126,6 +126,7 @@ def kill_at(url: str, name: str, when: str) -> None:
     assert done.returncode == -9, done.stderr
 
 
+@pytest.mark.stores("s3", "abfs")
 def test_what_a_killed_run_left_is_swept_by_its_owner_alone(
     bucket: Bucket, desk: Path, refused: Callable[..., str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -154,6 +155,7 @@ def test_what_a_killed_run_left_is_swept_by_its_owner_alone(
     assert {path.name for path in desk.iterdir()} == {"people.csv", "recipe.toml", "published.key"}
 
 
+@pytest.mark.stores("s3", "abfs")  # of Google's kind in test_stored_sets.py
 def test_a_run_that_is_killed_when_all_is_there_leaves_a_bundle_and_its_key(bucket: Bucket, desk: Path) -> None:
     url = bucket.url("out/published")
     kill_at(url, "certificate.json", "after")

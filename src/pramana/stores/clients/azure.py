@@ -27,13 +27,11 @@ def azure_client(authority: str, stated: Mapping[str, str]) -> FileSystem:
     account = _account(authority, stated, connection)
     options = _place(account, connection)
     given = _given(stated, connection)
-    if not given and not connection:
-        kind = _kind(stated)
-        if kind is not None:  # these have no option but that of Arrow's own URLs
-            query = urlencode({"credential_kind": kind})
-            return FileSystem.from_uri(f"abfs://box@{account}.dfs.core.windows.net/?{query}")[0]
-        if stated.get("AZURE_CLIENT_ID"):
-            given = {"client_id": stated["AZURE_CLIENT_ID"]}
+    kind = None if given else _kind(stated)
+    if kind is not None:  # these have no option but that of Arrow's own URLs
+        return FileSystem.from_uri(_own_url(account, options, kind))[0]
+    if not given and stated.get("AZURE_CLIENT_ID"):
+        given = {"client_id": stated["AZURE_CLIENT_ID"]}
     if not given:
         raise nobody(
             "Azure",
@@ -52,9 +50,9 @@ def _connection(stated: Mapping[str, str]) -> dict[str, str]:
     """The fields of a connection string, under their names in small letters."""
     pairs = [pair.partition("=") for pair in stated.get(_CONNECTION, "").split(";") if pair.strip()]
     fields = {name.strip().lower(): value.strip() for name, _, value in pairs}
-    if fields and not (fields.get("accountname") and (fields.keys() & {"accountkey", "sharedaccesssignature"})):
+    if fields and not fields.get("accountname"):
         raise SourceError(
-            f"{_CONNECTION} must name an account and its key", "something else", "AccountName=...;AccountKey=..."
+            f"{_CONNECTION} must name an account", "something else", "AccountName=...;AccountKey=..."
         )
     return fields
 
@@ -90,6 +88,15 @@ def _place(account: str, connection: Mapping[str, str]) -> dict[str, str]:
     return _both(scheme, f".blob.{suffix}", scheme, f".dfs.{suffix}") if suffix else {}
 
 
+def _own_url(account: str, options: Mapping[str, str], kind: str) -> str:
+    place = options.get("blob_storage_authority", ".blob.core.windows.net")
+    query = {"credential_kind": kind, "enable_tls": str(options.get("blob_storage_scheme") != "http").lower()}
+    if place.startswith("."):
+        query |= {"blob_storage_authority": place, "dfs_storage_authority": place.replace(".blob.", ".dfs.", 1)}
+        return f"abfs://box@{account}.dfs.core.windows.net/?{urlencode(query)}"
+    return f"abfs://{account}@{place}/?{urlencode(query)}"
+
+
 def _both(blob_scheme: str, blob: str, lake_scheme: str, lake: str) -> dict[str, str]:
     return {
         "blob_storage_scheme": blob_scheme,
@@ -101,8 +108,8 @@ def _both(blob_scheme: str, blob: str, lake_scheme: str, lake: str) -> dict[str,
 
 def _given(stated: Mapping[str, str], connection: Mapping[str, str]) -> dict[str, Any]:
     """A key, or a signature: what holds credentials itself."""
-    key = connection.get("accountkey") if connection else stated.get("AZURE_STORAGE_KEY")
-    token = connection.get("sharedaccesssignature") if connection else stated.get("AZURE_STORAGE_SAS_TOKEN")
+    key = connection.get("accountkey") or stated.get("AZURE_STORAGE_KEY")
+    token = connection.get("sharedaccesssignature") or stated.get("AZURE_STORAGE_SAS_TOKEN")
     if key:
         return {"account_key": key}
     # Arrow puts it after the account's address as it is: without its question mark it would be part of a path

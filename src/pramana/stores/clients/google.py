@@ -11,7 +11,7 @@ from pramana.stores.clients.told import NOWHERE, environment_with, first, nobody
 if TYPE_CHECKING:
     from pyarrow.fs import FileSystem
 
-_RETRIES = datetime.timedelta(seconds=10)
+_RETRIES = datetime.timedelta(seconds=5)  # some three attempts, as with S3
 _EMULATOR = "STORAGE_EMULATOR_HOST"
 _KEY = "GOOGLE_APPLICATION_CREDENTIALS"
 _MACHINE = ("GCE_METADATA_HOST", "GCE_METADATA_ROOT")
