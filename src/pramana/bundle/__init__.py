@@ -5,6 +5,7 @@ from pramana.bundle.certificate import Certificate, JsonObject, canonical
 from pramana.bundle.check import Check
 from pramana.bundle.folder import (
     check_new,
+    compared_folder,
     is_taken,
     name_here,
     new_parts,
@@ -42,6 +43,7 @@ __all__ = [
     "check_new",
     "check_new_object",
     "check_outside",
+    "compared_folder",
     "is_taken",
     "make_signing_key",
     "name_here",
