@@ -137,7 +137,7 @@ def issue(_: SparkSession, order: dict[str, Any]) -> None:
         return commit(*arguments)
 
     if "pause" in order:
-        Ledger.commit = waits  # type: ignore[method-assign]
+        Ledger.commit = waits  # type: ignore[assignment, method-assign]
     engine = pramana.SparkEngine(pieces=PIECES)
     pramana.issue("all.ledger", "university", 0.3, order["out"], engine=engine, even_if_useless=True)
 
