@@ -194,7 +194,7 @@ class GoogleServer(StoreServer):
     @contextlib.contextmanager
     def locked(self, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         del monkeypatch
-        pytest.skip("gcp-storage-emulator asks nobody for credentials")
+        raise AssertionError("it asks nobody for credentials")
         yield
 
 
