@@ -23,6 +23,7 @@ import pramana
 from pramana.bundle import PartFolder, WrittenFile, folder
 from pramana.bundle.stored import uploading
 from pramana.bundle.stored.part_prefix import PartPrefix
+from pramana.ledger import Ledger
 from pramana.rows.spark import table as spark_table
 from pramana.rows.spark.session import quiet
 
@@ -95,6 +96,7 @@ def waiting(name: str, fill: Callable[[BinaryIO], T]) -> Callable[[BinaryIO], T]
 
 class WatchedParts(PartFolder):
     def write(self, name: str, fill: Callable[[BinaryIO], T]) -> tuple[WrittenFile, T]:
+        assert not (DESK / "not-shared").exists(), "executors share no folder with the driver"
         return PartFolder.write(self, name, waiting(name, fill))
 
 
@@ -126,6 +128,20 @@ def release(spark: SparkSession, order: dict[str, Any]) -> None:
     pramana.release(order["recipe"], order["out"], key=pramana.Key.read("people.key"), **options)
 
 
+def issue(_: SparkSession, order: dict[str, Any]) -> None:
+    """A version of a ledger; with `pause`, when its bundle is there and before the ledger knows."""
+    commit = Ledger.commit
+
+    def waits(*arguments: Any) -> Any:
+        pause(os.getpid())
+        return commit(*arguments)
+
+    if "pause" in order:
+        Ledger.commit = waits  # type: ignore[assignment, method-assign]
+    engine = pramana.SparkEngine(pieces=PIECES)
+    pramana.issue("all.ledger", "university", 0.3, order["out"], engine=engine, even_if_useless=True)
+
+
 def shuffle(spark: SparkSession, order: dict[str, Any]) -> None:
     """The source through a shuffle as Spark does it; its files stay until the session ends."""
     spark.read.parquet(order["frame"]).repartition(2).write.format("noop").mode("overwrite").save()
@@ -140,7 +156,7 @@ def main() -> None:
             order = json.loads(line)
             spark_table._BUCKET = order.get("bucket", BUCKET)
             start = time.perf_counter()
-            {"release": release, "shuffle": shuffle}[order["do"]](spark, order)
+            {"release": release, "issue": issue, "shuffle": shuffle}[order["do"]](spark, order)
             sys.stdout.write(json.dumps({"seconds": time.perf_counter() - start}) + "\n")
             sys.stdout.flush()
         spark.stop()

@@ -12,6 +12,8 @@ from tests.cluster.standalone import cluster, driver
 from tests.object_store import Bucket, StoreServer
 from tests.rows.people import same
 
+import pramana
+
 
 def test_without_encryption_the_search_finds_what_spark_shuffles(tmp_path: Path) -> None:
     desk = prepared(tmp_path / "desk", "retention")
@@ -41,6 +43,43 @@ def test_a_machine_that_does_not_answer(tmp_path: Path) -> None:
         drives.resume()
         drives.answer()
         same(desk.expected, desk.folder / "silent")
+
+
+def test_a_version_whose_driver_was_killed_before_its_ledger_knew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is made again into the store, where executors share no folder with the driver, compared and committed."""
+    desk = prepared(tmp_path / "desk", "levels")
+    recipe = (desk.folder / "recipe.toml").read_text()
+    (desk.folder / "levels.toml").write_text(f'{recipe}[output]\nfiles = "many"\npart_rows = 9000\n')
+    pramana.create_levels(desk.folder / "all.ledger", desk.folder / "levels.toml")
+    (desk.folder / "not-shared").touch()
+    with cluster(tmp_path / "machines", {}) as machines:
+        server = StoreServer.start(machines.network.driver)
+        told = server.environment()
+        for name, value in told.items():
+            monkeypatch.setenv(name, value)
+        machines.write_settings(
+            machines.folder / "conf", {f"spark.executorEnv.{name}": value for name, value in told.items()}
+        )
+        bucket = Bucket.new(server)
+        try:
+            with driver(machines, desk.folder) as drives:
+                drives.order(do="issue", out=bucket.url("out/university"), pause="commit")
+                drives.paused()
+                drives.kill()
+                drives.resume()
+            there = {name: bucket.get(name) for name in bucket.objects()}
+            assert len(there) == 7 and "out/university/certificate.json" in there
+            with driver(machines, desk.folder) as drives:
+                drives.order(do="issue", out=bucket.url("out/university"))
+                drives.answer()
+            assert {name: bucket.get(name) for name in bucket.objects()} == there
+            again = pramana.issue(desk.folder / "all.ledger", "university", 0.3, desk.folder / "again")
+            assert again.again  # it was committed
+            assert desk.leftovers == []
+        finally:
+            server.kill()
 
 
 def test_parts_that_executors_write_into_a_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +18,7 @@ from pramana.errors import SourceError
 from pramana.rows.spark.blocks import blocks_from
 from pramana.rows.spark.frames import copies
 from pramana.rows.spark.frames.copies import OTHER_VALUES, CopiedColumns, FileColumns
+from pramana.rows.spark.frames.looks import FileLook
 from pramana.rows.spark.frames.numbered import NumberedColumns
 from pramana.rows.spark.jobs import _batches
 from pramana.rows.spark.steps import Seal
@@ -123,6 +127,59 @@ def test_files_with_other_rows_than_the_copy_are_refused(rows: int, tmp_path: Pa
     contents = list(copy.contents(1, other.to_batches()))
     with pytest.raises(SourceError, match="stay as it is"):
         list(copy.tables(1, _batches(iter(contents)), ("name", "job")))
+
+
+def rewritten(path: Path) -> None:
+    """In place, with a footer that tells nothing of it."""
+    content = bytearray(path.read_bytes())
+    content[100] ^= 1
+    path.write_bytes(content)
+
+
+def replaced(path: Path) -> None:
+    """By a file with as many rows, none of which is where it was."""
+    table = pq.read_table(path)
+    pq.write_table(table.take(list(range(len(table)))[::-1]), path.with_suffix(".new"), row_group_size=700)
+    path.with_suffix(".new").rename(path)
+
+
+@pytest.mark.parametrize("change", [replaced, rewritten, Path.unlink])
+def test_files_that_changed_since_the_copy_was_made_are_refused(
+    change: Callable[[Path], None], tmp_path: Path
+) -> None:
+    table = people(5_000).append_column("kept", pa.array([True] * 5_000))
+    copy = beside_files(table, tmp_path)
+    contents = list(copy.contents(1, table.select(["kept", "job"]).to_batches()))
+    change(tmp_path / "1.parquet")
+    tables = copy.tables(1, _batches(iter(contents)), ("name", "job"))
+    assert sum(part.num_rows for part in islice(tables, 1)) > 0  # of the first file, which is as it was
+    with pytest.raises(SourceError, match="stay as it is"):
+        list(tables)
+
+
+def test_a_file_that_changes_while_it_is_read_is_refused(tmp_path: Path) -> None:
+    table = people(5_000).append_column("kept", pa.array([True] * 5_000))
+    copy = beside_files(table, tmp_path)
+    contents = list(copy.contents(1, table.select(["kept", "job"]).to_batches()))
+    tables = copy.tables(1, _batches(iter(contents)), ("name", "job"))
+    next(tables)
+    os.utime(tmp_path / "0.parquet", (1, 1))
+    with pytest.raises(SourceError, match="stay as it is"):
+        list(tables)
+
+
+def test_a_copy_of_a_file_on_another_machine_looks_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file, other = tmp_path / "a.parquet", tmp_path / "b.parquet"
+    pq.write_table(people(100), file)
+    look = FileLook.at(file)
+    other.write_bytes(file.read_bytes())
+    assert look.is_of(file) and not look.is_of(other)
+    monkeypatch.setattr("platform.node", lambda: "another machine")
+    assert look.is_of(other)
+    pq.write_table(people(100).slice(1), other)
+    assert not look.is_of(other)
 
 
 # ---------------------------------------------------------------- columns that Spark numbers

@@ -207,6 +207,25 @@ def test_the_release_of_a_filtered_frame(desk: Path, engine: SparkEngine, spark:
     same(desk / "here", desk / "there")
 
 
+def test_a_file_that_is_replaced_after_spark_told_which_rows_stay_is_refused(
+    desk: Path, engine: SparkEngine, spark: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By one with as many rows, in another order."""
+    file, copy = desk / "people.parquet", copying.FrameCopy
+
+    def replaced(*arguments: Any) -> Any:
+        table = pq.read_table(file)
+        pq.write_table(table.take(list(range(len(table)))[::-1]), desk / "other.parquet")
+        (desk / "other.parquet").rename(file)
+        return copy(*arguments)
+
+    monkeypatch.setattr(copying, "FrameCopy", replaced)
+    frame = spark.read.parquet(str(file)).filter("age <> 33")
+    with pytest.raises(SourceError, match="must stay as it is while it is read"):
+        release(desk / "recipe.toml", desk / "there", data=frame, engine=engine)
+    assert not (desk / "there").exists()
+
+
 @pytest.mark.filterwarnings(
     "ignore:PySpark does not yet fully support pandas:FutureWarning"
 )  # of a user's function

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from pramana.bundle.check import Check
     from pramana.bundle.folder import (
         check_new,
+        compared_folder,
         is_taken,
         name_here,
         new_parts,
@@ -48,6 +49,7 @@ _MODULE_OF = {  # a command loads what it uses
     "check_new": "folder",
     "check_new_object": "stored.uploading",
     "check_outside": "stored.uploading",
+    "compared_folder": "folder",
     "is_taken": "folder",
     "make_signing_key": "signing",
     "name_here": "folder",
@@ -93,6 +95,7 @@ __all__ = [
     "check_new",
     "check_new_object",
     "check_outside",
+    "compared_folder",
     "is_taken",
     "make_signing_key",
     "name_here",

@@ -138,6 +138,15 @@ def whole_folder(
             os.close(lock)
 
 
+@contextlib.contextmanager
+def compared_folder(out: StorePath) -> Iterator[Path]:
+    """Yield a folder to fill with what lies in a store already; refused where that differs in a byte."""
+    from pramana.bundle.stored.uploading import compared_upload
+
+    with compared_upload(out) as staged:
+        yield staged
+
+
 def new_parts(out: AnyPath, folder: Path, spread: bool) -> NewParts:
     """Where the parts of `out` go, whose `folder` is being filled; who is `spread` writes them into the store."""
     if isinstance(out, StorePath) and spread:
@@ -162,12 +171,8 @@ def scratch_beside(out: Path) -> Iterator[Path]:
         os.close(lock)
 
 
-def same_files(one: AnyPath, other: Path) -> bool:
+def same_files(one: Path, other: Path) -> bool:
     """Whether two folders hold the same files with the same bytes, parts of a set included, and nothing else."""
-    if isinstance(one, StorePath):
-        from pramana.bundle.stored.uploading import same_objects
-
-        return same_objects(one, other)
     names = [{path.name for path in folder.iterdir()} if _plain(folder) else {""} for folder in (one, other)]
     return names[0] == names[1] and all(_same(one / name, other / name) for name in names[0])
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Protocol, TypeVar
 import msgspec
 
 from pramana import __version__
-from pramana.bundle import Bundle, Certificate, new_parts, whole_folder
+from pramana.bundle import Bundle, Certificate, compared_folder, new_parts, whole_folder
 from pramana.errors import RefusedError
 from pramana.methods import AnyRecipe, Counts, Explanation, Plan, Publication
 from pramana.pages import html_of, load_templates
@@ -27,7 +28,7 @@ from pramana.randomness import Key, available_cores, named_when_whole
 from pramana.rows import Columns, SpreadPieces, ahead
 from pramana.schema import OutputSection
 from pramana.sources import FILE_NAMES, TableWriter, formula_columns, write_table
-from pramana.stores import AnyPath
+from pramana.stores import AnyPath, StorePath
 from pramana.theory import Guarantee
 
 if TYPE_CHECKING:
@@ -50,6 +51,7 @@ class Destination:
     tell_formulas: Callable[[Sequence[str]], None] = lambda _: None  # columns with texts that are run
     waived: tuple[str, ...] = ()  # promises that need not be kept, besides those that the setting waives
     threads: int = 0  # that encode the file; as many as the machine has
+    compared: bool = False  # with what lies there, in a store, which must be the same
 
     @property
     def seeded(self) -> bool:
@@ -64,10 +66,7 @@ class Origin(Described, Protocol):
 
 def write_bundle(recipe: AnyRecipe, source: Origin, publication: Publication, to: Destination) -> Certificate:
     """The bundle in its folder, and with it the new key, if there is one to keep."""
-    with (
-        table_copy(recipe.output) as copy,
-        whole_folder(to.out, to.key, to.key_file, None if recipe.output.url is None else copy.commit) as folder,
-    ):
+    with table_copy(recipe.output) as copy, _folder(recipe, to, copy.commit) as folder:
         certificate = _write(folder, recipe, source, publication, to)
         if not to.is_wanted(certificate.content):
             raise RefusedError("A release made again must have the same content", "other content")
@@ -76,6 +75,14 @@ def write_bundle(recipe: AnyRecipe, source: Origin, publication: Publication, to
         (folder / "certificate.json").write_text(certificate.text(), "utf-8")
         copy.fill(Bundle(folder, certificate).data_path)
     return certificate
+
+
+def _folder(
+    recipe: AnyRecipe, to: Destination, commit: Callable[[], None]
+) -> contextlib.AbstractContextManager[Path]:
+    if to.compared and isinstance(to.out, StorePath):
+        return compared_folder(to.out)
+    return whole_folder(to.out, to.key, to.key_file, None if recipe.output.url is None else commit)
 
 
 def _write(

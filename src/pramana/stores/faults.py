@@ -13,16 +13,16 @@ from pramana.errors import InputError, PramanaError, SourceError
 
 _CREDENTIALS = (
     "Credentials come from the environment: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, "
-    "GOOGLE_APPLICATION_CREDENTIALS, or AZURE_CLIENT_ID and its kin."
+    "GOOGLE_APPLICATION_CREDENTIALS, or AZURE_STORAGE_KEY and their kin."
 )
-_ADDRESS = "Is the network up, and does AWS_ENDPOINT_URL, if it is set, name the store?"
+_ADDRESS = "Is the network up, and is its address right, if a variable such as AWS_ENDPOINT_URL gives one?"
 # what a message holds -> what must be, what was got, and a hint
 _KINDS: tuple[tuple[str, str, str, str | None], ...] = (
     ("NO_SUCH_BUCKET|bucket does not exist|ContainerNotFound", "lie in a bucket that exists", "none", None),
     (
         "ACCESS_DENIED|INVALID_ACCESS_KEY|SIGNATURE_DOES_NOT_MATCH|UNRECOGNIZED_CLIENT|INVALID_CLIENT_TOKEN|"
         r"EXPIRED_TOKEN|HTTP status 40[13]|PERMISSION_DENIED|UNAUTHENTICATED|AuthenticationFailed|\b40[13]\b|"
-        "AuthorizationFailure|[Cc]redential|Authentication",
+        "AuthorizationFailure|[Cc]redential|[Aa]uthentication|access token|Access[A-Z][a-z]+Mismatch",
         "be open to the credentials in use",
         "a refusal of the store",
         _CREDENTIALS,
@@ -40,7 +40,8 @@ _KINDS: tuple[tuple[str, str, str, str | None], ...] = (
         "none",
         "Its client is Hadoop's own: set HADOOP_HOME, CLASSPATH and JAVA_HOME.",
     ),
-    ("NO_SUCH_KEY|NotFound|does not exist|No such file", "exist", "no such object", None),
+    ("OutOfRangeInput|InvalidResourceName", "have a name that its store allows", "another", None),
+    ("NO_SUCH_KEY|NotFound|does not exist|No such (file|dir)", "exist", "no such object", None),
 )
 
 

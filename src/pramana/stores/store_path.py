@@ -5,6 +5,7 @@ A URL that carries credentials is refused, and shown in no message: they come fr
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import re
@@ -122,6 +123,13 @@ class StorePath:
             return self.file_system.get_file_info(self.in_store)
 
     @cached_property
+    def _holds_something(self) -> bool:
+        from pyarrow.fs import FileSelector
+
+        with store_faults(self):
+            return bool(self.file_system.get_file_info(FileSelector(self.in_store, allow_not_found=True)))
+
+    @cached_property
     def files(self) -> tuple[StorePath, ...]:
         """Every object under the prefix, in the order of their names."""
         from pyarrow.fs import FileSelector, FileType
@@ -147,6 +155,8 @@ class StorePath:
     def is_dir(self) -> bool:
         from pyarrow.fs import FileType
 
+        if self.scheme in ("abfs", "abfss") and self._info.type == FileType.NotFound:
+            return self._holds_something  # Arrow looks at the first name that begins so, such as `name-of-another`
         return bool(self._info.type == FileType.Directory)
 
     def is_symlink(self) -> bool:
@@ -176,9 +186,9 @@ class StorePath:
 
     # ------------------------------------------------------------ bytes
 
-    def open(self, mode: str = "rb") -> NativeFile:
+    def open(self, mode: str = "rb", kind: type[InputError] = SourceError) -> NativeFile:
         """To be read, from any place; or "wb", to be written from its beginning to its end."""
-        with store_faults(self):
+        with store_faults(self, kind):
             if mode == "wb":
                 return self.file_system.open_output_stream(self.in_store, compression=None)
             return self.file_system.open_input_file(self.in_store)
@@ -195,14 +205,23 @@ class StorePath:
         with store_faults(target, kind):
             if self.scheme == "hdfs":
                 self.file_system.create_dir(target.parent.in_store, recursive=True)
+                if target.again().is_file():  # which no rename replaces there
+                    target.unlink()
                 self.file_system.move(self.in_store, target.in_store)
             else:
                 self.file_system.copy_file(self.in_store, target.in_store)
 
     def remove_folder(self) -> None:
         """And all that is in it; some stores keep an object for an empty one."""
-        with store_faults(self):
-            self.file_system.delete_dir(self.in_store)
+        try:
+            with store_faults(self), contextlib.suppress(FileNotFoundError):  # where no object stands for it
+                self.file_system.delete_dir(self.in_store)
+        except SourceError:  # Azure is asked for all at once, which not every credential allows
+            left = self.again().files
+            if not left:
+                raise
+            for path in left:
+                path.unlink()
 
     def unlink(self) -> None:
         with store_faults(self):

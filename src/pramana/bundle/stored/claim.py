@@ -38,7 +38,7 @@ class Claim:
 
     def write(self, files: Mapping[str, Entry]) -> None:
         text = json.dumps({"format": _FORMAT, "version": 1, "files": files}, sort_keys=True)
-        put(self.path, [text.encode()], BundleError)
+        put(self.path, [text.encode()], BundleError, self.hidden)
 
     def lay(self) -> None:
         """Refused where another run has laid one; then this one is withdrawn. It lists nothing yet."""

@@ -115,6 +115,30 @@ def whole_upload(
         os.close(lock)
 
 
+@contextlib.contextmanager
+def compared_upload(out: StorePath) -> Iterator[Path]:
+    """Yield a folder to fill as `whole_upload` does; nothing of it stays, and `out` must be the same already.
+
+    Parts go where those of a new bundle would go: executors may share no folder with this machine.
+    """
+    staged, lock = _locked_folder(out)
+    try:
+        try:
+            yield staged
+            if not BundleUpload(out, _token(staged), staged).is_there():
+                check_free(out)
+                raise BundleError(f"{out} must stay until it is compared", "objects that are gone")
+        finally:
+            _withdraw(Claim(out, _token(staged)), staged)
+            _empty(staged)
+    except OSError as error:
+        raise BundleError(f"{staged} must be writable", error.strerror or "an error of the file system") from None
+    finally:
+        with contextlib.suppress(OSError):
+            staged.rmdir()  # unless there is something left to do
+        os.close(lock)
+
+
 def _leave(upload: BundleUpload) -> None:
     """The bundle is there: nothing but it stays."""
     upload.claim.drop()
@@ -207,8 +231,13 @@ class BundleUpload:
                 self.may_be_whole = False
                 raise
 
+    def is_there(self) -> bool:
+        """Whether the objects are these files, byte for byte, and no others."""
+        there = {path.relative_to(self.claim.out).as_posix() for path in self.claim.out.again().files}
+        return there == {*self.files} and all(self.claim.has(name, self.files[name]) for name in sorted(there))
+
     def _put(self, name: str) -> None:
-        put_file(self.claim.out / name, self.staged / name, BundleError)
+        put_file(self.claim.out / name, self.staged / name, BundleError, self.claim.hidden)
 
     def _copy(self, name: str) -> None:
         """By the store itself."""
@@ -218,15 +247,6 @@ class BundleUpload:
 def _entry(path: Path) -> Entry:
     with path.open("rb") as file:
         return {"sha256": hashlib.file_digest(file, "sha256").hexdigest(), "bytes": path.stat().st_size}
-
-
-def same_objects(out: StorePath, folder: Path) -> bool:
-    """Whether the objects under a prefix are the files of a folder, byte for byte, and no others."""
-    names = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
-    if {path.relative_to(out).as_posix() for path in out.again().files} != names:
-        return False
-    claim = Claim(out, "")
-    return all(claim.has(name, _entry(folder / name)) for name in sorted(names))
 
 
 # ---------------------------------------------------------------- on this machine

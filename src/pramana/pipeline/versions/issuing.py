@@ -49,7 +49,7 @@ from pramana.randomness import Codes, Key, check_outside_bundles
 from pramana.rows import Progress, Rows, no_progress
 from pramana.schema import Attribute
 from pramana.sources import Source
-from pramana.stores import AnyPath, located, path_here
+from pramana.stores import AnyPath, StorePath, located, path_here
 from pramana.theory import Level
 
 if TYPE_CHECKING:
@@ -278,8 +278,8 @@ def issue(
         def is_wanted(content: str) -> bool:
             return not again or _sealed(secret, "content", content) == release.content
 
-        def written(folder: AnyPath) -> Certificate:
-            to = Destination(folder, secret, signing=signing, is_wanted=is_wanted, threads=home.threads)
+        def written(folder: AnyPath, compared: bool = False) -> Certificate:
+            to = Destination(folder, secret, None, signing, is_wanted, threads=home.threads, compared=compared)
             return write_bundle(opened.recipe, opened.source, plan.publish(opened.rows), to)
 
         certificate = None if again else _left_behind(out, written)
@@ -301,15 +301,17 @@ def recipe_of(dataset: Dataset) -> AnyRecipe:
     return Recipe.parse(tomllib.loads(dataset.details["recipe"]), Path(dataset.details["folder"]))
 
 
-def _left_behind(out: AnyPath, written: Callable[[AnyPath], Certificate]) -> Certificate | None:
+def _left_behind(out: AnyPath, written: Callable[[AnyPath, bool], Certificate]) -> Certificate | None:
     """The bundle of a run that was killed before it could commit.
 
     Its word is not taken for it: the bundle is made again beside it, and one that differs in a byte is refused.
     """
     if not is_taken(out):
         return None
-    with scratch_beside(name_here(out)) as scratch:
-        certificate = written(scratch / "bundle")
+    if isinstance(out, StorePath):
+        return written(out, True)
+    with scratch_beside(out) as scratch:
+        certificate = written(scratch / "bundle", False)
         if same_files(out, scratch / "bundle"):
             return certificate
     check_new(out)

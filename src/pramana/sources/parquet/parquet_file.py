@@ -46,15 +46,23 @@ def parquet_folder(path: AnyPath, wanted: Sequence[str] | None) -> tuple[Any, li
     """
     import pyarrow.dataset as ds
 
-    for file in files_of(path, "parquet"):
+    files = files_of(path, "parquet")
+    for file in files:
         with parquet_faults(file):
             pq.read_schema(arrow_input(file))
-    where, system = (path.in_store, path.file_system) if isinstance(path, StorePath) else (path, None)
-    names, text = parquet_columns(path, pq.ParquetDataset(where, filesystem=system).schema, wanted)
+    where: Any = path
+    more: dict[str, Any] = {}
+    if isinstance(path, StorePath):  # by their names: not every store tells Arrow of a prefix that it is a folder
+        where = sorted(file.in_store for file in files if isinstance(file, StorePath))
+        more = {"filesystem": path.file_system, "partition_base_dir": path.in_store}
+    folders = ds.HivePartitioning.discover(infer_dictionary=True)
+    names, text = parquet_columns(
+        path, ds.dataset(where, format="parquet", partitioning=folders, **more).schema, wanted
+    )
     form = ds.ParquetFileFormat(dictionary_columns=set(text), pre_buffer=False)
-    whole = ds.dataset(where, format=form, partitioning="hive", filesystem=system)
+    whole = ds.dataset(where, format=form, partitioning="hive", **more)
     for fragment in whole.get_fragments():
-        with parquet_faults(fragment.path if system else Path(fragment.path)):
+        with parquet_faults(fragment.path if more else Path(fragment.path)):
             present = list(fragment.physical_schema.names)
         in_its_name = ds.get_partition_keys(fragment.partition_expression)  # folders called column=value
         select([*present, *(name for name in in_its_name if name not in present)], names, fragment.path)

@@ -13,11 +13,13 @@ from __future__ import annotations
 import pickle
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from pramana.rows.spark.blocks import BLOCK
+from pramana.rows.spark.frames.looks import FileLook
 from pramana.rows.spark.frames.numbered import NumberedColumns
 from pramana.rows.spark.readings import changed_rows
 from pramana.rows.spark.steps import Seal, Sent
@@ -29,19 +31,35 @@ _FEW = 4  # rows for each value of a column that is worth a dictionary
 
 @dataclass(frozen=True)
 class FileColumns:
-    """Columns that files have, of the same rows as a copy."""
+    """Columns that files have, of the same rows as a copy, and how these files looked before it was made."""
 
     names: frozenset[str]
-    pieces: tuple[bytes, ...]  # of each run, pickled one by one: a task needs one of them
+    pieces: tuple[bytes, ...]  # of each run, with looks, pickled one by one: a task needs one of them
 
     @classmethod
     def of(cls, names: Iterable[str], pieces: Iterable[tuple[Piece, ...]]) -> FileColumns:
-        return cls(frozenset(names), tuple(map(pickle.dumps, pieces)))
+        runs = [[(piece, _file_of(piece)) for piece in run] for run in pieces]
+        try:
+            looks = {path: FileLook.at(path) for path in {path for run in runs for _, path in run}}
+        except OSError:
+            raise changed_rows() from None
+        looked_at = ([(piece, path, looks[path]) for piece, path in run] for run in runs)
+        return cls(frozenset(names), tuple(map(pickle.dumps, looked_at)))
 
     def tables(self, run: int, columns: Sequence[str]) -> Iterator[pa.Table]:
-        pieces: tuple[Piece, ...] = pickle.loads(self.pieces[run])
-        for piece in pieces:
+        pieces: list[tuple[Piece, Path, FileLook]] = pickle.loads(self.pieces[run])
+        for piece, path, look in pieces:
+            if not look.is_of(path):  # what the copy says of its rows was said of others
+                raise changed_rows()
             yield from piece.read(columns)
+            if not look.is_of(path):
+                raise changed_rows()
+
+
+def _file_of(piece: Piece) -> Path:
+    path = piece.source.path
+    assert isinstance(path, Path), "these are files of this machine"
+    return path
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Sets of files in an S3 store: parts go there from where their rows are, hidden until all of them are there."""
+"""Sets of files in a store: parts go there from where their rows are, hidden until all of them are there."""
 
 from __future__ import annotations
 
@@ -16,16 +16,19 @@ import pytest
 from tests.bundle.test_parts import filled
 from tests.object_store import Bucket
 from tests.pipeline.elsewhere import Elsewhere
+from tests.rows.people import LEVELS, people
 
 import pramana
+from pramana.bundle import PartFolder
 from pramana.bundle.stored import uploading
 from pramana.bundle.stored.claim import Claim
 from pramana.bundle.stored.part_prefix import IN_STORE, PartPrefix
 from pramana.errors import BundleError, SourceError, UnreachableError
+from pramana.ledger import Ledger
 from pramana.rows import MemoryRows
+from pramana.sources import write_table
 from pramana.stores import StorePath, located
 
-pytestmark = pytest.mark.xdist_group("s3")
 HERE = {"people.csv", "recipe.toml"}
 PARTS = [f"out/published/data/part-{number:05d}.parquet" for number in range(3)]
 WHOLE = sorted(["out/published/certificate.json", *PARTS, "out/published/report.html"])
@@ -177,6 +180,7 @@ KILLED = """
 import os, signal, sys
 import pramana
 from tests.pipeline.elsewhere import Elsewhere
+from tests.rows.people import LEVELS, people
 from pramana.bundle.stored import uploading
 from pramana.rows import MemoryRows
 publish, copy = MemoryRows.publish, uploading.BundleUpload._copy
@@ -271,3 +275,36 @@ def test_what_another_program_puts_there_meanwhile_is_noticed_and_left(
         released(bucket)
     assert bucket.objects() == ["out/published/notes.txt"]
     assert {path.name for path in set_desk.iterdir()} == HERE
+
+
+def test_a_version_whose_run_was_killed_is_made_again_without_a_folder_that_executors_share(
+    bucket: Bucket, set_desk: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before the ledger knew: the parts go to the store as before, are compared there, and go again."""
+    write_table(people(2_500), set_desk / "people.parquet", "parquet")
+    (set_desk / "levels.toml").write_text(f'{LEVELS}[output]\nfiles = "many"\npart_rows = 1000\n')
+    pramana.create_levels("all.ledger", "levels.toml")
+    before = {path.name for path in set_desk.iterdir()}
+    url = bucket.url("out/published")
+
+    def issued() -> Any:
+        return pramana.issue("all.ledger", "university", 0.3, url, even_if_useless=True)
+
+    def not_shared(*_: Any) -> None:
+        raise AssertionError("a part was written to a folder of the driver")
+
+    monkeypatch.setattr(PartFolder, "write", not_shared)
+    with monkeypatch.context() as patched:
+        patched.setattr(Ledger, "commit", None)
+        with pytest.raises(TypeError):
+            issued()
+    content = bucket.get(PARTS[1])
+    assert bucket.objects() == WHOLE
+    bucket.put(PARTS[1], b"another's")
+    with pytest.raises(BundleError, match="must not exist yet"):
+        issued()
+    assert bucket.objects() == WHOLE and bucket.get(PARTS[1]) == b"another's"
+    bucket.put(PARTS[1], content)
+    done = issued()
+    assert str(done.out) == url and not done.again and done.release.status == "committed"
+    assert bucket.objects() == WHOLE and {path.name for path in set_desk.iterdir()} == before

@@ -1,4 +1,4 @@
-"""Tables in an S3 store are read as they are on this machine: the same rows in the same order, everywhere."""
+"""Tables in a store are read as they are on this machine: the same rows in the same order, everywhere."""
 
 from __future__ import annotations
 
@@ -19,7 +19,6 @@ from pramana.pipeline import retraced
 from pramana.sources import EvenCut, Source, pieces_of
 from pramana.stores import located
 
-pytestmark = pytest.mark.xdist_group("s3")
 TABLE = pa.table(
     {
         "sex": ["F", "M", None, "F"] * 50,
@@ -75,6 +74,20 @@ def test_a_prefix_is_read_like_a_folder(kind: str, bucket: Bucket, tmp_path: Pat
     rows = [row for piece in pieces for table in piece.read(["age"]) for row in table.column("age").to_pylist()]
     assert [int(row) for row in rows] == list(range(200))
     assert len(pieces) >= 3
+
+
+def test_columns_in_the_names_of_folders(bucket: Bucket, tmp_path: Path) -> None:
+    """Beside names that begin alike, and what is no table."""
+    for name, part in (("year=2020/a.parquet", TABLE.slice(0, 90)), ("year=2021/a.parquet", TABLE.slice(90))):
+        here = tmp_path / "sets" / "k=1" / "parts" / name
+        here.parent.mkdir(parents=True)
+        here.write_bytes(written("parquet", part))
+        bucket.put(f"sets/k=1/parts/{name}", written("parquet", part))
+    bucket.put("sets/k=1/parts-of-another/README", b"no table")
+    bucket.put("sets/k=1/parts.txt", b"no table")
+    there = Source(path=located(bucket.url("sets/k=1/parts")))
+    expected = columns(Source(path=tmp_path / "sets" / "k=1" / "parts"))
+    assert columns(there) == expected and expected["year"] == [2020] * 90 + [2021] * 110
 
 
 def test_one_key_gives_one_release_wherever_the_table_lies(bucket: Bucket, desk: Path) -> None:

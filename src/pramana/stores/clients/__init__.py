@@ -1,0 +1,1 @@
+"""The clients of stores, each made from what the environment says of it."""

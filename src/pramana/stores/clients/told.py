@@ -1,0 +1,56 @@
+"""What the environment tells of a store: who asks, where it is, and where nothing is to be looked for."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import threading
+from collections.abc import Iterator, Mapping
+
+from pramana.errors import SourceError
+
+NOWHERE = "/dev/null/nowhere"  # a path at which nothing can lie
+_ADDRESS = re.compile(r"(?P<scheme>https?)://(?P<server>(?:[A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\])(?::\d{1,5})?)/?")
+_one_at_a_time = threading.Lock()
+
+
+def first(stated: Mapping[str, str], *names: str) -> str | None:
+    return next((stated[name] for name in names if stated.get(name)), None)
+
+
+def says_yes(stated: Mapping[str, str], name: str) -> bool:
+    return stated.get(name, "").strip().lower() in ("1", "yes", "true", "on")
+
+
+def nobody(store: str, hint: str) -> SourceError:
+    return SourceError(f"The environment must say who asks {store}", "none of its variables", hint)
+
+
+def server(stated: Mapping[str, str], *names: str) -> tuple[str, str] | None:
+    """The scheme and the address that one of these variables gives; it may hold a password, and is not shown."""
+    address = first(stated, *names)
+    if address is None:
+        return None
+    told = _ADDRESS.fullmatch(address)
+    if told is None:
+        raise SourceError(
+            f"{names[-1]} must be the address of a server", "something else", "Such as https://host:9000."
+        )
+    return told["scheme"], told["server"]
+
+
+@contextlib.contextmanager
+def environment_with(values: Mapping[str, str]) -> Iterator[None]:
+    """Variables that the libraries of stores read when a client is made, and that have no option of their own."""
+    with _one_at_a_time:
+        before = {name: os.environ.get(name) for name in values}
+        os.environ.update(values)
+        try:
+            yield
+        finally:
+            for name, value in before.items():
+                if value is None:
+                    os.environ.pop(name, None)
+                else:
+                    os.environ[name] = value
