@@ -57,6 +57,7 @@ PART_ROWS = 1 << 22  # as the product has them, unless a table is small
 SLOW = 0.4  # of a core, for a worker that leaves the driver one
 GOALS = {"serial part": 0.02, "DataFrame": 1.3, "the line": 0.15}
 _TICKS = 100
+_BUSY = ("Executor Deserialize Time", "Executor Run Time", "Result Serialization Time")
 
 
 @dataclass(frozen=True)
@@ -157,13 +158,17 @@ def processor(roots: list[int]) -> float:
 
 
 def task_seconds(events: Path, began: float, seconds: float) -> tuple[float, float]:
-    """Of this time the seconds in which no task runs, and the seconds of all tasks."""
+    """Of this time the seconds in which no task runs, and the seconds of all tasks.
+
+    A task ends when its worker can take another one, not when the driver has fetched what it made.
+    """
     spans = []
     for path in events.rglob("*app*"):
         for line in path.read_text("utf-8").splitlines():
             if '"SparkListenerTaskEnd"' in line:
-                info = json.loads(line)["Task Info"]
-                start, stop = info["Launch Time"] / 1000, info["Finish Time"] / 1000
+                told = json.loads(line)
+                start = told["Task Info"]["Launch Time"] / 1000
+                stop = start + sum(told["Task Metrics"][name] for name in _BUSY) / 1000
                 spans.append((max(start, began), min(stop, began + seconds)))
     worked, until = 0.0, began
     for start, stop in sorted(span for span in spans if span[0] < span[1]):

@@ -214,7 +214,13 @@ def test_what_the_runs_of_a_cluster_tell(tmp_path: Path) -> None:
     assert "A DataFrame takes 1.20 times as long as a file (goal: at most 1.3, met)" in page
     (tmp_path / "app-1").write_text(
         "\n".join(
-            f'{{"Event":"SparkListenerTaskEnd","Task Info":{{"Launch Time":{a},"Finish Time":{b}}}}}'
+            json.dumps(
+                {
+                    "Event": "SparkListenerTaskEnd",
+                    "Task Info": {"Launch Time": a, "Finish Time": b + 100},
+                    "Task Metrics": dict(zip(cluster._BUSY, (10, b - a - 30, 20), strict=True)),
+                }
+            )
             for a, b in [(500, 1500), (1200, 2000), (1300, 1400), (3000, 9000)]
         )
     )
