@@ -1,4 +1,4 @@
-"""Data frames on Spark that look rows of files up in other tables: the same rows, in the same order, from the files."""
+"""Data frames on Spark that look rows of files up in other tables: the same rows in the same order."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ pytestmark = pytest.mark.xdist_group("spark")
 KEY = Key(bytes(range(32)))
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture
 def small_partitions(spark: Any) -> Iterator[None]:
     """Several of each file, in another order than by name."""
     before = spark.conf.get("spark.sql.files.maxPartitionBytes")
@@ -70,13 +70,18 @@ LOOKUPS = {
     "filtered": lambda facts, jobs: facts.filter("stay % 3 > 0").join(jobs, "job").filter("rank < 3 or sex = 'F'"),
     "computed": lambda facts, jobs: facts.join(jobs, "job", "left").withColumn("trade", F.upper("trade")),
     "renamed": lambda facts, jobs: facts.withColumnRenamed("town", "place").join(jobs, "job"),
-    "twice": lambda facts, jobs: facts.join(jobs, "job").join(jobs.selectExpr("rank as other"), F.expr("other = stay % 9")),
+    "twice": lambda facts, jobs: facts.join(jobs, "job").join(
+        jobs.selectExpr("rank as other"), F.expr("other = stay % 9")
+    ),
     "nobody": lambda facts, jobs: facts.join(jobs.filter("rank = 4"), "job"),
-    "aggregated beside": lambda facts, jobs: facts.join(F.broadcast(facts.groupBy("job").agg(F.max("stay").alias("rank"))), "job"),
-}  # fmt: skip
+    "aggregated beside": lambda facts, jobs: facts.join(
+        F.broadcast(facts.groupBy("job").agg(F.max("stay").alias("rank"))), "job"
+    ).join(jobs.select("job"), "job", "left_semi"),
+}
 
 
 @pytest.mark.parametrize("name", LOOKUPS)
+@pytest.mark.usefixtures("small_partitions")
 def test_rows_that_are_looked_up_come_from_the_files(name: str, tmp_path: Path, spark: Any) -> None:
     frame = LOOKUPS[name](facts(tmp_path, spark), jobs(spark))
     wanted = ("town", "stay", "job", "trade", "rank", "income", "old", "born", "place")
@@ -120,6 +125,7 @@ def test_joins_of_other_kinds_are_made_by_spark(tmp_path: Path, spark: Any) -> N
     assert found == []
 
 
+@pytest.mark.usefixtures("small_partitions")
 def test_rows_at_other_places_than_told_are_made_by_spark(
     tmp_path: Path, spark: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -152,12 +158,17 @@ def more(table: pa.Table) -> pa.Table:
 MADE = {
     "looked up": lambda facts, trades: facts.join(F.broadcast(trades), "job", "left"),
     "sorted and merged": lambda facts, trades: facts.join(trades.hint("merge"), "job", "left"),
-    "several": lambda facts, trades: facts.filter("age < 60").join(F.broadcast(trades), "job", "left").union(
-        facts.filter("age >= 60").join(F.broadcast(trades), "job", "left")),
-    "aggregated": lambda facts, trades: facts.join(trades, "job", "left").groupBy(
-        "name", "sex", "town", "age", "job", "old", "born", "trade").agg(
-        F.max("note").alias("note"), F.max("income").alias("income")),
-}  # fmt: skip
+    "several": lambda facts, trades: (
+        facts.filter("age < 60")
+        .join(F.broadcast(trades), "job", "left")
+        .union(facts.filter("age >= 60").join(F.broadcast(trades), "job", "left"))
+    ),
+    "aggregated": lambda facts, trades: (
+        facts.join(trades, "job", "left")
+        .groupBy("name", "sex", "town", "age", "job", "old", "born", "trade")
+        .agg(F.max("note").alias("note"), F.max("income").alias("income"))
+    ),
+}
 
 
 @pytest.mark.parametrize("domain", [STATED, '"from-data"'], ids=["stated", "from the data"])
