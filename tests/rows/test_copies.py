@@ -208,6 +208,15 @@ def test_rows_come_from_their_places_in_the_files(tmp_path: Path, monkeypatch: p
         assert all(set(part.column_names) == set(names) for part in read)
 
 
+def test_as_many_rows_as_there_are_need_not_be_each_of_them_once(tmp_path: Path) -> None:
+    table = people(5_000)
+    copy = replace(beside_files(table, tmp_path, None), columns=("place",), places="place")
+    rows = np.array([3, 3, 5])
+    contents = list(copy.contents(1, pa.table({"place": rows + (1 << 33)}).to_batches()))
+    (read,) = copy.tables(1, _batches(iter(contents)), ("name",))
+    assert read.column("name").to_pylist() == table.take(rows).column("name").to_pylist()
+
+
 @pytest.mark.parametrize("rows", [[5, 4], [0, (1 << 33)], [-1, 3], [2, 900, 1]])
 def test_places_of_another_run_or_order_end_a_copy(rows: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(copies, "BLOCK", 2)
