@@ -8,9 +8,9 @@ The table is the generated census, seven columns of texts in Parquet. A DataFram
 there is as much to release) has its columns in the files, and Spark tells which rows stay. Of a joined one, with a
 table of two rows that Spark broadcasts, it tells which row of the files each row is. Of that one put together with
 an empty frame Spark makes the rows: with stated domains it numbers the values and integers cross to Python;
-domains read from the data need the texts. What the rows of that one cost alone is told three ways: Spark makes and drops
-them (its noop format), they go to a function in Python that drops them, and Spark writes them to Parquet. All ways
-take turns in one session; the first round warms up and is dropped; ratios are taken round by round.
+domains read from the data need the texts. What the rows of that one cost alone is told three ways: Spark makes
+and drops them (its noop format), they go to a function in Python that drops them, and Spark writes them to Parquet.
+All ways take turns in one session; the first round warms up and is dropped; ratios are taken round by round.
 """
 
 from __future__ import annotations
