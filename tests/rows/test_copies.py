@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
@@ -17,7 +18,7 @@ from tests.rows.people import people
 from pramana.errors import SourceError
 from pramana.rows.spark.blocks import blocks_from
 from pramana.rows.spark.frames import copies
-from pramana.rows.spark.frames.copies import OTHER_VALUES, CopiedColumns, FileColumns
+from pramana.rows.spark.frames.copies import OTHER_PLACES, OTHER_VALUES, CopiedColumns, FileColumns
 from pramana.rows.spark.frames.looks import FileLook
 from pramana.rows.spark.frames.numbered import NumberedColumns
 from pramana.rows.spark.jobs import _batches
@@ -240,3 +241,49 @@ def test_another_value_ends_a_numbered_copy(name: str) -> None:
     table = table.set_column(table.column_names.index(name), name, pa.array(changed))
     copy = CopiedColumns(tuple(table.column_names), COPY.seal, numbered)
     assert list(copy.contents(2, as_words(table, numbered).to_batches())) == [(2, OTHER_VALUES, b"")]
+
+
+# ---------------------------------------------------------------- rows that files have at other places
+
+
+def test_rows_come_from_their_places_in_the_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Some are gone, some occur several times, and files, row groups and blocks end anywhere."""
+    monkeypatch.setattr(copies, "BLOCK", 900)
+    table = people(5_001)
+    copy = replace(beside_files(table, tmp_path, None), columns=("place", "job"), places="place")
+    times = np.random.default_rng(4).integers(0, 4, 5_001)
+    times[1_200:2_800], times[3_000:4_100] = 1, 0
+    rows = np.repeat(np.arange(5_001), times)
+    expected = table.take(rows)
+    sent = pa.table({"place": rows + (1 << 33), "job": expected.column("job")})
+    contents = list(copy.contents(1, sent.to_batches(max_chunksize=250)))
+    assert sum(number for _, number, _ in contents) == len(rows)
+    for names in (("age", "job", "name"), ("name",), ("job",)):
+        read = list(copy.tables(1, _batches(iter(contents)), names))
+        again = {name: [v for part in read for v in part.column(name).to_pylist()] for name in names}
+        assert again == expected.select(names).to_pydict()
+        assert all(set(part.column_names) == set(names) for part in read)
+
+
+def test_as_many_rows_as_there_are_need_not_be_each_of_them_once(tmp_path: Path) -> None:
+    table = people(5_000)
+    copy = replace(beside_files(table, tmp_path, None), columns=("place",), places="place")
+    rows = np.array([3, 3, 5])
+    contents = list(copy.contents(1, pa.table({"place": rows + (1 << 33)}).to_batches()))
+    (read,) = copy.tables(1, _batches(iter(contents)), ("name",))
+    assert read.column("name").to_pylist() == table.take(rows).column("name").to_pylist()
+
+
+@pytest.mark.parametrize("rows", [[5, 4], [0, (1 << 33)], [-1, 3], [2, 900, 1]])
+def test_places_of_another_run_or_order_end_a_copy(rows: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(copies, "BLOCK", 2)
+    copy = CopiedColumns(("place",), COPY.seal, places="place")
+    sent = pa.table({"place": np.array(rows, np.int64) + (1 << 33)})
+    assert [number for _, number, _ in copy.contents(1, sent.to_batches(max_chunksize=2))][-1] == OTHER_PLACES
+
+
+def test_a_place_behind_the_last_row_of_the_files_is_refused(tmp_path: Path) -> None:
+    copy = replace(beside_files(people(5_000), tmp_path, None), columns=("place",), places="place")
+    contents = list(copy.contents(1, pa.table({"place": [(1 << 33) + 7, (1 << 33) + 5_000]}).to_batches()))
+    with pytest.raises(SourceError, match="stay as it is"):
+        list(copy.tables(1, _batches(iter(contents)), ("name",)))

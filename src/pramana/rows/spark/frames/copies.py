@@ -6,6 +6,7 @@ dictionaries, as Parquet would give them. It is sealed under a key that is forgo
 fit in memory, Spark writes to its disks encrypted once more.
 
 Of a frame that chooses rows of files the copy has what is computed, and which rows stay; the files have the rest.
+Of one that looks rows of files up in other tables it has the place of each row in the files, for the same reason.
 """
 
 from __future__ import annotations
@@ -15,8 +16,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from pramana.rows.spark.blocks import BLOCK
 from pramana.rows.spark.frames.looks import FileLook
@@ -26,6 +29,8 @@ from pramana.rows.spark.steps import Seal, Sent
 from pramana.sources import Piece
 
 OTHER_VALUES = -1  # instead of a number of rows
+OTHER_PLACES = -2  # the same: rows are not where they were thought to be
+_ROWS_OF_A_RUN = 33  # bits; what Spark has above them in a row's number is the partition
 _FEW = 4  # rows for each value of a column that is worth a dictionary
 
 
@@ -71,6 +76,7 @@ class CopiedColumns:
     numbered: NumberedColumns = field(default_factory=lambda: NumberedColumns({}))
     kept: str | None = None  # the one of them that says which rows stay; None: all of them
     files: FileColumns | None = None
+    places: str | None = None  # the one of them that says which row of the files a row is; None: each once
 
     @property
     def plain(self) -> tuple[str, ...]:
@@ -82,9 +88,16 @@ class CopiedColumns:
         return set(columns) <= {*self.columns, *beside}
 
     def contents(self, run: int, batches: Iterable[pa.RecordBatch]) -> Iterator[Sent]:
-        """What is kept of a run: some thousand rows at a time, and how many stay; or that it has other values."""
+        """What is kept of a run: some thousand rows at a time, and how many stay; or that it is unexpected."""
+        least = 0
         for number, table in enumerate(_gathered(batches)):
             columns = {name: _compact(table.column(name)) for name in self.plain}
+            if self.places is not None:
+                places = _places(run, least, table.column(self.places))
+                if places is None:
+                    yield run, OTHER_PLACES, b""
+                    return
+                columns[self.places], least = pa.chunked_array([places]), places[-1].as_py()
             for name, column in self.numbered.columns(table):
                 if column is None:
                     yield run, OTHER_VALUES, b""
@@ -102,7 +115,9 @@ class CopiedColumns:
         rows = self._opened(run, batches)
         if self.files is not None:
             beside = [name for name in needed if name in self.files.names]
-            if beside:
+            if beside and self.places is not None:
+                rows = _looked_up(rows, self.places, self.files.tables(run, beside))
+            elif beside:
                 rows = _side_by_side(rows, self.files.tables(run, beside))
         for table in rows:
             stays = None if self.kept is None else table.column(self.kept)
@@ -133,6 +148,40 @@ def _side_by_side(copied: Iterator[pa.Table], filed: Iterable[pa.Table]) -> Iter
             own, table = own.slice(rows), table.slice(rows)
     if own.num_rows or any(more.num_rows for more in copied):
         raise changed_rows()
+
+
+def _looked_up(copied: Iterator[pa.Table], places: str, filed: Iterable[pa.Table]) -> Iterator[pa.Table]:
+    """The columns of both, where the copy says of its rows which of the files' rows they are, in their order."""
+    batches = (batch for table in filed for batch in table.to_batches())  # of one dictionary each
+    batch, first = next(batches, None), 0
+    for table in copied:
+        wanted = table.column(places).to_numpy().astype(np.int64)
+        start = 0
+        while start < len(wanted):
+            while batch is not None and wanted[start] >= first + batch.num_rows:
+                first, batch = first + batch.num_rows, next(batches, None)
+            if batch is None:
+                raise changed_rows()
+            stop = int(np.searchsorted(wanted, first + batch.num_rows))
+            own, found = table.slice(start, stop - start), _taken(batch, wanted[start:stop] - first)
+            for name in found.schema.names:
+                own = own.append_column(name, pa.chunked_array([found.column(name)]))
+            yield own
+            start = stop
+
+
+def _taken(batch: pa.RecordBatch, rows: NDArray[np.int64]) -> pa.RecordBatch:
+    if int(rows[-1] - rows[0]) == len(rows) - 1 and bool((np.diff(rows) == 1).all()):
+        return batch.slice(int(rows[0]), len(rows))  # most rows are found once
+    return batch.take(pa.array(rows))
+
+
+def _places(run: int, least: int, numbers: pa.ChunkedArray) -> pa.Array | None:
+    """Places of rows in their run from their numbers; None where they are of another, or in another order."""
+    found = numbers.to_numpy() - (run << _ROWS_OF_A_RUN)
+    if found[0] < least or found[-1] >> _ROWS_OF_A_RUN or bool((np.diff(found) < 0).any()):
+        return None
+    return pa.array(found, pa.uint32() if found[-1] < 1 << 32 else pa.int64())
 
 
 def _gathered(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:

@@ -8,16 +8,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from pramana.rows.spark.frames.copies import OTHER_VALUES, CopiedColumns, FileColumns
+from pramana.rows.spark.frames.copies import CopiedColumns, FileColumns
+from pramana.rows.spark.frames.joins import lookup_of
 from pramana.rows.spark.frames.numbered import NumberedColumns, quoted
 from pramana.rows.spark.frames.selections import selection_of
 from pramana.rows.spark.jobs import SCHEMA, Batches, failing, partition, task_of
+from pramana.rows.spark.readings import changed_rows
 from pramana.rows.spark.session import quiet
 from pramana.rows.spark.steps import Seal, Sent, unquoted
 from pramana.sources import Source
 
 _BATCH_BYTES = "spark.sql.execution.arrow.maxBytesPerBatch"
 _NO_BOUND = (1 << 31) - 1  # as Spark reads it
+_UNEXPECTED = -1  # instead of how many rows a run has
 
 
 @dataclass(frozen=True)
@@ -34,28 +37,37 @@ def copied(
     spark: Any, source: Source, columns: tuple[str, ...], stated: Mapping[str, Sequence[str]]
 ) -> Iterator[FrameCopy]:
     """The copy lasts as long as the block. `stated` are the values that some columns should have."""
-    chosen = selection_of(source, columns)
-    if chosen is None:
-        made = _known_or_not(spark, source.frame, CopiedColumns(columns, _new_seal()), stated)
-    else:
+    with contextlib.ExitStack() as stack:
+        for frame, kept in _ways(source, columns):
+            copy = stack.enter_context(_known_or_not(spark, frame, kept, stated))
+            if copy is not None:
+                yield copy
+                return
+        raise changed_rows()
+
+
+def _ways(source: Source, columns: tuple[str, ...]) -> Iterator[tuple[Any, CopiedColumns]]:
+    """What to ask Spark for and how to keep it, the cheapest first; the last one always serves."""
+    if (chosen := selection_of(source, columns)) is not None:
         own = chosen.computed if chosen.kept is None else (chosen.kept, *chosen.computed)
         files = FileColumns.of(chosen.plain, chosen.pieces)
-        beside = CopiedColumns(own, _new_seal(), kept=chosen.kept, files=files)
-        made = _known_or_not(spark, chosen.computing, beside, stated)
-    with made as copy:
-        yield copy
+        yield chosen.computing, CopiedColumns(own, _new_seal(), kept=chosen.kept, files=files)
+    elif (found := lookup_of(source, columns)) is not None:
+        own = (found.places, *found.computed)
+        files = FileColumns.of(found.plain, found.pieces)
+        yield found.computing, CopiedColumns(own, _new_seal(), files=files, places=found.places)
+    yield source.frame, CopiedColumns(columns, _new_seal())
 
 
 @contextlib.contextmanager
 def _known_or_not(
     spark: Any, frame: Any, kept: CopiedColumns, stated: Mapping[str, Sequence[str]]
-) -> Iterator[FrameCopy]:
+) -> Iterator[FrameCopy | None]:
     numbered = NumberedColumns.of(frame, {name: stated[name] for name in kept.columns if name in stated})
     with contextlib.ExitStack() as stack:
         copy = stack.enter_context(_copied(spark, frame, replace(kept, numbered=numbered)))
-        if copy is None:  # other values than stated: their texts are needed to tell of them
+        if copy is None and numbered.values:  # other values than stated: their texts are needed to tell of them
             copy = stack.enter_context(_copied(spark, frame, replace(kept, seal=_new_seal())))
-        assert copy is not None
         yield copy
 
 
@@ -69,8 +81,8 @@ def _copied(spark: Any, frame: Any, kept: CopiedColumns) -> Iterator[FrameCopy |
             numbers = contents.select("slot", "number").toArrow()
         rows = [0] * (max(numbers.column("slot").to_pylist(), default=-1) + 1)
         for run, number in zip(*(numbers.column(name).to_pylist() for name in ("slot", "number")), strict=True):
-            rows[run] = OTHER_VALUES if number == OTHER_VALUES else rows[run] + number
-        yield None if OTHER_VALUES in rows else FrameCopy(kept, contents, tuple(rows))
+            rows[run] = _UNEXPECTED if number < 0 else rows[run] + number
+        yield None if _UNEXPECTED in rows else FrameCopy(kept, contents, tuple(rows))
     finally:
         with contextlib.suppress(Exception):  # a session that has ended keeps nothing, and must not hide why
             contents.unpersist()

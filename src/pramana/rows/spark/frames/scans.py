@@ -43,8 +43,8 @@ def pieces_of_scan(source: Source, columns: Sequence[str], cut: Cut | None = Non
         plan = source.frame._jdf.queryExecution().sparkPlan()
         while class_of(plan) == _SELECTION and all(is_column(one) for one in listed(plan.projectList())):
             plan = plan.child()
-        scanned = _scanned(plan, source, source.frame, columns, cut)
-        return None if scanned is None else tuple(piece for pieces in scanned for piece in pieces) or None
+        found = scanned(plan, source, source.frame, columns, cut)
+        return None if found is None else tuple(piece for pieces in found for piece in pieces) or None
     except Exception:  # another Spark has other plans, and a file that is gone is told by who reads the frame
         return None
 
@@ -54,7 +54,7 @@ def scanned_by(source: Source, frame: Any, columns: Sequence[str], computing: An
     plan = computing._jdf.queryExecution().sparkPlan()
     while class_of(plan) == _SELECTION:
         plan = plan.child()
-    return _scanned(plan, source, frame, columns)
+    return scanned(plan, source, frame, columns)
 
 
 def read_alike(frame: Any) -> dict[str, pa.DataType]:
@@ -63,9 +63,10 @@ def read_alike(frame: Any) -> dict[str, pa.DataType]:
     return {name: kind for name, kind in kinds.items() if kind is not None}
 
 
-def _scanned(
+def scanned(
     plan: Any, source: Source, frame: Any, columns: Sequence[str], cut: Cut | None = None
 ) -> tuple[Pieces, ...] | None:
+    """What each partition of a scan reads of the files that are `frame`."""
     kinds = read_alike(frame)
     if class_of(plan) != _SCAN or not kinds.keys() >= set(columns):
         return None
@@ -152,3 +153,10 @@ def is_column(expression: Any) -> bool:
 
 def listed(of_scala: Any) -> Iterator[Any]:
     return (of_scala.apply(place) for place in range(of_scala.length()))
+
+
+def new_name(word: str, columns: Sequence[str]) -> str:
+    """A name that none of the columns has."""
+    while word.casefold() in {column.casefold() for column in columns}:
+        word += "_"
+    return word

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pramana.rows.spark.frames.scans import Pieces, class_of, is_column, listed, read_alike, scanned_by
+from pramana.rows.spark.frames.scans import Pieces, class_of, is_column, listed, new_name, read_alike, scanned_by
 from pramana.sources import Source
 
 _PROJECT = "org.apache.spark.sql.catalyst.plans.logical.Project"
@@ -65,7 +65,7 @@ def _selection(source: Source, columns: Sequence[str]) -> FrameSelection | None:
         return Column(classes.classic.ExpressionUtils.column(expression))
 
     files = DataFrame(classes.classic.Dataset.ofRows(spark._jsparkSession, plan), spark)
-    kept = None if condition is None else _new_name(source.frame.columns)
+    kept = None if condition is None else new_name("kept", source.frame.columns)
     stays = None if condition is None else column(condition)
     computing = files.select(*_asked(kept, stays, {name: column(one) for name, one in computed.items()}))
     pieces = scanned_by(source, files, plain, computing)
@@ -86,10 +86,3 @@ def _settled(classes: Any, expression: Any) -> bool:
     """Whether an expression is the same each time, of the row alone."""
     subqueries = classes.catalyst.expressions.SubqueryExpression
     return bool(expression.deterministic()) and not subqueries.hasSubquery(expression)
-
-
-def _new_name(columns: Sequence[str]) -> str:
-    name = "kept"
-    while name.casefold() in {column.casefold() for column in columns}:
-        name += "_"
-    return name
