@@ -58,10 +58,10 @@ def test_a_plain_release_loads_nothing_heavy(form: str, tmp_path: Path) -> None:
     assert int(own) <= MOST_OWN
 
 
-def test_a_command_takes_short_turns_and_does_not_look_through_what_it_leaves() -> None:
-    """Threads that encode waited for the one that prepares the report; a last collection took longer than work."""
-    lines = ("import atexit, gc, sys", "from pramana.app.main import main")
-    told = "atexit.register(lambda: print(gc.get_freeze_count() > 0 and sys.getswitchinterval() < 0.001))"
+def test_a_command_does_not_look_through_what_it_leaves() -> None:
+    """A last collection took longer than work."""
+    lines = ("import atexit, gc", "from pramana.app.main import main")
+    told = "atexit.register(lambda: print(gc.get_freeze_count() > 0))"
     command = [sys.executable, "-c", "\n".join((*lines, told, "main()")), "--version"]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1] == "True"

@@ -18,9 +18,6 @@ import click
 from pramana import __version__
 from pramana.errors import PramanaError, one_line
 
-# Seconds that a thread which encodes waits for the one that prepares the report, when it needs the interpreter.
-# With Python's own five milliseconds hardly anything is encoded before the report is ready.
-_TURN = 0.0005
 # command -> (module of `commands`, one line of help)
 COMMANDS = {
     "anonymity": ("anonymity", "Measure k, l and t of a table as it stands."),
@@ -100,7 +97,6 @@ def cli() -> None:
 
 def main() -> NoReturn:
     gc.set_threshold(50_000, 20, 20)  # loading modules makes many objects, and hardly any that could be let go of
-    sys.setswitchinterval(_TURN)
     code = run(sys.argv[1:])
     gc.freeze()  # what is left goes with the process; a search for cycles in it takes longer than to load Arrow
     sys.exit(code)
