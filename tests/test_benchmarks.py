@@ -201,6 +201,8 @@ def test_what_the_runs_of_a_cluster_tell(tmp_path: Path) -> None:
     assert (one["line"]["fixed"], one["line"]["per_row"]) == pytest.approx((2, 15e-6))
     assert all(abs(off) < 1e-9 and nobody == 2 for _, _, off, nobody in one["sizes"])
     assert told["frame_to_file"] == pytest.approx(182 / 152)
+    files = cluster.summary([run for run in runs if run.way == "one file"])
+    assert files["frame_to_file"] is None and files["ways"] == {"one file": one}
     host = {"processor": "x", "cores": 2, "load_before": [0.0]}
     of = {"machine": host, "command": "c", "when": "now", "rounds": 3}
     assert "None could be slowed: no root" in cluster.markdown(

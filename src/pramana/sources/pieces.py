@@ -31,7 +31,7 @@ from pramana.sources.table import Source
 from pramana.stores import arrow_input
 
 LEAST_BLOCK = 1 << 22  # bytes of a CSV file that are worth a piece
-LEAST_ROWS, MOST_ROWS = 1 << 20, 1 << 22  # that are worth a task, and that one waits for
+LEAST_ROWS, MOST_ROWS = 1 << 20, 1 << 23  # that are worth a task, and that are lost with one
 _ROWS = 1 << 16  # of a batch
 
 
