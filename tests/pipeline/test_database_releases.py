@@ -187,17 +187,18 @@ def test_a_table_that_cannot_be_dropped_again_is_named(
 KILLED = """
 import importlib, os, signal, sys
 t = importlib.import_module("pramana.pipeline.table_copy")
+d = importlib.import_module("pramana.sources.databases.types")
 b = importlib.import_module("pramana.bundle.bundle")
 moment = int(sys.argv[1])
 def die():
     os.kill(os.getpid(), signal.SIGKILL)
-real = t.stored
+real = d.stored
 def stored(batches, schema):
     for number, batch in enumerate(real(batches, schema)):
         if number == moment:
             die()
         yield batch
-t.stored, b._ROWS = stored, 7
+d.stored, b._ROWS = stored, 7
 commit = t.TableCopy.commit
 if moment == -1:
     t.TableCopy.commit = lambda self: die()
