@@ -1,6 +1,6 @@
 """A release on a Spark standalone cluster: from one worker to two, what only the driver does, and three sizes.
 
-    python -m benchmarks.cluster [--sizes N,N,N] [--rounds N] [--ways WAY,WAY] [--into FOLDER]
+    python -m benchmarks.cluster [--sizes N,N,N] [--rounds N] [--ways WAY,WAY] [--no-slowed] [--into FOLDER]
 
 A worker has one core. Both clusters run at once, encrypted, each machine in a network namespace of its own; they
 take turns, and the one that waits does nothing. The smallest size warms up. Tables are the generated census, seven
@@ -125,7 +125,7 @@ class Bench:
         assert isinstance(seconds, float)
         after = self._processors()
         idle, tasks = task_seconds(self.machines.folder / "events", began, seconds)
-        used = [now - then for now, then in zip(after, before, strict=True)]
+        used = [sum(more(then, now)) for then, now in zip(before, after, strict=True)]
         shutil.rmtree(out)
         waits = self.workers * seconds - tasks
         told = f"{seconds:.1f} s, nobody works {idle:.2f} s, all waiting {waits:.2f} s"
@@ -135,8 +135,8 @@ class Bench:
     def _workers(self) -> list[int]:
         return [p.pid for name, p in self.machines.processes.items() if name != "master"]
 
-    def _processors(self) -> tuple[float, float]:
-        return processor([self.driver.process.pid]), processor(self._workers())
+    def _processors(self) -> tuple[dict[int, float], dict[int, float]]:
+        return own_seconds([self.driver.process.pid]), own_seconds(self._workers())
 
     @contextlib.contextmanager
     def slowed(self, share: float) -> Iterator[None]:
@@ -155,6 +155,21 @@ def processor(roots: list[int]) -> float:
             fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
             ticks += sum(map(int, fields[11:15]))
     return ticks / _TICKS
+
+
+def own_seconds(roots: list[int]) -> dict[int, float]:
+    """Processor seconds of processes and all below them, each by itself."""
+    seconds = {}
+    for pid in (pid for root in roots for pid in tree(root)):
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+            fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+            seconds[pid] = sum(map(int, fields[11:13])) / _TICKS
+    return seconds
+
+
+def more(before: dict[int, float], after: dict[int, float]) -> Iterator[float]:
+    """What each took in between. Spark ends workers that were idle for a minute: those took nothing."""
+    return (seconds - before.get(pid, 0.0) for pid, seconds in after.items())
 
 
 def task_seconds(events: Path, began: float, seconds: float) -> tuple[float, float]:
@@ -195,8 +210,8 @@ def benches(folder: Path) -> Iterator[list[Bench]]:
         yield made
 
 
-def measured(sizes: list[int], rounds: int, chosen: Sequence[str] = WAYS) -> tuple[list[Run], str]:
-    """All runs, and why none was slowed where none could be."""
+def measured(sizes: list[int], rounds: int, chosen: Sequence[str], slowed: bool) -> tuple[list[Run], str]:
+    """All runs, and why none was slowed where none was."""
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
         desk = Desk(folder / "desk")
@@ -214,6 +229,8 @@ def measured(sizes: list[int], rounds: int, chosen: Sequence[str] = WAYS) -> tup
                     for bench in pair:
                         own = sizes if bench.workers == 2 else sizes[-1:]
                         runs += [bench.run(desk, way, rows) for rows in own]
+            if not slowed:
+                return runs, "it was not asked for"
             why = ""
             try:
                 with contextlib.ExitStack() as stack:
@@ -350,7 +367,7 @@ def markdown(run: dict[str, Any]) -> str:
 def _slow_lines(ways: dict[str, Any], why_none: str) -> list[str]:
     slowed = {way: own["slowed"] for way, own in ways.items() if own["slowed"] is not None}
     if not slowed:
-        return [f"None could be slowed: {why_none}."]
+        return [f"None was slowed: {why_none}."]
     one = next(iter(slowed.values()))
     lines = [
         f"{one['rows']:,} rows, {one['share']:.0%} of a core for each worker.",
@@ -384,6 +401,7 @@ def main() -> None:
     )
     parser.add_argument("--sizes", default="10000000,30000000,100000000", help="rows, the smallest first")
     parser.add_argument("--rounds", type=int, default=2)
+    parser.add_argument("--slowed", action=argparse.BooleanOptionalAction, default=True)
     parser.add_argument("--ways", default=",".join(WAYS), help="some of: " + ", ".join(WAYS))
     parser.add_argument("--into", type=Path, default=RESULTS)
     options = parser.parse_args()
@@ -398,7 +416,7 @@ def main() -> None:
         "versions": tables.versions(),
         "rounds": options.rounds,
     }
-    runs, why_none = measured(sizes, options.rounds, ways)
+    runs, why_none = measured(sizes, options.rounds, ways, options.slowed)
     run |= {"summary": summary(runs), "why_none_slowed": why_none, "runs": [asdict(one) for one in runs]}
     options.into.mkdir(parents=True, exist_ok=True)
     (options.into / "cluster.json").write_text(json.dumps(run, indent=1) + "\n")

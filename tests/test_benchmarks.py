@@ -205,9 +205,7 @@ def test_what_the_runs_of_a_cluster_tell(tmp_path: Path) -> None:
     assert files["frame_to_file"] is None and files["ways"] == {"one file": one}
     host = {"processor": "x", "cores": 2, "load_before": [0.0]}
     of = {"machine": host, "command": "c", "when": "now", "rounds": 3}
-    assert "None could be slowed: no root" in cluster.markdown(
-        of | {"summary": unslowed, "why_none_slowed": "no root"}
-    )
+    assert "None was slowed: no root" in cluster.markdown(of | {"summary": unslowed, "why_none_slowed": "no root"})
     page = cluster.markdown(of | {"summary": told, "why_none_slowed": ""})
     assert (
         "| one file | 227.00 s | 114.50 s | 1.98x, 1.98x, 1.98x | 0.9% (waiting 0.9%, slower tasks 0.0%) |" in page
@@ -215,6 +213,7 @@ def test_what_the_runs_of_a_cluster_tell(tmp_path: Path) -> None:
     halved = "not halved 0.7% (waiting 0.7%, slower tasks 0.0%)"
     assert f"one file: serial part 0.7% (goal: below 2%, met); {halved}." in page
     assert "A DataFrame takes 1.20 times as long as a file (goal: at most 1.3, met)" in page
+    assert list(cluster.more({1: 5.0, 2: 9.0}, {1: 6.0, 3: 0.5})) == [1.0, 0.5], "one that has ended took nothing"
     (tmp_path / "app-1").write_text(
         "\n".join(
             json.dumps(
