@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
+
+from pramana.rows.spark.frames.copying import FrameCopy
 
 RECORDS = 40_000  # two leaves and a part of a third
 RECIPE = """\
@@ -151,3 +156,12 @@ def trees(folder: Path) -> None:
     (folder / "sex.csv").write_text("F;*\nM;*\n")
     towns = (f"town {i};county {i // 10};country {i // 100};*\n" for i in range(300))
     (folder / "town.csv").write_text("".join(towns))
+
+
+def read_again(copy: FrameCopy, names: Sequence[str]) -> dict[str, list[Any]]:
+    """The columns of a data frame's copy, run after run, as tasks read them."""
+    contents, read = copy.frame.toArrow(), []
+    for run in range(len(copy.rows)):
+        own = contents.filter(pc.equal(contents.column("slot"), run))
+        read += list(copy.columns.tables(run, own.to_batches(), names))
+    return {name: [value for table in read for value in table.column(name).to_pylist()] for name in names}

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
-from tests.rows.people import RECIPE, RECORDS, laid_out, people, same
+from tests.rows.people import RECIPE, RECORDS, laid_out, people, read_again, same
 
 from pramana import Key, SparkEngine, release
 from pramana.errors import SourceError
@@ -183,12 +183,7 @@ def test_a_frame_that_chooses_from_files_is_read_with_them(name: str, tmp_path: 
     expected = frame.select(*names).toArrow()
     with copying.copied(spark, Source(frame=frame), names, stated) as copy:
         assert copy.columns.covers(names) and sum(copy.rows) == expected.num_rows
-        contents = copy.frame.toArrow()
-        read = []
-        for run in range(len(copy.rows)):
-            own = contents.filter(pc.equal(contents.column("slot"), run))
-            read += list(copy.columns.tables(run, own.to_batches(), names))
-    again = {n: [value for table in read for value in table.column(n).to_pylist()] for n in names}
+        again = read_again(copy, names)
     assert again == expected.to_pydict()
     assert (len(again["stay"]) > 0 and again["stay"] != sorted(again["stay"])) or name == "none stays"
 

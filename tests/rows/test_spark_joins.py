@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
-from tests.rows.people import RECIPE, laid_out, people, same
+from tests.rows.people import RECIPE, laid_out, people, read_again, same
 from tests.rows.test_spark_frames import in_files
 
 from pramana import Key, SparkEngine, release
@@ -94,12 +94,7 @@ def test_rows_that_are_looked_up_come_from_the_files(name: str, tmp_path: Path, 
     with copying.copied(spark, Source(frame=frame), names, stated) as copy:
         assert copy.columns.places is not None and copy.columns.covers(names)
         assert sum(copy.rows) == expected.num_rows
-        contents = copy.frame.toArrow()
-        read = []
-        for run in range(len(copy.rows)):
-            own = contents.filter(pc.equal(contents.column("slot"), run))
-            read += list(copy.columns.tables(run, own.to_batches(), names))
-    again = {n: [value for table in read for value in table.column(n).to_pylist()] for n in names}
+        again = read_again(copy, names)
     assert again == expected.to_pydict()
     assert (len(again["stay"]) > 0 and again["stay"] != sorted(again["stay"])) or name == "nobody"
 

@@ -5,9 +5,9 @@ What drafts recipes loads on first use: it needs the whole pipeline.
 
 from __future__ import annotations
 
-import importlib
 from typing import TYPE_CHECKING
 
+from pramana.doors import on_first_use
 from pramana.inspection.inspecting import NOTICE, ColumnReport, Inspection, inspect
 from pramana.inspection.new_files import write_page
 
@@ -35,12 +35,8 @@ _MODULE_OF = {
     "recipe_text": "drafting",
 }
 
-
-def __getattr__(name: str) -> object:
-    if name not in _MODULE_OF:
-        raise AttributeError(f"module 'pramana.inspection' has no attribute {name!r}")
-    return vars(importlib.import_module(f"pramana.inspection.{_MODULE_OF[name]}"))[name]
-
+if not TYPE_CHECKING:
+    __getattr__ = on_first_use(__name__, _MODULE_OF)
 
 __all__ = [
     "JOBS",

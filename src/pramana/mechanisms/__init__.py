@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import importlib
 from typing import TYPE_CHECKING
+
+from pramana.doors import on_first_use
 
 if TYPE_CHECKING:
     from pramana.mechanisms.central import central_epsilon, central_excess, profile_of_shuffled
@@ -95,12 +96,8 @@ _MODULE_OF = {  # a command loads what it uses
     "unit_guarantees": "units.guarantees",
 }
 
-
-def __getattr__(name: str) -> object:
-    if name not in _MODULE_OF:
-        raise AttributeError(f"module 'pramana.mechanisms' has no attribute {name!r}")
-    return vars(importlib.import_module(f"pramana.mechanisms.{_MODULE_OF[name]}"))[name]
-
+if not TYPE_CHECKING:
+    __getattr__ = on_first_use(__name__, _MODULE_OF)
 
 __all__ = [
     "DEFAULT_DELTA",

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import importlib
 from typing import TYPE_CHECKING
 
+from pramana.doors import on_first_use
 from pramana.methods.columns import randomised_attributes
 from pramana.methods.protocol import (
     Capabilities,
@@ -37,12 +37,8 @@ _MODULE_OF = {  # what few commands need loads on first use
     "recipe_schema": "forms",
 }
 
-
-def __getattr__(name: str) -> object:
-    if name not in _MODULE_OF:
-        raise AttributeError(f"module 'pramana.methods' has no attribute {name!r}")
-    return vars(importlib.import_module(f"pramana.methods.{_MODULE_OF[name]}"))[name]
-
+if not TYPE_CHECKING:
+    __getattr__ = on_first_use(__name__, _MODULE_OF)
 
 __all__ = [
     "METHODS",

@@ -5,8 +5,9 @@ What only some commands need loads on first use: a small release should not wait
 
 from __future__ import annotations
 
-import importlib
 from typing import TYPE_CHECKING
+
+from pramana.doors import on_first_use
 
 if TYPE_CHECKING:
     from pramana.pipeline.analysis import crosstab, open_study
@@ -60,12 +61,8 @@ _MODULE_OF = {
     "verify": "verification",
 }
 
-
-def __getattr__(name: str) -> object:
-    if name not in _MODULE_OF:
-        raise AttributeError(f"module 'pramana.pipeline' has no attribute {name!r}")
-    return vars(importlib.import_module(f"pramana.pipeline.{_MODULE_OF[name]}"))[name]
-
+if not TYPE_CHECKING:
+    __getattr__ = on_first_use(__name__, _MODULE_OF)
 
 __all__ = [
     "PROMISES",

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import importlib
 from typing import TYPE_CHECKING
 
+from pramana.doors import on_first_use
 from pramana.rows.ahead import ahead
 
 if TYPE_CHECKING:
@@ -64,12 +64,8 @@ _MODULE_OF = {  # a command loads what it uses; Spark is large
     "no_progress": "protocol",
 }
 
-
-def __getattr__(name: str) -> object:
-    if name not in _MODULE_OF:
-        raise AttributeError(f"module 'pramana.rows' has no attribute {name!r}")
-    return vars(importlib.import_module(f"pramana.rows.{_MODULE_OF[name]}"))[name]
-
+if not TYPE_CHECKING:
+    __getattr__ = on_first_use(__name__, _MODULE_OF)
 
 __all__ = [
     "HOUSEHOLD",

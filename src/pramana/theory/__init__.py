@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import importlib
 from typing import TYPE_CHECKING
 
+from pramana.doors import on_first_use
 from pramana.theory.notions.guarantee import (
     NOTIONS,
     Guarantee,
@@ -93,14 +93,8 @@ _MODULES = (
     "shuffling",
 )
 
-
-def __getattr__(name: str) -> object:
-    if name in _MODULES:
-        return importlib.import_module(f"pramana.theory.{name}")
-    if name not in _MODULE_OF:
-        raise AttributeError(f"module 'pramana.theory' has no attribute {name!r}")
-    return vars(importlib.import_module(f"pramana.theory.{_MODULE_OF[name]}"))[name]
-
+if not TYPE_CHECKING:
+    __getattr__ = on_first_use(__name__, _MODULE_OF, _MODULES)
 
 __all__ = [
     "ANY_TABLE",

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import importlib
 from typing import TYPE_CHECKING
+
+from pramana.doors import on_first_use
 
 if TYPE_CHECKING:
     from pramana.calibration.ordered.choosing import OrderedValues, ordered_channel, with_ordered
@@ -25,12 +26,8 @@ _MODULE_OF = {  # a command loads what it uses
     "with_ordered": "choosing",
 }
 
-
-def __getattr__(name: str) -> object:
-    if name not in _MODULE_OF:
-        raise AttributeError(f"module 'pramana.calibration.ordered' has no attribute {name!r}")
-    return vars(importlib.import_module(f"pramana.calibration.ordered.{_MODULE_OF[name]}"))[name]
-
+if not TYPE_CHECKING:
+    __getattr__ = on_first_use(__name__, _MODULE_OF)
 
 __all__ = [
     "Criterion",

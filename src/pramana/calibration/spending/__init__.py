@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import importlib
 from typing import TYPE_CHECKING
 
 from pramana.calibration.spending.frontier import Candidate, best_candidate, frontier, way_of_units
+from pramana.doors import on_first_use
 
 if TYPE_CHECKING:
     from pramana.calibration.spending.question import Coarsening, SpendingQuestion
@@ -15,11 +15,7 @@ _MODULE_OF = {  # a command loads what it uses
     "SpendingQuestion": "question",
 }
 
-
-def __getattr__(name: str) -> object:
-    if name not in _MODULE_OF:
-        raise AttributeError(f"module 'pramana.calibration.spending' has no attribute {name!r}")
-    return vars(importlib.import_module(f"pramana.calibration.spending.{_MODULE_OF[name]}"))[name]
-
+if not TYPE_CHECKING:
+    __getattr__ = on_first_use(__name__, _MODULE_OF)
 
 __all__ = ["Candidate", "Coarsening", "SpendingQuestion", "best_candidate", "frontier", "way_of_units"]

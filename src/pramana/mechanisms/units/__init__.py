@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import importlib
 from typing import TYPE_CHECKING
+
+from pramana.doors import on_first_use
 
 if TYPE_CHECKING:
     from pramana.mechanisms.units.draws import UnitDraws, composed
@@ -16,11 +17,7 @@ _MODULE_OF = {  # a command loads what it uses
     "unit_guarantees": "guarantees",
 }
 
-
-def __getattr__(name: str) -> object:
-    if name not in _MODULE_OF:
-        raise AttributeError(f"module 'pramana.mechanisms.units' has no attribute {name!r}")
-    return vars(importlib.import_module(f"pramana.mechanisms.units.{_MODULE_OF[name]}"))[name]
-
+if not TYPE_CHECKING:
+    __getattr__ = on_first_use(__name__, _MODULE_OF)
 
 __all__ = ["UnitDraws", "composed", "k_if_counts_are_known", "unit_guarantees"]

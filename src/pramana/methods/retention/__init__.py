@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import importlib
 from typing import TYPE_CHECKING
 
+from pramana.doors import on_first_use
 from pramana.methods.retention.curves import epsilon_of
 from pramana.methods.retention.explanation import explanation_of_law
 from pramana.methods.retention.method import DrawnMethod, MatrixMethod, RetentionMethod, check_promise
@@ -19,12 +19,8 @@ if TYPE_CHECKING:
 _MODULE_OF = {"advice_for_retention": "advice", "read_matrix": "matrix_file"}  # what few releases need
 METHODS = {method.name: method for method in (RetentionMethod(), MatrixMethod())}
 
-
-def __getattr__(name: str) -> object:
-    if name not in _MODULE_OF:
-        raise AttributeError(f"module 'pramana.methods.retention' has no attribute {name!r}")
-    return vars(importlib.import_module(f"pramana.methods.retention.{_MODULE_OF[name]}"))[name]
-
+if not TYPE_CHECKING:
+    __getattr__ = on_first_use(__name__, _MODULE_OF)
 
 __all__ = [
     "METHODS",
