@@ -219,6 +219,54 @@ def test_two_settings_are_pinned_side_by_side(running: RunningStudio, new_page: 
     looked_at(page, "4-dial-pinned")
 
 
+def late_script(page: Any) -> list[Any]:
+    """The page's script stays on its way until it is let through: a slow machine, at will."""
+    held: list[Any] = []
+    page.route("**/studio*.js*", lambda route: held.append(route))
+    return held
+
+
+def arrive(page: Any, held: list[Any]) -> None:
+    while not held:
+        page.wait_for_timeout(20)
+    for route in held:
+        route.continue_()
+
+
+def test_a_dial_that_is_moved_before_the_script_is_there_moves_its_figures(
+    running: RunningStudio,  # noqa: F811
+    new_page: NewPage,
+) -> None:
+    page = enter(running, new_page())
+    page.goto(f"{running.base}/publish/open")
+    press(page, "Open")
+    press(page, "These are right")
+    press(page, "Write the recipe")
+    page.get_by_role("heading", name="How private, how accurate?").wait_for()
+    before = page.locator("#figures").text_content()
+    held = late_script(page)
+    page.reload(wait_until="commit")
+    page.locator("#at").press("ArrowLeft")
+    assert page.locator("#figures[data-at]").count() == 0
+    arrive(page, held)
+    page.wait_for_selector("#figures[data-at]")
+    page.wait_for_function("was => document.getElementById('figures').textContent !== was", arg=before)
+
+
+def test_a_file_that_is_chosen_before_the_script_is_there_is_sent(
+    running: RunningStudio,  # noqa: F811
+    new_page: NewPage,
+    tmp_path: Path,
+) -> None:
+    mine = people(tmp_path / "mine.csv", 500, seed=9)
+    page = enter(running, new_page())
+    held = late_script(page)
+    page.goto(f"{running.base}/publish/open", wait_until="commit")
+    page.locator("#upload").set_input_files(mine)
+    arrive(page, held)
+    page.get_by_role("heading", name="What are the columns?").wait_for()
+
+
 def test_a_file_is_uploaded_and_published(running: RunningStudio, new_page: NewPage, tmp_path: Path) -> None:  # noqa: F811
     mine = people(tmp_path / "mine.csv", 500, seed=9)
     page = enter(running, new_page())

@@ -44,6 +44,8 @@ function dial(): void {
     }
   };
   slider.addEventListener("input", () => void move());
+  // Moved before this script was there, or by a browser that restores forms: no event will come for it.
+  if (slider.value !== slider.defaultValue) void move();
 }
 
 // ---------------------------------------------------------------- work under way
@@ -100,6 +102,7 @@ function uploads(): void {
     if (file !== undefined) void send(file, zone, status);
   };
   chooser.addEventListener("change", () => take(chooser.files));
+  take(chooser.files); // chosen before this script was there
   zone.addEventListener("dragover", (event) => {
     event.preventDefault();
     zone.classList.add("over");

@@ -47,6 +47,9 @@ function dial() {
         }
     };
     slider.addEventListener("input", () => void move());
+    // Moved before this script was there, or by a browser that restores forms: no event will come for it.
+    if (slider.value !== slider.defaultValue)
+        void move();
 }
 // ---------------------------------------------------------------- work under way
 async function follow() {
@@ -106,6 +109,7 @@ function uploads() {
             void send(file, zone, status);
     };
     chooser.addEventListener("change", () => take(chooser.files));
+    take(chooser.files); // chosen before this script was there
     zone.addEventListener("dragover", (event) => {
         event.preventDefault();
         zone.classList.add("over");
