@@ -30,6 +30,7 @@ PAGES = [
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 FILE = re.compile(r"\A(?:#|//|<!--) file: (\S+)")
 NUMBER = re.compile(r"(?:\\ )*(?<![\w-])\d(?:[\d,]|\\\.\d)*")  # in an escaped pattern, with the blanks before it
+GAP = re.compile(r"(?:\\ ){2,}")  # between columns, in an escaped pattern
 NOT_RUN = {"text", "json", "console", "make"}  # shown, not run: results, and the two commands that install
 OTHERS = re.compile(
     r"^<!-- other tools -->\n\n```\w+\n.*?^```$", re.MULTILINE | re.DOTALL
@@ -47,6 +48,7 @@ def pattern_of(shown: str, by_chance: bool = False) -> re.Pattern[str]:
         words = ".*?".join(re.escape(part) for part in line.rstrip().split("..."))
         if by_chance:
             words = NUMBER.sub(lambda _: r" *[\d.,]*\d", words)
+            words = GAP.sub(lambda _: " {2,}", words)  # a column is as wide as its numbers
         parts.append(r"(?:.*\n)*?" if line.strip() == "..." else rf"{words}[ ]*\n")
     return re.compile("^" + "".join(parts), re.MULTILINE)
 
@@ -116,7 +118,7 @@ def test_shown_output_must_be_what_was_printed() -> None:
     for wrong in ("one  2\n", "one  1\nthree  3\n", "wo  2\n", "two  \n", "three  3\n...\none  1\n"):
         assert not pattern_of(wrong).search(printed)
     table = "sex     estimate  95% from      to\nfemale    25,316    24,826  25,806\n"
-    shown = "sex     estimate  95% from      to\nfemale     5,317    124,826  9.5\n"
+    shown = "sex     estimate  95% from       to\nfemale     5,317    124,826  9.5\n"
     assert pattern_of(shown, by_chance=True).search(table) and not pattern_of(shown).search(table)
     assert not pattern_of(shown.replace("female", "male"), by_chance=True).search(table)
     assert not pattern_of(shown.replace("  9.5", ""), by_chance=True).search(table)
