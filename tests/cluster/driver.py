@@ -122,7 +122,12 @@ def release(spark: SparkSession, order: dict[str, Any]) -> None:
     options: dict[str, Any] = {}
     if "frame" in order:
         frame = spark.read.parquet(order["frame"])
-        options["data"] = frame.filter(order["where"]) if "where" in order else frame
+        if "where" in order:
+            frame = frame.filter(order["where"])
+        if "looked_up" in order:  # in a table of its own values, which all executors get
+            values = frame.select(order["looked_up"]).distinct().hint("broadcast")
+            frame = frame.join(values, order["looked_up"], "left")
+        options["data"] = frame
     engine = pramana.SparkEngine(pieces=order.get("pieces", PIECES), watch=watch)
     options |= {"engine": engine, "progress": progress, "even_if_useless": True}
     pramana.release(order["recipe"], order["out"], key=pramana.Key.read("people.key"), **options)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,8 @@ import pytest
 from tests.rows.people import RECIPE, RECORDS, laid_out, people, read_again, same
 
 from pramana import Key, SparkEngine, release
-from pramana.errors import SourceError
+from pramana.errors import EngineError, SourceError
+from pramana.rows.spark import session
 from pramana.rows.spark.frames import copying
 from pramana.rows.spark.frames.scans import pieces_of_scan
 from pramana.rows.spark.frames.selections import selection_of
@@ -206,15 +208,16 @@ def test_a_file_that_is_replaced_after_spark_told_which_rows_stay_is_refused(
     desk: Path, engine: SparkEngine, spark: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """By one with as many rows, in another order."""
-    file, copy = desk / "people.parquet", copying.FrameCopy
+    file, as_told = desk / "people.parquet", copying._as_told
 
     def replaced(*arguments: Any) -> Any:
+        assert as_told(*arguments)
         table = pq.read_table(file)
         pq.write_table(table.take(list(range(len(table)))[::-1]), desk / "other.parquet")
         (desk / "other.parquet").rename(file)
-        return copy(*arguments)
+        return True
 
-    monkeypatch.setattr(copying, "FrameCopy", replaced)
+    monkeypatch.setattr(copying, "_as_told", replaced)
     frame = spark.read.parquet(str(file)).filter("age <> 33")
     with pytest.raises(SourceError, match="must stay as it is while it is read"):
         release(desk / "recipe.toml", desk / "there", data=frame, engine=engine)
@@ -249,3 +252,107 @@ def test_frames_that_spark_must_make_are_no_selections(tmp_path: Path, spark: An
         assert [one for one in others if selection_of(Source(frame=others[one]), names) is not None] == []
     finally:
         kept.unpersist()
+
+
+# ---------------------------------------------------------------- what is odd about a frame
+
+
+def test_columns_that_spark_finds_by_their_numbers_are_read_by_spark(tmp_path: Path, spark: Any) -> None:
+    """Files may call a column by the name that the frame has for another."""
+    numbers = {"a": b"1", "b": b"2"}
+    fields = [pa.field(n, pa.string(), metadata={b"PARQUET:field_id": i}) for n, i in numbers.items()]
+    table = pa.table({"a": ["a1", "a2"], "b": ["b1", "b2"]}, pa.schema(fields))
+    pq.write_table(table, tmp_path / "one.parquet")
+    kinds = pyspark.sql.types
+    exchanged = kinds.StructType(
+        [
+            kinds.StructField(name, kinds.StringType(), True, {"parquet.field.id": i})
+            for name, i in (("a", 2), ("b", 1))
+        ]
+    )
+    spark.conf.set("spark.sql.parquet.fieldId.read.enabled", "true")
+    try:
+        frame = spark.read.schema(exchanged).parquet(str(tmp_path))
+        for one in (frame, frame.filter("a <> 'b2'")):
+            assert pieces_of_scan(Source(frame=one), ("a", "b")) is None
+            with copying.copied(spark, Source(frame=one), ("a", "b"), {}) as copy:
+                assert read_again(copy, ("a", "b")) == one.toArrow().to_pydict()
+                assert copy.columns.files is None
+    finally:
+        spark.conf.unset("spark.sql.parquet.fieldId.read.enabled")
+
+
+def test_columns_that_differ_in_the_case_of_letters(engine: SparkEngine, spark: Any) -> None:
+    frame = spark.createDataFrame([("x", "X", 1)], "a string, A string, n int")
+    for names in (["a"], ["a", "A"], ["n", "A"]):
+        with pytest.raises(SourceError, match="must differ in more than the case") as told:
+            engine.open(Source(frame=frame), names).__enter__()
+        assert "AMBIGUOUS" not in str(told.value)
+    with engine.open(Source(frame=frame), ["n"]) as table:
+        assert table.records == 1
+
+
+class _Heard(logging.Handler):
+    def __init__(self) -> None:
+        super().__init__()
+        self.words = ""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.words += record.getMessage()
+
+
+def test_an_expression_that_fails_tells_no_value(
+    engine: SparkEngine, spark: Any, capfd: pytest.CaptureFixture[str]
+) -> None:
+    loggers, heard = session._loggers(), _Heard()
+    frame = spark.createDataFrame([("17",), ("Thiruvananthapuram",)], "v string")
+    failing = (frame.selectExpr("cast(v as int) as n"), frame.select(F.col("v").cast("int").alias("n")))
+    try:
+        for logger in loggers:
+            logger.addHandler(heard)
+            logger.disabled = False  # as in a session that somebody else started
+        for one in failing:
+            with pytest.raises(EngineError, match="a task that failed") as told:
+                engine.open(Source(frame=one), ["n"]).__enter__()
+            said = capfd.readouterr()
+            assert "Thiruvananthapuram" not in f"{told.value}{said.out}{said.err}{heard.words}"
+        assert not any(logger.disabled for logger in loggers)
+        with pytest.raises(Exception, match="Thiruvananthapuram"):
+            failing[0].collect()
+        assert "Thiruvananthapuram" in heard.words, "Spark does tell it where nobody keeps it from that"
+    finally:
+        for logger in loggers:
+            logger.removeHandler(heard)
+
+
+FRAMES_OF_FILES: dict[str, Callable[[Any, Any], Any]] = {
+    "selection_of": lambda frame, _: frame.filter("age > 30"),
+    "lookup_of": lambda frame, spark: frame.join(
+        F.broadcast(spark.createDataFrame([("F",)], "sex string")), "sex"
+    ),
+}
+
+
+@pytest.mark.parametrize("way", FRAMES_OF_FILES)
+def test_files_that_spark_cuts_elsewhere_when_it_runs_are_not_read_beside_it(
+    way: str, tmp_path: Path, spark: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    frame = FRAMES_OF_FILES[way](spark.read.parquet(str(in_files(people(4_700), tmp_path / "all"))), spark)
+    names, setting = ("town", "age", "job"), "spark.sql.files.maxPartitionBytes"
+    before, planned = spark.conf.get(setting), getattr(copying, way)
+
+    def cut_anew(*arguments: Any) -> Any:
+        found = planned(*arguments)
+        assert found is not None
+        spark.conf.set(setting, "20k")
+        return found
+
+    try:
+        with copying.copied(spark, Source(frame=frame), names, {}) as copy:
+            assert copy.columns.files is not None, "as planned"
+        monkeypatch.setattr(copying, way, cut_anew)
+        with copying.copied(spark, Source(frame=frame), names, {}) as copy:
+            assert copy.columns.files is None
+            assert read_again(copy, names) == frame.select(*names).toArrow().to_pydict()
+    finally:
+        spark.conf.set(setting, before)

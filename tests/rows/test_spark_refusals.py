@@ -16,6 +16,14 @@ from pramana.rows.spark import session
 RELEASE = ("release", "recipe.toml", "--out", "out", "--engine", "spark", "--master", "local[2]")
 
 
+ON = {
+    "spark.io.encryption.enabled": "true",
+    "spark.authenticate": "true",
+    "spark.network.crypto.enabled": "true",
+}
+CLUSTERS = ["spark://host:7077", "yarn", "k8s://https://host:443", "local-cluster[2,1,512]", "localhost"]
+
+
 def test_a_master_without_spark(refused: Refused) -> None:
     told = refused("release", "recipe.toml", "--out", "out", "--master", "local[2]")
     assert "--master must come with --engine spark" in told
@@ -41,18 +49,32 @@ def test_no_java(refused: Refused, desk: Path, monkeypatch: pytest.MonkeyPatch) 
     assert "must have Java 17" in refused(*RELEASE)
 
 
+def test_java_elsewhere(refused: Refused, desk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("pyspark")
+    monkeypatch.setenv("JAVA_HOME", str(desk))
+    told = refused(*RELEASE)
+    assert "must have Java 17" in told and "in JAVA_HOME" in told
+
+
+@pytest.mark.parametrize("master", ["nonsense", "local[0]", "local[", "spark://host", "local[2]; rm", ""])
+def test_a_master_that_spark_does_not_know(master: str, refused: Refused) -> None:
+    pytest.importorskip("pyspark")
+    assert "must be a URL that Spark knows" in refused(*RELEASE[:-1], master)
+
+
+@pytest.mark.parametrize(
+    "master", ["local", "local[*]", "local[2]", "local[2,4]", *(c for c in CLUSTERS if c != "localhost")]
+)
+def test_masters_that_spark_knows(master: str) -> None:
+    assert session._MASTER.fullmatch(master)
+
+
 def test_no_pyspark(refused: Refused, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pyspark", None)
     monkeypatch.setitem(sys.modules, "pyspark.sql", None)
     assert 'pip install "pramana[spark]"' in refused(*RELEASE)
 
 
-ON = {
-    "spark.io.encryption.enabled": "true",
-    "spark.authenticate": "true",
-    "spark.network.crypto.enabled": "true",
-}
-CLUSTERS = ["spark://host:7077", "yarn", "k8s://https://host:443", "local-cluster[2,1,512]", "localhost"]
 TRUSTED = {session.TRUST_EVERYONE: "true"}
 
 

@@ -8,11 +8,13 @@ so it must authenticate and encrypt its connections as well, unless its holder s
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import re
 import shutil
 import sys
 import warnings
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -21,19 +23,47 @@ from pramana.errors import EngineError, MissingExtraError, SourceError
 from pramana.schema import near
 
 _QUIET = Path(__file__).with_name("spark-log4j2.properties")
+_QUOTING = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
 _ENCRYPTED = "spark.io.encryption.enabled"
 _AUTHENTICATED = "spark.authenticate"
 _ENCRYPTED_NETWORK = ("spark.network.crypto.enabled", "spark.ssl.rpc.enabled")  # either of them
 TRUST_EVERYONE = "spark.pramana.trustEveryoneOnTheNetwork"
+_MASTER = re.compile(
+    r"local(\[(\*|[1-9]\d*)(, *[1-9]\d*)?\])?|local-cluster\[[\d, ]+\]|yarn|k8s://.+|spark://[^,]+:\d+(,[^,]+:\d+)*"
+)
 _LOCAL = re.compile(r"local(\[.*\])?")  # threads of the driver: nothing leaves its process but to Python beside it
 
 
 @contextlib.contextmanager
 def quiet() -> Iterator[None]:
-    """Spark warns of any pandas it does not know; nothing here goes through pandas."""
+    """Spark warns of any pandas it does not know; nothing here goes through pandas.
+
+    Nor may it say of an expression that failed at which value: what is told of failures is told elsewhere.
+    """
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
-        yield
+        quoting = _loggers()
+        before = [logger.disabled for logger in quoting]
+        try:
+            for logger in quoting:
+                logger.disabled = True
+            yield
+        finally:
+            for logger, disabled in zip(quoting, before, strict=True):
+                logger.disabled = disabled
+
+
+def _loggers() -> list[logging.Logger]:
+    """Those by which PySpark tells of failed expressions; they must be of its own kind, which takes more words."""
+    try:
+        from pyspark.logger import PySparkLogger
+    except ImportError:  # there is no Spark, or one that does not log them
+        return []
+    usual = logging.getLoggerClass()
+    try:
+        return [PySparkLogger.getLogger(name) for name in _QUOTING]
+    finally:
+        logging.setLoggerClass(usual)  # which PySpark changes for everyone
 
 
 def is_frame(value: Any) -> bool:
@@ -50,7 +80,15 @@ def check_frame(frame: Any, columns: Sequence[str]) -> None:
         if field.name in kinds:
             raise SourceError("The columns of the data frame must have distinct names", "a name that occurs twice")
         kinds[field.name] = field.dataType.typeName()
+    alike = Counter(name.lower() for name in kinds)
+    exact = str(frame.sparkSession.conf.get("spark.sql.caseSensitive", "false")).lower() == "true"
     for name in columns:
+        if name in kinds and alike[name.lower()] > 1 and not exact:
+            raise SourceError(
+                "The columns of the data frame must differ in more than the case of letters",
+                f"several that read {name.lower()!r}",
+                "Rename them, or set spark.sql.caseSensitive = true.",
+            )
         if name not in kinds:
             hint = near(name, list(kinds))
             raise SourceError(f"The data frame must have the column {name!r}", "no such column", hint)
@@ -73,7 +111,7 @@ def session(master: str | None, options: dict[str, str], frame: Any = None) -> I
             _check(active, master)
             yield active
             return
-        started = _started(SparkSession, master or "local[*]", options)
+        started = _started(SparkSession, "local[*]" if master is None else master, options)
         try:
             check_network(started.sparkContext.master, _settings(started))
             yield started
@@ -127,14 +165,24 @@ def check_network(master: str, settings: Mapping[str, str]) -> None:
 
 
 def _started(builder_of: Any, master: str, options: dict[str, str]) -> Any:
-    if shutil.which("java") is None and not os.environ.get("JAVA_HOME"):
-        raise EngineError("The Spark engine must have Java 17 or newer", "none", "Install it, or set JAVA_HOME.")
+    if _MASTER.fullmatch(master) is None:  # Spark would tell by a page of its own
+        raise EngineError(
+            "The master of a Spark session must be a URL that Spark knows",
+            repr(master),
+            "Such as local[2], spark://host:7077, yarn or k8s://https://host.",
+        )
+    home = os.environ.get("JAVA_HOME")
+    if shutil.which("java" if not home else str(Path(home) / "bin" / "java")) is None:
+        raise EngineError(
+            "The Spark engine must have Java 17 or newer",
+            "none in JAVA_HOME" if home else "none",
+            "Install it, or set JAVA_HOME.",
+        )
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # else workers take whatever python3 is
     settings = {
         _ENCRYPTED: "true",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
-        "spark.log.level": "ERROR",
         "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={_QUIET.as_uri()}",
         **options,
     }
@@ -144,6 +192,9 @@ def _started(builder_of: Any, master: str, options: dict[str, str]) -> Any:
     try:
         return builder.getOrCreate()
     except Exception as error:  # whatever the JVM says is long and not about the user's data
-        raise EngineError(
-            f"A Spark session must start at {master}", type(error).__name__, "Is Java 17 or newer installed?"
-        ) from None
+        hint = (
+            "Is Java 17 or newer installed?"
+            if _LOCAL.fullmatch(master)
+            else "Is it running, and reached from here?"
+        )
+        raise EngineError(f"A Spark session must start at {master}", type(error).__name__, hint) from None

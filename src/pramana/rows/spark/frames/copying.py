@@ -9,12 +9,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from pramana.rows.spark.frames.copies import CopiedColumns, FileColumns
-from pramana.rows.spark.frames.joins import lookup_of
+from pramana.rows.spark.frames.joins import FrameLookup, lookup_of
 from pramana.rows.spark.frames.numbered import NumberedColumns, quoted
-from pramana.rows.spark.frames.selections import selection_of
+from pramana.rows.spark.frames.scans import ran_as_planned
+from pramana.rows.spark.frames.selections import FrameSelection, selection_of
 from pramana.rows.spark.jobs import SCHEMA, Batches, failing, partition, task_of
 from pramana.rows.spark.readings import changed_rows
-from pramana.rows.spark.session import quiet
 from pramana.rows.spark.steps import Seal, Sent, unquoted
 from pramana.sources import Source
 
@@ -38,25 +38,32 @@ def copied(
 ) -> Iterator[FrameCopy]:
     """The copy lasts as long as the block. `stated` are the values that some columns should have."""
     with contextlib.ExitStack() as stack:
-        for frame, kept in _ways(source, columns):
+        for frame, kept, told in _ways(source, columns):
             copy = stack.enter_context(_known_or_not(spark, frame, kept, stated))
-            if copy is not None:
+            if copy is not None and (told is None or _as_told(copy, source, told)):
                 yield copy
                 return
+            stack.close()
         raise changed_rows()
 
 
-def _ways(source: Source, columns: tuple[str, ...]) -> Iterator[tuple[Any, CopiedColumns]]:
+def _as_told(copy: FrameCopy, source: Source, told: FrameSelection | FrameLookup) -> bool:
+    return ran_as_planned(copy.frame, source, told.files, told.plain, told.pieces)
+
+
+def _ways(
+    source: Source, columns: tuple[str, ...]
+) -> Iterator[tuple[Any, CopiedColumns, FrameSelection | FrameLookup | None]]:
     """What to ask Spark for and how to keep it, the cheapest first; the last one always serves."""
     if (chosen := selection_of(source, columns)) is not None:
         own = chosen.computed if chosen.kept is None else (chosen.kept, *chosen.computed)
         files = FileColumns.of(chosen.plain, chosen.pieces)
-        yield chosen.computing, CopiedColumns(own, _new_seal(), kept=chosen.kept, files=files)
+        yield chosen.computing, CopiedColumns(own, _new_seal(), kept=chosen.kept, files=files), chosen
     elif (found := lookup_of(source, columns)) is not None:
         own = (found.places, *found.computed)
         files = FileColumns.of(found.plain, found.pieces)
-        yield found.computing, CopiedColumns(own, _new_seal(), files=files, places=found.places)
-    yield source.frame, CopiedColumns(columns, _new_seal())
+        yield found.computing, CopiedColumns(own, _new_seal(), files=files, places=found.places), found
+    yield source.frame, CopiedColumns(columns, _new_seal()), None
 
 
 @contextlib.contextmanager
@@ -67,13 +74,14 @@ def _known_or_not(
     with contextlib.ExitStack() as stack:
         copy = stack.enter_context(_copied(spark, frame, replace(kept, numbered=numbered)))
         if copy is None and numbered.values:  # other values than stated: their texts are needed to tell of them
+            stack.close()
             copy = stack.enter_context(_copied(spark, frame, replace(kept, seal=_new_seal())))
         yield copy
 
 
 @contextlib.contextmanager
 def _copied(spark: Any, frame: Any, kept: CopiedColumns) -> Iterator[FrameCopy | None]:
-    with quiet():
+    with failing():
         chosen = frame.select(*map(quoted, kept.plain), *kept.numbered.expressions())
         contents = chosen.mapInArrow(task_of(spark, _Copying(kept)), SCHEMA).persist()
     try:

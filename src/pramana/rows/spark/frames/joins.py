@@ -39,6 +39,7 @@ class FrameLookup:
     computed: tuple[str, ...]
     places: str  # its column with the places of rows as Spark numbers them: the partition, and the row in it
     plain: tuple[str, ...]
+    files: Any  # a frame, too
     pieces: tuple[Pieces, ...]
 
 
@@ -90,7 +91,7 @@ def _lookup(
     if not _looked_up_alike(steps, asked) or not _numbers_rows(steps[-2]):
         return None
     pieces = scanned(steps[-1], source, parts.files, plain)
-    return None if pieces is None else FrameLookup(computing, computed, places, plain, pieces)
+    return None if pieces is None else FrameLookup(computing, computed, places, plain, parts.files, pieces)
 
 
 class _NumberedPlan:

@@ -22,9 +22,13 @@ import pyarrow.parquet as pq
 from pramana.sources import Cut, EvenCut, Piece, Source, side_by_side
 
 _SCAN = "org.apache.spark.sql.execution.FileSourceScanExec"
+_ADAPTED = "org.apache.spark.sql.execution.adaptive.AdaptiveSparkPlanExec"
+_RESULT = "org.apache.spark.sql.execution.adaptive.ResultQueryStageExec"
+_KEPT = "org.apache.spark.sql.execution.columnar.InMemoryTableScanExec"
 _SELECTION = "org.apache.spark.sql.execution.ProjectExec"
 _COLUMN = "org.apache.spark.sql.catalyst.expressions.AttributeReference"
 _PARQUET = "org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat"
+_FIELD_ID = "parquet.field.id"
 # What both read alike. Dates of old files, times, decimals and the like hang on settings of the session.
 _KINDS = {
     "string": pa.string(),
@@ -58,8 +62,9 @@ def scanned_by(source: Source, frame: Any, columns: Sequence[str], computing: An
 
 
 def read_alike(frame: Any) -> dict[str, pa.DataType]:
-    """The columns whose values are the same, whoever reads the files."""
-    kinds = {field.name: _KINDS.get(field.dataType.typeName()) for field in frame.schema.fields}
+    """The columns whose values are the same, whoever reads the files: by names, and not by numbers of fields."""
+    fields = [field for field in frame.schema.fields if _FIELD_ID not in (field.metadata or {})]
+    kinds = {field.name: _KINDS.get(field.dataType.typeName()) for field in fields}
     return {name: kind for name, kind in kinds.items() if kind is not None}
 
 
@@ -72,6 +77,36 @@ def scanned(
         return None
     stretches = _stretches(plan)
     return None if stretches is None else _pieces(source, stretches, {name: kinds[name] for name in columns}, cut)
+
+
+def ran_as_planned(
+    made: Any, source: Source, files: Any, columns: Sequence[str], pieces: tuple[Pieces, ...]
+) -> bool:
+    """Whether each partition of a frame that Spark has made, and keeps, had the pieces of files that were planned.
+
+    Spark plans anew what it runs: more executors, or other settings, and it would have cut the files elsewhere.
+    """
+    try:
+        [scan] = _scans(made._jdf.queryExecution().executedPlan())
+        return scanned(scan, source, files, columns) == pieces
+    except Exception:  # another Spark has other plans, and files may be gone
+        return False
+
+
+def _scans(plan: Any) -> Iterator[Any]:
+    """The scans of a plan that ran, but those of tables that all executors got."""
+    kind = class_of(plan)
+    if kind == _SCAN:
+        yield plan
+    elif kind == _ADAPTED:
+        yield from _scans(plan.executedPlan())
+    elif kind == _KEPT:
+        yield from _scans(plan.relation().cacheBuilder().cachedPlan())
+    elif kind == _RESULT:
+        yield from _scans(plan.plan())
+    else:
+        for child in listed(plan.children()):
+            yield from _scans(child)
 
 
 def _stretches(plan: Any) -> list[list[Stretch]] | None:

@@ -28,6 +28,7 @@ class FrameSelection:
     computed: tuple[str, ...]
     kept: str | None  # its column that says whether a row stays; None: all stay
     plain: tuple[str, ...]
+    files: Any  # a frame, too
     pieces: tuple[Pieces, ...]
 
 
@@ -69,7 +70,7 @@ def _selection(source: Source, columns: Sequence[str]) -> FrameSelection | None:
     stays = None if condition is None else column(condition)
     computing = files.select(*_asked(kept, stays, {name: column(one) for name, one in computed.items()}))
     pieces = scanned_by(source, files, plain, computing)
-    return None if pieces is None else FrameSelection(computing, tuple(computed), kept, plain, pieces)
+    return None if pieces is None else FrameSelection(computing, tuple(computed), kept, plain, files, pieces)
 
 
 def _asked(kept: str | None, stays: Any, computed: Mapping[str, Any]) -> Iterator[Any]:
