@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import itertools
 import os
 import shutil
 from collections.abc import Iterator
@@ -10,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -19,7 +21,7 @@ from tests.rows.test_spark_frames import in_files
 
 from pramana import Key, SparkEngine, release
 from pramana.errors import SourceError
-from pramana.rows.spark.frames import copying
+from pramana.rows.spark.frames import copies, copying
 from pramana.rows.spark.frames.joins import lookup_of
 from pramana.sources import Source
 
@@ -97,6 +99,14 @@ def test_rows_that_are_looked_up_come_from_the_files(name: str, tmp_path: Path, 
         again = read_again(copy, names)
     assert again == expected.to_pydict()
     assert (len(again["stay"]) > 0 and again["stay"] != sorted(again["stay"])) or name == "nobody"
+
+
+def test_rows_are_taken_from_a_batch_as_they_are_told() -> None:
+    """Every way to have some of four rows, any of them several times."""
+    batch = pa.record_batch({"a": pa.array(["w", "x", "y", "z"])})
+    for many in range(1, 6):
+        for rows in itertools.combinations_with_replacement(range(4), many):
+            assert copies._taken(batch, np.array(rows)).column("a").to_pylist() == ["wxyz"[row] for row in rows]
 
 
 def test_joins_of_other_kinds_are_made_by_spark(tmp_path: Path, spark: Any) -> None:
