@@ -47,7 +47,7 @@ def within_bounds(name: object, ask: Callable[[], T]) -> T:
             raise SourceError(
                 f"The store's list of what is under {name} must come to an end",
                 "ever more of it",
-                "Are there millions of objects, or is it a store that can be trusted?",
+                "Is the store to be trusted? If so, name a prefix with fewer objects.",
             )
 
 
