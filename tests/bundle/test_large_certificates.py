@@ -97,7 +97,7 @@ def test_a_certificate_that_nobody_could_read_is_not_written(
         certificate.text()
 
 
-@pytest.mark.parametrize("name", ["../x", "/x", "..", ".hidden", "a/b", "x\n", "certificate.json", "y" * 101, ""])
+@pytest.mark.parametrize("name", ["../x", "/x", "..", ".", "a/b", "x\n", "certificate.json", "y" * 101, ""])
 def test_files_of_a_certificate_have_plain_names(name: str, published: Path, refused: Callable[..., str]) -> None:
     path = published / "certificate.json"
     statement = json.loads(path.read_text())

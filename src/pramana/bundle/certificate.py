@@ -34,7 +34,7 @@ MOST_BYTES = 1 << 28  # of a certificate
 # half a million, and a column with the most bins that there may be two million.
 MOST_VALUES = 1 << 22
 _TEXT = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
-_FILE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")  # readers make paths of them
+_FILE_NAME = re.compile(r"(?!\.\.?\Z)[A-Za-z0-9._-]{1,100}")  # readers make paths of them
 JsonObject = Mapping[str, Any]
 
 
@@ -179,7 +179,8 @@ class Certificate:
     def read(cls, path: Path) -> Certificate:
         try:
             with path.open("rb") as file:
-                written = file.read(MOST_BYTES + 1)
+                # no more than it has: memory is taken for as many as are asked for
+                written = file.read(min(path.stat().st_size, MOST_BYTES) + 1)
             check_json_size(written, path)
             content = json.loads(
                 written.decode(),  # no other encoding: of UTF-16 the size was not seen right

@@ -207,10 +207,11 @@ class StorePath:
 
     def read_bytes(self, most: int) -> bytes:
         """The object; refused where it is larger than so many bytes."""
-        if self.stat().st_size > most:
+        size = self.stat().st_size
+        if size > most:
             raise SourceError(f"{self} must have at most {most:,} bytes", "more")
         with store_faults(self), self.open() as file:
-            return bytes(file.read(most))
+            return bytes(file.read(max(size, 0)))  # memory is taken for as many as are asked for
 
     def copy_within(self, target: StorePath, kind: type[InputError] = SourceError) -> None:
         """Let the store make `target` of it, without the bytes coming here; Hadoop renames it instead."""
