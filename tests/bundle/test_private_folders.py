@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from pramana.bundle import scratch_beside, whole_folder
+from pramana.errors import LedgerError
 from pramana.mechanisms import History
 from pramana.pipeline.versions.version_store import VersionStore
 
@@ -46,3 +47,13 @@ def test_kept_versions_are_for_their_owner_alone(tmp_path: Path) -> None:
     found = [tmp_path / "versions", store.folder, *store.folder.iterdir()]
     assert [oct(mode(path)) for path in found] == ["0o700", "0o700", "0o600"]
     assert np.array_equal(store.read("1")["a",].counts, [0, 0, 0])
+
+
+@pytest.mark.parametrize("release", ["../../climbed", "/tmp/climbed", "", ".", "a/b", "x" * 65])
+def test_a_ledger_cannot_say_where_a_version_goes(release: str, tmp_path: Path) -> None:
+    store = VersionStore(tmp_path / "deep" / "versions", "people")
+    store.root.parent.mkdir()
+    for use in (lambda: store.write(release, {("a",): History.empty(3, 2)}), lambda: store.read(release)):
+        with pytest.raises(LedgerError, match="plain word"):
+            use()
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == []

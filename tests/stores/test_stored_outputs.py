@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -121,6 +122,18 @@ def test_records_for_a_store_are_made_where_they_are_asked_for(bucket: Bucket, h
     with pytest.raises(InputError, match="engine"):
         pramana.synthesise(here, bucket.url("records.csv"), engine="abacus")
     assert bucket.objects() == []
+
+
+@pytest.mark.stores("s3")
+def test_records_that_a_killed_run_left_here_go_with_the_next(
+    bucket: Bucket, here: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    left = tmp_path / ".pramana-records.partial-0123abcd"
+    left.mkdir()
+    (left / "records.csv").write_text("drawn")
+    pramana.synthesise(here, bucket.url("records.csv"))
+    assert names(tmp_path) == {"desk"} and len(bucket.objects()) == 2
 
 
 def test_an_export(bucket: Bucket, here: Path, refused: Callable[..., str]) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -28,7 +29,12 @@ if TYPE_CHECKING:  # a release that is one file, and not signed, needs none of t
     from pramana.bundle.parts import PartSet
     from pramana.bundle.promises import PromiseTable
 
-MOST_BYTES = 1 << 30  # of a certificate that is read
+MOST_BYTES = 1 << 28  # of a certificate
+# Every value of JSON takes up to some 350 bytes of memory, however short it is written. A set of 100,000 parts has
+# half a million, and a column with the most bins that there may be two million.
+MOST_VALUES = 1 << 22
+_TEXT = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
+_FILE_NAME = re.compile(r"(?!\.\.?\Z)[A-Za-z0-9._-]{1,100}")  # readers make paths of them
 JsonObject = Mapping[str, Any]
 
 
@@ -74,6 +80,9 @@ class Certificate:
             self.parts.records != self.records or self.parts.form != self.output or self.content != self.parts.root
         ):
             raise BundleError("The parts of a certificate must be of its records, form and content", "others")
+        others = {"certificate.json"} if self.parts is None else {"certificate.json", "data"}
+        if others & {*self.files} or not all(map(_FILE_NAME.fullmatch, self.files)):
+            raise BundleError("The files of a certificate must have plain names of their own", "others")
         if self.records < 1:
             raise BundleError("A certificate must be of at least one record", str(self.records))
 
@@ -169,10 +178,12 @@ class Certificate:
     @classmethod
     def read(cls, path: Path) -> Certificate:
         try:
-            if path.stat().st_size > MOST_BYTES:
-                raise BundleError(f"{path} must have at most {MOST_BYTES:,} bytes", "more")
+            with path.open("rb") as file:
+                # no more than it has: memory is taken for as many as are asked for
+                written = file.read(min(path.stat().st_size, MOST_BYTES) + 1)
+            check_json_size(written, path)
             content = json.loads(
-                path.read_bytes(),
+                written.decode(),  # no other encoding: of UTF-16 the size was not seen right
                 object_pairs_hook=_without_repetition,
                 parse_constant=_no_number,
                 parse_float=_finite_number,
@@ -193,7 +204,9 @@ class Certificate:
         """The file: what the certificate states, and a digest of it."""
         statement = self.to_json()
         statement["digest"] = hashlib.sha256(canonical(statement)).hexdigest()
-        return json.dumps(statement, indent=2, sort_keys=True, allow_nan=False) + "\n"
+        text = json.dumps(statement, indent=2, sort_keys=True, allow_nan=False) + "\n"
+        check_json_size(text.encode(), "The certificate")  # nobody could read a larger one
+        return text
 
     def signed(self, key: Ed25519PrivateKey) -> Certificate:
         signer = {"algorithm": "Ed25519", "public_key": key.public_key().public_bytes_raw().hex()}
@@ -218,6 +231,24 @@ class Certificate:
         except (InvalidSignature, KeyError, TypeError, ValueError):
             return False
         return True
+
+
+def check_json_size(written: bytes, what: object) -> None:
+    """Refuse JSON in UTF-8, before it is decoded, that would take far more memory than its bytes.
+
+    Every value but the first follows one of three signs. Those within texts do not count, as in "[10, 20)"; but of
+    so many quotes that they are more texts than values may be, nobody looks at what is within.
+    """
+    if len(written) > MOST_BYTES:
+        raise BundleError(f"{what} must have at most {MOST_BYTES:,} bytes", "more")
+    if _signs(written) >= MOST_VALUES and (
+        written.count(b'"') > 4 * MOST_VALUES or _signs(_TEXT.sub(b"", written)) >= MOST_VALUES
+    ):
+        raise BundleError(f"{what} must have at most {MOST_VALUES:,} values", "more")
+
+
+def _signs(written: bytes) -> int:
+    return sum(map(written.count, (b",", b"[", b"{")))
 
 
 def canonical(statement: JsonObject) -> bytes:

@@ -15,6 +15,7 @@ import errno
 import fcntl
 import filecmp
 import os
+import re
 import secrets
 import shutil
 from collections.abc import Callable, Iterator
@@ -208,7 +209,8 @@ def sweep(out: AnyPath) -> None:
     except (OSError, ValueError):  # `check_new` says what is wrong with it
         return
     try:
-        names = [path.name for path in out.parent.iterdir() if path.name.startswith(f".{out.name}.partial-")]
+        left = re.compile(rf"\.{re.escape(out.name)}\.partial-[0-9a-f]{{8}}({_NEW_KEY}|{_USED_KEY})?")
+        names = [path.name for path in out.parent.iterdir() if left.fullmatch(path.name)]
         kept = [_sweep_one(parent, name, out) for name in names]
     finally:
         os.close(parent)

@@ -166,6 +166,7 @@ def _verify_part(bundle: Bundle, part: str, public_key: str | Path | None) -> Ve
 
 _NOT_READ = "not read, because of what failed above"
 _REPORT = "report.html"
+_MOST_NAMED = 20  # files that should not be there
 _SEEDS = 2048  # that someone might try by hand
 _WITHHELD = "withheld by the holder, who alone can derive the promises again (--source and --key)"
 
@@ -197,7 +198,7 @@ def _files(bundle: Bundle) -> list[Check]:
     elif FILE_NAMES.get(bundle.certificate.output) not in stated:
         checks.append(Check("files", False, "the certificate names no data file"))
     if unknown := sorted(present - set(stated)):
-        checks.append(Check("files", False, f"not in the certificate: {', '.join(unknown)}"))
+        checks.append(Check("files", False, f"not in the certificate: {', '.join(unknown[:_MOST_NAMED])}"))
     return checks
 
 
@@ -211,7 +212,7 @@ def _companions(bundle: Bundle, plan: Plan) -> list[Check]:
     stated = set(bundle.certificate.files)
     checks = []
     if strange := sorted(stated - known):
-        checks.append(Check("files", False, f"none of this method: {', '.join(strange)}"))
+        checks.append(Check("files", False, f"none of this method: {', '.join(strange[:_MOST_NAMED])}"))
     if missing := sorted({*plan.companions} - stated):
         checks.append(Check("files", False, f"the certificate does not name {', '.join(missing)}"))
     return checks

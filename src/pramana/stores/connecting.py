@@ -7,7 +7,6 @@ Every call has a bounded time: a few attempts, each given up when nothing was he
 
 from __future__ import annotations
 
-import os
 import re
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING
 from pramana.stores.clients.azure import azure_client
 from pramana.stores.clients.google import google_client
 from pramana.stores.clients.s3 import s3_client
+from pramana.stores.clients.told import environment_of
 
 if TYPE_CHECKING:
     from pyarrow.fs import FileSystem
@@ -26,8 +26,7 @@ _HOST = re.compile(r"(?P<host>[^:]*)(?::(?P<port>\d+))?")
 
 def file_system(scheme: str, authority: str) -> FileSystem:
     """The file system of a bucket; the same one as long as the environment stays as it is."""
-    environment = tuple(sorted((k, v) for k, v in os.environ.items() if k.startswith(_VARIABLES)))
-    return _connected(scheme, authority, environment)
+    return _connected(scheme, authority, tuple(sorted(environment_of(_VARIABLES).items())))
 
 
 @lru_cache(maxsize=16)

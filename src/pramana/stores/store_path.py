@@ -20,10 +20,11 @@ from urllib.parse import unquote
 from pramana.errors import InputError, RecipeError, SourceError
 from pramana.stores.connecting import SCHEMES, file_system, path_in
 from pramana.stores.faults import store_faults
+from pramana.stores.listing import name_under, within_bounds
 
 if TYPE_CHECKING:
     from pyarrow import NativeFile
-    from pyarrow.fs import FileInfo, FileSystem
+    from pyarrow.fs import FileInfo, FileSelector, FileSystem
 
 _URL = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*)://(?P<authority>[^/]*)(?:/(?P<key>.*))?", re.DOTALL)
 _AUTHORITY = {
@@ -119,29 +120,40 @@ class StorePath:
 
     @cached_property
     def _info(self) -> FileInfo:
+        system = self.file_system
         with store_faults(self):
-            return self.file_system.get_file_info(self.in_store)
+            return within_bounds(self, lambda: system.get_file_info(self.in_store))
 
     @cached_property
     def _holds_something(self) -> bool:
         from pyarrow.fs import FileSelector
 
+        return bool(self._listed(FileSelector(self.in_store, allow_not_found=True)))
+
+    def _listed(self, selector: FileSelector) -> list[FileInfo]:
+        system = self.file_system
         with store_faults(self):
-            return bool(self.file_system.get_file_info(FileSelector(self.in_store, allow_not_found=True)))
+            return within_bounds(self, lambda: system.get_file_info(selector))
 
     @cached_property
     def files(self) -> tuple[StorePath, ...]:
-        """Every object under the prefix, in the order of their names."""
+        """Every object under the prefix, in the order of their names, all of which are plain; else refused."""
         from pyarrow.fs import FileSelector, FileType
 
-        with store_faults(self):
-            found = self.file_system.get_file_info(
-                FileSelector(self.in_store, allow_not_found=True, recursive=True)
-            )
         inside = []
-        for info in found:
+        for info in self._listed(FileSelector(self.in_store, allow_not_found=True, recursive=True)):
             if info.type == FileType.File:
-                path = self / PurePosixPath(info.path).relative_to(self.in_store).as_posix()
+                try:
+                    name = name_under(self.in_store, info.path)
+                except UnicodeDecodeError:  # a store may send any bytes
+                    name = None
+                if name is None:
+                    raise SourceError(
+                        f"Objects under {self} must have plain names between their slashes",
+                        "an object whose name is empty, . or .. there, or lies elsewhere",
+                        "Remove it, or choose another prefix.",
+                    )
+                path = self / name
                 vars(path)["_info"] = info
                 inside.append(path)
         return tuple(sorted(inside))
@@ -195,10 +207,11 @@ class StorePath:
 
     def read_bytes(self, most: int) -> bytes:
         """The object; refused where it is larger than so many bytes."""
-        if self.stat().st_size > most:
+        size = self.stat().st_size
+        if size > most:
             raise SourceError(f"{self} must have at most {most:,} bytes", "more")
         with store_faults(self), self.open() as file:
-            return bytes(file.read(most))
+            return bytes(file.read(max(size, 0)))  # memory is taken for as many as are asked for
 
     def copy_within(self, target: StorePath, kind: type[InputError] = SourceError) -> None:
         """Let the store make `target` of it, without the bytes coming here; Hadoop renames it instead."""

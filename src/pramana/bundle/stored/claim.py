@@ -10,7 +10,13 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Annotated, Literal
 
+import msgspec
+from msgspec import Meta
+
+from pramana.bundle.certificate import check_json_size
+from pramana.bundle.form import FileForm
 from pramana.errors import BundleError
 from pramana.stores import StorePath, put
 
@@ -18,6 +24,16 @@ _BLOCK = 1 << 22  # bytes that are read at a time
 _MOST_CLAIM = 1 << 26
 _FORMAT = "pramana-upload"
 Entry = dict[str, object]
+# What a claim lists is removed by whoever clears up after it: nothing outside of the bundle's own folder.
+_Listed = Annotated[str, Meta(pattern=r"\A(data/)?[A-Za-z0-9][A-Za-z0-9._-]{0,99}\Z")]
+
+
+class ClaimForm(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A claim as it is written: others may write to the store."""
+
+    format: Literal["pramana-upload"]
+    version: Literal[1]
+    files: dict[_Listed, FileForm]
 
 
 @dataclass(frozen=True)
@@ -60,11 +76,13 @@ class Claim:
         now = self.path.again()
         if not now.is_file():
             return None
+        written = now.read_bytes(_MOST_CLAIM)
+        check_json_size(written, self.path)
         try:
-            content = json.loads(now.read_bytes(_MOST_CLAIM))
-            return {str(name): dict(entry) for name, entry in content["files"].items()}
-        except (ValueError, KeyError, TypeError, AttributeError):
+            stated = msgspec.json.decode(written, type=ClaimForm)
+        except (ValueError, RecursionError):
             raise BundleError(f"{self.path} must be as it was written", "something else") from None
+        return {name: msgspec.to_builtins(entry) for name, entry in stated.files.items()}
 
     def is_whole(self) -> bool:
         """Whether all that it lists is there, the certificate included."""

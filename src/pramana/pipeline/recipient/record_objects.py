@@ -7,7 +7,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from pramana.bundle import check_new_object
+from pramana.bundle import check_new_object, scratch_beside
 from pramana.errors import BundleError, PramanaError
 from pramana.stores import StorePath, put_file
 
@@ -24,12 +24,12 @@ def objects_of_records(target: StorePath) -> Iterator[Path]:
     check_new_object(target)
     if not (left := beside.again().is_file()):
         check_new_object(beside)
-    try:
-        room = tempfile.TemporaryDirectory(prefix="pramana-records-")
-    except OSError as error:
-        raise BundleError("There must be a folder for temporary files", error.strerror) from None
-    with room as folder:
-        place = Path(folder) / target.name
+    with contextlib.ExitStack() as held:
+        try:  # locked while this process lives: the next one removes what a killed one left
+            folder = held.enter_context(scratch_beside(Path(tempfile.gettempdir()).resolve() / "pramana-records"))
+        except OSError as error:
+            raise BundleError("There must be a folder for temporary files", error.strerror) from None
+        place = folder / target.name
         yield place
         certificate = place.with_name(place.name + ENDING)
         if left and not _is(beside, certificate.read_bytes()):

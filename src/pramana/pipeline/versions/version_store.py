@@ -7,6 +7,7 @@ import errno
 import hashlib
 import io
 import os
+import re
 import zipfile
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ from pramana.mechanisms import History
 from pramana.randomness import write_whole
 
 Group = tuple[str, ...]
+_RELEASE = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
 @dataclass(frozen=True)
@@ -34,6 +36,8 @@ class VersionStore:
         return self.root / hashlib.sha256(self.dataset.encode()).hexdigest()[:16]
 
     def _file(self, release: str) -> Path:
+        if _RELEASE.fullmatch(release) is None:  # others may write to the ledger that says what it is called
+            raise LedgerError("A release must be called by a plain word of letters and digits", "something else")
         return self.folder / f"{release}.npz"
 
     def has(self, release: str) -> bool:

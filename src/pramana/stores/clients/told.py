@@ -40,6 +40,13 @@ def server(stated: Mapping[str, str], *names: str) -> tuple[str, str] | None:
     return told["scheme"], told["server"]
 
 
+def environment_of(beginnings: tuple[str, ...]) -> dict[str, str]:
+    """The variables whose names begin so, as the user set them: never those that another thread's client is made
+    with, which may lead where the user did not."""
+    with _one_at_a_time:
+        return {name: value for name, value in os.environ.items() if name.startswith(beginnings)}
+
+
 @contextlib.contextmanager
 def environment_with(values: Mapping[str, str]) -> Iterator[None]:
     """Variables that the libraries of stores read when a client is made, and that have no option of their own."""
