@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from pramana import SparkEngine
-from pramana.rows.spark import session, table
+from pramana.rows.spark import jobs, session, table
 
 
 @pytest.fixture(scope="module")
@@ -44,4 +44,5 @@ def engine(spark: Any, monkeypatch: pytest.MonkeyPatch) -> SparkEngine:
     assert spark.sparkContext.master == "local[2,4]"
     monkeypatch.setattr(session, "_check", lambda *_: None)
     monkeypatch.setattr(table, "_BUCKET", 1 << 18)  # several buckets
+    monkeypatch.setattr(jobs, "_COUNTED", 1 << 12)  # by tasks
     return SparkEngine()

@@ -155,9 +155,9 @@ def test_a_law_too_large_for_a_function(desk: Path, engine: SparkEngine, monkeyp
     sent: list[int] = []
     sealed = jobs._sealed
 
-    def noted(session: Any, plain: bytes, layers: Any) -> Any:
+    def noted(session: Any, plain: bytes, *more: Any) -> Any:
         sent.append(len(plain))
-        return sealed(session, plain, layers)
+        return sealed(session, plain, *more)
 
     monkeypatch.setattr(jobs, "_sealed", noted)
     same(*both(large_law(desk), desk, engine))

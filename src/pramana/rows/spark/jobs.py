@@ -10,6 +10,7 @@ import gc
 import os
 import pickle
 import re
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
@@ -38,6 +39,8 @@ _AT_ONCE = 6  # buckets that are put in order: so many keep a driver busy, and i
 # what a failed task may say: its own words, which quote nothing, and that something is not installed where it ran
 _TOLD = r"^(?:RuntimeError|pramana\.errors\.\w+|ModuleNotFoundError): (.*)$"
 Batches = Iterable[pa.RecordBatch]
+Layers = tuple[tuple[Any, ...], ...]
+Form = Callable[[Any, Any], Iterator[Any]]
 T = TypeVar("T")
 R = TypeVar("R")
 
@@ -53,7 +56,7 @@ class RunWork:
     marks: DerivedColumn | None = None  # rows that do not have 1 in it are as if they were not there
     copy: CopiedColumns | None = None
     attached: SealedRuns | None = None  # columns beside the rows, and which rows stay
-    layers: tuple[tuple[Any, ...], ...] = ()  # of what is attached, by run, as broadcasts; known in a task alone
+    layers: Layers = ()  # of what is attached, by run, as broadcasts; known in a task alone
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -111,16 +114,20 @@ class Job:
     spark: Any
     work: RunWork
     frame: Any
-    layers: tuple[tuple[Any, ...], ...] = ()  # of what is attached to the rows
+    layers: Layers = ()  # of what is attached to the rows
 
     def reports(self) -> dict[int, Any]:
         """The step's report on each run that has rows; the first fault of the source, in its order, is raised."""
+        pieces = self.work.pieces
         with failing():
-            rows = self._mapped(None).collect()
-        return {row.number: self.report(row.number, row.content) for row in sorted(rows, key=lambda r: r.number)}
+            if pieces is None:
+                sent = _tuples(self._mapped(None).collect())
+            else:
+                sent = _of_each_number(self.spark, _Working(self.work, None), len(pieces), self.layers)
+        return {number: self.report(number, content) for number, content in sorted(one[1:] for one in sent)}
 
     def report(self, run: int, content: bytes) -> Any:
-        report = pickle.loads(self.work.step.seal.opened(REPORT, run, bytes(content)))
+        report = pickle.loads(self.work.step.seal.opened(REPORT, run, content))
         if isinstance(report, PramanaError):
             raise report
         return report
@@ -134,7 +141,7 @@ class Job:
             # A job for each bucket, of rows and not of a DataFrame: Spark holds the results of jobs that belong to
             # a query for as long as the session lasts: all that is published, in the driver.
             drawn = self._mapped(labels).repartition(buckets + 1, "slot").rdd
-            task = _rows_of(_Ordering(order, labels))
+            task = task_of(self.spark, _Ordering(order, labels), form=_of_rows)
             bucket = inheritable_thread_target(self.spark)(lambda number: context.runJob(drawn, task, [number]))
             at_once = min(_AT_ONCE, 2 * context.defaultParallelism)  # the next is there when a core has done one
             for sent in ahead(bucket, range(buckets + 1), at_once):
@@ -147,7 +154,7 @@ class Job:
         with failing():
             drawn = self._mapped(labels).repartition(slots, "slot")
             rows = drawn.mapInArrow(task_of(self.spark, _Ordering(work, labels)), SCHEMA).collect()
-        sent = [(row.slot, row.number, bytes(row.content)) for row in rows]
+        sent = _tuples(rows)
         reports = {number: self.report(number, content) for slot, number, content in sent if slot == REPORT}
         return reports, work.results(one for one in sent if one[0] != REPORT)
 
@@ -182,11 +189,12 @@ class Job:
 def bucket_sizes(spark: Any, count: CountRange, records: int, seal: Seal) -> NDArray[np.int64]:
     """How many rows of a table are in each bucket, told from their numbers by tasks that read nothing."""
     tasks = min(-(-records // _COUNTED), 2 * spark.sparkContext.defaultParallelism)
+    if tasks == 1:
+        return count.counts(0, records)  # done here before a task would have begun
     bounds = tuple(records * task // tasks for task in range(tasks + 1))
-    with failing(), quiet():
-        task = task_of(spark, _Counting(count, bounds, seal))
-        rows = spark.range(0, tasks, 1, tasks).mapInArrow(task, SCHEMA).collect()
-    parts = [np.frombuffer(seal.opened(REPORT, row.number, bytes(row.content)), np.int64) for row in rows]
+    with failing():
+        sent = _of_each_number(spark, _Counting(count, bounds, seal), tasks)
+    parts = [np.frombuffer(seal.opened(REPORT, number, content), np.int64) for _, number, content in sent]
     return np.asarray(sum(parts), np.int64)
 
 
@@ -204,16 +212,33 @@ def done_for_each(spark: Any, work: Callable[[T], R], items: Sequence[T]) -> lis
     if not items:
         return []
     seal = Seal(os.urandom(32))
-    with failing(), quiet():
-        asked = spark.range(0, len(items), 1, len(items))
+    with failing():
         doing = _Doing(pickle.dumps(work), tuple(map(pickle.dumps, items)), seal)
-        sent = asked.mapInArrow(task_of(spark, doing), SCHEMA).collect()
-    content = {row.number: seal.opened(REPORT, row.number, bytes(row.content)) for row in sent}
+        sent = _of_each_number(spark, doing, len(items))
+    content = {number: seal.opened(REPORT, number, sealed) for _, number, sealed in sent}
     results = [pickle.loads(content[number]) for number in range(len(items))]
     for result in results:
         if isinstance(result, PramanaError):
             raise result
     return results
+
+
+def _of_each_number(
+    spark: Any, work: Callable[[Batches], Iterator[Sent]], count: int, layers: Layers = ()
+) -> list[Sent]:
+    """What `work` sends of each number below `count`, a task for each.
+
+    Through rows and not a DataFrame, which Spark would plan and compile code for while its cores wait.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ResourceWarning)  # PySpark leaves the socket open that it sent them by
+        numbers = spark.sparkContext.range(count, numSlices=count)
+    sent: list[Sent] = numbers.mapPartitions(task_of(spark, work, layers, _of_numbers)).collect()
+    return sent
+
+
+def _tuples(rows: Iterable[Any]) -> list[Sent]:
+    return [(row.slot, row.number, bytes(row.content)) for row in rows]
 
 
 class failing:  # noqa: N801 - read like a statement
@@ -309,29 +334,18 @@ class _Ordering:
 
 
 def task_of(
-    spark: Any, work: Callable[[Batches], Iterator[Any]], layers: tuple[tuple[Any, ...], ...] = ()
-) -> Callable[[Batches], Iterator[pa.RecordBatch]]:
+    spark: Any, work: Any, layers: Layers = (), form: Form | None = None
+) -> Callable[[Any], Iterator[Any]]:
     """The function that Spark is given. It names nothing but itself in plans and logs.
 
-    `layers` are broadcasts, which Spark must find in the function itself to send them along.
+    `layers` are broadcasts, which Spark must find in the function itself to send them along. `form` has the work
+    done on what Spark hands in; without one that is batches, and so is what comes out.
     """
     from pyspark import cloudpickle
 
     plain = cloudpickle.dumps(work)  # type: ignore[no-untyped-call]  # its stubs leave it out
-    return _inline(plain, layers) if len(plain) <= _INLINE else _sealed(spark, plain, layers)
-
-
-def _rows_of(ordering: _Ordering) -> Callable[[Iterable[Any]], Iterator[Sent]]:
-    """The same for a task on rows; what is ordered has no large tables."""
-    from pyspark import cloudpickle
-
-    plain = cloudpickle.dumps(ordering)  # type: ignore[no-untyped-call]
-
-    def task(rows: Iterable[Any]) -> Iterator[Sent]:
-        ordered: _Ordering = _loaded(plain)
-        return ordered.of((row.slot, row.number, bytes(row.content)) for row in rows)
-
-    return task
+    form = form or _of_batches
+    return _inline(plain, layers, form) if len(plain) <= _INLINE else _sealed(spark, plain, layers, form)
 
 
 def _loaded(plain: bytes) -> Any:
@@ -344,37 +358,44 @@ def _loaded(plain: bytes) -> Any:
     return work
 
 
-def _inline(plain: bytes, layers: tuple[tuple[Any, ...], ...]) -> Callable[[Batches], Iterator[pa.RecordBatch]]:
-    def task(batches: Batches) -> Iterator[pa.RecordBatch]:
-        return _batches(_with_layers(_loaded(plain), layers)(batches))
+def _inline(plain: bytes, layers: Layers, form: Form) -> Callable[[Any], Iterator[Any]]:
+    def task(given: Any) -> Iterator[Any]:
+        return form(_with_layers(_loaded(plain), layers), given)
 
     return task
 
 
-def _sealed(
-    spark: Any, plain: bytes, layers: tuple[tuple[Any, ...], ...]
-) -> Callable[[Batches], Iterator[pa.RecordBatch]]:
+def _sealed(spark: Any, plain: bytes, layers: Layers, form: Form) -> Callable[[Any], Iterator[Any]]:
     seal = Seal(os.urandom(32))
     sealed = spark.sparkContext.broadcast(seal.closed(0, 0, plain))
 
-    def task(batches: Batches) -> Iterator[pa.RecordBatch]:
-        return _batches(_with_layers(_loaded(seal.opened(0, 0, sealed.value)), layers)(batches))
+    def task(given: Any) -> Iterator[Any]:
+        return form(_with_layers(_loaded(seal.opened(0, 0, sealed.value)), layers), given)
 
     return task
 
 
-def _with_layers(work: Any, layers: tuple[tuple[Any, ...], ...]) -> Callable[[Batches], Iterator[Any]]:
+def _with_layers(work: Any, layers: Layers) -> Any:
     """The work on runs with what is attached to them."""
-    attached: Callable[[Batches], Iterator[Any]] = (
-        replace(work, work=replace(work.work, layers=layers)) if layers else work
-    )
-    return attached
+    return replace(work, work=replace(work.work, layers=layers)) if layers else work
 
 
-def _batches(items: Iterator[Any]) -> Iterator[pa.RecordBatch]:
+def _of_batches(work: Callable[[Batches], Iterator[Any]], batches: Batches) -> Iterator[pa.RecordBatch]:
+    return _batches(work(batches))
+
+
+def _batches(items: Iterable[Any]) -> Iterator[pa.RecordBatch]:
     for item in items:
         if isinstance(item, pa.RecordBatch):
             yield item
             continue
         slot, number, content = item
         yield pa.RecordBatch.from_pydict({"slot": [slot], "number": [number], "content": [content]}, _FIELDS)
+
+
+def _of_numbers(work: Callable[[Batches], Iterator[Sent]], numbers: Iterable[int]) -> Iterator[Sent]:
+    return work([pa.record_batch({"number": pa.array(numbers, pa.int64())})])
+
+
+def _of_rows(ordering: _Ordering, rows: Iterable[Any]) -> Iterator[Sent]:
+    return ordering.of((row.slot, row.number, bytes(row.content)) for row in rows)
