@@ -15,8 +15,10 @@ columns of texts, Parquet in and out.
   the sum of two. Waiting: how much longer workers are without a task where there are two of them, because the
   driver works or one is done before the other, over T1. Slower tasks: how much longer the same tasks take beside
   each other and the driver on two cores, over T1; more cores would take that away.
-- The serial part is what more workers on as many cores do not shorten: waiting, or the share of one worker's time
-  in which nobody works (of the run that has more of it), whichever is larger.
+- The serial part is what more workers on as many cores do not shorten: waiting, or the seconds in which nobody
+  works while there are two of them, over T1, whichever is larger. With one worker nobody works in each pause
+  between two of its tasks as well. More workers share those, so they are told apart, as a worker's pauses.
+- Of one file the driver writes all rows: its processor seconds are a bound that no number of workers gets below.
 - Slowed workers: driver and two workers do not fit on two cores. So each worker gets a share of a core, which
   leaves the driver one of its own, and one worker and two take turns again. The gain is the time of one over the
   time of two within a round, 2 at best.
@@ -276,7 +278,7 @@ def _of_way(runs: list[Run], most: int) -> dict[str, Any]:
     points = [(n, statistics.median(_seconds(runs, 2, runs[0].way, n))) for n in sizes]
     fixed, slope = line_through(points)
     nobody = {n: statistics.median(run.idle for run in runs if run.workers == 2 and run.rows == n) for n in sizes}
-    nobody_works = max(statistics.median(run.idle for run in alike[n]) for n in (1, 2)) / times[1]
+    idle = {n: statistics.median(run.idle for run in alike[n]) for n in (1, 2)}
     halved = _not_halved(alike[1], alike[2])
     return {
         "workers": {
@@ -284,14 +286,14 @@ def _of_way(runs: list[Run], most: int) -> dict[str, Any]:
                 "seconds": times[n],
                 "rows_per_second_and_core": most / times[n] / n,
                 "cores_busy": statistics.median((run.driver + run.executors) / run.seconds for run in alike[n]),
-                "idle_seconds": statistics.median(run.idle for run in alike[n]),
+                "idle_seconds": idle[n],
                 "driver_processor_seconds": statistics.median(run.driver for run in alike[n]),
                 "executors_processor_seconds": statistics.median(run.executors for run in alike[n]),
             }
             for n in (1, 2)
         },
-        "serial_share": max(nobody_works, halved["waiting"]),
-        "nobody_share": nobody_works,
+        "serial_share": max(idle[2] / times[1], halved["waiting"]),
+        "pauses_share": max(idle[1] - idle[2], 0.0) / times[1],
         **halved,
         "line": {"fixed": fixed, "per_row": slope},
         "sizes": [[n, t, (fixed + slope * n) / t - 1, nobody[n]] for n, t in points],
@@ -345,7 +347,7 @@ def markdown(run: dict[str, Any]) -> str:
     for way, own in found["ways"].items():
         lines.append(
             f"- {way}: serial part {own['serial_share']:.1%} ({_judged(own['serial_share'])}); "
-            f"not halved {_in_parts(own)}."
+            f"a worker's pauses {own['pauses_share']:.1%}; not halved {_in_parts(own)}."
         )
     if (ratio := found["frame_to_file"]) is not None:
         met = "met" if ratio <= GOALS["DataFrame"] else "not met"

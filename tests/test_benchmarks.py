@@ -190,7 +190,11 @@ def test_what_the_runs_of_a_cluster_tell(tmp_path: Path) -> None:
     assert told["ways"]["one file"]["slowed"]["gains"] == pytest.approx([227 / 114.5] * 3)
     assert list(told["ways"]) == ["one file", "a DataFrame"]
     one = told["ways"]["one file"]
-    assert one["serial_share"] == one["nobody_share"] == pytest.approx(2 / 302)
+    assert one["serial_share"] == pytest.approx(2 / 302) and one["pauses_share"] == 0
+    paused = [replace(run, idle=run.idle + 1) if run.workers == 1 else run for run in runs]
+    assert cluster.summary(paused)["ways"]["one file"]["pauses_share"] == pytest.approx(1 / 302)
+    idle = [replace(run, idle=run.idle + 1) if run.workers == 2 else run for run in runs]
+    assert cluster.summary(idle)["ways"]["one file"]["serial_share"] == pytest.approx(3 / 302)
     assert (one["not_halved"], one["waiting"]) == pytest.approx((2 / 302, 2 / 302))
     assert one["slower_tasks"] == pytest.approx(0)
     late = [replace(run, waits=run.waits + 3) if run.workers == 2 else run for run in runs]
@@ -211,7 +215,7 @@ def test_what_the_runs_of_a_cluster_tell(tmp_path: Path) -> None:
         "| one file | 227.00 s | 114.50 s | 1.98x, 1.98x, 1.98x | 0.9% (waiting 0.9%, slower tasks 0.0%) |" in page
     )
     halved = "not halved 0.7% (waiting 0.7%, slower tasks 0.0%)"
-    assert f"one file: serial part 0.7% (goal: below 2%, met); {halved}." in page
+    assert f"one file: serial part 0.7% (goal: below 2%, met); a worker's pauses 0.0%; {halved}." in page
     assert "A DataFrame takes 1.20 times as long as a file (goal: at most 1.3, met)" in page
     assert list(cluster.more({1: 5.0, 2: 9.0}, {1: 6.0, 3: 0.5})) == [1.0, 0.5], "one that has ended took nothing"
     (tmp_path / "app-1").write_text(
