@@ -12,6 +12,7 @@ from typing import Any
 import rfc8785
 
 from pramana.bundle.merkle import merkle_root
+from pramana.bundle.own_files import own_file
 from pramana.errors import BundleError, RecipeError
 from pramana.schema import MOST_PART_ROWS
 
@@ -121,4 +122,4 @@ def part_files(folder: Path) -> Sequence[Path]:
     forms = {path.suffix[1:] for path in paths}
     if len(forms) != 1 or [path.name for path in paths] != PartSet.names(len(paths), forms.pop()):
         raise BundleError(f"{folder} must hold the parts of a set, and nothing else", "other files")
-    return paths
+    return [own_file(path) for path in paths]

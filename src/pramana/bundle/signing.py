@@ -11,6 +11,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey,
 from pramana.bundle.small_order import is_usable_key
 from pramana.errors import KeyFileError
 from pramana.randomness import check_private, write_new
+from pramana.stores import regular_bytes
 
 
 def make_signing_key(path: str | Path) -> str:
@@ -40,7 +41,7 @@ def read_signing_key(path: str | Path) -> Ed25519PrivateKey:
     """An unencrypted PEM private key, as `pramana key sign FILE` or openssl write it."""
     try:
         check_private(Path(path))
-        key = serialization.load_pem_private_key(Path(path).read_bytes(), None)
+        key = serialization.load_pem_private_key(regular_bytes(path), None)
     except OSError as error:
         raise KeyFileError(f"The signing key {path} must be readable", error.strerror) from None
     except (ValueError, TypeError, UnsupportedAlgorithm):
@@ -53,7 +54,7 @@ def read_signing_key(path: str | Path) -> Ed25519PrivateKey:
 def read_public_key(path: str | Path) -> bytes:
     """The holder's public key, PEM or 64 hexadecimal digits, to compare a signature with."""
     try:
-        content = Path(path).read_bytes()
+        content = regular_bytes(path)
     except OSError as error:
         raise KeyFileError(f"The public key {path} must be readable", error.strerror) from None
     except ValueError:

@@ -28,6 +28,7 @@ from pramana.schema import (
     hierarchy_of_tree,
     near,
 )
+from pramana.stores import regular_text
 
 KINDS = ("intervals", "ordered", "mask", "dates", "tree")
 _MUST = {
@@ -224,7 +225,7 @@ def _grown(path: str | None) -> Hierarchy:
             "A tree must be stated in a TOML file of nested tables that end in lists", "none", "Use --tree."
         )
     try:
-        content = tomllib.loads(Path(path).read_text("utf-8"))
+        content = tomllib.loads(regular_text(path))
     except OSError as error:
         raise InputError(f"The tree {path} must be readable", error.strerror) from None
     except (RecursionError, ValueError):  # no text, or no TOML

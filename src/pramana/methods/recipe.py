@@ -31,7 +31,7 @@ from pramana.schema import (
     output_table,
     read_section,
 )
-from pramana.stores import is_store_url, located, named_in
+from pramana.stores import is_store_url, located, named_in, regular_text
 
 if TYPE_CHECKING:
     from pramana.methods.protocol import Method
@@ -109,7 +109,7 @@ AnyRecipe = Recipe[Setting, ColumnSection]  # of whatever method
 
 def read_toml(path: Path) -> dict[str, Any]:
     try:
-        text = path.read_text("utf-8-sig")
+        text = regular_text(path)
     except UnicodeDecodeError:
         raise RecipeError(f"The recipe {path} must be UTF-8 text", "other bytes") from None
     except OSError as error:

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from pramana.errors import KeyFileError
 from pramana.randomness.secret_file import check_private, write_new
+from pramana.stores import open_regular
 
 KEY_BYTES = 32
 _BLOCK = 16
@@ -105,7 +106,7 @@ class Key:
     @classmethod
     def read(cls, path: str | Path) -> Key:
         try:
-            with Path(path).open("rb") as file:  # a key is short; what is long is not worth reading to its end
+            with open_regular(path) as file:  # a key is short; what is long is not worth reading to its end
                 text = file.read(1 << 12).decode("ascii").strip()
         except OSError as error:
             raise KeyFileError(f"The key file {path} must be readable", error.strerror) from None

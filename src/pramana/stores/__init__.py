@@ -1,6 +1,7 @@
 """Where data lies: paths of this machine, and URLs of stores that Arrow's file systems open."""
 
 from pramana.stores.faults import store_error, store_faults
+from pramana.stores.regular_file import not_a_file, open_regular, regular_bytes, regular_text
 from pramana.stores.store_path import (
     AnyPath,
     StorePath,
@@ -20,10 +21,14 @@ __all__ = [
     "located",
     "named_in",
     "new_object",
+    "not_a_file",
+    "open_regular",
     "path_here",
     "put",
     "put_file",
     "put_new",
+    "regular_bytes",
+    "regular_text",
     "store_error",
     "store_faults",
 ]

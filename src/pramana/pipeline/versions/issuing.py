@@ -49,7 +49,7 @@ from pramana.randomness import Codes, Key, check_outside_bundles
 from pramana.rows import Progress, Rows, no_progress
 from pramana.schema import Attribute
 from pramana.sources import Source
-from pramana.stores import AnyPath, StorePath, located, path_here
+from pramana.stores import AnyPath, StorePath, located, path_here, regular_text
 from pramana.theory import Level
 
 if TYPE_CHECKING:
@@ -165,6 +165,9 @@ def create_levels(
         raise LedgerError("With a ledger in PostgreSQL the key's place must be given", "none", "Say --key FILE.")
     check_outside_bundles(Path(f"{ledger}.key") if key is None else Path(key))
     read = Recipe.read(recipe)
+    text = regular_text(recipe)
+    if not text:
+        raise RecipeError("The recipe of a ledger must be a file, which can be read again", "a pipe")
     home = Home(engine, memory, folder=Path(recipe).absolute().parent, progress=progress)
     with _Opened.read(read, Key.create(), home) as opened:
         setting = opened.recipe.release
@@ -184,7 +187,7 @@ def create_levels(
             allowances,
             limit,
             {
-                "recipe": Path(recipe).read_text("utf-8"),
+                "recipe": text,
                 "folder": str(Path(recipe).absolute().parent),
                 "key_file": str(key_file.absolute()),
                 "versions": str(_beside(ledger, key_file).absolute()) if setting.history else None,

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from pramana.errors import SchemaError
 from pramana.schema.kind import check_lengths
-from pramana.stores import AnyPath, StorePath, located
+from pramana.stores import AnyPath, StorePath, located, regular_text
 
 TOP = "*"
 MOST_LEAVES = 1 << 24
@@ -160,7 +160,7 @@ class Hierarchy:
 def _text_of(path: AnyPath) -> str:
     if isinstance(path, StorePath):
         return path.read_bytes(_MOST_BYTES).decode("utf-8-sig")
-    return path.read_text("utf-8-sig")
+    return regular_text(path)
 
 
 def _codes_in_order(labels: tuple[str, ...]) -> tuple[NDArray[np.int64], tuple[str, ...]]:
