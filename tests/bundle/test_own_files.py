@@ -1,4 +1,4 @@
-"""In the place of a bundle's file, and of every other file that is named, may lie what is none: nobody hangs on it."""
+"""In the place of a file may lie something else: nobody waits for it, and it is named."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def put(path: Path, what: str) -> None:
 @pytest.fixture(params=DATA)
 def broken(desk: Path, request: pytest.FixtureRequest) -> Path:
     """Where a data file of the bundle `x` was."""
-    content = {
+    content: dict[str, dict[str, object]] = {
         "source": {"path": "people.csv"},
         "release": {"method": "retention", "epsilon": 3},
         "attributes": {"sex": {"role": "quasi-identifying", "domain": ["F", "M"]}},

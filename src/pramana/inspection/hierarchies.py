@@ -28,7 +28,7 @@ from pramana.schema import (
     hierarchy_of_tree,
     near,
 )
-from pramana.stores import regular_text
+from pramana.stores import local_path, regular_text
 
 KINDS = ("intervals", "ordered", "mask", "dates", "tree")
 _MUST = {
@@ -98,7 +98,7 @@ def build_hierarchy(
     delimiter: str | None = None, show_values: bool = False,
 ) -> tuple[Path, Hierarchy]:  # fmt: skip
     """Write the hierarchy of a column's values to a new file."""
-    target = Path(out)
+    target = local_path(out, "A hierarchy", InputError)
     check_free([target])
     found = read_column(data, column, encoding, delimiter)
     values = found.texts()

@@ -31,7 +31,7 @@ from pramana.schema import (
     output_table,
     read_section,
 )
-from pramana.stores import is_store_url, located, named_in, regular_text
+from pramana.stores import is_store_url, local_path, located, named_in, regular_text
 
 if TYPE_CHECKING:
     from pramana.methods.protocol import Method
@@ -87,7 +87,7 @@ class Recipe(Generic[S, C]):
         """Read a recipe file, whose paths are relative to its folder; or what such a file would hold."""
         if isinstance(recipe, Mapping):
             return parse(recipe, Path())
-        path = Path(recipe)
+        path = local_path(recipe, "The recipe", RecipeError)
         return parse(read_toml(path), path.parent)
 
     @classmethod
@@ -96,11 +96,8 @@ class Recipe(Generic[S, C]):
 
     def with_source(self, path: str | Path) -> Recipe[S, C]:
         """The same recipe for another file."""
-        if not str(path):
-            raise RecipeError("A source must be a path", "an empty name")
-        other = msgspec.structs.replace(
-            self.source, path=str(located(path)), url=None, query=None, table=None, schema=None
-        )
+        place = str(located(path, "A source", RecipeError))
+        other = msgspec.structs.replace(self.source, path=place, url=None, query=None, table=None, schema=None)
         return replace(self, source=other)
 
 

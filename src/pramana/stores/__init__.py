@@ -7,9 +7,11 @@ from pramana.stores.store_path import (
     StorePath,
     arrow_input,
     is_store_url,
+    local_path,
     located,
     named_in,
     path_here,
+    path_text,
 )
 from pramana.stores.whole_object import new_object, put, put_file, put_new
 
@@ -18,12 +20,14 @@ __all__ = [
     "StorePath",
     "arrow_input",
     "is_store_url",
+    "local_path",
     "located",
     "named_in",
     "new_object",
     "not_a_file",
     "open_regular",
     "path_here",
+    "path_text",
     "put",
     "put_file",
     "put_new",

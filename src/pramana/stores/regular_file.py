@@ -12,7 +12,7 @@ import os
 import re
 import stat
 from pathlib import Path
-from typing import BinaryIO
+from typing import cast
 
 _HANDED_OVER = re.compile(r"/dev/stdin|/(dev|proc/self)/fd/\d+")  # a shell's <(command), which is being written
 _OTHERS = (
@@ -30,7 +30,7 @@ def not_a_file(mode: int) -> str | None:
     return next((name for is_one, name in _OTHERS if is_one(mode)), "a device")
 
 
-def open_regular(path: str | Path, *, follow: bool = True) -> BinaryIO:
+def open_regular(path: str | Path, *, follow: bool = True) -> io.BufferedReader:
     """A file to be read; unless `follow`, a link is none."""
     if follow and _HANDED_OVER.fullmatch(str(path)) and stat.S_ISFIFO(Path(path).stat().st_mode):
         return Path(path).open("rb")
@@ -39,7 +39,7 @@ def open_regular(path: str | Path, *, follow: bool = True) -> BinaryIO:
     descriptor = os.open(path, flags)
     try:
         _refuse_others(os.fstat(descriptor).st_mode, path)
-        return os.fdopen(descriptor, "rb")
+        return cast(io.BufferedReader, os.fdopen(descriptor, "rb"))
     except BaseException:
         os.close(descriptor)
         raise

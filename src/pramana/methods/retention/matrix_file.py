@@ -9,11 +9,12 @@ from pathlib import Path
 from pramana.errors import MatrixError
 from pramana.mechanisms import Dense
 from pramana.schema import exact_number
-from pramana.stores import regular_text
+from pramana.stores import local_path, regular_text
 
 
 def read_matrix(path: str | Path) -> Dense:
     """Rows are true values, columns published ones. Entries such as 0.7, 7e-1 or 1/3 are read exactly."""
+    path = local_path(path, "A matrix", MatrixError)
     try:
         text = regular_text(path)
     except UnicodeDecodeError:

@@ -18,7 +18,7 @@ from msgspec import Meta
 from pramana.bundle import PARTS, Bundle, JsonObject, PartSet
 from pramana.errors import InputError
 from pramana.pages import Block, Cell, Grid, Points, Section, Text
-from pramana.stores import open_regular
+from pramana.stores import local_path, open_regular
 
 _MOST_BYTES = 1 << 22
 _LEAD = (
@@ -120,7 +120,7 @@ def read_audit(audit: str | Path | JsonObject, bundle: Bundle) -> AuditResult:
 
 def _content(path: str | Path, must: str) -> bytes:
     try:
-        with open_regular(path) as file:
+        with open_regular(local_path(path, "The audit", InputError)) as file:
             content = file.read(_MOST_BYTES + 1)
     except (OSError, ValueError) as error:
         raise InputError(must, type(error).__name__) from None
