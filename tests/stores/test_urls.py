@@ -91,7 +91,7 @@ def test_half_a_url_is_no_name_of_a_folder(name: str, desk: Path, refused: Calla
 def test_a_name_like_half_a_url_can_be_written_with_a_dot(desk: Path) -> None:
     (desk / "s3:people.csv").write_bytes((desk / "people.csv").read_bytes())
     (desk / "recipe.toml").write_text((desk / "recipe.toml").read_text().replace("people.csv", "./s3:people.csv"))
-    assert verify(release("recipe.toml", "./s3:b", seed=1).out).valid
+    assert verify(release("recipe.toml", "./s3:b", seed=1).bundle).valid
     assert verify("./s3:b", source="./s3:people.csv", seed=1).valid
     assert verify(Path("s3:b")).valid
     assert release(Recipe.read("recipe.toml").with_source("./s3:people.csv"), "./gs:b", seed=1).records == 40

@@ -288,14 +288,20 @@ def output_of(body: Mapping[str, Any], folder: Path) -> OutputSection:
 
 def _check_numbers(content: Mapping[str, Any]) -> None:
     """TOML's integers have 64 bits, and its floats know infinity: only edges of bins may be infinite."""
-    open_: list[tuple[str, Any]] = list(content.items())
+    open_: list[tuple[str, str, Any]] = [("", key, value) for key, value in content.items()]
     while open_:
-        key, value = open_.pop()
+        above, key, value = open_.pop()
+        name = f"{above}{key}"
         if isinstance(value, Mapping):
-            open_ += value.items()
+            open_ += [(f"{name}.", inner, item) for inner, item in value.items()]
         elif isinstance(value, list):
-            open_ += [(key, item) for item in value]
+            open_ += [(above, key, item) for item in value]
         elif isinstance(value, int) and not -(1 << 63) <= value < 1 << 63:
-            raise RecipeError("Every whole number of a recipe must fit in 64 bits", "a larger one")
+            raise RecipeError(f"{name} must be a number that fits in 64 bits", f"a larger one, {_digits(value)}")
         elif isinstance(value, float) and not math.isfinite(value) and key != "bins":
-            raise RecipeError(f"{key} must be a number", repr(value))
+            raise RecipeError(f"{name} must be a finite number", repr(value))
+
+
+def _digits(number: int) -> str:
+    """How many it has, about: Python refuses to write out what has too many."""
+    return f"of about {max(1, round(abs(number).bit_length() * math.log10(2)))} digits"

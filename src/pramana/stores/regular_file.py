@@ -12,7 +12,6 @@ import os
 import re
 import stat
 from pathlib import Path
-from typing import cast
 
 _HANDED_OVER = re.compile(r"/dev/stdin|/(dev|proc/self)/fd/\d+")  # a shell's <(command), which is being written
 _OTHERS = (
@@ -39,7 +38,7 @@ def open_regular(path: str | Path, *, follow: bool = True) -> io.BufferedReader:
     descriptor = os.open(path, flags)
     try:
         _refuse_others(os.fstat(descriptor).st_mode, path)
-        return cast(io.BufferedReader, os.fdopen(descriptor, "rb"))
+        return os.fdopen(descriptor, "rb")
     except BaseException:
         os.close(descriptor)
         raise
