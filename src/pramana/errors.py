@@ -5,6 +5,7 @@
     │   ├── RecipeError             the recipe, or an option that stands for a line of it
     │   ├── SchemaError             roles, domains, hierarchies
     │   ├── SourceError             a table that cannot be read or does not fit its schema
+    │   │   └── OutsideDomainError      values that are in none of the places that the recipe has for them
     │   ├── KeyFileError            a key or signing key that cannot be used
     │   ├── MatrixError             a transition matrix that is not one
     │   ├── UnreachableError        a guarantee that no parameter of the method reaches
@@ -72,6 +73,10 @@ class SchemaError(InputError):
 
 class SourceError(InputError):
     """A table cannot be read, or does not fit its schema."""
+
+
+class OutsideDomainError(SourceError):
+    """Values of a column are outside its domain."""
 
 
 class KeyFileError(InputError):

@@ -118,16 +118,16 @@ PROMISES = {
     "k = 0.5": "at least 1",
     "k = 0": "at least 1",
     "k = -3": "at least 1",
-    "k = nan": "must be a number",
+    "k = nan": "release.k must be a finite number",
     "k = true": "must be a number",
     'k = "3"': "must be a number",
     "k = 1e300": "at most the number of records",
-    f"k = 1{'0' * 400}": "64 bits",
+    f"k = 1{'0' * 400}": "release.k must be a number that fits in 64 bits, got a larger one, of about 400 digits",
     f"k = 1{'0' * 5000}": "too many digits",
     "k = 3\nshuffle = false": "shuffled",
     "epsilon = 0": "positive",
     "epsilon = -1": "positive",
-    "epsilon = inf": "must be a number",
+    "epsilon = inf": "release.epsilon must be a finite number",
     "epsilon = 1e9": "at most 1000",
     "epsilon = 2020-01-01": "release.epsilon must be a positive number",
     "": "neither k nor epsilon",
@@ -182,8 +182,8 @@ COLUMNS = {
     'domain = ["F", "M"]\ndomian = 1': "Did you mean 'domain'?",
 }
 MATRICES = {
-    "[[nan, 1], [0, 1]]": "must be a number",
-    "[[inf, 0], [0, 1]]": "must be a number",
+    "[[nan, 1], [0, 1]]": "must be a finite number",
+    "[[inf, 0], [0, 1]]": "must be a finite number",
     "[[0.7, 0.4], [0.3, 0.7]]": "sum to 1 (row 1)",
     "[[1.2, -0.2], [0, 1]]": "between 0 and 1",
     "[[0.7, 0.3]]": "square",
@@ -361,6 +361,26 @@ def test_a_key_of_the_wrong_length_or_garbage(desk: Path, refused: Refused, cont
     said = refused(*RELEASE, "--key", "k")
     assert "64 hexadecimal digits" in said
     assert not content or content not in said
+
+
+def test_a_folder_of_tables_takes_files_by_their_endings(desk: Path, refused: Refused) -> None:
+    (desk / "dd").mkdir()
+    (desk / "recipe.toml").write_text(RECIPE.replace("people.csv", "dd"))
+    for name in ("a.csv", "b.txt", ".hidden.csv", "_half.csv"):
+        (desk / "dd" / name).write_text("nothing" if name[0] in "._" else PEOPLE.replace("Person", name))
+    (desk / "dd" / "README.md").write_text("ignored, and so are hidden files")
+    assert run([*RELEASE, "--seed", "1"]) == 0
+    (desk / "dd" / "readme.txt").write_text("not a table")
+    told = refused("release", "recipe.toml", "--out", "other")
+    assert "readme.txt must have the column" in told
+    assert "All files of the folder that end in .csv, .tsv or .txt are its table: move others away." in told
+
+
+@pytest.mark.parametrize("rows", ["nan", "inf", "9" * 26, "1e30", "2.5", "999"])
+def test_the_key_of_a_wrong_number_is_named(desk: Path, refused: Refused, rows: str) -> None:
+    with (desk / "recipe.toml").open("a") as file:
+        file.write(f'[output]\nfiles = "many"\npart_rows = {rows}\n')
+    assert "output.part_rows must be a" in refused(*RELEASE)
 
 
 def test_an_existing_key_file_is_kept(desk: Path, refused: Refused) -> None:

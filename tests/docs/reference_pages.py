@@ -125,19 +125,23 @@ def exit_codes_page() -> str:
     ]  # fmt: skip
     codes = [
         ("0", "done"),
-        ("1", "everything could be read, and a check said no: `verify`, `audit`, `hierarchy check`"),
+        ("1", "everything could be read, and a check said no: `verify`, `audit`, `hierarchy check`, "
+              "`recipe check`"),
         ("2", "what was given cannot be used; one line on standard error, and nothing was written"),
         ("70", "an error that nobody foresaw; `PRAMANA_DEBUG=1` shows where. Its message may quote data, so only "
                "its kind is shown without"),
         ("130", "interrupted: each output is either whole or not there"),
     ]  # fmt: skip
     words = (
-        "A message is one line: what must hold, what was got, and what may help. It never holds a record's "
-        "values, except on your own screen where you asked for them by `--show-values`."
+        "An error is one line on standard error: what must hold, what was got, and what may help. It never holds "
+        "a record's values, except on your own screen where you asked for them by `--show-values`. A check that "
+        "says no has its findings on standard output, a line for each, or one JSON object with `--json`."
     )
     python = (
         "In Python everything that Pramana raises on purpose is a `pramana.PramanaError` with `must`, `got`, "
-        "`hint` and `exit_code`. The others are in `pramana.errors`:"
+        "`hint` and `exit_code`, also for an argument of the wrong kind. Where the command line ends with "
+        "1, functions return what they found (`pramana.verify(...).valid` is false) and raise nothing. The others "
+        "are in `pramana.errors`:"
     )
     return _page(
         "# Exit codes and errors", words, _table(("code", "meaning"), codes), "## In Python", python,

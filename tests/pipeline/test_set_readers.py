@@ -215,3 +215,37 @@ def test_no_reader_holds_all_parts(tmp_path: Path) -> None:
         finally:
             tracemalloc.stop()
     assert max(peaks.values()) < 8 * rows, peaks
+
+
+def test_a_part_that_is_valid_is_not_called_a_bundle(
+    pair: Pair, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    many, one = pair
+    monkeypatch.chdir(many.parent)
+    assert run(["verify", many.name, "--part", "part-00001.parquet"]) == 0
+    told = capsys.readouterr().out.splitlines()
+    assert [line for line in told if " is valid" in line] == [
+        "The part part-00001.parquet is valid, UNSIGNED: anyone could have made it. "
+        "The rest of the bundle was not looked at."
+    ]
+    assert run(["verify", many.name, "--part", "part-00001.parquet", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["valid"], found["part"]) == (True, "part-00001.parquet")
+    assert run(["verify", many.name, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["part"] is None
+    assert run(["verify", many.name, "--part", "data/part-00001.parquet"]) == 2
+    assert "got 'data/part-00001.parquet'. Write its name alone: part-00001.parquet." in capsys.readouterr().err
+    assert run(["verify", many.name, "--part", "part-00001.parquet", "--source", "x", "--seed", "1"]) == 2
+    assert "Leave out the part, or the source and the key" in capsys.readouterr().err
+    assert run(["verify", one.name, "--part", "part-00001.parquet"]) == 2
+    assert "must be a set of files to have parts" in capsys.readouterr().err
+    assert not verify(changed(many), part="part-00001.parquet").verdict.startswith("The bundle")
+
+
+def changed(bundle: Path) -> Path:
+    """The same, with another byte in its second part."""
+    other = bundle.with_name("changed")
+    shutil.copytree(bundle, other)
+    place = other / "data" / "part-00001.parquet"
+    place.write_bytes(place.read_bytes()[:-1] + b"x")
+    return other

@@ -46,7 +46,7 @@ def test_keys_in_the_home_folder_are_not_taken_unless_a_variable_names_them(
     told = refused("inspect", url)
     assert "The environment must say who asks S3, got none of its variables" in told
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", KEY_ID)
-    assert "must say who asks S3" in refused("inspect", url)  # half of a key is none
+    assert "got no AWS_SECRET_ACCESS_KEY" in refused("inspect", url)  # half of a key is none
     monkeypatch.delenv("AWS_ACCESS_KEY_ID")
     monkeypatch.setenv("AWS_PROFILE", "statistics")
     assert pramana.inspect(url).records == 2
@@ -64,9 +64,10 @@ def test_what_is_passed_to_the_client_and_when_it_looks_for_itself() -> None:
         assert credentials({name: "x"}) == {}
     assert credentials({"AWS_EC2_METADATA_DISABLED": "false"}) == {}
     half = {"AWS_ACCESS_KEY_ID": "a", "AWS_PROFILE": "x"}  # of a key: another's is not taken in its place
+    with pytest.raises(SourceError, match="got no AWS_SECRET_ACCESS_KEY"):
+        credentials(half)
     nobodies: tuple[dict[str, str], ...] = (
         {},
-        half,
         {"AWS_PROFILE": ""},
         {"AWS_EC2_METADATA_DISABLED": "true"},
         {"AWS_REGION": "eu-west-1"},
@@ -90,15 +91,16 @@ def test_nobody_is_refused_before_anything_is_asked(path: StorePath, told: str, 
         path.exists()
 
 
-def test_variables_of_the_other_stores(nobody: pytest.MonkeyPatch) -> None:
+def test_variables_of_the_other_stores(nobody: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """As far as it shows without a store: the client is made."""
-    nobody.setenv("GOOGLE_APPLICATION_CREDENTIALS", "/nowhere.json")
+    (tmp_path / "told").write_text("{}")
+    nobody.setenv("GOOGLE_APPLICATION_CREDENTIALS", str(tmp_path / "told"))
     assert file_system("gs", "bucket").type_name == "gcs"
     for variables in (
         {"AZURE_STORAGE_KEY": "a2V5"},
         {"AZURE_STORAGE_SAS_TOKEN": "sv=1"},
         {"AZURE_TENANT_ID": "t", "AZURE_CLIENT_ID": "c", "AZURE_CLIENT_SECRET": "s"},
-        {"AZURE_TENANT_ID": "t", "AZURE_CLIENT_ID": "c", "AZURE_FEDERATED_TOKEN_FILE": "/nowhere"},
+        {"AZURE_TENANT_ID": "t", "AZURE_CLIENT_ID": "c", "AZURE_FEDERATED_TOKEN_FILE": str(tmp_path / "told")},
         {"AZURE_CLIENT_ID": "c"},
         {"AZURE_STORAGE_CONNECTION_STRING": "AccountName=account;AccountKey=a2V5;EndpointSuffix=core.other.cn"},
     ):
@@ -220,7 +222,7 @@ def test_a_login_of_gcloud_is_not_taken_where_the_machine_is_named(nobody: pytes
     nobody.setattr("pyarrow.fs.GcsFileSystem", lambda **_: seen.append(os.environ.get(LOGIN)))
     for name in ("GOOGLE_APPLICATION_CREDENTIALS", "GS_NO_SIGN_REQUEST", "GCE_METADATA_HOST"):
         with nobody.context() as patched:
-            patched.setenv(name, "yes")
+            patched.setenv(name, __file__ if name.startswith("GOOGLE") else "yes")
             file_system("gs", "bucket")
     assert seen == [None, None, NOWHERE] and LOGIN not in os.environ
 
@@ -254,3 +256,37 @@ def test_a_public_container_of_azure(bucket: Bucket, nobody: pytest.MonkeyPatch)
     assert isinstance(bucket.server, AzureServer)
     bucket.server.open_to_all(bucket.name)
     assert pramana.inspect(url).records == 2
+
+
+@pytest.mark.parametrize(
+    ("variables", "url", "words"),
+    [
+        ({"AWS_ACCESS_KEY_ID": SECRET}, "s3://b/x", "got no AWS_SECRET_ACCESS_KEY"),
+        ({"AWS_SECRET_ACCESS_KEY": SECRET}, "s3://b/x", "got no AWS_ACCESS_KEY_ID"),
+        ({"GOOGLE_APPLICATION_CREDENTIALS": "nowhere"}, "gs://b/x", "CREDENTIALS must be the path of a file"),
+        ({"GOOGLE_APPLICATION_CREDENTIALS": "."}, "gs://b/x", "that can be read, got a folder"),
+        ({"AZURE_STORAGE_KEY": f"{SECRET}!"}, "abfs://b@a/x", "AZURE_STORAGE_KEY must be a key in base64"),
+        (
+            {"AZURE_STORAGE_CONNECTION_STRING": f"AccountName=a;AccountKey={SECRET}!"},
+            "abfs://b@a/x",
+            "AccountKey of AZURE_STORAGE_CONNECTION_STRING must be a key in base64",
+        ),
+        (
+            {"AZURE_CLIENT_SECRET": SECRET, "AZURE_CLIENT_ID": "i"},
+            "abfs://b@a/x",
+            "AZURE_CLIENT_ID and AZURE_CLIENT_SECRET together, got no AZURE_TENANT_ID",
+        ),
+        (
+            {"AZURE_FEDERATED_TOKEN_FILE": "nowhere", "AZURE_CLIENT_ID": "i", "AZURE_TENANT_ID": "t"},
+            "abfs://b@a/x",
+            "AZURE_FEDERATED_TOKEN_FILE must be the path of a file",
+        ),
+    ],
+)
+def test_what_is_wrong_with_variables_is_said_and_their_content_is_not(
+    variables: dict[str, str], url: str, words: str, nobody: pytest.MonkeyPatch, refused: Callable[..., str]
+) -> None:
+    for name, value in variables.items():
+        nobody.setenv(name, value)
+    told = refused("verify", url)
+    assert words in told and SECRET not in told

@@ -142,7 +142,7 @@ def test_what_a_killed_run_left_is_swept_by_its_owner_alone(
         (other / name).write_bytes((desk / name).read_bytes())
     with monkeypatch.context() as elsewhere:
         elsewhere.chdir(other)
-        with pytest.raises(BundleError, match="must not exist yet"):
+        with pytest.raises(BundleError, match="its command, run again where it ran, clears up"):
             released(bucket)
     assert bucket.objects() == left
     bucket.put("out/published/report.html", b"someone else's")

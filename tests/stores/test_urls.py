@@ -76,6 +76,45 @@ def test_other_urls_are_refused(url: str) -> None:
         located(url)
 
 
+@pytest.mark.parametrize("name", ["s3:b", "S3:b", "s3:/b/x", "file:tmp", "file:/tmp", "gs:b", "hdfs:/x", "s3a:/b"])
+def test_half_a_url_is_no_name_of_a_folder(name: str, desk: Path, refused: Callable[..., str]) -> None:
+    assert "a URL with two slashes" in refused("release", "recipe.toml", "--out", name)
+    assert "a URL with two slashes" in refused("verify", name)
+    assert "a URL with two slashes" in refused("inspect", name)
+    assert "a URL with two slashes" in refused("release", "recipe.toml", "--out", "out", "--key", name)
+    (desk / "recipe.toml").write_text((desk / "recipe.toml").read_text().replace("people.csv", name))
+    assert "a URL with two slashes" in refused("release", "recipe.toml", "--out", "out")
+    with pytest.raises(PramanaError, match="two slashes"):
+        release("recipe.toml", Path("s3://bucket/x"))
+
+
+def test_a_name_like_half_a_url_can_be_written_with_a_dot(desk: Path) -> None:
+    (desk / "s3:people.csv").write_bytes((desk / "people.csv").read_bytes())
+    (desk / "recipe.toml").write_text((desk / "recipe.toml").read_text().replace("people.csv", "./s3:people.csv"))
+    assert verify(release("recipe.toml", "./s3:b", seed=1).bundle).valid
+    assert verify("./s3:b", source="./s3:people.csv", seed=1).valid
+    assert verify(Path("s3:b")).valid
+    assert release(Recipe.read("recipe.toml").with_source("./s3:people.csv"), "./gs:b", seed=1).records == 40
+
+
+@pytest.mark.parametrize(
+    ("url", "words"),
+    [
+        ("hdfs://h:abc/x", "a number as its port"),
+        ("hdfs://h:99999/x", "a port of at most 65535"),
+        ("abfs://", "names a container, got something else. Such as abfs://container@account.dfs"),
+        ("gs://", "Such as gs://bucket/name"),
+        ("s3://", "Such as s3://bucket/name"),
+        ("hdfs://a b/x", "names a host, got something else. Such as hdfs://host:8020/name"),
+        ("gs://a:b@c/x", "such as GOOGLE_APPLICATION_CREDENTIALS"),
+    ],
+)
+def test_a_url_is_told_what_its_own_scheme_wants(url: str, words: str) -> None:
+    with pytest.raises(SourceError) as told:
+        located(url)
+    assert words in str(told.value)
+
+
 def test_what_a_path_of_a_store_is_made_of() -> None:
     path = StorePath("s3", "bucket", "a/b.csv.gz")
     assert (path.name, path.suffix, path.stem, str(path.parent)) == ("b.csv.gz", ".gz", "b.csv", "s3://bucket/a")

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any
 
 from pramana.errors import InputError
@@ -53,7 +53,7 @@ def anonymity_of_table(
     if sensitive in columns:
         raise InputError("The sensitive column must not be among the quasi-identifying ones", repr(sensitive))
     source = Source(frame=data)
-    if isinstance(data, str | Path):
+    if isinstance(data, str | os.PathLike):
         source = Source(path=located(data), encoding=encoding, delimiter=delimiter)
     numbering = {name: Numbering() for name in names}
     for batch in source.batches(names, _ROWS):

@@ -6,6 +6,7 @@ The intruder groups the public table by the certified levels, reads the cells of
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -77,7 +78,7 @@ def reversal(bundle: str | Path, public: Any) -> ReversalAudit:
 
 def seen_by_intruder(plan: PresencePlan, published: PublishedCells, public: Any) -> Seen:
     quasi = plan.quasi
-    source = Source(path=located(public)) if isinstance(public, str | Path) else Source(frame=public)
+    source = Source(path=located(public)) if isinstance(public, str | os.PathLike) else Source(frame=public)
     table = source.read([q.name for q in quasi])
     columns = [encode(table.column(q.name), q.attribute.coded, q.name) for q in quasi]
     layout = Layout(tuple(q.ladder for q in quasi))

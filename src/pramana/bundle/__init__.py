@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         whole_folder,
     )
     from pramana.bundle.form import CertificateForm, Form
+    from pramana.bundle.own_files import own_file
     from pramana.bundle.part_folder import PartFolder, PartTarget, WrittenFile
     from pramana.bundle.parts import PARTS, Part, PartSet, part_name, parts_in
     from pramana.bundle.promises import PromiseTable
@@ -57,6 +58,7 @@ _MODULE_OF = {  # a command loads what it uses
     "new_parts": "folder",
     "notes_on_numbers": "published_numbers",
     "numbers_of": "published_numbers",
+    "own_file": "own_files",
     "part_name": "parts",
     "parts_in": "parts",
     "published_batches": "bundle",
@@ -99,6 +101,7 @@ __all__ = [
     "new_parts",
     "notes_on_numbers",
     "numbers_of",
+    "own_file",
     "part_name",
     "parts_in",
     "published_batches",

@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pramana.bundle.certificate import Certificate
+from pramana.bundle.own_files import own_file
 from pramana.bundle.published_numbers import numbers_of
 from pramana.errors import BundleError
 from pramana.randomness import Codes
@@ -95,11 +96,14 @@ class Bundle:
 
     @property
     def data_files(self) -> dict[Path, int]:
-        """The files of the data in the order of their rows, and how many rows each has, as certified."""
+        """The files of the data in the order of their rows, and how many rows each has, as certified.
+
+        Who asks is about to read them: refused where one of them is missing, or no file.
+        """
         parts = self.certificate.parts
         if parts is None:
-            return {self.data_path: self.certificate.records}
-        return {self.data_path / p.name: p.rows for p in parts.files if self.only in (None, p.name)}
+            return {own_file(self.data_path): self.certificate.records}
+        return {own_file(self.data_path / p.name): p.rows for p in parts.files if self.only in (None, p.name)}
 
     def has_content(self, digest: str) -> bool:
         """Whether the data, of which a digest was taken, is what was certified.
@@ -126,8 +130,6 @@ class Bundle:
 
             part_files(self.data_path)
         for path in self.data_files:
-            if path.is_symlink() or not path.is_file():
-                raise BundleError(f"{path} must be a file of the bundle", "none, or a symbolic link")
             if self.certificate.output == "parquet":
                 from pramana.sources import check_parquet_bounds
 
@@ -229,8 +231,7 @@ def published_batches(
         for part in part_files(path):
             yield from published_batches(part, names, escaped)
         return
-    if path.is_symlink():
-        raise BundleError(f"{path} must be a file of the bundle", "a symbolic link")
+    own_file(path)
     try:
         if path.suffix == ".parquet":
             with pq.ParquetFile(path, pre_buffer=False) as file:

@@ -35,7 +35,13 @@ class FileForm(Form, frozen=True, kw_only=True):
 class PartForm(Form, frozen=True, kw_only=True):
     """A part of the data, where that is a set of files."""
 
-    name: Annotated[str, Meta(pattern=r"^part-[0-9]{5}\.(parquet|csv)$")]
+    name: Annotated[
+        str,
+        Meta(
+            pattern=r"^part-[0-9]{5}\.(parquet|csv)$",
+            extra={"must": "a name such as part-00000.parquet or part-00000.csv"},
+        ),
+    ]
     rows: Annotated[int, Meta(ge=1, le=MOST_PART_ROWS)]
     bytes: Whole
     sha256: Digest
@@ -111,7 +117,7 @@ class SignatureForm(Form, frozen=True, kw_only=True):
 
     algorithm: Literal["Ed25519"]
     public_key: Digest
-    signature: Annotated[str, Meta(pattern="^[0-9a-f]{128}$")]
+    signature: Annotated[str, Meta(pattern="^[0-9a-f]{128}$", extra={"must": "128 hexadecimal digits"})]
 
 
 class UnitForm(Form, frozen=True, kw_only=True, omit_defaults=True):

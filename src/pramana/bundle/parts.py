@@ -12,6 +12,7 @@ from typing import Any
 import rfc8785
 
 from pramana.bundle.merkle import merkle_root
+from pramana.bundle.own_files import own_file
 from pramana.errors import BundleError, RecipeError
 from pramana.schema import MOST_PART_ROWS
 
@@ -91,14 +92,18 @@ class PartSet:
     def root(self) -> str:
         return merkle_root(part.leaf for part in self.files).hex()
 
+    def _has(self, name: str) -> bool:
+        match = _NAME.fullmatch(name)
+        return match is not None and int(match[1]) < len(self.files) and self.files[int(match[1])].name == name
+
     def number(self, name: str) -> int:
         """Which part that is."""
-        match = _NAME.fullmatch(name)
-        number = -1 if match is None else int(match[1])
-        if not 0 <= number < len(self.files) or self.files[number].name != name:
-            last = self.files[-1].name
-            raise BundleError(f"A part of this bundle must be one of {self.files[0].name} to {last}", "another")
-        return number
+        if not self._has(name):
+            must = f"A part of this bundle must be one of {self.files[0].name} to {self.files[-1].name}"
+            bare = name.replace("\\", "/").rpartition("/")[2]
+            hint = f"Write its name alone: {bare}." if bare != name and self._has(bare) else None
+            raise BundleError(must, repr(name[:80]), hint)
+        return int(name[5:10])
 
     def to_json(self) -> dict[str, Any]:
         return {"rows": self.rows, "root": self.root, "files": [part.to_json() for part in self.files]}
@@ -121,4 +126,4 @@ def part_files(folder: Path) -> Sequence[Path]:
     forms = {path.suffix[1:] for path in paths}
     if len(forms) != 1 or [path.name for path in paths] != PartSet.names(len(paths), forms.pop()):
         raise BundleError(f"{folder} must hold the parts of a set, and nothing else", "other files")
-    return paths
+    return [own_file(path) for path in paths]

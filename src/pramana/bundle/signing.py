@@ -11,6 +11,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey,
 from pramana.bundle.small_order import is_usable_key
 from pramana.errors import KeyFileError
 from pramana.randomness import check_private, write_new
+from pramana.stores import local_path, regular_bytes
 
 
 def make_signing_key(path: str | Path) -> str:
@@ -27,20 +28,22 @@ def make_signing_key(path: str | Path) -> str:
     public = key.public_key().public_bytes(
         serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo
     )
-    write_new(Path(path), pem, 0o600)
+    path = local_path(path, "The signing key", KeyFileError)
+    write_new(path, pem, 0o600)
     try:
         write_new(Path(f"{path}.pub"), public, 0o644)
     except KeyFileError:
-        Path(path).unlink(missing_ok=True)  # half a pair is of no use
+        path.unlink(missing_ok=True)  # half a pair is of no use
         raise
     return key.public_key().public_bytes_raw().hex()
 
 
 def read_signing_key(path: str | Path) -> Ed25519PrivateKey:
     """An unencrypted PEM private key, as `pramana key sign FILE` or openssl write it."""
+    path = local_path(path, "The signing key", KeyFileError)
     try:
-        check_private(Path(path))
-        key = serialization.load_pem_private_key(Path(path).read_bytes(), None)
+        check_private(path)
+        key = serialization.load_pem_private_key(regular_bytes(path), None)
     except OSError as error:
         raise KeyFileError(f"The signing key {path} must be readable", error.strerror) from None
     except (ValueError, TypeError, UnsupportedAlgorithm):
@@ -52,8 +55,9 @@ def read_signing_key(path: str | Path) -> Ed25519PrivateKey:
 
 def read_public_key(path: str | Path) -> bytes:
     """The holder's public key, PEM or 64 hexadecimal digits, to compare a signature with."""
+    path = local_path(path, "The public key", KeyFileError)
     try:
-        content = Path(path).read_bytes()
+        content = regular_bytes(path)
     except OSError as error:
         raise KeyFileError(f"The public key {path} must be readable", error.strerror) from None
     except ValueError:

@@ -14,6 +14,7 @@ import numpy as np
 from pramana.datasets.population import MISSING, Population
 from pramana.errors import SourceError
 from pramana.randomness import Codes, code_dtype
+from pramana.stores import open_regular
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -76,7 +77,7 @@ def _read(path: str | Path) -> pa.Table:
     from pyarrow import csv
 
     try:
-        with Path(path).open("rb") as file:
+        with open_regular(path) as file:
             header = file.readline(1 << 16).decode("utf-8", "replace").strip().split(",")
         lacking = [name for name in DOMAINS if header.count(name) != 1]
         if lacking:

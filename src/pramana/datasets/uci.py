@@ -20,6 +20,7 @@ from pramana.datasets.census import AGE, EDUCATION, INCOME, SEX, TRAVEL_TIME, WO
 from pramana.datasets.population import Population
 from pramana.errors import SourceError
 from pramana.randomness import Codes
+from pramana.stores import open_regular
 
 # The names of the raw file's columns, in its order. A leading A marks most allocation flags.
 _RAW_ORDER = """
@@ -103,7 +104,7 @@ def uci_census(path: str | Path) -> Population:
 
 def _layout(path: str | Path) -> tuple[tuple[_Column, ...], bool]:
     try:
-        with Path(path).open("rb") as file:
+        with open_regular(path) as file:
             line = file.readline(1 << 16)
     except OSError as error:
         raise SourceError(f"{path} must be a readable file", error.strerror) from None

@@ -28,6 +28,7 @@ from pramana.schema import (
     hierarchy_of_tree,
     near,
 )
+from pramana.stores import local_path, regular_text
 
 KINDS = ("intervals", "ordered", "mask", "dates", "tree")
 _MUST = {
@@ -97,7 +98,7 @@ def build_hierarchy(
     delimiter: str | None = None, show_values: bool = False,
 ) -> tuple[Path, Hierarchy]:  # fmt: skip
     """Write the hierarchy of a column's values to a new file."""
-    target = Path(out)
+    target = local_path(out, "A hierarchy", InputError)
     check_free([target])
     found = read_column(data, column, encoding, delimiter)
     values = found.texts()
@@ -224,7 +225,7 @@ def _grown(path: str | None) -> Hierarchy:
             "A tree must be stated in a TOML file of nested tables that end in lists", "none", "Use --tree."
         )
     try:
-        content = tomllib.loads(Path(path).read_text("utf-8"))
+        content = tomllib.loads(regular_text(path))
     except OSError as error:
         raise InputError(f"The tree {path} must be readable", error.strerror) from None
     except (RecursionError, ValueError):  # no text, or no TOML

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -126,7 +126,7 @@ class Examined:
 
 def source_for(data: Any, encoding: str | None = None, delimiter: str | None = None) -> Source:
     """The table that a path or a data frame is, or what [source] of a recipe says."""
-    if not isinstance(data, str | Path | Mapping):
+    if not isinstance(data, str | os.PathLike | Mapping):
         return Source(frame=data)
     options: dict[str, Any] = dict(data) if isinstance(data, Mapping) else {"path": data}
     stated = {"encoding": encoding, "delimiter": delimiter}
@@ -179,7 +179,7 @@ def inspect(
     weights = None if weight is None else _weights(weight, examined)
     columns = [examined.look(name).column for name in named]
     return Inspection(
-        source=located(data).name if isinstance(data, str | Path) else "a data frame",
+        source=located(data).name if isinstance(data, str | os.PathLike) else "a data frame",
         records=examined.records,
         columns=tuple(_report(look, examined.guesses[look.name], show_values) for look in examined.looks),
         repeated_identifiers=examined.repeated,

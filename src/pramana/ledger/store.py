@@ -19,6 +19,7 @@ from pramana.errors import LedgerError
 from pramana.ledger.entry import Entry
 from pramana.ledger.turns import WritersInTurn, postgresql_in_turn, sqlite_in_turn
 from pramana.schema import ENVIRONMENT, connection_string, lost_its_end, shown_url
+from pramana.stores import path_text
 
 if TYPE_CHECKING:
     from sqlalchemy import ColumnElement, Connection, Engine
@@ -42,6 +43,7 @@ class Store:
 
         from pramana.ledger.migrations import VERSION, migrate, version_of
 
+        place = path_text(place, "The ledger", LedgerError)
         name = shown_url(place)
         text = connection_string(str(place), "the ledger", LedgerError, "Such as postgresql://host/database.")
         if "://" in text:

@@ -12,13 +12,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pacsv
 
-from pramana.bundle import Bundle
+from pramana.bundle import Bundle, own_file
 from pramana.calibration import CellLook
 from pramana.errors import BundleError
 from pramana.generalize import CLASS, COMPANION, Cells, companion
 from pramana.methods.cell_table import ShownCells, ShownColumn, look_of
 from pramana.methods.quasi import Quasi
 from pramana.sources import digest_of_written, unescaped, write_table
+from pramana.stores import open_regular
 
 _TYPES = {CLASS: pa.int64(), "attribute": pa.string(), "value": pa.string(), "weight": pa.int64()}
 
@@ -26,7 +27,7 @@ _TYPES = {CLASS: pa.int64(), "attribute": pa.string(), "value": pa.string(), "we
 def read_companion(path: Path, quasi: Sequence[Quasi], escaped: bool) -> list[Cells]:
     """The cells of every class, by quasi-identifier; a file that is not just as it is written is refused."""
     try:
-        lines = pacsv.read_csv(path, convert_options=pacsv.ConvertOptions(column_types=_TYPES))
+        lines = pacsv.read_csv(own_file(path), convert_options=pacsv.ConvertOptions(column_types=_TYPES))
         if escaped:
             texts = {name: unescaped(lines[name]) for name in ("attribute", "value")}
             lines = pa.table({name: texts.get(name, lines[name]) for name in lines.column_names})
@@ -76,5 +77,5 @@ def _cells_of(lines: pa.Table, quasi: Quasi) -> Cells:
 
 
 def _digest(path: Path) -> str:
-    with path.open("rb") as file:
+    with open_regular(path, follow=False) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

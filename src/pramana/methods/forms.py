@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from pramana.bundle import CertificateForm
-from pramana.errors import InputError
+from pramana.errors import InputError, RecipeError
 from pramana.methods.recipe import (
     about_of,
     check_columns,
@@ -24,6 +24,7 @@ from pramana.methods.recipe import (
 )
 from pramana.methods.registry import DEFAULT, METHODS, method_named, name_of_method
 from pramana.schema import AboutSection, LedgerSection, OutputSection, SourceSection, SurveySection, UnitSection
+from pramana.stores import local_path
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
@@ -100,7 +101,7 @@ def _without_required_tag(definition: dict[str, Any]) -> dict[str, Any]:
 
 def problems_of(recipe: str | Path) -> list[str]:
     """What is wrong with a recipe, section by section; empty where nothing is."""
-    path = Path(recipe)
+    path = local_path(recipe, "The recipe", RecipeError)
     try:
         content = read_toml(path)
     except InputError as error:

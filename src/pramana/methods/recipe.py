@@ -31,7 +31,7 @@ from pramana.schema import (
     output_table,
     read_section,
 )
-from pramana.stores import is_store_url, located, named_in
+from pramana.stores import is_store_url, local_path, located, named_in, regular_text
 
 if TYPE_CHECKING:
     from pramana.methods.protocol import Method
@@ -87,7 +87,7 @@ class Recipe(Generic[S, C]):
         """Read a recipe file, whose paths are relative to its folder; or what such a file would hold."""
         if isinstance(recipe, Mapping):
             return parse(recipe, Path())
-        path = Path(recipe)
+        path = local_path(recipe, "The recipe", RecipeError)
         return parse(read_toml(path), path.parent)
 
     @classmethod
@@ -96,11 +96,8 @@ class Recipe(Generic[S, C]):
 
     def with_source(self, path: str | Path) -> Recipe[S, C]:
         """The same recipe for another file."""
-        if not str(path):
-            raise RecipeError("A source must be a path", "an empty name")
-        other = msgspec.structs.replace(
-            self.source, path=str(located(path)), url=None, query=None, table=None, schema=None
-        )
+        place = str(located(path, "A source", RecipeError))
+        other = msgspec.structs.replace(self.source, path=place, url=None, query=None, table=None, schema=None)
         return replace(self, source=other)
 
 
@@ -109,7 +106,7 @@ AnyRecipe = Recipe[Setting, ColumnSection]  # of whatever method
 
 def read_toml(path: Path) -> dict[str, Any]:
     try:
-        text = path.read_text("utf-8-sig")
+        text = regular_text(path)
     except UnicodeDecodeError:
         raise RecipeError(f"The recipe {path} must be UTF-8 text", "other bytes") from None
     except OSError as error:
@@ -291,14 +288,20 @@ def output_of(body: Mapping[str, Any], folder: Path) -> OutputSection:
 
 def _check_numbers(content: Mapping[str, Any]) -> None:
     """TOML's integers have 64 bits, and its floats know infinity: only edges of bins may be infinite."""
-    open_: list[tuple[str, Any]] = list(content.items())
+    open_: list[tuple[str, str, Any]] = [("", key, value) for key, value in content.items()]
     while open_:
-        key, value = open_.pop()
+        above, key, value = open_.pop()
+        name = f"{above}{key}"
         if isinstance(value, Mapping):
-            open_ += value.items()
+            open_ += [(f"{name}.", inner, item) for inner, item in value.items()]
         elif isinstance(value, list):
-            open_ += [(key, item) for item in value]
+            open_ += [(above, key, item) for item in value]
         elif isinstance(value, int) and not -(1 << 63) <= value < 1 << 63:
-            raise RecipeError("Every whole number of a recipe must fit in 64 bits", "a larger one")
+            raise RecipeError(f"{name} must be a number that fits in 64 bits", f"a larger one, {_digits(value)}")
         elif isinstance(value, float) and not math.isfinite(value) and key != "bins":
-            raise RecipeError(f"{key} must be a number", repr(value))
+            raise RecipeError(f"{name} must be a finite number", repr(value))
+
+
+def _digits(number: int) -> str:
+    """How many it has, about: Python refuses to write out what has too many."""
+    return f"of about {max(1, round(abs(number).bit_length() * math.log10(2)))} digits"

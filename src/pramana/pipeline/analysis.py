@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -100,7 +100,7 @@ def best_of(bundle: BundleLike, unverified: bool = False, home: Home | None = No
     Versions at levels are steps of one process, in which a lower one is a noisier copy of a higher one: beside the
     highest the others tell nothing (paper 3).
     """
-    places = [bundle] if isinstance(bundle, str | Path | Bundle) else list(bundle)
+    places = list(bundle) if isinstance(bundle, list | tuple) else [cast("str | Path | Bundle", bundle)]
     if not places:
         raise BundleError("Questions must be asked of a bundle", "none")
     opened = [Bundle.open(place) for place in places]

@@ -90,6 +90,10 @@ class Home:
     progress: Progress = no_progress
     show_values: bool = False
 
+    def __post_init__(self) -> None:
+        if isinstance(self.threads, bool) or not isinstance(self.threads, int) or self.threads < 0:
+            raise RecipeError("threads must be a whole number, or 0 for as many as there are cores", "another")
+
     def check(self, method: str, can: Capabilities) -> None:
         """Refuse by name what the method cannot do there. Nothing of the source is looked at for that."""
         if self.spark() is not None:
@@ -173,6 +177,8 @@ class Home:
             raise RecipeError("A bound on memory must be one for the local engine", "the Spark engine")
         from pramana.rows import SparkEngine
 
+        if not isinstance(self.engine, str | SparkEngine):
+            raise RecipeError("The engine must be local or spark, or a SparkEngine", type(self.engine).__name__)
         return SparkEngine() if isinstance(self.engine, str) else self.engine
 
     def running(self) -> contextlib.AbstractContextManager[object]:

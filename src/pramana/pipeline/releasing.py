@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from pramana.bundle import Certificate, JsonObject, check_new, name_here, sweep
 from pramana.calibration import Usefulness
-from pramana.errors import BundleError, RecipeError
+from pramana.errors import BundleError, KeyFileError, RecipeError
 from pramana.methods import method_named
 from pramana.pipeline.opening import Home, RecipeLike, opened_source, read_recipe, source_of
 from pramana.pipeline.repeats import watched_columns
@@ -17,8 +17,8 @@ from pramana.pipeline.table_copy import check_target
 from pramana.pipeline.usefulness import check_useful
 from pramana.pipeline.writing import Destination, write_bundle
 from pramana.randomness import Key
-from pramana.rows import Progress, no_progress
-from pramana.stores import AnyPath, located, path_here
+from pramana.rows import Progress, bytes_of, no_progress
+from pramana.stores import AnyPath, local_path, located, path_here
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -63,7 +63,7 @@ def release(
     seed: int | None = None,
     sign: str | Path | None = None,
     threads: int = 0,
-    memory: int | None = None,
+    memory: int | str | None = None,
     engine: str | SparkEngine = "local",
     progress: Progress = no_progress,
     show_values: bool = False,
@@ -85,7 +85,7 @@ def release(
     """
     read, out = read_recipe(recipe), located(out, "The output", BundleError)
     if data is None and read.source.of_catalogue:
-        with Home(engine, memory).catalogue(source_of(read)) as frame:
+        with Home(engine, bytes_of(memory)).catalogue(source_of(read)) as frame:
             return release(
                 read, out, data=frame, key=key, seed=seed, sign=sign, threads=threads, engine=engine,
                 progress=progress, show_values=show_values, even_if_useless=even_if_useless,
@@ -96,7 +96,7 @@ def release(
     secret, key_file = _key_for(out, key, seed)
     signing = _signing_key(sign)
     method = method_named(read.method)
-    home = Home(engine, memory, threads, name_here(out).parent, progress, show_values)
+    home = Home(engine, bytes_of(memory), threads, name_here(out).parent, progress, show_values)
     can = method.capabilities(read.release)
     home.check(method.name, can)
     source = opened_source(read, data)
@@ -114,7 +114,8 @@ def release(
         if not even_if_useless:
             check_useful(read, publication.plan, publication.usefulness, rows)
         destination = Destination(out, secret, key_file, signing, tell_formulas=formulas.extend, threads=threads)
-        kept_at = key_file if key is None or isinstance(key, Key) else Path(key)
+        given = None if key is None or isinstance(key, Key) else local_path(key, "The key file", KeyFileError)
+        kept_at = given or key_file
         with _booked(read, publication.plan, rows, secret, kept_at, out) as commit:
             certificate = write_bundle(read, source, publication, destination)
             told = commit(certificate)

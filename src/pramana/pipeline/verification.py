@@ -25,13 +25,14 @@ from pramana.pipeline.recipient.companion import check_companion, synthetic_name
 from pramana.pipeline.reporting.page import PageMaterial, page_of
 from pramana.pipeline.writing import file_entry, write_pieces
 from pramana.randomness import Key
-from pramana.rows import Progress, no_progress
+from pramana.rows import Progress, bytes_of, no_progress
 from pramana.sources import (
     FILE_NAMES,
     digest_of_written,
     formula_columns,
     write_table,
 )
+from pramana.stores import path_text
 
 if TYPE_CHECKING:
     from pramana.rows import SparkEngine
@@ -47,15 +48,17 @@ class Verification:
     checks: tuple[Check, ...]
     warnings: tuple[str, ...] = ()
     signed: bool = False
+    part: str | None = None  # that alone was looked at; None where all of the bundle was
 
     @property
     def verdict(self) -> str:
-        """One sentence: whether every check holds, and whether anyone answers for the bundle."""
-        if not self.valid:
-            return "The bundle is NOT valid."
-        return (
-            "The bundle is valid." if self.signed else "The bundle is valid, UNSIGNED: anyone could have made it."
-        )
+        """In words: whether every check holds, whether anyone answers for it, and what was not looked at."""
+        what = "The bundle" if self.part is None else f"The part {self.part}"
+        told = "is NOT valid" if not self.valid else "is valid"
+        if self.valid and not self.signed:
+            told += ", UNSIGNED: anyone could have made it"
+        rest = "" if self.part is None else " The rest of the bundle was not looked at."
+        return f"{what} {told}.{rest}"
 
     @property
     def valid(self) -> bool:
@@ -65,6 +68,7 @@ class Verification:
         return {
             "valid": self.valid,
             "signed": self.signed,
+            "part": self.part,
             "stated_only": sum(not check.derived for check in self.checks),
             "checks": [check.to_json() for check in self.checks],
             "warnings": list(self.warnings),
@@ -80,7 +84,7 @@ def verify(
     public_key: str | Path | None = None,
     part: str | None = None,
     threads: int = 0,
-    memory: int | None = None,
+    memory: int | str | None = None,
     engine: str | SparkEngine = "local",
     progress: Progress = no_progress,
 ) -> Verification:
@@ -99,9 +103,14 @@ def verify(
     opened = Bundle.open(bundle)
     if part is not None:
         if source is not None:
-            raise BundleError("Data is made again as a whole", "source and key for one part")
-        return _verify_part(replace(opened, only=part), part, public_key)
-    home = Home(engine, memory, threads, opened.path.absolute().parent, progress)
+            raise BundleError(
+                "Data must be made again as a whole",
+                "source and key for one part",
+                "Leave out the part, or the source and the key.",
+            )
+        name = path_text(part, "A part", BundleError)
+        return _verify_part(replace(opened, only=name), name, public_key)
+    home = Home(engine, bytes_of(memory), threads, opened.path.absolute().parent, progress)
     home.spark()  # refuses what is no engine
     if opened.certificate.on_devices and source is not None:
         raise BundleError(
@@ -156,12 +165,12 @@ def _verify_part(bundle: Bundle, part: str, public_key: str | Path | None) -> Ve
     try:
         plan = restore(certificate)
     except InputError as error:
-        return Verification((*checks, Check("law", False, str(error))))
+        return Verification((*checks, Check("law", False, str(error))), part=part)
     checks.append(Check("law", True, _WITHHELD if plan.withheld else "as stated, and it fits the domains"))
     whole = all(check.ok for check in checks)
     checks += [*_guarantees(bundle, plan), _seed(bundle)]
     checks.append(plan.examine_part(bundle) if whole else Check("data", False, _NOT_READ))
-    return Verification(tuple(checks), certificate.warnings, certificate.signature is not None)
+    return Verification(tuple(checks), certificate.warnings, certificate.signature is not None, part)
 
 
 _NOT_READ = "not read, because of what failed above"

@@ -28,7 +28,7 @@ from pramana.randomness import Key, available_cores, named_when_whole
 from pramana.rows import Columns, SpreadPieces, ahead
 from pramana.schema import OutputSection
 from pramana.sources import FILE_NAMES, TableWriter, formula_columns, write_table
-from pramana.stores import AnyPath, StorePath
+from pramana.stores import AnyPath, StorePath, open_regular
 from pramana.theory import Guarantee
 
 if TYPE_CHECKING:
@@ -253,5 +253,5 @@ def _certificate(
 
 
 def file_entry(path: Path) -> dict[str, object]:
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         return {"sha256": hashlib.file_digest(file, "sha256").hexdigest(), "bytes": path.stat().st_size}

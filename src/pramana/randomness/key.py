@@ -13,6 +13,7 @@ import json
 import os
 import secrets
 from dataclasses import dataclass, field
+from numbers import Integral
 from pathlib import Path
 
 import numpy as np
@@ -21,6 +22,7 @@ from numpy.typing import NDArray
 
 from pramana.errors import KeyFileError
 from pramana.randomness.secret_file import check_private, write_new
+from pramana.stores import local_path, open_regular
 
 KEY_BYTES = 32
 _BLOCK = 16
@@ -100,12 +102,15 @@ class Key:
     @classmethod
     def from_seed(cls, seed: int) -> Key:
         """A key anyone can guess: for tests, demonstrations and generated data, never for people's data."""
+        if isinstance(seed, bool) or not isinstance(seed, Integral):
+            raise KeyFileError("A seed must be a whole number", type(seed).__name__)
         return cls(hashlib.sha256(f"pramana seed {seed}".encode()).digest(), seeded=True)
 
     @classmethod
     def read(cls, path: str | Path) -> Key:
+        path = local_path(path, "The key file", KeyFileError)
         try:
-            with Path(path).open("rb") as file:  # a key is short; what is long is not worth reading to its end
+            with open_regular(path) as file:  # a key is short; what is long is not worth reading to its end
                 text = file.read(1 << 12).decode("ascii").strip()
         except OSError as error:
             raise KeyFileError(f"The key file {path} must be readable", error.strerror) from None
@@ -118,14 +123,14 @@ class Key:
                 "A key is written by `pramana release` or `pramana key new FILE`."
                 + ("" if text else " An empty file is what a killed run can leave: remove it."),
             )
-        check_private(Path(path))
+        check_private(path)
         return cls(bytes.fromhex(text))
 
     def write(self, path: str | Path) -> None:
         """Create the file, whole and readable by its owner alone; an existing file is never touched."""
         if self.seeded:
             raise KeyFileError("A key made from a seed must not be kept as a key file")
-        write_new(Path(path), self.secret.hex().encode() + b"\n", 0o600)
+        write_new(local_path(path, "A key file", KeyFileError), self.secret.hex().encode() + b"\n", 0o600)
 
     def derive(self, *name: str | int) -> bytes:
         """The 256-bit subkey of a name; names that differ in any part get unrelated subkeys."""

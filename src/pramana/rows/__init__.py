@@ -9,6 +9,7 @@ from pramana.rows.ahead import ahead
 
 if TYPE_CHECKING:
     from pramana.rows.batch import LEAST_MEMORY, BatchEngine
+    from pramana.rows.bound import bytes_of
     from pramana.rows.digest import Column, ContentDigest, commitment_to, digest_of_columns
     from pramana.rows.local import LocalEngine
     from pramana.rows.memory import MemoryRows
@@ -58,6 +59,7 @@ _MODULE_OF = {  # a command loads what it uses; Spark is large
     "UnitShape": "units",
     "WholeRows": "protocol",
     "Work": "protocol",
+    "bytes_of": "bound",
     "chunks_of": "protocol",
     "commitment_to": "digest",
     "digest_of_columns": "digest",
@@ -94,6 +96,7 @@ __all__ = [
     "WholeRows",
     "Work",
     "ahead",
+    "bytes_of",
     "chunks_of",
     "commitment_to",
     "digest_of_columns",

@@ -9,6 +9,7 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
 from typing import Annotated, TypeVar
 
 import msgspec
@@ -19,11 +20,12 @@ from pramana.errors import InputError, RecipeError
 
 T = TypeVar("T")
 _LONGEST = 80  # characters of what was got
+_NAMES = {"NoneType": "null", "list": "a list", "str": "text", "int": "a number", "float": "a number"}
 
 Positive = Annotated[float, Meta(gt=0, extra={"must": "a positive number"})]
 AtLeastOne = Annotated[float, Meta(ge=1, extra={"must": "a number of at least 1"})]
 Share = Annotated[float, Meta(ge=0, le=1, extra={"must": "a number between 0 and 1"})]
-Inside = Annotated[float, Meta(gt=0, lt=1, extra={"must": "a number between 0 and 1"})]
+Inside = Annotated[float, Meta(gt=0, lt=1, extra={"must": "a number above 0 and below 1"})]
 Count = Annotated[int, Meta(ge=1, extra={"must": "a whole number of at least 1"})]
 Ordinal = Annotated[int, Meta(ge=0, extra={"must": "a whole number from 0 on"})]
 Flag = Annotated[bool, Meta(extra={"must": "true or false"})]
@@ -48,7 +50,12 @@ def read_section(
 ) -> T:
     """The section as its type; the first fault as `error`. `where` names it; `prefix` stands before its keys."""
     if not isinstance(content, Mapping):
-        raise error(f"{where} must be a section of the recipe", type(content).__name__)
+        got = type(content).__name__
+        if error is RecipeError:
+            raise error(f"{where} must be a section of the recipe", got)
+        raise error(f"{where} must be a JSON object", _NAMES.get(got, got))
+    if error is not RecipeError and not prefix:
+        prefix = f"{where}: "
     try:
         return msgspec.convert(content, kind)
     except msgspec.ValidationError as fault:
@@ -67,54 +74,164 @@ def check_keys(content: Mapping[str, object], known: Collection[str], what: str)
 def _told(
     kind: object, content: Mapping[str, object], fault: str, where: str, error: type[InputError], prefix: str
 ) -> InputError:
-    """msgspec's message in our words: what must hold, and what was got."""
-    if absent := re.search(r"missing required field `(\w+)`", fault):
-        return error(f"{where} must state {absent[1]}{_as_stated(kind, absent[1])}", "none")
-    if strange := re.search(r"unknown field `(.*)`", fault):
-        return error(f"{where} must have known keys only", repr(strange[1]))
-    key = re.search(r"`?\$\.([A-Za-z_]\w*)", fault)
-    if key is None:
+    """msgspec's message in our words: which field, what must hold, and what was got."""
+    tail = re.search(r" - at (?P<key>`key` in )?`(?P<path>\$[^`]*)`$", fault)
+    place = _found(kind, content, "$" if tail is None else tail["path"])
+    inside = f"{prefix}{place.name}" if place.name else where
+    head = fault if tail is None else fault[: tail.start()]
+    if absent := re.fullmatch(r"Object missing required field `(\w+)`", head):
+        return error(f"{inside} must state {absent[1]}{_as_stated(place.info, absent[1])}", "none")
+    if strange := re.fullmatch(r"Object contains unknown field `(.*)`", head, re.DOTALL):
+        return error(f"{inside} must have known keys only", _shown(strange[1]))
+    if tail is None:
         return error(f"{where} must have the form it is documented with", fault[:_LONGEST])
-    value = content.get(key[1])
-    got = type(value).__name__ if _is_secret(kind, key[1]) else _shown(value)
-    return error(f"{prefix}{key[1]} must be {_must(kind, key[1], fault)}", got)
+    if tail["key"]:
+        tables = (part for part in _alternatives(place.info) if isinstance(part, types.DictType))
+        info = next((part.key_type for part in tables), None)
+        known = _choices(info)
+        odd = next((key for key in _entries(place.value) if key not in known), "another") if known else "another"
+        what = f"{prefix}every key of {place.name}" if prefix.endswith(" ") else f"Every key of {inside}"
+        return error(f"{what} must be {_must(info, head)}", odd if odd == "another" else _shown(odd))
+    if place.field is not None and (stated := _words(place.field)):  # it speaks for all that is inside
+        got = type(place.whole).__name__ if _extra(place.field, "secret") else _shown(place.whole)
+        return error(f"{prefix}{place.top} must be {stated}", got)
+    got = type(place.value).__name__ if _extra(place.info, "secret") else _shown(place.value)
+    return error(f"{inside} must be {_must(place.info, head)}", got)
 
 
-def _is_secret(kind: object, key: str) -> bool:
-    """Whether a value may hold a password, and is never shown: `Meta(extra={"secret": True})`."""
-    info = _type_of(kind, key)
-    return info is not None and bool(_extra(info, "secret"))
+@dataclass(frozen=True)
+class _Place:
+    """Where a fault is: the innermost field with its type and value, and the key of the section that it is in."""
+
+    name: str
+    info: types.Type | None
+    value: object
+    top: str = ""
+    field: types.Type | None = None
+    whole: object = None
+
+
+def _found(kind: object, content: object, path: str) -> _Place:
+    """What msgspec's path leads to: `$.parts.files[0].name`, or `$.files[...]` for some value of a table."""
+    place = _Place("", types.type_info(kind), content)
+    for step in re.findall(r"\.(\w+)|\[(\d+|\.\.\.)\]", path):
+        place = _field(place, step[0]) if step[0] else _item(place, step[1])
+    return place
+
+
+def _field(place: _Place, key: str) -> _Place:
+    info = _type_of(place.info, key)
+    value = place.value.get(key) if isinstance(place.value, Mapping) else None
+    if not place.name:
+        return _Place(key, info, value, key, info, value)
+    return replace(place, name=f"{place.name}.{key}", info=info, value=value)
+
+
+def _item(place: _Place, step: str) -> _Place:
+    kinds = _alternatives(place.info)
+    if step == "...":
+        info = next((part.value_type for part in kinds if isinstance(part, types.DictType)), None)
+        key = next((key for key, value in _entries(place.value).items() if not _fits(value, info)), None)
+        name = f"{place.name}[...]" if key is None else f"{place.name}[{_shown(key)}]"
+        return replace(place, name=name, info=info, value=_entries(place.value).get(key, ...))
+    items = place.value if isinstance(place.value, list | tuple) else ()
+    value = items[int(step)] if int(step) < len(items) else None
+    return replace(place, name=f"{place.name}[{step}]", info=_type_of_item(kinds, int(step)), value=value)
+
+
+def _type_of_item(kinds: tuple[types.Type, ...], number: int) -> types.Type | None:
+    for part in kinds:
+        if isinstance(part, types.CollectionType):
+            return part.item_type
+        if isinstance(part, types.TupleType) and number < len(part.item_types):
+            return part.item_types[number]
+    return None
+
+
+def _entries(value: object) -> Mapping[object, object]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _fits(value: object, info: types.Type | None) -> bool:
+    """Whether a value of a table is none with a fault; sections and texts are tried, others are let be."""
+    for part in _alternatives(info):
+        tried: object = None
+        if isinstance(part, types.StructType):
+            tried = part.cls
+        elif isinstance(part, types.StrType):
+            tried = Annotated[str, Meta(min_length=part.min_length, max_length=part.max_length)]
+        if tried is not None:
+            try:
+                msgspec.convert(value, tried)
+            except msgspec.ValidationError:
+                continue
+        return True
+    return info is None
 
 
 def _shown(value: object) -> str:
-    shown = repr(value)
+    """A short form of it; of what was not found, that it is another."""
+    if value is ...:
+        return "another"
+    shown = repr(value if not isinstance(value, str) else value[: _LONGEST + 1])
     return shown if len(shown) <= _LONGEST else f"{shown[:_LONGEST]}..."
 
 
-def _must(kind: object, key: str, fault: str) -> str:
+def _must(info: types.Type | None, fault: str) -> str:
     """The field's own words, its choices, or what its type comes to."""
-    info = _type_of(kind, key)
     if info is None:
-        return fault
+        return "as it is documented"
     if stated := _words(info):
         return stated
     if choices := _choices(info):
         return f"one of {', '.join(choices)}"
-    names = {"float": "a number", "int": "a whole number", "str": "text", "bool": "true or false"}
-    wanted = re.match(r"Expected `([^`]*)`", fault)
-    parts = [] if wanted is None else [p for p in wanted[1].split(" | ") if p != "null"]
-    return " or ".join(names.get(p, {"array": "a list", "object": "a section"}.get(p, p)) for p in parts) or fault
+    words = [told for part in _alternatives(info) if (told := _of_type(part))]
+    return " or ".join(dict.fromkeys(words)) or fault
 
 
-def _type_of(kind: object, key: str) -> types.Type | None:
-    info = types.type_info(kind)
-    if not isinstance(info, types.StructType):
-        return None
-    return next((field.type for field in info.fields if field.encode_name == key), None)
+def _of_type(info: types.Type) -> str | None:
+    """What a value of this type is, with its bounds."""
+    if isinstance(info, types.Metadata):
+        return _of_type(info.type)
+    if isinstance(info, types.IntType | types.FloatType):
+        return f"a {'whole ' if isinstance(info, types.IntType) else ''}number{_range(info)}"
+    if isinstance(info, types.StrType):
+        return f"text{_lengths(info, ' characters')}"
+    if isinstance(info, types.BoolType):
+        return "true or false"
+    if isinstance(info, types.CollectionType | types.TupleType):
+        return f"a list{_lengths(info, ' entries') if isinstance(info, types.CollectionType) else ''}"
+    return "a section" if isinstance(info, types.DictType | types.StructType) else None
 
 
-def _alternatives(info: types.Type) -> tuple[types.Type, ...]:
-    return info.types if isinstance(info, types.UnionType) else (info,)
+def _range(info: types.IntType | types.FloatType) -> str:
+    if info.ge is not None and info.le is not None:
+        return f" from {info.ge:,} to {info.le:,}"
+    ends = {"of at least": info.ge, "above": info.gt, "of at most": info.le, "below": info.lt}
+    return " and".join(f" {words} {end:,}" for words, end in ends.items() if end is not None)
+
+
+def _lengths(info: types.StrType | types.CollectionType, unit: str) -> str:
+    if info.min_length and info.max_length:
+        return f" of {info.min_length:,} to {info.max_length:,}{unit}"
+    if info.min_length:
+        return f" of {info.min_length:,} or more{unit}"
+    return f" of at most {info.max_length:,}{unit}" if info.max_length else ""
+
+
+def _type_of(info: types.Type | None, key: str) -> types.Type | None:
+    for part in _alternatives(info):
+        if isinstance(part, types.StructType):
+            return next((field.type for field in part.fields if field.encode_name == key), None)
+    return None
+
+
+def _alternatives(info: types.Type | None) -> tuple[types.Type, ...]:
+    if isinstance(info, types.Metadata) and isinstance(info.type, types.UnionType):
+        return info.type.types
+    if isinstance(info, types.Metadata) and not isinstance(info.type, types.LiteralType | types.EnumType):
+        return (info, info.type)
+    return info.types if isinstance(info, types.UnionType) else () if info is None else (info,)
 
 
 def _words(info: types.Type) -> str | None:
@@ -122,8 +239,8 @@ def _words(info: types.Type) -> str | None:
     return None if stated is None else str(stated)
 
 
-def _extra(info: types.Type, name: str) -> object:
-    for part in _alternatives(info):
+def _extra(info: types.Type | None, name: str) -> object:
+    for part in info.types if isinstance(info, types.UnionType) else (info,):
         if isinstance(part, types.Metadata):
             if part.extra and name in part.extra:
                 return part.extra[name]
@@ -132,8 +249,8 @@ def _extra(info: types.Type, name: str) -> object:
     return None
 
 
-def _choices(info: types.Type) -> list[str]:
-    for part in _alternatives(info):
+def _choices(info: types.Type | None) -> list[str]:
+    for part in info.types if isinstance(info, types.UnionType) else (info,):
         if isinstance(part, types.Metadata) and (inner := _choices(part.type)):
             return inner
         if isinstance(part, types.LiteralType):
@@ -143,9 +260,9 @@ def _choices(info: types.Type) -> list[str]:
     return []
 
 
-def _as_stated(kind: object, key: str) -> str:
+def _as_stated(section: types.Type | None, key: str) -> str:
     """What a key that is missing would have to be, where the type has words for it."""
-    info = _type_of(kind, key)
+    info = _type_of(section, key)
     if info is None:
         return ""
     if stated := _words(info):

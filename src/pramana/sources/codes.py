@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from pramana.errors import SchemaError, SourceError
+from pramana.errors import OutsideDomainError, SchemaError, SourceError
 from pramana.randomness import Codes, code_dtype, counted, translated
 from pramana.schema import Domain, Kind, label_of
 from pramana.sources.arrays import flags_of, numbers, texts, values_of
@@ -221,10 +221,8 @@ class Encoder:
             got += f", {number} of them only by blanks around the value"
         if self.show:
             got += f": {', '.join(map(repr, Kind.of_labels(self.seen).in_order(self.seen)[:20]))}"
-        hint = None if self.show else "Run with --show-values to see them on this screen."
-        if self.commas:
-            hint = 'Is its decimal mark a comma? Set decimal = "," in [source].'
-        raise SourceError(f"Every value of the column {self.name!r} must be in its domain", got, hint)
+        hint = 'Is its decimal mark a comma? Set decimal = "," in [source].' if self.commas else None
+        raise OutsideDomainError(f"Every value of the column {self.name!r} must be in its domain", got, hint)
 
 
 def encode(column: pa.ChunkedArray, domain: Domain, name: str, show: bool = False) -> Codes:

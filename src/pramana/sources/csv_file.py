@@ -32,6 +32,18 @@ _HEAD = 1 << 16  # bytes in which the header must end
 _TEXT = pa.dictionary(pa.int32(), pa.string())
 
 
+@contextlib.contextmanager
+def _told_of_folder(several: bool) -> Iterator[None]:
+    """A readme beside tables is read as a table, since its ending is that of one: who put it there may wonder."""
+    try:
+        yield
+    except SourceError as error:
+        if not several:
+            raise
+        rule = "All files of the folder that end in .csv, .tsv or .txt are its table: move others away."
+        raise SourceError(error.must, error.got, " ".join(filter(None, (error.hint, rule)))) from None
+
+
 @dataclass(frozen=True)
 class CsvReading:
     """How one CSV file is to be read: its header looked at, nothing of its rows."""
@@ -54,7 +66,8 @@ class CsvReading:
         """
         found = []
         for file in files_of(path, "csv"):
-            reading, records = cls._of(source, file, wanted, in_full)
+            with _told_of_folder(several=file != path):
+                reading, records = cls._of(source, file, wanted, in_full)
             wanted = reading.names
             if records:
                 found.append(reading)

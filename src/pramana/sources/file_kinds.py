@@ -5,7 +5,7 @@ from __future__ import annotations
 import zipfile
 from dataclasses import dataclass
 
-from pramana.stores import AnyPath, arrow_input
+from pramana.stores import AnyPath, StorePath, arrow_input, open_regular
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ def kind_of(path: AnyPath, head: bytes | None = None) -> FileKind | None:
     """
     if head is None:
         try:
-            with path.open("rb") as file:
+            with path.open() if isinstance(path, StorePath) else open_regular(path) as file:
                 head = file.read(_HEAD)
         except OSError:
             return None

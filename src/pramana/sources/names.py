@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pyarrow.parquet as pq
 
 from pramana.errors import SourceError
-from pramana.sources.files import files_of
+from pramana.sources.files import check_kind, files_of
 from pramana.sources.formats.values import ReadingNotes
 from pramana.sources.parquet.parquet_file import parquet_faults
 from pramana.stores import arrow_input
@@ -32,6 +32,7 @@ def names_of(source: Source) -> tuple[str, ...] | None:
 
             return tuple(nw.from_native(source.frame).collect_schema().names())
         with source.faults():
+            check_kind(source.path, source.kind)
             if source.kind == "csv":
                 from pramana.sources.csv_file import CsvReading
 

@@ -34,7 +34,23 @@ _AUTHORITY = {
     "hdfs": re.compile(r"(?:[A-Za-z0-9._-]+(?::\d{1,5})?)?"),
 }
 _KNOWN = ", ".join(f"{scheme}://" for scheme in ("s3", "gs", "abfs", "hdfs", "file"))
-_ENVIRONMENT = "Credentials come from the environment, such as AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY."
+_EXAMPLES = {
+    "s3": "s3://bucket/name", "s3a": "s3://bucket/name", "s3n": "s3://bucket/name", "gs": "gs://bucket/name",
+    "abfs": "abfs://container@account.dfs.core.windows.net/name",
+    "abfss": "abfss://container@account.dfs.core.windows.net/name",
+    "hdfs": "hdfs://host:8020/name", "file": "file:///folder/name",
+}  # fmt: skip
+_SCHEME = re.compile(rf"(?P<scheme>{'|'.join(_EXAMPLES)}):(?P<slash>/?)", re.IGNORECASE)
+_DOTTED_SCHEME = re.compile(rf"(\./+)+({'|'.join(_EXAMPLES)}):", re.IGNORECASE)
+_VARIABLES = {
+    "s3": "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY",
+    "gs": "GOOGLE_APPLICATION_CREDENTIALS",
+    "abfs": "AZURE_STORAGE_KEY",
+    "abfss": "AZURE_STORAGE_KEY",
+    "hdfs": "those of Hadoop",
+}
+_ENVIRONMENT = {s: f"Credentials come from the environment, such as {names}." for s, names in _VARIABLES.items()}
+_MOST_PORT = (1 << 16) - 1
 _BUFFER = 1 << 20  # bytes that are asked for at a time where a reader takes fewer
 
 
@@ -250,15 +266,28 @@ def is_store_url(text: str) -> bool:
     return told is not None and told["scheme"].lower() in SCHEMES
 
 
+def path_text(path: object, what: str, error: type[InputError]) -> str:
+    """A path as text: whatever else someone gives for one is refused here, and so is an empty name."""
+    text = os.fspath(path) if isinstance(path, os.PathLike) else path
+    if not isinstance(text, str):
+        raise error(f"{what} must be a path", type(path).__name__, "Give a text or a pathlib.Path.")
+    if not text:
+        raise error(f"{what} must be a path", "an empty name")
+    return text
+
+
 def located(
-    text: str | Path | StorePath, what: str = "The source", error: type[InputError] = SourceError
+    path: str | os.PathLike[str] | StorePath, what: str = "The source", error: type[InputError] = SourceError
 ) -> AnyPath:
     """The path that a text names: of this machine, also as file://, or of a store."""
-    if not isinstance(text, str):
-        return text
+    if isinstance(path, StorePath):
+        return path
+    text = path_text(path, what, error)
     told = _URL.fullmatch(text)
-    if told is None:
-        return Path(text)
+    if told is None or not isinstance(path, str):  # pathlib makes one slash of two: no URL is left of one
+        _refuse_half_url(text, not isinstance(path, str), what, error)
+        # as the name of a file it stays one for whoever takes it for text, such as Arrow
+        return Path(text).absolute() if _SCHEME.match(text.lstrip("./")) else Path(text)
     scheme, authority, key = told["scheme"].lower(), told["authority"], (told["key"] or "").rstrip("/")
     if scheme == "file":
         if authority not in ("", "localhost") or not key or "?" in key or "#" in key:
@@ -272,18 +301,46 @@ def located(
     return _checked(scheme, authority, key, what, error)
 
 
+def _refuse_half_url(text: str, was_path: bool, what: str, error: type[InputError]) -> None:
+    """It would be taken for a folder of this machine that has the name of a scheme; it may hold a password."""
+    told = _SCHEME.match(text)
+    if told is None or (was_path and not told["slash"]):  # a pathlib.Path of ./s3:name has lost its dot
+        return
+    example = _EXAMPLES[told["scheme"].lower()]
+    hint = f"Write {example}; or ./ before the name, if there is a file or folder of that name."
+    if was_path:
+        hint = f"Write {example} as a text: pathlib keeps one of the two slashes."
+    raise error(f"{what} must be a path, or a URL with two slashes", "a scheme with a colon, and no URL", hint)
+
+
 def _checked(scheme: str, authority: str, key: str, what: str, error: type[InputError]) -> StorePath:
     if "?" in key or "#" in key or "?" in authority or "#" in authority:
-        raise error(f"{what} must be a URL without options, keys and signatures", "one with some", _ENVIRONMENT)
+        must = f"{what} must be a URL without options, keys and signatures"
+        raise error(must, "one with some", _ENVIRONMENT[scheme])
     if _AUTHORITY[scheme.removesuffix("s") if scheme == "abfss" else scheme].fullmatch(authority) is None:
+        if scheme == "hdfs" and "@" not in authority and authority.count(":") == 1:
+            raise error(f"{what} must be a URL with a number as its port", "another port", _such_as(scheme))
         if "@" in authority or ":" in authority:
-            raise error(f"{what} must be a URL without user and password", "one with some", _ENVIRONMENT)
-        raise error(
-            f"{what} must be a URL that names a bucket", "something else", "Such as s3://bucket/people.csv."
-        )
+            raise error(f"{what} must be a URL without user and password", "one with some", _ENVIRONMENT[scheme])
+        named = {"abfs": "a container", "abfss": "a container", "hdfs": "a host"}.get(scheme, "a bucket")
+        raise error(f"{what} must be a URL that names {named}", "something else", _such_as(scheme))
+    if scheme == "hdfs" and int(authority.partition(":")[2] or 0) > _MOST_PORT:
+        raise error(f"{what} must be a URL with a port of at most {_MOST_PORT}", "another port", _such_as(scheme))
     if any(part in ("", ".", "..") for part in key.split("/") if key) or not key.isprintable():
         raise error(f"{what} must be a URL with plain names between its slashes", "others")
     return StorePath(scheme, authority, key)
+
+
+def _such_as(scheme: str) -> str:
+    return f"Such as {_EXAMPLES[scheme]}."
+
+
+def local_path(path: str | os.PathLike[str], what: str, error: type[InputError]) -> Path:
+    """The path of what is read and written on this machine only: keys, recipes and their like."""
+    found = located(path, what, error)
+    if isinstance(found, StorePath):
+        raise error(f"{what} must lie on this machine", "a URL of a store")
+    return found
 
 
 def path_here(path: AnyPath, what: str) -> Path:
@@ -296,7 +353,10 @@ def path_here(path: AnyPath, what: str) -> Path:
 def named_in(folder: Path, text: str, what: str, error: type[InputError] = RecipeError) -> AnyPath:
     """A path as a recipe in `folder` names it: a URL as it is, and every other path beside the recipe."""
     path = located(text, what, error)
-    return path if isinstance(path, StorePath) else folder / path
+    if isinstance(path, StorePath):
+        return path
+    beside = folder / (text if _DOTTED_SCHEME.match(text) else path)
+    return beside.absolute() if _SCHEME.match(str(beside)) else beside  # as text it would be half a URL
 
 
 def arrow_input(path: AnyPath) -> Any:

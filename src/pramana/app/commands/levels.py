@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from pramana.app.commands.ledger import abandon, check, export, limit, list_releases
-from pramana.app.screen import ProgressLine, bytes_of, engine_of, engine_options, json_option, show
+from pramana.app.screen import ProgressLine, engine_of, engine_options, json_option, show
 from pramana.errors import CheckError, RecipeError
 
 _dataset = click.option("--dataset", default=None, help="Which dataset, where the ledger has several.")
@@ -44,7 +44,7 @@ def create(
 
     progress = ProgressLine()
     created = create_levels(
-        ledger, recipe, name=dataset, key=key, who=who, independent=independent, memory=bytes_of(memory),
+        ledger, recipe, name=dataset, key=key, who=who, independent=independent, memory=memory,
         engine=engine_of(engine, master), progress=progress,
     )  # fmt: skip
     progress.close()
@@ -88,7 +88,7 @@ def issue_version(
     progress = ProgressLine()
     issued = issue(
         ledger, recipient, retention, out, dataset=dataset, key=key, who=who, sign=sign, threads=threads,
-        memory=bytes_of(memory), engine=engine_of(engine, master), progress=progress,
+        memory=memory, engine=engine_of(engine, master), progress=progress,
         even_if_useless=even_if_useless,
     )  # fmt: skip
     progress.close()

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from pramana.app.screen import ProgressLine, bytes_of, engine_of, engine_options, json_option, show
-from pramana.errors import RecipeError
+from pramana.app.screen import ProgressLine, engine_of, engine_options, json_option, show
+from pramana.errors import OutsideDomainError, RecipeError
 
 if TYPE_CHECKING:
     from pramana.bundle import Check
@@ -42,10 +42,16 @@ def release_command(
     if source is not None:
         read = read.with_source(source)
     progress = ProgressLine()
-    done = release(
-        read, out, key=key, seed=seed, sign=sign, threads=threads, memory=bytes_of(memory),
-        engine=chosen, progress=progress, show_values=show_values, even_if_useless=even_if_useless,
-    )  # fmt: skip
+    try:
+        done = release(
+            read, out, key=key, seed=seed, sign=sign, threads=threads, memory=memory,
+            engine=chosen, progress=progress, show_values=show_values, even_if_useless=even_if_useless,
+        )  # fmt: skip
+    except OutsideDomainError as error:
+        if show_values:
+            raise
+        hint = " ".join(filter(None, (error.hint, "Run with --show-values to see them on this screen.")))
+        raise OutsideDomainError(error.must, error.got, hint) from None
     progress.close()
     certificate = done.certificate
     content = {
@@ -104,7 +110,7 @@ def verify_command(
     progress = ProgressLine()
     found = verify(
         bundle, source=source, key=key, seed=seed, public_key=public_key, part=part, threads=threads,
-        memory=bytes_of(memory), engine=engine_of(engine, master), progress=progress,
+        memory=memory, engine=engine_of(engine, master), progress=progress,
     )  # fmt: skip
     progress.close()
     lines = [f"{_mark(check)}  {check.name}: {check.detail}" for check in found.checks]

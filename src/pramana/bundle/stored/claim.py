@@ -36,6 +36,11 @@ class ClaimForm(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     files: dict[_Listed, FileForm]
 
 
+def is_claimed(out: StorePath) -> bool:
+    """Whether a run has said that it writes there, and has not taken it back."""
+    return bool(Claim(out, "").path.parent.again().files)
+
+
 @dataclass(frozen=True)
 class Claim:
     """What a run says it will put under a prefix, beside which it lies."""

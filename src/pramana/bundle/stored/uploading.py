@@ -30,7 +30,7 @@ from pramana.bundle.folder import (
     sweep_key_beside,
     write_used_note,
 )
-from pramana.bundle.stored.claim import Claim, Entry
+from pramana.bundle.stored.claim import Claim, Entry, is_claimed
 from pramana.bundle.stored.part_prefix import IN_STORE, HiddenParts, PartPrefix
 from pramana.errors import BundleError, PramanaError
 from pramana.randomness import Key, is_own, lock_of
@@ -50,9 +50,10 @@ def check_free(out: StorePath) -> None:
     check_outside(out)
     now = out.again()
     if now.is_file() or now.files:
-        raise BundleError(
-            f"The output {out} must not exist yet", "objects under that name", "Choose another name."
-        )
+        hint = "Choose another name."
+        if is_claimed(out):
+            hint = f"A run writes there, or was killed: its command, run again where it ran, clears up. {hint}"
+        raise BundleError(f"The output {out} must not exist yet", "objects under that name", hint)
 
 
 def check_outside(path: StorePath) -> None:

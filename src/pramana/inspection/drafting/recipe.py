@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 import pyarrow as pa
 
-from pramana.errors import InputError, PramanaError, RecipeError
+from pramana.errors import InputError, PramanaError, RecipeError, SourceError
 from pramana.inspection.drafting import vocabulary
 from pramana.inspection.drafting.drafts import Draft, Wish
 from pramana.inspection.drafting.jobs import JOBS
@@ -24,7 +24,7 @@ from pramana.methods import AnyRecipe, Recipe
 from pramana.pipeline import rehearse
 from pramana.schema import Role, near
 from pramana.sources import Source
-from pramana.stores import AnyPath, StorePath, located
+from pramana.stores import AnyPath, StorePath, local_path, located, path_text
 
 _MOST_TRIALS = 24
 
@@ -71,8 +71,10 @@ def draft_recipe(
     """
     if job not in JOBS:
         raise InputError(f"The job must be one of {', '.join(JOBS)}", repr(job), near(job, list(JOBS)))
-    target = Path(out)
-    named: dict[str, Any] = dict(data) if isinstance(data, Mapping) else {"path": str(data)}
+    target = local_path(out, "A recipe", InputError)
+    named: dict[str, Any] = (
+        dict(data) if isinstance(data, Mapping) else {"path": path_text(data, "The source", SourceError)}
+    )
     if target.suffix != ".toml":
         raise InputError("A recipe must have a name that ends in .toml", repr(target.name))
     check_free([target])

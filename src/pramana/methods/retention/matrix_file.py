@@ -9,12 +9,14 @@ from pathlib import Path
 from pramana.errors import MatrixError
 from pramana.mechanisms import Dense
 from pramana.schema import exact_number
+from pramana.stores import local_path, regular_text
 
 
 def read_matrix(path: str | Path) -> Dense:
     """Rows are true values, columns published ones. Entries such as 0.7, 7e-1 or 1/3 are read exactly."""
+    path = local_path(path, "A matrix", MatrixError)
     try:
-        text = Path(path).read_text("utf-8-sig")
+        text = regular_text(path)
     except UnicodeDecodeError:
         raise MatrixError(f"The matrix {path} must be a CSV file", "other bytes") from None
     except OSError as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from pramana.bundle import Certificate, JsonObject
@@ -18,7 +19,7 @@ def certified_source(source: object, certificate: Certificate) -> Source:
     """The source as the certificate says it was read, but where it lies now; of a recipe, the one it names."""
     options = certificate.source
     forms = {a.name: _form(a, options.get("columns", {}).get(a.name, {})) for a in certificate.attributes}
-    if not isinstance(source, str | Path):
+    if not isinstance(source, str | os.PathLike):
         return Source(frame=source, forms=forms)
     path = located(source)
     if isinstance(path, Path) and path.suffix == ".toml":

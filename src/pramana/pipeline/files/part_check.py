@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import io
 import os
-import stat
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -19,6 +18,7 @@ from pramana.bundle import Bundle, Check, Part, PartSet, Spread, WrittenFile
 from pramana.errors import BundleError
 from pramana.randomness import available_cores
 from pramana.rows import ahead
+from pramana.stores import open_regular
 
 T = TypeVar("T")
 _MOST_NAMED = 20  # parts that fail, each in a check of its own
@@ -64,14 +64,13 @@ def _failed(folder: Path, parts: Sequence[Part], spread: Spread | None = None) -
 
 def _fault(folder: Path, part: Part) -> tuple[str, str] | None:
     try:
-        descriptor = os.open(folder / part.name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+        file = open_regular(folder / part.name, follow=False)
     except FileNotFoundError:
         return part.name, "the file is missing"
     except OSError:
         return part.name, "no file that can be read"
-    with os.fdopen(descriptor, "rb") as file:
-        status = os.fstat(descriptor)
-        same = stat.S_ISREG(status.st_mode) and status.st_size == part.size
+    with file:
+        same = os.fstat(file.fileno()).st_size == part.size
         if same and hashlib.file_digest(file, "sha256").hexdigest() == part.sha256:
             return None
     return part.name, "differs from the certificate"

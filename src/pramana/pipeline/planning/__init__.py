@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -82,4 +83,4 @@ def _plan(recipe: RecipeLike, asked: Asked, title: str) -> Outlook:
         found = plan_by_law(read, setting, asked)
     else:
         found = plan_by_rows(read, asked)
-    return replace(found, title=Path(recipe).name if isinstance(recipe, str | Path) else title)
+    return replace(found, title=Path(recipe).name if isinstance(recipe, str | os.PathLike) else title)

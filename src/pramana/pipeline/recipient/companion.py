@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from pramana.bundle import Bundle, Check, published_batches
+from pramana.bundle import Bundle, Check, own_file, published_batches
 from pramana.errors import BundleError, PramanaError
 from pramana.estimate import MISSING
 from pramana.sources import check_parquet
@@ -61,6 +61,7 @@ def _check_file(bundle: Bundle, path: Path) -> None:
     """Refuse, before a row is read, a file that is not the certified number of rows of the bundle's columns."""
     if bundle.certificate.output != "parquet":
         return
+    own_file(path)
     try:
         columns = {a.name: None if a.raw else pa.string() for a in bundle.certificate.attributes}
         check_parquet(path, bundle.certificate.records, columns)

@@ -13,6 +13,7 @@ import json
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -100,8 +101,9 @@ def synthesise(
     if not (left := _left_behind(target)):
         _check_free(_beside(target))
     wanted = opened.certificate.records if records is None else records
-    if not 1 <= wanted <= MOST_RECORDS:
-        raise InputError(f"The number of records must be from 1 to {MOST_RECORDS:,}", str(records))
+    if isinstance(wanted, bool) or not isinstance(wanted, Integral) or not 1 <= wanted <= MOST_RECORDS:
+        must = f"The number of records must be a whole number from 1 to {MOST_RECORDS:,}"
+        raise InputError(must, str(records)[:80])
     secret = None if key is None else key if isinstance(key, Key) else Key.read(key)
     home = Home(engine)
     with home.running():

@@ -18,6 +18,7 @@ from msgspec import Meta
 from pramana.bundle import PARTS, Bundle, JsonObject, PartSet
 from pramana.errors import InputError
 from pramana.pages import Block, Cell, Grid, Points, Section, Text
+from pramana.stores import local_path, open_regular
 
 _MOST_BYTES = 1 << 22
 _LEAD = (
@@ -90,7 +91,7 @@ def audited_files(bundle: Bundle) -> dict[str, str]:
     digests = {}
     parts = bundle.certificate.parts
     for path in (bundle.path / "certificate.json", *bundle.data_files):
-        with path.open("rb") as file:
+        with open_regular(path, follow=False) as file:
             digests[path.name] = hashlib.file_digest(file, "sha256").hexdigest()
     if parts is None:
         return digests
@@ -119,7 +120,7 @@ def read_audit(audit: str | Path | JsonObject, bundle: Bundle) -> AuditResult:
 
 def _content(path: str | Path, must: str) -> bytes:
     try:
-        with Path(path).open("rb") as file:
+        with open_regular(local_path(path, "The audit", InputError)) as file:
             content = file.read(_MOST_BYTES + 1)
     except (OSError, ValueError) as error:
         raise InputError(must, type(error).__name__) from None

@@ -26,7 +26,7 @@ from pramana.bundle import (
     sweep,
 )
 from pramana.calibration import Usefulness
-from pramana.errors import BundleError, LedgerError, RecipeError, RefusedError
+from pramana.errors import BundleError, KeyFileError, LedgerError, RecipeError, RefusedError
 from pramana.ledger import Dataset, Ledger, Release, Request, is_ledger_file, whoami
 from pramana.mechanisms import LevelDesign, RecordedLevels
 from pramana.methods import AnyRecipe, Recipe, method_named
@@ -46,10 +46,10 @@ from pramana.pipeline.versions.kept_key import DigestUnderKeys, KeptKey
 from pramana.pipeline.versions.version_store import VersionStore
 from pramana.pipeline.writing import Destination, write_bundle
 from pramana.randomness import Codes, Key, check_outside_bundles
-from pramana.rows import Progress, Rows, no_progress
+from pramana.rows import Progress, Rows, bytes_of, no_progress
 from pramana.schema import Attribute
 from pramana.sources import Source
-from pramana.stores import AnyPath, StorePath, located, path_here
+from pramana.stores import AnyPath, StorePath, local_path, located, path_here, path_text, regular_text
 from pramana.theory import Level
 
 if TYPE_CHECKING:
@@ -150,7 +150,7 @@ def create_levels(
     key: str | Path | None = None,
     who: str | None = None,
     independent: bool = False,
-    memory: int | None = None,
+    memory: int | str | None = None,
     engine: str | SparkEngine = "local",
     progress: Progress = no_progress,
 ) -> Created:
@@ -163,15 +163,21 @@ def create_levels(
     """
     if key is None and not is_ledger_file(ledger):
         raise LedgerError("With a ledger in PostgreSQL the key's place must be given", "none", "Say --key FILE.")
-    check_outside_bundles(Path(f"{ledger}.key") if key is None else Path(key))
+    ledger = path_text(ledger, "The ledger", LedgerError)
+    recipe = local_path(recipe, "The recipe", RecipeError)
+    key = None if key is None else local_path(key, "The key file", KeyFileError)
+    check_outside_bundles(Path(f"{ledger}.key") if key is None else key)
     read = Recipe.read(recipe)
-    home = Home(engine, memory, folder=Path(recipe).absolute().parent, progress=progress)
+    text = regular_text(recipe)
+    if not text:
+        raise RecipeError("The recipe of a ledger must be a file, which can be read again", "a pipe")
+    home = Home(engine, bytes_of(memory), folder=recipe.absolute().parent, progress=progress)
     with _Opened.read(read, Key.create(), home) as opened:
         setting = opened.recipe.release
-        title = name or read.source.dataset or Path(recipe).stem
+        title = name or read.source.dataset or recipe.stem
         limit, allowances = total_limit(setting), level_allowances(setting)
         known = Ledger.create(ledger)  # everything that could be wrong with the recipe has been found by now
-        key_file = Path(key) if key is not None else _new_key_file(ledger, title, known)
+        key_file = key if key is not None else _new_key_file(ledger, title, known)
         kept = KeptKey.at(key_file)
         wanted = Dataset(
             title,
@@ -184,8 +190,8 @@ def create_levels(
             allowances,
             limit,
             {
-                "recipe": Path(recipe).read_text("utf-8"),
-                "folder": str(Path(recipe).absolute().parent),
+                "recipe": text,
+                "folder": str(recipe.absolute().parent),
                 "key_file": str(key_file.absolute()),
                 "versions": str(_beside(ledger, key_file).absolute()) if setting.history else None,
             },
@@ -229,7 +235,7 @@ def issue(
     who: str | None = None,
     sign: str | Path | None = None,
     threads: int = 0,
-    memory: int | None = None,
+    memory: int | str | None = None,
     engine: str | SparkEngine = "local",
     progress: Progress = no_progress,
     even_if_useless: bool = False,
@@ -250,7 +256,7 @@ def issue(
     registered = known.dataset(dataset)
     registered.check_digests()
     secret = Key.read(key or registered.details["key_file"])
-    home = Home(engine, memory, threads, name_here(out).parent, progress)
+    home = Home(engine, bytes_of(memory), threads, name_here(out).parent, progress)
     with _Opened.read(recipe_of(registered), secret, home) as opened:
         plan = opened.plan(registered.name, level)
         usefulness = plan.usefulness()

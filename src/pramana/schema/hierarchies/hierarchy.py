@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from pramana.errors import SchemaError
 from pramana.schema.kind import check_lengths
-from pramana.stores import AnyPath, StorePath, located
+from pramana.stores import AnyPath, StorePath, local_path, located, regular_text
 
 TOP = "*"
 MOST_LEAVES = 1 << 24
@@ -149,10 +149,11 @@ class Hierarchy:
             raise SchemaError(f"In the hierarchy file {path}: {error.must}", error.got, error.hint) from None
 
     def write(self, path: str | Path) -> None:
+        path = local_path(path, "The hierarchy", SchemaError)
         text = io.StringIO(newline="")
         csv.writer(text, delimiter=";", lineterminator="\n").writerows(zip(*self.levels, strict=True))
         try:
-            Path(path).write_text(text.getvalue(), "utf-8", newline="")
+            path.write_text(text.getvalue(), "utf-8", newline="")
         except OSError as error:
             raise SchemaError(f"The hierarchy file {path} must be writable", error.strerror) from None
 
@@ -160,7 +161,7 @@ class Hierarchy:
 def _text_of(path: AnyPath) -> str:
     if isinstance(path, StorePath):
         return path.read_bytes(_MOST_BYTES).decode("utf-8-sig")
-    return path.read_text("utf-8-sig")
+    return regular_text(path)
 
 
 def _codes_in_order(labels: tuple[str, ...]) -> tuple[NDArray[np.int64], tuple[str, ...]]:

@@ -14,6 +14,7 @@ from pramana.sources.columns import check_type, select
 from pramana.sources.databases.database import TableName, exists, name_of, quoted
 from pramana.sources.databases.sqlite import file_of
 from pramana.sources.databases.types import Fallible
+from pramana.stores import open_regular
 
 # Extensions would be fetched from the internet when a query needs one. What a query cannot hold in memory would be
 # written in the clear to a folder beside the database, which stays there when the program is killed.
@@ -121,7 +122,7 @@ class DuckDB:
 def _check_file(path: Path, where: str) -> None:
     """Other files it opens as well: as a database in memory, or with an extension from the internet."""
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             found = file.read(12)[8:] == b"DUCK"
     except OSError as error:
         raise SourceError(f"{where} must be a readable file", error.strerror) from None

@@ -18,7 +18,7 @@ from typing import Any, BinaryIO, cast
 import pyarrow as pa
 
 from pramana.errors import SourceError
-from pramana.stores import AnyPath, StorePath
+from pramana.stores import AnyPath, StorePath, open_regular
 
 UTF8 = "utf-8"
 WINDOWS = "cp1252"
@@ -45,7 +45,7 @@ class TextFile:
 
     @classmethod
     def at(cls, path: AnyPath) -> TextFile:
-        with path.open("rb") as file:
+        with path.open() if isinstance(path, StorePath) else open_regular(path) as file:
             head = file.read(4)
         return cls(path, next((name for mark, name in _PACKED.items() if head.startswith(mark)), None))
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import base64
 import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
 from pramana.errors import SourceError
-from pramana.stores.clients.told import nobody, says_yes, server
+from pramana.stores.clients.told import check_file, half, nobody, says_yes, server
 
 if TYPE_CHECKING:
     from pyarrow.fs import FileSystem
@@ -30,6 +31,9 @@ def azure_client(authority: str, stated: Mapping[str, str]) -> FileSystem:
     kind = None if given else _kind(stated)
     if kind is not None:  # these have no option but that of Arrow's own URLs
         return FileSystem.from_uri(_own_url(account, options, kind))[0]
+    secret = not given and stated.get("AZURE_CLIENT_SECRET")
+    if secret and (incomplete := half(stated, *_APPLICATION)) is not None:
+        raise incomplete
     if not given and stated.get("AZURE_CLIENT_ID"):
         given = {"client_id": stated["AZURE_CLIENT_ID"]}
     if not given:
@@ -111,9 +115,18 @@ def _given(stated: Mapping[str, str], connection: Mapping[str, str]) -> dict[str
     key = connection.get("accountkey") or stated.get("AZURE_STORAGE_KEY")
     token = connection.get("sharedaccesssignature") or stated.get("AZURE_STORAGE_SAS_TOKEN")
     if key:
+        _check_base64(key, f"AccountKey of {_CONNECTION}" if connection.get("accountkey") else "AZURE_STORAGE_KEY")
         return {"account_key": key}
     # Arrow puts it after the account's address as it is: without its question mark it would be part of a path
     return {"sas_token": f"?{token.removeprefix('?')}"} if token else {}
+
+
+def _check_base64(key: str, name: str) -> None:
+    """The client would say of its own that it cannot decode it; the key itself is never shown."""
+    try:
+        base64.b64decode(key, validate=True)
+    except ValueError:
+        raise SourceError(f"{name} must be a key in base64", "something else", "Copy it once more.") from None
 
 
 def _kind(stated: Mapping[str, str]) -> str | None:
@@ -121,6 +134,7 @@ def _kind(stated: Mapping[str, str]) -> str | None:
     if all(stated.get(name) for name in _APPLICATION):
         return "environment"
     if all(stated.get(name) for name in _FEDERATED):
+        check_file(stated, _FEDERATED[0])
         return "workload_identity"
     if not stated.get("AZURE_CLIENT_ID") and says_yes(stated, _ANONYMOUS):
         return "anonymous"

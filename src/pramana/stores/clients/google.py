@@ -6,7 +6,7 @@ import datetime
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from pramana.stores.clients.told import NOWHERE, environment_with, first, nobody, says_yes, server
+from pramana.stores.clients.told import NOWHERE, check_file, environment_with, first, nobody, says_yes, server
 
 if TYPE_CHECKING:
     from pyarrow.fs import FileSystem
@@ -29,6 +29,7 @@ def google_client(stated: Mapping[str, str]) -> FileSystem:
         assert found is not None, "it is not empty"
         return GcsFileSystem(anonymous=True, scheme=found[0], endpoint_override=found[1], **options)
     if stated.get(_KEY):
+        check_file(stated, _KEY)
         return GcsFileSystem(**options)  # the client looks there first, and nowhere else if it is set
     if says_yes(stated, _ANONYMOUS):
         return GcsFileSystem(anonymous=True, **options)

@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from pramana.stores.clients.told import NOWHERE, environment_with, first, nobody, says_yes, server
+from pramana.stores.clients.told import (
+    NOWHERE,
+    environment_with,
+    first,
+    half,
+    nobody,
+    says_yes,
+    server,
+)
 
 if TYPE_CHECKING:
     from pyarrow.fs import FileSystem
@@ -45,11 +53,12 @@ def credentials(stated: Mapping[str, str]) -> dict[str, Any]:
     key, secret = (stated.get(name) for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"))
     if key and secret:
         return {"access_key": key, "secret_key": secret, "session_token": stated.get("AWS_SESSION_TOKEN") or None}
-    if not (key or secret):
-        if says_yes(stated, _ANONYMOUS):
-            return {"anonymous": True}
-        if _asks_the_machine(stated) or first(stated, *_FILES, *_WEB_IDENTITY, *_CONTAINER):
-            return {}
+    if (incomplete := half(stated, "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY")) is not None:
+        raise incomplete
+    if says_yes(stated, _ANONYMOUS):
+        return {"anonymous": True}
+    if _asks_the_machine(stated) or first(stated, *_FILES, *_WEB_IDENTITY, *_CONTAINER):
+        return {}
     raise nobody(
         "S3",
         "Set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE for a profile in ~/.aws, or "

@@ -9,6 +9,7 @@ import threading
 from collections.abc import Iterator, Mapping
 
 from pramana.errors import SourceError
+from pramana.stores.regular_file import open_regular
 
 NOWHERE = "/dev/null/nowhere"  # a path at which nothing can lie
 _ADDRESS = re.compile(r"(?P<scheme>https?)://(?P<server>(?:[A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\])(?::\d{1,5})?)/?")
@@ -25,6 +26,27 @@ def says_yes(stated: Mapping[str, str], name: str) -> bool:
 
 def nobody(store: str, hint: str) -> SourceError:
     return SourceError(f"The environment must say who asks {store}", "none of its variables", hint)
+
+
+def half(stated: Mapping[str, str], *names: str) -> SourceError | None:
+    """For variables that go together, some of which are set; None where all of them are, or none."""
+    missing = [name for name in names if not stated.get(name)]
+    if len(missing) in (0, len(names)):
+        return None
+    must = f"The environment must have {', '.join(names[:-1])} and {names[-1]} together"
+    return SourceError(must, f"no {' and no '.join(missing)}", "Set all of them, or none.")
+
+
+def check_file(stated: Mapping[str, str], name: str) -> None:
+    """Refuse a variable that names a file which is not there; its content is for the client alone."""
+    path = stated.get(name)
+    if not path:
+        return
+    try:
+        open_regular(path).close()
+    except (OSError, ValueError) as error:
+        got = error.strerror if isinstance(error, OSError) else "a name that is none"
+        raise SourceError(f"{name} must be the path of a file that can be read", got) from None
 
 
 def server(stated: Mapping[str, str], *names: str) -> tuple[str, str] | None:
