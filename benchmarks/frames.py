@@ -9,8 +9,10 @@ there is as much to release) has its columns in the files, and Spark tells which
 table of two rows that Spark broadcasts, it tells which row of the files each row is. Of that one put together with
 an empty frame Spark makes the rows: with stated domains it numbers the values and integers cross to Python;
 domains read from the data need the texts. What the rows of that one cost alone is told three ways: Spark makes
-and drops them (its noop format), a function in Python gets and drops them, and Spark writes them to Parquet. All
-ways take turns in one session; the first round warms up and is dropped; ratios are taken round by round.
+and drops them (its noop format), a function in Python gets and drops them, and Spark writes them to Parquet.
+Who could not release that frame would have Spark write it and release the files: how long it takes beside these
+two is told as well. All ways take turns in one session; the first round warms up and is dropped; ratios are taken
+round by round.
 """
 
 from __future__ import annotations
@@ -106,6 +108,13 @@ def ratios(of: dict[str, list[float]], frame: str) -> list[float]:
     return [ours / file for ours, file in zip(of[frame], of["files"], strict=True)]
 
 
+def way_around(seconds: Seconds, domains: str) -> float:
+    """How many times what it takes to write the rows that Spark makes and to release these files they take."""
+    written, of = seconds[DOMAINS[0]][ALONE[-1]], seconds[domains]
+    turns = zip(of[FRAMES[-1]], of["files"], written, strict=True)
+    return statistics.median(made / (files + writing) for made, files, writing in turns)
+
+
 def markdown(run: dict[str, Any]) -> str:
     host = run["machine"]
     lines = [
@@ -131,7 +140,11 @@ def markdown(run: dict[str, Any]) -> str:
             told.append(f"- {frame[0].upper()}{frame[1:]}, domains {domains}: at most 1.3 times the files, {met}.")
     alone = [f"{name} {statistics.median(run['seconds'][DOMAINS[0]][name]):.2f} s" for name in ALONE]
     words = ", ".join(alone)
+    around = [f"{way_around(run['seconds'], domains):.2f} times, domains {domains}" for domains in DOMAINS]
     lines += ["", *told, f"- {words[0].upper()}{words[1:]}."]
+    lines.append(
+        f"- Beside writing these rows to Parquet and releasing the files, their release takes {', '.join(around)}."
+    )
     return "\n".join(lines) + "\n"
 
 
