@@ -265,6 +265,21 @@ def test_rows_come_from_their_places_in_the_files(tmp_path: Path, monkeypatch: p
         assert all(set(part.column_names) == set(names) for part in read)
 
 
+def test_rows_that_are_neighbours_are_told_by_where_they_begin(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(copies, "BLOCK", 900)
+    table = people(5_001)
+    copy = replace(beside_files(table, tmp_path, None), columns=("place",), places="place")
+    rows = np.arange(13, 5_001)
+    sent = pa.table({"place": rows + (1 << 33)})
+    contents = list(copy.contents(1, sent.to_batches(max_chunksize=300)))
+    assert [number for _, number, _ in contents] == [900] * 5 + [488]
+    assert all(len(content) < 500 for _, _, content in contents)
+    read = pa.concat_tables(copy.tables(1, _batches(iter(contents)), ("age", "name")))
+    assert read.to_pydict() == table.slice(13).select(["age", "name"]).to_pydict()
+
+
 def test_as_many_rows_as_there_are_need_not_be_each_of_them_once(tmp_path: Path) -> None:
     table = people(5_000)
     copy = replace(beside_files(table, tmp_path, None), columns=("place",), places="place")

@@ -12,6 +12,7 @@ Of one that looks rows of files up in other tables it has the place of each row 
 from __future__ import annotations
 
 import pickle
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -31,6 +32,7 @@ from pramana.sources import Piece
 OTHER_VALUES = -1  # instead of a number of rows
 OTHER_PLACES = -2  # the same: rows are not where they were thought to be
 _ROWS_OF_A_RUN = 33  # bits; what Spark has above them in a row's number is the partition
+_FIRST, _ROWS = b"first", b"rows"  # of rows that are neighbours in the files
 _FEW = 4  # rows for each value of a column that is worth a dictionary
 
 
@@ -91,20 +93,25 @@ class CopiedColumns:
         """What is kept of a run: some thousand rows at a time, and how many stay; or that it is unexpected."""
         least = 0
         for number, table in enumerate(_gathered(batches)):
-            columns = {name: _compact(table.column(name)) for name in self.plain}
+            columns = {name: _compact(table.column(name)) for name in self.plain if name != self.places}
+            stretch: dict[bytes, bytes] = {}
             if self.places is not None:
                 places = _places(run, least, table.column(self.places))
                 if places is None:
                     yield run, OTHER_PLACES, b""
                     return
-                columns[self.places], least = pa.chunked_array([places]), places[-1].as_py()
+                least = int(places[-1])
+                if _neighbours(places):  # most rows are found once: where they begin says it all
+                    stretch = {_FIRST: b"%d" % int(places[0]), _ROWS: b"%d" % len(places)}
+                else:
+                    columns[self.places] = pa.chunked_array([pa.array(places, _narrow(least))])
             for name, column in self.numbered.columns(table):
                 if column is None:
                     yield run, OTHER_VALUES, b""
                     return
                 columns[name] = column
-            whole = pa.table({name: columns[name] for name in self.columns})
-            stay = whole.num_rows if self.kept is None else (pc.sum(whole.column(self.kept)).as_py() or 0)
+            whole = pa.table({name: columns[name] for name in self.columns if name in columns}, metadata=stretch)
+            stay = table.num_rows if self.kept is None else (pc.sum(whole.column(self.kept)).as_py() or 0)
             yield run, stay, self.seal.closed(run, number, _packed(whole))
 
     def tables(
@@ -121,7 +128,7 @@ class CopiedColumns:
                 rows = _side_by_side(rows, self.files.tables(run, beside))
         for table in rows:
             stays = None if self.kept is None else table.column(self.kept)
-            own = table.select([name for name in table.column_names if name in needed])
+            own = table.select([name for name in table.column_names if name in needed]).replace_schema_metadata()
             yield own if stays is None or pc.all(stays).as_py() else own.filter(stays)
 
     def _opened(self, run: int, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
@@ -155,33 +162,54 @@ def _looked_up(copied: Iterator[pa.Table], places: str, filed: Iterable[pa.Table
     batches = (batch for table in filed for batch in table.to_batches())  # of one dictionary each
     batch, first = next(batches, None), 0
     for table in copied:
-        wanted = table.column(places).to_numpy().astype(np.int64)
+        wanted = _wanted(table, places)
         start = 0
         while start < len(wanted):
             while batch is not None and wanted[start] >= first + batch.num_rows:
                 first, batch = first + batch.num_rows, next(batches, None)
             if batch is None:
                 raise changed_rows()
-            stop = int(np.searchsorted(wanted, first + batch.num_rows))
-            own, found = table.slice(start, stop - start), _taken(batch, wanted[start:stop] - first)
-            for name in found.schema.names:
-                own = own.append_column(name, pa.chunked_array([found.column(name)]))
-            yield own
+            stop = bisect_left(wanted, first + batch.num_rows)
+            own, found = table.slice(start, stop - start), _taken(batch, wanted[start:stop], first)
+            sides = {name: side.column(name) for side in (own, found) for name in side.schema.names}
+            yield pa.table(sides)
             start = stop
 
 
-def _taken(batch: pa.RecordBatch, rows: NDArray[np.int64]) -> pa.RecordBatch:
-    if int(rows[-1] - rows[0]) == len(rows) - 1 and bool((np.diff(rows) == 1).all()):
-        return batch.slice(int(rows[0]), len(rows))  # most rows are found once
-    return batch.take(pa.array(rows))
+Places = range | NDArray[np.int64]
 
 
-def _places(run: int, least: int, numbers: pa.ChunkedArray) -> pa.Array | None:
+def _wanted(table: pa.Table, places: str) -> Places:
+    """The places of a copied table's rows, each after those before."""
+    told = table.schema.metadata or {}
+    if _FIRST in told:
+        first = int(told[_FIRST])
+        return range(first, first + int(told[_ROWS]))
+    return np.asarray(table.column(places).to_numpy(), np.int64)
+
+
+def _taken(batch: pa.RecordBatch, places: Places, first: int) -> pa.RecordBatch:
+    """The rows of a batch that begins at place `first`."""
+    if isinstance(places, range) or _neighbours(places):
+        return batch.slice(int(places[0]) - first, len(places))
+    return batch.take(pa.array(places - first))
+
+
+def _neighbours(places: NDArray[np.int64]) -> bool:
+    """Whether each is the one after the one before; they do not decrease."""
+    return int(places[-1] - places[0]) == len(places) - 1 and bool((np.diff(places) == 1).all())
+
+
+def _places(run: int, least: int, numbers: pa.ChunkedArray) -> NDArray[np.int64] | None:
     """Places of rows in their run from their numbers; None where they are of another, or in another order."""
     found = numbers.to_numpy() - (run << _ROWS_OF_A_RUN)
     if found[0] < least or found[-1] >> _ROWS_OF_A_RUN or bool((np.diff(found) < 0).any()):
         return None
-    return pa.array(found, pa.uint32() if found[-1] < 1 << 32 else pa.int64())
+    return np.asarray(found, np.int64)
+
+
+def _narrow(most: int) -> pa.DataType:
+    return pa.uint32() if most < 1 << 32 else pa.int64()
 
 
 def _gathered(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
