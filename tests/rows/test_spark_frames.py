@@ -40,7 +40,7 @@ def desk(tmp_path: Path) -> Path:
 @pytest.mark.parametrize(("rows", "partitions"), [(777, "250k"), (10_000, "100m")])
 def test_a_spark_frame(desk: Path, engine: SparkEngine, spark: Any, rows: int, partitions: str) -> None:
     names = ["spark.sql.execution.arrow.maxRecordsPerBatch", "spark.sql.files.maxPartitionBytes"]
-    bound = spark.conf.get(copying._BATCH_BYTES)
+    bounds = {name: spark.conf.get(name) for name in copying._BATCHES}
     before = {name: spark.conf.get(name) for name in names}
     try:
         for name, value in zip(names, [str(rows), partitions], strict=True):
@@ -55,7 +55,7 @@ def test_a_spark_frame(desk: Path, engine: SparkEngine, spark: Any, rows: int, p
         for name, value in before.items():
             spark.conf.set(name, value)
     same(desk / "here", desk / "there")
-    assert spark.conf.get(copying._BATCH_BYTES) == bound
+    assert {name: spark.conf.get(name) for name in copying._BATCHES} == bounds
 
 
 def test_a_frame_whose_values_are_all_stated(desk: Path, spark: Any) -> None:

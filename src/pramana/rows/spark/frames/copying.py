@@ -18,8 +18,10 @@ from pramana.rows.spark.readings import changed_rows
 from pramana.rows.spark.steps import Seal, Sent, unquoted
 from pramana.sources import Source
 
-_BATCH_BYTES = "spark.sql.execution.arrow.maxBytesPerBatch"
-_NO_BOUND = (1 << 31) - 1  # as Spark reads it
+_BATCHES = {  # the first as Spark writes that there is no bound
+    "spark.sql.execution.arrow.maxBytesPerBatch": str((1 << 31) - 1),
+    "spark.sql.execution.arrow.maxRecordsPerBatch": str(1 << 16),
+}
 _UNEXPECTED = -1  # instead of how many rows a run has
 
 
@@ -98,22 +100,24 @@ def _copied(spark: Any, frame: Any, kept: CopiedColumns) -> Iterator[FrameCopy |
 
 @contextlib.contextmanager
 def _batches_of_rows(spark: Any, schema: Any) -> Iterator[None]:
-    """Batches bounded by their rows alone, where no row can be large.
+    """Large batches, bounded by their rows alone, where no row can be large.
 
     Spark otherwise adds up the size of all columns after every row, which takes as long as to write them.
     """
     if any(field.dataType.typeName() in ("string", "binary", "char", "varchar") for field in schema.fields):
         yield
         return
-    before = spark.conf.get(_BATCH_BYTES, None)
-    spark.conf.set(_BATCH_BYTES, str(_NO_BOUND))
+    before = {name: spark.conf.get(name, None) for name in _BATCHES}
     try:
+        for name, value in _BATCHES.items():
+            spark.conf.set(name, value)
         yield
     finally:
-        if before is None:
-            spark.conf.unset(_BATCH_BYTES)
-        else:
-            spark.conf.set(_BATCH_BYTES, before)
+        for name, value in before.items():
+            if value is None:
+                spark.conf.unset(name)
+            else:
+                spark.conf.set(name, value)
 
 
 def _new_seal() -> Seal:
