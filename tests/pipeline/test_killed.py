@@ -102,7 +102,7 @@ def test_the_key_of_an_earlier_release_survives_a_killed_remake(desk: Path) -> N
     assert run(["release", "recipe.toml", "--out", "out"]) == 0
     key = (desk / "out.key").read_bytes()
     (desk / "out").rename(desk / "elsewhere")
-    left = desk / ".out.partial-00"
+    left = desk / ".out.partial-00000000"
     left.mkdir()
     (left / "certificate.json").write_bytes((desk / "elsewhere/certificate.json").read_bytes())
     assert run(["release", "recipe.toml", "--out", "out"]) == 2
@@ -148,18 +148,18 @@ def test_nobody_else_can_have_the_holders_key_swept(shared: Path) -> None:
     """The holder's bundle was moved away; its key is still in its place."""
     out, key = shared / "out", Key.create()
     key.write(shared / "out.key")
-    folders = [shared / f".out.partial-{i:02}" for i in range(4)]
+    folders = [shared / f".out.partial-{i:08x}" for i in range(4)]
     for folder in folders:
         folder.mkdir()
     for folder in folders[:3]:
         planted(folder)
-    link = shared / ".out.partial-00.key"  # leads to the very key it is compared with
+    link = shared / ".out.partial-00000000.key"  # leads to the very key it is compared with
     link.symlink_to(shared / "out.key")
-    copy = shared / ".out.partial-01.key"  # the commitment stands in every certificate
+    copy = shared / ".out.partial-00000001.key"  # the commitment stands in every certificate
     copy.write_text(key.commitment())
-    other = shared / ".out.partial-02.key"
+    other = shared / ".out.partial-00000002.key"
     other.write_text(key.commitment())
-    own = shared / ".out.partial-03.key"  # beside what a killed run of the holder's left
+    own = shared / ".out.partial-00000003.key"  # beside what a killed run of the holder's left
     own.write_text(key.commitment())
     for path in (link, copy, other, own):
         planted(path)
@@ -174,9 +174,9 @@ def test_the_sweep_follows_no_link(shared: Path) -> None:
     precious = shared / "precious"
     precious.mkdir()
     (precious / "data").write_text("all there is")
-    link = shared / ".out.partial-00"
+    link = shared / ".out.partial-00000000"
     link.symlink_to(precious)  # even one of the holder's own
-    left = shared / ".out.partial-01"
+    left = shared / ".out.partial-00000001"
     left.mkdir()
     (left / "inner").symlink_to(precious)
     with whole_folder(shared / "out") as folder:
