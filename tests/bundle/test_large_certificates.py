@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import subprocess
 import sys
@@ -68,6 +69,28 @@ def test_texts_are_no_values_however_they_are_written() -> None:
         check_json_size(honest + b'"' + b"," * MOST_VALUES, "x")  # a text that does not end hides nothing
     with pytest.raises(BundleError, match="values"):
         check_json_size(b'"a","b",' * MOST_VALUES, "x")
+
+
+def test_signs_outside_of_texts_are_counted_as_a_reader_goes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every text of six of the signs that matter, in blocks of any size."""
+    for size in (1, 2, 5):
+        monkeypatch.setattr(form, "_BLOCK", size)
+        for letters in itertools.product(b'"\\,[', repeat=6):
+            written, within, escaped, outside = bytes(letters), False, False, 0
+            for letter in written:
+                if within and not escaped and letter == ord("\\"):
+                    escaped = True
+                    continue
+                if letter == ord('"') and not escaped:
+                    within = not within
+                elif not within and letter == ord("\\"):
+                    break  # no JSON: whoever decodes it gets no further
+                elif not within:
+                    outside += 1
+                escaped = False
+            else:
+                expected = written.count(b",") + written.count(b"[") if within else outside
+                assert form._signs_outside_texts(written) == expected, written
 
 
 def test_another_encoding_is_refused(published: Path, refused: Callable[..., str]) -> None:
