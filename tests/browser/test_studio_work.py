@@ -399,3 +399,21 @@ def test_private_files_go_when_the_browser_is_closed(short_lived: tuple[Studio, 
         time.sleep(0.1)
     assert studio.desk.journey.inspection is None
     assert list(studio.private.path.iterdir()) == []
+
+
+def test_who_goes_back_after_an_upload_is_not_sent_on_again(
+    running: RunningStudio,  # noqa: F811
+    new_page: NewPage,
+    tmp_path: Path,
+) -> None:
+    """A browser may restore what was chosen."""
+    mine = people(tmp_path / "mine.csv", 500, seed=9)
+    page = enter(running, new_page())
+    page.goto(f"{running.base}/publish/open")
+    page.locator("#upload").set_input_files(mine)
+    page.get_by_role("heading", name="What are the columns?").wait_for()
+    page.go_back()
+    page.wait_for_load_state("networkidle")
+    page.wait_for_timeout(500)
+    assert page.url.endswith("/publish/open"), page.url
+    assert page.locator("#upload").evaluate("chooser => chooser.files.length") == 0

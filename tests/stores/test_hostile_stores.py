@@ -150,6 +150,7 @@ def test_many_objects_that_nobody_expects_leave_a_few_names(lying: LyingStore) -
     assert len(list(opened.path.iterdir())) <= 103 and opened.data_path.stat().st_size > 0
     failed = {check.name: check.detail for check in pramana.verify(URL).checks if not check.ok}
     assert "not in the certificate: more-0, " in failed["files"] and len(failed["files"]) < 500
+    assert failed["files"].endswith("and others")
 
 
 def test_names_under_a_folder() -> None:

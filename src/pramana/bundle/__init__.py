@@ -9,7 +9,7 @@ from pramana.doors import on_first_use
 if TYPE_CHECKING:
     from pramana.bundle.bundle import Bundle, Spread, published_batches
     from pramana.bundle.certificate import Certificate, JsonObject, canonical
-    from pramana.bundle.check import Check
+    from pramana.bundle.check import MOST_NAMED, Check, first_names
     from pramana.bundle.folder import (
         check_new,
         compared_folder,
@@ -37,6 +37,7 @@ _MODULE_OF = {  # a command loads what it uses
     "Check": "check",
     "Form": "form",
     "JsonObject": "certificate",
+    "MOST_NAMED": "check",
     "PARTS": "parts",
     "Part": "parts",
     "PartFolder": "part_folder",
@@ -52,6 +53,7 @@ _MODULE_OF = {  # a command loads what it uses
     "check_new_object": "stored.uploading",
     "check_outside": "stored.uploading",
     "compared_folder": "folder",
+    "first_names": "check",
     "is_taken": "folder",
     "make_signing_key": "signing",
     "name_here": "folder",
@@ -74,6 +76,7 @@ if not TYPE_CHECKING:
     __getattr__ = on_first_use(__name__, _MODULE_OF)
 
 __all__ = [
+    "MOST_NAMED",
     "PARTS",
     "WITHIN_BIN",
     "Bundle",
@@ -95,6 +98,7 @@ __all__ = [
     "check_new_object",
     "check_outside",
     "compared_folder",
+    "first_names",
     "is_taken",
     "make_signing_key",
     "name_here",

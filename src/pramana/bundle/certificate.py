@@ -35,7 +35,7 @@ MOST_BYTES = 1 << 28  # of a certificate
 # half a million, and a column with the most bins that there may be two million.
 MOST_VALUES = 1 << 22
 _SIGNS = (b",", b"[", b"{")
-_BLOCK = 1 << 20
+_BLOCK = 1 << 20  # bytes that are looked at at a time
 _FILE_NAME = re.compile(r"(?!\.\.?\Z)[A-Za-z0-9._-]{1,100}")  # readers make paths of them
 JsonObject = Mapping[str, Any]
 

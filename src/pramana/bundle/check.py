@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
+
+MOST_NAMED = 20  # files that fail and are named: whoever made a bundle chose how many there are
 
 
 @dataclass(frozen=True)
@@ -17,3 +20,8 @@ class Check:
 
     def to_json(self) -> dict[str, Any]:
         return {"name": self.name, "ok": self.ok, "detail": self.detail, "derived": self.derived}
+
+
+def first_names(names: Sequence[str]) -> str:
+    """The first of them, and whether there are others."""
+    return ", ".join([*names[:MOST_NAMED], *(["and others"] if len(names) > MOST_NAMED else [])])

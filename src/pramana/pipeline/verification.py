@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from pramana.bundle import PARTS, Bundle, Check, read_public_key
+from pramana.bundle import PARTS, Bundle, Check, first_names, read_public_key
 from pramana.errors import BundleError, InputError, SourceError
 from pramana.methods import Examination, Plan, Publication, restore
 from pramana.methods.retention import RandomisedPlan
@@ -175,7 +175,6 @@ def _verify_part(bundle: Bundle, part: str, public_key: str | Path | None) -> Ve
 
 _NOT_READ = "not read, because of what failed above"
 _REPORT = "report.html"
-_MOST_NAMED = 20  # files that should not be there
 _SEEDS = 2048  # that someone might try by hand
 _WITHHELD = "withheld by the holder, who alone can derive the promises again (--source and --key)"
 
@@ -207,7 +206,7 @@ def _files(bundle: Bundle) -> list[Check]:
     elif FILE_NAMES.get(bundle.certificate.output) not in stated:
         checks.append(Check("files", False, "the certificate names no data file"))
     if unknown := sorted(present - set(stated)):
-        checks.append(Check("files", False, f"not in the certificate: {', '.join(unknown[:_MOST_NAMED])}"))
+        checks.append(Check("files", False, f"not in the certificate: {first_names(unknown)}"))
     return checks
 
 
@@ -221,7 +220,7 @@ def _companions(bundle: Bundle, plan: Plan) -> list[Check]:
     stated = set(bundle.certificate.files)
     checks = []
     if strange := sorted(stated - known):
-        checks.append(Check("files", False, f"none of this method: {', '.join(strange[:_MOST_NAMED])}"))
+        checks.append(Check("files", False, f"none of this method: {first_names(strange)}"))
     if missing := sorted({*plan.companions} - stated):
         checks.append(Check("files", False, f"the certificate does not name {', '.join(missing)}"))
     return checks

@@ -14,14 +14,13 @@ from typing import BinaryIO, TypeVar
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from pramana.bundle import Bundle, Check, Part, PartSet, Spread, WrittenFile
+from pramana.bundle import MOST_NAMED, Bundle, Check, Part, PartSet, Spread, WrittenFile, first_names
 from pramana.errors import BundleError
 from pramana.randomness import available_cores
 from pramana.rows import ahead
 from pramana.stores import open_regular
 
 T = TypeVar("T")
-_MOST_NAMED = 20  # parts that fail, each in a check of its own
 
 
 def certified_parts(bundle: Bundle) -> PartSet:
@@ -37,9 +36,9 @@ def check_parts(bundle: Bundle) -> list[Check]:
     if folder.is_symlink() or not folder.is_dir():
         return [Check("parts", False, f"the folder {folder.name} is missing, or a symbolic link")]
     failed = list(_failed(folder, parts.files, bundle.spread))
-    checks = [Check(f"digest {name}", False, told) for name, told in failed[:_MOST_NAMED]]
+    checks = [Check(f"digest {name}", False, told) for name, told in failed[:MOST_NAMED]]
     if unknown := sorted({path.name for path in folder.iterdir()} - {part.name for part in parts.files}):
-        checks.append(Check("parts", False, f"not in the certificate: {', '.join(unknown[:_MOST_NAMED])}"))
+        checks.append(Check("parts", False, f"not in the certificate: {first_names(unknown)}"))
     told = f"{len(parts.files)} files as certified, of which {parts.root} is the root"
     if failed:
         told = f"{len(failed)} of {len(parts.files)} are not as certified"

@@ -398,4 +398,4 @@ def _of_numbers(work: Callable[[Batches], Iterator[Sent]], numbers: Iterable[int
 
 
 def _of_rows(ordering: _Ordering, rows: Iterable[Any]) -> Iterator[Sent]:
-    return ordering.of((row.slot, row.number, bytes(row.content)) for row in rows)
+    return ordering.of(_tuples(rows))

@@ -192,9 +192,6 @@ def _started(builder_of: Any, master: str, options: dict[str, str]) -> Any:
     try:
         return builder.getOrCreate()
     except Exception as error:  # whatever the JVM says is long and not about the user's data
-        hint = (
-            "Is Java 17 or newer installed?"
-            if _LOCAL.fullmatch(master)
-            else "Is it running, and reached from here?"
-        )
+        here = _LOCAL.fullmatch(master) is not None
+        hint = "Is Java 17 or newer installed?" if here else "Is it running, and can it be reached from here?"
         raise EngineError(f"A Spark session must start at {master}", type(error).__name__, hint) from None
