@@ -1,6 +1,7 @@
 # Two commands do everything on a fresh machine with Python 3.11+, make and a C compiler:
 #   make demo   set up, publish a generated census, verify it, reconstruct a table
-#   make test   set up, lint, type-check and run every test
+#   make test   set up, lint, type-check and run every test (some twenty minutes on two cores)
+# make check lints, checks types and runs the fast tests, within four minutes; make nightly runs what takes hours.
 # make fuzz tries hostile files guided by coverage, and every edit of certificates, for FUZZ_SECONDS (ten minutes).
 # make mutants puts known mistakes into a copy of the sources, one at a time, and sees that a test notices each.
 # make sanitize runs the C kernels under address and undefined-behaviour sanitizers (gcc; some minutes).
@@ -23,12 +24,12 @@ TOOLS  := $(VENV)/.tools
 KERNELS := $(shell find src -name '*.c' -o -name '*.h')
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
 
-.PHONY: demo test fuzz sanitize attacks judges mutants faults cluster lint setup bench browser docs pictures wheels \
+.PHONY: demo check test nightly types fast-tests most-tests fuzz sanitize attacks judges mutants faults cluster lint setup bench browser docs pictures wheels \
 	try-wheel image test-floor test-newest clean
 
 setup: $(TOOLS)
 
-# The product alone: what a user has after `pip install pramana`.
+# The product alone: what a user has after `pip install pramana-privacy`.
 $(PRODUCT): pyproject.toml setup.py $(KERNELS)
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Pramana needs Python 3.11 or newer; set PYTHON=/path/to/python3.11"; exit 2; }
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -46,10 +47,27 @@ demo: $(PRODUCT)
 lint: $(TOOLS)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+
+types: $(TOOLS)
 	$(BIN)/mypy
 
+# Every test has one mark, its tier, by tests/tiers.py: fast, slow, spark, cluster, browser, servers, faults, docs, nightly.
+PYTEST := $(BIN)/python -m pytest -n auto --dist loadgroup
+fast-tests: $(TOOLS)
+	$(PYTEST) -m fast
+
+most-tests: $(TOOLS)
+	$(PYTEST) -m 'not nightly'
+
+# Types are checked beside the tests, which do not keep every core busy to the end.
+check: lint
+	@$(MAKE) --no-print-directory -j2 types fast-tests
+
 test: lint
-	$(BIN)/python -m pytest -n auto --dist loadgroup
+	@$(MAKE) --no-print-directory -j2 types most-tests
+
+# And what takes hours: every mutant, every fault at every point, the cluster's losses, fuzzers and attacks.
+nightly: test mutants faults cluster fuzz sanitize attacks
 
 # Hostile certificates, recipes and files for so many seconds, half of them guided by coverage (Atheris, extra `fuzz`);
 # what fails is left in build/fuzz, or tells its seed. The last figures: docs/experiments/fuzzing.md.
@@ -136,8 +154,8 @@ image:
 # click), intervals (scipy), pages (jinja2, matplotlib), frames (narwhals, pandas, polars), files (pyreadstat, calamine,
 # xlsxwriter, openpyxl), databases (duckdb, adbc, psycopg), the ledger (sqlalchemy), models (scikit-learn, threadpoolctl,
 # statsmodels), served pages (starlette, uvicorn, httpx, schemathesis), catalogues (mlcroissant, pyyaml, jsonschema).
-TOUCHING := tests/golden tests/audit/test_verdict.py tests/pages tests/sources/test_tables.py \
-  tests/sources/test_foreign_files.py tests/sources/test_databases.py tests/ledger/test_ledger.py \
+TOUCHING := tests/golden tests/audit/test_verdict.py tests/pages tests/io/test_tables.py \
+  tests/io/test_foreign_files.py tests/io/test_databases.py tests/ledger/test_ledger.py \
   tests/estimate/test_models.py tests/studio/test_journey.py tests/collection/test_interface.py \
   tests/pipeline/test_descriptions.py
 SHORT := -n 0 -k "not damaged and not wrong_ending" # those start a process for each of many files

@@ -14,6 +14,7 @@ def kernel(module: str) -> Extension:
     return Extension(
         module,
         [f"src/{module.replace('.', '/')}.c"],
+        include_dirs=["src/pramana"],
         depends=[str(header) for header in Path("src").rglob("*.h")],
         # no fused products and sums: a float must be the same on every machine
         extra_compile_args=[
@@ -55,12 +56,10 @@ setup(
     ext_modules=[
         kernel("pramana.randomness._kernels"),
         kernel("pramana.randomness._order"),
-        kernel("pramana.generalize._classes"),
-        kernel("pramana.generalize._partition"),
-        kernel("pramana.generalize.microaggregation._mdav"),
+        kernel("pramana.counting._classes"),
+        kernel("pramana.methods.generalize._partition"),
+        kernel("pramana.methods.microaggregate._mdav"),
         kernel("pramana.mechanisms._levels"),
-        kernel("pramana.sources.lines._lines"),
-        kernel("pramana.sources.parquet._pages"),
         kernel("pramana.theory._grid"),
     ],
     options={"bdist_wheel": {"py_limited_api": "cp311"}, "build_ext": {"parallel": 2}},

@@ -29,17 +29,10 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks import peers, tables
-from pramana.calibration import Wanted, calibrate
-from pramana.mechanisms import (
-    Circumstances,
-    Dense,
-    Mechanism,
-    Product,
-    RecordRetention,
-    Retention,
-    central_epsilon,
-)
-from pramana.mechanisms.central import Blankets
+from pramana.mechanisms.channel import Blankets, Dense, Retention, central_epsilon
+from pramana.mechanisms.guarantees import Circumstances
+from pramana.mechanisms.table import Mechanism, Product, RecordRetention
+from pramana.methods.retention.calibration import Wanted, calibrate
 from pramana.theory import blanket, pk, shuffling
 
 RESULTS = Path(__file__).resolve().parent / "results"

@@ -14,17 +14,12 @@ from numpy.typing import NDArray
 from benchmarks import seeded
 from benchmarks.harness import Case, Comparison, Goal, Sample
 from benchmarks.peers import Worker
-from pramana.generalize import (
-    KAnonymous,
-    Layout,
-    grouped,
-    k_anonymity,
-    l_diversity,
-    measure_of,
-    partition,
-    search,
-    t_closeness,
-)
+from pramana.counting.anonymity import k_anonymity, l_diversity, t_closeness
+from pramana.counting.classes import Layout, grouped
+from pramana.methods.generalize.conditions import KAnonymous
+from pramana.methods.generalize.lattice import search
+from pramana.methods.generalize.measures import measure_of
+from pramana.methods.generalize.partition import partition
 
 K = 10
 ROWS = 200_000

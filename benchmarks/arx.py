@@ -28,7 +28,9 @@ import numpy as np
 
 import pramana
 from benchmarks import generalize, tables, whole
-from pramana.generalize import Layout, Pair, Presence, spalm
+from pramana.counting.classes import Layout
+from pramana.methods.presence.search import Pair, spalm
+from pramana.methods.presence.shaping import Presence
 
 RESULTS = Path(__file__).resolve().parent / "results"
 KS, SHARES = (2, 5, 10, 50), (0.0, 0.02)

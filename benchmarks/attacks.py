@@ -25,7 +25,8 @@ from tests.golden.cells import SETTINGS, document, make_tables, path_of
 
 from benchmarks import tables
 from pramana import Key, Recipe, create_levels, issue, release
-from pramana.audit import AttackReport, audit_bundle
+from pramana.holder.audit.suite import audit_bundle
+from pramana.holder.audit.verdict import AttackReport
 
 RESULTS = Path(__file__).resolve().parent / "results"
 EPSILONS = (2.0, 3.0, 4.0)

@@ -25,8 +25,8 @@ import pyarrow.parquet as pq
 
 from benchmarks import tables
 from benchmarks.whole import LAUNCH
-from pramana.datasets import census
-from pramana.randomness import Key
+from pramana.datasets.census import census
+from pramana.randomness.key import Key
 
 RESULTS = Path(__file__).resolve().parent / "results"
 PIECE = 10_000_000

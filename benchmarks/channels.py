@@ -28,11 +28,16 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks import tables
-from pramana.calibration.ordered import Criterion, OrderedValues, interval_design, ordered_channel
-from pramana.calibration.ordered.families import kept_or_redrawn
-from pramana.datasets import adult, census
-from pramana.estimate import Axis, PublishedTable, fit
-from pramana.mechanisms import Channel, Circumstances, Product, Retention, k_of
+from pramana.datasets.adult import adult
+from pramana.datasets.census import census
+from pramana.mechanisms.channel import Channel, Retention
+from pramana.mechanisms.guarantees import Circumstances, k_of
+from pramana.mechanisms.table import Product
+from pramana.methods.retention.ordered import OrderedValues, ordered_channel
+from pramana.methods.retention.ordered_design import Criterion, interval_design, kept_or_redrawn
+from pramana.recipient.likelihood import fit
+from pramana.recipient.table import PublishedTable
+from pramana.schema.axis import Axis
 from pramana.theory import rounding
 
 RESULTS = Path(__file__).resolve().parent / "results"

@@ -49,7 +49,7 @@ from benchmarks.billion import generate
 from benchmarks.lines import line_through
 from benchmarks.quotas import NoQuotasError, share_of_core
 from pramana import Recipe
-from pramana.datasets import census
+from pramana.datasets.census import census
 from pramana.errors import PramanaError
 
 WAYS = ("one file", "many files", "a DataFrame")

@@ -20,8 +20,11 @@ from collections import Counter
 from pathlib import Path
 
 from benchmarks import tables
-from pramana.app.collector import SurveyPage
-from pramana.collection import DEMONSTRATION, CollectionStore, Outcome, Submission, Survey
+from pramana.app.collector.demonstration import DEMONSTRATION
+from pramana.app.collector.pages import SurveyPage
+from pramana.app.collector.store import CollectionStore, Outcome
+from pramana.app.collector.submission import Submission
+from pramana.app.collector.survey import Survey
 
 RESULTS = Path(__file__).parent / "results"
 CONNECTIONS = 100

@@ -80,7 +80,7 @@ def _long(seconds: float) -> str:
 
 
 def _draw(points: list[tuple[int, float, int]], fixed: float, slope: float, stem: str) -> None:
-    from pramana.pages import Panel, Picture, Series, write_figure
+    from pramana.pages.figures import Panel, Picture, Series, write_figure
 
     rows = [n / 1e6 for n, _, _ in points]
     line = Series("the line", rows, [fixed + slope * n * 1e6 for n in rows])

@@ -26,8 +26,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks import tables
-from pramana.estimate.inversion import DEFAULT_CONFIDENCE, pattern_intervals
-from pramana.estimate.patterns import CellPatterns, PatternLaw
+from pramana.recipient.exact import CellPatterns, PatternLaw
+from pramana.recipient.inversion import DEFAULT_CONFIDENCE, pattern_intervals
 
 RESULTS = Path(__file__).resolve().parent / "results"
 LEAST = 0.93

@@ -26,7 +26,7 @@ BATCH = 1 << 16
 
 
 def ours(url: str, rows: int) -> int:
-    from pramana.sources.databases.database import batches
+    from pramana.io.database import batches
 
     return sum(batch.num_rows for batch in batches(url, query=f"SELECT * FROM {TABLE} LIMIT {rows}"))
 
@@ -35,8 +35,7 @@ def ours_and_back(url: str, rows: int) -> int:
     """Read the rows and write them to a new table."""
     import contextlib
 
-    from pramana.sources import TableName, open_database
-    from pramana.sources.databases.database import batches
+    from pramana.io.database import TableName, batches, open_database
 
     source = batches(url, query=f"SELECT * FROM {TABLE} LIMIT {rows}")
     first = next(source)

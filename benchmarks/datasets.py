@@ -13,7 +13,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from pramana.datasets import census, census_chain, salaries, salaries_chain
+from pramana.datasets.census import census, census_chain, salaries, salaries_chain
 
 
 def seconds(run: Callable[[], object], times: int = 3) -> float:

@@ -26,7 +26,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from benchmarks import tables
-from pramana.datasets import census
+from pramana.datasets.census import census
 
 RESULTS = Path(__file__).resolve().parent / "results"
 JOBS = {

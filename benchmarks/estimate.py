@@ -11,11 +11,16 @@ import time
 
 import numpy as np
 
-from pramana.calibration import Wanted, calibrate
-from pramana.datasets import census
-from pramana.estimate import Axis, fit, invert, invert_counts, tabulate
-from pramana.mechanisms import Circumstances, Product, Retention
-from pramana.randomness import Key
+from pramana.datasets.census import census
+from pramana.mechanisms.channel import Retention
+from pramana.mechanisms.guarantees import Circumstances
+from pramana.mechanisms.table import Product
+from pramana.methods.retention.calibration import Wanted, calibrate
+from pramana.randomness.key import Key
+from pramana.recipient.inversion import invert, invert_counts
+from pramana.recipient.likelihood import fit
+from pramana.recipient.table import tabulate
+from pramana.schema.axis import Axis
 
 
 def timed(what: str, work):  # type: ignore[no-untyped-def]

@@ -68,7 +68,7 @@ def make(folder: Path, rows: int, columns: int) -> None:
 
 def read(path: Path, how: str) -> None:
     """In a process of its own: prints seconds of processor, peak memory (of a helping process, too), rows."""
-    from pramana.sources import Source
+    from pramana.io.source import Source
 
     options: dict[str, Any] = {"decimal": ","} if path.name.startswith("office") else {}
     start = _processor()

@@ -26,26 +26,15 @@ from typing import Any
 import numpy as np
 
 from benchmarks import seeded
-from pramana.estimate import association_rules
-from pramana.generalize import (
-    All,
-    Close,
-    Condition,
-    EntropyDiverse,
-    KAnonymous,
-    Ladder,
-    Layout,
-    grouped,
-    grouped_for,
-    k_anonymity,
-    l_diversity,
-    local_recoding,
-    measure_of,
-    partition,
-    search,
-    t_closeness,
-)
-from pramana.schema import Hierarchy
+from pramana.counting.anonymity import k_anonymity, l_diversity, t_closeness
+from pramana.counting.classes import Ladder, Layout, grouped
+from pramana.methods.generalize.conditions import All, Close, Condition, EntropyDiverse, KAnonymous
+from pramana.methods.generalize.lattice import search
+from pramana.methods.generalize.measures import measure_of
+from pramana.methods.generalize.partition import partition
+from pramana.methods.generalize.recoding import grouped_for, local_recoding
+from pramana.recipient.rules import association_rules
+from pramana.schema.hierarchy import Hierarchy
 
 QUASI = ("sex", "age", "race", "marital-status", "education", "native-country", "workclass", "occupation")
 

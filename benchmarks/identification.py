@@ -17,9 +17,12 @@ from typing import Any
 
 import numpy as np
 
-from pramana.calibration import plan_blocks
-from pramana.mechanisms import Channel, match_risk, two_stage
-from pramana.randomness import Key, code_dtype
+from pramana.mechanisms.channel import Channel
+from pramana.mechanisms.invariant import two_stage
+from pramana.mechanisms.matching import match_risk
+from pramana.methods.invariant.blocks import plan_blocks
+from pramana.randomness.key import Key
+from pramana.randomness.samplers import code_dtype
 
 
 def timed(work: Callable[[], Any], repeats: int = 3) -> tuple[float, Any]:

@@ -16,9 +16,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from pramana.mechanisms import History, KeyedLevels, LevelDesign, RecordedLevels, Uniform
-from pramana.randomness import Key
-from pramana.theory import GRID, Level
+from pramana.mechanisms.history import History, RecordedLevels
+from pramana.mechanisms.levels import KeyedLevels, LevelDesign, Uniform
+from pramana.randomness.key import Key
+from pramana.theory.levels import GRID, Level
 
 SIZE = 50
 

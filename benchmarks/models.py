@@ -27,7 +27,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 import pramana
 from pramana import models
-from pramana.estimate import Study
+from pramana.recipient.study import Study
 
 ROOT = Path(__file__).resolve().parents[1]
 PLACES = ("adult.csv", "data/adult.csv", "../shared/data/adult.csv", "../../shared/data/adult.csv")

@@ -17,10 +17,13 @@ from typing import Any
 
 import numpy as np
 
+from pramana.counting.classes import Ladder, Layout
 from pramana.experiments.adult_trees import read_adult
 from pramana.experiments.pdf_presence import patients
-from pramana.generalize import Ladder, Layout, Pair, Presence, PresenceDesign, presented, spalm
-from pramana.schema import Hierarchy
+from pramana.methods.presence.algorithms import PresenceDesign
+from pramana.methods.presence.search import Pair, presented, spalm
+from pramana.methods.presence.shaping import Presence
+from pramana.schema.hierarchy import Hierarchy
 from pramana.theory import presence
 
 QUASI = ("sex", "age", "race", "marital-status", "education", "native-country", "workclass", "occupation")

@@ -20,10 +20,10 @@ from numpy.typing import NDArray
 
 from benchmarks import tables
 from benchmarks.coverage import LEAST, RESULTS, published
-from pramana.estimate.inversion import DEFAULT_CONFIDENCE, quantile
-from pramana.estimate.law import Array, Keep, TableLaw
-from pramana.estimate.patterns import to_simplices
-from pramana.estimate.ratios import RatioErrors, difference_interval, moved_within, record_moment
+from pramana.recipient.exact import to_simplices
+from pramana.recipient.inversion import DEFAULT_CONFIDENCE, quantile
+from pramana.recipient.law import Array, Keep, TableLaw
+from pramana.recipient.ratios import RatioErrors, difference_interval, moved_within, record_moment
 
 RETENTIONS = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.97, 0.99)
 _Three = tuple[Array, Array, Array]

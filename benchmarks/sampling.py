@@ -10,9 +10,11 @@ import numpy as np
 
 from benchmarks.harness import Case, Comparison, Goal, Sample
 from benchmarks.peers import Worker
-from pramana.mechanisms import Channel, Dense, Product, Retention
-from pramana.randomness import ONE, Key, code_dtype
-from pramana.rows import LocalEngine
+from pramana.mechanisms.channel import Channel, Dense, Retention
+from pramana.mechanisms.table import Product
+from pramana.randomness.key import Key
+from pramana.randomness.samplers import ONE, code_dtype
+from pramana.rows.engines import LocalEngine
 
 DOMAINS = (2, 18, 100, 1000)
 RHO = 0.3

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from benchmarks.harness import Case, Comparison, Goal, Sample
 from benchmarks.whole import child
-from pramana.datasets import census
+from pramana.datasets.census import census
 
 MEMORY = 2 << 30
 CALL = """
@@ -26,11 +26,13 @@ ENGINE = """
 import contextlib, sys, time
 from pathlib import Path
 from pramana import Recipe
-from pramana.methods import method_named
-from pramana.pipeline.opening import source_of
-from pramana.pipeline.writing import write_pieces
-from pramana.randomness import Key
-from pramana.rows import BatchEngine, SpooledRows, no_progress
+from pramana.methods.registry import method_named
+from pramana.run.source import source_of
+from pramana.run.write import write_pieces
+from pramana.randomness.key import Key
+from pramana.rows.engines import BatchEngine
+from pramana.rows.protocol import no_progress
+from pramana.rows.spooled import SpooledRows
 recipe_file, place, memory, warm = sys.argv[1:]
 
 def seconds(recipe_file, out):

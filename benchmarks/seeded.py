@@ -7,8 +7,8 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from pramana.generalize import Ladder, Layout
-from pramana.randomness import Codes, code_dtype
+from pramana.counting.classes import Ladder, Layout
+from pramana.randomness.samplers import Codes, code_dtype
 
 Column = Codes
 

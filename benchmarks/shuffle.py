@@ -21,7 +21,8 @@ import pyarrow.parquet as pq
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from benchmarks.whole import child
-from pramana.randomness import Key, tag_stream
+from pramana.randomness.key import Key
+from pramana.randomness.shuffle import tag_stream
 
 SIZES = (2, 18, 16, 100, 5, 9, 4)
 STEP = 1 << 20
@@ -29,12 +30,15 @@ OURS = """
 import sys, time
 from pathlib import Path
 import pyarrow as pa, pyarrow.parquet as pq
-from pramana.rows import BatchEngine, SpooledRows, no_progress
-from pramana.rows.scratch import Scratch
+from pramana.rows.engines import BatchEngine
+from pramana.rows.protocol import no_progress
+from pramana.rows.spooled import SpooledRows
+from pramana.files.scratch import Scratch
 from pramana.rows.spool import Spool
-from pramana.mechanisms import Product
-from pramana.randomness import Key
-from pramana.sources import TableWriter, numbers, values_of
+from pramana.mechanisms.table import Product
+from pramana.randomness.key import Key
+from pramana.io.columns import numbers, values_of
+from pramana.io.writing import TableWriter
 source, out, memory, folder = sys.argv[1:]
 start = time.perf_counter()
 engine = BatchEngine(int(memory), folder=Path(folder))

@@ -27,11 +27,16 @@ import numpy as np
 
 from benchmarks import tables
 from benchmarks.channels import EPSILONS, RESULTS, WANTED_DISTANCE, Counts, attributes, picture, published, shown
-from pramana.calibration.ordered import Criterion, OrderedValues, Shape, ordered_channel
-from pramana.estimate import Axis, PublishedTable, fit
-from pramana.estimate.numbers import smooth_fit
-from pramana.mechanisms import Channel, Circumstances, Product, Retention, k_of
-from pramana.schema import Kind
+from pramana.mechanisms.channel import Channel, Retention
+from pramana.mechanisms.guarantees import Circumstances, k_of
+from pramana.mechanisms.table import Product
+from pramana.methods.retention.ordered import OrderedValues, ordered_channel
+from pramana.methods.retention.ordered_design import Criterion, Shape
+from pramana.recipient.likelihood import fit
+from pramana.recipient.quantiles import smooth_fit
+from pramana.recipient.table import PublishedTable
+from pramana.schema.axis import Axis
+from pramana.schema.kind import Kind
 from pramana.theory import rounding
 
 HEADINGS = ("attribute", "values", "records", "epsilon", "shape", "k", "k smooth", "retention, smooth", "EM",

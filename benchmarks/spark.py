@@ -15,7 +15,7 @@ from typing import Any
 
 from benchmarks.harness import Case, Comparison, Goal, Sample
 from pramana import Key, Recipe, SparkEngine, release
-from pramana.datasets import census
+from pramana.datasets.census import census
 from pramana.rows.spark.session import quiet, session
 
 MASTER = "local[2]"

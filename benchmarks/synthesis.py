@@ -23,11 +23,15 @@ from typing import Any
 import numpy as np
 
 from benchmarks.tables import machine
-from pramana.datasets import census
-from pramana.estimate import Axis, PublishedTable, fit, invert, tabulate
-from pramana.mechanisms import Product, Retention
-from pramana.randomness import Key
-from pramana.rows import LocalEngine
+from pramana.datasets.census import census
+from pramana.mechanisms.channel import Retention
+from pramana.mechanisms.table import Product
+from pramana.randomness.key import Key
+from pramana.recipient.inversion import invert
+from pramana.recipient.likelihood import fit
+from pramana.recipient.table import PublishedTable, tabulate
+from pramana.rows.engines import LocalEngine
+from pramana.schema.axis import Axis
 
 RESULTS = Path(__file__).parent / "results" / "synthesis.md"
 _VALUES, _ATTRIBUTES, _PUBLISHED = 10, 7, 2_000_000

@@ -9,7 +9,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-PACKAGES = ("pramana", "numpy", "pyarrow", "cryptography")
+import pramana
+
+PACKAGES = ("numpy", "pyarrow", "cryptography")
 
 
 def machine() -> dict[str, Any]:
@@ -30,7 +32,7 @@ def _lines(path: str) -> list[str]:
 
 
 def versions() -> dict[str, str]:
-    found = {"python": platform.python_version()}
+    found = {"python": platform.python_version(), "pramana": pramana.__version__}
     return found | {name: importlib.metadata.version(name) for name in PACKAGES}
 
 

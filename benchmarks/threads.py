@@ -33,21 +33,23 @@ import pyarrow as pa
 
 from benchmarks import tables
 from benchmarks.sampling import a_matrix
-from pramana.datasets import census
-from pramana.mechanisms import Channel, Product, Retention
-from pramana.randomness import Codes, Key, code_dtype
-from pramana.rows import LocalEngine
+from pramana.datasets.census import census
+from pramana.io.codes import decode, encode
+from pramana.io.writing import TableWriter
+from pramana.mechanisms.channel import Channel, Retention
+from pramana.mechanisms.table import Product
+from pramana.randomness.key import Key
+from pramana.randomness.samplers import Codes, code_dtype
 from pramana.rows.digest import commitment_to
-from pramana.rows.local import CHUNK
-from pramana.schema import Domain
-from pramana.sources import TableWriter, decode, encode
+from pramana.rows.engines import CHUNK, LocalEngine
+from pramana.schema.domain import Domain
 
 RESULTS = Path(__file__).resolve().parent / "results"
 KEY = Key.from_seed(1)
 ENCIPHER = """
 import sys, time
 import numpy as np
-from pramana.randomness import Key
+from pramana.randomness.key import Key
 stream, words = Key.from_seed(1).stream("a", "b", "c"), np.empty(1 << 15, np.uint64)
 sys.stdin.readline()
 start = time.perf_counter()

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from benchmarks.harness import Case, Comparison, Goal, Limit, Sample
 from benchmarks.peers import python_of
-from pramana.datasets import census
+from pramana.datasets.census import census
 
 POLARS = """
 import sys, time

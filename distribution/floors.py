@@ -24,7 +24,7 @@ def floors(pyproject: Path = ROOT / "pyproject.toml") -> dict[str, str]:
     lowest: dict[str, str] = {}
     for group, requirements in groups.items():
         for requirement in () if group in _NOT_TESTED else requirements:
-            if requirement.startswith("pramana["):
+            if requirement.startswith("pramana-privacy["):
                 continue
             stated = _LOWEST.match(requirement)
             if stated is None:

@@ -33,22 +33,22 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Install the wheel without a compiler, and use it.")
     parser.add_argument("--dist", type=Path, default=ROOT / "dist")
     dist = parser.parse_args().dist.absolute()
-    wheels = sorted(dist.glob("pramana-*.whl"))
+    wheels = sorted(dist.glob("pramana_privacy-*.whl"))
     if len(wheels) != 1:
-        print(f"{dist} must have one wheel of pramana, got {len(wheels)}: run `make wheels`", file=sys.stderr)
+        print(f"{dist} must have one pramana_privacy-*.whl, got {len(wheels)}: run `make wheels`", file=sys.stderr)
         return 2
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
         house, home = place / "house", place / "home"
         home.mkdir()
-        wanted = f"pramana[{EXTRAS}] @ {wheels[0].as_uri()}"
+        wanted = f"pramana-privacy[{EXTRAS}] @ {wheels[0].as_uri()}"
         _run([sys.executable, "-m", "pip", "download", "-q", "--only-binary", ":all:", "-d", str(house), wanted])
         shutil.copy(wheels[0], house)
         environment = _bare(place)
         venv.create(place / "venv", with_pip=True)
         start = time.monotonic()
         pip = [str(place / "venv/bin/python"), "-m", "pip", "install", "-q", "--no-index"]
-        _run([*pip, "--find-links", str(house), f"pramana[{EXTRAS}]"], home, environment)
+        _run([*pip, "--find-links", str(house), f"pramana-privacy[{EXTRAS}]"], home, environment)
         sizes = [file.stat().st_size for file in house.iterdir()]
         print(f"{len(sizes)} wheels, {sum(sizes) >> 20} MiB: installed in {time.monotonic() - start:.0f} s")
         for page in PAGES:

@@ -9,8 +9,10 @@ from pathlib import Path
 
 import pytest
 from hypothesis import Phase, settings
+from tests import needs
 from tests.object_store import bucket, store_server
 from tests.servers import Place, new_place, postgresql
+from tests.tiers import tier_of
 
 from pramana.app.main import run
 
@@ -23,6 +25,22 @@ settings.register_profile(
     "any failure", settings.get_profile("same every time"), phases=[Phase.explicit, Phase.generate]
 )
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same every time"))
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """`-m fast` does not even load what is of another tier as a whole."""
+    name = collection_path.relative_to(config.rootpath).as_posix() + "/" * collection_path.is_dir()
+    return True if config.option.markexpr == "fast" and tier_of(name) != "fast" else None
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Every test has the mark of its tier."""
+    for item in items:
+        values = item.callspec.params.values() if hasattr(item, "callspec") else ()
+        needs = [*getattr(item, "fixturenames", ()), *(value for value in values if isinstance(value, str))]
+        item.add_marker(tier_of(item.nodeid, needs))
+
 
 RECIPE = """\
 [source]
@@ -54,6 +72,13 @@ def snapshot(folder: Path) -> dict[str, str]:
             content = ""
         found[str(path.relative_to(folder))] = f"{status.st_mode:o} {content}"
     return found
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """A test that is marked with the tools it needs is skipped, or fails, before its fixtures are made."""
+    for mark in item.iter_markers("needs"):
+        for tool in mark.args:
+            needs.require(tool)
 
 
 @pytest.fixture

@@ -9,7 +9,6 @@ import hmac
 import json
 import os
 import re
-import shutil
 import sys
 import urllib.request
 from collections.abc import Iterator
@@ -23,10 +22,11 @@ from urllib.parse import quote, urlencode
 
 import pytest
 from pyarrow.fs import AzureFileSystem, FileSystem, GcsFileSystem
+from tests.needs import NODE_MODULES, why_missing
 from tests.object_store import StoreServer
 
 ACCOUNT = "statistics"
-_AZURITE = Path(__file__).parents[1] / "node_modules" / "azurite" / "dist" / "src" / "blob" / "main.js"
+_AZURITE = NODE_MODULES / "azurite" / "dist" / "src" / "blob" / "main.js"
 _BEFORE = Path(__file__).with_name("azurite.js")
 _VERSION = "2021-12-02"
 _NAME = re.compile(r"<Blob><Name>(.*?)</Name>")
@@ -45,9 +45,7 @@ class AzureServer(StoreServer):
 
     @classmethod
     def missing(cls) -> str | None:
-        if shutil.which("node") is None or not _AZURITE.exists():
-            return "Azurite is not installed (`npm ci`): no Azure to try"
-        return None
+        return why_missing("azurite")
 
     @staticmethod
     def command(host: str, port: int) -> list[str]:

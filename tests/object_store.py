@@ -22,6 +22,7 @@ from typing import ClassVar, Self
 
 import pytest
 from pyarrow.fs import FileSystem, S3FileSystem
+from tests.needs import skip_or_fail
 
 SECRET = "a-secret-that-nothing-shows"
 KEY_ID = "AKIAOFTHETESTS000000"
@@ -197,7 +198,7 @@ def led_to(server: StoreServer, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(scope="session")
 def store_server() -> Iterator[StoreServer]:
     if why := StoreServer.missing():
-        pytest.skip(why)
+        skip_or_fail(why)
     server = StoreServer.start()
     yield server
     server.kill()

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.needs import skip_or_fail
 
 
 class NoServerError(Exception):
@@ -142,7 +143,7 @@ def postgresql() -> Iterator[Server]:
         try:
             server = stack.enter_context(running_server())
         except NoServerError as error:
-            pytest.skip(str(error))
+            skip_or_fail(str(error))
         yield server
 
 

@@ -8,17 +8,21 @@ from __future__ import annotations
 import io
 import json
 import re
+import shlex
 import shutil
 import subprocess
 import sys
 import tarfile
 import tomllib
+import zipfile
 from pathlib import Path
 
 import pytest
 from distribution import floors, tried, wheels
+from packaging.requirements import Requirement
 
 import pramana
+from pramana.errors import DISTRIBUTION, install_command
 
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
@@ -78,7 +82,7 @@ def test_the_description_leads_nowhere_that_an_index_of_packages_does_not_have(t
         with pytest.raises(SystemExit, match="does not have"):
             wheels._check_description(f"Description-Content-Type: text/markdown\n\n# Pramana\n{wrong}")
     with pytest.raises(SystemExit, match="is not README"):
-        wheels._check_description("Name: pramana\n\n")
+        wheels._check_description("Name: pramana-privacy\n\n")
 
 
 def packed(names: list[str], time: int, owner: str) -> bytes:
@@ -117,6 +121,98 @@ def test_a_source_distribution_must_be_whole_and_unbuilt(tmp_path: Path) -> None
         wheels._check_source(path)
     for name in needed:
         assert (ROOT / name).exists()
+
+
+# ---------------------------------------------------------------- the name
+
+EXTRAS = PROJECT["project"]["optional-dependencies"]
+BARE_NAME = re.compile(  # the package `pramana` of an index is a stranger's
+    r"""\b(?:pip|pipx|uv)\s[^\n]*?\b(?:install|add|download)\s(?:-[^\n]*?\s)?["'`]?pramana(?![\w./-])|\bpramana\[[a-z]"""
+    r"""|\bpramana-(?:\*|\d[\w.]*)[\w.-]*\.(?:whl|tar)|\bversion\(["']pramana["']\)"""
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "wrong"),
+    [
+        ("pip install pramana", True),
+        ("`pip install 'pramana[studio]'`", True),
+        ('python -m pip install -q "pramana"', True),
+        ("uv pip install pramana==0.1.0", True),
+        ("pip install dist/pramana-*.whl", True),
+        ('importlib.metadata.version("pramana")', True),
+        ("pip install 'pramana-privacy[studio]'", False),
+        ("pip install dist/pramana_privacy-*.whl", False),
+        ("pip install numpy; then `pramana release` runs", False),
+        ("pip install . && pramana demo", False),
+    ],
+)
+def test_the_bare_name_is_recognised(text: str, wrong: bool) -> None:
+    assert bool(BARE_NAME.search(text)) is wrong
+
+
+def test_no_command_installs_a_stranger_s_package() -> None:
+    texts = {".md", ".py", ".toml", ".cfg", ".yml", ".cff", ".html", ".ipynb", ".R", ".ts", ".js", ".txt", ""}
+    wrong = [
+        f"{path.relative_to(ROOT)}: {found[0]}"
+        for path in tracked()
+        if path.suffix in texts and path.is_file() and path != Path(__file__)
+        if (found := BARE_NAME.search(path.read_text("utf-8", "replace")))
+    ]
+    assert wrong == []
+
+
+@pytest.fixture(scope="module")
+def index(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder that holds our wheel alone, built without its kernels."""
+    folder = tmp_path_factory.mktemp("wheel")
+    metadata_of(folder / "tree")
+    setup = folder / "tree" / "setup.py"
+    setup.write_text(re.sub(r"ext_modules=\[.*?\n    \],", "", setup.read_text(), flags=re.DOTALL))
+    code = f"from setuptools import build_meta; build_meta.build_wheel({str(folder / 'index')!r})"
+    subprocess.run([sys.executable, "-c", code], cwd=folder / "tree", capture_output=True, check=True)
+    return folder / "index"
+
+
+def pip_takes(index: Path, *wanted: str) -> subprocess.CompletedProcess[str]:
+    """What pip would install from an index without a network that holds only our wheel."""
+    pip = [sys.executable, "-m", "pip", "--isolated", "--disable-pip-version-check"]
+    asked = ["install", "--quiet", "--dry-run", "--ignore-installed", "--no-deps", "--report", "-"]
+    command = [*pip, *asked, "--no-index", "--find-links", str(index), *wanted]
+    return subprocess.run(command, capture_output=True, text=True, timeout=300)
+
+
+def test_every_extra_is_installed_from_our_wheel(index: Path) -> None:
+    """By the commands that hints and guides print; what an extra adds is what pyproject.toml says."""
+    printed = [Requirement(shlex.split(install_command(extra))[-1]) for extra in EXTRAS]
+    assert {one.name for one in printed} == {DISTRIBUTION} and [one.extras for one in printed] == [
+        {e} for e in EXTRAS
+    ]
+    done = pip_takes(index, f"{DISTRIBUTION}[{','.join(EXTRAS)}]")  # all in one call of pip: each takes seconds
+    assert done.returncode == 0 and "does not provide the extra" not in done.stderr, done.stderr
+    (taken,) = json.loads(done.stdout)["install"]
+    assert taken["metadata"]["name"] == DISTRIBUTION == PROJECT["project"]["name"]
+    assert set(taken["requested_extras"]) == set(taken["metadata"]["provides_extra"]) == set(EXTRAS)
+    needs = [Requirement(text) for text in taken["metadata"]["requires_dist"]]
+    for extra in EXTRAS:
+        added = {need.name for need in needs if need.marker and need.marker.evaluate({"extra": extra})}
+        assert added == {Requirement(text).name for text in EXTRAS[extra]}
+    (whole,) = map(Requirement, EXTRAS["all"])
+    assert whole.name == DISTRIBUTION and whole.extras == set(EXTRAS) - {"all", "dev", "docs", "fuzz"}
+
+
+def test_the_bare_name_is_not_found_beside_our_wheel(index: Path) -> None:
+    done = pip_takes(index, "pramana")
+    assert done.returncode != 0 and "No matching distribution found for pramana" in done.stderr
+
+
+def test_the_import_and_the_command_keep_their_name(index: Path) -> None:
+    (wheel,) = index.iterdir()
+    with zipfile.ZipFile(wheel) as content:
+        (entries,) = (name for name in content.namelist() if name.endswith("entry_points.txt"))
+        assert "pramana = pramana.app.main:main" in content.read(entries).decode().splitlines()
+        assert "pramana/__init__.py" in content.namelist()
+    assert wheel.name.startswith(f"pramana_privacy-{pramana.__version__}-")
 
 
 # ---------------------------------------------------------------- versions of what is needed
@@ -179,7 +275,7 @@ def test_the_image_runs_as_nobody_and_has_no_compiler() -> None:
         PROJECT["project"]["optional-dependencies"]
     )
     ignored = (ROOT / "distribution" / "Containerfile.dockerignore").read_text().splitlines()
-    assert ignored == ["*", "!dist/pramana-*.whl"], "keys and tables that lie about do not go into an image"
+    assert ignored == ["*", "!dist/pramana_privacy-*.whl"], "keys and tables lying about stay out"
 
 
 # ---------------------------------------------------------------- the wheel, tried
@@ -200,4 +296,4 @@ def test_pages_are_tried_as_they_stand_and_without_a_compiler(
     with pytest.raises(SystemExit, match="ended with"):
         tried._try(page, tmp_path / "home", environment)
     monkeypatch.setattr("sys.argv", ["tried", "--dist", str(tmp_path)])
-    assert tried.main() == 2 and "must have one wheel" in capsys.readouterr().err
+    assert tried.main() == 2 and "must have one pramana_privacy-*.whl" in capsys.readouterr().err

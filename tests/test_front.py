@@ -76,7 +76,7 @@ def test_functions_stay_functions_after_rooms_were_imported() -> None:
     folder = Path(pramana.__file__).parent
     rooms = [p.stem for p in folder.iterdir() if (p / "__init__.py").exists() or p.suffix == ".py"]
     lines = [f"import pramana.{room}" for room in sorted(rooms) if not room.startswith("_")]
-    lines += ["import types", "import pramana.pipeline.releasing"]
+    lines += ["import types", "import pramana.run.release"]
     lines += [f"assert isinstance(pramana.{name}, types.FunctionType), {name!r}" for name in FUNCTIONS]
     assert "pramana.app" in modules_after("\n".join(lines))
 

@@ -21,9 +21,9 @@ import numpy as np
 
 from benchmarks.peers import prepare, python_of
 from pramana import Key, datasets, release
-from pramana.audit import anonymity_of_table
-from pramana.generalize import SensitiveCounts
-from pramana.schema import Hierarchy
+from pramana.counting.anonymity import SensitiveCounts
+from pramana.holder.audit.anonymity import anonymity_of_table
+from pramana.schema.hierarchy import Hierarchy
 
 RECORDS = 2_000
 QUASI, SECRET = ("sex", "age", "education"), "worked_last_year"

@@ -19,9 +19,12 @@ from typing import Any
 
 from benchmarks.accounting import DP_ACCOUNTING
 from benchmarks.peers import prepare, python_of
-from pramana.calibration import Wanted, calibrate
-from pramana.mechanisms import Circumstances, Product, Retention, central_epsilon
-from pramana.theory import PrivacyProfile, composed_epsilon, rounding
+from pramana.mechanisms.channel import Retention, central_epsilon
+from pramana.mechanisms.guarantees import Circumstances
+from pramana.mechanisms.table import Product
+from pramana.methods.retention.calibration import Wanted, calibrate
+from pramana.theory import rounding
+from pramana.theory.composition import PrivacyProfile, composed_epsilon
 
 GRID = 1e-4  # to which dp-accounting rounds every loss upwards
 DELTA = 1e-6

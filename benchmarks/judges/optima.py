@@ -13,8 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from pramana.generalize import KAnonymous, Ladder, Layout, grouped, measure_of, search
-from pramana.schema import Hierarchy
+from pramana.counting.classes import Ladder, Layout, grouped
+from pramana.methods.generalize.conditions import KAnonymous
+from pramana.methods.generalize.lattice import search
+from pramana.methods.generalize.measures import measure_of
+from pramana.schema.hierarchy import Hierarchy
 
 QUASI = ("sex", "age", "race", "marital-status", "education", "native-country", "workclass", "occupation")
 ARX = {5: (0, 4, 0, 2, 3, 2, 2, 1), 10: (0, 4, 0, 2, 3, 2, 2, 1), 50: (0, 4, 1, 1, 3, 2, 2, 1)}

@@ -17,7 +17,7 @@ from unittest import mock
 from benchmarks.judges.synthetic import allowed
 from benchmarks.peers import prepare, python_of
 from pramana import Key, datasets, release, synthesise
-from pramana.mechanisms import Product
+from pramana.mechanisms.table import Product
 
 RECORDS = 5_000
 SECRET = "income"

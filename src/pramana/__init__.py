@@ -13,67 +13,67 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from pramana import datasets as datasets
-    from pramana.audit import collude as collude
-    from pramana.bundle import Bundle as Bundle
-    from pramana.bundle import make_signing_key as make_signing_key
-    from pramana.calibration import Wanted as Wanted
-    from pramana.calibration import calibrate as calibrate
+    from pramana.bundle.bundle import Bundle as Bundle
+    from pramana.bundle.signing import make_signing_key as make_signing_key
     from pramana.errors import PramanaError as PramanaError
-    from pramana.estimate import models as models
-    from pramana.inspection import draft_recipe as draft_recipe
-    from pramana.inspection import inspect as inspect
-    from pramana.ledger import Ledger as Ledger
-    from pramana.mechanisms import Circumstances as Circumstances
-    from pramana.mechanisms import guarantees_of as guarantees_of
-    from pramana.methods import PublishedCells as PublishedCells
-    from pramana.methods import Recipe as Recipe
-    from pramana.pipeline import create_levels as create_levels
-    from pramana.pipeline import crosstab as crosstab
-    from pramana.pipeline import export as export
-    from pramana.pipeline import issue as issue
-    from pramana.pipeline import open_study as open_study
-    from pramana.pipeline import plan as plan
-    from pramana.pipeline import plan_for_records as plan_for_records
-    from pramana.pipeline import randomise_record as randomise_record
-    from pramana.pipeline import release as release
-    from pramana.pipeline import report as report
-    from pramana.pipeline import synthesise as synthesise
-    from pramana.pipeline import verify as verify
-    from pramana.randomness import Key as Key
-    from pramana.rows import SparkEngine as SparkEngine
-    from pramana.schema import Hierarchy as Hierarchy
+    from pramana.holder.audit.collusion import collude as collude
+    from pramana.holder.draft_recipe import draft_recipe as draft_recipe
+    from pramana.holder.inspect import inspect as inspect
+    from pramana.ledger.ledger import Ledger as Ledger
+    from pramana.mechanisms.guarantees import Circumstances as Circumstances
+    from pramana.mechanisms.guarantees import guarantees_of as guarantees_of
+    from pramana.methods.published_cells import PublishedCells as PublishedCells
+    from pramana.methods.recipe import Recipe as Recipe
+    from pramana.methods.retention.calibration import Wanted as Wanted
+    from pramana.methods.retention.calibration import calibrate as calibrate
+    from pramana.randomness.key import Key as Key
+    from pramana.recipient import models as models
+    from pramana.recipient.analysis import crosstab as crosstab
+    from pramana.recipient.analysis import open_study as open_study
+    from pramana.recipient.synthesis import synthesise as synthesise
+    from pramana.reporting.exporting import export as export
+    from pramana.reporting.reports import report as report
+    from pramana.rows.spark.rows import SparkEngine as SparkEngine
+    from pramana.run.devices import plan_for_records as plan_for_records
+    from pramana.run.devices import randomise_record as randomise_record
+    from pramana.run.levels import create_levels as create_levels
+    from pramana.run.levels import issue as issue
+    from pramana.run.planning import plan as plan
+    from pramana.run.release import release as release
+    from pramana.run.verify import verify as verify
+    from pramana.schema.hierarchy import Hierarchy as Hierarchy
 
 _ROOM_OF = {
-    "Bundle": "bundle",
-    "Circumstances": "mechanisms",
-    "Hierarchy": "schema",
-    "Key": "randomness",
-    "Ledger": "ledger",
+    "Bundle": "bundle.bundle",
+    "Circumstances": "mechanisms.guarantees",
+    "Hierarchy": "schema.hierarchy",
+    "Key": "randomness.key",
+    "Ledger": "ledger.ledger",
     "PramanaError": "errors",
-    "PublishedCells": "methods",
-    "Recipe": "methods",
-    "SparkEngine": "rows",
-    "Wanted": "calibration",
-    "calibrate": "calibration",
-    "collude": "audit",
-    "create_levels": "pipeline",
-    "crosstab": "pipeline",
-    "draft_recipe": "inspection",
-    "export": "pipeline",
-    "guarantees_of": "mechanisms",
-    "inspect": "inspection",
-    "issue": "pipeline",
-    "make_signing_key": "bundle",
-    "open_study": "pipeline",
-    "plan": "pipeline",
-    "plan_for_records": "pipeline",
-    "randomise_record": "pipeline",
-    "release": "pipeline",
-    "report": "pipeline",
-    "synthesise": "pipeline",
-    "verify": "pipeline",
+    "PublishedCells": "methods.published_cells",
+    "Recipe": "methods.recipe",
+    "SparkEngine": "rows.spark.rows",
+    "Wanted": "methods.retention.calibration",
+    "calibrate": "methods.retention.calibration",
+    "collude": "holder.audit.collusion",
+    "create_levels": "run.levels",
+    "crosstab": "recipient.analysis",
+    "draft_recipe": "holder.draft_recipe",
+    "export": "reporting.exporting",
+    "guarantees_of": "mechanisms.guarantees",
+    "inspect": "holder.inspect",
+    "issue": "run.levels",
+    "make_signing_key": "bundle.signing",
+    "open_study": "recipient.analysis",
+    "plan": "run.planning",
+    "plan_for_records": "run.devices",
+    "randomise_record": "run.devices",
+    "release": "run.release",
+    "report": "reporting.reports",
+    "synthesise": "recipient.synthesis",
+    "verify": "run.verify",
 }
-_MODULES = {"datasets": "pramana.datasets", "models": "pramana.estimate.models"}
+_MODULES = {"datasets": "pramana.datasets", "models": "pramana.recipient.models"}
 __all__ = [*_ROOM_OF, *_MODULES, "__version__"]
 
 

@@ -23,6 +23,7 @@ A message says what must hold, what was got, then a hint. It never contains a re
 
 from __future__ import annotations
 
+DISTRIBUTION = "pramana-privacy"  # what is installed; on the Python Package Index `pramana` is someone else's
 _LONGEST = 300  # what was got may be a whole file's worth of brackets
 
 
@@ -117,6 +118,11 @@ class EngineError(InputError):
 
 class MissingExtraError(InputError):
     """An optional dependency is not installed."""
+
+
+def install_command(extra: str) -> str:
+    """The command that installs an extra of this package, as messages print it."""
+    return f"pip install '{DISTRIBUTION}[{extra}]'"
 
 
 class CheckError(PramanaError):

@@ -385,7 +385,7 @@ def test_the_key_of_a_wrong_number_is_named(desk: Path, refused: Refused, rows: 
 
 def test_an_existing_key_file_is_kept(desk: Path, refused: Refused) -> None:
     (desk / "out.key").write_text("precious")
-    assert "must not exist yet" in refused(*RELEASE)
+    assert "already exists" in refused(*RELEASE)
     (desk / "out.key").unlink()
     (desk / "out.key").symlink_to("nowhere")
     refused(*RELEASE)

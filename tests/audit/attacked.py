@@ -23,7 +23,8 @@ from tests.audit.broken import KEY, RECIPE, broken_release, listed_by_appearance
 
 import pramana
 from pramana import Key, create_levels, issue, release
-from pramana.audit import AttackReport, audit_bundle
+from pramana.holder.audit.suite import audit_bundle
+from pramana.holder.audit.verdict import AttackReport
 
 ROOT = Path(__file__).resolve().parents[2]
 CLASSES = """\
@@ -98,7 +99,7 @@ def randomised(folder: Path) -> list[Case]:
     release(folder / "recipe.toml", folder / "listed", key=KEY)
     listed_by_appearance(folder / "listed", folder / "people.csv")
     cases.append(Case("retention", "category order by appearance", audited("listed")))
-    with patched(("pramana.methods.retention.RandomisedPlan.context", lambda *_: "always the same")):
+    with patched(("pramana.methods.retention.plan.RandomisedPlan.context", lambda *_: "always the same")):
         for name in ("recipe", "weaker"):
             release(folder / f"{name}.toml", folder / f"reused {name}", key=KEY)
         report = audited("reused recipe", also=[folder / "reused weaker"])
@@ -148,7 +149,7 @@ def levels(folder: Path) -> list[Case]:
                             recipients=["one", "two", "three"])  # fmt: skip
 
     honest = audited()
-    with patched(("pramana.methods.levels.LevelPlan.context", by_level)):
+    with patched(("pramana.methods.levels.plan.LevelPlan.context", by_level)):
         report = audited()
     return [
         Case("levels, three recipients", "", honest),

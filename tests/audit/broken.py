@@ -14,7 +14,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from pramana import Key, release
-from pramana.mechanisms import AtLevel, Product, Retention
+from pramana.mechanisms.channel import Retention
+from pramana.mechanisms.levels import AtLevel
+from pramana.mechanisms.table import Product
 
 KEY = Key(bytes(range(32)))
 RECIPE = """\
@@ -52,13 +54,13 @@ def _in_source_order(_engine: Any, _key: Any, _context: str, rows: int, _room: A
 
 
 def _without_key() -> object:
-    from pramana.randomness import shuffled_order
+    from pramana.randomness.shuffle import shuffled_order
 
     return lambda _key, *rest: shuffled_order(Key(bytes(32)), *rest)
 
 
 def _keeps_more(self: Retention, words: Any, codes: Any, out: Any) -> None:
-    from pramana.randomness import retain
+    from pramana.randomness._kernels import retain
 
     retain(words, codes, out, self.size, self.step // 4)
 
@@ -102,8 +104,8 @@ def unchanged(self: Any, words: Any, codes: Any, out: Any) -> None:
 
 
 MISTAKES: dict[str, Callable[[], tuple[str, object]]] = {
-    "rows unshuffled": lambda: ("pramana.rows.local.LocalEngine.order", _in_source_order),
-    "order not keyed": lambda: ("pramana.rows.local.shuffled_order", _without_key()),
+    "rows unshuffled": lambda: ("pramana.rows.engines.LocalEngine.order", _in_source_order),
+    "order not keyed": lambda: ("pramana.rows.engines.shuffled_order", _without_key()),
     "coin of a wrong law": lambda: ("pramana.mechanisms.channel.Retention.publish", _keeps_more),
     "float coin": lambda: ("pramana.mechanisms.channel.Retention.publish", _float_coin),
     "one epsilon forgotten": lambda: ("pramana.mechanisms.table.Product.publish", _one_forgotten),

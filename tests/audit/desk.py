@@ -8,7 +8,8 @@ from typing import Any
 from tests.audit.broken import KEY, RECIPE, write_people
 
 from pramana import Key, release
-from pramana.audit import AttackReport, audit_bundle
+from pramana.holder.audit.suite import audit_bundle
+from pramana.holder.audit.verdict import AttackReport
 
 
 def lay_out(folder: Path) -> Path:

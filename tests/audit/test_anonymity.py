@@ -13,9 +13,9 @@ import pytest
 from tests.theory.test_pk import link_probability
 
 from pramana.app.main import run
-from pramana.audit import anonymity_of_table, k_of_table
+from pramana.counting.anonymity import entropy_l_diversity, k_anonymity, l_diversity, t_closeness
 from pramana.errors import SourceError
-from pramana.generalize import entropy_l_diversity, k_anonymity, l_diversity, t_closeness
+from pramana.holder.audit.anonymity import anonymity_of_table, k_of_table
 
 
 @pytest.mark.parametrize("recoding", [(0, 0, 1), (0, 1, 2), (0, 0, 0)])
@@ -46,7 +46,7 @@ def test_k_l_and_t_of_rows_that_stream_are_those_of_the_whole(
     rows: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Values appear and vanish between batches; missing ones are one more value."""
-    monkeypatch.setattr("pramana.audit.anonymity._ROWS", rows)
+    monkeypatch.setattr("pramana.holder.audit.anonymity._ROWS", rows)
     rng = np.random.default_rng(3)
     size = 3_000 if rows > 1 else 40
     frame = pandas.DataFrame(

@@ -9,11 +9,18 @@ import numpy as np
 import pytest
 from tests.statistical.thresholds import SEPARATES_LEVEL_LAWS
 
-from pramana.audit import collusion
-from pramana.audit.collusion import GroupValues, alone_posterior, chain_posterior, independent_posteriors
-from pramana.mechanisms import KeyedLevels, LevelDesign, RecordedLevels, Uniform, Weighted
-from pramana.randomness import Key
-from pramana.theory import Level, levels
+from pramana.holder.audit.collusion import (
+    GroupValues,
+    alone_posterior,
+    chain_posterior,
+    collusion,
+    independent_posteriors,
+)
+from pramana.mechanisms.history import RecordedLevels
+from pramana.mechanisms.levels import KeyedLevels, LevelDesign, Uniform, Weighted
+from pramana.randomness.key import Key
+from pramana.theory import levels
+from pramana.theory.levels import Level
 
 SKEWED = (Fraction(1, 2), Fraction(1, 3), Fraction(1, 6))
 

@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 from tests.audit.test_linkage import LAW, LAWS, SIZES, published
 
-from pramana.audit.epsilon import epsilon_by_attribute, neighbouring_runs, worst_pair
-from pramana.audit.inference import attribute_inference, control_inference
-from pramana.audit.one_run import epsilon_in_one_run
-from pramana.audit.together import averaged_epsilon, reused_coins
-from pramana.audit.verdict import Attack, NotRun
-from pramana.mechanisms import CoinGroup, CoinGroups, Product, RecordRetention, Retention
-from pramana.randomness import ONE
+from pramana.holder.audit.anonymity import attribute_inference, control_inference
+from pramana.holder.audit.epsilon import epsilon_by_attribute, epsilon_in_one_run, neighbouring_runs, worst_pair
+from pramana.holder.audit.together import averaged_epsilon, reused_coins
+from pramana.holder.audit.verdict import Attack, NotRun
+from pramana.mechanisms.channel import Retention
+from pramana.mechanisms.table import CoinGroup, CoinGroups, Product, RecordRetention
+from pramana.randomness.samplers import ONE
 
 STRONGER = Product(
     {"a": Retention.at(Fraction(9, 10), 4), "b": Retention.at(Fraction(1, 10), 3)}
@@ -118,7 +118,7 @@ def test_coins_of_records_and_of_groups_are_looked_at_as_such(name: str) -> None
 
 
 def _anew(table: Any) -> Any:
-    from pramana.randomness import Key
+    from pramana.randomness.key import Key
 
     key = Key(bytes(range(1, 33)))
     out = {name: np.empty_like(codes) for name, codes in table.true.items()}

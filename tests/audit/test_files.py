@@ -19,18 +19,14 @@ from tests.audit.desk import lay_out, lost
 from tests.golden import cells
 
 from pramana import Recipe, release
-from pramana.audit import AttackReport, audit_bundle
-from pramana.audit.attacked import Attacked
-from pramana.audit.rows import (
-    classified_by_place,
-    places_in_file,
-)
-from pramana.audit.rows.pages import data_pages
-from pramana.audit.suite import row_attacks
-from pramana.audit.verdict import Attack, Outcome
-from pramana.bundle import Bundle
+from pramana.bundle.bundle import Bundle
 from pramana.errors import BundleError
-from pramana.pipeline import retraced
+from pramana.holder.audit.attacked import Attacked
+from pramana.holder.audit.container import data_pages
+from pramana.holder.audit.order_of_rows import classified_by_place, places_in_file
+from pramana.holder.audit.suite import audit_bundle, row_attacks
+from pramana.holder.audit.verdict import Attack, AttackReport, Outcome
+from pramana.run.trace import retraced
 
 BYTES = {"rows, logistic regression on bytes", "rows, tree on bytes"}
 PLACES = {"rows, logistic regression on places", "rows, tree on places"}

@@ -10,15 +10,15 @@ import pytest
 from tests.audit.broken import KEY, patched, unchanged
 
 from pramana import release
-from pramana.audit.attacked import Attacked
-from pramana.audit.identification import identified_in_file, withheld_matrix
-from pramana.audit.identification.in_the_file import blocks_of
-from pramana.audit.linkage import LinkedTable
-from pramana.audit.verdict import Attack, NotRun
-from pramana.calibration import plan_blocks
-from pramana.mechanisms import Block, BlockInvariant, ChannelGroup, Exchange
-from pramana.pipeline import retraced
-from pramana.randomness import ONE
+from pramana.holder.audit.attacked import Attacked
+from pramana.holder.audit.identification import blocks_of, identified_in_file, withheld_matrix
+from pramana.holder.audit.linkage import LinkedTable
+from pramana.holder.audit.verdict import Attack, NotRun
+from pramana.mechanisms.exchange import ChannelGroup, Exchange
+from pramana.mechanisms.invariant import Block, BlockInvariant
+from pramana.methods.invariant.blocks import plan_blocks
+from pramana.randomness.samplers import ONE
+from pramana.run.trace import retraced
 
 RARE, COMMON = 40, 80
 IN_FILE = {"identification in the file, own count", "identification in the file, every count"}
@@ -38,7 +38,7 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Path:
         f'[attributes.job]\nrole = "quasi-identifying"\ndomain = [{domain}]\n'
     )
     release(folder / "recipe.toml", folder / "honest", key=KEY)
-    with patched(("pramana.mechanisms.BlockInvariant.publish", unchanged)):
+    with patched(("pramana.mechanisms.invariant.BlockInvariant.publish", unchanged)):
         release(folder / "recipe.toml", folder / "broken", key=KEY)
     return folder
 

@@ -11,10 +11,11 @@ from tests.audit.broken import KEY
 from tests.generalize.worlds import LAYOUT, levels_in_every_world, searched, told_by, worlds_of
 
 from pramana import release
-from pramana.audit import audit_bundle
-from pramana.audit.level_choice import NAME, class_of_people, some_worlds
-from pramana.audit.verdict import Attack, NotRun
-from pramana.generalize import Pair, Presence
+from pramana.holder.audit.presence import NAME, class_of_people, some_worlds
+from pramana.holder.audit.suite import audit_bundle
+from pramana.holder.audit.verdict import Attack, NotRun
+from pramana.methods.presence.search import Pair
+from pramana.methods.presence.shaping import Presence
 
 SEX, AGE = (0, 0, 0, 0, 1, 1), (0, 0, 0, 1, 1, 1)
 HERE = (1, 0, 0, 1, 0, 0)  # the search finds (1, 0), and then the fourth person is here for certain

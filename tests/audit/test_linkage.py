@@ -9,22 +9,23 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pramana.audit import link_posteriors
-from pramana.audit.linkage import (
+from pramana.holder.audit.linkage import (
     LinkedTable,
     best_matching,
     everyone_linked,
     exact_linkage,
+    expected_counts,
+    link_posteriors,
     matched_linkage,
     pairwise_likelihoods,
     r_hat,
     sampled_linkage,
     sampled_posterior,
 )
-from pramana.audit.linkage.likelihood import expected_counts
-from pramana.audit.verdict import Attack, clopper_pearson
-from pramana.mechanisms import Dense, Product, RecordRetention, Retention
-from pramana.randomness import Key
+from pramana.holder.audit.verdict import Attack, clopper_pearson
+from pramana.mechanisms.channel import Dense, Retention
+from pramana.mechanisms.table import Product, RecordRetention
+from pramana.randomness.key import Key
 
 CHANNEL = [[Fraction(3, 4), Fraction(1, 4)], [Fraction(1, 4), Fraction(3, 4)]]
 SIZES = {"a": 4, "b": 3}

@@ -11,7 +11,7 @@ from itertools import combinations, product
 import numpy as np
 import pytest
 
-from pramana.audit.one_run import Guesses, guesses_of, least_epsilon
+from pramana.holder.audit.epsilon import Guesses, guesses_of, least_epsilon
 
 Law = list[list[Fraction]]
 Mass = tuple[Fraction, Fraction, Fraction, Fraction]

@@ -12,11 +12,10 @@ from tests.audit.desk import lay_out
 
 from pramana import report
 from pramana.app.main import run
-from pramana.audit import AttackReport
-from pramana.audit.verdict import Attack, NotRun
-from pramana.bundle import Bundle
+from pramana.bundle.bundle import Bundle
 from pramana.errors import InputError
-from pramana.pipeline import audited_files
+from pramana.holder.audit.verdict import Attack, AttackReport, NotRun
+from pramana.reporting.attacks import audited_files
 
 SCRIPT = "<script>alert(1)</script>"
 

@@ -9,10 +9,9 @@ from pathlib import Path
 import pytest
 
 import pramana
-from pramana.audit import reversal
-from pramana.audit.reversal import ReversalAudit
 from pramana.errors import BundleError
-from pramana.generalize import Reversal
+from pramana.holder.audit.presence import ReversalAudit, reversal
+from pramana.methods.presence.reversal import Reversal
 
 release = partial(pramana.release, even_if_useless=True)  # of a few people nothing can be learned
 

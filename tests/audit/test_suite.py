@@ -20,8 +20,8 @@ from tests.audit.desk import audited, lay_out, lost
 
 from pramana import Key, release
 from pramana.app.main import run
-from pramana.audit import audit_bundle
 from pramana.errors import BundleError, KeyFileError, SourceError
+from pramana.holder.audit.suite import audit_bundle
 
 
 @pytest.fixture(scope="module")
@@ -125,7 +125,7 @@ def test_the_command_says_what_was_claimed_and_measured(desk: Path, capsys: pyte
     inside = str(desk / "honest" / "attacks.html")
     assert run(["audit", str(desk / "honest"), *options, "--html", inside]) == 2
     refused = capsys.readouterr()
-    assert refused.out == "" and "must not exist yet" in refused.err and "outside of every bundle" in refused.err
+    assert refused.out == "" and "already exists" in refused.err and "outside of every bundle" in refused.err
 
 
 # ---------------------------------------------------------------- other methods

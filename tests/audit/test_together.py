@@ -14,17 +14,16 @@ from tests.audit.broken import KEY, RECIPE, coins_used_twice, own_coins_for_ever
 from tests.audit.desk import audited, lay_out
 
 from pramana import Ledger, create_levels, issue, release
-from pramana.audit import audit_bundle
-from pramana.audit.attacked import Attacked
-from pramana.audit.classes import crossed_classes
-from pramana.audit.epsilon import epsilon_by_attribute
-from pramana.audit.inference import attribute_inference
-from pramana.audit.one_run import epsilon_in_one_run
-from pramana.audit.together import attacks_together, averaged_inference, side_by_side
-from pramana.audit.verdict import Attack, NotRun, Outcome
-from pramana.mechanisms import AtLevel, Retention
-from pramana.pipeline import retraced
-from pramana.randomness import retain
+from pramana.holder.audit.anonymity import attribute_inference, crossed_classes
+from pramana.holder.audit.attacked import Attacked
+from pramana.holder.audit.epsilon import epsilon_by_attribute, epsilon_in_one_run
+from pramana.holder.audit.suite import audit_bundle
+from pramana.holder.audit.together import attacks_together, averaged_inference, side_by_side
+from pramana.holder.audit.verdict import Attack, NotRun, Outcome
+from pramana.mechanisms.channel import Retention
+from pramana.mechanisms.levels import AtLevel
+from pramana.randomness._kernels import retain
+from pramana.run.trace import retraced
 
 EPSILONS = ("1", "0.8", "0.9")
 BOOK = '[ledger]\npath = "book.ledger"\npeople = "residents"\nrecipient = "university"\nagain = true\n'
@@ -114,7 +113,8 @@ def test_the_claim_of_averaging_by_brute_force() -> None:
 
     from tests.audit.test_linkage import published
 
-    from pramana.mechanisms import Dense, Product
+    from pramana.mechanisms.channel import Dense
+    from pramana.mechanisms.table import Product
 
     laws = [
         Product(
@@ -149,7 +149,7 @@ def test_coins_that_were_used_twice_are_seen_in_the_files(desk: Path) -> None:
 
 def test_one_order_for_two_releases_is_seen_without_key_and_source(desk: Path) -> None:
     """Coins and order of no release in particular: rows at the same place are the same person."""
-    context = ("pramana.methods.retention.RandomisedPlan.context", lambda *_: "always the same")
+    context = ("pramana.methods.retention.plan.RandomisedPlan.context", lambda *_: "always the same")
     assert "two releases, rows side by side" in beaten(together(desk, released(desk, "same order", context)))
 
 

@@ -7,7 +7,14 @@ from math import comb
 
 import pytest
 
-from pramana.audit.verdict import CHANCE_OF_FALSE_ALARM, Attack, AttackReport, NotRun, at_most, clopper_pearson
+from pramana.holder.audit.verdict import (
+    CHANCE_OF_FALSE_ALARM,
+    Attack,
+    AttackReport,
+    NotRun,
+    at_most,
+    clopper_pearson,
+)
 
 
 def tail(hits: int, tries: int, chance: Fraction) -> Fraction:

@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests import needs
 from tests.collection.running import Running, collecting
 
 ROOT = Path(__file__).parents[2]
-AXE = ROOT / "node_modules" / "axe-core" / "axe.min.js"
+AXE = needs.NODE_MODULES / "axe-core" / "axe.min.js"
 WIDTHS = {"phone": 360, "tablet": 768, "desktop": 1280}
 
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Any]:
-    program = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-    if program is None:
-        pytest.skip("no Chromium is installed (Debian: apt-get install chromium)")
-    playwright = pytest.importorskip("playwright.sync_api", reason="the package playwright is not installed")
+    program = needs.program("chromium")
+    playwright = needs.package("playwright.sync_api")
     with playwright.sync_playwright() as running:
         opened = running.chromium.launch(executable_path=program, args=["--no-sandbox"])
         yield opened
@@ -57,8 +55,7 @@ def new_page(browser: Any) -> Iterator[NewPage]:
 
 def axe_problems(page: Any) -> list[str]:
     """What axe-core finds, of any weight."""
-    if not AXE.exists():
-        pytest.skip("axe-core is not installed (npm ci)")
+    needs.require("axe-core")
     # by the debugger's door: a page's policy lets no script in
     page.evaluate(AXE.read_text() + "\n;undefined")
     found = page.evaluate("async () => (await axe.run()).violations.map(v => [v.id, v.impact, v.nodes[0].html])")

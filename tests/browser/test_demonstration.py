@@ -19,8 +19,9 @@ from tests.browser.conftest import NewPage, axe_problems
 from tests.collection.running import collecting
 
 from pramana import crosstab, verify
+from pramana.app.collector.demonstration import DEMONSTRATION, simulated_answers
+from pramana.app.collector.survey import Survey
 from pramana.app.main import run
-from pramana.collection import DEMONSTRATION, Survey, simulated_answers
 
 pytestmark = pytest.mark.xdist_group("browser")
 PEOPLE = 2000

@@ -16,8 +16,9 @@ from scipy import stats
 from tests.collection.vectors import FILE
 from tests.statistical.thresholds import ACCEPT, BROWSER_DRAWS, KEY, REJECT, SHIFT
 
-from pramana.mechanisms import Dense, Mechanism, Product, RecordRetention, Redrawn, Retention
-from pramana.randomness import ONE
+from pramana.mechanisms.channel import Dense, Redrawn, Retention
+from pramana.mechanisms.table import Mechanism, Product, RecordRetention
+from pramana.randomness.samplers import ONE
 
 pytestmark = pytest.mark.xdist_group("browser")
 MODULE = (FILE.parent / "lib" / "randomise.js").read_text()

@@ -16,9 +16,9 @@ from tests.browser.test_studio import enter, looked_at, press, release, running,
 from tests.studio.running import RunningStudio, people
 
 from pramana.app.main import run
-from pramana.app.studio import Studio
-from pramana.app.studio.work import AllowedFolder
-from pramana.app.web import Listener
+from pramana.app.studio.application import Studio
+from pramana.app.studio.work.allowed import AllowedFolder
+from pramana.app.web.serving import Listener
 
 pytestmark = pytest.mark.xdist_group("browser")
 SESSIONS, CLICKS = 50, 3

@@ -17,7 +17,8 @@ from tests.security.edits import may_stay
 
 from pramana import make_signing_key, release, verify
 from pramana.app.main import run
-from pramana.bundle import Certificate, read_signing_key
+from pramana.bundle.certificate import Certificate
+from pramana.bundle.signing import read_signing_key
 from pramana.errors import BundleError, KeyFileError
 
 
@@ -194,7 +195,7 @@ def test_the_wrong_key_source_or_signer_is_a_no(
 def test_a_signing_key_that_others_can_read_is_refused(tmp_path: Path, bundle: Path) -> None:
     make_signing_key(tmp_path / "open")
     (tmp_path / "open").chmod(0o640)
-    with pytest.raises(KeyFileError, match="owner alone, got one of mode 640"):
+    with pytest.raises(KeyFileError, match="owner alone, got mode 640"):
         release(bundle / "recipe.toml", tmp_path / "out", seed=1, sign=tmp_path / "open")
     assert not (tmp_path / "out").exists()
 

@@ -14,11 +14,14 @@ from tests.randomness import documented
 
 import pramana
 from pramana import Recipe, release
-from pramana.methods import AnyRecipe, Publication, method_named
-from pramana.pipeline import writing
-from pramana.randomness import Key
-from pramana.rows import LocalEngine, MemoryRows
-from pramana.sources import Source
+from pramana.io.source import Source
+from pramana.methods.protocol import Publication
+from pramana.methods.recipe import AnyRecipe
+from pramana.methods.registry import method_named
+from pramana.randomness.key import Key
+from pramana.rows.engines import LocalEngine
+from pramana.rows.memory import MemoryRows
+from pramana.run import write
 
 ROWS = 5_000
 DOMAIN = ["delta", "alpha", "never", "charlie", "bravo"]
@@ -60,7 +63,7 @@ def published(wanted: AnyRecipe, source: pa.Table, engine: LocalEngine) -> tuple
     plan = method.plan(wanted, rows)
     rows.settle(plan.attributes)
     publication = plan.publish(rows)
-    return pa.concat_tables([publication.table.table(piece) for piece in publication.pieces]), publication
+    return pa.concat_tables([publication.table.table(piece) for piece in publication.pieces()]), publication
 
 
 @pytest.fixture(scope="module")
@@ -200,7 +203,7 @@ def test_an_unforeseen_error_shows_its_kind_alone(
     def broken(*_: object, **__: object) -> None:
         raise RuntimeError("SecretValue")
 
-    monkeypatch.setattr(writing, "html_of", broken)
+    monkeypatch.setattr(write, "html_of", broken)
     assert run(["release", "recipe.toml", "--out", "out"]) == 70
     shown = capfd.readouterr()
     assert "Secret" not in shown.err and "RuntimeError" in shown.err and shown.err.count("\n") == 1

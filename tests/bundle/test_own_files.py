@@ -14,7 +14,7 @@ from tests.conftest import Refused
 
 from pramana import Recipe, release
 from pramana.app.main import run
-from pramana.stores import open_regular, regular_text
+from pramana.files.regular import open_regular, regular_text
 
 READERS = (
     ("crosstab", "x", "--by", "sex", "--unverified"),
@@ -72,7 +72,7 @@ def broken(desk: Path, request: pytest.FixtureRequest) -> Path:
     return place
 
 
-@pytest.mark.parametrize("what", ["a pipe", "a folder", "a symbolic link", "a socket", "none"])
+@pytest.mark.parametrize("what", ["a pipe", "a folder", "a symbolic link", "a socket", "no file"])
 def test_readers_name_the_file_that_is_none(broken: Path, refused: Refused, what: str) -> None:
     put(broken, what)
     for reader in READERS:
@@ -80,7 +80,7 @@ def test_readers_name_the_file_that_is_none(broken: Path, refused: Refused, what
         assert f"{broken.name} must be a file of the bundle, got {what}" in said, reader
 
 
-@pytest.mark.parametrize("what", ["a pipe", "a folder", "a symbolic link", "a socket", "none"])
+@pytest.mark.parametrize("what", ["a pipe", "a folder", "a symbolic link", "a socket", "no file"])
 def test_verification_fails_and_says_of_which(
     broken: Path, refused: Refused, capfd: pytest.CaptureFixture[str], what: str
 ) -> None:

@@ -10,9 +10,9 @@ from typing import Any, BinaryIO
 
 import pytest
 
-from pramana.bundle import Part, PartFolder, PartSet, part_name, parts_in
-from pramana.bundle.merkle import merkle_root
+from pramana.bundle.parts import Part, PartSet, merkle_root, part_name, parts_in
 from pramana.errors import BundleError, RecipeError
+from pramana.files.parts import PartFolder
 
 # The reference leaves and roots of Certificate Transparency (RFC 6962), as its implementations test them.
 LEAVES = [

@@ -10,10 +10,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pramana.bundle import scratch_beside, whole_folder
 from pramana.errors import LedgerError
-from pramana.mechanisms import History
-from pramana.pipeline.versions.version_store import VersionStore
+from pramana.files.folder import scratch_beside, whole_folder
+from pramana.mechanisms.history import History
+from pramana.run.version_store import VersionStore
 
 
 @pytest.fixture(autouse=True)

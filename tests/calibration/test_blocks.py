@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pramana.calibration import checked_xi, plan_blocks, plan_combinations, plan_strata
 from pramana.errors import InputError
-from pramana.mechanisms import drift_of, largest_risks, match_risk
+from pramana.mechanisms.invariant import drift_of
+from pramana.mechanisms.matching import largest_risks, match_risk
+from pramana.methods.invariant.blocks import checked_xi, plan_blocks, plan_combinations, plan_strata
 
 PAPER = [2, 205, 431, 106, 230, 221, 611, 194]
 
@@ -69,7 +70,7 @@ def test_best_is_the_least_error_over_all_pairings() -> None:
     counts = [1, 3, 40, 90, 700]
     plan = plan_blocks(counts, "0.1")
     error = sum(match_risk(plan.channel, counts).squared_error)
-    from pramana.mechanisms import BlockInvariant, inverse_frequency
+    from pramana.mechanisms.invariant import BlockInvariant, inverse_frequency
     from pramana.theory import identification
 
     def pairing(first: int, second: int) -> float:

@@ -13,14 +13,25 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import optimize
 
-from pramana.calibration import Criterion, OrderedValues, Wanted, calibrate, ordered_channel, with_ordered
-from pramana.calibration.ordered import ErrorOf, Shape, interval_design, square_wave, two_point
-from pramana.calibration.ordered.choosing import in_integers
-from pramana.calibration.ordered.families import kept_or_redrawn, with_missing
-from pramana.calibration.ordered.smoothness import SmoothError, Walk
 from pramana.errors import InputError
-from pramana.mechanisms import Circumstances, Mechanism, Product, Retention, k_of
-from pramana.randomness import ONE
+from pramana.mechanisms.channel import Retention
+from pramana.mechanisms.guarantees import Circumstances, k_of
+from pramana.mechanisms.table import Mechanism, Product
+from pramana.methods.retention.calibration import Wanted, calibrate
+from pramana.methods.retention.ordered import OrderedValues, in_integers, ordered_channel, with_ordered
+from pramana.methods.retention.ordered_design import (
+    Criterion,
+    ErrorOf,
+    Shape,
+    SmoothError,
+    Walk,
+    interval_design,
+    kept_or_redrawn,
+    square_wave,
+    two_point,
+    with_missing,
+)
+from pramana.randomness.samplers import ONE
 
 Vector = np.ndarray[tuple[int], np.dtype[np.float64]]
 

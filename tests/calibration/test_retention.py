@@ -10,20 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pramana.calibration import Wanted, calibrate, expected_error, retention
 from pramana.errors import UnreachableError
-from pramana.mechanisms import (
-    Circumstances,
-    Dense,
-    Mechanism,
-    Product,
-    RecordRetention,
-    Redrawn,
-    Retention,
-    central_excess,
-    guarantees_of,
-    k_of,
-)
+from pramana.mechanisms.channel import Dense, Redrawn, Retention, central_excess
+from pramana.mechanisms.guarantees import Circumstances, guarantees_of, k_of
+from pramana.mechanisms.table import Mechanism, Product, RecordRetention
+from pramana.methods.retention import calibration as retention
+from pramana.methods.retention.calibration import Wanted, calibrate
+from pramana.methods.usefulness import expected_error
 from pramana.theory import rounding
 
 SIZES = {"sex": 2, "age": 5, "income": 10}
@@ -100,7 +93,7 @@ def test_best_coin_is_the_one_with_the_smaller_error() -> None:
 
 def test_the_sheets_variances() -> None:
     """Totals of n*(h-1): joint 16.9 against 521.9, two-way 15-17 against 52-87, one-way 8.5-15 against 4.9-8.9."""
-    from pramana.calibration import variance_inflation
+    from pramana.methods.usefulness import variance_inflation
 
     each, one = calibrate(SIZES, wanted(k=100)), calibrate(SIZES, wanted(k=100), "record")
     names = list(SIZES)

@@ -9,21 +9,13 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from pramana.calibration import (
-    Candidate,
-    Coarsening,
-    SpendingQuestion,
-    Wanted,
-    best_candidate,
-    calibrate,
-    expected_error,
-    frontier,
-)
-from pramana.calibration.spending.frontier import law_of_ratios
-from pramana.calibration.spending.question import mean_error
-from pramana.calibration.spending.search import partitions
 from pramana.errors import InputError
-from pramana.mechanisms import Circumstances, CoinGroups, Product, RecordRetention, k_of
+from pramana.mechanisms.guarantees import Circumstances, k_of
+from pramana.mechanisms.table import CoinGroups, Product, RecordRetention
+from pramana.methods.retention.calibration import Wanted, calibrate
+from pramana.methods.retention.frontier import Candidate, best_candidate, frontier, law_of_ratios
+from pramana.methods.retention.spending import Coarsening, SpendingQuestion, mean_error, partitions
+from pramana.methods.usefulness import expected_error
 from pramana.theory import rounding
 
 SIZES = {"a": 2, "b": 5, "c": 10, "d": 3}

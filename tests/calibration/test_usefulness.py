@@ -9,18 +9,19 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from pramana.calibration import (
+from pramana.mechanisms.channel import Dense, Retention
+from pramana.mechanisms.table import Product, RecordRetention
+from pramana.methods.usefulness import (
     CellLook,
     TableWorth,
     Usefulness,
     blind_error,
+    mean_ratio,
     tables_asked,
     worth_of_cells,
     worth_of_law,
 )
-from pramana.calibration.error import mean_ratio
-from pramana.estimate import law_of
-from pramana.mechanisms import Dense, Product, RecordRetention, Retention
+from pramana.recipient.law import law_of
 
 
 def compositions(total: int, parts: int) -> Iterator[tuple[int, ...]]:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
 import pytest
+from tests import needs
 from tests.cluster.scenes import CHOSEN, Desk, prepared
 from tests.cluster.standalone import Cluster, Driver, cluster, driver
 
@@ -49,9 +49,8 @@ class Story:
 
 @pytest.fixture(scope="module", params=os.environ.get(CHOSEN, "retention").split(","))
 def story(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Story]:
-    pytest.importorskip("pyspark", reason="PySpark is not installed: the Spark engine is not tested")
-    if shutil.which("java") is None and not os.environ.get("JAVA_HOME"):
-        pytest.skip("Java is not installed: the Spark engine is not tested")
+    needs.package("pyspark")
+    needs.require("java")
     folder = tmp_path_factory.mktemp("cluster")
     desk = prepared(folder / "desk", request.param)
     with cluster(folder / "machines", SETTINGS) as machines, driver(machines, desk.folder) as drives:

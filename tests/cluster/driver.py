@@ -20,10 +20,9 @@ from typing import Any, BinaryIO, TypeVar
 from pyspark.sql import SparkSession
 
 import pramana
-from pramana.bundle import PartFolder, WrittenFile, folder
-from pramana.bundle.stored import uploading
-from pramana.bundle.stored.part_prefix import PartPrefix
-from pramana.ledger import Ledger
+from pramana.files import parts, upload
+from pramana.files.parts import PartFolder, PartPrefix, WrittenFile
+from pramana.ledger.ledger import Ledger
 from pramana.rows.spark import table as spark_table
 from pramana.rows.spark.session import quiet
 
@@ -154,7 +153,7 @@ def shuffle(spark: SparkSession, order: dict[str, Any]) -> None:
 
 def main() -> None:
     note_secrets()
-    vars(folder)["PartFolder"], vars(uploading)["PartPrefix"] = WatchedParts, WatchedPrefix
+    vars(parts)["PartFolder"], vars(upload)["PartPrefix"] = WatchedParts, WatchedPrefix
     with quiet():
         spark = SparkSession.builder.master(sys.argv[1]).appName("pramana").getOrCreate()
         for line in sys.stdin:

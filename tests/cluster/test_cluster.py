@@ -32,7 +32,7 @@ def events(machines: Cluster) -> str:
 def test_the_same_bytes_as_the_local_engine(story: Story) -> None:
     same(story.desk.expected, story.plain)
     release(story.desk.folder / "recipe.toml", story.out("table"), key=KEY, data=table())
-    # read as files are; and with sealed copies of what Spark says of every row: that it stays, and which one it is
+    # from a sealed copy of the rows that Spark makes
     filtered, joined = {"where": "town is not null"}, {"looked_up": "job"}
     for name, more in (("frame", {}), ("filtered", filtered), ("joined", joined)):
         story.order(name, frame="people.parquet", **more)

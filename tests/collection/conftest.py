@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from tests.servers import Server
 
-from pramana.collection import Survey
-from pramana.methods import Recipe
+from pramana.app.collector.survey import Survey
+from pramana.methods.recipe import Recipe
 
 CONTENT = {
     "release": {"epsilon": 4, "records": 500},

@@ -18,9 +18,9 @@ from pathlib import Path
 import httpx
 from tests.collection.running import SURVEY, record
 
-from pramana.app.collector import SurveyPage
+from pramana.app.collector.pages import SurveyPage
+from pramana.app.collector.survey import Survey
 from pramana.app.main import run
-from pramana.collection import Survey
 
 CLIENTS = 4
 

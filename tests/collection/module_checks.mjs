@@ -1,5 +1,8 @@
 // What the module is tried for in Node: `node module_checks.mjs CHECK MODULE VECTORS` prints one JSON object.
+import { webcrypto } from "node:crypto";
 import { readFileSync } from "node:fs";
+
+globalThis.crypto ??= webcrypto; // as browsers and Node 20 have it; Node 18 does not
 
 const [, , check, module, vectors] = process.argv;
 const { RememberingRandomiser, forgetCoins, randomiserOf } = await import(module);

@@ -13,15 +13,20 @@ import numpy as np
 import pytest
 from tests.collection.running import SURVEY
 
-from pramana import Ledger, collection, crosstab, make_signing_key, report, verify
-from pramana.app.collector import SurveyPage
+from pramana import Ledger, crosstab, make_signing_key, report, verify
+from pramana.app import collector
+from pramana.app.collector.closing import CollectionPlace, close_collection, results_of
+from pramana.app.collector.pages import SurveyPage
+from pramana.app.collector.store import CollectionStore
+from pramana.app.collector.submission import Submission
+from pramana.app.collector.survey import Survey
 from pramana.app.main import run
-from pramana.bundle import Certificate
-from pramana.collection import CollectionPlace, CollectionStore, Submission, Survey, close_collection, results_of
+from pramana.bundle.certificate import Certificate
 from pramana.errors import BundleError, CollectionError, RefusedError, SourceError, UnreachableError
-from pramana.mechanisms import k_of
-from pramana.methods import Recipe
-from pramana.theory import overclaims_in, problems_of
+from pramana.mechanisms.guarantees import k_of
+from pramana.methods.recipe import Recipe
+from pramana.notions.registry import problems_of
+from pramana.notions.sentences import overclaims_in
 
 ATTRIBUTES = {
     "smokes": {"role": "sensitive", "randomise": True, "domain": ["yes", "no"]},
@@ -133,7 +138,7 @@ def test_nothing_is_published_of_nobody_and_a_bundle_is_not_overwritten(tmp_path
         close_collection(survey, store, page, place.out)
     assert not store.is_closed
     place.out.mkdir()
-    with pytest.raises(BundleError, match="must not exist yet"):
+    with pytest.raises(BundleError, match="already exists"):
         CollectionPlace(place.out)
     store.close()
 
@@ -227,7 +232,7 @@ def test_a_run_killed_between_bundle_and_ledger_is_completed_by_closing_again(
     place.reserve(survey, page)
     store, _ = filled(survey, place, 40)
     with monkeypatch.context() as killed, pytest.raises(KeyboardInterrupt):
-        killed.setattr("pramana.collection.closing.commit_collection", interrupted)
+        killed.setattr("pramana.app.collector.closing.commit_collection", interrupted)
         close_collection(survey, store, page, place.out)
     store.close()
     assert verify("bundle").valid and [r.status for r in ledger.releases()] == ["reserved"]
@@ -243,7 +248,7 @@ def interrupted(*_: object) -> None:
 
 def test_a_coin_that_no_device_remembers_is_said_to_cost_again() -> None:
     """As many combinations as the browser's module remembers, and one value more."""
-    module = Path(collection.__file__).parent / "browser" / "src" / "randomise.ts"
+    module = Path(collector.__file__).parent / "randomiser" / "src" / "randomise.ts"
     stated = re.search(r"const MOST_RECORDS = (\d+);", module.read_text())
     assert stated is not None
     most = int(stated[1])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import subprocess
 import sys
 import threading
@@ -13,12 +12,14 @@ from pathlib import Path
 from typing import Any
 
 import httpx
-import pytest
+from tests import needs
 from tests.collection.running import SURVEY, Running, collecting, record
 from tests.servers import Server
 
-from pramana.app.collector import SurveyPage
-from pramana.collection import CollectionStore, Outcome, Submission, Survey
+from pramana.app.collector.pages import SurveyPage
+from pramana.app.collector.store import CollectionStore, Outcome
+from pramana.app.collector.submission import Submission
+from pramana.app.collector.survey import Survey
 
 ROOT = Path(__file__).parents[2]
 KILLS = 100
@@ -101,9 +102,7 @@ def test_a_database_that_is_killed_underneath_loses_and_doubles_nothing(
 
 
 def test_a_full_disk_says_not_sent_and_keeps_what_was_acknowledged(tmp_path: Path) -> None:
-    prlimit = shutil.which("prlimit")
-    if prlimit is None:
-        pytest.skip("prlimit (util-linux) is not installed")
+    prlimit = needs.program("prlimit")
     (tmp_path / "survey.toml").write_text(SURVEY)
     acknowledged: list[dict[str, Any]] = []
     statuses: list[int] = []

@@ -14,9 +14,12 @@ import httpx
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests import needs
 from tests.collection.running import SURVEY, Running, collecting, record
 
-from pramana.collection import DEMONSTRATION, Survey, openapi_of
+from pramana.app.collector.application import openapi_of
+from pramana.app.collector.demonstration import DEMONSTRATION
+from pramana.app.collector.survey import Survey
 
 REFERENCE = Path(__file__).parents[2] / "docs" / "reference" / "collector.openapi.json"
 
@@ -42,8 +45,7 @@ def test_the_stored_description_is_that_of_the_demonstration() -> None:
 
 def test_schemathesis_finds_no_fault(running: Running) -> None:
     program = Path(sys.executable).with_name("schemathesis")
-    if not program.exists():
-        pytest.skip("schemathesis is not installed")
+    needs.package("schemathesis")
     options = ["--max-examples", "25", "--seed", "1", "--phases", "coverage,fuzzing", "--generation-deterministic"]
     done = subprocess.run(
         [str(program), "run", f"{running.base}/openapi.json", *options, "--suppress-health-check", "all"],

@@ -12,7 +12,8 @@ from scipy import stats
 from tests.servers import Server
 from tests.statistical.thresholds import ACCEPT, REJECT
 
-from pramana.collection import CollectionStore, Outcome, Submission, new_invitations
+from pramana.app.collector.store import CollectionStore, Outcome
+from pramana.app.collector.submission import Submission, new_invitations
 from pramana.errors import CollectionError
 
 PAGE = "a" * 64

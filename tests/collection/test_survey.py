@@ -12,7 +12,9 @@ from typing import Any
 
 import pytest
 
-from pramana.collection import DEMONSTRATION, AddressLimit, Submission, Survey, interface_words, simulated_answers
+from pramana.app.collector.demonstration import DEMONSTRATION, simulated_answers
+from pramana.app.collector.submission import AddressLimit, Submission
+from pramana.app.collector.survey import Survey, interface_words
 from pramana.errors import PramanaError, RecipeError, SourceError
 
 
@@ -159,7 +161,7 @@ def test_simulated_people_answer_what_the_survey_asks() -> None:
         (["collect", "recipe.toml", "--demo", "--out", "x"], "both"),
         (["collect", "recipe.toml"], "--out"),
         (["collect", "nothing.toml", "--out", "x"], "must be readable"),
-        (["collect", "recipe.toml", "--out", "people.csv"], "must not exist yet"),
+        (["collect", "recipe.toml", "--out", "people.csv"], "already exists"),
         (["collect", "recipe.toml", "--out", "x", "--url", "survey.example.org", "--no-browser"], "--url"),
         (["collect", "recipe.toml", "--out", "x", "--host", "192.0.2.7", "--no-browser"], "must be free"),
     ],
@@ -181,5 +183,5 @@ def test_without_the_extra_one_line_says_what_to_install(tmp_path: Path) -> None
     code += "sys.exit(run(['collect', '--demo', '--out', 'x']))"
     done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, timeout=60)
     assert done.returncode == 2 and done.stdout == ""
-    assert "pip install 'pramana[studio]'" in done.stderr and done.stderr.count("\n") == 1
+    assert "pip install 'pramana-privacy[studio]'" in done.stderr and done.stderr.count("\n") == 1
     assert list(tmp_path.iterdir()) == []

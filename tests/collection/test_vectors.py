@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import json
-import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from tests import needs
 from tests.collection.vectors import FILE, content
 
-from pramana.mechanisms import mechanism_from_json
+from pramana.mechanisms.table import mechanism_from_json
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = FILE.parent
 CHECKS = Path(__file__).with_name("module_checks.mjs")
-COMPILER = ROOT / "node_modules" / ".bin" / "tsc"
+COMPILER = needs.NODE_MODULES / ".bin" / "tsc"
 BUILT = {  # project -> where its files are kept
     PACKAGE: PACKAGE / "lib",
     ROOT / "src" / "pramana" / "app" / "collector" / "browser": ROOT / "src/pramana/app/collector/static",
@@ -62,9 +62,7 @@ def test_the_kernels_follow_the_vectors() -> None:
 
 def node(check: str) -> Any:
     """What `module_checks.mjs` tells."""
-    program = shutil.which("node")
-    if program is None:
-        pytest.skip("Node is not installed: the module is tried in a browser alone")
+    program = needs.program("node")
     arguments = [CHECKS, check, (PACKAGE / "lib" / "randomise.js").as_uri(), FILE]
     done = subprocess.run([program, *map(str, arguments)], capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
@@ -89,10 +87,9 @@ def test_coins_are_remembered_for_the_same_question_alone() -> None:
     assert told == {"attribute": expected, "record": expected, "large": False}
 
 
+@pytest.mark.needs("typescript")
 @pytest.mark.parametrize("project", BUILT, ids=lambda p: p.parent.name)
 def test_the_committed_scripts_are_what_their_source_builds_to(project: Path, tmp_path: Path) -> None:
-    if not COMPILER.exists():
-        pytest.skip("TypeScript is not installed (npm ci): types and build are not checked")
     done = subprocess.run(
         [str(COMPILER), "-p", str(project), "--outDir", str(tmp_path)], capture_output=True, text=True, timeout=120
     )

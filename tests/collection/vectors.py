@@ -14,7 +14,7 @@ from typing import Any
 
 ONE = 1 << 62
 WORD = 1 << 64
-FILE = Path(__file__).parents[2] / "src" / "pramana" / "collection" / "browser" / "vectors.json"
+FILE = Path(__file__).parents[2] / "src" / "pramana" / "app" / "collector" / "randomiser" / "vectors.json"
 
 
 def alias_row(row: Sequence[int]) -> list[tuple[int, int]]:

@@ -11,21 +11,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pramana.calibration import Criterion, OrderedValues, ordered_channel
 from pramana.errors import MatrixError
-from pramana.mechanisms import (
-    BlockInvariant,
-    Channel,
-    Dense,
-    RecordRetention,
-    Redrawn,
-    Retention,
-    channel_from_json,
-    inverse_frequency,
-    sinkhorn,
-    two_stage,
-)
-from pramana.randomness import ONE, Key, code_dtype
+from pramana.mechanisms.channel import Channel, Dense, Redrawn, Retention, channel_from_json
+from pramana.mechanisms.invariant import BlockInvariant, inverse_frequency, sinkhorn, two_stage
+from pramana.mechanisms.table import RecordRetention
+from pramana.methods.retention.ordered import OrderedValues, ordered_channel
+from pramana.methods.retention.ordered_design import Criterion
+from pramana.randomness.key import Key
+from pramana.randomness.samplers import ONE, code_dtype
 from pramana.theory import pk
 
 EXAMPLES: dict[str, Channel] = {

@@ -12,8 +12,10 @@ import pytest
 from scipy import stats
 from tests.statistical.thresholds import SEPARATES_LEVEL_LAWS
 
-from pramana.mechanisms import KeyedLevels, LevelDesign, LevelSource, RecordedLevels, Uniform, Weighted
-from pramana.randomness import Key, code_dtype
+from pramana.mechanisms.history import RecordedLevels
+from pramana.mechanisms.levels import KeyedLevels, LevelDesign, LevelSource, Uniform, Weighted
+from pramana.randomness.key import Key
+from pramana.randomness.samplers import code_dtype
 from pramana.theory import levels
 from pramana.theory.levels import Level
 

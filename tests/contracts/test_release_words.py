@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 from tests.golden.cells import SETTINGS, make_tables, released
 
-from pramana.methods import METHODS
-from pramana.theory import NOTIONS, explanation_of, overclaims_in, problems_of
+from pramana.methods.registry import METHODS
+from pramana.notions.registry import NOTIONS, explanation_of, problems_of
+from pramana.notions.sentences import overclaims_in
 
 
 @pytest.fixture(scope="module")

@@ -9,9 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pramana.datasets import adult, census, uci_census
-from pramana.datasets.adult import DOMAINS
-from pramana.datasets.uci import RAW_COLUMNS
+from pramana.datasets.adult import DOMAINS, RAW_COLUMNS, adult, uci_census
+from pramana.datasets.census import census
 from pramana.errors import SourceError
 
 ADULT = Path(__file__).parents[3] / "shared" / "data" / "adult.csv"

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from scipy.stats import chi2
 from tests.statistical.thresholds import SEPARATES_GENERATED_LAWS
 
-from pramana.datasets import Chain, Population, census, census_chain, salaries, salaries_chain
-from pramana.datasets.chain import CHUNK, ConditionalAttribute, Parent, bell, law
+from pramana.datasets.census import census, census_chain, salaries, salaries_chain
+from pramana.datasets.population import CHUNK, Chain, ConditionalAttribute, Parent, Population, bell, law
 from pramana.errors import InputError
-from pramana.randomness import ONE
+from pramana.randomness.samplers import ONE
 
 GENERATED = {"census": (census, census_chain), "salaries": (salaries, salaries_chain)}
 ROWS = 400_000

@@ -7,13 +7,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests import needs
 
 from pramana import Recipe
-from pramana.datasets import MISSING, Population, census, salaries
+from pramana.datasets.census import census, salaries
+from pramana.datasets.population import MISSING, Population
 from pramana.errors import InputError
-from pramana.pipeline.opening import source_of
-from pramana.schema import Domain
-from pramana.sources import Source, encode
+from pramana.io.codes import encode
+from pramana.io.source import Source
+from pramana.run.source import source_of
+from pramana.schema.domain import Domain
 
 
 @pytest.fixture(scope="module")
@@ -43,8 +46,8 @@ def test_arrow_is_a_dictionary_over_the_whole_domain(people: Population) -> None
 
 @pytest.mark.parametrize("made", [lambda: census(300), lambda: salaries(300), with_missing])
 def test_frames_hold_the_labels(made: object) -> None:
-    pytest.importorskip("pandas")
-    pytest.importorskip("polars")
+    needs.package("pandas")
+    needs.package("polars")
     people: Population = made()  # type: ignore[operator]
     truth = spelt(people)
     frame = people.to_pandas()

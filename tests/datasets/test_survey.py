@@ -9,8 +9,7 @@ import numpy as np
 import pyreadstat
 import pytest
 
-from pramana.datasets import survey
-from pramana.datasets.survey import CODES, LABELS, REFUSED, WAVES
+from pramana.datasets.survey import CODES, LABELS, REFUSED, WAVES, survey
 from pramana.errors import InputError
 
 

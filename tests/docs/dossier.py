@@ -6,8 +6,8 @@ import tempfile
 from pathlib import Path
 
 from pramana import Key, release, report
-from pramana.audit import audit_bundle
-from pramana.datasets import census
+from pramana.datasets.census import census
+from pramana.holder.audit.suite import audit_bundle
 
 STORED = Path(__file__).parents[2] / "docs" / "examples" / "dossier.html"
 KEY = Key(bytes(range(32)))  # anyone's, so that the example can be made again; the table is generated

@@ -16,17 +16,25 @@ import click
 import pramana
 from pramana import errors
 from pramana.app.main import cli
-from pramana.methods import certificate_schema, recipe_schema
+from pramana.methods.registry import certificate_schema, recipe_schema
 
 WRITTEN = "<!-- written from the code by `python -m tests.reference` -->"
 # What the public functions give back, in the order of a release's life.
 RESULTS = (
-    "pramana.inspection.Inspection", "pramana.inspection.DraftedRecipe", "pramana.pipeline.Outlook",
-    "pramana.pipeline.planning.outlook.Comparison",
-    "pramana.pipeline.Released", "pramana.pipeline.Verification", "pramana.estimate.Study",
-    "pramana.estimate.CellStudy", "pramana.estimate.Crosstab", "pramana.pipeline.Synthesised",
-    "pramana.pipeline.Created", "pramana.pipeline.Issued", "pramana.audit.Collusion",
-)  # fmt: skip
+    "pramana.holder.inspect.Inspection",
+    "pramana.holder.draft_recipe.DraftedRecipe",
+    "pramana.run.outlook.Outlook",
+    "pramana.run.outlook.Comparison",
+    "pramana.run.release.Released",
+    "pramana.run.verify.Verification",
+    "pramana.recipient.study.Study",
+    "pramana.recipient.cell_study.CellStudy",
+    "pramana.recipient.crosstab.Crosstab",
+    "pramana.recipient.synthesis.Synthesised",
+    "pramana.run.levels.Created",
+    "pramana.run.levels.Issued",
+    "pramana.holder.audit.collusion.Collusion",
+)
 
 
 def pages() -> dict[str, str]:

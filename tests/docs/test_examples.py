@@ -17,6 +17,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests import needs
 from tests.docs.pictures import DRAWINGS, check_drawing
 
 ROOT = Path(__file__).parents[2]
@@ -66,11 +67,10 @@ def run_in_shell(content: str) -> str:
 
 
 def run_in_r(content: str, folder: Path) -> None:
-    if shutil.which("Rscript") is None:
-        pytest.skip("Rscript is not installed: the block of R is not run")
+    program = needs.program("Rscript")
     shutil.copy(ROOT / "docs" / "r" / "pramana.R", folder)
-    done = subprocess.run(["Rscript", "-e", content], capture_output=True, text=True, cwd=folder)
-    assert done.returncode == 0 or "jsonlite" in done.stderr, done.stderr
+    done = subprocess.run([program, "-e", content], capture_output=True, text=True, cwd=folder)
+    assert done.returncode == 0, done.stderr
 
 
 def page_named(page: Path) -> object:
@@ -82,8 +82,8 @@ def page_named(page: Path) -> object:
 def test_the_page_runs(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> None:
-    if page.name == "spark.md" and shutil.which("java") is None:
-        pytest.skip("Java is not installed: the page on Spark is not run")
+    if page.name == "spark.md":
+        needs.require("java")
     if page.name == "object-stores.md":
         request.getfixturevalue("bucket").server.ask("PUT", "statistics")
     monkeypatch.chdir(tmp_path)

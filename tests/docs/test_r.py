@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import csv
-import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
+from tests import needs
 
 import pramana
 
@@ -16,15 +16,8 @@ MATRIX = [[0.8, 0.15, 0.05], [0.1, 0.8, 0.1], [0.0, 0.2, 0.8]]
 
 
 def in_r(*lines: str) -> str:
-    if shutil.which("Rscript") is None:
-        pytest.skip("Rscript is not installed: the R function is not run")
     code = "\n".join([f"source({str(R)!r})", *lines])
-    if "jsonlite" in subprocess.run(
-        ["Rscript", "-e", 'cat(setdiff("jsonlite", rownames(installed.packages())))'],
-        capture_output=True, text=True, check=True, timeout=120,
-    ).stdout:  # fmt: skip
-        pytest.skip("R has no jsonlite: the R function is not run")
-    done = subprocess.run(["Rscript", "-e", code], capture_output=True, text=True, timeout=120)
+    done = subprocess.run([needs.program("Rscript"), "-e", code], capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -59,7 +52,8 @@ def test_r_inverts_as_crosstab_does(release: dict[str, object], by: list[str], t
     assert [[row[n] for n in by] for row in rows] == [[cell[n] for n in by] for cell in want]
     assert [float(r["estimate"]) for r in rows] == pytest.approx([c["estimate"] for c in want])
     errors = [float(r["std_error"]) for r in rows]
-    from pramana.estimate import Study, invert
+    from pramana.recipient.inversion import invert
+    from pramana.recipient.study import Study
 
     assert isinstance(study, Study)
 

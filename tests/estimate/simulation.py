@@ -7,10 +7,12 @@ from collections.abc import Callable
 
 import numpy as np
 
-from pramana.estimate import Axis, PublishedTable, TableLaw
-from pramana.estimate.law import Factor, Keep, Matrix
-from pramana.mechanisms import Mechanism, Product, RecordRetention, Retention
-from pramana.randomness import Key, Stream
+from pramana.mechanisms.channel import Retention
+from pramana.mechanisms.table import Mechanism, Product, RecordRetention
+from pramana.randomness.key import Key, Stream
+from pramana.recipient.law import Factor, Keep, Matrix, TableLaw
+from pramana.recipient.table import PublishedTable
+from pramana.schema.axis import Axis
 
 
 def axes_of(sizes: tuple[int, ...]) -> list[Axis]:

@@ -11,8 +11,11 @@ import pytest
 from numpy.typing import NDArray
 
 from pramana.errors import InputError
-from pramana.estimate import Axis, CellColumn, CellStudy, Doubt
-from pramana.generalize import Cells
+from pramana.methods.cells import Cells
+from pramana.methods.protocol import Doubt
+from pramana.recipient.cell_counts import CellColumn
+from pramana.recipient.cell_study import CellStudy
+from pramana.schema.axis import Axis
 
 A = Axis.of_labels("a", ["10", "20", "30"])
 B = Axis.of_labels("b", ["x", "y"])

@@ -18,21 +18,32 @@ from scipy import stats
 from tests.estimate.simulation import axes_of, each, record
 from tests.statistical.thresholds import LEAST_EXACT_COVERAGE
 
-from pramana.estimate import (
-    Axis,
+from pramana.mechanisms.channel import Dense, Retention
+from pramana.mechanisms.table import Mechanism, Product, RecordRetention
+from pramana.recipient import ratios
+from pramana.recipient.exact import (
+    CellPatterns,
+    CoinCounts,
+    PatternLaw,
+    cell_patterns,
+    coin_counts,
+    exact_intervals,
+)
+from pramana.recipient.inversion import (
     Estimate,
-    PublishedTable,
     Selection,
-    Study,
+    _own_moment,
+    _slopes,
     invert,
-    law_of,
-    ratios,
+    pattern_intervals,
+    quantile,
+    score_interval,
     simultaneous_confidence,
 )
-from pramana.estimate.exact import CoinCounts, coin_counts, exact_intervals
-from pramana.estimate.inversion import _own_moment, _slopes, pattern_intervals, quantile, score_interval
-from pramana.estimate.patterns import CellPatterns, PatternLaw, cell_patterns
-from pramana.mechanisms import Dense, Mechanism, Product, RecordRetention, Retention
+from pramana.recipient.law import law_of
+from pramana.recipient.study import Study
+from pramana.recipient.table import PublishedTable
+from pramana.schema.axis import Axis
 
 NAMED = [((3, 2, 1), 0.9, 0.776), ((4, 4, 4), 0.95, 0.778), ((10, 5), 0.97, 0.806), ((30, 10), 0.99, 0.825)]
 RETENTIONS = (0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 0.8, 0.9, 0.95, 0.97, 0.99)

@@ -12,8 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pramana.errors import InputError
-from pramana.estimate import AllOf, Axis, Filter
-from pramana.schema import Domain, Kind
+from pramana.recipient.filters import AllOf, Filter
+from pramana.schema.axis import Axis
+from pramana.schema.domain import Domain
+from pramana.schema.kind import Kind
 
 AGE = Axis.of_domain("age", Domain.from_bins([0, 5, 10, 65, 120], missing=True))
 SEX = Axis.of_labels("sex", ["F", "M"])

@@ -10,31 +10,15 @@ from tests.estimate.simulation import axes_of, each, population, publish, record
 from tests.statistical.thresholds import COVERAGE_OF_SPARSE_CELLS, COVERAGE_OF_THOUSANDS
 
 from pramana.errors import InputError
-from pramana.estimate import (
-    Axis,
-    PublishedTable,
-    Selection,
-    covariance,
-    invert,
-    law_of,
-    linear,
-    tabulate,
-    to_simplex,
-)
-from pramana.estimate.inversion import covariance_with_total
-from pramana.estimate.law import TableLaw
-from pramana.mechanisms import (
-    ChannelGroup,
-    CoinGroup,
-    CoinGroups,
-    Dense,
-    Exchange,
-    Mechanism,
-    Product,
-    RecordRetention,
-    Retention,
-)
-from pramana.randomness import ONE, Key
+from pramana.mechanisms.channel import Dense, Retention
+from pramana.mechanisms.exchange import ChannelGroup, Exchange
+from pramana.mechanisms.table import CoinGroup, CoinGroups, Mechanism, Product, RecordRetention
+from pramana.randomness.key import Key
+from pramana.randomness.samplers import ONE
+from pramana.recipient.inversion import Selection, covariance, covariance_with_total, invert, linear, to_simplex
+from pramana.recipient.law import TableLaw, law_of
+from pramana.recipient.table import PublishedTable, tabulate
+from pramana.schema.axis import Axis
 
 DENSE = Dense.of([[0.7, 0.2, 0.1], [0.1, 0.8, 0.1], [0.05, 0.15, 0.8]])
 

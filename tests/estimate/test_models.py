@@ -13,21 +13,22 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.naive_bayes import CategoricalNB
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
+from tests import needs
 from tests.estimate.simulation import streams_of
 from tests.statistical.thresholds import COVERAGE_OF_MODELS, OF_A_SHARE
 
 from pramana.errors import InputError
-from pramana.estimate import (
-    Axis,
+from pramana.mechanisms.channel import Dense, Retention
+from pramana.mechanisms.table import Mechanism, Product, RecordRetention
+from pramana.randomness.key import Key
+from pramana.recipient.models.linear import RandomisedLinearRegression, RandomisedLogisticRegression
+from pramana.recipient.models.trees import (
     RandomisedGradientBoosting,
-    RandomisedLinearRegression,
-    RandomisedLogisticRegression,
     RandomisedNaiveBayes,
     RandomisedTreeClassifier,
-    Study,
 )
-from pramana.mechanisms import Dense, Mechanism, Product, RecordRetention, Retention
-from pramana.randomness import Key
+from pramana.recipient.study import Study
+from pramana.schema.axis import Axis
 
 SIZES = {"a": 3, "b": 4, "c": 2, "ill": 2}
 FEATURES = ["a", "b", "c"]
@@ -206,7 +207,7 @@ def test_linear_regression_is_unbiased_and_its_errors_are_those_of_repetition(na
 
 
 def test_without_randomisation_the_regressions_are_those_of_statsmodels() -> None:
-    sm = pytest.importorskip("statsmodels.api", reason="statsmodels is not installed")
+    sm = needs.package("statsmodels.api")
     true = scored(3_000, 1)
     onehot = np.concatenate([np.ones((3_000, 1)), *[np.eye(SIZES[n])[:, 1:][true[n]] for n in FEATURES]], axis=1)
     linear = RandomisedLinearRegression(features=FEATURES).fit(matrix(true), true["score"])

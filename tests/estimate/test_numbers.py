@@ -14,9 +14,14 @@ from tests.estimate.simulation import through
 from tests.statistical.thresholds import COVERAGE_OF_HUNDREDS, COVERAGE_OF_MODELS, LEAST_COVERAGE_OF_FITS
 
 from pramana.errors import InputError
-from pramana.estimate import Axis, Filter, PublishedTable, Study
-from pramana.mechanisms import Mechanism, Product, RecordRetention, Retention
-from pramana.schema import Domain, Kind
+from pramana.mechanisms.channel import Retention
+from pramana.mechanisms.table import Mechanism, Product, RecordRetention
+from pramana.recipient.filters import Filter
+from pramana.recipient.study import Study
+from pramana.recipient.table import PublishedTable
+from pramana.schema.axis import Axis
+from pramana.schema.domain import Domain
+from pramana.schema.kind import Kind
 
 UNCHANGED = Product({})
 EDGES = [0, 10, 20, 35, 50, 65, 100]

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests import needs
 
 from pramana.errors import RecipeError
-from pramana.estimate import association_rules, class_rules, rule_distance, tree_accuracy
+from pramana.recipient.rules import association_rules, class_rules, rule_distance, tree_accuracy
 
 # Paper 4, Table I: sex, job, nation, salary of eight people (M/F; Pr, St, Te, Sh, Si; Ca, US, Br, It)
 SEX = np.array([0, 0, 0, 0, 1, 1, 1, 1], np.uint8)
@@ -102,7 +103,7 @@ def test_bad_thresholds_are_one_error() -> None:
 
 
 def test_a_tree_learns_what_there_is_to_learn() -> None:
-    pytest.importorskip("sklearn", reason="scikit-learn is not installed")
+    needs.package("sklearn")
     rng = np.random.default_rng(1)
     x = rng.integers(0, 4, 2000).astype(np.uint8)
     y = (x >= 2).astype(np.uint8)

@@ -10,13 +10,16 @@ import numpy as np
 import pytest
 from scipy import optimize, stats
 
-from pramana.calibration import Criterion, OrderedValues, ordered_channel
 from pramana.errors import InputError
-from pramana.estimate import Axis, PublishedTable, fit
-from pramana.estimate.numbers import smooth_fit
-from pramana.estimate.numbers.smoothing import likeliest_steps, steps_of_width
-from pramana.mechanisms import Channel, Product, Retention
-from pramana.schema import Kind
+from pramana.mechanisms.channel import Channel, Retention
+from pramana.mechanisms.table import Product
+from pramana.methods.retention.ordered import OrderedValues, ordered_channel
+from pramana.methods.retention.ordered_design import Criterion
+from pramana.recipient.likelihood import fit
+from pramana.recipient.quantiles import likeliest_steps, smooth_fit, steps_of_width
+from pramana.recipient.table import PublishedTable
+from pramana.schema.axis import Axis
+from pramana.schema.kind import Kind
 
 SIZE, RECORDS = 24, 20_000
 SMOOTH = np.exp(-(((np.arange(SIZE) - 9) / 6) ** 2))

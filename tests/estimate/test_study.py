@@ -9,10 +9,15 @@ from tests.estimate.simulation import streams_of
 from tests.statistical.thresholds import COVERAGE_OF_FEW, COVERAGE_OF_HUNDREDS, LEAST_COVERAGE_OF_FITS
 
 from pramana.errors import InputError
-from pramana.estimate import Axis, Filter, PublishedTable, Study, check_memory, likelihood
-from pramana.mechanisms import Mechanism, Product, RecordRetention, Retention
-from pramana.randomness import Key
-from pramana.schema import Domain
+from pramana.mechanisms.channel import Retention
+from pramana.mechanisms.table import Mechanism, Product, RecordRetention
+from pramana.randomness.key import Key
+from pramana.recipient import likelihood
+from pramana.recipient.filters import Filter
+from pramana.recipient.study import Study
+from pramana.recipient.table import PublishedTable, check_memory
+from pramana.schema.axis import Axis
+from pramana.schema.domain import Domain
 
 AXES = [
     Axis.of_labels("sex", ["F", "M"]),

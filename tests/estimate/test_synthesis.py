@@ -15,16 +15,19 @@ from scipy.optimize import minimize
 from tests.statistical.thresholds import ACCEPT, KEY, REJECT
 
 from pramana.errors import InputError
-from pramana.estimate import Axis, Study, fit, fit_records
-from pramana.estimate.law import Array
-from pramana.estimate.synthesis.junction import Clique, Junction, Target, fit_junction, margin_of
-from pramana.estimate.synthesis.learning import Learner
-from pramana.estimate.synthesis.model import exact_weights
-from pramana.estimate.synthesis.structure import Dependence, attenuation
-from pramana.estimate.synthesis.variables import ModelColumn, tables_of, variables_of
-from pramana.mechanisms import ChannelGroup, Dense, Exchange, Mechanism, Product, RecordRetention, Retention
-from pramana.randomness import ONE, Key
-from pramana.rows import LocalEngine
+from pramana.mechanisms.channel import Dense, Retention
+from pramana.mechanisms.exchange import ChannelGroup, Exchange
+from pramana.mechanisms.table import Mechanism, Product, RecordRetention
+from pramana.randomness.key import Key
+from pramana.randomness.samplers import ONE
+from pramana.recipient.junction import Clique, Dependence, Junction, Target, attenuation, fit_junction, margin_of
+from pramana.recipient.law import Array
+from pramana.recipient.learning import Learner
+from pramana.recipient.likelihood import fit
+from pramana.recipient.model import ModelColumn, exact_weights, fit_records, tables_of, variables_of
+from pramana.recipient.study import Study
+from pramana.rows.engines import LocalEngine
+from pramana.schema.axis import Axis
 
 SIZES = (2, 3, 2, 4)
 Column = NDArray[np.integer[Any]]

@@ -7,7 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pramana.experiments import Outputs, identification
+from pramana.experiments import identification
+from pramana.experiments.outputs import Outputs
 
 TABLE_1 = "11 9 8 7 6 5 5 / 6 5 5 4 4 3 3 / 5 4 3 3 3 2 2 / 4 3 3 2 2 2 2 / 3 3 2 2 2 2 2 / 3 2 2 2 2 2 2"
 
@@ -34,7 +35,7 @@ def test_the_simulation_agrees_with_the_exact_values_and_the_paper() -> None:
 
 def test_the_simulation_would_notice_another_law() -> None:
     """Published with no exchange at all, every error would be zero and every match certain to be one in two."""
-    from pramana.mechanisms import BlockInvariant
+    from pramana.mechanisms.invariant import BlockInvariant
 
     counts, gains = identification._published(BlockInvariant(8, ()), 50, 1)
     assert (counts == np.array(identification.FREQUENCIES)).all()

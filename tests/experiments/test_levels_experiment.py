@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pramana.experiments import Outputs
 from pramana.experiments import levels as experiment
 from pramana.experiments.level_simulation import _largest_by_chance, simulate
+from pramana.experiments.outputs import Outputs
 
 
 def test_the_largest_deviation_by_chance() -> None:

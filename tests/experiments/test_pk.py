@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from pramana.app.main import cli, run
-from pramana.experiments import EXPERIMENTS
+from pramana.experiments.outputs import EXPERIMENTS
 
 PUBLISHED = Path(__file__).parents[2] / "docs" / "experiments"
 

@@ -15,7 +15,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 from tests.servers import Server
 
-from pramana.randomness import Key
+from pramana.randomness.key import Key
 
 NAMES = [f"Quill{i:04}feather" for i in range(60)]  # occur in the source, and must occur nowhere else
 AGES = [f"{20 + i % 53}.{17:03}{i:04}" for i in range(60)]  # exact ages, which are published in bins alone

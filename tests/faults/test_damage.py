@@ -14,11 +14,15 @@ from tests.conftest import PEOPLE, RECIPE
 from tests.ledger.flow import dataset, register, request
 
 from pramana import verify
+from pramana.app.collector.closing import close_collection
+from pramana.app.collector.store import CollectionStore
+from pramana.app.collector.submission import Submission
+from pramana.app.collector.survey import Survey
 from pramana.app.main import run
-from pramana.collection import CollectionStore, Submission, Survey, close_collection
 from pramana.errors import LedgerError, PramanaError
-from pramana.ledger import Entry, Ledger
-from pramana.methods import Recipe
+from pramana.ledger.ledger import Ledger
+from pramana.ledger.state import Entry
+from pramana.methods.recipe import Recipe
 
 FLIPS, CUTS = 24, 8
 

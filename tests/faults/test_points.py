@@ -5,19 +5,25 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests import needs
 from tests.faults.shim import build, why_not
 from tests.faults.table import PAGE
 
 ROOT = Path(__file__).parents[2]
-needs_shim = pytest.mark.skipif(why_not() is not None, reason=str(why_not()))
+needs_shim = pytest.mark.usefixtures("preloading")
 SAMPLE = ("release-set", "release-with-ledger", "levels-issue-history", "collect", "init")
+
+
+@pytest.fixture
+def preloading() -> None:
+    if reason := why_not():
+        needs.skip_or_fail(reason)
 
 
 def injected(folder: Path, *words: str) -> list[dict[str, Any]]:
@@ -70,9 +76,7 @@ def test_the_checks_see_what_they_are_there_for(tmp_path: Path) -> None:
 @needs_shim
 def test_the_shim_sees_every_call_that_the_kernel_sees(tmp_path: Path) -> None:
     """strace counts the calls of one release; none that changes something goes past the shim."""
-    strace = shutil.which("strace")
-    if strace is None:
-        pytest.skip("strace is not installed")
+    strace = needs.program("strace")
     traced = "write,pwrite64,writev,rename,renameat,renameat2,link,linkat,unlink,unlinkat,rmdir,mkdir,mkdirat," \
         "fsync,fdatasync,ftruncate,chmod,fchmod,fchmodat,utimensat,sendto,sendmsg,openat,open"  # fmt: skip
     environment = {

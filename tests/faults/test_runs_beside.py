@@ -10,10 +10,11 @@ from tests.conftest import snapshot
 
 import pramana
 from pramana.app.main import run
-from pramana.app.studio.work import PrivateFolder
+from pramana.app.studio.work.private import PrivateFolder
 from pramana.errors import BundleError, SourceError
-from pramana.ledger import Ledger
-from pramana.pipeline import releasing
+from pramana.io.source import Source
+from pramana.ledger.ledger import Ledger
+from pramana.run.run import Run
 
 LEDGER = '[ledger]\npath = "town.ledger"\npeople = "town"\n'
 RELEASE = ["release", "recipe.toml", "--even-if-useless", "--threads", "1", "--out"]
@@ -37,7 +38,7 @@ def fails_after(monkeypatch: pytest.MonkeyPatch, happening: object) -> None:
         happening()  # type: ignore[operator]
         raise BundleError("The bundle must be written", "nothing")
 
-    monkeypatch.setattr(releasing, "write_bundle", write)
+    monkeypatch.setattr(Run, "write", write)
 
 
 @pytest.mark.usefixtures("desk")
@@ -45,10 +46,10 @@ def test_who_loses_against_another_run_gives_its_reservation_up(
     ledger: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The bundle that stands at its place is the other one's, by its key."""
-    from pramana.pipeline.writing import write_bundle as write
+    write = Run.write
 
     def other() -> None:
-        monkeypatch.setattr(releasing, "write_bundle", write)
+        monkeypatch.setattr(Run, "write", write)
         assert run([*RELEASE, "out"]) == 0
 
     fails_after(monkeypatch, other)
@@ -108,10 +109,10 @@ def test_records_without_their_certificate_are_not_there_and_one_without_records
     pramana.synthesise("out", "drawn.csv")  # as after a kill between the two names
     assert snapshot(desk) == whole
     (desk / "drawn.csv").unlink()
-    with pytest.raises(BundleError, match="must not exist yet"):
+    with pytest.raises(BundleError, match="already exists"):
         pramana.synthesise("out", "drawn.csv", 7)  # which is not the run that made it
     (desk / "drawn.csv.certificate.json").write_text("{}")
-    with pytest.raises(BundleError, match="must not exist yet"):
+    with pytest.raises(BundleError, match="already exists"):
         pramana.synthesise("out", "drawn.csv")
     assert not (desk / "drawn.csv").exists()
 
@@ -125,7 +126,7 @@ def test_duckdb_spills_nothing_in_the_clear(tmp_path: Path) -> None:
     connection.execute("CREATE TABLE people AS SELECT i, hash(i) AS h FROM range(300000) AS numbers(i)")
     connection.close()
     settings = "SELECT current_setting('temp_directory') AS place"
-    source = pramana.sources.Source.from_options({"url": f"duckdb:///{file}", "query": settings})
+    source = Source.from_options({"url": f"duckdb:///{file}", "query": settings})
     assert source.read().column("place").to_pylist() == [""]
     assert [path.name for path in tmp_path.iterdir()] == ["people.duckdb"]
 
@@ -141,6 +142,6 @@ def test_a_sqlite_file_that_ends_within_a_page_is_refused(tmp_path: Path) -> Non
     connection.commit()
     connection.close()
     file.write_bytes(file.read_bytes()[:-100])
-    source = pramana.sources.Source.from_options({"url": f"sqlite:///{file}", "table": "people"})
+    source = Source.from_options({"url": f"sqlite:///{file}", "table": "people"})
     with pytest.raises(SourceError, match="ends within a page"):
         source.read()

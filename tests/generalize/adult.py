@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from pramana.generalize import Ladder, Layout
-from pramana.schema import Hierarchy
+from pramana.counting.classes import Ladder, Layout
+from pramana.schema.hierarchy import Hierarchy
 
 # beside the checkout or above it
 SHARED = next((p for f in Path(__file__).parents if (p := f / "shared" / "data").is_dir()), Path("shared/data"))

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from pramana.generalize import Layout
+from pramana.counting.classes import Layout
 
 Levels = tuple[int, ...]
 Row = tuple[int, ...]

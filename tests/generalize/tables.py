@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from pramana.generalize import Ladder, Layout
+from pramana.counting.classes import Ladder, Layout
 
 Columns = list[NDArray[np.uint8]]
 

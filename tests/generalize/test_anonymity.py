@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pramana.errors import SourceError
-from pramana.generalize import (
+from pramana.counting.anonymity import (
     Risks,
     entropy_l_diversity,
     k_anonymity,
@@ -19,7 +18,8 @@ from pramana.generalize import (
     recursive_c,
     t_closeness,
 )
-from pramana.generalize.counts.value_counts import ValueCounts
+from pramana.counting.value_counts import ValueCounts
+from pramana.errors import SourceError
 
 from .tables import random_table
 

@@ -10,10 +10,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pramana.errors import UnreachableError
-from pramana.generalize import Close, Condition, DistinctDiverse, EntropyDiverse, KAnonymous, On
-from pramana.generalize.conditions import All
-from pramana.generalize.suppression import Problem, Suppression, suppress_cells
-from pramana.generalize.suppression.bounded import bounded, least_cost
+from pramana.methods.generalize.conditions import (
+    All,
+    Close,
+    Condition,
+    DistinctDiverse,
+    EntropyDiverse,
+    KAnonymous,
+    On,
+)
+from pramana.methods.generalize.suppression import suppress_cells
+from pramana.methods.generalize.suppression_search import Problem, Suppression, bounded, least_cost
 
 
 def partitions(items: Sequence[int]) -> Iterator[list[list[int]]]:

@@ -13,23 +13,23 @@ from hypothesis import strategies as st
 from scipy import stats
 from tests.statistical.thresholds import SEPARATES_CELL_LAWS
 
+from pramana.counting.classes import Ladder
 from pramana.errors import RecipeError, SchemaError
-from pramana.generalize import (
+from pramana.methods.cells import (
     Cells,
-    Ladder,
     cells_between,
     expected_counts,
     hierarchy_cells,
     interval_cells,
     kl_cost,
     log_matching_probability,
-    partition,
     pdf_cells,
     reconstructed,
     set_cells,
 )
-from pramana.randomness import Key
-from pramana.schema import hierarchy_of_tree
+from pramana.methods.generalize.partition import partition
+from pramana.randomness.key import Key
+from pramana.schema.hierarchy import hierarchy_of_tree
 
 from .tables import random_table
 

@@ -10,7 +10,13 @@ from itertools import product
 import numpy as np
 import pytest
 
-from pramana.generalize.conditions import Close, DistinctDiverse, EntropyDiverse, KAnonymous, RecursiveDiverse
+from pramana.methods.generalize.conditions import (
+    Close,
+    DistinctDiverse,
+    EntropyDiverse,
+    KAnonymous,
+    RecursiveDiverse,
+)
 
 CLASSES = [counts for counts in product(range(5), repeat=3) if any(counts)]
 

@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 
 from pramana import Recipe, release
-from pramana.methods.quasi import ClassifiedColumn, quasi_of
-from pramana.randomness import Key
-from pramana.rows import MemoryRows
-from pramana.schema import Hierarchy, Role
-from pramana.sources import Source
+from pramana.io.source import Source
+from pramana.methods.columns import ClassifiedColumn, quasi_of
+from pramana.randomness.key import Key
+from pramana.rows.memory import MemoryRows
+from pramana.schema.domain import Role
+from pramana.schema.hierarchy import Hierarchy
 
 
 def test_a_quasi_identifier_reads_its_file_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,27 +12,22 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pramana.counting.classes import Classes, Layout, SeenCounts, grouped, with_counts_of
 from pramana.errors import RecipeError, UnreachableError
-from pramana.generalize import (
-    MEASURES,
+from pramana.methods.generalize import space as roll_ups
+from pramana.methods.generalize.conditions import (
     All,
-    Classes,
     Close,
     Condition,
     DistinctDiverse,
     EntropyDiverse,
     KAnonymous,
-    Layout,
     On,
     RecursiveDiverse,
-    grouped,
-    measure_of,
-    roll_ups,
-    search,
-    with_counts_of,
-    with_sensitive,
 )
-from pramana.generalize.classes import SeenCounts
+from pramana.methods.generalize.lattice import search
+from pramana.methods.generalize.measures import MEASURES, measure_of
+from pramana.methods.generalize.recoding import with_sensitive
 
 from .adult import SHARED, adult
 from .tables import Columns, random_table
@@ -198,7 +193,7 @@ def test_rolled_up_classes_are_those_counted_from_the_rows(seed: int) -> None:
 def test_keys_of_several_words() -> None:
     """Twelve attributes of 1000 values need 120 bits."""
     rng = np.random.default_rng(3)
-    from pramana.generalize import Ladder
+    from pramana.counting.classes import Ladder
 
     layout = Layout(tuple(Ladder(f"q{a}", (np.arange(1000), np.arange(1000) // 500)) for a in range(12)))
     columns = [rng.choice([0, 499, 500, 999], 300).astype(np.uint16) for _ in range(12)]
@@ -212,7 +207,7 @@ def test_keys_of_several_words() -> None:
 @pytest.mark.parametrize("same", [0, 1], ids=["first word", "second word"])
 def test_keys_that_differ_in_one_of_their_words_are_different(same: int) -> None:
     """So many of them that they meet in the table where classes are looked up."""
-    from pramana.generalize import Ladder
+    from pramana.counting.classes import Ladder
 
     layout = Layout(tuple(Ladder(f"q{a}", (np.arange(1 << 16),)) for a in range(8)))
     assert layout.words == 2

@@ -11,21 +11,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pramana import Recipe, release, verify
+from pramana.counting.classes import Layout
 from pramana.errors import RecipeError, UnreachableError
-from pramana.generalize import (
+from pramana.methods.generalize.conditions import (
     All,
     Close,
     Condition,
     DistinctDiverse,
     EntropyDiverse,
-    Generalised,
     KAnonymous,
-    Layout,
-    full_domain,
-    grouped_for,
-    local_recoding,
 )
-from pramana.randomness import Key
+from pramana.methods.generalize.recoding import Generalised, full_domain, grouped_for, local_recoding
+from pramana.randomness.key import Key
 
 from .tables import Columns, random_table
 

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pramana.errors import RecipeError, SchemaError, SourceError, UnreachableError
-from pramana.generalize import (
+from pramana.methods.microaggregate.grouping import (
     Microaggregation,
     class_means,
     class_medians,

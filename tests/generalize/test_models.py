@@ -12,34 +12,27 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pramana.counting.classes import Classes
 from pramana.errors import RecipeError, UnreachableError
-from pramana.generalize import (
-    CLASSIFICATION,
-    FACTORED,
-    SEPARABLE,
+from pramana.methods.generalize import space as roll_ups
+from pramana.methods.generalize.class_models import (
     Alike,
-    All,
-    Classes,
-    Close,
-    Condition,
     Disclosing,
     FewUniques,
     Game,
-    KAnonymous,
     LeftOutPresent,
     Mapped,
     MeanRiskWithin,
-    Presence,
     Profitable,
     ShareOfPeople,
     TableCondition,
-    beside_people,
-    grouped_for,
-    measure_of,
-    roll_ups,
-    search,
+    staying,
 )
-from pramana.generalize.models.whole_table import staying
+from pramana.methods.generalize.conditions import All, Close, Condition, KAnonymous
+from pramana.methods.generalize.lattice import search
+from pramana.methods.generalize.measures import CLASSIFICATION, FACTORED, SEPARABLE, measure_of
+from pramana.methods.generalize.recoding import beside_people, grouped_for
+from pramana.methods.presence.shaping import Presence
 
 from . import oracle
 from .tables import random_table

@@ -9,16 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pramana.counting.classes import Ladder
 from pramana.errors import RecipeError, SchemaError, UnreachableError
-from pramana.generalize import (
-    MODES,
-    DistinctDiverse,
-    Ladder,
-    Partition,
-    kl_cost,
-    partition,
-    pdf_cells,
-)
+from pramana.methods.cells import kl_cost, pdf_cells
+from pramana.methods.generalize.conditions import DistinctDiverse
+from pramana.methods.generalize.partition import MODES, Partition, partition
 
 from .tables import random_table
 

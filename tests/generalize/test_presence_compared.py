@@ -12,12 +12,12 @@ import pytest
 import pramana
 from pramana import Recipe, verify
 from pramana.errors import RecipeError
-from pramana.generalize import PRESENCE_ALGORITHMS
-from pramana.generalize.presence import algorithms, reversal
-from pramana.generalize.presence import search as presence
-from pramana.generalize.presence.shaping import Shaped, Task
-from pramana.methods import AnyRecipe
-from pramana.randomness import Key
+from pramana.methods.presence import algorithms, reversal
+from pramana.methods.presence import search as presence
+from pramana.methods.presence.algorithms import ALGORITHMS as PRESENCE_ALGORITHMS
+from pramana.methods.presence.shaping import Shaped, Task
+from pramana.methods.recipe import AnyRecipe
+from pramana.randomness.key import Key
 
 release = partial(pramana.release, even_if_useless=True)  # of a few people nothing can be learned
 

@@ -9,19 +9,12 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from pramana.counting.classes import Ladder, Layout
 from pramana.errors import RecipeError, UnreachableError
-from pramana.generalize import (
-    Ladder,
-    Layout,
-    Pair,
-    Presence,
-    PresenceDesign,
-    Seen,
-    at_presence_levels,
-    presented,
-    reversed_of,
-    spalm,
-)
+from pramana.methods.presence.algorithms import PresenceDesign
+from pramana.methods.presence.reversal import Seen, reversed_of
+from pramana.methods.presence.search import Pair, at_presence_levels, presented, spalm
+from pramana.methods.presence.shaping import Presence
 
 TREE = Ladder("a", (np.arange(4), np.array([0, 0, 1, 1]), np.zeros(4, np.int64)))
 PAIRS = Ladder("b", (np.arange(4), np.array([0, 1, 1, 0]), np.zeros(4, np.int64)))

@@ -13,20 +13,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pramana import Recipe, release, verify
+from pramana.counting.classes import Layout, grouped, with_counts_of
+from pramana.counting.value_counts import ValueCounts
 from pramana.errors import UnreachableError
-from pramana.generalize import (
-    All,
-    Close,
-    KAnonymous,
-    Layout,
-    full_domain,
-    grouped,
-    grouped_for,
-    measure_of,
-    with_counts_of,
-)
-from pramana.generalize.counts.value_counts import ValueCounts
-from pramana.randomness import Key
+from pramana.methods.generalize.conditions import All, Close, KAnonymous
+from pramana.methods.generalize.measures import measure_of
+from pramana.methods.generalize.recoding import full_domain, grouped_for
+from pramana.randomness.key import Key
 
 from .tables import Columns, random_table
 

@@ -13,8 +13,10 @@ from itertools import combinations, combinations_with_replacement
 import numpy as np
 from numpy.typing import NDArray
 
+from pramana.counting.classes import Ladder, Layout
 from pramana.errors import UnreachableError
-from pramana.generalize import Ladder, Layout, Pair, Presence, spalm
+from pramana.methods.presence.search import Pair, spalm
+from pramana.methods.presence.shaping import Presence
 
 Levels = tuple[int, ...]
 Columns = tuple[NDArray[np.uint8], NDArray[np.uint8]]

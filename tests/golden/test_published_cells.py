@@ -6,8 +6,12 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.golden.cells import STORED, cases, make_tables, released
+from tests.golden.cells import SETTINGS, STORED, cases, make_tables, released
 
+from pramana.errors import RecipeError
+
+IN_MEMORY = ("generalize kl", "microaggregate", "microaggregate optimal", "swap rank", "swap record")
+BOUND = 1 << 29
 EXPECTED = json.loads(STORED.read_text())
 
 
@@ -21,6 +25,15 @@ def tables(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize(("name", "kind", "output"), cases())
 def test_published_cells_are_as_stored(name: str, kind: str, output: str, tables: Path) -> None:
     assert released(name, tables, kind, output) == EXPECTED[f"{name} from {kind}"]
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+def test_batches_within_a_bound_on_memory_publish_the_same_cells(name: str, tables: Path) -> None:
+    if name in IN_MEMORY:
+        with pytest.raises(RecipeError, match="needs all rows at once"):
+            released(name, tables, "parquet", "parquet", memory=BOUND)
+        return
+    assert released(name, tables, "parquet", "parquet", memory=BOUND) == EXPECTED[f"{name} from parquet"]
 
 
 def test_every_stored_digest_has_its_case() -> None:

@@ -10,8 +10,13 @@ from tests.inspection import survey
 
 import pramana
 from pramana.app.main import run
-from pramana.inspection import HierarchyPlan
-from pramana.schema import hierarchy_by_masking, hierarchy_of_dates, hierarchy_of_groups, hierarchy_of_intervals
+from pramana.holder.hierarchies import HierarchyPlan
+from pramana.schema.hierarchy import (
+    hierarchy_by_masking,
+    hierarchy_of_dates,
+    hierarchy_of_groups,
+    hierarchy_of_intervals,
+)
 
 
 @pytest.fixture

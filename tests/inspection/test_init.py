@@ -17,9 +17,9 @@ from tests.inspection.test_inspect import HOSTILE
 
 import pramana
 from pramana.app.main import run
-from pramana.inspection.drafting import vocabulary
-from pramana.inspection.drafting.bins import ages, round_bins
-from pramana.inspection.drafting.toml_text import comment, key_text, text_of, value_text
+from pramana.holder import vocabulary
+from pramana.holder.draft_bins import ages, round_bins
+from pramana.holder.draft_text import comment, key_text, text_of, value_text
 
 RELEASED = ("publish", "frequencies", "k-anonymity", "microaggregate")
 
@@ -130,7 +130,7 @@ def test_nothing_is_overwritten_and_nothing_half_written(
     (tmp_path / "recipe-age.csv").write_text("mine")
     before = snapshot(tmp_path)
     assert run(["init", str(table), "--job", "k-anonymity", "--out", str(tmp_path / "recipe.toml")]) == 2
-    assert "must not exist yet" in capfd.readouterr().err and snapshot(tmp_path) == before
+    assert "already exists" in capfd.readouterr().err and snapshot(tmp_path) == before
     (tmp_path / "recipe.toml").write_text("mine")
     before = snapshot(tmp_path)
     assert run(["init", str(table), "--out", str(tmp_path / "recipe.toml")]) == 2
@@ -275,8 +275,8 @@ def test_ages_are_cut_at_round_numbers() -> None:
 def test_persons_and_households_are_named_where_recipes_know_units(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from pramana.inspection.drafting.recipe import _units
-    from pramana.inspection.inspecting import examine, source_for
+    from pramana.holder.draft_recipe import _units
+    from pramana.holder.inspect import examine, source_for
 
     monkeypatch.setattr(vocabulary, "knows_units", lambda: True)
     examined = examine(source_for(survey_in(tmp_path, 90)))

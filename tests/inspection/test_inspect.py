@@ -14,8 +14,8 @@ from tests.inspection import survey
 
 import pramana
 from pramana.app.main import run
-from pramana.inspection.missing import missing_numbers
-from pramana.inspection.names import HINTS, hints_of
+from pramana.holder.values import missing_numbers
+from pramana.holder.vocabulary import HINTS, hints_of
 
 GUIDE_WEIGHTS = [180, 180, 215, 76, 186, 76, 180, 215, 186, 76]
 
@@ -25,7 +25,7 @@ def people(tmp_path: Path) -> Path:
     return survey.write(tmp_path / "people.csv", survey.rows(600))
 
 
-def column(found: pramana.inspection.Inspection, name: str) -> pramana.inspection.ColumnReport:
+def column(found: pramana.holder.inspect.Inspection, name: str) -> pramana.holder.inspect.ColumnReport:
     return next(c for c in found.columns if c.name == name)
 
 
@@ -282,7 +282,7 @@ def test_hostile_names_are_escaped(tmp_path: Path, capsys: pytest.CaptureFixture
         (["--weight", "nothing"], "must be a column"),
         (["--population", "10"], "at least the"),
         (["--weight", "weight", "--population", "1000"], "both"),
-        (["--html", "no/such/folder/x.html"], "must exist"),
+        (["--html", "no/such/folder/x.html"], "does not exist"),
     ],
 )
 def test_bad_options_are_refused(

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pramana.inspection.special import Grouped, special_uniques
+from pramana.holder.risk import Grouped, special_uniques
 from pramana.theory import disclosure
 
 GUIDE = [  # the ten records of the practice guide's chapter on measuring risk
@@ -111,13 +111,13 @@ def test_large_tables_are_counted_alike_by_hashing(monkeypatch: pytest.MonkeyPat
     rng = np.random.default_rng(5)
     rows = [tuple(int(v) for v in row) for row in rng.integers(0, 6, (60, 4))]
     plain = special_uniques(grouped(rows), 4, 0.1)
-    monkeypatch.setattr("pramana.inspection.special._TABLE", 1)
+    monkeypatch.setattr("pramana.holder.risk._TABLE", 1)
     hashed = special_uniques(grouped(rows), 4, 0.1)
     assert plain.subsets == hashed.subsets
     assert plain.scores.tolist() == hashed.scores.tolist()
 
 
 def test_the_search_stays_within_its_bound(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pramana.inspection.special._WORK", 100)
+    monkeypatch.setattr("pramana.holder.risk._WORK", 100)
     found = special_uniques(grouped(GUIDE), 2, 0.01)
     assert found.largest == 3 and max(len(subset.columns) for subset in found.subsets) == 3

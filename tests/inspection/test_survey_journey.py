@@ -9,7 +9,7 @@ import pytest
 
 import pramana
 from pramana.app.main import run
-from pramana.datasets import survey
+from pramana.datasets.survey import survey
 
 
 def answer(capfd: pytest.CaptureFixture[str], *arguments: str) -> dict[str, object]:

@@ -13,8 +13,10 @@ from pathlib import Path
 
 from sqlalchemy import Engine, event
 
-from pramana.ledger import Dataset, Ledger, Request
-from pramana.theory import Level
+from pramana.ledger.ledger import Ledger
+from pramana.ledger.rules import Request
+from pramana.ledger.state import Dataset
+from pramana.theory.levels import Level
 
 SOURCE, KEY, DESIGN = "s" * 64, "k" * 64, "d" * 64
 

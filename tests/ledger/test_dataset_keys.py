@@ -17,8 +17,8 @@ from pramana import Ledger, create_levels, issue
 from pramana.errors import BundleError, KeyFileError, LedgerError, PramanaError, RefusedError
 from pramana.ledger import ledger as ledger_module
 from pramana.ledger import store
-from pramana.ledger.entry import COMMITTED, DATASET, REPEATED, Entry
-from pramana.randomness import Key
+from pramana.ledger.state import COMMITTED, DATASET, REPEATED, Entry
+from pramana.randomness.key import Key
 
 RECIPE = """
 [source]
@@ -202,7 +202,7 @@ def other_report(out: Path) -> None:
 def test_a_left_behind_bundle_is_not_taken_at_its_word(left_behind: Path, damage: Callable[[Path], None]) -> None:
     ledger = left_behind.parent / "ledger.db"
     damage(left_behind)
-    with pytest.raises(BundleError, match="must not exist yet"):
+    with pytest.raises(BundleError, match="already exists"):
         issue(ledger, "anna", "0.3", left_behind)
     assert [r.status for r in Ledger.open(ledger).releases()] == ["reserved"]
     assert not list(left_behind.parent.glob(".*"))

@@ -17,8 +17,8 @@ from tests.ledger.flow import end_of, killed_at, start
 from pramana import Key, Ledger, create_levels, issue, release
 from pramana.app.main import run
 from pramana.errors import LedgerError, PramanaError, RecipeError, RefusedError
-from pramana.ledger import Cost
-from pramana.theory import PrivacyProfile
+from pramana.ledger.state import Cost
+from pramana.theory.composition import PrivacyProfile
 
 TO_LEDGER = '[ledger]\npath = "{place}"\npeople = "town"\n'
 GENERALIZE = RECIPE.replace("epsilon = 2", 'method = "generalize"\nk = 2\nalgorithm = "mondrian"')
@@ -159,7 +159,7 @@ def test_a_release_that_fails_is_given_up(
     def fail(*_: object) -> None:
         raise RecipeError("The writing must work", "a fault")
 
-    monkeypatch.setattr("pramana.pipeline.releasing.write_bundle", fail)
+    monkeypatch.setattr("pramana.run.run.write_bundle", fail)
     with pytest.raises(RecipeError, match="a fault"):
         release(recipe_in(desk, place), desk / "a")
     [entry] = ledger.releases()
@@ -188,7 +188,7 @@ def test_a_release_is_committed_when_its_bundle_is_there_and_not_before(
     def full(_: Path) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr("pramana.bundle.folder.settle", full)
+    monkeypatch.setattr("pramana.files.folder.flush_all", full)
     with pytest.raises(PramanaError, match="full disk"):
         release(recipe_in(desk, place, more="again = true\n"), desk / "second")
     with pytest.raises(PramanaError, match="full disk"):

@@ -16,7 +16,7 @@ import pytest
 from tests.ledger.flow import content_of, dataset, end_of, issue, killed_at, ledger_at, register, request, start
 
 from pramana.errors import LedgerError
-from pramana.ledger import Ledger
+from pramana.ledger.ledger import Ledger
 
 
 def check_nothing_lost_or_doubled(place: str, folder: Path, wanted: dict[tuple[str, str], int]) -> None:

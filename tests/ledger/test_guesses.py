@@ -17,12 +17,13 @@ from tests.ledger.flow import dataset, register, request
 
 from pramana import Ledger, Recipe, create_levels, issue
 from pramana.errors import LedgerError, RefusedError
-from pramana.ledger.entry import DATASET, Entry
+from pramana.io.source import Source
+from pramana.ledger.state import DATASET, Entry
 from pramana.ledger.store import append
-from pramana.methods.levels import LevelsRecipe, attributes_at_levels, design_of
-from pramana.randomness import Key
-from pramana.rows import MemoryRows, commitment_to, digest_of_columns
-from pramana.sources import Source
+from pramana.methods.levels.method import LevelsRecipe, attributes_at_levels, design_of
+from pramana.randomness.key import Key
+from pramana.rows.digest import commitment_to, digest_of_columns
+from pramana.rows.memory import MemoryRows
 
 RECIPE = """
 [source]

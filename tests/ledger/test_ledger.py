@@ -16,10 +16,10 @@ from tests.ledger.flow import dataset, ledger_at, register, request
 
 from pramana.app.main import run
 from pramana.errors import LedgerError, PramanaError, RefusedError
-from pramana.ledger import Ledger, State
-from pramana.ledger.migrations import STEPS, VERSION
-from pramana.ledger.state import unbroken
-from pramana.theory import Level
+from pramana.ledger.ledger import Ledger
+from pramana.ledger.state import State, unbroken
+from pramana.ledger.store import STEPS, VERSION
+from pramana.theory.levels import Level
 
 
 def test_a_release_from_reservation_to_repetition(place: str) -> None:

@@ -13,26 +13,24 @@ import pytest
 from tests.statistical.thresholds import ACCEPT, REJECT
 from tests.theory.shuffled_tables import true_deltas
 
-from pramana.audit.epsilon import worst_pair
-from pramana.audit.linkage import likelihoods_of
 from pramana.errors import MatrixError
-from pramana.estimate import law_of
-from pramana.mechanisms import (
-    Circumstances,
+from pramana.holder.audit.epsilon import worst_pair
+from pramana.holder.audit.linkage import likelihoods_of
+from pramana.mechanisms.channel import Dense, Retention, central_epsilon
+from pramana.mechanisms.guarantees import Circumstances, k_of
+from pramana.mechanisms.table import (
     CoinGroup,
     CoinGroups,
-    Dense,
     Mechanism,
     Product,
     RecordRetention,
-    Retention,
-    central_epsilon,
-    k_of,
     mechanism_from_json,
     streams_of,
 )
-from pramana.randomness import ONE, Key
-from pramana.rows import LocalEngine
+from pramana.randomness.key import Key
+from pramana.randomness.samplers import ONE
+from pramana.recipient.law import law_of
+from pramana.rows.engines import LocalEngine
 
 SIZES = {"a": 2, "b": 3, "c": 4}  # redraws of 2 and 4 values are uniform to the last bit
 

@@ -11,21 +11,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pramana.errors import MatrixError
-from pramana.mechanisms import (
+from pramana.mechanisms.channel import Dense, Retention, channel_from_json
+from pramana.mechanisms.invariant import (
     Block,
     BlockInvariant,
-    Dense,
-    Retention,
-    channel_from_json,
     drawn_diagonals,
     drift_of,
     inverse_frequency,
-    match_risk,
     realised,
     sinkhorn,
     two_stage,
 )
-from pramana.randomness import ONE, Key, code_dtype
+from pramana.mechanisms.matching import match_risk
+from pramana.randomness.key import Key
+from pramana.randomness.samplers import ONE, code_dtype
 from pramana.theory import identification
 
 PAPER = [2, 205, 431, 106, 230, 221, 611, 194]  # paper 2, Table 2

@@ -14,8 +14,10 @@ import pytest
 from tests.statistical.thresholds import OF_A_POISSON_COUNT
 
 from pramana.errors import MatrixError
-from pramana.mechanisms import History, LevelDesign, RecordedLevels, Uniform, history
-from pramana.randomness import Key
+from pramana.mechanisms import history
+from pramana.mechanisms.history import History, RecordedLevels
+from pramana.mechanisms.levels import LevelDesign, Uniform
+from pramana.randomness.key import Key
 from pramana.theory import levels
 from pramana.theory.levels import GRID, Level
 

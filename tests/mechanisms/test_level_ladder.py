@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from pramana.errors import MatrixError
-from pramana.mechanisms import ChannelLadder
-from pramana.randomness import ONE, Key
+from pramana.mechanisms.ladder import ChannelLadder
+from pramana.randomness.key import Key
+from pramana.randomness.samplers import ONE
 from pramana.theory import levels
 
 TOP = [[0.8, 0.1, 0.1], [0.2, 0.7, 0.1], [0.0, 0.1, 0.9]]

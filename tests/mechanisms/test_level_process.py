@@ -12,8 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pramana.errors import MatrixError
-from pramana.mechanisms import AtLevel, KeyedLevels, LevelDesign, Uniform, Weighted, _levels, mechanism_from_json
-from pramana.randomness import ONE, Key
+from pramana.mechanisms import _levels
+from pramana.mechanisms.levels import AtLevel, KeyedLevels, LevelDesign, Uniform, Weighted
+from pramana.mechanisms.table import mechanism_from_json
+from pramana.randomness.key import Key
+from pramana.randomness.samplers import ONE
 from pramana.theory import levels
 from pramana.theory.levels import GRID, Level
 

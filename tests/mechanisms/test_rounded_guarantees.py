@@ -10,24 +10,16 @@ from itertools import product
 
 import pytest
 
-from pramana.ledger import Cost, Release, State
-from pramana.ledger.totals import total_about
-from pramana.mechanisms import (
-    AtLevel,
-    Circumstances,
-    LevelDesign,
-    Mechanism,
-    Product,
-    RecordRetention,
-    Retention,
-    Uniform,
-    UnitDraws,
-    guarantees_of,
-    level_guarantees,
-    unit_guarantees,
-)
-from pramana.theory import Guarantee, Level, LocalPrivacy, PkAnonymity
-from pramana.theory.notions.randomised import PosteriorBound
+from pramana.ledger.rules import total_about
+from pramana.ledger.state import Cost, Release, State
+from pramana.mechanisms.channel import Retention
+from pramana.mechanisms.guarantees import Circumstances, guarantees_of, level_guarantees
+from pramana.mechanisms.levels import AtLevel, LevelDesign, Uniform
+from pramana.mechanisms.table import Mechanism, Product, RecordRetention
+from pramana.mechanisms.units import UnitDraws, unit_guarantees
+from pramana.notions.guarantee import Guarantee
+from pramana.notions.randomised import LocalPrivacy, PkAnonymity, PosteriorBound
+from pramana.theory.levels import Level
 
 RECORDS = 997
 AROUND = Circumstances(records=RECORDS)

@@ -19,20 +19,15 @@ from tests.mechanisms.unit_worlds import (
 )
 
 from pramana.errors import SchemaError
-from pramana.mechanisms import (
-    Channel,
-    Circumstances,
-    Dense,
-    Product,
-    Retention,
-    UnitDraws,
-    composed,
-    k_if_counts_are_known,
-    unit_guarantees,
-)
-from pramana.randomness import ONE
-from pramana.schema import Storey
-from pramana.theory import CentralPrivacy, LocalPrivacy, PkAnonymity, problems_of, rounding
+from pramana.mechanisms.channel import Channel, Dense, Retention
+from pramana.mechanisms.guarantees import Circumstances
+from pramana.mechanisms.table import Product
+from pramana.mechanisms.units import UnitDraws, composed, k_if_counts_are_known, unit_guarantees
+from pramana.notions.randomised import CentralPrivacy, LocalPrivacy, PkAnonymity
+from pramana.notions.registry import problems_of
+from pramana.randomness.samplers import ONE
+from pramana.schema.unit import Storey
+from pramana.theory import rounding
 
 LAWS = [
     Product({"sex": Retention.at(Fraction(1, 2), 2), "job": Retention.at(Fraction(1, 3), 2)}),

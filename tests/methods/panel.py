@@ -13,8 +13,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pramana import Recipe, release
-from pramana.pipeline import Released
-from pramana.theory import overclaims_in, problems_of
+from pramana.notions.registry import problems_of
+from pramana.notions.sentences import overclaims_in
+from pramana.run.release import Released
 
 ILLNESSES = ["none", "flu", "cold", "gout"]
 

@@ -15,10 +15,10 @@ from tests.security.bundles import statement_of, write_statement
 
 from pramana import Recipe, open_study, plan, release, verify
 from pramana.errors import PramanaError
-from pramana.mechanisms import CoinGroups, mechanism_from_json
-from pramana.methods import AnyRecipe
-from pramana.pipeline import Released
-from pramana.randomness import Key
+from pramana.mechanisms.table import CoinGroups, mechanism_from_json
+from pramana.methods.recipe import AnyRecipe
+from pramana.randomness.key import Key
+from pramana.run.release import Released
 
 QUASI = {"role": "quasi-identifying"}
 SEX = {**QUASI, "domain": ["f", "m"]}

@@ -10,14 +10,14 @@ import pytest
 
 from pramana import Recipe, release
 from pramana.errors import RefusedError
-from pramana.generalize import Cells
-from pramana.methods import AnyRecipe
-from pramana.methods.cell_check import check_cells
-from pramana.methods.quasi import ClassifiedColumn, quasi_of
-from pramana.randomness import Key
-from pramana.rows import MemoryRows
-from pramana.schema import Role
-from pramana.sources import Source
+from pramana.io.source import Source
+from pramana.methods.cell_table import check_cells
+from pramana.methods.cells import Cells
+from pramana.methods.columns import ClassifiedColumn, quasi_of
+from pramana.methods.recipe import AnyRecipe
+from pramana.randomness.key import Key
+from pramana.rows.memory import MemoryRows
+from pramana.schema.domain import Role
 
 AGES = [4, 104, 34, 15, 9, 90, 27, 61, 8, 100, 33, 72] * 5
 

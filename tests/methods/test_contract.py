@@ -13,11 +13,13 @@ from tests.conftest import snapshot
 from tests.golden.cells import GENERAL, SETTINGS, make_tables, path_of
 
 from pramana import Bundle, plan_for_records, release, verify
-from pramana.bundle import Certificate
+from pramana.bundle.certificate import Certificate
 from pramana.errors import BundleError, PramanaError, RecipeError
-from pramana.methods import METHODS, AnyRecipe, Capabilities, Plan, Recipe, method_named, restore
-from pramana.rows import LEAST_MEMORY
-from pramana.sources import Source
+from pramana.io.source import Source
+from pramana.methods.protocol import Capabilities, Plan
+from pramana.methods.recipe import AnyRecipe, Recipe
+from pramana.methods.registry import METHODS, method_named, restore
+from pramana.rows.engines import LEAST_MEMORY
 
 HISTORY = {"method": "levels", "retention": 0.4, "history": True}  # for a ledger alone, and never streamed
 STREAMING = {

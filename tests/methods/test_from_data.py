@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from pramana import Recipe, release
-from pramana.bundle import Certificate
+from pramana.bundle.certificate import Certificate
 
 PEOPLE = "sex,town\n" + "".join(f"{'FM'[i % 2]},{'' if i % 10 == 3 else 'abc'[i % 3]}\n" for i in range(200))
 TELLS = "which tells which values occur"

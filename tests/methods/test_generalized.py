@@ -17,11 +17,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pramana import crosstab, release, verify
-from pramana.bundle import Certificate
+from pramana.bundle.certificate import Certificate
 from pramana.errors import PramanaError, RecipeError, SchemaError, SourceError, UnreachableError
-from pramana.methods import PublishedCells, Recipe
-from pramana.randomness import Key
-from pramana.schema import hierarchy_of_intervals, hierarchy_of_tree
+from pramana.methods.published_cells import PublishedCells
+from pramana.methods.recipe import Recipe
+from pramana.randomness.key import Key
+from pramana.schema.hierarchy import hierarchy_of_intervals, hierarchy_of_tree
 
 NATIONS = {"America": ["Canada", "Peru", "USA"], "Europe": ["Britain", "France", "Italy"]}
 

@@ -9,29 +9,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pramana.counting.anonymity import SensitiveCounts
+from pramana.counting.classes import ClassFinder, CombinationCounter, CountedCombinations, Ladder, Layout, grouped
 from pramana.errors import RecipeError, UnreachableError
-from pramana.generalize import (
-    KINDS,
-    MEASURES,
-    ClassFinder,
-    Combinations,
-    Generalised,
-    KAnonymous,
-    Ladder,
-    Layout,
-    SensitiveCounts,
-    full_domain,
-    grouped,
-    grouped_for,
-    multidimensional,
-)
+from pramana.methods.cells import KINDS
+from pramana.methods.columns import Quasi
+from pramana.methods.generalize.conditions import KAnonymous
 from pramana.methods.generalize.measured import InClasses, measure
-from pramana.methods.generalize.searching.search import solve_lines
-from pramana.methods.generalize.sensitive import Sensitive
+from pramana.methods.generalize.measures import MEASURES
+from pramana.methods.generalize.recoding import Generalised, full_domain, grouped_for, multidimensional
+from pramana.methods.generalize.search import solve_lines
 from pramana.methods.generalize.setting import CellKind, GeneralizeDesign, GeneralizeSetting, Measure, design_in
-from pramana.methods.quasi import Quasi
-from pramana.rows import Lines
-from pramana.schema import Attribute, Domain, Role
+from pramana.methods.sensitive import Sensitive
+from pramana.schema.domain import Attribute, Domain, Role
 
 LADDERS = (
     Ladder("a", (np.arange(6), np.array([0, 0, 0, 1, 1, 1]), np.zeros(6, np.int64))),
@@ -57,14 +47,14 @@ def table(seed: int, rows: int) -> list[Any]:
     return [np.minimum(rng.geometric(0.5, rows) - 1, size - 1).astype(np.uint8) for size in sizes]
 
 
-def combined(columns: list[Any], sizes: list[int], pieces: int) -> Lines:
-    counted = Combinations(sizes)
+def combined(columns: list[Any], sizes: list[int], pieces: int) -> CountedCombinations:
+    counted = CombinationCounter(sizes)
     for part in np.array_split(np.arange(len(columns[0])), pieces):
         if len(part):
             counted.update([column[part] for column in columns])
     found = counted.merged()
     lines = tuple(found.codes(i).astype(np.uint8) for i in range(len(sizes)))
-    return Lines(lines, np.ascontiguousarray(found.sizes))
+    return CountedCombinations(lines, np.ascontiguousarray(found.sizes))
 
 
 def solve_rows(

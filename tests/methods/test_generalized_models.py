@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 from pramana import Bundle, Recipe, release, verify
-from pramana.bundle import Certificate
+from pramana.bundle.certificate import Certificate
 from pramana.errors import PramanaError, RecipeError, SourceError
-from pramana.methods import restore
+from pramana.methods.registry import restore
 
 QUASI = {name: {"role": "quasi-identifying", "hierarchy": f"{name}.csv"} for name in ("town", "age")}
 COLUMNS: dict[str, Any] = {**QUASI, "illness": {"role": "sensitive"}, "grade": {"role": "insensitive"}}

@@ -13,12 +13,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from pramana import Recipe, crosstab, release, verify
-from pramana.bundle import Certificate
+from pramana.bundle.certificate import Certificate
 from pramana.errors import CheckError, InputError
-from pramana.mechanisms import ChannelGroup, Exchange, inverse_frequency
-from pramana.mechanisms.invariant import BlockInvariant
-from pramana.methods import AnyRecipe
-from pramana.randomness import Key
+from pramana.mechanisms.exchange import ChannelGroup, Exchange
+from pramana.mechanisms.invariant import BlockInvariant, inverse_frequency
+from pramana.methods.recipe import AnyRecipe
+from pramana.randomness.key import Key
 
 JOBS = ["farmer", "smith", "miller", "baker", "weaver", "potter", "clerk", "astronomer"]
 COUNTS = [205, 431, 106, 230, 221, 611, 194, 2]  # paper 2, Table 2, in another order

@@ -30,7 +30,8 @@ from pramana.errors import (
     SourceError,
     UnreachableError,
 )
-from pramana.theory import Level, levels
+from pramana.theory import levels
+from pramana.theory.levels import Level
 
 RECIPE = """
 [source]
@@ -245,7 +246,7 @@ def test_editing_the_recipe_changes_nothing(folder: Path) -> None:
 def test_nothing_is_reserved_for_a_folder_that_exists(folder: Path) -> None:
     create_levels(folder / "ledger.db", recipe(folder))
     (folder / "out").mkdir()
-    with pytest.raises(BundleError, match="must not exist"):
+    with pytest.raises(BundleError, match="already exists"):
         issue(folder / "ledger.db", "anna", "0.3", folder / "out")
     assert not Ledger.open(folder / "ledger.db").releases()
 

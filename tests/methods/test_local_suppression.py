@@ -14,7 +14,7 @@ import pytest
 from pramana import plan, release, verify
 from pramana.app.main import run
 from pramana.errors import PramanaError, RecipeError, UnreachableError
-from pramana.methods import Recipe
+from pramana.methods.recipe import Recipe
 
 QUASI = ("sex", "age", "town")
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from pramana import Recipe, release
-from pramana.generalize import SensitiveCounts
+from pramana.counting.anonymity import SensitiveCounts
 from pramana.methods.generalize.measured import diversity_of, rounded_up
 from pramana.methods.generalize.setting import GeneralizeDesign
 

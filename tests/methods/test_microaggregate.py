@@ -23,9 +23,10 @@ from tests.generalize.adult import SHARED, adult_numbers
 from tests.generalize.test_microaggregate import plain_mdav, set_partitions
 
 from pramana import PramanaError, PublishedCells, Recipe, crosstab, release, report, verify
-from pramana.bundle import Bundle, Certificate
+from pramana.bundle.bundle import Bundle
+from pramana.bundle.certificate import Certificate
 from pramana.errors import BundleError, RecipeError, SourceError, UnreachableError
-from pramana.methods import restore
+from pramana.methods.registry import restore
 
 Table = dict[str, Any]
 QUASI = {"role": "quasi-identifying"}

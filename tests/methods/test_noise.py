@@ -17,18 +17,17 @@ from scipy import stats
 from tests.statistical.thresholds import ACCEPT, OF_A_SHARE, REJECT, SHIFT
 
 from pramana import Bundle, Recipe, open_study, plan, release, verify
-from pramana.bundle import Certificate
+from pramana.bundle.certificate import Certificate
 from pramana.errors import BundleError, PramanaError, RecipeError, SourceError
-from pramana.methods import restore
-from pramana.methods.noise.columns import context_of
-from pramana.methods.noise.moments import Moments, moments_of
-from pramana.methods.noise.normal import kept_share, normals, root_of
+from pramana.io.source import Table
+from pramana.methods.noise.columns import NoiseLoss, NoiseSums, context_of
+from pramana.methods.noise.moments import Moments, kept_share, moments_of, normals, root_of
 from pramana.methods.noise.setting import NoiseDesign, design_of
-from pramana.methods.noise.worth import NoiseLoss, NoiseSums
-from pramana.randomness import Key
-from pramana.rows import MemoryRows
-from pramana.schema import Attribute, Kind, Role
-from pramana.sources import Table
+from pramana.methods.registry import restore
+from pramana.randomness.key import Key
+from pramana.rows.memory import MemoryRows
+from pramana.schema.domain import Attribute, Role
+from pramana.schema.kind import Kind
 
 ROWS = 20_000
 SOURCE = "people.parquet"

@@ -14,11 +14,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pramana.errors import SourceError
-from pramana.methods.microaggregate.numbers import NumberUse
 from pramana.methods.noise import numbers
-from pramana.methods.noise.numbers import NumberSummary, PieceNumbers
-from pramana.methods.noise.sums import ExactSum
-from pramana.schema import decimal_number
+from pramana.methods.noise.numbers import ExactSum, NumberSummary, PieceNumbers
+from pramana.methods.numbers import NumberUse
+from pramana.schema.kind import decimal_number
 
 FINITE = st.floats(-1e290, 1e290, allow_nan=False)
 USE = NumberUse("get noise", "")
@@ -38,7 +37,7 @@ def test_a_sum_of_pieces_is_the_exact_sum_rounded_once(values: list[float], cut:
 def test_a_sum_longer_than_a_run(monkeypatch: pytest.MonkeyPatch) -> None:
     values = np.random.default_rng(1).normal(0, 1e9, 1000)
     whole = ExactSum.of(values)
-    monkeypatch.setattr("pramana.methods.noise.sums._RUN", 7)
+    monkeypatch.setattr("pramana.methods.noise.numbers._RUN", 7)
     assert ExactSum.of(values) == whole and float(whole) == math.fsum(values.tolist())
     assert float(ExactSum.of(np.empty(0))) == 0.0
 

@@ -12,8 +12,9 @@ import pytest
 
 from pramana import Recipe, open_study, release, verify
 from pramana.errors import PramanaError
-from pramana.mechanisms import Dense, Product, Retention, mechanism_from_json
-from pramana.pipeline import Released
+from pramana.mechanisms.channel import Dense, Retention
+from pramana.mechanisms.table import Product, mechanism_from_json
+from pramana.run.release import Released
 
 QUASI = {"role": "quasi-identifying"}
 AGE = {**QUASI, "bins": {"width": 5, "from": 0, "to": 100}, "channel": "ordered"}

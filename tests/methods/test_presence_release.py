@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 import pramana
 from pramana import PublishedCells, verify
 from pramana.app.main import run
-from pramana.audit import reversal
 from pramana.errors import PramanaError, SourceError, UnreachableError
+from pramana.holder.audit.presence import reversal
 from pramana.theory import presence
 
 release = partial(pramana.release, even_if_useless=True)  # of a few people nothing can be learned

@@ -22,12 +22,14 @@ from tests.security.bundles import content_of, statement_of, write_report_again,
 from tests.statistical.thresholds import ACCEPT, KEY, REJECT
 
 from pramana import Bundle, Key, Recipe, open_study, randomise_record, release, verify
-from pramana.bundle import WITHIN_BIN, PublishedNumbers, numbers_of
+from pramana.bundle.published_numbers import WITHIN_BIN, PublishedNumbers, numbers_of
 from pramana.errors import BundleError, PramanaError, RecipeError, SchemaError
-from pramana.methods import AnyRecipe
-from pramana.rows import LEAST_MEMORY
-from pramana.schema import BinNumbers, Domain, Kind
-from pramana.sources import write_table
+from pramana.io.writing import write_table
+from pramana.methods.recipe import AnyRecipe
+from pramana.rows.engines import LEAST_MEMORY
+from pramana.schema.bin_numbers import BinNumbers
+from pramana.schema.domain import Domain
+from pramana.schema.kind import Kind
 
 ROWS = 4_000
 QUASI = {"role": "quasi-identifying"}

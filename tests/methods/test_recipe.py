@@ -10,8 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pramana.errors import PramanaError, RecipeError
-from pramana.methods import METHODS, Recipe, method_named
-from pramana.schema import Role, keys_of
+from pramana.methods.recipe import Recipe
+from pramana.methods.registry import METHODS, method_named
+from pramana.schema.domain import Role
+from pramana.schema.typed import keys_of
 
 
 def test_a_recipe_is_read_with_paths_beside_it(tmp_path: Path) -> None:

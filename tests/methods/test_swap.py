@@ -17,8 +17,8 @@ from tests.statistical.thresholds import ACCEPT, REJECT
 
 from pramana import Recipe, release, verify
 from pramana.errors import PramanaError, RecipeError, UnreachableError
-from pramana.methods.swap.partners import exchanged, pairs_by_rank, pairs_of_records, pairs_wanted
-from pramana.randomness import Key
+from pramana.methods.swap.columns import exchanged, pairs_by_rank, pairs_of_records, pairs_wanted
+from pramana.randomness.key import Key
 
 ROWS = 400
 

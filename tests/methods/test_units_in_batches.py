@@ -15,8 +15,8 @@ from tests.methods.panel import panel, write_hierarchies
 import pramana
 from pramana import Recipe, verify
 from pramana.errors import RecipeError, SourceError
-from pramana.rows import BatchEngine
-from pramana.rows.units.repeats import numbered_in_blocks
+from pramana.rows.engines import BatchEngine
+from pramana.rows.repeats import numbered_in_blocks
 
 BOUND = 512 << 20
 release = partial(pramana.release, even_if_useless=True)  # of a few people nothing can be learned

@@ -14,8 +14,8 @@ import pytest
 from tests.methods.panel import classes_of, generalised, guaranteed, k_of_units, l_of_units, panel, wrong_words
 
 from pramana import Recipe, release, verify
+from pramana.counting.anonymity import JointValues, UnitCounts
 from pramana.errors import PramanaError, RecipeError, UnreachableError
-from pramana.generalize import JointValues, UnitCounts
 
 COLUMNS = ("sex", "birth", "job")
 ALGORITHMS = ("incognito", "local", "mondrian", "mondrian-relaxed", "kl")

@@ -20,15 +20,16 @@ from tests.statistical.thresholds import COVERAGE_OF_FEW, COVERAGE_OF_SHARED_DRA
 
 import pramana
 from pramana import Recipe, crosstab, open_study, randomise_record, verify
-from pramana.bundle import Bundle
+from pramana.bundle.bundle import Bundle
 from pramana.errors import InputError, PramanaError, RecipeError, SourceError, UnreachableError
-from pramana.estimate import Study
-from pramana.methods import restore
-from pramana.pipeline import Released
-from pramana.randomness import Key
-from pramana.rows import LocalEngine, MemoryRows
-from pramana.schema import UnitSection
-from pramana.sources import Table
+from pramana.io.source import Table
+from pramana.methods.registry import restore
+from pramana.randomness.key import Key
+from pramana.recipient.study import Study
+from pramana.rows.engines import LocalEngine
+from pramana.rows.memory import MemoryRows
+from pramana.run.release import Released
+from pramana.schema.unit import UnitSection
 
 release = partial(pramana.release, even_if_useless=True)  # of a few people nothing can be learned
 

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tests.mutants.injecting import Outcome, inject
-from tests.mutants.mutant import Mutant, PatchError, mutants_of
+from tests.mutants.mutant import Mutant, MutantError, mutants_of
 from tests.mutants.table import TABLE, renewed
 
 __all__ = ["TABLE", "main"]
@@ -32,7 +32,7 @@ def main(arguments: Sequence[str], root: Path = Path()) -> int:
     try:
         mutants = mutants_of(root)
         outcomes = inject(root, _chosen(mutants, asked.names), asked.jobs, _tell)
-    except PatchError as error:
+    except MutantError as error:
         _say(str(error))
         return 1
     missed = [outcome for outcome in outcomes if outcome.verdict != "caught"]
@@ -46,7 +46,7 @@ def main(arguments: Sequence[str], root: Path = Path()) -> int:
 def _chosen(mutants: list[Mutant], names: Sequence[str]) -> list[Mutant]:
     known = {mutant.name: mutant for mutant in mutants}
     if unknown := [name for name in names if name not in known]:
-        raise PatchError(f"no such mutants: {', '.join(unknown)}")
+        raise MutantError(f"no such mutants: {', '.join(unknown)}")
     return [known[name] for name in names] if names else mutants
 
 

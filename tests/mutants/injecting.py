@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from importlib.util import cache_from_source
 from pathlib import Path
 
-from tests.mutants.mutant import Mutant, PatchError
+from tests.mutants.mutant import Mutant, MutantError, is_compiled, sources_of
 
 LONGEST = 600  # seconds that the tests of a mutant may take; without one all of them may take as long as they do
 _NOT_COPIED = shutil.ignore_patterns(
@@ -51,22 +51,21 @@ class Copy:
     def try_mutant(self, mutant: Mutant) -> Outcome:
         start = time.monotonic()
         try:
-            verdict, by, detail = self._verdict(mutant)
+            path = mutant.apply(self.folder)
+        except MutantError as error:
+            return Outcome(mutant, "does not apply", detail=str(error))
+        try:
+            verdict, by, detail = self._verdict(mutant, path)
         except subprocess.TimeoutExpired:
             verdict, by, detail = "does not run", "", f"not done after {LONGEST} seconds"
         finally:
-            self._restore(mutant)
+            self._restore(path)
         return Outcome(mutant, verdict, by, time.monotonic() - start, detail)
 
-    def _verdict(self, mutant: Mutant) -> tuple[str, str, str]:
-        for path in mutant.changed:
-            if path.endswith(".py"):  # else one of the same size and second would be taken for it
-                Path(cache_from_source(str(self.folder / path))).unlink(missing_ok=True)
-        try:
-            mutant.apply(self.folder)
-        except PatchError as error:
-            return "does not apply", "", str(error)
-        if mutant.compiled:
+    def _verdict(self, mutant: Mutant, path: str) -> tuple[str, str, str]:
+        if path.endswith(".py"):  # else one of the same size and second would be taken for it
+            Path(cache_from_source(str(self.folder / path))).unlink(missing_ok=True)
+        if is_compiled(path):
             built = self._run([sys.executable, *_BUILD], LONGEST)
             if built.returncode:
                 return "does not run", "", _last_line(built.stderr)
@@ -97,13 +96,12 @@ class Copy:
             command, cwd=self.folder, env=own, capture_output=True, text=True, timeout=longest, check=False
         )
 
-    def _restore(self, mutant: Mutant) -> None:
-        paths = [Path(path) for path in mutant.changed]
-        if mutant.compiled:
+    def _restore(self, changed: str) -> None:
+        paths = [Path(changed)]
+        if is_compiled(changed):
             paths += [path.relative_to(self.pristine) for path in self.pristine.rglob("*.so")]
         for path in paths:
-            if (self.pristine / path).is_file():
-                shutil.copy2(self.pristine / path, self.folder / path)
+            shutil.copy2(self.pristine / path, self.folder / path)
 
 
 def inject(
@@ -113,7 +111,9 @@ def inject(
     with tempfile.TemporaryDirectory(prefix="mutants-", ignore_cleanup_errors=True) as temporary:
         pristine = Path(temporary) / "pristine"
         shutil.copytree(root, pristine, ignore=_NOT_COPIED)
-        if any(mutant.compiled for mutant in mutants):  # once, so that a mutant builds only what it changes
+        if any(
+            is_compiled(path) for path in sources_of(pristine)
+        ):  # once, so that a mutant builds only what it changes
             subprocess.run([sys.executable, *_BUILD], cwd=pristine, check=True, stdout=subprocess.DEVNULL)
         subprocess.run([sys.executable, "-m", "compileall", "-q", "src", "tests"], cwd=pristine, check=False)
         free: queue.SimpleQueue[Copy] = queue.SimpleQueue()
@@ -143,7 +143,7 @@ def inject(
             try:
                 failing = [name for names in pool.map(passing, _shares(mutants, jobs)) for name in names]
                 if failing:
-                    raise PatchError("without any mutant these must pass: " + ", ".join(failing))
+                    raise MutantError("without any mutant these must pass: " + ", ".join(failing))
                 return list(pool.map(tried, mutants))
             except BaseException:
                 pool.shutdown(cancel_futures=True)

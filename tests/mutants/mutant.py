@@ -1,62 +1,84 @@
-"""A mutant: one plausible mistake, kept as a patch that must apply, and the tests that must catch it.
+"""A mutant: one plausible mistake, as lines of the sources and what becomes of them, and tests that must catch it.
 
-The file's first lines say it in words, as `git apply` and `patch` skip what stands before the first `---`:
-
-    Wrong: one sentence that says what is wrong once the patch is applied
+    Wrong: one sentence that says what is wrong once the lines are changed
     Tests: tests/theory/test_pk.py tests/contracts/test_channels.py::test_rows_sum_exactly
+
+    --- was
+    as few whole lines as stand exactly once in all of src
+    --- becomes
+    the lines that take their place
+
+No path is named: lines that move to another file take their mutant with them.
 """
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-PATCHES = "tests/mutants/patches"
-_HEAD = re.compile(r"Wrong: (?P<wrong>[^\n]+)\nTests: (?P<tests>[^\n]+)\n\n(?P<patch>--- a/.*)", re.DOTALL)
-_CHANGED = re.compile(r"^\+\+\+ b/(\S+)$", re.MULTILINE)
+MISTAKES = "tests/mutants/mistakes"
+_FORM = re.compile(
+    r"Wrong: (?P<wrong>[^\n]+)\nTests: (?P<tests>[^\n]+)\n\n--- was\n(?P<was>.+\n)--- becomes\n(?P<becomes>.*)",
+    re.DOTALL,
+)
+_SOURCES = (".py", ".c", ".h")
 
 
-class PatchError(Exception):
-    """A patch that says too little, or does not apply."""
+class MutantError(Exception):
+    """A mutant that says too little, or whose lines are not in the sources exactly once."""
 
 
 @dataclass(frozen=True)
 class Mutant:
-    """`file` is the patch; `changed` are the paths it changes, from the root of the tree."""
+    """`was` and `becomes` are whole lines."""
 
     name: str
-    file: Path
     wrong: str
     tests: tuple[str, ...]
-    changed: tuple[str, ...]
+    was: str
+    becomes: str
 
     @classmethod
     def read(cls, file: Path) -> Mutant:
-        head = _HEAD.fullmatch(file.read_text("utf-8"))
-        if head is None:
-            raise PatchError(f"{file.name} must begin with the lines Wrong and Tests, a blank one and the patch")
-        changed = tuple(_CHANGED.findall(head["patch"]))
-        return cls(file.stem, file, head["wrong"], tuple(head["tests"].split()), changed)
+        parts = _FORM.fullmatch(file.read_text("utf-8"))
+        if parts is None:
+            raise MutantError(
+                f"{file.name} must have the lines Wrong, Tests, a blank one, '--- was' and '--- becomes'"
+            )
+        return cls(file.stem, parts["wrong"], tuple(parts["tests"].split()), parts["was"], parts["becomes"])
 
-    @property
-    def compiled(self) -> bool:
-        """Whether something must be built before the mistake is there."""
-        return any(path.endswith((".c", ".h")) for path in self.changed)
+    def path_in(self, sources: dict[str, str]) -> str:
+        """The one file that has the lines, once."""
+        paths = [path for path, text in sources.items() for _ in range(_as_lines(text).count("\n" + self.was))]
+        if len(paths) != 1:
+            where = f"{len(paths)} times ({', '.join(paths)})" if paths else "nowhere"
+            raise MutantError(f"{self.name} does not apply: in src its lines must stand once, and stand {where}")
+        return paths[0]
 
-    def apply(self, root: Path, check: bool = False) -> None:
-        """Change the tree at `root`; with `check` only see whether it could be changed."""
-        # no repository around the tree may have a say: git would skip what lies outside of its own folder
-        alone = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
-        alone["GIT_CEILING_DIRECTORIES"] = str(root.absolute().parent)
-        command = ["git", "apply", *(["--check"] if check else []), str(self.file.absolute())]
-        done = subprocess.run(command, cwd=root, env=alone, capture_output=True, text=True, check=False)
-        if done.returncode:
-            raise PatchError(f"{self.name} does not apply: {done.stderr.strip()}")
+    def apply(self, root: Path) -> str:
+        """Change the one file of the tree at `root`, and return its path from there."""
+        path = self.path_in(sources_of(root))
+        changed = _as_lines((root / path).read_text("utf-8")).replace("\n" + self.was, "\n" + self.becomes)
+        (root / path).write_text(changed[1:], "utf-8")
+        return path
 
 
 def mutants_of(root: Path) -> list[Mutant]:
     """All of a tree's mutants, by name."""
-    return [Mutant.read(file) for file in sorted((root / PATCHES).glob("*.patch"))]
+    return [Mutant.read(file) for file in sorted((root / MISTAKES).glob("*.txt"))]
+
+
+def sources_of(root: Path) -> dict[str, str]:
+    """The text of every source in Python and C, by its path from the root."""
+    files = sorted(path for path in (root / "src").rglob("*") if path.suffix in _SOURCES)
+    return {str(file.relative_to(root)): file.read_text("utf-8") for file in files}
+
+
+def is_compiled(path: str) -> bool:
+    return path.endswith((".c", ".h"))
+
+
+def _as_lines(text: str) -> str:
+    """The text with a line break before every line, so that only whole lines are found."""
+    return "\n" + text

@@ -15,12 +15,11 @@ _WORDS = """\
 
     make mutants
 
-Tests are tested here. Each line is a plausible mistake, kept as a small patch in `tests/mutants/patches`, put
-into a copy of the sources by itself (those in C are compiled) and tried against the tests that should notice,
-and that pass without it. The first of them that failed is named. The run ends with 1 where a mutant survives or
-a patch does not apply. `python -m tests.mutants NAME ...` tries some of them and renews their lines. For a new
-one, edit a source, put `git diff` into a file there, with two lines and a blank one before it as the others
-have, and undo the edit.
+Tests are tested here. Each line is a plausible mistake, kept in `tests/mutants/mistakes` as lines of a source and
+what becomes of them, put into a copy of the sources by itself (those in C are compiled) and tried against the
+tests that should notice, and that pass without it. The first of them that failed is named. The run ends with 1
+where a mutant survives, or where its lines do not stand exactly once in the sources. `python -m tests.mutants
+NAME ...` tries some of them and renews their lines. For a new one, write a file as the others are.
 """
 _UNTRIED = ("**not tried**", "")
 
@@ -35,13 +34,11 @@ def renewed(root: Path, mutants: Sequence[Mutant], outcomes: Sequence[Outcome]) 
         found[outcome.mutant.name] = (by, today)
     lines = []
     for mutant in mutants:
-        where = ", ".join(path.removeprefix("src/pramana/") for path in mutant.changed)
-        cells = (mutant.name, mutant.wrong, f"`{where}`", *found.get(mutant.name, _UNTRIED))
+        cells = (mutant.name, mutant.wrong, *found.get(mutant.name, _UNTRIED))
         lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
-    compiled = sum(mutant.compiled for mutant in mutants)
     missed = sum(found.get(mutant.name, _UNTRIED)[0].startswith("**") for mutant in mutants)
-    total = f"{len(mutants)} mutants, {compiled} of them in C; {missed} not caught."
-    head = "| mutant | what is wrong | where | caught by | on |\n|---|---|---|---|---|"
+    total = f"{len(mutants)} mutants; {missed} not caught."
+    head = "| mutant | what is wrong | caught by | on |\n|---|---|---|---|"
     return "\n".join([_WORDS, total, "", head, *lines]) + "\n"
 
 
@@ -52,4 +49,4 @@ def _stored(page: Path) -> dict[str, tuple[str, str]]:
     rows = [
         line.strip("| ").split(" | ") for line in page.read_text("utf-8").splitlines() if line.startswith("| ")
     ]
-    return {row[0]: (row[-2].replace("\\|", "|"), row[-1]) for row in rows if len(row) == 5 and row[0] != "mutant"}
+    return {row[0]: (row[-2].replace("\\|", "|"), row[-1]) for row in rows if len(row) == 4 and row[0] != "mutant"}

@@ -6,7 +6,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from pramana.pages import Panel, Picture, Series, write_figure, write_table
+from pramana.pages.figures import Panel, Picture, Series, write_figure, write_table
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ from html.parser import HTMLParser
 import pytest
 
 from pramana.errors import printable
-from pramana.pages import (
+from pramana.pages.content import (
     Bar,
     Bars,
     Block,
@@ -16,18 +16,24 @@ from pramana.pages import (
     Legend,
     Meter,
     Page,
-    Panel,
-    Picture,
     Points,
     Section,
-    Series,
     Steps,
     Text,
+)
+from pramana.pages.figures import Panel, Picture, Series
+from pramana.pages.rendering import (
+    BOTTOM,
+    HEIGHT,
+    LEFT,
+    RIGHT,
+    TOP,
+    WIDTH,
     html_of,
     load_templates,
     page_environment,
+    plot_of,
 )
-from pramana.pages.chart import BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH, plot_of
 
 VOID = {"meta", "br", "img", "hr", "link", "input"}
 BIDI = "\u202e\u2066\u200f\u061c"

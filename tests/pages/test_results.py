@@ -12,11 +12,13 @@ import pytest
 from tests.pages.test_page import PLANTED, read
 
 import pramana
-from pramana.bundle import PromiseTable
+from pramana.bundle.certificate import PromiseTable
 from pramana.errors import MissingExtraError
-from pramana.estimate import Axis, Study
-from pramana.mechanisms import Product, Retention
-from pramana.pages import TabularResult
+from pramana.mechanisms.channel import Retention
+from pramana.mechanisms.table import Product
+from pramana.pages.results import TabularResult
+from pramana.recipient.study import Study
+from pramana.schema.axis import Axis
 
 LAW = Product({"sex": Retention.at(0.8, 2), "age": Retention.at(0.7, 3)})
 

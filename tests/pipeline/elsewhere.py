@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from pramana.rows import Columns, SpreadPieces
+from pramana.rows.protocol import Columns, SpreadPieces
 
 
 class Elsewhere(SpreadPieces):

@@ -11,7 +11,7 @@ from tests.conftest import Refused, snapshot
 
 import pramana
 from pramana import PramanaError
-from pramana.rows import bytes_of
+from pramana.rows.engines import bytes_of
 
 NO_PATHS = (5, 2.5, b"published", True, object(), ("a", "b"), "")
 NO_SIZES = (
@@ -183,7 +183,7 @@ def test_sizes_that_are_none(refused: Refused, size: str) -> None:
 
 
 def test_an_output_must_have_a_name(refused: Refused) -> None:
-    assert "The output must be a path, got an empty name" in refused("release", "recipe.toml", "--out", "")
+    assert "The output must be a path, got an empty text" in refused("release", "recipe.toml", "--out", "")
 
 
 def test_hints_name_options_of_the_command_at_hand(desk: Path, refused: Refused) -> None:

@@ -15,9 +15,9 @@ import pytest
 
 import pramana
 from pramana.app.main import run
-from pramana.datasets import survey
+from pramana.datasets.survey import survey
 from pramana.errors import PramanaError
-from pramana.pipeline.writing import file_entry
+from pramana.run.write import file_entry
 
 FORMS = ("dta", "xlsx", "arrow")
 RECIPE = """
@@ -105,8 +105,8 @@ def test_what_is_only_digested_is_said_to_be(folder: Path, monkeypatch: pytest.M
     monkeypatch.setitem(sys.modules, "xlsxwriter", None)
     (check,) = (c for c in pramana.verify(folder / "out").checks if c.name == "copy data.xlsx")
     assert check.ok and not check.derived
-    assert "pip install pramana[formats]" in check.detail
-    with pytest.raises(PramanaError, match=r"pip install pramana\[formats\]"):
+    assert "pip install 'pramana-privacy[formats]'" in check.detail
+    with pytest.raises(PramanaError, match=r"pip install 'pramana-privacy\[formats\]'"):
         pramana.release(write(folder, "xlsx"), folder / "again", seed=1)
     assert not (folder / "again").exists()
 

@@ -17,8 +17,9 @@ from tests.servers import Place, Server
 from pramana import verify
 from pramana.app.main import run
 from pramana.errors import SourceError
-from pramana.sources import Source, open_database
-from pramana.sources.databases.postgresql import PostgreSQL
+from pramana.io.database import open_database
+from pramana.io.postgresql import PostgreSQL
+from pramana.io.source import Source
 
 FROM_TABLE = '[source]\nurl = "env:PRAMANA_TEST_URL"\ntable = "people"\n'
 TO_TABLE = '[output]\nformat = "parquet"\nurl = "env:PRAMANA_TEST_URL"\ntable = "the release"\n'
@@ -129,7 +130,7 @@ def test_an_existing_table_is_refused_before_any_work(
     office.run('CREATE TABLE "the release" (a integer)', 'INSERT INTO "the release" VALUES (5)')
     monkeypatch.setattr(Source, "read", lambda *_: pytest.fail("work was done"))
     said = refused("release", "recipe.toml", "--out", "out")
-    assert "The table 'the release' must not exist yet, got an existing one" in said
+    assert "The table 'the release' already exists" in said
     assert stored(office) == [(5,)]
 
 
@@ -186,8 +187,8 @@ def test_a_table_that_cannot_be_dropped_again_is_named(
 # Stops itself with SIGKILL when so many batches have gone into the table, or just before the commit.
 KILLED = """
 import importlib, os, signal, sys
-t = importlib.import_module("pramana.pipeline.table_copy")
-d = importlib.import_module("pramana.sources.databases.types")
+t = importlib.import_module("pramana.run.table_copy")
+d = importlib.import_module("pramana.io.database")
 b = importlib.import_module("pramana.bundle.bundle")
 moment = int(sys.argv[1])
 def die():
@@ -233,7 +234,7 @@ def test_a_run_killed_about_its_commit_keeps_the_key_of_the_table(
     assert not (desk / "out").exists()
     key = (desk / "out.key").read_bytes()
     rows = stored(office) if moment == -2 else None
-    for said in ("a run that was killed before its bundle appeared", "must not exist yet"):
+    for said in ("a run that was killed before its bundle appeared", "already exists"):
         assert run(["release", "recipe.toml", "--out", "out"]) == 2
         assert said in capfd.readouterr().err
         assert (desk / "out.key").read_bytes() == key
@@ -342,7 +343,7 @@ def test_a_url_on_the_command_line_is_not_repeated(desk: Path, refused: Refused)
 def test_another_writer_is_waited_for_and_then_named(
     office: Place, refused: Refused, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("pramana.sources.databases.sqlite._PATIENCE", 0.1)
+    monkeypatch.setattr("pramana.io.sqlite._PATIENCE", 0.1)
     other = office.connect()
     other.execute("BEGIN IMMEDIATE")
     assert "got another writer" in refused("release", "recipe.toml", "--out", "out")

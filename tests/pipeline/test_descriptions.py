@@ -20,7 +20,7 @@ from tests.golden import cells
 import pramana
 from pramana import Key, Recipe
 from pramana.app.main import run
-from pramana.bundle import Bundle
+from pramana.bundle.bundle import Bundle
 from pramana.errors import BundleError, InputError
 
 HOSTILE = "<x>&\"': {a: b} # - |\n\u202e]]>"

@@ -15,16 +15,15 @@ from tests.golden import cells
 import pramana
 from pramana import Recipe
 from pramana.app.main import run
-from pramana.bundle import Bundle
+from pramana.bundle.bundle import Bundle
 from pramana.bundle.form import AboutKey
 from pramana.errors import BundleError, InputError
-from pramana.pages import html_of
-from pramana.pipeline import AuditResult
-from pramana.pipeline.reporting.dossier import dossier_page
-from pramana.pipeline.reporting.dossier.page import ASKED
-from pramana.pipeline.reporting.dossier.risks import RISKS
-from pramana.pipeline.reporting.dossier.techniques import LISTED, techniques
-from pramana.theory import NOTIONS, overclaims_in
+from pramana.notions.registry import NOTIONS
+from pramana.notions.sentences import overclaims_in
+from pramana.pages.rendering import html_of
+from pramana.reporting.attacks import AuditResult
+from pramana.reporting.dossier import ASKED, LISTED, dossier_page, techniques
+from pramana.reporting.risks import RISKS
 
 ONE_OF_EACH = (
     "retention k", "retention epsilon", "matrix", "invariant", "levels", "generalize models",

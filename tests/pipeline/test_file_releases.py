@@ -13,8 +13,7 @@ import pytest
 
 import pramana
 from pramana.app.main import run
-from pramana.datasets import OfficeSurvey, survey
-from pramana.datasets.survey import CODES, LABELS
+from pramana.datasets.survey import CODES, LABELS, OfficeSurvey, survey
 from pramana.errors import BundleError, InputError
 
 RECIPE = """
@@ -164,7 +163,7 @@ def test_exports_are_refused_whole(panel: OfficeSurvey, tmp_path: Path) -> None:
     before = set(tmp_path.iterdir())
     with pytest.raises(InputError, match="must end with one of"):
         pramana.export(tmp_path / "out", tmp_path / "r.doc")
-    with pytest.raises(InputError, match="must not exist yet"):
+    with pytest.raises(InputError, match="already exists"):
         pramana.export(tmp_path / "out", link(tmp_path / "s.csv"))
     certificate = json.loads((tmp_path / "out" / "certificate.json").read_text())
     certificate["records"] += 1

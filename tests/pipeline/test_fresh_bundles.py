@@ -12,7 +12,7 @@ import pytest
 
 from pramana import Recipe, release, verify
 from pramana.errors import SourceError
-from pramana.methods import AnyRecipe
+from pramana.methods.recipe import AnyRecipe
 
 DAY, MOMENT = datetime.date(2020, 2, 29), datetime.datetime(2020, 2, 29, 12, 30)
 COLUMNS = {

@@ -11,9 +11,9 @@ import pytest
 
 from pramana import create_levels, verify
 from pramana.app.main import run
-from pramana.bundle import whole_folder
 from pramana.errors import BundleError, KeyFileError
-from pramana.randomness import Key
+from pramana.files.folder import sweep, whole_folder
+from pramana.randomness.key import Key
 
 # Stops itself with SIGKILL at the n-th call into the file system that changes something.
 KILLED = """
@@ -27,7 +27,7 @@ def counted(call):
             os.kill(os.getpid(), signal.SIGKILL)
         return call(*args, **more)
     return wrapped
-import pramana.app.commands.releases, pramana.pipeline.releasing, pramana.sources.write, pyarrow.parquet as pq
+import pramana.app.commands.releases, pramana.run.release, pramana.io.writing, pyarrow.parquet as pq
 if sys.argv[2] == "mac":
     del os.O_TMPFILE
 for name in ("mkdir", "rename", "link", "unlink", "utime", "fsync", "chmod"):
@@ -79,7 +79,7 @@ def test_two_at_once_exactly_one_wins(desk: Path) -> None:
     ends = [(*process.communicate(timeout=60), process.returncode) for process in both]
     assert sorted(code for *_, code in ends) == [0, 2]
     loser = next(error for _, error, code in ends if code == 2)
-    assert "must not exist yet" in loser.splitlines()[-1]  # progress may stand before it on a busy machine
+    assert "already exists" in loser.splitlines()[-1]  # progress may stand before it on a busy machine
     assert verify(desk / "out", source=desk / "people.csv", key=desk / "out.key").valid
     assert not list(desk.glob(".out*"))
 
@@ -88,7 +88,7 @@ def test_a_live_writer_is_left_alone_and_a_dead_one_swept(tmp_path: Path) -> Non
     out = tmp_path / "out"
     with whole_folder(out) as first:
         (first / "a").write_text("a")
-        with pytest.raises(BundleError, match="must not exist yet"), whole_folder(out) as second:
+        with pytest.raises(BundleError, match="already exists"), whole_folder(out) as second:
             assert first.exists(), "its writer lives"
             (second / "b").write_text("b")
             out.mkdir()
@@ -168,6 +168,34 @@ def test_nobody_else_can_have_the_holders_key_swept(shared: Path) -> None:
     assert Key.read(shared / "out.key") == key
     assert all(folder.exists() for folder in folders[:3]), "they are not the holder's to remove"
     assert not folders[3].exists() and link.is_symlink()
+
+
+@pytest.mark.parametrize("used", [False, True])
+def test_a_key_that_an_earlier_version_noted_is_known_by_its_commitment(tmp_path: Path, used: bool) -> None:
+    """It is removed only where nothing was made with it; the key of a table stays, and is reported."""
+    out, key = tmp_path / "out", Key.create()
+    key.write(tmp_path / "out.key")
+    (tmp_path / ".out.partial-00000000").mkdir()
+    for ending in (".key", ".used-key")[: 1 + used]:
+        (tmp_path / f".out.partial-00000000{ending}").write_text(key.commitment() + "\n")
+    if used:
+        with pytest.raises(KeyFileError, match="must stay with the table"):
+            sweep(out)
+        assert Key.read(tmp_path / "out.key") == key
+    else:
+        sweep(out)
+        assert not (tmp_path / "out.key").exists()
+    assert not list(tmp_path.glob(".out*"))
+
+
+@pytest.mark.parametrize("note", ["", "0" * 64, "of another version"])
+def test_a_key_that_no_note_names_stays(tmp_path: Path, note: str) -> None:
+    key = Key.create()
+    key.write(tmp_path / "out.key")
+    (tmp_path / ".out.partial-00000000").mkdir()
+    (tmp_path / ".out.partial-00000000.key").write_text(note)
+    sweep(tmp_path / "out")
+    assert Key.read(tmp_path / "out.key") == key
 
 
 def test_the_sweep_follows_no_link(shared: Path) -> None:

@@ -8,32 +8,33 @@ from pathlib import Path
 
 import pytest
 
-from pramana.datasets import census
+from pramana.datasets.census import census
 
 HEAVY = ("pandas", "polars", "matplotlib", "scipy.stats", "scipy.optimize", "pyspark", "pyarrow.dataset")
 OF_OTHERS = (  # what recipes with a ledger, a signature, parts, a database, a bound on memory or another law need
     "cryptography.hazmat.primitives.serialization",
     "numpy.ma",
-    "pramana.bundle.part_folder",
     "pramana.bundle.signing",
-    "pramana.bundle.stored.uploading",
-    "pramana.calibration.blocks",
-    "pramana.calibration.ordered.choosing",
-    "pramana.calibration.spending",
-    "pramana.estimate.numbers.regression",
+    "pramana.files.parts",
+    "pramana.files.upload",
+    "pramana.methods.invariant.blocks",
+    "pramana.methods.retention.ordered",
+    "pramana.methods.retention.spending",
+    "pramana.methods.retention.frontier",
+    "pramana.recipient.regression",
     "pramana.ledger",
     "pramana.mechanisms.levels",
-    "pramana.methods.levels",
-    "pramana.pipeline.booking",
-    "pramana.pipeline.files.parts",
-    "pramana.pipeline.versions",
+    "pramana.methods.levels.method",
+    "pramana.run.booking",
+    "pramana.run.parts",
+    "pramana.run.levels",
     "pramana.rows.spooled",
-    "pramana.sources.databases.database",
+    "pramana.io.database",
     "pramana.theory.identification",
     "pramana.theory.statements",
     "scipy",
 )
-OF_TEXT = ("pramana.sources.csv_file", "pyarrow.compute", "pyarrow.csv")  # what Parquet has no need of
+OF_TEXT = ("pramana.io.csv_file", "pyarrow.compute", "pyarrow.csv")  # what Parquet has no need of
 MOST_OWN = 170  # modules of this package; it has five times as many
 RELEASE = """
 import sys

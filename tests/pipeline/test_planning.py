@@ -9,7 +9,7 @@ import pytest
 
 from pramana import plan
 from pramana.errors import PramanaError, UnreachableError
-from pramana.methods import Recipe
+from pramana.methods.recipe import Recipe
 
 DOCUMENT: dict[str, Any] = {
     "source": {"path": "none.csv"},

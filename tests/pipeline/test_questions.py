@@ -14,7 +14,7 @@ from tests.golden.cells import SETTINGS, document, make_tables, path_of
 from pramana import Bundle, Recipe, create_levels, crosstab, issue, open_study, release, report
 from pramana.app.main import run
 from pramana.errors import BundleError
-from pramana.estimate import CellStudy
+from pramana.recipient.cell_study import CellStudy
 
 CELLS = [
     "invariant",

@@ -10,8 +10,8 @@ import pytest
 
 from pramana import make_signing_key, plan_for_records, randomise_record, release, verify
 from pramana.errors import KeyFileError, PramanaError, RecipeError, SourceError
-from pramana.methods import Recipe
-from pramana.randomness import Key
+from pramana.methods.recipe import Recipe
+from pramana.randomness.key import Key
 
 CONTENT = {
     "release": {"epsilon": 1},
@@ -30,7 +30,7 @@ def test_key_files_are_for_their_owner_alone_and_never_overwritten(tmp_path: Pat
     key.write(place)
     assert stat.S_IMODE(place.stat().st_mode) == 0o600
     assert Key.read(place) == key
-    with pytest.raises(KeyFileError, match="must not exist yet"):
+    with pytest.raises(KeyFileError, match="already exists"):
         Key.create().write(place)
     assert Key.read(place) == key
     assert key.secret.hex() not in repr(key) and str(key.secret) not in repr(key)

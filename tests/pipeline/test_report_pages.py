@@ -19,12 +19,14 @@ from tests.golden import cells
 import pramana
 from pramana import Recipe
 from pramana.app.main import run
-from pramana.bundle import Bundle, Certificate
+from pramana.bundle.bundle import Bundle
+from pramana.bundle.certificate import Certificate
 from pramana.errors import PramanaError, RecipeError
-from pramana.methods import AnyRecipe, restore
-from pramana.pages import html_of
-from pramana.pipeline.reporting.page import PageMaterial, page_of
-from pramana.pipeline.writing import file_entry
+from pramana.methods.recipe import AnyRecipe
+from pramana.methods.registry import restore
+from pramana.pages.rendering import html_of
+from pramana.reporting.page import PageMaterial, page_of
+from pramana.run.write import file_entry
 
 Make = Callable[[str], Path]
 QUASI = {"role": "quasi-identifying"}

@@ -11,8 +11,11 @@ from tests.estimate.simulation import streams_of
 import pramana
 from pramana.app.main import run
 from pramana.errors import BundleError
-from pramana.estimate import Axis, invert_counts, tabulate
-from pramana.mechanisms import Product, Retention
+from pramana.mechanisms.channel import Retention
+from pramana.mechanisms.table import Product
+from pramana.recipient.inversion import invert_counts
+from pramana.recipient.table import tabulate
+from pramana.schema.axis import Axis
 
 RECIPE = """
 [source]

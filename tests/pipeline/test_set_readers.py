@@ -24,13 +24,14 @@ from tests.security.bundles import copied
 
 from pramana import Bundle, Key, Recipe, crosstab, export, open_study, release, report, synthesise, verify
 from pramana.app.main import run
-from pramana.estimate import RandomisedNaiveBayes, Study
-from pramana.methods import restore
-from pramana.pipeline.analysis import counted_on, study_of, worked_on_parts
-from pramana.pipeline.files.part_check import check_parts
-from pramana.pipeline.recipient.axes import BundleAxes
-from pramana.pipeline.recipient.records import ModelledRecords
-from pramana.pipeline.recipient.synthesis import records_of
+from pramana.methods.registry import restore
+from pramana.recipient.analysis import counted_on, study_of, worked_on_parts
+from pramana.recipient.axes import BundleAxes
+from pramana.recipient.models.trees import RandomisedNaiveBayes
+from pramana.recipient.records import ModelledRecords
+from pramana.recipient.study import Study
+from pramana.recipient.synthesis import records_of
+from pramana.run.parts import check_parts
 
 T = TypeVar("T")
 R = TypeVar("R")

@@ -36,15 +36,19 @@ from pramana import (
     verify,
 )
 from pramana.app.main import run
-from pramana.audit.rows.container import beside_the_table, file_times
-from pramana.audit.rows.features import bytes_of_cells, places_in_file
-from pramana.bundle import PartFolder, PartSet, canonical
+from pramana.bundle.certificate import canonical
+from pramana.bundle.parts import PartSet
 from pramana.errors import BundleError, RecipeError, SourceError
-from pramana.pipeline.reporting.attacks import audited_files
-from pramana.pipeline.retracing import retraced
-from pramana.randomness import Key, bundle_around
-from pramana.rows import MemoryRows
-from pramana.schema import OutputSection, sections
+from pramana.files.atomic import bundle_around
+from pramana.files.parts import PartFolder
+from pramana.holder.audit.container import beside_the_table, file_times
+from pramana.holder.audit.order_of_rows import bytes_of_cells, places_in_file
+from pramana.randomness.key import Key
+from pramana.reporting.attacks import audited_files
+from pramana.rows.memory import MemoryRows
+from pramana.run.trace import retraced
+from pramana.schema import sections
+from pramana.schema.sections import OutputSection
 
 KEY = Key(bytes(range(1, 33)))
 MANY = {"files": "many", "part_rows": 1_000}

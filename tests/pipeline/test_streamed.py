@@ -16,9 +16,10 @@ import pytest
 
 from pramana import Ledger, Recipe, create_levels, crosstab, issue, release, verify
 from pramana.errors import BundleError, RecipeError, SourceError
-from pramana.methods import AnyRecipe
-from pramana.randomness import Key
-from pramana.rows import BatchEngine, batch
+from pramana.methods.recipe import AnyRecipe
+from pramana.randomness.key import Key
+from pramana.rows import engines as batch
+from pramana.rows.engines import BatchEngine
 
 ROWS = 70_001
 SMALL = 512 << 20
@@ -292,7 +293,8 @@ import sys
 from pathlib import Path
 sys.path.insert(0, {tests!r})
 from pramana import release
-from pramana.rows import BatchEngine, batch
+from pramana.rows import engines
+from pramana.rows.engines import BatchEngine
 from tests.pipeline.test_streamed import recipe
 import time
 stage = sys.argv[1]
@@ -300,7 +302,7 @@ def progress(now, done, of):
     if now == stage and done > 9_000:
         print("here", flush=True)
         time.sleep(60)
-batch._HELD = 1 << 16
+engines._HELD = 1 << 16
 BatchEngine.bucket_bits = lambda *_: 5
 BatchEngine.batch_rows = lambda *_: 9_000
 release(recipe(Path({source!r})), {out!r}, key={key!r}, memory=1 << 29, progress=progress)
@@ -338,7 +340,7 @@ def test_scratch_room_shows_nothing_of_the_rows(
     people: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What reaches the disk is read back as it lies there: no label, no code column, no entry is in it."""
-    from pramana.rows import scratch
+    from pramana.files import scratch
 
     monkeypatch.setattr(batch, "_HELD", 0)
     seen: list[bytes] = []

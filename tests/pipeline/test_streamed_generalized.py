@@ -12,14 +12,16 @@ import pyarrow.parquet as pq
 import pytest
 
 from pramana import Recipe, release, verify
-from pramana.bundle import Bundle, Certificate, bundle
+from pramana.bundle import bundle
+from pramana.bundle.bundle import Bundle
+from pramana.bundle.certificate import Certificate
 from pramana.errors import PramanaError, RecipeError
-from pramana.methods import AnyRecipe
-from pramana.methods.generalize.searching import search
-from pramana.pipeline.writing import file_entry
-from pramana.rows import BatchEngine
-from pramana.schema import hierarchy_of_groups, hierarchy_of_intervals, hierarchy_of_tree
-from pramana.sources import write
+from pramana.io import writing as write
+from pramana.methods.generalize import search
+from pramana.methods.recipe import AnyRecipe
+from pramana.rows.engines import BatchEngine
+from pramana.run.write import file_entry
+from pramana.schema.hierarchy import hierarchy_of_groups, hierarchy_of_intervals, hierarchy_of_tree
 
 ROWS = 9_001
 SMALL = 512 << 20

@@ -19,7 +19,7 @@ from tests.golden.cells import SETTINGS, document, make_tables, path_of
 
 from pramana import Bundle, Key, Recipe, crosstab, datasets, release, synthesise, verify
 from pramana.app.main import run
-from pramana.bundle import canonical
+from pramana.bundle.certificate import canonical
 from pramana.errors import InputError, PramanaError
 
 
@@ -180,7 +180,7 @@ def test_records_of_another_table_are_noticed_in_a_bundle(world: Path, tmp_path:
     """Whoever can write the certificate can name any file; its rows are still looked at."""
     from dataclasses import replace
 
-    from pramana.pipeline.writing import file_entry
+    from pramana.run.write import file_entry
 
     bundle = bundle_of(world, "retention k", "csv", tmp_path / "out", synthetic=True)
     companion = bundle / "synthetic.csv"
@@ -198,7 +198,7 @@ def test_records_of_another_table_are_noticed_in_a_bundle(world: Path, tmp_path:
     ("options", "words"),
     [
         (["--out", "p.xlsx"], "named .csv or .parquet"),
-        (["--out", "there.csv"], "must not exist yet"),
+        (["--out", "there.csv"], "already exists"),
         (["--out", "no/p.csv"], "must exist"),
         (["--out", "p.csv", "--records", "0"], "0"),
         (["--out", "p.csv", "--key", "no.key"], "key file"),

@@ -13,7 +13,7 @@ import pytest
 import pramana
 from pramana.app.main import run
 from pramana.errors import UselessError
-from pramana.methods import Recipe
+from pramana.methods.recipe import Recipe
 
 QUASI = {"role": "quasi-identifying"}
 

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from tests.randomness import documented
 
-from pramana.randomness import Key, bucket_order, bucketed, tag_stream
+from pramana.randomness.key import Key
+from pramana.randomness.shuffle import bucket_order, bucketed, tag_stream
 
 KEY = Key.from_seed(3)
 

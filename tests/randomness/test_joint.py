@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pramana.randomness import available_cores, joint_codes, split_codes
+from pramana.randomness.samplers import available_cores, joint_codes, split_codes
 
 
 @given(st.lists(st.integers(1, 300), min_size=1, max_size=4), st.integers(0, 40), st.integers(0, 2**32))

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from tests.randomness import documented
 
-from pramana.randomness import Key, Stream, fresh_words
+from pramana.randomness.key import Key, Stream, fresh_words
 
 SECRET = bytes(range(7, 39))
 KEY = Key(SECRET)

@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 from tests.randomness import documented
 
-from pramana.randomness import Key, _order, counted, gathered, shuffle, shuffled_order
-from pramana.rows import LocalEngine
+from pramana.randomness import _order, shuffle
+from pramana.randomness.key import Key
+from pramana.randomness.shuffle import counted, gathered, shuffled_order
+from pramana.rows.engines import LocalEngine
 
 KEY = Key.from_seed(7)
 

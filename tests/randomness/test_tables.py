@@ -9,17 +9,11 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from tests.randomness.documented import retained, retained_record
 
-from pramana.mechanisms import Dense, Retention
-from pramana.randomness import (
-    ONE,
-    alias_table,
-    brief_table,
-    code_dtype,
-    draw_from_table,
-    retain,
-    retain_joint,
-    samplers,
-)
+from pramana.mechanisms.channel import Dense, Retention
+from pramana.randomness import samplers
+from pramana.randomness._kernels import alias as draw_from_table
+from pramana.randomness._kernels import retain, retain_joint
+from pramana.randomness.samplers import ONE, alias_table, brief_table, code_dtype
 
 
 def weights_of(rng: np.random.Generator, rows: int, size: int, zeros: float = 0.2) -> NDArray[np.int64]:

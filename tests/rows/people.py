@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from pramana.rows.spark.frames.copying import FrameCopy
+from pramana.rows.spark.frames import FrameCopy
 
 RECORDS = 40_000  # two leaves and a part of a third
 RECIPE = """\
@@ -163,5 +163,5 @@ def read_again(copy: FrameCopy, names: Sequence[str]) -> dict[str, list[Any]]:
     contents, read = copy.frame.toArrow(), []
     for run in range(len(copy.rows)):
         own = contents.filter(pc.equal(contents.column("slot"), run))
-        read += list(copy.columns.tables(run, own.to_batches(), names))
+        read += list(copy.sealed.tables(run, own.to_batches(), names))
     return {name: [value for table in read for value in table.column(name).to_pylist()] for name in names}

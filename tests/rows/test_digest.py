@@ -10,9 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pramana.randomness import Key
-from pramana.rows import ContentDigest, commitment_to, digest_of_columns
-from pramana.rows.digest import LEAF, Commitment
+from pramana.randomness.key import Key
+from pramana.rows.digest import LEAF, Commitment, ContentDigest, commitment_to, digest_of_columns
 
 KEY = Key.from_seed(8)
 ROWS = 3 * LEAF + 77

@@ -11,7 +11,7 @@ import pytest
 from tests.rows.people import CORRELATED, GENERALIZE, LEVELS, NOISE, RECIPE, STRATA, people, same, trees
 
 from pramana import Key, release, verify
-from pramana.rows import BatchEngine
+from pramana.rows.engines import BatchEngine
 
 KEY = Key(bytes(range(32)))
 PLAIN = RECIPE.replace("epsilon = 3", "epsilon = 3\nshuffle = false")

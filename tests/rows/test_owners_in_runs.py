@@ -15,12 +15,12 @@ from tests.rows.test_steps import SEAL, runs_of
 
 from pramana.errors import SourceError
 from pramana.rows.digest import ContentDigest
+from pramana.rows.owners import PERSON
 from pramana.rows.spark.attached import AttachedRows, RunOwners, SealedRuns
 from pramana.rows.spark.blocks import Encoding, joined, packed, unpacked
 from pramana.rows.spark.owners import DigestRun, FirstRows, ToldRun, _digests_of, _numbered
 from pramana.rows.spark.steps import REPORT, Seal, performed
 from pramana.rows.spark.table import SparkTable
-from pramana.rows.units import PERSON
 
 
 def first_rows(values: pa.Array, cuts: list[int], buckets: int) -> tuple[list[int], dict[int, ToldRun], bytes]:

@@ -14,7 +14,7 @@ import pytest
 import pramana
 from pramana import Recipe
 from pramana.errors import RecipeError
-from pramana.rows.units.repeats import repeats, repeats_in_blocks
+from pramana.rows.repeats import repeats, repeats_in_blocks
 
 release = partial(pramana.release, even_if_useless=True)  # of a few people nothing can be learned
 

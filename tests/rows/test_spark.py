@@ -7,7 +7,6 @@ import contextlib
 import gc
 import os
 import re
-import shutil
 import sys
 import types
 from collections.abc import Iterable, Iterator
@@ -19,6 +18,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from tests import needs
 from tests.golden.cells import make_tables, path_of
 from tests.methods.panel import panel
 from tests.methods.test_contract import STREAMING, able
@@ -52,26 +52,33 @@ from pramana import (
     synthesise,
     verify,
 )  # fmt: skip
+from pramana.counting.classes import CountedCombinations, Ladder, Layout
 from pramana.errors import EngineError, MissingExtraError, RecipeError, SourceError
-from pramana.generalize import KAnonymous, Ladder, Layout, grouped_for, measure_of, search
-from pramana.methods import METHODS, AnyRecipe
-from pramana.rows import ColumnReading, Lines, MemoryRows, Rows, SparkRows, no_progress
+from pramana.io import pieces
+from pramana.io.codes import encode
+from pramana.io.source import Source
+from pramana.methods.generalize.conditions import KAnonymous
+from pramana.methods.generalize.lattice import search
+from pramana.methods.generalize.measures import measure_of
+from pramana.methods.generalize.recoding import grouped_for
+from pramana.methods.recipe import AnyRecipe
+from pramana.methods.registry import METHODS
+from pramana.rows.memory import MemoryRows
+from pramana.rows.protocol import ColumnReading, Rows, no_progress
 from pramana.rows.spark import jobs, session
 from pramana.rows.spark import owners as spark_owners
 from pramana.rows.spark import table as spark_table
+from pramana.rows.spark.attached import hashed, labels_for
 from pramana.rows.spark.jobs import Job
-from pramana.rows.spark.labels import hashed, labels_for
-from pramana.schema import Attribute, Domain, Role
-from pramana.sources import Source, encode, pieces
+from pramana.rows.spark.rows import SparkRows
+from pramana.schema.domain import Attribute, Domain, Role
 
-pyspark = pytest.importorskip("pyspark", reason="PySpark is not installed: the Spark engine is not tested")
-if shutil.which("java") is None and not os.environ.get("JAVA_HOME"):
-    pytest.skip("Java is not installed: the Spark engine is not tested", allow_module_level=True)
+pyspark = needs.package("pyspark")
 
 # settings that are published on Spark here; other tests of this module publish those of the remaining methods
 RUN = ("generalize local", "generalize models", "presence flag", "presence labels")
 
-pytestmark = pytest.mark.xdist_group("spark")  # one session for all
+pytestmark = [pytest.mark.xdist_group("spark"), pytest.mark.needs("java")]  # one session for all
 
 
 @pytest.fixture
@@ -456,7 +463,7 @@ def in_both_homes(desk: Path, engine: SparkEngine, readings: list[ColumnReading]
         yield MemoryRows(source.read([r.name for r in readings]), key), spread
 
 
-def as_counts(lines: Lines) -> dict[tuple[int, ...], int]:
+def as_counts(lines: CountedCombinations) -> dict[tuple[int, ...], int]:
     """Combinations in any order."""
     combinations = zip(*(column.tolist() for column in lines.columns), strict=True)
     counted = dict(zip(combinations, lines.times.tolist(), strict=True))

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from tests.rows.test_steps import ATTRIBUTES, KEY, MECHANISM, RAW, SEAL, SIZES, locally, seen_of, table_of
 
 from pramana.errors import EngineError
-from pramana.mechanisms import streams_of
-from pramana.randomness import bucket_counts, bucketed, tag_stream
+from pramana.mechanisms.table import streams_of
+from pramana.randomness.shuffle import bucket_counts, bucketed, tag_stream
 from pramana.rows.digest import commitment_secret
 from pramana.rows.protocol import Kept
 from pramana.rows.spark.parts import CountKept, CountRange, DrawParts, PartBorders, WorkOnPart, bits_for

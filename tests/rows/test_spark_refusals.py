@@ -8,6 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from tests import needs
 from tests.conftest import Refused
 
 from pramana.errors import EngineError
@@ -43,14 +44,14 @@ def test_a_column_that_is_not_there(refused: Refused, desk: Path) -> None:
 
 
 def test_no_java(refused: Refused, desk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("pyspark")
+    needs.package("pyspark")
     monkeypatch.setenv("PATH", str(desk))
     monkeypatch.delenv("JAVA_HOME", raising=False)
     assert "must have Java 17" in refused(*RELEASE)
 
 
 def test_java_elsewhere(refused: Refused, desk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("pyspark")
+    needs.package("pyspark")
     monkeypatch.setenv("JAVA_HOME", str(desk))
     told = refused(*RELEASE)
     assert "must have Java 17" in told and "in JAVA_HOME" in told
@@ -58,7 +59,7 @@ def test_java_elsewhere(refused: Refused, desk: Path, monkeypatch: pytest.Monkey
 
 @pytest.mark.parametrize("master", ["nonsense", "local[0]", "local[", "spark://host", "local[2]; rm", ""])
 def test_a_master_that_spark_does_not_know(master: str, refused: Refused) -> None:
-    pytest.importorskip("pyspark")
+    needs.package("pyspark")
     assert "must be a URL that Spark knows" in refused(*RELEASE[:-1], master)
 
 
@@ -72,7 +73,7 @@ def test_masters_that_spark_knows(master: str) -> None:
 def test_no_pyspark(refused: Refused, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pyspark", None)
     monkeypatch.setitem(sys.modules, "pyspark.sql", None)
-    assert 'pip install "pramana[spark]"' in refused(*RELEASE)
+    assert "pip install 'pramana-privacy[spark]'" in refused(*RELEASE)
 
 
 TRUSTED = {session.TRUST_EVERYONE: "true"}
@@ -114,7 +115,7 @@ def test_open_clusters_are_refused_before_any_work(
     active: bool, refused: Refused, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whether the session is there already or is started for this release, which then stops it."""
-    sql = pytest.importorskip("pyspark.sql")
+    sql = needs.package("pyspark.sql")
     spark = FakeSpark("spark://host:7077", {**ON, "spark.authenticate": "false"})
     here: Any = spark if active else None
     monkeypatch.setattr(sql.SparkSession, "getActiveSession", classmethod(lambda _: here))

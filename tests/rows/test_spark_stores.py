@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,7 @@ from pramana.errors import EngineError, InputError, SourceError
 
 pytestmark = [
     pytest.mark.xdist_group("s3"),
-    pytest.mark.skipif(shutil.which("java") is None, reason="Java is not installed: Spark cannot be tried"),
+    pytest.mark.needs("java"),
 ]
 PEOPLE = pa.table(
     {"sex": ["F", "M", "F"] * 100, "age": list(range(100)) * 3, "name": [f"P{n}" for n in range(300)]}
@@ -69,7 +68,7 @@ def test_executors_write_the_parts_of_a_set_into_the_store(
     bucket: Bucket, desk: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """No part is on this machine at any time, and those of the store are the local engine's."""
-    from pramana.bundle import PartFolder
+    from pramana.files.parts import PartFolder
 
     people = pa.concat_tables([PEOPLE] * 8)
     pq.write_table(people, desk / "rows.parquet", row_group_size=500)

@@ -16,25 +16,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pramana.errors import SourceError
-from pramana.mechanisms import CoinGroup, CoinGroups, Product, RecordRetention, Retention, streams_of
-from pramana.randomness import Key, tag_stream
-from pramana.rows import ROW_NUMBER, LocalEngine, commitment_to
-from pramana.rows.digest import commitment_secret
+from pramana.io.codes import encode
+from pramana.mechanisms.channel import Retention
+from pramana.mechanisms.table import CoinGroup, CoinGroups, Product, RecordRetention, streams_of
+from pramana.randomness.key import Key
+from pramana.randomness.shuffle import tag_stream
+from pramana.rows.digest import commitment_secret, commitment_to
+from pramana.rows.engines import LocalEngine
+from pramana.rows.protocol import ROW_NUMBER
 from pramana.rows.spark import blocks, steps
 from pramana.rows.spark.blocks import DerivedColumn, Digests, refuse
-from pramana.rows.spark.steps import (
-    REPORT,
-    Buckets,
-    CountRun,
-    DrawRun,
-    OrderBucket,
-    RunReport,
-    Seal,
-    performed,
-)
-from pramana.rows.spark.sums import SumRun
-from pramana.schema import Attribute, Domain, Role
-from pramana.sources import encode
+from pramana.rows.spark.groups import SumRun
+from pramana.rows.spark.steps import REPORT, Buckets, CountRun, DrawRun, OrderBucket, RunReport, Seal, performed
+from pramana.schema.domain import Attribute, Domain, Role
 
 KEY = Key.from_seed(8)
 SEAL = Seal(bytes(32))

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from pramana import Recipe
 from pramana.errors import PramanaError, SchemaError
-from pramana.schema import Domain, Kind
-from pramana.schema.binning.bins import Binning, BinsSection
-from pramana.schema.binning.calendar import UNITS, end_of, label_of_period, period_of, start_of
+from pramana.schema.bins import Binning, BinsSection
+from pramana.schema.domain import Domain
+from pramana.schema.kind import UNITS, Kind, end_of, label_of_period, period_of, start_of
 
 DAYS = st.dates(datetime.date(1, 1, 8), datetime.date(9989, 12, 31))
 

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 from pramana import Recipe
 from pramana.errors import RecipeError
-from pramana.methods import AnyRecipe
-from pramana.schema import SourceSection, shown_url
+from pramana.methods.recipe import AnyRecipe
+from pramana.schema.connection import shown_url
+from pramana.schema.sections import SourceSection
 
 COLUMNS = {"sex": {"role": "quasi-identifying", "domain": ["F", "M"]}}
 

@@ -11,7 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pramana.errors import SchemaError
-from pramana.schema import Attribute, Domain, Role, exact_number, label_of, near
+from pramana.schema.domain import Attribute, Domain, Role
+from pramana.schema.kind import exact_number, label_of
+from pramana.schema.typed import near
 
 
 @given(st.lists(st.text(min_size=1), min_size=1, max_size=20, unique=True), st.booleans())

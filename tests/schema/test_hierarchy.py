@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pramana.errors import SchemaError
-from pramana.schema import (
+from pramana.schema.hierarchy import (
     Hierarchy,
     hierarchy_by_masking,
     hierarchy_of_dates,

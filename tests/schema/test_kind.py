@@ -17,17 +17,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pramana.errors import SchemaError
-from pramana.schema import (
-    Attribute,
-    Domain,
-    Hierarchy,
-    Kind,
-    Role,
-    decimal_number,
-    hierarchy_of_dates,
-    hierarchy_of_intervals,
-    label_of,
-)
+from pramana.schema.domain import Attribute, Domain, Role
+from pramana.schema.hierarchy import Hierarchy, hierarchy_of_dates, hierarchy_of_intervals
+from pramana.schema.kind import Kind, decimal_number, label_of
 
 WRITTEN_NUMBERS = st.one_of(
     st.integers(-(10**30), 10**30).map(str),

@@ -14,9 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pramana import Recipe, open_study, release
-from pramana.estimate import Study
-from pramana.schema import Kind
-from pramana.sources import codes, domain_from_data, has_missing
+from pramana.io import codes
+from pramana.io.codes import domain_from_data, has_missing
+from pramana.recipient.study import Study
+from pramana.schema.kind import Kind
 
 
 def column(values: list[Any], kind: pa.DataType | None = None, dictionary: bool = False) -> pa.ChunkedArray:

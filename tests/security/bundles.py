@@ -17,13 +17,15 @@ import pyarrow.parquet as pq
 from tests.golden.cells import SETTINGS, make_tables, path_of
 
 from pramana import Recipe, release, verify
-from pramana.bundle import Bundle, canonical
+from pramana.bundle.bundle import Bundle
+from pramana.bundle.certificate import canonical
 from pramana.errors import PramanaError
-from pramana.methods import AnyRecipe, restore
-from pramana.pages import html_of
-from pramana.pipeline.reporting.page import PageMaterial, page_of
-from pramana.pipeline.verification import Verification
-from pramana.randomness import Key
+from pramana.methods.recipe import AnyRecipe
+from pramana.methods.registry import restore
+from pramana.pages.rendering import html_of
+from pramana.randomness.key import Key
+from pramana.reporting.page import PageMaterial, page_of
+from pramana.run.verify import Verification
 
 ROWS = 300
 KEY = Key(bytes(range(1, 33)))
@@ -107,7 +109,7 @@ def content_of(bundle: Path) -> str | None:
     from unittest import mock
 
     from pramana.methods import cell_table, coded
-    from pramana.rows import ContentDigest
+    from pramana.rows.digest import ContentDigest
 
     seen: list[str] = []
 

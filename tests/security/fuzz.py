@@ -35,12 +35,14 @@ from tests.security.fuzzing.figures import Figures, store
 from tests.security.test_certificate_edits import unnoticed
 
 from pramana import Recipe
-from pramana.bundle import Bundle
+from pramana.bundle.bundle import Bundle
 from pramana.errors import PramanaError
-from pramana.estimate import Axis, Filter
-from pramana.methods.retention.matrix_file import read_matrix
-from pramana.schema import Domain, Hierarchy
-from pramana.sources import Source
+from pramana.io.source import Source
+from pramana.methods.retention.setting import read_matrix
+from pramana.recipient.filters import Filter
+from pramana.schema.axis import Axis
+from pramana.schema.domain import Domain
+from pramana.schema.hierarchy import Hierarchy
 
 Draw = random.Random
 TEXTS = [

@@ -35,11 +35,11 @@ from tests.security.test_terminal import COLUMN, LABEL, SHORT, Screen, recipe_te
 
 from pramana import release, report
 from pramana.app.main import run
-from pramana.audit import attack_page, audit_bundle, write_attack_page
-from pramana.audit.attacked import Attacked
-from pramana.audit.suite import row_attacks
 from pramana.errors import InputError, PramanaError
-from pramana.pipeline import retraced
+from pramana.holder.audit.attacked import Attacked
+from pramana.holder.audit.suite import audit_bundle, row_attacks
+from pramana.holder.audit.verdict import attack_page, write_attack_page
+from pramana.run.trace import retraced
 
 MEMORY = 300 << 20
 POOL = pa.proxy_memory_pool(pa.default_memory_pool())  # outlives whatever was allocated in it
@@ -230,7 +230,7 @@ def test_the_audit_leaves_bundle_key_and_source_as_they_are(tables: Path, tmp_pa
         thread.join()
     assert len(won) == 1 and won[0] in (tmp_path / "page.html").read_text()
     (tmp_path / "link.html").symlink_to(tmp_path / "elsewhere")
-    with pytest.raises(InputError, match="must not exist yet"):
+    with pytest.raises(InputError, match="already exists"):
         write_attack_page(found, "x", tmp_path / "link.html")
     assert not (tmp_path / "elsewhere").exists()
 

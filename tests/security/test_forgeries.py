@@ -30,7 +30,7 @@ from tests.security.bundles import (
 )
 
 from pramana import release, verify
-from pramana.sources import write_table
+from pramana.io.writing import write_table
 
 PARQUET = [name for name, kind in CASES if kind == "parquet"]
 NOWHERE = "no such value"

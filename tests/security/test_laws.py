@@ -10,18 +10,11 @@ import numpy as np
 import pytest
 
 from pramana.errors import MatrixError
-from pramana.mechanisms import (
-    AtLevel,
-    Dense,
-    LevelDesign,
-    Uniform,
-    Weighted,
-    channel_from_json,
-    mechanism_from_json,
-)
-from pramana.mechanisms.replacement import replacement_from_json
-from pramana.randomness import ONE
-from pramana.theory import Level
+from pramana.mechanisms.channel import Dense, channel_from_json
+from pramana.mechanisms.levels import AtLevel, LevelDesign, Uniform, Weighted, replacement_from_json
+from pramana.mechanisms.table import mechanism_from_json
+from pramana.randomness.samplers import ONE
+from pramana.theory.levels import Level
 
 STRANGE = [
     "٣",

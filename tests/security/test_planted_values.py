@@ -19,13 +19,13 @@ import pyarrow as pa
 import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 import pytest
+from tests import needs
 from tests.golden.cells import SETTINGS, path_of
 from tests.security.bundles import KEY, make_small_tables
 
 from pramana import Recipe, release, verify
-from pramana.errors import PramanaError
-from pramana.methods import AnyRecipe
-from pramana.methods.generalize.sensitive import Sensitive
+from pramana.methods.recipe import AnyRecipe
+from pramana.methods.sensitive import Sensitive
 
 PLANT = "Zq7PlantedXw"
 FORMS = (PLANT.encode(), PLANT.encode("utf-16-le"), PLANT.encode().hex().encode())
@@ -197,12 +197,10 @@ def test_the_search_finds_what_was_listed_before(place: Path, monkeypatch: pytes
 
 @pytest.mark.parametrize("engine", ["spark"])
 def test_on_spark_too(engine: str, planted: Path, place: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    pytest.importorskip("pyspark")
+    needs.package("pyspark")
+    needs.require("java")
     out = place / "output" / "out"
     with Watch([place / "output", place / "temporary"], set()) as watch:
-        try:
-            release(recipe("retention epsilon", planted, "parquet"), out, key=KEY, engine=engine)
-        except PramanaError as error:
-            pytest.skip(f"no Spark here: {type(error).__name__}")
+        release(recipe("retention epsilon", planted, "parquet"), out, key=KEY, engine=engine)
     shown = capfd.readouterr()
     assert watch.seen == set() and not holds((shown.out + shown.err).encode())

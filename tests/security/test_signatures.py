@@ -21,8 +21,8 @@ from tests.security.bundles import (
 from tests.security.edits import dotted, edits
 
 from pramana import make_signing_key, release
-from pramana.bundle import Certificate, read_public_key
-from pramana.bundle.small_order import is_usable_key
+from pramana.bundle.certificate import Certificate
+from pramana.bundle.signing import is_usable_key, read_public_key
 from pramana.errors import InputError, KeyFileError
 
 # ---------------------------------------------------------------- the curve, from RFC 8032, section 5.1

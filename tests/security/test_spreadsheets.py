@@ -13,8 +13,9 @@ from tests.security.bundles import copied, failed, statement_of, write_report_ag
 from pramana import Recipe, crosstab, release, verify
 from pramana.app.main import run
 from pramana.errors import RecipeError, SourceError
-from pramana.methods import AnyRecipe, PublishedCells
-from pramana.pipeline.verification import Verification
+from pramana.methods.published_cells import PublishedCells
+from pramana.methods.recipe import AnyRecipe
+from pramana.run.verify import Verification
 
 FORMULA = "=cmd|' /C calc'!A0"
 DOMAIN = [FORMULA, "'=x", "@x", "-5", "plain", "'plain"]

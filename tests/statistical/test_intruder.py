@@ -11,9 +11,10 @@ import pytest
 from scipy import stats
 from tests.statistical.thresholds import SEPARATES_INTRUDERS
 
-from pramana.calibration import plan_blocks
-from pramana.mechanisms import BlockInvariant, inverse_frequency
-from pramana.randomness import ONE, Key
+from pramana.mechanisms.invariant import BlockInvariant, inverse_frequency
+from pramana.methods.invariant.blocks import plan_blocks
+from pramana.randomness.key import Key
+from pramana.randomness.samplers import ONE
 from pramana.theory import identification
 
 COUNTS = [2, 106, 194, 205, 221, 230]

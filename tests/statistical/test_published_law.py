@@ -11,11 +11,15 @@ from numpy.typing import NDArray
 from scipy import stats
 from tests.statistical.thresholds import ACCEPT, KEY, REJECT, ROWS, SHIFT, UNIFORM_P_VALUES
 
-from pramana.calibration import Criterion, OrderedValues, ordered_channel
-from pramana.datasets import census
-from pramana.mechanisms import Channel, Dense, Mechanism, Product, RecordRetention, Retention
-from pramana.randomness import Codes, Key, gathered, shuffled_order
-from pramana.rows import LocalEngine
+from pramana.datasets.census import census
+from pramana.mechanisms.channel import Channel, Dense, Retention
+from pramana.mechanisms.table import Mechanism, Product, RecordRetention
+from pramana.methods.retention.ordered import OrderedValues, ordered_channel
+from pramana.methods.retention.ordered_design import Criterion
+from pramana.randomness.key import Key
+from pramana.randomness.samplers import Codes
+from pramana.randomness.shuffle import gathered, shuffled_order
+from pramana.rows.engines import LocalEngine
 
 POPULATION = census(ROWS, seed=3)
 CODES = {name: POPULATION.column(name) for name in POPULATION.names}

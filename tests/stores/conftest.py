@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 from tests.emulators import SERVERS
+from tests.needs import skip_or_fail
 from tests.object_store import Bucket, StoreServer, led_to
 
 
@@ -30,7 +31,7 @@ def started() -> Iterator[dict[str, StoreServer]]:
 def bucket(store_kind: str, started: dict[str, StoreServer], monkeypatch: pytest.MonkeyPatch) -> Bucket:
     """A bucket that is empty, and an environment that leads to it."""
     if why := SERVERS[store_kind].missing():
-        pytest.skip(why)
+        skip_or_fail(why)
     if store_kind not in started:
         started[store_kind] = SERVERS[store_kind].start()
     led_to(started[store_kind], monkeypatch)

@@ -15,10 +15,9 @@ from tests.object_store import KEY_ID, SECRET, VARIABLES, Bucket
 
 import pramana
 from pramana.errors import BundleError, SourceError
-from pramana.stores import StorePath, located, put
-from pramana.stores.clients.s3 import credentials
-from pramana.stores.clients.told import NOWHERE
-from pramana.stores.connecting import file_system
+from pramana.files.locations import located
+from pramana.files.store_clients import NOWHERE, file_system, s3_credentials
+from pramana.files.store_path import StorePath, put
 
 LOGIN = "GOOGLE_GCLOUD_ADC_PATH_OVERRIDE"
 S3 = pytest.mark.stores("s3")
@@ -44,7 +43,7 @@ def test_keys_in_the_home_folder_are_not_taken_unless_a_variable_names_them(
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
         monkeypatch.delenv(name)
     told = refused("inspect", url)
-    assert "The environment must say who asks S3, got none of its variables" in told
+    assert "The environment must have credentials for S3, got none of its variables" in told
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", KEY_ID)
     assert "got no AWS_SECRET_ACCESS_KEY" in refused("inspect", url)  # half of a key is none
     monkeypatch.delenv("AWS_ACCESS_KEY_ID")
@@ -55,17 +54,17 @@ def test_keys_in_the_home_folder_are_not_taken_unless_a_variable_names_them(
 def test_what_is_passed_to_the_client_and_when_it_looks_for_itself() -> None:
     keys = {"AWS_ACCESS_KEY_ID": "a", "AWS_SECRET_ACCESS_KEY": "b"}
     passed = {"access_key": "a", "secret_key": "b", "session_token": None}
-    assert credentials(keys) == passed
-    assert credentials({**keys, "AWS_SESSION_TOKEN": "c", "AWS_PROFILE": "x"}) == {
+    assert s3_credentials(keys) == passed
+    assert s3_credentials({**keys, "AWS_SESSION_TOKEN": "c", "AWS_PROFILE": "x"}) == {
         **passed,
         "session_token": "c",
     }
     for name in ("AWS_PROFILE", "AWS_WEB_IDENTITY_TOKEN_FILE", "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI"):
-        assert credentials({name: "x"}) == {}
-    assert credentials({"AWS_EC2_METADATA_DISABLED": "false"}) == {}
+        assert s3_credentials({name: "x"}) == {}
+    assert s3_credentials({"AWS_EC2_METADATA_DISABLED": "false"}) == {}
     half = {"AWS_ACCESS_KEY_ID": "a", "AWS_PROFILE": "x"}  # of a key: another's is not taken in its place
     with pytest.raises(SourceError, match="got no AWS_SECRET_ACCESS_KEY"):
-        credentials(half)
+        s3_credentials(half)
     nobodies: tuple[dict[str, str], ...] = (
         {},
         {"AWS_PROFILE": ""},
@@ -73,16 +72,16 @@ def test_what_is_passed_to_the_client_and_when_it_looks_for_itself() -> None:
         {"AWS_REGION": "eu-west-1"},
     )
     for stated in nobodies:
-        with pytest.raises(SourceError, match="must say who asks S3"):
-            credentials(stated)
+        with pytest.raises(SourceError, match="must have credentials for S3"):
+            s3_credentials(stated)
 
 
 @pytest.mark.parametrize(
     ("path", "told"),
     [
-        (StorePath("s3", "bucket", "x.csv"), "who asks S3"),
-        (StorePath("gs", "bucket", "x.csv"), "who asks Google Cloud Storage"),
-        (StorePath("abfs", "box@account", "x.csv"), "who asks Azure"),
+        (StorePath("s3", "bucket", "x.csv"), "credentials for S3"),
+        (StorePath("gs", "bucket", "x.csv"), "credentials for Google Cloud Storage"),
+        (StorePath("abfs", "box@account", "x.csv"), "credentials for Azure"),
     ],
 )
 def test_nobody_is_refused_before_anything_is_asked(path: StorePath, told: str, nobody: object) -> None:
@@ -120,7 +119,7 @@ def test_variables_of_the_other_stores(nobody: pytest.MonkeyPatch, tmp_path: Pat
             f"AccountName=account;BlobEndpoint=http://u:{SECRET}@h",
             "the address",
         ),
-        ("AZURE_FEDERATED_TOKEN_FILE", "/nowhere", "who asks Azure"),  # whose?
+        ("AZURE_FEDERATED_TOKEN_FILE", "/nowhere", "credentials for Azure"),  # whose?
         ("STORAGE_EMULATOR_HOST", f"http://user:{SECRET}@host", "STORAGE_EMULATOR_HOST must be the address"),
     ],
 )

@@ -21,12 +21,14 @@ from tests.hostile_store import LyingStore
 from tests.object_store import VARIABLES, Bucket
 
 import pramana
-from pramana.bundle.stored import fetching
-from pramana.bundle.stored.claim import Claim
+from pramana.bundle.bundle import _stated_sizes
+from pramana.bundle.certificate import MOST_BYTES
 from pramana.errors import BundleError, SourceError
-from pramana.stores import StorePath, connecting, listing, located
-from pramana.stores.clients import told
-from pramana.stores.listing import name_under
+from pramana.files import fetch, store_clients, store_errors
+from pramana.files.claim import Claim
+from pramana.files.locations import located
+from pramana.files.store_errors import name_under
+from pramana.files.store_path import StorePath
 
 URL = "s3://box/bundle"
 
@@ -111,8 +113,8 @@ def test_the_copy_itself_makes_no_path_of_such_a_name(
         with monkeypatch.context() as patched:
             patched.setattr(StorePath, "files", (path,))
             with contextlib.suppress(BundleError):  # two of them are other spellings of plain names
-                fetching.FetchedBundle(origin)
-    copy = fetching.FetchedBundle(origin)
+                fetch.FetchedBundle(origin, MOST_BYTES, _stated_sizes)
+    copy = fetch.FetchedBundle(origin, MOST_BYTES, _stated_sizes)
     for name in CLIMBING:
         with pytest.raises(BundleError, match="plain names"):
             copy._copy(origin, name, 0)
@@ -169,23 +171,23 @@ def test_a_listing_without_end_is_given_up(
 ) -> None:
     lying.elsewhere += [b"bundle/%04d" % number + b"y" * 900 for number in range(500)]
     lying.endless = True
-    monkeypatch.setattr(listing, bound, most)
+    monkeypatch.setattr(store_errors, bound, most)
     begun = time.monotonic()
-    assert "must come to an end, got ever more of it" in refused("verify", URL)
+    assert "has not ended within" in refused("verify", URL)
     assert time.monotonic() - begun < 60
     assert lying.pages > 2
 
 
 def test_what_a_store_says_comes_through_the_thread_that_asks() -> None:
-    assert listing.within_bounds("x", lambda: 3) == 3
+    assert store_errors.within_bounds("x", lambda: 3) == 3
     with pytest.raises(KeyError):
-        listing.within_bounds("x", lambda: os.environ["NO_SUCH_VARIABLE"])
+        store_errors.within_bounds("x", lambda: os.environ["NO_SUCH_VARIABLE"])
     wait = threading.Event()
     try:
         with pytest.MonkeyPatch.context() as patched:
-            patched.setattr(listing, "MOST_SECONDS", 0.2)
-            with pytest.raises(SourceError, match="must come to an end"):
-                listing.within_bounds("x", wait.wait)
+            patched.setattr(store_errors, "MOST_SECONDS", 0.2)
+            with pytest.raises(SourceError, match="has not ended within"):
+                store_errors.within_bounds("x", wait.wait)
     finally:
         wait.set()
 
@@ -201,11 +203,11 @@ def test_a_claim_that_was_rewritten_removes_nothing_elsewhere(name: str, bucket:
     bucket.put("out/precious", b"mine")
     claim = Claim(out, "1" * 32)
     claim.write({name: {"bytes": 4, "sha256": hashlib.sha256(b"mine").hexdigest()}})
-    with pytest.raises(BundleError, match="must be as it was written"):
+    with pytest.raises(BundleError, match="must be the claim of a run"):
         claim.clear()
     assert "out/precious" in bucket.objects()
     claim.write({"report.html": {}})
-    with pytest.raises(BundleError, match="must be as it was written"):
+    with pytest.raises(BundleError, match="must be the claim of a run"):
         claim.is_whole()
 
 
@@ -214,10 +216,10 @@ def test_a_claim_that_was_rewritten_removes_nothing_elsewhere(name: str, bucket:
 
 def test_variables_of_another_threads_client_are_not_the_users(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[Any] = []
-    monkeypatch.setattr(connecting, "_connected", lambda *arguments: asked.append(dict(arguments[2])))
+    monkeypatch.setattr(store_clients, "_connected", lambda *arguments: asked.append(dict(arguments[2])))
     monkeypatch.delenv("AWS_CONFIG_FILE", raising=False)
-    other = threading.Thread(target=connecting.file_system, args=("s3", "two"))
-    with told.environment_with({"AWS_CONFIG_FILE": told.NOWHERE}):
+    other = threading.Thread(target=store_clients.file_system, args=("s3", "two"))
+    with store_clients._environment_with({"AWS_CONFIG_FILE": store_clients.NOWHERE}):
         other.start()
         other.join(0.5)
         assert not asked, "it waits until the environment is the user's again"
@@ -233,8 +235,8 @@ def test_variables_of_another_threads_client_are_not_the_users(monkeypatch: pyte
     [
         (errno.ENOSPC, "must have room for s3://box/bundle, got a full disk"),
         (errno.EDQUOT, "must have room for s3://box/bundle, got a full disk"),
-        (errno.EACCES, "must take a copy of s3://box/bundle, got Permission denied"),
-        (errno.EIO, "must take a copy of s3://box/bundle, got Input/output error"),
+        (errno.EACCES, "A copy of s3://box/bundle cannot be written to"),
+        (errno.EIO, "A copy of s3://box/bundle cannot be written to"),
     ],
 )
 def test_what_fails_on_this_machine_is_told_as_what_it_is(
@@ -268,13 +270,13 @@ def test_what_fails_on_this_machine_is_told_as_what_it_is(
 def test_an_object_that_goes_while_the_bundle_is_read(
     lying: LyingStore, refused: Callable[..., str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    strange = fetching.FetchedBundle._strange
+    strange = fetch.FetchedBundle._strange
 
-    def gone(self: fetching.FetchedBundle, *arguments: Any) -> Any:
+    def gone(self: fetch.FetchedBundle, *arguments: Any) -> Any:
         del lying.objects["bundle/data.parquet"]
         return strange(self, *arguments)
 
-    monkeypatch.setattr(fetching.FetchedBundle, "_strange", gone)
+    monkeypatch.setattr(fetch.FetchedBundle, "_strange", gone)
     assert "data.parquet must stay while it is read" in refused("verify", URL)
 
 

@@ -12,9 +12,9 @@ import pytest
 from tests.object_store import Bucket, StoreServer, led_to
 
 import pramana
-from pramana.bundle.stored import uploading
-from pramana.bundle.stored.claim import Claim
 from pramana.errors import BundleError
+from pramana.files import atomic, upload
+from pramana.files.claim import Claim
 
 SOON = 60  # seconds; an answer that never comes is given up long before
 
@@ -53,7 +53,7 @@ def commands(url: str) -> list[tuple[str, ...]]:
 
 def test_a_missing_bucket(bucket: Bucket, asked: Callable[..., str]) -> None:
     for command in commands(bucket.server.url("no-such-bucket", "")[:-1]):
-        assert "must lie in a bucket that exists, got none" in asked(*command)
+        assert "must lie in a bucket that exists, got no such bucket" in asked(*command)
 
 
 def test_a_missing_object(bucket: Bucket, asked: Callable[..., str]) -> None:
@@ -61,7 +61,7 @@ def test_a_missing_object(bucket: Bucket, asked: Callable[..., str]) -> None:
         told = asked(*command)
         assert "must exist, got no such file" in told or "must hold certificate.json, got nothing there" in told
     bucket.put("only/data.parquet", b"PAR1")
-    assert "must hold certificate.json, got none" in asked("verify", bucket.url("only"))
+    assert "must hold certificate.json, got no such object" in asked("verify", bucket.url("only"))
 
 
 @pytest.mark.stores("s3", "abfs")  # the one like Google's asks nobody for credentials
@@ -99,14 +99,14 @@ def test_a_store_that_dies_on_the_way(
 ) -> None:
     """First while a bundle goes up, then while a table is read: nothing but a mark for the next run stays here."""
     server, bucket = mortal
-    put = uploading.BundleUpload._put
+    put = upload.BundleUpload._put
 
-    def dying(self: uploading.BundleUpload, name: str) -> None:
+    def dying(self: upload.BundleUpload, name: str) -> None:
         if name == "report.html":
             server.kill()
         put(self, name)
 
-    monkeypatch.setattr(uploading.BundleUpload, "_put", dying)
+    monkeypatch.setattr(upload.BundleUpload, "_put", dying)
     before = {path.name for path in desk.iterdir()}
     begun = time.monotonic()
     with pytest.raises(BundleError, match="must be in a store that answers, got no answer"):
@@ -122,12 +122,12 @@ def test_a_store_that_dies_on_the_way(
 def test_who_cannot_tell_whether_the_certificate_arrived_keeps_the_key(
     bucket: Bucket, desk: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    put, has = uploading.BundleUpload._put, Claim.has
+    put, has = upload.BundleUpload._put, Claim.has
     out, answers = bucket.url("out/published"), [False]
 
-    def lost(self: uploading.BundleUpload, name: str) -> None:
+    def lost(self: upload.BundleUpload, name: str) -> None:
         put(self, name)
-        if name == uploading.CERTIFICATE:
+        if name == atomic.CERTIFICATE:
             raise BundleError("the answer was lost")
 
     def asked(self: Claim, name: str, entry: dict[str, Any]) -> bool:
@@ -136,12 +136,12 @@ def test_who_cannot_tell_whether_the_certificate_arrived_keeps_the_key(
         return has(self, name, entry)
 
     with monkeypatch.context() as patched:
-        patched.setattr(uploading.BundleUpload, "_put", lost)
+        patched.setattr(upload.BundleUpload, "_put", lost)
         patched.setattr(Claim, "has", asked)
         with pytest.raises(BundleError, match=r"must say whether .* is whole.*Its key was kept"):
             pramana.release("recipe.toml", out, even_if_useless=True)
     assert (desk / "published.key").is_file()
-    with pytest.raises(BundleError, match="must not exist yet"):  # and the next run finds that it is whole
+    with pytest.raises(BundleError, match="already exists"):  # and the next run finds that it is whole
         pramana.release("recipe.toml", out, key=desk / "published.key", even_if_useless=True)
     assert pramana.verify(out, source="people.csv", key=desk / "published.key").valid
     assert not [name for name in bucket.objects() if ".upload" in name]

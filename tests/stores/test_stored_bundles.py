@@ -14,9 +14,9 @@ from tests.object_store import Bucket
 
 import pramana
 from pramana.app.main import run
-from pramana.bundle.stored import uploading
-from pramana.bundle.stored.claim import Claim
 from pramana.errors import BundleError
+from pramana.files import upload
+from pramana.files.claim import Claim
 
 FILES = ["certificate.json", "data.parquet", "report.html"]
 
@@ -65,7 +65,7 @@ def test_nothing_that_is_there_is_touched(bucket: Bucket, refused: Callable[...,
     bucket.put("file", b"mine")
     for out in ("out/published", "file"):
         told = refused("release", "recipe.toml", "--out", bucket.url(out), "--even-if-useless")
-        assert "must not exist yet, got objects under that name" in told
+        assert "already exists" in told
     assert "must name a folder of the bucket" in refused("release", "recipe.toml", "--out", bucket.url(""))
     assert bucket.objects() == ["file", "out/published/notes.txt"]
     url = released(bucket, "out/beside")
@@ -76,15 +76,15 @@ def test_nothing_that_is_there_is_touched(bucket: Bucket, refused: Callable[...,
 def test_what_fails_on_the_way_leaves_nothing(
     at: str, bucket: Bucket, desk: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    put = uploading.BundleUpload._put
+    put = upload.BundleUpload._put
 
-    def failing(self: uploading.BundleUpload, name: str) -> None:
+    def failing(self: upload.BundleUpload, name: str) -> None:
         if name == at:
             raise KeyboardInterrupt
         put(self, name)
 
     with monkeypatch.context() as patched:
-        patched.setattr(uploading.BundleUpload, "_put", failing)
+        patched.setattr(upload.BundleUpload, "_put", failing)
         with pytest.raises(KeyboardInterrupt):
             released(bucket)
     assert bucket.objects() == [] and bucket.unfinished() == []
@@ -93,7 +93,8 @@ def test_what_fails_on_the_way_leaves_nothing(
 
 
 def test_an_upload_in_parts_that_is_broken_off_is_taken_away(bucket: Bucket) -> None:
-    from pramana.stores import located, put
+    from pramana.files.locations import located
+    from pramana.files.store_path import put
 
     def blocks() -> object:
         yield os.urandom(12 << 20)
@@ -108,15 +109,15 @@ def test_an_upload_in_parts_that_is_broken_off_is_taken_away(bucket: Bucket) -> 
 KILLED = """
 import os, signal, sys
 import pramana
-from pramana.bundle.stored import uploading
-put = uploading.BundleUpload._put
+from pramana.files import upload
+put = upload.BundleUpload._put
 def killed(self, name):
     if name == sys.argv[2] and sys.argv[3] == "before":
         os.kill(os.getpid(), signal.SIGKILL)
     put(self, name)
     if name == sys.argv[2]:
         os.kill(os.getpid(), signal.SIGKILL)
-uploading.BundleUpload._put = killed
+upload.BundleUpload._put = killed
 pramana.release("recipe.toml", sys.argv[1], even_if_useless=True)
 """
 
@@ -142,11 +143,11 @@ def test_what_a_killed_run_left_is_swept_by_its_owner_alone(
         (other / name).write_bytes((desk / name).read_bytes())
     with monkeypatch.context() as elsewhere:
         elsewhere.chdir(other)
-        with pytest.raises(BundleError, match="its command, run again where it ran, clears up"):
+        with pytest.raises(BundleError, match="its command, run again where it ran, removes what it left"):
             released(bucket)
     assert bucket.objects() == left
     bucket.put("out/published/report.html", b"someone else's")
-    with pytest.raises(BundleError, match="must not exist yet"):  # what is ours goes, and nothing else
+    with pytest.raises(BundleError, match="already exists"):  # what is ours goes, and nothing else
         released(bucket)
     assert bucket.objects() == ["out/published/report.html"]
     bucket.remove("out/published/report.html")
@@ -160,7 +161,7 @@ def test_a_run_that_is_killed_when_all_is_there_leaves_a_bundle_and_its_key(buck
     url = bucket.url("out/published")
     kill_at(url, "certificate.json", "after")
     assert pramana.verify(url, source="people.csv", key=desk / "published.key").valid
-    with pytest.raises(BundleError, match="must not exist yet"):
+    with pytest.raises(BundleError, match="already exists"):
         pramana.release("recipe.toml", url, key=desk / "published.key", even_if_useless=True)
     assert (desk / "published.key").exists()
     assert bucket.objects() == [f"out/published/{name}" for name in FILES]
@@ -168,16 +169,17 @@ def test_a_run_that_is_killed_when_all_is_there_leaves_a_bundle_and_its_key(buck
 
 def test_of_two_runs_at_once_at_most_one_writes(bucket: Bucket, desk: Path, tmp_path: Path) -> None:
     """Whatever the order: who comes second sees the other's claim, and withdraws its own."""
-    from pramana.stores import StorePath, located
+    from pramana.files.locations import located
+    from pramana.files.store_path import StorePath
 
     out = located(bucket.url("out/published"))
     assert isinstance(out, StorePath)
     first, second = Claim(out, "1" * 32), Claim(out, "2" * 32)
     first.lay()
-    with pytest.raises(BundleError, match="one that another run is writing"):
+    with pytest.raises(BundleError, match="Another run is writing"):
         second.lay()
     assert bucket.objects() == [f"out/.published.upload/{'1' * 32}"]
-    with pytest.raises(BundleError, match="one that another run is writing"):
+    with pytest.raises(BundleError, match="Another run is writing"):
         released(bucket)
     first.drop()
     assert bucket.objects() == []
@@ -186,10 +188,10 @@ def test_of_two_runs_at_once_at_most_one_writes(bucket: Bucket, desk: Path, tmp_
     (staged / "data.parquet").write_bytes(b"the same bytes")
     (staged / "certificate.json").write_bytes(b"{}")
     bucket.put("out/published/data.parquet", b"the same bytes")  # by someone else
-    upload = uploading.BundleUpload(out, "3" * 32, staged)
-    with pytest.raises(BundleError, match="must not exist yet"):
-        upload.begin()
-    upload.claim.clear()
+    second_upload = upload.BundleUpload(out, "3" * 32, staged)
+    with pytest.raises(BundleError, match="already exists"):
+        second_upload.begin()
+    second_upload.claim.clear()
     assert bucket.objects() == ["out/published/data.parquet"]
     assert {path.name for path in desk.iterdir()} == {"people.csv", "recipe.toml"}
 
@@ -209,9 +211,9 @@ def test_a_ledger_knows_where_its_bundle_lies_and_is_exported_there(
     assert run(["ledger", "export", "all.db", "--out", export]) == 0
     assert bucket.get("exports/all.jsonl").decode() == lines
     capfd.readouterr()
-    assert "must not exist yet" in refused("ledger", "export", "all.db", "--out", export)
+    assert "already exists" in refused("ledger", "export", "all.db", "--out", export)
     assert run(["levels", "export", "all.db", "--out", (desk / "all.jsonl").as_uri()]) == 0
     assert (desk / "all.jsonl").read_text() == lines
     assert json.loads(lines.splitlines()[0])
     capfd.readouterr()
-    assert "must not exist yet" in refused("ledger", "export", "all.db", "--out", "all.jsonl")
+    assert "already exists" in refused("ledger", "export", "all.db", "--out", "all.jsonl")

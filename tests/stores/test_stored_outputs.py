@@ -14,12 +14,13 @@ from tests.rows.people import LEVELS, people
 
 import pramana
 from pramana.app.main import run
-from pramana.bundle.stored import uploading
 from pramana.errors import BundleError, InputError, SourceError
-from pramana.ledger import Ledger
-from pramana.pipeline.recipient import record_objects
-from pramana.sources import write_table
-from pramana.stores import StorePath, located, put, put_file
+from pramana.files import upload
+from pramana.files.locations import located
+from pramana.files.store_path import StorePath, put, put_file
+from pramana.io.writing import write_table
+from pramana.ledger.ledger import Ledger
+from pramana.recipient import records as record_objects
 
 
 @pytest.fixture
@@ -71,7 +72,7 @@ def test_records_that_do_not_arrive_leave_no_certificate(
     assert bucket.objects() == []
     pramana.synthesise(here, url)
     bucket.remove("records.csv")
-    with pytest.raises(BundleError, match=r"certificate\.json must not exist yet"):
+    with pytest.raises(BundleError, match=r"certificate\.json already exists"):
         pramana.synthesise(here, url, records=7)
     assert bucket.objects() == ["records.csv.certificate.json"]
     pramana.synthesise(here, url)
@@ -141,7 +142,7 @@ def test_an_export(bucket: Bucket, here: Path, refused: Callable[..., str]) -> N
     for name, more in (("data.arrow", []), ("ddi.xml", ["--as", "ddi"])):
         url = bucket.url(f"exports/{name}")
         assert run(["export", "here", "--out", url, *more]) == 0
-        assert "must not exist yet" in refused("export", "here", "--out", url, *more)
+        assert "already exists" in refused("export", "here", "--out", url, *more)
         assert names(here.parent) == before
     pramana.export(here, here.parent / "data.arrow")
     assert bucket.get("exports/data.arrow") == (here.parent / "data.arrow").read_bytes()
@@ -198,12 +199,12 @@ def test_a_version_of_a_ledger(
             issued(ledger, url)
     assert len(bucket.objects()) == 3
     bucket.put("versions/university/report.html", b"someone else's")
-    with pytest.raises(BundleError, match="must not exist yet"):
+    with pytest.raises(BundleError, match="already exists"):
         issued(ledger, url)
     for name in bucket.objects():
         bucket.remove(name)
     with monkeypatch.context() as patched:
-        patched.setattr(uploading, "_leave", lambda _: (_ for _ in ()).throw(BundleError("the store is gone")))
+        patched.setattr(upload, "_leave", lambda _: (_ for _ in ()).throw(BundleError("the store is gone")))
         patched.setattr(Ledger, "commit", None)
         with pytest.raises(TypeError):
             issued(ledger, url)

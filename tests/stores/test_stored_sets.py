@@ -19,15 +19,15 @@ from tests.pipeline.elsewhere import Elsewhere
 from tests.rows.people import LEVELS, people
 
 import pramana
-from pramana.bundle import PartFolder
-from pramana.bundle.stored import uploading
-from pramana.bundle.stored.claim import Claim
-from pramana.bundle.stored.part_prefix import IN_STORE, PartPrefix
 from pramana.errors import BundleError, SourceError, UnreachableError
-from pramana.ledger import Ledger
-from pramana.rows import MemoryRows
-from pramana.sources import write_table
-from pramana.stores import StorePath, located
+from pramana.files import upload
+from pramana.files.claim import Claim
+from pramana.files.locations import located
+from pramana.files.parts import IN_STORE, PartFolder, PartPrefix
+from pramana.files.store_path import StorePath
+from pramana.io.writing import write_table
+from pramana.ledger.ledger import Ledger
+from pramana.rows.memory import MemoryRows
 
 HERE = {"people.csv", "recipe.toml"}
 PARTS = [f"out/published/data/part-{number:05d}.parquet" for number in range(3)]
@@ -52,7 +52,7 @@ def prefix(bucket: Bucket, tmp_path: Path) -> PartPrefix:
     assert isinstance(out, StorePath)
     staged = tmp_path / f".published.upload-{'0' * 16}-{'1' * 32}"
     staged.mkdir()
-    made = uploading.part_prefix(out, staged)
+    made = upload.part_prefix(out, staged)
     made.create()
     return made
 
@@ -66,16 +66,16 @@ def test_parts_go_straight_there_and_are_those_of_the_local_bundle(
     bucket: Bucket, set_desk: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     staged: list[str] = []
-    begin = uploading.BundleUpload.begin
+    begin = upload.BundleUpload.begin
 
-    def looked_at(self: uploading.BundleUpload) -> None:
+    def looked_at(self: upload.BundleUpload) -> None:
         """Before anything is at its place: the parts are hidden in the store, and none is here."""
         staged.extend(sorted(str(path.relative_to(self.staged)) for path in self.staged.rglob("*")))
         hidden = [key.rpartition("/")[2][:18] for key in bucket.objects("out/.published.parts/")]
         assert hidden == [name.rpartition("/")[2] for name in PARTS] and not bucket.objects("out/published/")
         begin(self)
 
-    monkeypatch.setattr(uploading.BundleUpload, "begin", looked_at)
+    monkeypatch.setattr(upload.BundleUpload, "begin", looked_at)
     url = released(bucket)
     assert staged == [".in-store", ".in-store/parts.json", "certificate.json", "report.html"]
     assert bucket.objects() == WHOLE and bucket.unfinished() == []
@@ -157,7 +157,7 @@ def test_a_run_beside_another_is_refused_before_its_parts_are_written(
     assert {path.name for path in set_desk.iterdir()} == HERE
 
 
-@pytest.mark.parametrize("at", [(PartPrefix, "finish"), (uploading.BundleUpload, "_copy")])
+@pytest.mark.parametrize("at", [(PartPrefix, "finish"), (upload.BundleUpload, "_copy")])
 def test_a_run_that_fails_leaves_nothing(
     at: tuple[type, str], bucket: Bucket, set_desk: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -181,14 +181,14 @@ import os, signal, sys
 import pramana
 from tests.pipeline.elsewhere import Elsewhere
 from tests.rows.people import LEVELS, people
-from pramana.bundle.stored import uploading
-from pramana.rows import MemoryRows
-publish, copy = MemoryRows.publish, uploading.BundleUpload._copy
+from pramana.files import upload
+from pramana.rows.memory import MemoryRows
+publish, copy = MemoryRows.publish, upload.BundleUpload._copy
 MemoryRows.publish = lambda *args, **more: Elsewhere(publish(*args, **more))
 def killed(self, name):
     copy(self, name)
     os.kill(os.getpid(), signal.SIGKILL)
-uploading.BundleUpload._copy, uploading._COPIES = killed, 1
+upload.BundleUpload._copy, upload._COPIES = killed, 1
 pramana.release("recipe.toml", sys.argv[1], even_if_useless=True)
 """
 
@@ -220,7 +220,7 @@ def test_no_part_goes_up_of_a_release_that_does_not_keep_its_promises(
     def written(*_: Any) -> None:
         raise AssertionError("a part was written")
 
-    monkeypatch.setattr("pramana.pipeline.writing.check_promises", broken)
+    monkeypatch.setattr("pramana.run.run.check_promises", broken)
     monkeypatch.setattr(PartPrefix, "write", written)
     with pytest.raises(UnreachableError, match="must be kept"):
         released(bucket)
@@ -264,14 +264,14 @@ def test_a_run_that_is_killed_as_it_lays_its_claim_is_known_to_the_next(
 def test_what_another_program_puts_there_meanwhile_is_noticed_and_left(
     bucket: Bucket, set_desk: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    put = uploading.BundleUpload._put
+    put = upload.BundleUpload._put
 
-    def beside(upload: uploading.BundleUpload, name: str) -> None:
-        put(upload, name)
+    def beside(self: upload.BundleUpload, name: str) -> None:
+        put(self, name)
         bucket.put("out/published/notes.txt", b"mine")
 
-    monkeypatch.setattr(uploading.BundleUpload, "_put", beside)
-    with pytest.raises(BundleError, match="must be this run's alone"):
+    monkeypatch.setattr(upload.BundleUpload, "_put", beside)
+    with pytest.raises(BundleError, match="must hold objects of this run alone"):
         released(bucket)
     assert bucket.objects() == ["out/published/notes.txt"]
     assert {path.name for path in set_desk.iterdir()} == HERE
@@ -301,7 +301,7 @@ def test_a_version_whose_run_was_killed_is_made_again_without_a_folder_that_exec
     content = bucket.get(PARTS[1])
     assert bucket.objects() == WHOLE
     bucket.put(PARTS[1], b"another's")
-    with pytest.raises(BundleError, match="must not exist yet"):
+    with pytest.raises(BundleError, match="already exists"):
         issued()
     assert bucket.objects() == WHOLE and bucket.get(PARTS[1]) == b"another's"
     bucket.put(PARTS[1], content)

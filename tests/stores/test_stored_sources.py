@@ -15,9 +15,10 @@ from tests.object_store import Bucket
 
 import pramana
 from pramana.app.main import run
-from pramana.pipeline import retraced
-from pramana.sources import EvenCut, Source, pieces_of
-from pramana.stores import located
+from pramana.files.locations import located
+from pramana.io.pieces import EvenCut, pieces_of
+from pramana.io.source import Source
+from pramana.run.trace import retraced
 
 TABLE = pa.table(
     {

@@ -12,7 +12,9 @@ import pytest
 
 from pramana import PramanaError, Recipe, release, verify
 from pramana.errors import SourceError
-from pramana.stores import StorePath, located, store_error
+from pramana.files.locations import located
+from pramana.files.store_errors import store_error
+from pramana.files.store_path import StorePath
 
 SECRET = "wJalrXUtnFEMI"
 CARRIES = [
@@ -102,10 +104,10 @@ def test_a_name_like_half_a_url_can_be_written_with_a_dot(desk: Path) -> None:
     [
         ("hdfs://h:abc/x", "a number as its port"),
         ("hdfs://h:99999/x", "a port of at most 65535"),
-        ("abfs://", "names a container, got something else. Such as abfs://container@account.dfs"),
+        ("abfs://", "names a container, got no such name. Such as abfs://container@account.dfs"),
         ("gs://", "Such as gs://bucket/name"),
         ("s3://", "Such as s3://bucket/name"),
-        ("hdfs://a b/x", "names a host, got something else. Such as hdfs://host:8020/name"),
+        ("hdfs://a b/x", "names a host, got no such name. Such as hdfs://host:8020/name"),
         ("gs://a:b@c/x", "such as GOOGLE_APPLICATION_CREDENTIALS"),
     ],
 )
@@ -168,5 +170,5 @@ def test_files_by_their_urls_are_files(desk: Path) -> None:
 
 def test_what_needs_no_store_loads_none() -> None:
     """Neither the command line's help nor the rooms that know URLs wait for Arrow."""
-    code = "import sys, pramana.stores, pramana.app.main; sys.exit('pyarrow' in sys.modules)"
+    code = "import sys, pramana.files.locations, pramana.app.main; sys.exit('pyarrow' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

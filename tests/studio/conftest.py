@@ -14,9 +14,9 @@ import httpx
 import pytest
 from tests.studio.running import people
 
-from pramana.app.studio import Studio
-from pramana.app.studio.work import AllowedFolder
-from pramana.app.web import POLICY
+from pramana.app.studio.application import Studio
+from pramana.app.studio.work.allowed import AllowedFolder
+from pramana.app.web.guard import POLICY
 
 with warnings.catch_warnings():  # it would rather have another client package
     warnings.simplefilter("ignore")

@@ -13,8 +13,8 @@ from starlette.routing import Route
 from tests.studio.conftest import BASE, HOST, PageReader, Visit, browser_of, checked
 from tests.studio.running import people
 
-from pramana.app.studio import Studio
-from pramana.app.studio.work import AllowedFolder
+from pramana.app.studio.application import Studio
+from pramana.app.studio.work.allowed import AllowedFolder
 
 SESSIONS = 50
 CLICKS = 12

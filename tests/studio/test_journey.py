@@ -71,7 +71,7 @@ def test_a_movement_of_the_dial_never_waits_for_another_place(
 
     monkeypatch.setattr(dial_module, "_OPENING", 0.0)
     monkeypatch.setattr(Dial, "_calculated", slow)
-    dial = Dial.open(journey.recipe(), journey.document.promise, journey.source)
+    dial = Dial(journey.recipe(), journey.document.promise, journey.source)
     dial.prepare(journey.value)
     monkeypatch.setattr(journey, "_dial", ("", dial))
     places = dial.places(journey.value)
@@ -173,7 +173,7 @@ def test_a_stopped_release_leaves_nothing_behind(visit: Visit, monkeypatch: pyte
         return whole(recipe, out, **{**options, "progress": watched})  # type: ignore[arg-type]
 
     before = sorted(path.name for path in visit.folder.iterdir())
-    monkeypatch.setattr("pramana.app.studio.work.releasing.release", stopping)
+    monkeypatch.setattr("pramana.app.studio.work.private.release", stopping)
     visit.post("/publish/release", name="out")
     job = visit.studio.desk.journey.job
     assert job is not None
@@ -191,7 +191,7 @@ def test_a_stop_that_comes_too_late_takes_the_bundle_away(visit: Visit, monkeypa
         visit.studio.desk.journey.job.stop()  # type: ignore[union-attr]
         return done
 
-    monkeypatch.setattr("pramana.app.studio.work.releasing.release", late)
+    monkeypatch.setattr("pramana.app.studio.work.private.release", late)
     visit.to_release()
     visit.post("/publish/release", name="out")
     job = visit.studio.desk.journey.job

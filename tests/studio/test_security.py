@@ -14,8 +14,8 @@ import pytest
 from tests.studio.conftest import BASE, HOST, Visit, checked
 from tests.studio.running import people, studio
 
-from pramana.app.studio.work import PrivateFolder
-from pramana.app.web import POLICY
+from pramana.app.studio.work.private import PrivateFolder
+from pramana.app.web.guard import POLICY
 
 PAGES = (
     "/", "/publish/open", "/publish/columns", "/publish/columns/0", "/publish/job", "/publish/dial",
@@ -330,7 +330,7 @@ def test_a_studio_that_cannot_start_says_so_in_one_line(
     assert "must be free" in capfd.readouterr().err
     monkeypatch.setitem(sys.modules, "pramana.app.studio", None)
     assert run(["studio", "--no-browser", "--data", str(tmp_path)]) == 2
-    assert "pip install 'pramana[studio]'" in capfd.readouterr().err
+    assert "pip install 'pramana-privacy[studio]'" in capfd.readouterr().err
 
 
 def test_it_listens_on_this_machine_alone(tmp_path: Path) -> None:

@@ -11,8 +11,10 @@ import numpy as np
 import pytest
 
 from pramana import Circumstances, Wanted, calibrate
-from pramana.mechanisms import Product, central_epsilon, profile_of_shuffled
-from pramana.theory import PrivacyProfile, composed_epsilon, rounding
+from pramana.mechanisms.channel import central_epsilon, profile_of_shuffled
+from pramana.mechanisms.table import Product
+from pramana.theory import rounding
+from pramana.theory.composition import PrivacyProfile, composed_epsilon
 
 Pair = tuple[np.ndarray, np.ndarray]  # the laws of an output under two neighbouring tables
 

@@ -17,7 +17,7 @@ from scipy import stats
 
 from pramana.errors import InputError
 from pramana.theory import disclosure
-from pramana.theory.disclosure.population import snb_expected
+from pramana.theory.disclosure import snb_expected
 
 # ---------------------------------------------------------------- individual risk
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pramana.theory import every_count, identification, outcome_search
+from pramana.theory import every_count, identification
 
 
 def pool(counts: np.ndarray, share: float) -> np.ndarray:
@@ -31,14 +31,14 @@ def test_chances_of_every_outcome(counts: list[int], share: float, kind: str) ->
     matrix = (
         pool(t, share) if kind == "pool" else identification.inverse_frequency_matrix(counts, share * min(counts))
     )
-    law = outcome_search.one_law_of(matrix)
+    law = every_count.one_law_of(matrix)
     assert law is not None
     records, size = int(t.sum()), len(t)
     total, largest, mean = 0.0, 0.0, 0.0
     for outcome in np.ndindex(*(records + 1,) * (size - 1)):
         if sum(outcome) <= records:
             shift = tuple((np.array([*outcome, records - sum(outcome)]) - t).tolist())
-            right, chance = outcome_search.chances_at(law, t, 0, shift)
+            right, chance = every_count.chances_at(law, t, 0, shift)
             total += chance
             mean += chance * float(right.max())
             if chance > 1e-10:
@@ -47,26 +47,26 @@ def test_chances_of_every_outcome(counts: list[int], share: float, kind: str) ->
     assert total == pytest.approx(1, abs=1e-8)
     assert mean == pytest.approx(expected, abs=1e-8)
     assert largest <= exact + 1e-6
-    found, _ = outcome_search.worst_found(law, t, 0)
+    found, _ = every_count.worst_found(law, t, 0)
     assert found <= exact + 1e-6
 
 
 def test_the_papers_block() -> None:
     """0.124497 was also found by a Fourier transform over all displacements of this block."""
     counts = np.array([2, 106, 194, 205, 221, 230])
-    law = outcome_search.one_law_of(
+    law = every_count.one_law_of(
         identification.inverse_frequency_matrix(counts.tolist(), identification.theta_for_xi(2, 0.1))
     )
     assert law is not None
-    found, probability = outcome_search.worst_found(law, counts, 0)
+    found, probability = every_count.worst_found(law, counts, 0)
     assert found == pytest.approx(0.12449679455511531, rel=1e-9)
     assert probability == pytest.approx(0.0012122461762856392, rel=1e-9)
 
 
 def test_other_matrices_are_not_of_this_kind() -> None:
     matrix = np.array([[0.6, 0.1, 0.3], [0.2, 0.5, 0.3], [0.3, 0.3, 0.4]])
-    assert outcome_search.one_law_of(matrix) is None
-    assert outcome_search.one_law_of(np.array([[0.5, 0.5], [0.1, 0.9]])) is None
+    assert every_count.one_law_of(matrix) is None
+    assert every_count.one_law_of(np.array([[0.5, 0.5], [0.1, 0.9]])) is None
 
 
 @pytest.mark.parametrize("trials", [5, 99, 101, 3_000, 60_000, 10**9])
@@ -74,7 +74,7 @@ def test_other_matrices_are_not_of_this_kind() -> None:
 def test_a_series_of_any_size(trials: int, shift: int) -> None:
     """Its terms one by one in 60 digits: C(60000, 100) alone is no float."""
     move, place = 3.7 / trials, 0.4
-    terms = outcome_search._series(trials, move, place, shift)
+    terms = every_count._series(trials, move, place, shift)
     with decimal.localcontext(prec=60, Emax=decimal.MAX_EMAX, Emin=decimal.MIN_EMIN):
         m, q = decimal.Decimal(move), decimal.Decimal(place)
         for u, term in enumerate(terms.tolist()):
@@ -87,7 +87,7 @@ def test_a_series_of_any_size(trials: int, shift: int) -> None:
 
 def test_a_series_of_a_chance_to_move_of_one_and_more() -> None:
     for move in (1.0, 1.25):
-        terms = outcome_search._series(6, move, 0.5, 1).tolist()
+        terms = every_count._series(6, move, 0.5, 1).tolist()
         exact = [
             math.comb(6, u) * move**u * (1 - move) ** (6 - u) * 0.5 ** (u + 1) / math.factorial(u + 1)
             for u in range(7)

@@ -12,8 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pramana.errors import UnreachableError
-from pramana.mechanisms import Dense, Product, RecordRetention, Retention
-from pramana.randomness import ONE
+from pramana.mechanisms.channel import Dense, Retention
+from pramana.mechanisms.table import Product, RecordRetention
+from pramana.randomness.samplers import ONE
 from pramana.theory import pk
 
 # ---------------------------------------------------------------- the sheet's table

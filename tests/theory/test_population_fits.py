@@ -11,7 +11,7 @@ import pytest
 from scipy.optimize import OptimizeResult, least_squares, minimize
 
 from pramana.theory import disclosure
-from pramana.theory.disclosure.population import population_classes, snb_expected
+from pramana.theory.disclosure import population_classes, snb_expected
 
 SizeCounts = disclosure.SizeCounts
 

@@ -11,7 +11,8 @@ import pytest
 from scipy import stats
 from tests.theory.shuffled_tables import Channel, grr, joint, true_deltas
 
-from pramana.mechanisms import Dense, Product, RecordRetention, Retention, central_epsilon
+from pramana.mechanisms.channel import Dense, Retention, central_epsilon
+from pramana.mechanisms.table import Product, RecordRetention
 from pramana.theory import _grid, blanket, pk, shuffling
 
 SHARES = (Fraction(1, 50), Fraction(1, 4), Fraction(3, 5), Fraction(9, 10))  # of e^local - 1

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from pramana.theory import STATEMENTS, Statement
-from pramana.theory.statements import as_markdown
+from pramana.theory.statements import STATEMENTS, Statement, as_markdown
 
 ROOT = Path(__file__).parents[2]
 
@@ -17,10 +16,8 @@ ROOT = Path(__file__).parents[2]
 @pytest.mark.parametrize("statement", STATEMENTS, ids=lambda s: f"{s.paper} {s.name}")
 def test_function_and_test_exist(statement: Statement) -> None:
     room, _, name = statement.function.partition(":")
-    found = importlib.import_module(f"pramana.{room}")
-    for part in name.split("."):
-        found = getattr(found, part)
-    assert callable(found)
+    module, _, function = name.rpartition(".")
+    assert callable(getattr(importlib.import_module(".".join(["pramana", room, module]).rstrip(".")), function))
     file, _, test = statement.test.partition("::")
     functions = {n.name for n in ast.walk(ast.parse((ROOT / file).read_text())) if isinstance(n, ast.FunctionDef)}
     assert test in functions

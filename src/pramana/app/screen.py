@@ -31,7 +31,7 @@ def engine_of(engine: str, master: str | None) -> Any:
         raise RecipeError("--master must come with --engine spark", f"--engine {engine}")
     if engine != "spark":
         return engine
-    from pramana import SparkEngine
+    from pramana.rows.spark.rows import SparkEngine
 
     return SparkEngine(master)
 

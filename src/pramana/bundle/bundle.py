@@ -14,21 +14,22 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from pramana.bundle.certificate import Certificate
-from pramana.bundle.own_files import own_file
+from pramana.bundle.certificate import MOST_BYTES, Certificate
 from pramana.bundle.published_numbers import numbers_of
 from pramana.errors import BundleError
-from pramana.randomness import Codes
-from pramana.rows import Columns
-from pramana.sources import (
-    FILE_NAMES,
-    Encoder,
-    raw_column,
-)
-from pramana.stores import AnyPath, StorePath, located
+from pramana.files.atomic import PARTS
+from pramana.files.locations import located
+from pramana.files.regular import own_file
+from pramana.files.store_path import AnyPath, StorePath
+from pramana.io.codes import Encoder
+from pramana.io.formats import DATA_FILES
+from pramana.io.writing import raw_column
+from pramana.randomness.samplers import Codes
+from pramana.rows.protocol import Columns
 
 if TYPE_CHECKING:
-    from pramana.bundle.stored.fetching import FetchedBundle
+    from pramana.files.fetch import FetchedBundle
+
 
 _ROWS = 1 << 18  # read at a time
 _BYTES = 1 << 22
@@ -68,10 +69,10 @@ class Bundle:
             return path
         path = located(path, "The bundle", BundleError)
         if isinstance(path, StorePath):
-            from pramana.bundle.stored.fetching import FetchedBundle
+            from pramana.files.fetch import FetchedBundle
 
-            copy = FetchedBundle(path)
-            return cls(copy.folder, copy.certificate, fetched=copy)
+            copy = FetchedBundle(path, MOST_BYTES, _stated_sizes)
+            return cls(copy.folder, Certificate.read(copy.folder / "certificate.json"), fetched=copy)
         if not path.is_dir():
             raise BundleError(f"The bundle {path} must be a folder", "a file" if path.exists() else "none there")
         certificate = path / "certificate.json"
@@ -89,9 +90,7 @@ class Bundle:
     def data_path(self) -> Path:
         """The data file; of a set of files, the folder that holds its parts."""
         if self.certificate.parts is None:
-            return self.path / FILE_NAMES[self.certificate.output]
-        from pramana.bundle.parts import PARTS
-
+            return self.path / DATA_FILES[self.certificate.output]
         return self.path / PARTS
 
     @property
@@ -131,7 +130,7 @@ class Bundle:
             part_files(self.data_path)
         for path in self.data_files:
             if self.certificate.output == "parquet":
-                from pramana.sources import check_parquet_bounds
+                from pramana.io.parquet import check_parquet_bounds
 
                 with _readable(path):
                     check_parquet_bounds(path, most_rows)
@@ -196,6 +195,15 @@ class Bundle:
         return {name: np.concatenate([part[name] for part in parts]) for name in names}
 
 
+def _stated_sizes(certificate_file: Path) -> dict[str, object]:
+    """The files of a bundle other than its certificate, and their sizes in bytes, as certified."""
+    certificate = Certificate.read(certificate_file)
+    sizes = {name: entry.get("bytes") for name, entry in certificate.files.items()}
+    if certificate.parts is not None:
+        sizes |= {f"{PARTS}/{part.name}": part.size for part in certificate.parts.files}
+    return sizes
+
+
 def _narrowed(work: Callable[[Bundle], R], bundle: Bundle, part: str) -> R:
     return work(replace(bundle, only=part))
 
@@ -204,7 +212,7 @@ def check_file_columns(path: Path, rows: int, columns: Mapping[str, pa.DataType 
     """Refuse a file of data that is not so many rows of just these columns; of a CSV the header tells."""
     if path.suffix == ".parquet":
         with _readable(path):
-            from pramana.sources import check_parquet
+            from pramana.io.parquet import check_parquet
 
             check_parquet(path, rows, columns)
     elif csv_header(path) != list(columns):
@@ -276,7 +284,7 @@ def _sound(batch: pa.RecordBatch) -> pa.RecordBatch:
 
 def _as_before(path: Path, batch: pa.RecordBatch) -> pa.RecordBatch:
     """Without the apostrophes; a text that should have one and has none is refused."""
-    from pramana.sources import formula_columns, unescaped
+    from pramana.io.writing import formula_columns, unescaped
 
     if columns := formula_columns(pa.table(batch)):
         raise BundleError(f"{path} must hold no text that a spreadsheet would run", f"some in {columns[0]!r}")

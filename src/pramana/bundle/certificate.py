@@ -11,7 +11,7 @@ import hashlib
 import json
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -22,13 +22,17 @@ import rfc8785
 
 from pramana.bundle.form import FORMAT, VERSION, CertificateForm, UnitForm
 from pramana.errors import BundleError, SchemaError
-from pramana.schema import Attribute, Unit, read_section
+from pramana.pages.figures import Panel, Picture, Series
+from pramana.pages.results import Scalar, TabularResult
+from pramana.schema.domain import Attribute
+from pramana.schema.typed import read_section
+from pramana.schema.unit import Unit
 
-if TYPE_CHECKING:  # a release that is one file, and not signed, needs none of them
+if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
     from pramana.bundle.parts import PartSet
-    from pramana.bundle.promises import PromiseTable
+
 
 MOST_BYTES = 1 << 28  # of a certificate
 # Every value of JSON takes up to some 350 bytes of memory, however short it is written. A set of 100,000 parts has
@@ -96,7 +100,6 @@ class Certificate:
     @property
     def promises(self) -> PromiseTable:
         """What is promised, as a table: each guarantee in numbers and in words."""
-        from pramana.bundle.promises import PromiseTable
 
         return PromiseTable(self.guarantees)
 
@@ -222,7 +225,7 @@ class Certificate:
         from cryptography.exceptions import InvalidSignature
         from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
-        from pramana.bundle.small_order import is_usable_key
+        from pramana.bundle.signing import is_usable_key
 
         try:
             stated = bytes.fromhex(self.signature["public_key"])
@@ -291,3 +294,36 @@ def _no_number(text: str) -> NoReturn:
 def _finite_number(text: str) -> float:
     number = float(text)
     return number if math.isfinite(number) else _no_number(text)
+
+
+# The guarantees of a certificate as a table to look at and to take elsewhere.
+
+
+@dataclass(frozen=True, repr=False)
+class PromiseTable(TabularResult):
+    """One row for each guarantee: its notion, number, unit, scope, statement and words."""
+
+    guarantees: Sequence[Mapping[str, Any]]
+
+    def to_rows(self) -> list[dict[str, Scalar]]:
+        keys = ("notion", "unit", "scope", "statement", "words")
+        return [
+            {"notion": str(g["notion"]), "value": _number(g["value"]), **{k: str(g[k]) for k in keys[1:]}}
+            for g in self.guarantees
+        ]
+
+    def picture(self) -> Picture:
+        """The numbers side by side; each notion has a scale of its own, so each has a panel."""
+        rows = [row for row in self.to_rows() if isinstance(row["value"], float)]
+        panels = [
+            Panel([Series(str(row["notion"]), [str(row["notion"])], [float(row["value"] or 0)], kind="bars")])
+            for row in rows[:8]
+        ]
+        return Picture(panels or [Panel([])], columns=4, height=2.2)
+
+
+def _number(value: object) -> float | None:
+    """The guarantee's number, where it is one and not a table of several."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return float(value)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta
 
-from pramana.schema import MOST_PART_ROWS
+from pramana.schema.sections import MOST_PART_ROWS
 
 FORMAT = "pramana-certificate"
 VERSION = 2
@@ -160,3 +162,27 @@ class CertificateForm(Form, frozen=True, kw_only=True):
     digest: Digest | None = None
     signature: SignatureForm | None = None
     unit: UnitForm | None = None
+
+
+# One thing that was checked of a bundle.
+
+
+MOST_NAMED = 20  # files that fail and are named: whoever made a bundle chose how many there are
+
+
+@dataclass(frozen=True)
+class Check:
+    """`derived` is false where a statement was only read: nothing at hand could show that it is wrong."""
+
+    name: str
+    ok: bool
+    detail: str
+    derived: bool = True
+
+    def to_json(self) -> dict[str, Any]:
+        return {"name": self.name, "ok": self.ok, "detail": self.detail, "derived": self.derived}
+
+
+def first_names(names: Sequence[str]) -> str:
+    """The first of them, and whether there are others."""
+    return ", ".join([*names[:MOST_NAMED], *(["and others"] if len(names) > MOST_NAMED else [])])

@@ -16,9 +16,10 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from pramana.errors import BundleError
-from pramana.randomness import Codes, code_dtype
-from pramana.schema import Attribute, Domain, Kind, decimal_number
-from pramana.sources import flags_of, numbers, values_of
+from pramana.io.columns import flags_of, numbers, values_of
+from pramana.randomness.samplers import Codes, code_dtype
+from pramana.schema.domain import Attribute, Domain
+from pramana.schema.kind import Kind, decimal_number
 
 WITHIN_BIN = "within bin"  # the purpose of the coins that choose a number within a published bin
 _EPOCH = datetime.date(1970, 1, 1).toordinal()

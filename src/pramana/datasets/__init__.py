@@ -5,13 +5,10 @@
 1000
 """
 
-from pramana.datasets.adult import adult
-from pramana.datasets.census import census, census_chain
-from pramana.datasets.chain import Chain
-from pramana.datasets.population import MISSING, Population
-from pramana.datasets.salaries import salaries, salaries_chain
+from pramana.datasets.adult import adult, uci_census
+from pramana.datasets.census import census, census_chain, salaries, salaries_chain
+from pramana.datasets.population import MISSING, Chain, Population
 from pramana.datasets.survey import OfficeSurvey, survey
-from pramana.datasets.uci import uci_census
 
 __all__ = [
     "MISSING",

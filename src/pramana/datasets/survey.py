@@ -21,6 +21,7 @@ from pramana.errors import InputError
 if TYPE_CHECKING:
     import pyarrow as pa
 
+
 WAVES = 5
 FIRST_YEAR = 2019
 REFUSED = 99

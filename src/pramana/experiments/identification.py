@@ -15,12 +15,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pramana.calibration import plan_blocks, plan_combinations
-from pramana.datasets import Population, adult, salaries
+from pramana.datasets.adult import adult
+from pramana.datasets.census import salaries
+from pramana.datasets.population import Population
 from pramana.experiments.outputs import Outputs
-from pramana.mechanisms import Channel, drawn_diagonals, match_risk, two_stage
-from pramana.pages import Panel, Picture, Series
-from pramana.randomness import ONE, Key
+from pramana.mechanisms.channel import Channel
+from pramana.mechanisms.invariant import drawn_diagonals, two_stage
+from pramana.mechanisms.matching import match_risk
+from pramana.methods.invariant.blocks import plan_blocks, plan_combinations
+from pramana.pages.figures import Panel, Picture, Series
+from pramana.randomness.key import Key
+from pramana.randomness.samplers import ONE
 from pramana.theory import identification
 
 Counts = NDArray[np.int64]

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pramana.mechanisms import KeyedLevels, LevelDesign, Uniform, Weighted
-from pramana.randomness import Codes, Key, code_dtype
-from pramana.theory import Level
+from pramana.mechanisms.levels import KeyedLevels, LevelDesign, Uniform, Weighted
+from pramana.randomness.key import Key
+from pramana.randomness.samplers import Codes, code_dtype
+from pramana.theory.levels import Level
 
 Floats = NDArray[np.float64]
 LEVELS = (Level.of("0.3"), Level.of("0.1"), Level.of("0.5"))  # Alice, Bob, Charlie

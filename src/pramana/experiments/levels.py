@@ -17,14 +17,24 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pramana.audit import GroupValues, Holding, alone_posterior, independent_posteriors, independent_versions
-from pramana.datasets import salaries
+from pramana.datasets.census import salaries
 from pramana.experiments.level_simulation import Trial, simulate
 from pramana.experiments.outputs import Outputs
-from pramana.mechanisms import History, KeyedLevels, LevelDesign, RecordedLevels, Uniform
-from pramana.pages import Panel, Picture, Series, coalition_picture
-from pramana.randomness import Codes, Key
-from pramana.theory import Level, levels
+from pramana.holder.audit.collusion import (
+    GroupValues,
+    Holding,
+    alone_posterior,
+    independent_posteriors,
+    independent_versions,
+)
+from pramana.mechanisms.history import History, RecordedLevels
+from pramana.mechanisms.levels import KeyedLevels, LevelDesign, Uniform
+from pramana.pages.figures import Panel, Picture, Series
+from pramana.pages.results import coalition_picture
+from pramana.randomness.key import Key
+from pramana.randomness.samplers import Codes
+from pramana.theory import levels
+from pramana.theory.levels import Level
 
 SEED = 1
 LOWEST, HIGHEST = 0.001, 0.5  # the paper's range of retentions

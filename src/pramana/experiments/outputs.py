@@ -1,13 +1,17 @@
-"""Where an experiment writes its tables and pictures, and what it returns."""
+"""Each paper's tables and figures, one module per paper: `run(outputs, quick)` writes them."""
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from pramana.pages import Picture, write_figure, write_table
+from pramana.errors import InputError
+from pramana.pages.figures import Picture, write_figure, write_table
+
+# Where an experiment writes its tables and pictures, and what it returns.
 
 
 @dataclass
@@ -26,3 +30,20 @@ class Outputs:
 
     def to_json(self) -> dict[str, list[str]]:
         return {"tables": [str(p) for p in self.tables], "figures": [str(p) for p in self.figures]}
+
+
+EXPERIMENTS = {  # name -> module of this room
+    "identification": "identification",
+    "pdf": "pdf",
+    "levels": "levels",
+    "pk": "pk",
+}
+
+
+def run_experiment(name: str, out: str | Path, quick: bool = False) -> Outputs:
+    """Run one experiment and write its tables and figures into `out`."""
+    if name not in EXPERIMENTS:
+        raise InputError(f"The experiment must be one of {', '.join(EXPERIMENTS)}", repr(name))
+    outputs = Outputs(Path(out))
+    importlib.import_module(f"pramana.experiments.{EXPERIMENTS[name]}").run(outputs, quick)
+    return outputs

@@ -10,20 +10,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from pramana.counting.classes import Layout
 from pramana.experiments import pdf_presence
-from pramana.experiments.adult_trees import AdultTable, read_adult
-from pramana.experiments.mining import Miner
+from pramana.experiments.adult_trees import AdultTable, Miner, read_adult
 from pramana.experiments.outputs import Outputs
-from pramana.generalize import (
-    Generalised,
-    KAnonymous,
-    Layout,
-    full_domain,
-    grouped_for,
-    kl_cost,
-    multidimensional,
-)
-from pramana.pages import Panel, Picture, Series
+from pramana.methods.cells import kl_cost
+from pramana.methods.generalize.conditions import KAnonymous
+from pramana.methods.generalize.recoding import Generalised, full_domain, grouped_for, multidimensional
+from pramana.pages.figures import Panel, Picture, Series
 
 KS = (5, 10, 25, 50, 75, 100)
 DRAWS = 5

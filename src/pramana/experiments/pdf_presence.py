@@ -24,11 +24,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pramana.experiments.adult_trees import AGE_WIDTH, AdultTable, hierarchies
-from pramana.experiments.mining import Miner
-from pramana.generalize import Layout, Pair, Presence, PresenceDesign, PresentClasses, presented, spalm
-from pramana.pages import Panel, Picture, Series
-from pramana.randomness import Key
+from pramana.counting.classes import Layout
+from pramana.experiments.adult_trees import AGE_WIDTH, AdultTable, Miner, hierarchies
+from pramana.methods.presence.algorithms import PresenceDesign
+from pramana.methods.presence.search import Pair, PresentClasses, presented, spalm
+from pramana.methods.presence.shaping import Presence
+from pramana.pages.figures import Panel, Picture, Series
+from pramana.randomness.key import Key
 
 PATIENTS = 1957
 # percent, men and women (Table 8)

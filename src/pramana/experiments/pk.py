@@ -14,13 +14,19 @@ from typing import Any
 
 import numpy as np
 
-from pramana.calibration import Wanted, calibrate
-from pramana.datasets import Population, census
-from pramana.estimate import Axis, fit, invert_counts, tabulate
+from pramana.datasets.census import census
+from pramana.datasets.population import Population
 from pramana.experiments.outputs import Outputs
-from pramana.mechanisms import Circumstances, Mechanism
-from pramana.pages import Panel, Picture, Series
-from pramana.randomness import Codes, Key
+from pramana.mechanisms.guarantees import Circumstances
+from pramana.mechanisms.table import Mechanism
+from pramana.methods.retention.calibration import Wanted, calibrate
+from pramana.pages.figures import Panel, Picture, Series
+from pramana.randomness.key import Key
+from pramana.randomness.samplers import Codes
+from pramana.recipient.inversion import invert_counts
+from pramana.recipient.likelihood import fit
+from pramana.recipient.table import tabulate
+from pramana.schema.axis import Axis
 from pramana.theory import pk
 
 # Table 1, in its order; Figure 2 and 4 use the first four.

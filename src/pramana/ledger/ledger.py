@@ -17,21 +17,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pramana.errors import LedgerError, RefusedError
-from pramana.ledger.entry import (
-    ABANDONED,
-    ALLOWED,
-    COMMITTED,
-    DATASET,
-    LIMITED,
-    REPEATED,
-    RESERVED,
-    Entry,
-)
+from pramana.files.atomic import already_exists, write_whole
+from pramana.files.locations import located
+from pramana.files.store_path import StorePath, put_new
 from pramana.ledger.rules import (
+    DEFAULT_DELTA,
     Booked,
     Booking,
     KeyedDigest,
     Request,
+    Total,
     booked_before,
     check_content,
     check_first,
@@ -41,15 +36,29 @@ from pramana.ledger.rules import (
     checked_dataset,
     known_release,
     same_table,
+    total_about,
     version_of,
     warnings_about,
 )
-from pramana.ledger.state import DONE, KEYED, OPEN, Dataset, Release, State, unbroken
+from pramana.ledger.state import (
+    ABANDONED,
+    ALLOWED,
+    COMMITTED,
+    DATASET,
+    DONE,
+    KEYED,
+    LIMITED,
+    OPEN,
+    REPEATED,
+    RESERVED,
+    Dataset,
+    Entry,
+    Release,
+    State,
+    unbroken,
+)
 from pramana.ledger.store import Store, append, entries
-from pramana.ledger.totals import DEFAULT_DELTA, Total, total_about
-from pramana.randomness import write_whole
-from pramana.stores import StorePath, located, put_new
-from pramana.theory import Level
+from pramana.theory.levels import Level
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -156,7 +165,7 @@ class Ledger:
         try:
             write_whole(target, b"".join(lines), 0o600)
         except FileExistsError:
-            raise LedgerError(f"{target} must not exist yet", "an existing one", "Choose another name.") from None
+            raise already_exists(target, LedgerError) from None
         except OSError as error:
             raise LedgerError(f"{target} must be writable", error.strerror) from None
         return len(lines)

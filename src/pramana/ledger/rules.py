@@ -2,16 +2,81 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 
 from pramana.errors import LedgerError, RefusedError
-from pramana.ledger.cost import Cost
-from pramana.ledger.state import DONE, OPEN, Dataset, Release, ReleasedTable, State
-from pramana.ledger.totals import total_about
-from pramana.ledger.whoami import whoami
-from pramana.theory import Level, rounding
+from pramana.ledger.state import DONE, OPEN, Cost, Dataset, Release, ReleasedTable, State
+from pramana.ledger.turns import whoami
+from pramana.notions.registry import said_together
+from pramana.theory import rounding
+from pramana.theory.composition import PrivacyProfile, composed_epsilon
+from pramana.theory.levels import Level
+
+# What all releases about some people add up to, by the tightest composition that is sound.
+
+
+DEFAULT_DELTA = 1e-6
+
+
+@dataclass(frozen=True)
+class Total:
+    """The local epsilons of independent releases add up; the central ones are composed at one delta.
+
+    No epsilon stands for none that holds. `notes` say what is not in these numbers.
+    """
+
+    people: str
+    releases: int
+    epsilon: float | None
+    central: float | None
+    delta: float
+    notes: tuple[str, ...] = ()
+
+    def to_json(self) -> dict[str, object]:
+        return {
+            "people": self.people,
+            "releases": self.releases,
+            "epsilon": self.epsilon,
+            "central": {"epsilon": self.central, "delta": self.delta},
+            "notes": list(self.notes),
+        }
+
+    def words(self) -> str:
+        if self.epsilon is None:
+            return "no epsilon: some release about them has none"
+        central = "" if self.central is None else f", central {rounding.shown_up(self.central, 4)}"
+        return f"epsilon {rounding.shown_up(self.epsilon)}{central} at delta {self.delta:g}"
+
+
+def total_about(state: State, people: str, delta: float = DEFAULT_DELTA, extra: Release | None = None) -> Total:
+    """With `extra`, as it would be after one more release."""
+    single = [*state.single(people), *([extra] if extra is not None and extra.cost is not None else [])]
+    versions = None if extra is None or extra.cost is not None else extra
+    ratio = state.total_ratio(people, versions)
+    epsilons = [None if r.cost is None else r.cost.epsilon for r in single]
+    at_levels = [r for name, d in state.datasets.items() if d.people == people for r in state.live(name)]
+    count = len(single) + len(at_levels) + (versions is not None)
+    notes = tuple(_notes(single))
+    if ratio is None or None in epsilons:
+        return Total(people, count, None, None, delta, notes)
+    exact = Fraction(rounding.log_up(ratio)) + sum(Fraction(e) for e in epsilons if e is not None)
+    local = rounding.float_up(exact)
+    profiles = [p for r in single if r.cost is not None and (p := r.cost.central) is not None]
+    profiles += [PrivacyProfile.pure(rounding.log_up(one)) for one in state.ratios(people, versions) if one]
+    central = composed_epsilon(profiles, delta)
+    return Total(people, count, local, local if central is None else min(central, local), delta, notes)
+
+
+def _notes(single: Sequence[Release]) -> Iterator[str]:
+    promised = [str(p["notion"]) for r in single if r.cost is not None for p in r.cost.promises]
+    if len(single) > 1:
+        yield from said_together(promised)
+    without = [r for r in single if r.cost is not None and r.cost.epsilon is None]
+    if without:
+        yield f"{len(without)} of these releases have no epsilon, so none holds of all."
+
 
 KeyedDigest = Callable[[Dataset | ReleasedTable], str | None]
 

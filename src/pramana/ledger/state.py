@@ -2,25 +2,126 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import hashlib
+import json
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
 from pramana.errors import LedgerError, RefusedError
-from pramana.ledger.cost import Cost
-from pramana.ledger.entry import (
-    ABANDONED,
-    ALLOWED,
-    COMMITTED,
-    DATASET,
-    FIRST,
-    LIMITED,
-    REPEATED,
-    RESERVED,
-    Entry,
-)
-from pramana.theory import Level, rounding
+from pramana.notions.guarantee import Guarantee
+from pramana.notions.randomised import CentralPrivacy, LocalPrivacy
+from pramana.theory import rounding
+from pramana.theory.composition import PrivacyProfile
+from pramana.theory.levels import Level
+
+# Entries: what a ledger is made of. Each names the one before it, so that none can be changed unseen.
+
+
+FIRST = "0" * 64  # what the first entry names as the one before it
+
+DATASET = "dataset"  # a table was registered under its key
+ALLOWED = "allowed"  # a recipient's allowance was set
+LIMITED = "limited"  # the total epsilon of the datasets about some people was limited
+RESERVED = "reserved"  # a release is about to be made
+COMMITTED = "committed"  # it was made
+REPEATED = "repeated"  # it was asked for again, and given out again
+ABANDONED = "abandoned"  # it was never given to anyone, and will not be
+KINDS = (DATASET, ALLOWED, LIMITED, RESERVED, COMMITTED, REPEATED, ABANDONED)
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One line of the ledger; `body` holds what only this kind of entry says."""
+
+    number: int
+    at: str
+    kind: str
+    who: str
+    dataset: str = ""
+    release: str = ""
+    recipient: str = ""
+    level: str = ""
+    body: Mapping[str, Any] = field(default_factory=dict)
+    previous: str = FIRST
+    digest: str = ""
+
+    def __post_init__(self) -> None:
+        if self.kind not in KINDS:
+            raise ValueError(f"kind must be one of {', '.join(KINDS)}, got {self.kind}")
+
+    def statement(self) -> dict[str, Any]:
+        """Everything but the digest, which covers it."""
+        return {
+            "number": self.number,
+            "at": self.at,
+            "kind": self.kind,
+            "who": self.who,
+            "dataset": self.dataset,
+            "release": self.release,
+            "recipient": self.recipient,
+            "level": self.level,
+            "body": dict(self.body),
+            "previous": self.previous,
+        }
+
+    def computed_digest(self) -> str:
+        text = json.dumps(self.statement(), sort_keys=True, separators=(",", ":"), allow_nan=False)
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    def to_json(self) -> dict[str, Any]:
+        return {**self.statement(), "digest": self.digest}
+
+
+# What one release adds to the total about its people.
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Local epsilon, the central guarantee at every epsilon, and all that is promised of the release alone.
+
+    No epsilon stands for none that holds: nothing then bounds the total.
+    """
+
+    epsilon: float | None = None
+    profile: PrivacyProfile | None = None
+    promises: tuple[Mapping[str, Any], ...] = ()
+
+    @classmethod
+    def of(cls, guarantees: Sequence[Guarantee], profile: PrivacyProfile | None, seeded: bool) -> Cost:
+        """Where the key is no secret, nothing holds. A profile counts only where a central guarantee is stated."""
+        promises = tuple({"notion": g.notion, "value": g.to_json()["value"]} for g in guarantees)
+        if seeded:
+            return cls(promises=promises)
+        local = [g.epsilon for g in guarantees if isinstance(g, LocalPrivacy)]
+        central = any(isinstance(g, CentralPrivacy) for g in guarantees)
+        return cls(local[0] if local else None, profile if central else None, promises)
+
+    @classmethod
+    def from_json(cls, body: Mapping[str, Any]) -> Cost:
+        profile = body["profile"]
+        return cls(
+            None if body["epsilon"] is None else float(body["epsilon"]),
+            None if profile is None else PrivacyProfile(tuple(profile["epsilons"]), tuple(profile["deltas"])),
+            tuple(body["promises"]),
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        profile = self.profile
+        return {
+            "epsilon": self.epsilon,
+            "profile": profile and {"epsilons": list(profile.epsilons), "deltas": list(profile.deltas)},
+            "promises": [dict(promise) for promise in self.promises],
+        }
+
+    @property
+    def central(self) -> PrivacyProfile | None:
+        """What all of it, shuffled, tells of a record: never more than a record tells by itself."""
+        if self.epsilon is None:
+            return None
+        return self.profile or PrivacyProfile.pure(self.epsilon)
+
 
 KEYED, UNKEYED = "hmac-sha256", "sha256"  # how the digests of a dataset are made
 OPEN, DONE, DROPPED = "reserved", "committed", "abandoned"

@@ -10,19 +10,38 @@ import contextlib
 import errno
 import json
 import os
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    Connection,
+    Executable,
+    Index,
+    Integer,
+    MetaData,
+    Table,
+    Text,
+    func,
+    insert,
+    inspect,
+    select,
+    text,
+)
+from sqlalchemy.schema import CreateIndex, CreateTable
+
 from pramana.errors import LedgerError
-from pramana.ledger.entry import Entry
+from pramana.files.locations import path_text
+from pramana.ledger.state import Entry
 from pramana.ledger.turns import WritersInTurn, postgresql_in_turn, sqlite_in_turn
-from pramana.schema import ENVIRONMENT, connection_string, lost_its_end, shown_url
-from pramana.stores import path_text
+from pramana.schema.connection import ENVIRONMENT, connection_string, lost_its_end, shown_url
 
 if TYPE_CHECKING:
-    from sqlalchemy import ColumnElement, Connection, Engine
+    from sqlalchemy import ColumnElement, Engine
+
 
 _LOCK = 0x7072616D616E61  # "pramana": what writers on one PostgreSQL database wait for
 _PATIENCE = 60  # seconds to wait for another writer
@@ -40,8 +59,6 @@ class Store:
     def open(cls, place: str | Path, create: bool = False) -> Store:
         """Open a ledger; with `create`, make it if there is none."""
         from sqlalchemy.pool import NullPool
-
-        from pramana.ledger.migrations import VERSION, migrate, version_of
 
         place = path_text(place, "The ledger", LedgerError)
         name = shown_url(place)
@@ -86,8 +103,6 @@ def entries(
     """Entries in order: all, or those of any of these kinds, this release, or this (recipient, level)."""
     from sqlalchemy import and_, or_, select
 
-    from pramana.ledger.tables import ENTRIES
-
     wanted: list[ColumnElement[bool]] = []
     if kinds:
         wanted.append(ENTRIES.c.kind.in_(kinds))
@@ -103,8 +118,6 @@ def entries(
 def append(connection: Connection, entry: Entry) -> Entry:
     """Write an entry after the last one; its number, predecessor and digest are filled in here."""
     from sqlalchemy import insert, select
-
-    from pramana.ledger.tables import ENTRIES
 
     newest = select(ENTRIES.c.number, ENTRIES.c.digest).order_by(ENTRIES.c.number.desc()).limit(1)
     last = connection.execute(newest).first()
@@ -174,3 +187,104 @@ def _plain(error: Exception, name: str) -> LedgerError:
     if "connect" in words or "password" in words or "does not exist" in words:
         return LedgerError(f"The ledger {name} must be reachable", "no connection")
     return LedgerError(f"The ledger {name} must be usable", f"a fault of the database ({type(error).__name__})")
+
+
+# The ledger's two tables as SQLAlchemy knows them. They load when a ledger is opened, and not before.
+
+
+METADATA = MetaData()
+
+TAKEN_STEPS = Table(
+    "ledger_steps",
+    METADATA,
+    Column("step", Integer, primary_key=True, autoincrement=False),
+    Column("brings", Text, nullable=False),
+)
+
+ENTRIES = Table(
+    "entries",
+    METADATA,
+    Column("number", BigInteger, primary_key=True, autoincrement=False),
+    *(
+        Column(name, Text, nullable=False)
+        for name in ("at", "kind", "who", "dataset", "release", "recipient", "level", "body")
+    ),
+    Column("previous", Text, nullable=False, unique=True),
+    Column("digest", Text, nullable=False, unique=True),
+)
+
+INDEXES = (
+    Index("entries_by_kind", ENTRIES.c.kind),
+    Index("entries_by_release", ENTRIES.c.release),
+    Index("entries_by_recipient", ENTRIES.c.recipient, ENTRIES.c.level),
+)
+
+
+# The ledger's tables, as numbered steps. A step is never changed once released: a new one follows it.
+#
+# Entries are only ever added: the database itself refuses to change or delete one.
+
+
+Statements = Sequence[Executable]
+
+_SQLITE_GUARDS = tuple(
+    text(
+        f"CREATE TRIGGER entries_no_{verb} BEFORE {verb.upper()} ON entries "
+        "BEGIN SELECT RAISE(ABORT, 'entries are append-only'); END"
+    )
+    for verb in ("update", "delete")
+)
+
+_POSTGRESQL_GUARDS = (
+    text(
+        "CREATE FUNCTION entries_stay() RETURNS trigger LANGUAGE plpgsql AS "
+        "$$ BEGIN RAISE EXCEPTION 'entries are append-only'; END $$"
+    ),
+    text(
+        "CREATE TRIGGER entries_no_change BEFORE UPDATE OR DELETE ON entries "
+        "FOR EACH ROW EXECUTE FUNCTION entries_stay()"
+    ),
+    text(
+        "CREATE TRIGGER entries_no_truncate BEFORE TRUNCATE ON entries "
+        "FOR EACH STATEMENT EXECUTE FUNCTION entries_stay()"
+    ),
+)
+
+_TABLES = (CreateTable(ENTRIES),)
+_INDEXES = tuple(CreateIndex(index) for index in INDEXES)
+
+# (what it brings, statements on SQLite, statements on PostgreSQL)
+STEPS: Sequence[tuple[str, Statements, Statements]] = (
+    ("entries", _TABLES, _TABLES),
+    ("entries that cannot be changed", _SQLITE_GUARDS, _POSTGRESQL_GUARDS),
+    ("entries found by what they are about", _INDEXES, _INDEXES),
+    ("digests of tables under their keys", (), ()),  # for programs of before to refuse: nothing here changes
+    ("releases that stand by themselves", (), ()),  # programs of before would not count them
+)
+VERSION = len(STEPS)
+
+
+def version_of(connection: Connection) -> int:
+    """How many steps a database has taken; 0 for one that is no ledger yet."""
+    if not inspect(connection).has_table(TAKEN_STEPS.name):
+        return 0
+    return int(connection.execute(select(func.max(TAKEN_STEPS.c.step))).scalar() or 0)
+
+
+def migrate(connection: Connection, name: str, create: bool) -> None:
+    """Take the steps that are missing, within the caller's transaction: all of them, or none."""
+    version = version_of(connection)
+    if version > VERSION:
+        raise LedgerError(
+            f"The ledger {name} must be of version {VERSION} or below", str(version), "Use a newer Pramana."
+        )
+    if version == 0 and not create:
+        raise LedgerError(f"{name} must hold a ledger", "none", "Make one with `pramana ledger create`.")
+    if version == 0:
+        connection.execute(CreateTable(TAKEN_STEPS))
+    for number, (brings, sqlite, postgresql) in enumerate(STEPS, 1):
+        if number <= version:
+            continue
+        for statement in sqlite if connection.dialect.name == "sqlite" else postgresql:
+            connection.execute(statement)
+        connection.execute(insert(TAKEN_STEPS).values(step=number, brings=brings))

@@ -7,12 +7,14 @@ still holds when it is. A transaction is on disk before it returns.
 from __future__ import annotations
 
 import contextlib
+import getpass
+import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pramana.errors import MissingExtraError, PramanaError
+from pramana.errors import MissingExtraError, PramanaError, install_command
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Engine
@@ -94,5 +96,15 @@ def postgresql_in_turn(text: str, what: str, error: type[PramanaError], **option
         raise error(f"The URL of a {what} must be one, such as postgresql://host/database") from None
     except ModuleNotFoundError:
         raise MissingExtraError(
-            f"A {what} in PostgreSQL needs the package psycopg", "none", "pip install 'pramana[postgresql]'"
+            f"A {what} in PostgreSQL needs the package psycopg", "none", install_command("postgresql")
         ) from None
+
+
+# Who is asking, where nobody says so.
+
+
+def whoami() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return f"user {os.getuid()}"

@@ -7,7 +7,8 @@ certified is the law that is published. A channel knows no tables, files or keys
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
@@ -17,9 +18,69 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pramana.errors import MatrixError
-from pramana.mechanisms.stated import count_in, mapping_in, square_in, weight_in
-from pramana.randomness import ONE, Codes, alias_table, brief_table, draw_from_table, retain
-from pramana.theory import pk
+from pramana.randomness._kernels import alias as draw_from_table
+from pramana.randomness._kernels import retain
+from pramana.randomness.samplers import ONE, Codes, alias_table, brief_table
+from pramana.theory import blanket, pk, rounding, shuffling
+from pramana.theory.composition import PrivacyProfile
+
+# Integers of a law as a certificate states them, read one way only and bounded before anything is made of
+# them.
+#
+# Python's own reader also takes " 7 ", "+5", "1_000" and the digits of every script: two readers of one
+# certificate could then see two laws. Weights are texts, because JSON's numbers are exact up to 2^53 only.
+
+
+_DIGITS = re.compile(r"0|[1-9][0-9]{0,18}", re.ASCII)
+
+
+def weight_in(text: object) -> int:
+    """Chances out of ONE: a text of ASCII digits, without sign, blanks or zeros before it."""
+    if not isinstance(text, str) or _DIGITS.fullmatch(text) is None or (weight := int(text)) > ONE:
+        raise MatrixError("A weight must be a text of decimal digits, from 0 to 2^62", "another")
+    return weight
+
+
+def count_in(value: object, least: int, most: int) -> int:
+    """A whole number of JSON, which true and 1.0 are not."""
+    if type(value) is not int or not least <= value <= most:
+        raise MatrixError(f"A number of a law must be a whole one from {least} to {most}", "another")
+    return value
+
+
+def flag_in(value: object) -> bool:
+    if not isinstance(value, bool):
+        raise MatrixError("A flag of a law must be true or false", "another")
+    return value
+
+
+def list_in(value: object) -> Sequence[Any]:
+    if not isinstance(value, list):
+        raise MatrixError("A part of a law must be a list", "another")
+    return value
+
+
+def mapping_in(value: object, *keys: str) -> Mapping[str, Any]:
+    """An object of JSON; with `keys`, one that has these and no others."""
+    if not isinstance(value, Mapping) or (keys and set(value) != set(keys)):
+        raise MatrixError("A law must be stated with its own keys, and no others", "another statement")
+    return value
+
+
+def names_in(value: object) -> tuple[str, ...]:
+    names = tuple(list_in(value))
+    if not names or not all(isinstance(name, str) for name in names):
+        raise MatrixError("The columns of a law must be a list of names", "another")
+    return names
+
+
+def square_in(rows: object) -> NDArray[np.int64]:
+    """A square matrix of weights; nothing larger than what is stated is made."""
+    stated = list_in(rows)
+    if not stated or any(len(list_in(row)) != len(stated) for row in stated):
+        raise MatrixError("A transition matrix must be square", "another shape")
+    return np.array([[weight_in(weight) for weight in row] for row in stated], np.int64)
+
 
 Words = NDArray[np.uint64]
 MOST_VALUES = 1 << 31
@@ -273,3 +334,83 @@ def channel_from_json(content: object) -> Channel:
         "A channel must be stated as a retention (size, step), redrawn (size), a dense matrix (weights) or blocks "
         "(blocks)"
     )
+
+
+# The central guarantee of a shuffled release: the best of the bounds that its mechanism's blankets give.
+
+
+Blankets = tuple[blanket.Blanket | blanket.RowsOverBlanket, ...]
+LOCAL = "the local guarantee, on which no bound for shuffled releases improves at this delta"
+_MOST_RATIO = 10**120  # beyond it a blanket is thinner than any table is long, and floats end
+_PROFILE_POINTS = 40
+_PROFILE_ENDS = 1e-15  # the delta of its last point but the local one
+_MOST_ROWS = 128  # true records of a joint matrix whose pairs are all compared
+
+
+def blankets_of_channels(
+    channels: Sequence[Channel], ratio: Fraction | None, coins: Sequence[tuple[Fraction, Fraction]] = ()
+) -> Blankets | None:
+    """Independent attributes with this likelihood ratio; every blanket gives a bound, and the smallest holds.
+
+    `coins`: of groups that are kept together, their retention and the chance of their least likely redraw.
+    """
+    live = [channel for channel in channels if channel.size > 1]
+    kept = [channel for channel in live if isinstance(channel, Retention)]
+    if len(kept) == len(live) or ratio is None or ratio > _MOST_RATIO:
+        retentions = [*(c.retention for c in kept), *(retention for retention, _ in coins)]
+        least: list[Fraction | int] = [*(c.size for c in kept), *(redraw for _, redraw in coins)]
+        return blankets_of_retentions(retentions, least, ratio)
+    if not coins and math.prod(channel.size for channel in live) <= _MOST_ROWS:
+        return (blanket.rows_over_blanket([channel.weights for channel in live]),)
+    laws = [*map(_law, live), *(blanket.blanket_of_retentions([kept], [redraw]) for kept, redraw in coins)]
+    return (blanket.blanket_of_product(laws), blanket.blanket_of_ratio(rounding.float_up(ratio)))
+
+
+def blankets_of_retentions(
+    retentions: Sequence[Fraction], least: Sequence[Fraction | int], ratio: Fraction | None
+) -> Blankets | None:
+    """Attributes kept or redrawn; `least` is the chance of the least likely redraw, or how many are alike."""
+    if ratio is None:
+        return None
+    return () if ratio > _MOST_RATIO else (blanket.blanket_of_retentions(retentions, least),)
+
+
+def _law(channel: Channel) -> blanket.Blanket:
+    if isinstance(channel, Retention):
+        return blanket.blanket_of_retentions([channel.retention], [channel.size])
+    return blanket.envelope_of_rows(blanket.rows_over_blanket([channel.weights]))
+
+
+def central_epsilon(blankets: Blankets, ratio: Fraction, records: int, delta: float) -> tuple[float, str]:
+    """The smallest central epsilon that is proved at delta, and by what. Never above the local one."""
+    local = rounding.log_up(ratio)
+    proved = [(shuffling.shuffled_epsilon(records, ratio, one, delta), one.statement) for one in blankets]
+    epsilon, statement = min(proved, default=(local, LOCAL))
+    return (epsilon, f"shuffling: {statement}") if epsilon < local else (local, LOCAL)
+
+
+def central_excess(blankets: Blankets, ratio: Fraction, records: int, epsilon: float, delta: float) -> float:
+    """ln of a bound on delta at epsilon, over the delta allowed: at most 0 where the promise is kept.
+
+    For calibration: one evaluation, where `central_epsilon` is a search. A matrix of which no worst pair is known
+    has no such bound here.
+    """
+    if ratio <= rounding.exp_down(Fraction(epsilon)):
+        return -math.inf
+    laws = [one for one in blankets if isinstance(one, blanket.Blanket)]
+    return min((shuffling.log_delta(records, one, epsilon) for one in laws), default=math.inf) - math.log(delta)
+
+
+def profile_of_shuffled(blankets: Blankets, ratio: Fraction, records: int) -> PrivacyProfile:
+    """Delta over epsilon, for composing a shuffled release with others: the smallest that any blanket gives."""
+    local = rounding.log_up(ratio)
+    laws = [one if isinstance(one, blanket.Blanket) else blanket.envelope_of_rows(one) for one in blankets]
+    if not laws or not local:
+        return PrivacyProfile.pure(local)
+    widest = min(shuffling.shuffled_epsilon(records, ratio, law, _PROFILE_ENDS) for law in laws)
+    pure = PrivacyProfile.pure(local)
+    epsilons = [widest * i / _PROFILE_POINTS for i in range(_PROFILE_POINTS + 1)]
+    deltas = [min(pure.at(e), *(shuffling.shuffled_delta(records, law, e) for law in laws)) for e in epsilons]
+    if widest >= local:
+        return PrivacyProfile((*epsilons[:-1], local), (*deltas[:-1], 0.0))
+    return PrivacyProfile((*epsilons, local), (*deltas, 0.0))

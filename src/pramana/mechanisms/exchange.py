@@ -12,11 +12,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pramana.errors import MatrixError
-from pramana.mechanisms.central import Blankets
-from pramana.mechanisms.channel import Channel, channel_from_json, joint_likelihood_ratio
-from pramana.mechanisms.stated import list_in, mapping_in, names_in
+from pramana.mechanisms.channel import (
+    Blankets,
+    Channel,
+    channel_from_json,
+    joint_likelihood_ratio,
+    list_in,
+    mapping_in,
+    names_in,
+)
 from pramana.mechanisms.table import Columns, StreamOf, sizes_in
-from pramana.randomness import code_dtype, joint_codes, split_codes
+from pramana.randomness.samplers import code_dtype, joint_codes, split_codes
 
 
 @dataclass(frozen=True)

@@ -17,11 +17,11 @@ from numpy.typing import NDArray
 
 from pramana.errors import MatrixError
 from pramana.mechanisms import _levels
-from pramana.mechanisms.levels import LevelDesign
-from pramana.mechanisms.replacement import Rows
+from pramana.mechanisms.levels import LevelDesign, Rows
 from pramana.mechanisms.table import Columns
-from pramana.randomness import Codes, code_dtype, fresh_words, joint_codes, split_codes
-from pramana.theory import GRID, Level
+from pramana.randomness.key import fresh_words
+from pramana.randomness.samplers import Codes, code_dtype, joint_codes, split_codes
+from pramana.theory.levels import GRID, Level
 
 Words = Callable[[int], NDArray[np.uint64]]  # how many -> that many uniform words never used before
 Marks = Callable[[Rows], Codes]  # rows -> a fresh replacement for each

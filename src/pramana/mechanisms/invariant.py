@@ -14,13 +14,24 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import scipy  # its parts load when first used
+import scipy
 from numpy.typing import ArrayLike, NDArray
 
 from pramana.errors import MatrixError
-from pramana.mechanisms.channel import MOST_VALUES, Channel, Dense, Words, integers_of
-from pramana.mechanisms.stated import count_in, list_in, mapping_in, square_in
-from pramana.randomness import ONE, Codes, Stream, alias_table, code_dtype, draw_from_table
+from pramana.mechanisms.channel import (
+    MOST_VALUES,
+    Channel,
+    Dense,
+    Words,
+    count_in,
+    integers_of,
+    list_in,
+    mapping_in,
+    square_in,
+)
+from pramana.randomness._kernels import alias as draw_from_table
+from pramana.randomness.key import Stream
+from pramana.randomness.samplers import ONE, Codes, alias_table, code_dtype
 from pramana.theory import pk
 
 Floats = NDArray[np.float64]

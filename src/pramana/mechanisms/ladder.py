@@ -17,7 +17,8 @@ import numpy as np
 
 from pramana.errors import MatrixError
 from pramana.mechanisms.channel import Dense, integers_of
-from pramana.randomness import ONE, Codes, Stream
+from pramana.randomness.key import Stream
+from pramana.randomness.samplers import ONE, Codes
 
 Matrix = tuple[tuple[Fraction, ...], ...]
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from pramana.errors import MatrixError
 from pramana.mechanisms.channel import Channel
 from pramana.mechanisms.invariant import BlockInvariant, drift_of
-from pramana.randomness import ONE
+from pramana.randomness.samplers import ONE
 from pramana.theory import every_count, identification, rounding
 
 Floats = NDArray[np.float64]

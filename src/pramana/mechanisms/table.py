@@ -20,17 +20,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pramana.errors import MatrixError
-from pramana.mechanisms.central import Blankets, blankets_of_channels, blankets_of_retentions
 from pramana.mechanisms.channel import (
     MOST_VALUES,
+    Blankets,
     Channel,
     Retention,
+    blankets_of_channels,
+    blankets_of_retentions,
     channel_from_json,
     check_size,
+    count_in,
     joint_likelihood_ratio,
+    list_in,
+    mapping_in,
+    names_in,
+    weight_in,
 )
-from pramana.mechanisms.stated import count_in, list_in, mapping_in, names_in, weight_in
-from pramana.randomness import ONE, Codes, Stream, retain_joint
+from pramana.randomness._kernels import retain_joint
+from pramana.randomness.key import Stream
+from pramana.randomness.samplers import ONE, Codes
 
 Columns = Mapping[str, Codes]
 StreamOf = Callable[[str, str], Stream]  # (purpose, column) -> the stream to read

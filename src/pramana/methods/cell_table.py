@@ -13,14 +13,19 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from pramana.calibration import CellLook
-from pramana.errors import BundleError
-from pramana.generalize import CLASS, Cells, by_appearance, cell_admitted, cell_codes, cells_named
+from pramana.errors import BundleError, RefusedError, SourceError
+from pramana.io.codes import domain_from_data, encode
+from pramana.io.columns import numbers
+from pramana.io.writing import raw_column
+from pramana.methods.cells import CLASS, Cells, by_appearance, cell_admitted, cell_codes, cells_named
+from pramana.methods.columns import Quasi
 from pramana.methods.protocol import Counts
-from pramana.methods.quasi import Quasi
-from pramana.rows import Column, Columns, ContentDigest
-from pramana.schema import Attribute
-from pramana.sources import numbers, raw_column
+from pramana.methods.usefulness import CellLook
+from pramana.randomness.samplers import Codes
+from pramana.rows.digest import Column, ContentDigest
+from pramana.rows.protocol import Columns, Rows, chunks_of
+from pramana.schema.domain import Attribute
+from pramana.schema.kind import Kind
 
 _PAIR = pa.struct([("value", pa.string()), ("weight", pa.int64())])
 CELL_TYPES: dict[str, pa.DataType] = {  # of a cell in Parquet, by kind
@@ -277,3 +282,71 @@ def published_types(attributes: Sequence[Attribute], kind: str, by_class: bool) 
     if by_class:
         return {CLASS: None, **{a.name: None for a in attributes if a.raw}}
     return {a.name: None if a.raw else CELL_TYPES[kind] for a in attributes}
+
+
+# Before any row is written: every published cell contains the values of the records it stands for.
+
+
+def check_cells(
+    quasi: Sequence[Quasi], true: Sequence[Cells], published: Sequence[Cells], *, intervals: bool
+) -> None:
+    """`true` are the values of the records by class. Intervals are also held against the line of their kind."""
+    for q, values, cells in zip(quasi, true, published, strict=True):
+        inside = np.isin(cells.keyed(values.class_of, values.values), cells.keys)
+        if not inside.all():
+            raise _false(q.name, int((~inside).sum()))
+        if intervals and q.attribute.kind in (Kind.NUMBER, Kind.DATE):
+            _check_intervals(q, values, cells)
+
+
+def _check_intervals(q: Quasi, values: Cells, cells: Cells) -> None:
+    """An interval is printed by its two ends: all values must lie between them by value, not by place."""
+    lower, upper = _ends(q)
+    first, last = cells.values[cells.first[:-1]], cells.values[cells.first[1:] - 1]
+    low, high = lower[first][values.class_of], upper[last][values.class_of]
+    outside = (lower[values.values] < low) | (upper[values.values] > high)
+    if outside.any():
+        raise _false(q.name, int(outside.sum()))
+
+
+def _ends(q: Quasi) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Where each leaf begins and ends; a missing value, which has the last code, lies beyond all numbers."""
+    ends = [q.attribute.kind.ends_of(label) for label in q.attribute.coded.labels]
+    beyond = [np.inf] * q.attribute.coded.missing
+    lower = [np.inf if pair is None else float(pair[0]) for pair in ends]
+    upper = [np.inf if pair is None else float(pair[1]) for pair in ends]
+    return np.array([*lower, *beyond]), np.array([*upper, *beyond])
+
+
+def _false(name: str, values: int) -> RefusedError:
+    return RefusedError(
+        f"Every published cell of {name!r} must contain the values it stands for",
+        f"{values} values of classes outside theirs",
+        "State a domain of numbers or dates in the order of its values.",
+    )
+
+
+# Columns of marks: which rows of a table are meant.
+
+
+MARK = "\0present"  # the column of marks, under a name that no column of a source has
+_MARKS = {"1": True, "0": False, "true": True, "false": False, "1.0": True, "0.0": False}
+
+
+def marked(column: Column, name: str) -> NDArray[np.bool_]:
+    """A column of 1 and 0 (or true and false) as marks."""
+    chunks = chunks_of(column)
+    domain = domain_from_data(chunks)
+    if domain.missing or not all(label.strip().lower() in _MARKS for label in domain.labels):
+        raise SourceError(f"The column {name!r} must mark who is present by 1 and 0", "other values")
+    meaning = np.array([_MARKS[label.strip().lower()] for label in domain.labels])
+    return np.asarray(meaning[encode(chunks, domain, name)])
+
+
+def derive_marks(rows: Rows, flag: str) -> None:
+    """The marks of a column as a column of codes, 1 where a row is meant."""
+
+    def marks(columns: Columns) -> Codes:
+        return marked(columns[flag], flag).astype(np.uint8)
+
+    rows.derive(MARK, (flag,), marks)

@@ -2,24 +2,106 @@
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from pramana.bundle import WITHIN_BIN, Bundle, Check, numbers_of
-from pramana.calibration import Usefulness
+from pramana.bundle.bundle import Bundle
+from pramana.bundle.form import Check
+from pramana.bundle.published_numbers import WITHIN_BIN, numbers_of
 from pramana.errors import BundleError, PramanaError
-from pramana.mechanisms import Mechanism
-from pramana.methods.contradiction import contradicts, uneven
-from pramana.methods.protocol import Counts, Examination, Plan, Publication, part_check
-from pramana.randomness import Codes, Stream, counted
-from pramana.rows import NO_UNITS, Columns, ContentDigest, Rows
-from pramana.schema import Attribute, Storey
-from pramana.sources import decode
+from pramana.io.codes import decode
+from pramana.mechanisms.channel import Retention
+from pramana.mechanisms.exchange import Exchange
+from pramana.mechanisms.table import CoinGroups, Mechanism, Product, RecordRetention
+from pramana.methods.protocol import Counts, Examination, Law, Plan, Publication, part_check
+from pramana.methods.usefulness import Usefulness
+from pramana.randomness.key import Stream
+from pramana.randomness.samplers import ONE, Codes
+from pramana.randomness.shuffle import counted
+from pramana.rows.digest import ContentDigest
+from pramana.rows.protocol import NO_UNITS, Columns, Rows
+from pramana.schema.domain import Attribute
+from pramana.schema.unit import Storey
+
+# Whether published counts can have come from a law: what no chance explains is a forgery or a mistake.
+
+
+_NEVER = 1e-12  # of an honest release's columns, so many are called contradictions
+
+
+def contradicts(law: Law, name: str, counts: Counts, together: int = 1) -> bool:
+    """Whether some value occurs more or less often than any true table lets it.
+
+    A published value's count is a sum of independent draws whose chances lie between the least and the largest
+    entry of its column of the matrix. By Chernoff's bound a mean beyond them by so much has a chance of at most
+    exp(-n KL). Where up to `together` rows share one draw, by Jensen's inequality exp(-n/together KL).
+    """
+    bounds = _bounds(law, name)
+    records = int(counts.sum())
+    if bounds is None or records == 0:
+        return False
+    least, most = bounds
+    share = counts / records
+    beyond = [
+        *(_divergence(s, p) for s, p in zip(share, least, strict=True) if s < p),
+        *(_divergence(s, p) for s, p in zip(share, most, strict=True) if s > p),
+    ]
+    return any(records / together * d > -math.log(_NEVER / (2 * len(counts))) for d in beyond)
+
+
+def uneven(counts: Counts, chances: NDArray[np.float64]) -> bool:
+    """Whether the draws of some bin fall into its parts as the stated chances hardly ever let them.
+
+    `counts` and `chances` are by bin and part; the bound is the same.
+    """
+    never = -math.log(_NEVER / (2 * counts.size))
+    for row, stated in zip(counts, chances, strict=True):
+        records = int(row.sum())
+        if records and any(
+            records * _divergence(int(c) / records, float(p)) > never for c, p in zip(row, stated, strict=True)
+        ):
+            return True
+    return False
+
+
+def _bounds(law: Law, name: str) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
+    """For each published value the least and the largest chance of it, over all true values."""
+    if isinstance(law, Exchange):
+        return None  # values move together: no column of the matrix speaks for a value alone
+    if isinstance(law, CoinGroups):
+        return _bounds(law.part_of(name), name)
+    if isinstance(law, RecordRetention):
+        size, kept = law.sizes[name], float(law.retention)
+        return _flat(size, (1 - kept) / size, kept + (1 - kept) / size)
+    channel = law.channels[name] if isinstance(law, Product) else None
+    if channel is None:
+        return None
+    if isinstance(channel, Retention):
+        kept = float(channel.retention)
+        return _flat(channel.size, (1 - kept) / channel.size, kept + (1 - kept) / channel.size)
+    weights = np.asarray(channel.weights, np.float64) / ONE
+    return weights.min(axis=0), weights.max(axis=0)
+
+
+def _flat(size: int, least: float, most: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    return np.full(size, least), np.full(size, most)
+
+
+def _divergence(share: float, chance: float) -> float:
+    """Kullback-Leibler, of a coin that fell so from one that falls so."""
+    if chance <= 0 or chance >= 1:
+        return math.inf if share != chance else 0.0
+    first = share * math.log(share / chance) if share > 0 else 0.0
+    second = (1 - share) * math.log((1 - share) / (1 - chance)) if share < 1 else 0.0
+    return first + second
+
 
 _PARTS = 16  # of a bin, whose draws are held against the law
 
@@ -103,11 +185,11 @@ class CodedPlan(Plan):
     ) -> Publication:
         """Rows through the mechanism, under coins bound to `context`; `once` as `Rows.publish` has it."""
         names = [a.name for a in sorted(self.attributes, key=lambda a: a.raw)]
-        pieces = rows.publish(mechanism, context, self.shuffled, names, once=once)
+        draw = partial(rows.publish, mechanism, context, self.shuffled, names, once=once)
         drawn = [name for name, numbers in numbers_of(self.attributes).items() if numbers.drawn]
         coins = {name: rows.stream(WITHIN_BIN, context, name, 0) for name in drawn}
         table = CodedTable(self.attributes, coins)
-        return Publication(self, pieces, table, rows.commitment(), checks=checks, usefulness=self.usefulness())
+        return Publication(self, draw, table, rows.commitment(), checks=checks, usefulness=self.usefulness())
 
     def examine(self, bundle: Bundle) -> Examination:
         """The published values are in their domains, as many as certified, and have the certified content."""

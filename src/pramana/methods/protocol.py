@@ -17,25 +17,53 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from pramana.bundle import Bundle, Certificate, Check, Form, JsonObject
-from pramana.calibration import Usefulness
+from pramana.bundle.bundle import Bundle
+from pramana.bundle.certificate import Certificate, JsonObject
+from pramana.bundle.form import Check, Form
 from pramana.errors import BundleError, PramanaError, RecipeError
-from pramana.estimate import Doubt
-from pramana.mechanisms import CoinGroups, Exchange, Product, RecordRetention
+from pramana.files.store_path import AnyPath
+from pramana.mechanisms.exchange import Exchange
+from pramana.mechanisms.table import CoinGroups, Product, RecordRetention
+from pramana.mechanisms.units import UnitDraws
 from pramana.methods.recipe import Recipe
-from pramana.pages import Cell, Section
-from pramana.rows import ColumnReading, Columns, Rows
-from pramana.schema import Attribute, ColumnSection, Setting, SourceSection, Unit, UnitSection
-from pramana.stores import AnyPath
-from pramana.theory import Guarantee, PrivacyProfile
+from pramana.methods.usefulness import Usefulness
+from pramana.notions.guarantee import Guarantee
+from pramana.pages.content import Cell, Section
+from pramana.rows.protocol import ColumnReading, Columns, Rows
+from pramana.schema.domain import Attribute
+from pramana.schema.sections import ColumnSection, Setting, SourceSection
+from pramana.schema.unit import Unit, UnitSection
+from pramana.theory.composition import PrivacyProfile
 
-if TYPE_CHECKING:  # few methods search a lattice
-    from pramana.generalize import SolutionSpace
+if TYPE_CHECKING:
+    from pramana.methods.generalize.space import SolutionSpace
+    from pramana.methods.retention.frontier import Candidate
+    from pramana.methods.retention.plan import RandomisedPlan
+
 
 S = TypeVar("S", bound=Setting)
 C = TypeVar("C", bound=ColumnSection)
 Law = Product | RecordRetention | CoinGroups | Exchange  # by which recipients can estimate true counts
 Counts = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Doubt:
+    """How published values may differ from the true ones beyond what their cells say.
+
+    `moved`: the largest share of the records that have another value than published.
+    `lost`: of numbers, the largest share of their squared deviations that the published ones lost.
+    `deviation`: of columns changed `together`, a bound on the standard deviation of how often any set of their
+    values is published, which on average is as often as it occurs; of a single record nothing is known.
+    """
+
+    moved: float = 0.0
+    lost: float | None = None
+    together: tuple[str, ...] = ()
+    deviation: float | None = None
+
+
+TRUSTED = Doubt()
 
 
 @dataclass(frozen=True)
@@ -77,19 +105,26 @@ class TableMaker(Protocol):
 
 @dataclass(frozen=True)
 class Publication:
-    """Rows on their way out: pieces in published order, to be written once.
+    """A release as it is known before its rows are drawn: promises are checked by it, and nothing is written yet.
 
-    `plan` is the plan with everything that was known only when the rows were published.
+    `plan` is the plan with everything that was known only from the encoded rows.
     """
 
     plan: Plan
-    pieces: Iterator[Columns]
+    draw: Callable[[], Iterator[Columns]]
     table: TableMaker
     commitment: str
     extra: Mapping[str, pa.Table] = field(default_factory=dict)  # further files of the bundle, as CSV
     checks: tuple[Check, ...] = ()  # what only the source can tell of the plan
     usefulness: Usefulness = field(default_factory=Usefulness)  # of what is published, from nothing else
     notes: tuple[str, ...] = ()  # measured against the source: for its holder alone, and in no file
+
+    def pieces(self) -> Iterator[Columns]:
+        """The published rows, piece by piece in their order; the coins of a piece are thrown when it is taken.
+
+        For the one writer of the release: `table` digests what it makes of them, so they are taken once.
+        """
+        return self.draw()
 
 
 @dataclass(frozen=True)
@@ -156,6 +191,15 @@ class Plan(ABC):
     @property
     def law(self) -> Law | None:
         """The law by which recipients can estimate true counts, where there is one and they may see it."""
+        return None
+
+    @property
+    def draws(self) -> UnitDraws | None:
+        """What people and households draw, where rows are not people."""
+        return None
+
+    def usefulness_by_law(self) -> Usefulness | None:
+        """What tables are worth whatever the table, where the law alone tells; else publishing does."""
         return None
 
     def profile(self) -> PrivacyProfile | None:
@@ -353,6 +397,46 @@ class Method(ABC, Generic[S, C]):
         """The table that is read."""
         return recipe.source
 
-    def law_without_rows(self, recipe: Recipe[S, C]) -> Plan:
-        """The plan of a recipe for single records, where `capabilities` says that there is one."""
+    # Where `capabilities` says that single records can be randomised, no row decides the law:
+
+    def law_without_rows(self, recipe: Recipe[S, C]) -> RandomisedPlan:
+        """The plan of a recipe for single records."""
         raise NotImplementedError
+
+    def plan_for(
+        self, recipe: Recipe[S, C], attributes: tuple[Attribute, ...], records: int, rows: Rows | None
+    ) -> RandomisedPlan:
+        """The plan for so many records; `rows` tell of people, where these have several."""
+        raise NotImplementedError
+
+    def frontier(
+        self, recipe: Recipe[S, C], attributes: tuple[Attribute, ...], records: int, draws: UnitDraws | None
+    ) -> tuple[Candidate, ...]:
+        """Ways to keep the recipe's promise, where a law is calculated at all, the one of coin = "best" marked."""
+        del recipe, attributes, records, draws
+        return ()
+
+
+def left_out_words(unit: Unit | None) -> Iterator[str]:
+    """The rule by which surplus rows are left out. Whether there were any would tell of someone's rows."""
+    if unit is None or unit.kind == "row":
+        return
+    stated = unit.section
+    if stated.rows is not None:
+        yield (
+            f"Of a person with more than {stated.rows} rows a keyed choice of {stated.rows} is used; whether "
+            "anyone has more, and how many rows were left out, is not told."
+        )
+    if stated.persons is not None:
+        yield (
+            f"Of a household with more than {stated.persons} people a keyed choice of {stated.persons} is used; "
+            "whether any has more is not told."
+        )
+
+
+def same_people(unit: Unit | None, rows: Rows) -> tuple[Check, ...]:
+    """Whether the source has as many people and households as the certificate states."""
+    if rows.owners is None or unit is None:
+        return ()
+    same = (rows.owners.people, rows.owners.households) == (unit.people, unit.households)
+    return (Check("people", same, "as certified" if same else "others than certified"),)

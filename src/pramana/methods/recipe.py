@@ -13,28 +13,25 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 import msgspec
 
 from pramana.errors import RecipeError, SchemaError
-from pramana.schema import (
+from pramana.files.locations import is_store_url, local_path, located, named_in
+from pramana.files.regular import regular_text
+from pramana.schema.connection import check_database_source, connection_url, output_table
+from pramana.schema.domain import Role
+from pramana.schema.sections import (
     AboutSection,
     ColumnSection,
     LedgerSection,
     OutputSection,
-    Role,
     Setting,
     SourceSection,
     SurveySection,
-    UnitSection,
-    check_database_source,
-    check_keys,
-    connection_url,
-    keys_of,
-    near,
-    output_table,
-    read_section,
 )
-from pramana.stores import is_store_url, local_path, located, named_in, regular_text
+from pramana.schema.typed import check_keys, keys_of, near, read_section
+from pramana.schema.unit import UnitSection
 
 if TYPE_CHECKING:
     from pramana.methods.protocol import Method
+
 
 S = TypeVar("S", bound=Setting, covariant=True)
 C = TypeVar("C", bound=ColumnSection, covariant=True)
@@ -174,7 +171,7 @@ def about_of(body: Mapping[str, Any]) -> AboutSection:
 
 
 def ledger_of(body: Mapping[str, Any], folder: Path) -> LedgerSection:
-    from pramana.ledger import is_ledger_file  # few recipes have one
+    from pramana.ledger.store import is_ledger_file  # few recipes have one
 
     check_keys(body, keys_of(LedgerSection), "a key of [ledger]")
     section = read_section(LedgerSection, body, "[ledger]", prefix="ledger.")

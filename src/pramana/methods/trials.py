@@ -11,8 +11,9 @@ import msgspec
 from pramana.errors import PramanaError
 from pramana.methods.protocol import Method
 from pramana.methods.recipe import Recipe
-from pramana.rows import Rows
-from pramana.schema import ColumnSection, Role, Setting
+from pramana.rows.protocol import Rows
+from pramana.schema.domain import Role
+from pramana.schema.sections import ColumnSection, Setting
 
 S = TypeVar("S", bound=Setting)
 C = TypeVar("C", bound=ColumnSection)

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from pramana.errors import MissingExtraError, printable
 from pramana.pages.content import Block, Grid
-from pramana.pages.figures import Picture, draw, in_words
+from pramana.pages.figures import Panel, Picture, Series, draw, in_words
 from pramana.pages.rendering import fragment_of
 
-if TYPE_CHECKING:  # each loads when it is asked for
+if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
     import pyarrow as pa
     from matplotlib.figure import Figure
+
 
 Scalar = str | float | bool | None
 _MOST_LINES = 60
@@ -104,3 +105,73 @@ def _cell(value: Scalar) -> str:
 
 def _missing(name: str) -> MissingExtraError:
     return MissingExtraError(f"to_{name} needs {name}", "no such library", f"Install it: pip install {name}.")
+
+
+# The picture of a space of solutions: what each node costs, and how many records fail at it.
+
+
+class ShownNode(Protocol):
+    @property
+    def cost(self) -> float | None: ...
+
+    @property
+    def records_failing(self) -> int: ...
+
+    @property
+    def holds(self) -> bool: ...
+
+    @property
+    def chosen(self) -> bool: ...
+
+
+class ShownSpace(Protocol):
+    @property
+    def records(self) -> int: ...
+
+    @property
+    def measure(self) -> str: ...
+
+    @property
+    def nodes(self) -> Sequence[ShownNode]: ...
+
+
+def space_picture(space: ShownSpace) -> Picture:
+    """A point for each node that leaves something: the chosen one, those that hold, and those that fail."""
+    kinds = {
+        "fails": [n for n in space.nodes if not n.holds],
+        "holds": [n for n in space.nodes if n.holds and not n.chosen],
+        "chosen": [n for n in space.nodes if n.chosen],
+    }
+    series = []
+    for name, nodes in kinds.items():
+        shown = [(n.cost, n.records_failing) for n in nodes if n.cost is not None]
+        shares = [100 * failing / space.records for _, failing in shown]
+        if shown:
+            series.append(Series(name, [cost for cost, _ in shown], shares, kind="points"))
+    title = "nodes of the lattice: the further left and down, the better"
+    return Picture(
+        [Panel(series, title, f"cost ({space.measure})", "records that fail (%)")], width=7.0, height=4.4
+    )
+
+
+# Paper 3, Figure 7: how far a growing coalition can reconstruct the true values.
+
+
+def coalition_picture(by_size: Sequence[tuple[int, float, float]]) -> Picture:
+    """`by_size`: members so far, reconstruction probability together, and had the versions been independent."""
+    members = [float(m) for m, _, _ in by_size]
+    return Picture(
+        [
+            Panel(
+                [
+                    Series("versions of one process", members, [together for _, together, _ in by_size]),
+                    Series("independent versions", members, [apart for _, _, apart in by_size]),
+                ],
+                x_label="recipients who collude",
+                y_label="chance to reconstruct a value",
+                from_zero=True,
+            )
+        ],
+        width=5.2,
+        height=3.2,
+    )

@@ -3,7 +3,7 @@
  *
  * A keystream word is 64 bits; its upper 62 bits are the uniform integer the laws are stated in (ONE = 2^62
  * in mechanisms/channel.py). 62 and not 64, so that the certain event, 2^62 itself, fits a machine word. */
-#include "../_buffers.h"
+#include "_buffers.h"
 
 #define DROP 2
 #define BITS 62

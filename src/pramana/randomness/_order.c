@@ -5,7 +5,7 @@
  * distinct and uniform. They are never all held: an entry is one word, the 32 bits that follow the bucket's
  * upper bits of the tag, and the row's number. Entries that tie in those are reported for their full tags to
  * be compared. */
-#include "../_buffers.h"
+#include "_buffers.h"
 
 /* x >> (64 - bits), also for no bits: shifting a 64-bit word by 64 is undefined */
 #define TOP(x, bits) ((x) >> (63 - (bits)) >> 1)

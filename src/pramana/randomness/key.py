@@ -21,10 +21,10 @@ from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from numpy.typing import NDArray
 
 from pramana.errors import KeyFileError
-from pramana.randomness.secret_file import check_private, write_new
-from pramana.stores import local_path, open_regular
+from pramana.files.locations import local_path
+from pramana.files.regular import open_regular
+from pramana.files.secret import KEY_BYTES, NewKey, check_private, commitment
 
-KEY_BYTES = 32
 _BLOCK = 16
 _ZEROS = memoryview(bytes(1 << 19))
 
@@ -128,9 +128,13 @@ class Key:
 
     def write(self, path: str | Path) -> None:
         """Create the file, whole and readable by its owner alone; an existing file is never touched."""
+        self.to_file(path).write()
+
+    def to_file(self, path: str | Path) -> NewKey:
+        """The file that `write` creates, not written yet."""
         if self.seeded:
             raise KeyFileError("A key made from a seed must not be kept as a key file")
-        write_new(local_path(path, "A key file", KeyFileError), self.secret.hex().encode() + b"\n", 0o600)
+        return NewKey(local_path(path, "A key file", KeyFileError), self.secret)
 
     def derive(self, *name: str | int) -> bytes:
         """The 256-bit subkey of a name; names that differ in any part get unrelated subkeys."""
@@ -142,4 +146,4 @@ class Key:
 
     def commitment(self) -> str:
         """A public value that tells two keys apart and nothing about either."""
-        return self.derive("commitment").hex()
+        return commitment(self.secret)

@@ -14,26 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pramana.randomness import _order
-from pramana.randomness._order import gather, gather_rows, pack_rows
-from pramana.randomness._order import translate as translated
+from pramana.randomness._order import gather
 from pramana.randomness.key import Key, Stream
-
-__all__ = [
-    "MOST_BUCKET_BITS",
-    "MOST_ROWS",
-    "PACKED_BYTES",
-    "bucket_counts",
-    "bucket_order",
-    "bucketed",
-    "counted",
-    "gather",
-    "gather_rows",
-    "gathered",
-    "pack_rows",
-    "shuffled_order",
-    "tag_stream",
-    "translated",
-]
 
 MOST_ROWS = 2**32 - 1
 MOST_BUCKET_BITS = 20

@@ -10,10 +10,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from pramana.randomness import Codes, code_dtype
+from pramana.io.codes import Encoder, Numbering
+from pramana.io.columns import texts
+from pramana.randomness.samplers import Codes, code_dtype
 from pramana.rows.protocol import ColumnReading
-from pramana.schema import Domain
-from pramana.sources import Encoder, Numbering, texts
+from pramana.schema.domain import Domain
 
 
 @dataclass(frozen=True)

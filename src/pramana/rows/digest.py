@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from pramana.randomness import Key
-from pramana.sources import is_bytes, texts
+from pramana.io.columns import is_bytes, texts
+from pramana.randomness.key import Key
 
 Column = Any  # codes of a randomised attribute, or the Arrow column of one that passes unchanged
 Columns = Mapping[str, Column]

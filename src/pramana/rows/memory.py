@@ -3,36 +3,118 @@
 from __future__ import annotations
 
 import operator
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import reduce
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from pramana.mechanisms import Mechanism
-from pramana.randomness import Codes, Key
-from pramana.rows.ahead import ahead
+from pramana.io.codes import encode, has_missing
+from pramana.io.columns import numbers
+from pramana.io.parquet import ROW_GROUP
+from pramana.io.source import Source, Table
+from pramana.io.writing import raw_column
+from pramana.mechanisms.table import Mechanism, Product
+from pramana.randomness.key import Key, Stream
+from pramana.randomness.samplers import Codes
 from pramana.rows.digest import Column, commitment_to, parts_of
-from pramana.rows.keyed import KeyedRows
-from pramana.rows.local import LocalEngine
+from pramana.rows.engines import LocalEngine, ahead
+from pramana.rows.owners import HOUSEHOLD, PERSON, Owners, SharedDraws, bring_together
 from pramana.rows.protocol import (
     NO_UNITS,
     ROW_NUMBER,
     ColumnReading,
     Columns,
-    Lines,
     Progress,
     Rows,
     S,
     Work,
     no_progress,
 )
-from pramana.rows.units import HOUSEHOLD, PERSON, bring_together
-from pramana.rows.units.repeats import repeats
-from pramana.schema import Attribute, Storey, UnitSection
-from pramana.sources import ROW_GROUP, Source, Table, encode, has_missing, numbers, raw_column
+from pramana.rows.repeats import repeats
+from pramana.schema.domain import Attribute
+from pramana.schema.unit import Storey, UnitSection
+
+if TYPE_CHECKING:
+    from pramana.counting.classes import CountedCombinations
+
+
+# What the homes on one machine have in common: a key, settled attributes, a commitment that is made once.
+
+
+class KeyedRows(ABC):
+    """Rows under a key."""
+
+    def __init__(self, key: Key) -> None:
+        self._key = key
+        self._attributes: tuple[Attribute, ...] = ()
+        self._commitments: dict[Key, str] = {}
+        self._owners: Owners | None = None
+
+    @property
+    def owners(self) -> Owners | None:
+        return self._owners
+
+    def _settled(self, attributes: Sequence[Attribute]) -> None:
+        """Other columns are published from now on; what was digested of the old ones is forgotten."""
+        self._attributes = tuple(attributes)
+        self._commitments.clear()
+
+    def commitment(self, key: Key | None = None) -> str:
+        under = self._key if key is None else key
+        if under not in self._commitments:
+            names = [a.name for a in sorted(self._attributes, key=lambda a: a.raw)]
+            self._commitments[under] = self._digest_under(under, names)
+        return self._commitments[under]
+
+    @abstractmethod
+    def _digest_under(self, key: Key, names: Sequence[str]) -> str:
+        """The keyed digest of some columns."""
+
+    def stream(self, purpose: str, context: str, column: str, draw: int) -> Stream:
+        return self._key.stream(purpose, context, column, draw)
+
+    @abstractmethod
+    def codes(self, sizes: Mapping[str, int]) -> dict[str, Codes]:
+        """The codes of some columns, which are given with their numbers of codes."""
+
+    def _shared_draws(
+        self, mechanism: Mechanism, context: str, once: Mapping[str, Storey], threads: int
+    ) -> SharedDraws:
+        """The values that a person or a household has in common, drawn, and the law of all others."""
+        return draw_once(mechanism, self._key, context, once, self._owners, self.codes, threads)
+
+
+def draw_once(
+    mechanism: Mechanism,
+    key: Key,
+    context: str,
+    once: Mapping[str, Storey],
+    owners: Owners | None,
+    codes: Callable[[Mapping[str, int]], Mapping[str, Codes]],
+    threads: int,
+) -> SharedDraws:
+    """The values that a person or a household has in common, drawn, and the law of all others.
+
+    The coin of such a value is that of the unit's number: no column is drawn both ways in one release. `codes` are
+    those of all rows, of columns that are given with their numbers of codes.
+    """
+    if not once:
+        return SharedDraws(mechanism)
+    assert isinstance(mechanism, Product), "columns are drawn once where each has a coin of its own"
+    assert owners is not None, "rows are brought together where columns are drawn once"
+    each = Product({name: c for name, c in mechanism.channels.items() if name not in once})
+    drawn: dict[str, Codes] = {}
+    for name, of in once.items():
+        own = Product({name: mechanism.channels[name]})
+        common = {name: codes(own.sizes)[name][owners.first_rows(of)]}
+        drawn |= LocalEngine(threads).publish(own, key, context, common)
+    return SharedDraws(each, drawn, {name: owners.numbers_of(of) for name, of in once.items()})
+
 
 _PIECE = 8 * ROW_GROUP  # rows that are digested, decoded and written while the next ones are
 
@@ -103,16 +185,15 @@ class MemoryRows(KeyedRows):
         joint = np.ravel_multi_index([self._column(name) for name in names], tuple(shape))
         return np.bincount(joint, minlength=int(np.prod(shape))).astype(np.int64).reshape(shape)
 
-    def combinations(self, groups: Sequence[Mapping[str, int]]) -> list[Lines]:
-        from pramana.generalize import Combinations
-        from pramana.rows.lines import lines_of
+    def combinations(self, groups: Sequence[Mapping[str, int]]) -> list[CountedCombinations]:
+        from pramana.counting.classes import CombinationCounter  # a plain release counts none
 
-        lines = []
+        counted = []
         for group in groups:
-            counting = Combinations(list(group.values()))
-            counting.join(counting.of([self._column(name) for name in group]))
-            lines.append(lines_of(counting, list(group.values())))
-        return lines
+            counter = CombinationCounter(list(group.values()))
+            counter.update([self._column(name) for name in group])
+            counted.append(counter.counted())
+        return counted
 
     def summed(self, names: Sequence[str], work: Callable[[Columns], S]) -> S:
         columns = {name: self._column(name) for name in names}

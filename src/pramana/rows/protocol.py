@@ -10,18 +10,24 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from pramana.mechanisms import Mechanism
-from pramana.randomness import Codes, Key, Stream
+from pramana.io.source import Source
+from pramana.mechanisms.table import Mechanism
+from pramana.randomness.key import Key, Stream
+from pramana.randomness.samplers import Codes
 from pramana.rows.digest import Column
-from pramana.rows.units import Owners
-from pramana.schema import Attribute, Domain, Storey
-from pramana.sources import Source
+from pramana.rows.owners import Owners
+from pramana.schema.domain import Attribute, Domain
+from pramana.schema.unit import Storey
+
+if TYPE_CHECKING:
+    from pramana.counting.classes import CountedCombinations
+
 
 Columns = dict[str, Column]
 Work = Callable[[Columns], Column]
@@ -57,18 +63,6 @@ class ColumnReading:
     def of(cls, attribute: Attribute) -> ColumnReading:
         """As an attribute has it that is known in full."""
         return cls(attribute.name, attribute.domain)
-
-
-@dataclass(frozen=True, eq=False)
-class Lines:
-    """Combinations of codes that occur, and how many rows have each."""
-
-    columns: tuple[Codes, ...]
-    times: NDArray[np.uint32]
-
-    @property
-    def rows(self) -> int:
-        return int(self.times.sum(dtype=np.int64))
 
 
 class Summand(Protocol):
@@ -135,7 +129,7 @@ class Rows(Protocol):
     def counts(self, names: Sequence[str], shape: Sequence[int]) -> NDArray[np.int64]:
         """How often each combination of codes occurs."""
 
-    def combinations(self, groups: Sequence[Mapping[str, int]]) -> list[Lines]:
+    def combinations(self, groups: Sequence[Mapping[str, int]]) -> list[CountedCombinations]:
         """The combinations that occur, in any order, of groups of columns: names and numbers of codes."""
 
     def summed(self, names: Sequence[str], work: Callable[[Columns], S]) -> S:

@@ -9,40 +9,31 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import reduce
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from pramana.counting.classes import Classes, CombinationCounter, CountedCombinations
 from pramana.errors import RecipeError
-from pramana.mechanisms import Mechanism
-from pramana.randomness import Codes, Key, code_dtype, tag_stream
-from pramana.rows.ahead import ahead
-from pramana.rows.batch import BatchEngine
-from pramana.rows.buckets import Scattering
+from pramana.io.codes import Encoder
+from pramana.io.parquet import ROW_GROUP
+from pramana.io.source import Source, expected_records
+from pramana.io.writing import raw_column
+from pramana.mechanisms.table import Mechanism
+from pramana.randomness.key import Key
+from pramana.randomness.samplers import Codes, code_dtype
+from pramana.randomness.shuffle import tag_stream
 from pramana.rows.coders import Coder, KeptCoder, coders_for
-from pramana.rows.keyed import KeyedRows
-from pramana.rows.local import LocalEngine
-from pramana.rows.protocol import (
-    NO_UNITS,
-    ColumnReading,
-    Columns,
-    Lines,
-    Progress,
-    S,
-    Work,
-    chunks_of,
-    no_progress,
-)
-from pramana.rows.spool import Spool, SpoolBlock
-from pramana.rows.units.owners import check_told, owners_by
-from pramana.rows.units.repeats import numbered_in_blocks, repeats_in_blocks
-from pramana.schema import Attribute, Storey, UnitSection
-from pramana.sources import ROW_GROUP, Encoder, Source, expected_records, raw_column
-
-if TYPE_CHECKING:
-    from pramana.generalize import Classes
+from pramana.rows.engines import BatchEngine, LocalEngine, ahead
+from pramana.rows.memory import KeyedRows
+from pramana.rows.owners import check_told, owners_by
+from pramana.rows.protocol import NO_UNITS, ColumnReading, Columns, Progress, S, Work, chunks_of, no_progress
+from pramana.rows.repeats import numbered_in_blocks, repeats_in_blocks
+from pramana.rows.spool import Scattering, Spool, SpoolBlock
+from pramana.schema.domain import Attribute
+from pramana.schema.unit import Storey, UnitSection
 
 B = TypeVar("B")
 _OWNED = 72  # bytes of a row while rows are brought together by person and household
@@ -171,21 +162,18 @@ class SpooledRows(KeyedRows):
             total += part
         return total.reshape(shape)
 
-    def combinations(self, groups: Sequence[Mapping[str, int]]) -> list[Lines]:
-        from pramana.generalize import Combinations
-        from pramana.rows.lines import lines_of
-
-        counting = [Combinations(list(group.values())) for group in groups]
+    def combinations(self, groups: Sequence[Mapping[str, int]]) -> list[CountedCombinations]:
+        counters = [CombinationCounter(list(group.values())) for group in groups]
 
         def count(columns: Columns) -> list[Classes]:
-            return [c.of([columns[n] for n in group]) for c, group in zip(counting, groups, strict=True)]
+            return [c.of([columns[n] for n in group]) for c, group in zip(counters, groups, strict=True)]
 
         names = dict.fromkeys(name for group in groups for name in group)
         for parts in self._mapped(count, names) if groups else ():
-            for combinations, part in zip(counting, parts, strict=True):
-                combinations.join(part)
-            self.check_room(_COPIES * sum(sum(part.nbytes for part in c.parts) for c in counting))
-        return [lines_of(c, list(group.values())) for c, group in zip(counting, groups, strict=True)]
+            for counter, part in zip(counters, parts, strict=True):
+                counter.join(part)
+            self.check_room(_COPIES * sum(sum(part.nbytes for part in c.parts) for c in counters))
+        return [counter.counted() for counter in counters]
 
     def summed(self, names: Sequence[str], work: Callable[[Columns], S]) -> S:
         return reduce(operator.add, self._mapped(work, names))

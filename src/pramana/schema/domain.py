@@ -8,18 +8,74 @@ from __future__ import annotations
 
 import bisect
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from enum import StrEnum
 from functools import cached_property
 from itertools import groupby, pairwise
 from typing import Any, Literal, get_args
 
 from pramana.errors import SchemaError
-from pramana.schema.binning.bin_numbers import BinNumbers, Publish, labels_of_bins
-from pramana.schema.binning.calendar import UNITS, calendar_day, day_of_time
-from pramana.schema.kind import Kind, check_lengths, edge_label, label_of
-from pramana.schema.number import decimal_number, short_number
-from pramana.schema.statement import flag_in, mapping_in, pairs_in, text_in, texts_in
+from pramana.schema.bin_numbers import BinNumbers, Publish, labels_of_bins
+from pramana.schema.kind import (
+    UNITS,
+    Kind,
+    calendar_day,
+    check_lengths,
+    day_of_time,
+    decimal_number,
+    edge_label,
+    label_of,
+    short_number,
+)
+
+# Parts of a JSON statement, taken as they are: a wrong shape is refused, never turned into the right one.
+
+
+def mapping_in(
+    content: object, what: str, required: Collection[str], optional: Collection[str] = ()
+) -> Mapping[str, Any]:
+    """The statement, if it is an object with all the required keys and no unknown one."""
+    keys = set(content) if isinstance(content, Mapping) else set()
+    if not isinstance(content, Mapping) or not {*required} <= keys <= {*required, *optional}:
+        raise SchemaError(f"{what} must be stated with {', '.join(sorted(required))}", "something else")
+    return content
+
+
+def text_in(statement: Mapping[str, Any], key: str, what: str) -> str:
+    value = statement[key]
+    if not isinstance(value, str):
+        raise _refusal(what, key, "a text", value)
+    return value
+
+
+def flag_in(statement: Mapping[str, Any], key: str, what: str, default: bool | None = None) -> bool:
+    value = statement.get(key, default)
+    if not isinstance(value, bool):
+        raise _refusal(what, key, "true or false", value)
+    return value
+
+
+def texts_in(
+    statement: Mapping[str, Any], key: str, what: str, default: tuple[str, ...] | None = None
+) -> tuple[str, ...]:
+    value = statement.get(key, default)
+    if not isinstance(value, list | tuple) or not all(isinstance(item, str) for item in value):
+        raise _refusal(what, key, "a list of texts", value)
+    return tuple(value)
+
+
+def pairs_in(statement: Mapping[str, Any], key: str, what: str) -> dict[str, str]:
+    value = statement.get(key, {})
+    if not isinstance(value, Mapping) or not all(isinstance(text, str) for pair in value.items() for text in pair):
+        raise _refusal(what, key, "texts for texts", value)
+    return dict(value)
+
+
+def _refusal(what: str, key: str, wanted: str, value: object) -> SchemaError:
+    inside = " with something else in it" if isinstance(value, list | tuple | Mapping) else ""
+    return SchemaError(f"{what}'s {key} must be {wanted}", f"{type(value).__name__}{inside}")
+
 
 Origin = Literal["declared", "bins", "hierarchy", "from-data"]
 MOST_VALUES = 1 << 31
@@ -277,3 +333,81 @@ def _edge_of(text: str, kind: Kind) -> float:
     if number is None:
         raise SchemaError("The edges of bins must be numbers in ascending order", repr(text)[:80])
     return float(number)
+
+
+# Attributes: a column's role, its domain, and what is to be done with it.
+
+
+_ATTRIBUTE_KEYS = {"name", "role", "kind", "raw", "domain"}
+
+
+class Role(StrEnum):
+    """What a column tells of a person, in the field's words."""
+
+    IDENTIFYING = "identifying"  # names a person: dropped
+    QUASI_IDENTIFYING = "quasi-identifying"  # an intruder may know it: randomised or generalised
+    SENSITIVE = "sensitive"  # what an intruder wants to learn
+    INSENSITIVE = "insensitive"  # neither
+
+    @classmethod
+    def read(cls, text: object, attribute: str) -> Role:
+        try:
+            return cls(text)  # type: ignore[arg-type] # anything that is no role is refused
+        except ValueError:
+            raise SchemaError(
+                f"The role of {attribute} must be one of {', '.join(r.value for r in cls)}", repr(text)
+            ) from None
+
+
+@dataclass(frozen=True)
+class Attribute:
+    """A column that is published. `domain` is None for a column that passes unchanged.
+
+    `kind` is that of the domain; of a column without one it is stated, for recipients to know how to read it.
+    """
+
+    name: str
+    role: Role
+    domain: Domain | None
+    kind: Kind = None  # type: ignore[assignment] # never None once made
+
+    def __post_init__(self) -> None:
+        if not self.name:
+            raise SchemaError("An attribute must have a name", "an empty one")
+        if self.role is Role.IDENTIFYING:
+            raise SchemaError("An identifying attribute is dropped and must not be published", self.name)
+        own = None if self.domain is None else self.domain.kind
+        if self.kind is None:
+            object.__setattr__(self, "kind", own or Kind.NOMINAL)
+        elif own is not None and own is not self.kind:
+            raise SchemaError(f"The kind of {self.name} must be that of its domain, {own.value}", self.kind.value)
+
+    @property
+    def raw(self) -> bool:
+        """Released unchanged, outside every guarantee."""
+        return self.domain is None
+
+    @property
+    def coded(self) -> Domain:
+        if self.domain is None:
+            raise SchemaError(f"The attribute {self.name} must have a domain", "none")
+        return self.domain
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "name": self.name,
+            "role": self.role.value,
+            "kind": self.kind.value,
+            "raw": self.raw,
+            "domain": None if self.domain is None else self.domain.to_json(),
+        }
+
+    @classmethod
+    def from_json(cls, content: object) -> Attribute:
+        """Read what `to_json` wrote; anything else is refused."""
+        statement = mapping_in(content, "An attribute", _ATTRIBUTE_KEYS)
+        name = text_in(statement, "name", "An attribute")
+        domain = None if statement["domain"] is None else Domain.from_json(statement["domain"])
+        if flag_in(statement, "raw", "An attribute") != (domain is None):
+            raise SchemaError(f"The attribute {name} must be raw exactly where it has no domain", "otherwise")
+        return cls(name, Role.read(statement["role"], name), domain, Kind.read(statement["kind"], name))

@@ -1,6 +1,6 @@
 /* The hot loops of the bound for shuffled releases: mass on a grid of two ratios, moved and split, and the law's
    transform on a grid of points. */
-#include "../_buffers.h"
+#include "_buffers.h"
 
 typedef struct {
     Py_ssize_t at; /* the node to the left */

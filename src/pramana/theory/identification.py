@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 import numpy as np
-import scipy  # its parts load when first used
+import scipy
 from numpy.typing import ArrayLike, NDArray
 
 Floats = NDArray[np.float64]

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import decimal
 import math
-from collections.abc import Mapping
 from fractions import Fraction
 
 _CONTEXT = decimal.Context(prec=60, Emax=decimal.MAX_EMAX, Emin=decimal.MIN_EMIN)
@@ -61,40 +60,6 @@ def exp_up(exponent: float | Fraction) -> Fraction:
     """A rational at least e^exponent and within a relative 1e-50 of it; 1 for 0."""
     value = Fraction(_CONTEXT.exp(_decimal(Fraction(exponent)))) * (1 + _SLACK)
     return min(value, Fraction(1)) if exponent <= 0 else value
-
-
-# Which way is against ourselves, for every number a guarantee has.
-OUTWARD: Mapping[str, str] = {
-    "k": decimal.ROUND_FLOOR,
-    "l": decimal.ROUND_FLOOR,
-    "others": decimal.ROUND_FLOOR,
-    "lowest": decimal.ROUND_FLOOR,
-    "dmin": decimal.ROUND_FLOOR,
-    "rate": decimal.ROUND_FLOOR,
-    "amount": decimal.ROUND_FLOOR,
-    "payoff": decimal.ROUND_FLOOR,
-    "rho1": decimal.ROUND_FLOOR,  # less is said of a smaller belief
-    "epsilon": decimal.ROUND_CEILING,
-    "times": decimal.ROUND_CEILING,
-    "delta": decimal.ROUND_CEILING,
-    "xi": decimal.ROUND_CEILING,
-    "chance": decimal.ROUND_CEILING,
-    "t": decimal.ROUND_CEILING,
-    "c": decimal.ROUND_CEILING,
-    "highest": decimal.ROUND_CEILING,
-    "dmax": decimal.ROUND_CEILING,
-    "left_out": decimal.ROUND_CEILING,
-    "rho2": decimal.ROUND_CEILING,
-    "average": decimal.ROUND_CEILING,
-    "share": decimal.ROUND_CEILING,
-    "d": decimal.ROUND_CEILING,
-    "b": decimal.ROUND_CEILING,
-}
-
-
-def shown(name: str, value: float | Fraction, digits: int = 6) -> str:
-    """A guarantee's number as people read it, on the safe side of the value: `name` says which side that is."""
-    return _shown(value, digits, OUTWARD[name])
 
 
 def shown_down(value: float | Fraction, digits: int = 6) -> str:

@@ -11,7 +11,8 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
-from pramana.app.web import Assets, Guard, Listener, Pages, Visitor
+from pramana.app.web.guard import Guard, Visitor
+from pramana.app.web.serving import Assets, Listener, Pages
 from pramana.errors import RecipeError
 
 HOST = "127.0.0.1:8000"

@@ -10,11 +10,14 @@ from tests.faults.desk import Desk
 from tests.faults.scenarios.scenario import Scenario, must
 
 from pramana import verify
-from pramana.app.collector import SurveyPage
-from pramana.bundle import Bundle
-from pramana.collection import CollectionPlace, CollectionStore, Outcome, Submission, Survey, close_collection
+from pramana.app.collector.closing import CollectionPlace, close_collection
+from pramana.app.collector.pages import SurveyPage
+from pramana.app.collector.store import CollectionStore, Outcome
+from pramana.app.collector.submission import Submission
+from pramana.app.collector.survey import Survey
+from pramana.bundle.bundle import Bundle
 from pramana.errors import CollectionError, PramanaError
-from pramana.ledger import Ledger
+from pramana.ledger.ledger import Ledger
 
 SURVEY = """[about]
 title = "Habits"

@@ -9,8 +9,8 @@ from tests.faults.desk import PEOPLE, Desk, in_folder, key_of, same_tree
 from tests.faults.scenarios.scenario import AFTER, Scenario, command, must
 
 from pramana import verify
-from pramana.ledger import Ledger
-from pramana.randomness import Key
+from pramana.ledger.ledger import Ledger
+from pramana.randomness.key import Key
 
 LEVELS = """[source]
 path = "people.csv"

@@ -9,8 +9,8 @@ from unittest.mock import patch
 from tests.faults.desk import PEOPLE, Desk, key_of, same_tree
 from tests.faults.scenarios.scenario import AFTER, NEXT, Scenario, command, must
 
-from pramana.ledger import Ledger
-from pramana.randomness import Key
+from pramana.ledger.ledger import Ledger
+from pramana.randomness.key import Key
 
 COLUMNS = """
 [attributes.name]
@@ -77,7 +77,7 @@ def release_again(desk: Desk) -> None:
 
 def _streamed(_: Desk, attempt: int) -> int:
     """Everything goes through the disk: nothing is small enough to stay in memory."""
-    with patch("pramana.rows.batch._HELD", 0):
+    with patch("pramana.rows.engines._HELD", 0):
         return command(*RELEASE, "--memory", "1GiB", attempt=attempt)
 
 

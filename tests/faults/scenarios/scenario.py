@@ -9,7 +9,7 @@ from unittest.mock import patch
 from tests.faults.desk import Desk, in_folder, key_of
 
 from pramana.app.main import run
-from pramana.randomness import Key
+from pramana.randomness.key import Key
 
 BEFORE, AFTER, NEXT = (
     "before",

@@ -16,7 +16,7 @@ from unittest import mock
 
 import pyreadstat  # noqa: F401 - here, so that no fork has to
 
-from pramana.sources.formats import survey_worker
+from pramana.io import survey_worker
 
 
 class ForkedWorker:
@@ -72,4 +72,4 @@ def _work(path: str, kind: str, asked: int, told: int) -> None:
 
 
 def forked_workers() -> AbstractContextManager[object]:
-    return mock.patch("pramana.sources.formats.survey.subprocess.Popen", ForkedWorker)
+    return mock.patch("pramana.io.survey.subprocess.Popen", ForkedWorker)

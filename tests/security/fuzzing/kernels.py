@@ -16,11 +16,12 @@ from typing import Any
 
 import numpy as np
 from tests.security.fuzzing.calls import ONE, Array, Draw, codes, hostile, length, size_of_domain, words
-from tests.security.fuzzing.whole_rows import lines, pages, rows_packed
+from tests.security.fuzzing.whole_rows import rows_packed
 
-from pramana.generalize import _classes, _partition
-from pramana.generalize.microaggregation import _mdav
+from pramana.counting import _classes
 from pramana.mechanisms import _levels
+from pramana.methods.generalize import _partition
+from pramana.methods.microaggregate import _mdav
 from pramana.randomness import _kernels, _order
 from pramana.theory import _grid
 
@@ -362,8 +363,6 @@ KERNELS: dict[str, Callable[[Draw], None]] = {
     "count_tags, place_tags, sort_buckets": order,
     "gather, tally of codes": gather,
     "pack_rows, gather_rows, translate": rows_packed,
-    "write_lines, last_end, read_lines": lines,
-    "pack of pages": pages,
     "pack, roll, tally of groups": classes,
     "draw": draw_values,
     "partition": partition,

@@ -18,16 +18,18 @@ from unittest import mock
 from tests.security.bundles import certificate_text
 
 from pramana import Recipe
-from pramana.bundle import Certificate
-from pramana.collection import Survey
-from pramana.collection.submission import Submission
+from pramana.app.collector.submission import Submission
+from pramana.app.collector.survey import Survey
+from pramana.bundle.certificate import Certificate
 from pramana.errors import PramanaError
-from pramana.estimate import Axis, Filter
-from pramana.methods import restore
-from pramana.methods.retention.matrix_file import read_matrix
-from pramana.randomness import Key
-from pramana.schema import Domain, Hierarchy
-from pramana.sources import Source
+from pramana.io.source import Source
+from pramana.methods.registry import restore
+from pramana.methods.retention.setting import read_matrix
+from pramana.randomness.key import Key
+from pramana.recipient.filters import Filter
+from pramana.schema.axis import Axis
+from pramana.schema.domain import Domain
+from pramana.schema.hierarchy import Hierarchy
 
 CORPUS = Path(__file__).resolve().parents[1] / "corpus"
 AXES = (
@@ -139,7 +141,7 @@ def _worker_says(path: Path) -> None:
         del command
         return start(["sh", "-c", 'cat "$0"; exec cat >/dev/null', str(told)], **options)
 
-    with mock.patch("pramana.sources.formats.survey.subprocess.Popen", instead):
+    with mock.patch("pramana.io.survey.subprocess.Popen", instead):
         _whole(Source(path=path, format="sav"))
 
 

@@ -39,8 +39,6 @@ TESTS = (
     "tests/generalize/test_microaggregate.py",
     "tests/generalize/test_partition.py",
     "tests/golden/test_published_cells.py",
-    "tests/sources/test_lines.py",
-    "tests/sources/test_row_groups.py",
     "tests/security/fuzzing/test_kernels.py",
 )
 # The interpreter ends without tidying up: some libraries free what is not theirs when it does (msgspec 0.22).

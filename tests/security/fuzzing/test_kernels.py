@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from tests.security.fuzzing.kernels import KERNELS, attempt
 
-from pramana.generalize import _partition
-from pramana.generalize.microaggregation import _mdav
+from pramana.methods.generalize import _partition
+from pramana.methods.microaggregate import _mdav
 from pramana.randomness import _kernels
 
 SEEDS = 40

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from pramana.app.screen import engine_of, engine_options, json_option, show
+from pramana.app.screen import ProgressLine, engine_of, engine_options, json_option, show
 from pramana.errors import RecipeError
 
 _unverified = click.option("--unverified", is_flag=True, help="Go on with a bundle that fails verification.")
@@ -43,7 +43,7 @@ def crosstab_command(
 
     Several BUNDLEs must be versions of one table at levels; the one that keeps most is asked.
     """
-    from pramana import open_study
+    from pramana.recipient.analysis import open_study
 
     names = [name.strip() for name in by.split(",")] if by.strip() else []
     study = open_study(bundles, unverified=unverified, weights=weights, engine=engine_of(engine, master))
@@ -119,7 +119,7 @@ def compare_command(
     confidence: float, unverified: bool, engine: str, master: str | None, as_json: bool,
 ) -> None:  # fmt: skip
     """Compare two groups of the private table, from BUNDLE alone."""
-    from pramana import open_study
+    from pramana.recipient.analysis import open_study
 
     study = open_study(bundles, unverified=unverified, weights=weights, engine=engine_of(engine, master))
     found = study.compare(first, second, share=share, mean=mean, confidence=confidence).to_json()
@@ -149,7 +149,7 @@ def quantiles_command(
     unverified: bool, engine: str, master: str | None, as_json: bool,
 ) -> None:  # fmt: skip
     """Estimate quantiles of ATTRIBUTE, a number or date, from BUNDLE alone. Intervals hold whole bins."""
-    from pramana import open_study
+    from pramana.recipient.analysis import open_study
 
     try:
         wanted = [float(share) for share in shares.split(",")]
@@ -177,7 +177,7 @@ def regression_command(
     unverified: bool, engine: str, master: str | None, as_json: bool,
 ) -> None:  # fmt: skip
     """Estimate the least-squares regression of ATTRIBUTE on others in the private table, from BUNDLE alone."""
-    from pramana import open_study
+    from pramana.recipient.analysis import open_study
 
     study = open_study(bundle, unverified=unverified, weights=weights, engine=engine_of(engine, master))
     on = [name.strip() for name in names.split(",")]
@@ -200,3 +200,35 @@ def _shown(value: float | str | None) -> str:
 def _aligned(head: list[str], rows: list[list[str]]) -> list[str]:
     widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
     return [_line(row, widths, 1) for row in [head, *rows]]
+
+
+# `pramana synthesise`: records drawn from what a bundle tells of the private table.
+
+
+@click.command("synthesise")
+@click.argument("bundle")
+@click.option(
+    "--out", required=True, help="The file to make, .csv or .parquet, or its URL in a store; it must not exist."
+)
+@click.option("--records", type=click.IntRange(1), default=None, help="How many. Without: as many as BUNDLE has.")
+@click.option("--key", default=None, help="A key file, for other records than everyone's.")
+@click.option("--unverified", is_flag=True, help="Go on with a bundle that fails verification.")
+@engine_options
+@json_option
+def synthesise_command(
+    bundle: str, out: str, records: int | None, key: str | None, unverified: bool, engine: str, master: str | None,
+    as_json: bool,
+) -> None:  # fmt: skip
+    """Draw records from what BUNDLE tells of the private table, corrected, at no further cost to privacy."""
+    from pramana.recipient.synthesis import synthesise
+
+    progress = ProgressLine()
+    chosen = engine_of(engine, master)
+    done = synthesise(bundle, out, records, key, unverified=unverified, engine=chosen, progress=progress)
+    progress.close()
+    content = done.to_json()
+    lines = [
+        f"{done.records:,} records drawn ({done.model}): {content['path']}",
+        f"What they are, and the guarantees that they keep: {content['certificate']}",
+    ]
+    show(as_json, content, lines)

@@ -24,8 +24,8 @@ def ledger_command() -> None:
 @json_option
 def create(ledger: str, as_json: bool) -> None:
     """Make a ledger, if there is none yet."""
-    from pramana import Ledger
-    from pramana.schema import shown_url
+    from pramana.ledger.ledger import Ledger
+    from pramana.schema.connection import shown_url
 
     made = Ledger.create(ledger)
     count = len(made.releases())
@@ -41,7 +41,7 @@ def create(ledger: str, as_json: bool) -> None:
 @json_option
 def total(ledger: str, people: str | None, delta: float, as_json: bool) -> None:
     """What all releases about some people add up to."""
-    from pramana import Ledger
+    from pramana.ledger.ledger import Ledger
 
     known = Ledger.open(ledger)
     sum_of_all = known.total(people, delta)
@@ -57,7 +57,7 @@ def total(ledger: str, people: str | None, delta: float, as_json: bool) -> None:
 @json_option
 def list_releases(ledger: str, dataset: str | None, as_json: bool) -> None:
     """List who received what, by which method, and at which level."""
-    from pramana import Ledger
+    from pramana.ledger.ledger import Ledger
     from pramana.theory import rounding
 
     known = Ledger.open(ledger)
@@ -88,8 +88,8 @@ def list_releases(ledger: str, dataset: str | None, as_json: bool) -> None:
 @json_option
 def limit(ledger: str, people: str, epsilon: str, delta: float | None, who: str | None, as_json: bool) -> None:
     """Limit the total epsilon of all releases about some people: what would pass it is refused."""
-    from pramana import Ledger
-    from pramana.ledger import whoami
+    from pramana.ledger.ledger import Ledger
+    from pramana.ledger.turns import whoami
 
     try:
         value = Fraction(epsilon if len(epsilon) < 30 and "e" not in epsilon.lower() else "none")
@@ -109,8 +109,8 @@ def limit(ledger: str, people: str, epsilon: str, delta: float | None, who: str 
 @json_option
 def abandon(ledger: str, release: str, reason: str, who: str | None, as_json: bool) -> None:
     """Give up a reserved release whose bundle reached no one."""
-    from pramana import Ledger
-    from pramana.ledger import whoami
+    from pramana.ledger.ledger import Ledger
+    from pramana.ledger.turns import whoami
 
     Ledger.open(ledger).abandon(release, who or whoami(), reason)
     show(as_json, {"release": release, "status": "abandoned"}, [f"Release {release} is abandoned."])
@@ -121,7 +121,7 @@ def abandon(ledger: str, release: str, reason: str, who: str | None, as_json: bo
 @click.option("--out", default=None, help="A new file, or the URL of one in a store, such as s3://bucket/name.")
 def export(ledger: str, out: str | None) -> None:
     """Write every entry, one line of JSON each: to standard output, a new file, or a new object of a store."""
-    from pramana import Ledger
+    from pramana.ledger.ledger import Ledger
 
     known = Ledger.open(ledger)
     if out is None:
@@ -137,7 +137,7 @@ def export(ledger: str, out: str | None) -> None:
 @json_option
 def check(ledger: str, as_json: bool) -> int:
     """Check that every entry is as it was written, and that none is missing between two."""
-    from pramana import Ledger
+    from pramana.ledger.ledger import Ledger
 
     known = Ledger.open(ledger)
     whole = known.is_unbroken()

@@ -39,8 +39,8 @@ def create(
     engine: str, master: str | None, who: str | None, as_json: bool,
 ) -> None:  # fmt: skip
     """Register the table of a recipe under a new key, and make the ledger if there is none."""
-    from pramana import create_levels
-    from pramana.schema import shown_url
+    from pramana.run.levels import create_levels
+    from pramana.schema.connection import shown_url
 
     progress = ProgressLine()
     created = create_levels(
@@ -83,7 +83,7 @@ def issue_version(
     as_json: bool,
 ) -> None:  # fmt: skip
     """Issue a recipient's version at a level as a bundle. Asked again, it has the same data."""
-    from pramana import issue
+    from pramana.run.levels import issue
 
     progress = ProgressLine()
     issued = issue(
@@ -125,7 +125,7 @@ def collude_recipients(
 ) -> None:
     """What these recipients learn together, what their best member knows alone, and what independent releases
     would have leaked: mean probabilities that a record's true value is reconstructed."""
-    from pramana import collude
+    from pramana.holder.audit.collusion import collude
 
     names = [name.strip() for name in recipients.split(",") if name.strip()]
     if not names:
@@ -147,7 +147,8 @@ def collude_recipients(
 
 
 def _draw(coalition: Any, stem: str) -> list[Any]:
-    from pramana.pages import coalition_picture, write_figure
+    from pramana.pages.figures import write_figure
+    from pramana.pages.results import coalition_picture
 
     return list(write_figure(coalition_picture(coalition.by_size), stem))
 
@@ -163,9 +164,9 @@ def allow(
     ledger: str, recipient: str, retention: str, dataset: str | None, who: str | None, as_json: bool
 ) -> None:
     """Set the highest level a recipient may get."""
-    from pramana import Ledger
-    from pramana.ledger import whoami
-    from pramana.theory import Level
+    from pramana.ledger.ledger import Ledger
+    from pramana.ledger.turns import whoami
+    from pramana.theory.levels import Level
 
     known, level = Ledger.open(ledger), Level.of(retention)
     name = known.dataset(dataset).name

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from pramana.app.screen import ProgressLine, engine_of, engine_options, json_option, show
+from pramana.app.screen import ProgressLine, engine_of, engine_options, json_option, show, table_lines
 from pramana.errors import OutsideDomainError, RecipeError
 
 if TYPE_CHECKING:
-    from pramana.bundle import Check
+    from pramana.bundle.form import Check
 
 
 @click.command("release")
@@ -35,7 +36,8 @@ def release_command(
     master: str | None, threads: int, memory: str | None, show_values: bool, even_if_useless: bool, as_json: bool,
 ) -> None:  # fmt: skip
     """Publish the table of RECIPE (a TOML file) as a bundle: data, certificate and report."""
-    from pramana import Recipe, release
+    from pramana.methods.recipe import Recipe
+    from pramana.run.release import release
 
     chosen = engine_of(engine, master)
     read = Recipe.read(recipe)
@@ -103,7 +105,7 @@ def verify_command(
     part: str | None, threads: int, memory: str | None, engine: str, master: str | None, as_json: bool,
 ) -> int:  # fmt: skip
     """Check BUNDLE: its digests, signature and guarantees and, with source and key, every byte of its data."""
-    from pramana import verify
+    from pramana.run.verify import verify
 
     if key is not None and seed is not None:
         raise RecipeError("A release has a key or a seed", "both")
@@ -144,9 +146,123 @@ def export_command(
     bundle: str, out: str, form: str | None, about: tuple[str, ...], unverified: bool, as_json: bool
 ) -> None:
     """Write the data of BUNDLE for SPSS, Stata, Excel or Arrow, with the labels that its source had."""
-    from pramana import export
+    from pramana.reporting.exporting import export
 
     said = dict(line.partition("=")[::2] for line in about)
     path = export(bundle, out, form=form, about=said, unverified=unverified)
     done = "and read back" if form is None else f"as {form}"
     show(as_json, {"file": str(path)}, [f"{path} was written, {done}."])
+
+
+# `pramana plan`: usefulness before release.
+
+
+def _numbers(text: str | None, option: str, name: str) -> dict[str, list[float]]:
+    if text is None:
+        return {}
+    try:
+        return {name: [float(part) for part in text.split(",") if part.strip()]}
+    except ValueError:
+        raise RecipeError(f"{option} must be numbers, such as 2,10,100", repr(text)) from None
+
+
+@click.command("plan")
+@click.argument("recipes", nargs=-1, required=True, metavar="RECIPE...")
+@click.option("--records", type=click.IntRange(min=1), default=None, help="Plan for this many; nothing is read.")
+@click.option("--k", default=None, help="The values of k to show, such as 2,10,100.")
+@click.option("--epsilon", default=None, help="The values of epsilon to show, such as 1,2,4.")
+@click.option("--with-data", is_flag=True, help="For the holder: use the true tables' shape.")
+@click.option("--out", default=None, help="A folder for the table (CSV, Markdown) and the picture (SVG, PNG).")
+@json_option
+def plan_command(
+    recipes: tuple[str, ...], records: int | None, k: str | None, epsilon: str | None, with_data: bool,
+    out: str | None, as_json: bool,
+) -> None:  # fmt: skip
+    """Show what the tables that RECIPE names will be worth, so that k and epsilon can be chosen; of several
+    recipes, side by side."""
+    from pramana.run.planning import plan
+
+    ranges: dict[str, Any] = _numbers(k, "--k", "ks") | _numbers(epsilon, "--epsilon", "epsilons")
+    if len(recipes) > 1:
+        compared = plan(list(recipes), records=records, with_data=with_data, **ranges)
+        content = compared.to_json() | {"files": [] if out is None else compared.write(out)}
+        show(as_json, content, [*table_lines(compared.rows()), *_advice(compared.candidates)])
+        return
+    found = plan(recipes[0], records=records, with_data=with_data, **ranges)
+    content = found.to_json() | {"files": [] if out is None else found.write(out)}
+    words = table_lines(found.rows())
+    if words:
+        words.append("L1: expected sum of absolute errors of the table's shares (0 perfect, 2 useless).")
+    if found.unreachable:
+        words.append(f"Out of reach with {found.counted}: {', '.join(found.unreachable)}.")
+    if found.frontier:
+        words += ["", found.frontier_title]
+        words += table_lines(found.frontier_rows())
+        words.append(
+            "mean: over the tables that the recipe names, or all pairs; large errors count by their proportion."
+        )
+    words += ["", "The recipe as it is:", *found.usefulness.sentences()] if found.usefulness.tables else []
+    show(as_json, content, [*words, *_advice([found]), *found.notes])
+
+
+def _advice(found: Sequence[Any]) -> list[str]:
+    lines = []
+    for one in found:
+        if one.usefulness.useless:
+            lines.append(f"{one.title} is useless: nothing can be learned from it.")
+            lines += [f"  {advice}" for advice in one.advice]
+    return lines
+
+
+# `pramana report`: the one-file HTML of a bundle.
+
+
+@click.command("report")
+@click.argument("bundle")
+@click.option("--out", default=None, help="Where to write, also as URL of a store; BUNDLE.report.html without.")
+@click.option("--table", "tables", multiple=True, help="A table to reconstruct, such as sex,age. Repeatable.")
+@click.option("--source", default=None, help="The original file: the holder's private report, not for release.")
+@click.option("--audit", default=None, help="The JSON that `pramana audit` wrote: its attacks go in, privately.")
+@click.option(
+    "--dossier", is_flag=True, help="A dossier for data protection officers instead: BUNDLE.dossier.html."
+)
+@click.option("--key", default=None, help="With --dossier and --source: the release's key, to run attacks now.")
+@click.option("--unverified", is_flag=True, help="Go on with a bundle that fails verification.")
+@engine_options
+@json_option
+def report_command(
+    bundle: str, out: str | None, tables: tuple[str, ...], source: str | None, audit: str | None, dossier: bool,
+    key: str | None, unverified: bool, engine: str, master: str | None, as_json: bool,
+) -> None:  # fmt: skip
+    """Write a page with the promises, pictures and reconstructed tables of BUNDLE; it needs no network."""
+    from pramana.reporting.reports import report
+
+    chosen = engine_of(engine, master)
+    if key is not None or (dossier and source is not None):
+        if not dossier or source is None or key is None or audit is not None:
+            raise RecipeError(
+                "To run attacks, --dossier must come with --source and --key, and without --audit",
+                "others",
+                "Attacks that were run already are given by --audit.",
+            )
+        from pramana.holder.audit.suite import audit_bundle
+
+        found = audit_bundle(bundle, source, key)
+        path = report(bundle, out, audit=found.to_json(), dossier=True, unverified=unverified, engine=chosen)
+    else:
+        asked = [[name.strip() for name in table.split(",")] for table in tables]
+        path = report(
+            bundle, out, tables=asked, source=source, audit=audit, dossier=dossier, unverified=unverified,
+            engine=chosen,
+        )  # fmt: skip
+    private = source is not None or audit is not None
+    words = f"{'Dossier' if dossier else 'Report'} written to {path}"
+    if private:
+        words += f". NOT FOR RELEASE: it shows {_shown(source, audit, dossier)}."
+    show(as_json, {"path": str(path), "private": private}, [words])
+
+
+def _shown(source: str | None, audit: str | None, dossier: bool) -> str:
+    if dossier or source is None:
+        return "what attacks found"
+    return "true counts" if audit is None else "true counts and attacks"

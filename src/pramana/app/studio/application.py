@@ -15,11 +15,16 @@ from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from pramana.app.studio.desk import Desk
-from pramana.app.studio.holder import ColumnPages, OpenPages, PromisePages, ReleasePages
+from pramana.app.studio.holder.columns import ColumnPages
+from pramana.app.studio.holder.promises import OpenPages, PromisePages
+from pramana.app.studio.holder.releases import ReleasePages
 from pramana.app.studio.ledger_pages import LedgerPages
 from pramana.app.studio.recipient_pages import RecipientPages
-from pramana.app.studio.work import AllowedFolder, Journey, PrivateFolder
-from pramana.app.web import Asset, Assets, Guard, Pages, Visitor
+from pramana.app.studio.work.allowed import AllowedFolder
+from pramana.app.studio.work.journey import Journey
+from pramana.app.studio.work.private import PrivateFolder
+from pramana.app.web.guard import Guard, Visitor
+from pramana.app.web.serving import Asset, Assets, Pages
 
 MOST_UPLOADED = 512 << 20
 _MOST_FORM = 4 << 20

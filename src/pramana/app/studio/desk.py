@@ -12,10 +12,49 @@ from urllib.parse import parse_qs
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from pramana.app.studio.steps import steps_of
-from pramana.app.studio.work import Journey
-from pramana.app.web import Pages, Visitor
+from pramana.app.studio.work.journey import Journey
+from pramana.app.web.guard import Visitor
+from pramana.app.web.serving import Pages
 from pramana.errors import PramanaError
+
+# The steps of publishing, and which of them can be gone to.
+
+
+ROOT = "/publish"
+
+
+@dataclass(frozen=True)
+class JourneyStep:
+    """A page of the journey."""
+
+    name: str
+    title: str
+    ready: bool
+
+    @property
+    def address(self) -> str:
+        return f"{ROOT}/{self.name}"
+
+
+def steps_of(journey: Journey) -> list[JourneyStep]:
+    opened, chosen = journey.inspection is not None, bool(journey.document.method)
+    columns = opened and journey.confirmed_columns
+    drafted = columns and chosen
+    job = journey.job
+    return [
+        JourneyStep("open", "Open", True),
+        JourneyStep("columns", "Columns", opened),
+        JourneyStep("job", "Job", columns),
+        JourneyStep("dial", "Dial", drafted),
+        JourneyStep("check", "Check", drafted),
+        JourneyStep("release", "Release", drafted and journey.looked_at),
+        JourneyStep("report", "Report", job is not None and job.released is not None),
+    ]
+
+
+def is_ready(journey: Journey, name: str) -> bool:
+    return any(step.ready for step in steps_of(journey) if step.name == name)
+
 
 T = TypeVar("T")
 Form = Mapping[str, str]

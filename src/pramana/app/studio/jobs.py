@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pramana.app.studio.work import Journey
+from pramana.app.studio.work.journey import Journey
 
 _FEW = 1000  # records below which randomised tables tell little
 

@@ -11,14 +11,19 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from pramana import Ledger, Recipe, collude, create_levels, issue
 from pramana.app.studio.desk import Desk, Form
-from pramana.app.studio.work import RecipeDocument
-from pramana.audit import Collusion
+from pramana.app.studio.work.allowed import RecipeDocument
 from pramana.errors import InputError
-from pramana.ledger import Dataset, whoami
-from pramana.pages import Drawn, Grid, coalition_picture
-from pramana.theory import Level, rounding
+from pramana.holder.audit.collusion import Collusion, collude
+from pramana.ledger.ledger import Ledger
+from pramana.ledger.state import Dataset
+from pramana.ledger.turns import whoami
+from pramana.methods.recipe import Recipe
+from pramana.pages.content import Drawn, Grid
+from pramana.pages.results import coalition_picture
+from pramana.run.levels import create_levels, issue
+from pramana.theory import rounding
+from pramana.theory.levels import Level
 
 LEDGER = "/ledger"
 _MOST_ROWS = 500

@@ -12,10 +12,12 @@ from starlette.routing import Route
 
 from pramana.app.studio.desk import ACTION, Desk, Form
 from pramana.app.studio.holder.releases import report_answer
-from pramana.app.studio.work import BundleReading, Upload, attachment, csv_of, with_values
+from pramana.app.studio.work.journey import attachment
+from pramana.app.studio.work.private import Upload
+from pramana.app.studio.work.received import BundleReading, csv_of, with_values
 from pramana.errors import InputError, PramanaError
-from pramana.estimate import Crosstab
-from pramana.pages import Bar, Bars, Legend
+from pramana.pages.content import Bar, Bars, Legend
+from pramana.recipient.crosstab import Crosstab
 
 STUDY = "/study"
 _UNASKED: dict[str, Any] = {"row": "", "column": "", "shares": "", "only": {}, "compared": None, "drawn": ""}

@@ -11,20 +11,21 @@ import pyarrow as pa
 from msgspec import UNSET
 from numpy.typing import NDArray
 
-from pramana.bundle import Bundle, Check
-from pramana.calibration import CellLook, worth_of_cells
+from pramana.bundle.bundle import Bundle
+from pramana.bundle.form import Check
+from pramana.counting.anonymity import Risks, SensitiveCounts
 from pramana.errors import BundleError, PramanaError
-from pramana.generalize import Risks, SensitiveCounts
+from pramana.io.codes import Encoder
 from pramana.methods.cell_table import ShownCells, ShownColumn, published_types
-from pramana.methods.companion import check_companion
+from pramana.methods.columns import Quasi
 from pramana.methods.generalize.measured import Measured, diversity_of, rounded_up
 from pramana.methods.generalize.models import ModelMeasures, models_counted_again
-from pramana.methods.generalize.sensitive import Sensitive
 from pramana.methods.generalize.setting import GeneralizeDesign
 from pramana.methods.protocol import Examination
-from pramana.methods.quasi import Quasi
-from pramana.schema import Attribute, Domain
-from pramana.sources import Encoder
+from pramana.methods.published_cells import check_companion
+from pramana.methods.sensitive import Sensitive
+from pramana.methods.usefulness import CellLook, worth_of_cells
+from pramana.schema.domain import Attribute, Domain
 
 _HAIR = 2e-9  # figures are rounded at the ninth place; sums of floats may differ below it
 _SEARCHED = "stated, not checked: only the search itself can tell"

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from pramana.methods.columns import Quasi
 from pramana.methods.generalize.measured import Measured
-from pramana.methods.generalize.setting import GeneralizeDesign
+from pramana.methods.generalize.setting import GeneralizeDesign, GeneralizeSetting
 from pramana.methods.protocol import Explanation
-from pramana.methods.quasi import Quasi
-from pramana.pages import Cell, Grid, Meter, Section, Steps, Text
-from pramana.schema import Attribute
+from pramana.methods.trials import Change
+from pramana.pages.content import Cell, Grid, Meter, Section, Steps, Text
+from pramana.schema.domain import Attribute
 from pramana.theory import rounding
 
 _LABELS = (
@@ -113,3 +114,25 @@ def _classes(measured: Measured, of_source: int) -> Section:
     grid = Grid([{"in the published classes": words, "figure": cell} for words, cell in rows])
     risks = Text("Purple bars are risks, from 0 to 1.", quiet=True)
     return Section("Classes, risks and loss", [grid, risks, Text(loss)], anchor="classes")
+
+
+# What would make a useless generalisation useful: each a change of one key of [release].
+
+
+_FEWER = (50, 20, 10, 5, 3, 2)
+_SUPPRESSED = 0.05
+PDF = 'With cells = "pdf" the share of every value of a single column is known exactly, at the same k.'
+
+
+def offers_pdf(setting: GeneralizeSetting) -> bool:
+    return setting.cells != "pdf" and setting.suppress == "rows"
+
+
+def changes_of(setting: GeneralizeSetting) -> Iterator[list[Change]]:
+    """Lists of changes, of each of which the first that helps is said."""
+    if setting.algorithm == "incognito" and setting.suppression < _SUPPRESSED:
+        yield [(f"With suppression = {_SUPPRESSED}", {"suppression": _SUPPRESSED})]
+    yield [(f"With k = {k}", {"k": k}) for k in _FEWER if k < setting.k]
+    if setting.algorithm == "incognito":
+        finer = {"algorithm": "mondrian", "suppression": 0.0, "suppress": "rows", "levels": None}
+        yield [('With algorithm = "mondrian"', finer)]

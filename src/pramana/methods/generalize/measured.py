@@ -12,19 +12,30 @@ import numpy as np
 from msgspec import Meta
 from numpy.typing import NDArray
 
-from pramana.bundle import Form, JsonObject
-from pramana.generalize import Counts, Generalised, Risks, SensitiveCounts, common_levels, kl_cost, labels_of
+from pramana.bundle.certificate import JsonObject
+from pramana.bundle.form import Form
+from pramana.counting.anonymity import Risks, SensitiveCounts
+from pramana.counting.classes import Counts
 from pramana.methods.cell_table import CLASS_NUMBER
-from pramana.methods.generalize.models import ModelMeasures, UniquesMeasure, measure_models, model_guarantees
-from pramana.methods.generalize.population import PopulationLines
-from pramana.methods.generalize.sensitive import Sensitive, derive_codes
+from pramana.methods.cells import common_levels, kl_cost, labels_of
+from pramana.methods.columns import Quasi
+from pramana.methods.generalize.models import (
+    ModelMeasures,
+    PopulationLines,
+    UniquesMeasure,
+    measure_models,
+    model_guarantees,
+)
+from pramana.methods.generalize.recoding import Generalised
 from pramana.methods.generalize.setting import GeneralizeDesign
-from pramana.methods.generalize.units import UnitsInClasses
-from pramana.methods.quasi import Quasi
-from pramana.randomness import Codes
-from pramana.rows import Rows
-from pramana.schema import Storey, Unit
-from pramana.theory import THIS_TABLE, Guarantee, KAnonymity, LDiversity, TCloseness
+from pramana.methods.sensitive import Sensitive, UnitsInClasses, derive_codes
+from pramana.notions.classes import KAnonymity
+from pramana.notions.guarantee import Guarantee
+from pramana.notions.sensitive_values import LDiversity, TCloseness
+from pramana.notions.sentences import THIS_TABLE
+from pramana.randomness.samplers import Codes
+from pramana.rows.protocol import Rows
+from pramana.schema.unit import Storey, Unit
 
 _DIGITS = 1e9  # l is rounded down and t up at the ninth place
 

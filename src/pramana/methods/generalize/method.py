@@ -1,4 +1,4 @@
-"""Method `generalize`: from a recipe to the best classes of a table (paper 4)."""
+"""`generalize`: k-anonymity of this table, with what the classes look like inside in their cells (paper 4)."""
 
 from __future__ import annotations
 
@@ -6,21 +6,17 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar
 
-from pramana.bundle import Bundle, Certificate
+from pramana.bundle.bundle import Bundle
+from pramana.bundle.certificate import Certificate
 from pramana.errors import RecipeError, UnreachableError
-from pramana.generalize import CLASS, SolutionSpace
-from pramana.methods.columns import reading_of, unchanged
-from pramana.methods.generalize.advice import PDF, changes_of, offers_pdf
+from pramana.files.locations import named_in
+from pramana.methods.cells import CLASS
+from pramana.methods.columns import Quasi, levels_given, quasi_of, reading_of, require_hierarchy, unchanged
+from pramana.methods.generalize.explanation import PDF, changes_of, offers_pdf
 from pramana.methods.generalize.measured import measure, sensitive_in_classes
+from pramana.methods.generalize.models import PopulationLines, read_population
 from pramana.methods.generalize.plan import GeneralizePlan, GeneralizeStatement, restore_generalisation
-from pramana.methods.generalize.population import PopulationLines, read_population
-from pramana.methods.generalize.searching.search import goes_by_class, solve, space_in
-from pramana.methods.generalize.sensitive import (
-    Sensitive,
-    sensitive_along_tree,
-    sensitive_in,
-    sensitive_in_order,
-)
+from pramana.methods.generalize.search import goes_by_class, solve, space_in
 from pramana.methods.generalize.setting import (
     GeneralizedColumn,
     GeneralizeDesign,
@@ -28,14 +24,22 @@ from pramana.methods.generalize.setting import (
     design_in,
     design_of,
 )
-from pramana.methods.generalize.units import units_in_classes
+from pramana.methods.generalize.space import SolutionSpace
 from pramana.methods.protocol import USUAL_KS, Capabilities, Method, Plan, fields_of_recipe
-from pramana.methods.quasi import Quasi, levels_given, quasi_of, require_hierarchy
 from pramana.methods.recipe import Recipe
+from pramana.methods.sensitive import (
+    Sensitive,
+    sensitive_along_tree,
+    sensitive_in,
+    sensitive_in_order,
+    units_in_classes,
+)
 from pramana.methods.trials import first_useful, without_a_column
-from pramana.rows import ColumnReading, Rows
-from pramana.schema import Attribute, Role
-from pramana.stores import named_in
+from pramana.rows.protocol import ColumnReading, Rows
+from pramana.schema.domain import Attribute, Role
+
+# Method `generalize`: from a recipe to the best classes of a table (paper 4).
+
 
 GeneralizeRecipe = Recipe[GeneralizeSetting, GeneralizedColumn]
 
@@ -217,3 +221,6 @@ def _levels_of(saved: GeneralizePlan, quasi: Sequence[Quasi]) -> tuple[int, ...]
     if sorted(by_name) != sorted(q.name for q in quasi):
         raise RecipeError("The solution must be of the same quasi-identifying columns", "others")
     return tuple(by_name[q.name] for q in quasi)
+
+
+METHODS = {GeneralizeMethod.name: GeneralizeMethod()}

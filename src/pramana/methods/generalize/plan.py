@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -16,14 +17,18 @@ import numpy as np
 import pyarrow as pa
 from msgspec import UNSET, UnsetType
 
-from pramana.bundle import Bundle, Certificate, Check, Form, JsonObject, canonical
-from pramana.calibration import Usefulness, worth_of_cells
+from pramana.bundle.bundle import Bundle
+from pramana.bundle.certificate import Certificate, JsonObject, canonical
+from pramana.bundle.form import Check, Form
 from pramana.errors import BundleError, SchemaError, SourceError
-from pramana.generalize import (
+from pramana.files.store_path import AnyPath
+from pramana.io.columns import numbers
+from pramana.mechanisms.table import Product
+from pramana.methods.cell_table import CLASS_NUMBER, CellTable, check_cells, look_of, look_of_labels
+from pramana.methods.cells import (
     CLASS,
     COMPANION,
     Cells,
-    Generalised,
     common_levels,
     companion,
     interval_column,
@@ -31,18 +36,14 @@ from pramana.generalize import (
     labels_of,
     list_column,
 )
-from pramana.mechanisms import Product
-from pramana.methods.cell_check import check_cells
-from pramana.methods.cell_table import CLASS_NUMBER, CellTable, look_of, look_of_labels
-from pramana.methods.columns import read_from_data
+from pramana.methods.columns import Quasi, QuasiForm, read_from_data, restored_quasi
 from pramana.methods.generalize.examination import examine_classes, shown_columns
 from pramana.methods.generalize.explanation import explanation_of_classes
 from pramana.methods.generalize.measured import Measured, agree, measure, sensitive_in_classes
-from pramana.methods.generalize.population import PopulationLines, read_population
-from pramana.methods.generalize.searching.search import Searched, solve
-from pramana.methods.generalize.sensitive import Sensitive, SensitiveForm
+from pramana.methods.generalize.models import PopulationLines, read_population
+from pramana.methods.generalize.recoding import Generalised
+from pramana.methods.generalize.search import Searched, solve
 from pramana.methods.generalize.setting import GeneralizeDesign
-from pramana.methods.generalize.units import units_in_classes
 from pramana.methods.protocol import (
     Capabilities,
     Examination,
@@ -51,16 +52,19 @@ from pramana.methods.protocol import (
     Publication,
     StatedTables,
     fields_of_certificate,
+    left_out_words,
+    same_people,
     stated_tables,
     tables_of,
 )
-from pramana.methods.quasi import Quasi, QuasiForm, restored_quasi
-from pramana.methods.unit_words import left_out_words, same_people
-from pramana.rows import Column, ColumnReading, Rows
-from pramana.schema import Attribute, Count, Ordinal, Role, read_section
-from pramana.sources import numbers
-from pramana.stores import AnyPath
-from pramana.theory import Guarantee, rounding
+from pramana.methods.sensitive import Sensitive, SensitiveForm, units_in_classes
+from pramana.methods.usefulness import Usefulness, worth_of_cells
+from pramana.notions.guarantee import Guarantee
+from pramana.rows.digest import Column
+from pramana.rows.protocol import ColumnReading, Rows
+from pramana.schema.domain import Attribute, Role
+from pramana.schema.typed import Count, Ordinal, read_section
+from pramana.theory import rounding
 
 
 class GeneralizeStatement(Form, frozen=True, kw_only=True):
@@ -189,8 +193,8 @@ class GeneralizePlan(Plan):
         names = [CLASS_NUMBER, *self.raw_names()]
         commitment = rows.commitment()
         context = self.context(commitment)
-        pieces = rows.publish(Product({}), context, self.shuffled, names, stage="generalising")
-        return Publication(self, pieces, table, commitment, extra, checks, self._worth(generalised, shown, cells))
+        draw = partial(rows.publish, Product({}), context, self.shuffled, names, stage="generalising")
+        return Publication(self, draw, table, commitment, extra, checks, self._worth(generalised, shown, cells))
 
     def _worth(self, generalised: Generalised, shown: Sequence[Cells], cells: Mapping[str, Column]) -> Usefulness:
         if self.design.cells == "hierarchy":

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from msgspec import Meta
 
-from pramana.bundle import Form, JsonObject
-from pramana.calibration import checked_xi
+from pramana.bundle.certificate import JsonObject
+from pramana.bundle.form import Form
 from pramana.errors import RecipeError
+from pramana.methods.invariant.blocks import checked_xi
 from pramana.methods.invariant.setting import InvariantColumn, InvariantSetting
 from pramana.methods.recipe import Recipe
-from pramana.schema import Attribute, Share, label_of, near
+from pramana.methods.usefulness import Usefulness, tables_asked, worth_of_total
+from pramana.schema.domain import Attribute
+from pramana.schema.kind import label_of
+from pramana.schema.typed import Share, near
 
 Ratio = Annotated[str, Meta(pattern="^[0-9]{1,40}(/[0-9]{1,40})?$")]
 Code = Annotated[int, Meta(ge=0)]
@@ -158,3 +163,35 @@ def _pairs(name: str, stated: Sequence[Sequence[object]], attribute: Attribute) 
             )
         pairs.append((codes[0], codes[1]))
     return tuple(pairs)
+
+
+# What the tables of an invariant release are worth, by the errors its certificate bounds.
+
+
+def worth_of_exchange(
+    attributes: Sequence[Attribute],
+    design: InvariantDesign,
+    summaries: Mapping[str, Mapping[str, Any]],
+    records: int,
+    named: Sequence[Sequence[str]],
+) -> Usefulness:
+    """Of tables within one group of columns, whose counts are kept in expectation.
+
+    Nothing is said of tables across groups: how columns go together is blurred there by as much as the matrices
+    move, and withheld matrices do not tell how much that is. A record adds at most 1 to the summed variances of a
+    table's counts, so these are at most the number of records whatever the matrices are.
+    """
+    sizes = {a.name: a.coded.size for a in attributes if not a.raw}
+    asked, is_named = tables_asked(named, list(sizes))
+    worth = []
+    for names in asked:
+        group = next((g for g in design.groups if set(names) <= set(g)), None)
+        if group is None:
+            continue
+        others = math.prod(sizes[name] for name in group if name not in names)
+        squares = float(records)
+        if not design.strata:  # the sum over `others` of errors, squared, is at most so many times their squares
+            error = float(summaries[" and ".join(group)]["total_expected_squared_error"])
+            squares = min(squares, error * min(others, records))
+        worth.append(worth_of_total(names, math.prod(sizes[name] for name in names), max(records, 1), squares))
+    return Usefulness(tuple(worth), is_named)

@@ -6,11 +6,11 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pramana.bundle import notes_on_numbers
+from pramana.bundle.published_numbers import notes_on_numbers
 from pramana.methods.invariant.design import InvariantDesign
 from pramana.methods.protocol import Explanation
-from pramana.pages import Cell, Grid, Meter, Section, Text
-from pramana.schema import Attribute
+from pramana.pages.content import Cell, Grid, Meter, Section, Text
+from pramana.schema.domain import Attribute
 from pramana.theory import rounding
 
 _USE = (

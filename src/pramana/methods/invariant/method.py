@@ -1,4 +1,4 @@
-"""Method `invariant`: frequencies kept in expectation, and no match more likely than xi (paper 2)."""
+"""`invariant`: frequencies kept in expectation, and no match more likely than xi (paper 2)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import ClassVar
 
-from pramana.bundle import Certificate
+from pramana.bundle.certificate import Certificate
 from pramana.errors import CheckError
 from pramana.methods.columns import randomised_attributes, randomised_readings
 from pramana.methods.invariant.design import design_of
@@ -16,8 +16,11 @@ from pramana.methods.invariant.table_law import law_for
 from pramana.methods.protocol import Capabilities, Method, Plan, fields_of_recipe
 from pramana.methods.recipe import Recipe
 from pramana.methods.trials import Change, first_useful
-from pramana.rows import ColumnReading, Rows
+from pramana.rows.protocol import ColumnReading, Rows
 from pramana.theory import rounding
+
+# Method `invariant`: frequencies kept in expectation, and no match more likely than xi (paper 2).
+
 
 _XIS = (0.05, 0.1, 0.2, 0.5)
 _LARGER = (0.1, 0.2, 0.3, 0.5, 0.7, 0.9, 0.95)
@@ -85,3 +88,6 @@ class InvariantMethod(Method[InvariantSetting, InvariantColumn]):
 
     def restore(self, certificate: Certificate) -> InvariantPlan:
         return restore_invariant(certificate)
+
+
+METHODS = {InvariantMethod.name: InvariantMethod()}

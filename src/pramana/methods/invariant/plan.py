@@ -13,18 +13,18 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta
 
-from pramana.bundle import Certificate, Check, Form, JsonObject
-from pramana.calibration import Usefulness
+from pramana.bundle.certificate import Certificate, JsonObject
+from pramana.bundle.form import Check, Form
 from pramana.errors import BundleError, MatrixError
-from pramana.estimate import Doubt
-from pramana.mechanisms import Exchange, digest_of, mechanism_from_json
+from pramana.mechanisms.exchange import Exchange
+from pramana.mechanisms.table import digest_of, mechanism_from_json
 from pramana.methods.coded import CodedPlan
 from pramana.methods.columns import read_from_data
-from pramana.methods.invariant.design import InvariantDesign, InvariantDesignForm
+from pramana.methods.invariant.design import InvariantDesign, InvariantDesignForm, worth_of_exchange
 from pramana.methods.invariant.explanation import explanation_of_exchange
 from pramana.methods.invariant.table_law import InvariantLaw, alike, law_for, stratum_of, summaries_of
-from pramana.methods.invariant.worth import worth_of_exchange
 from pramana.methods.protocol import (
+    Doubt,
     Explanation,
     Law,
     Publication,
@@ -33,17 +33,14 @@ from pramana.methods.protocol import (
     stated_tables,
     tables_of,
 )
-from pramana.rows import Rows
-from pramana.schema import read_section
-from pramana.theory import (
-    ANY_TABLE,
-    THIS_TABLE,
-    EveryCountBound,
-    Guarantee,
-    IdentificationBound,
-    PkAnonymity,
-    rounding,
-)
+from pramana.methods.usefulness import Usefulness
+from pramana.notions.guarantee import Guarantee
+from pramana.notions.identification import EveryCountBound, IdentificationBound
+from pramana.notions.randomised import PkAnonymity
+from pramana.notions.sentences import ANY_TABLE, THIS_TABLE
+from pramana.rows.protocol import Rows
+from pramana.schema.typed import read_section
+from pramana.theory import rounding
 
 Risk = Annotated[float, Meta(ge=0, le=1)]
 

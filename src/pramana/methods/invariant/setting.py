@@ -7,8 +7,9 @@ from typing import Annotated, Literal
 from msgspec import Meta
 
 from pramana.errors import RecipeError
-from pramana.methods.retention import K
-from pramana.schema import Flag, RandomisedColumn, Setting, Share
+from pramana.methods.retention.setting import K
+from pramana.schema.sections import RandomisedColumn, Setting
+from pramana.schema.typed import Flag, Share
 
 Groups = Annotated[
     list[Annotated[list[str], Meta(min_length=1)]],

@@ -12,14 +12,17 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from pramana.calibration import plan_blocks, plan_combinations, plan_strata
 from pramana.errors import UnreachableError
-from pramana.mechanisms import Channel, ChannelGroup, Exchange, MatchRisk, match_risk, sinkhorn, two_stage
+from pramana.io.codes import domain_from_data, encode, has_missing
+from pramana.mechanisms.channel import Channel
+from pramana.mechanisms.exchange import ChannelGroup, Exchange
+from pramana.mechanisms.invariant import sinkhorn, two_stage
+from pramana.mechanisms.matching import MatchRisk, match_risk
+from pramana.methods.invariant.blocks import plan_blocks, plan_combinations, plan_strata
 from pramana.methods.invariant.design import InvariantDesign
-from pramana.randomness import Codes, code_dtype
-from pramana.rows import Columns, Rows, Work, chunks_of
-from pramana.schema import Attribute, Domain
-from pramana.sources import domain_from_data, encode, has_missing
+from pramana.randomness.samplers import Codes, code_dtype
+from pramana.rows.protocol import Columns, Rows, Work, chunks_of
+from pramana.schema.domain import Attribute, Domain
 from pramana.theory import pk, rounding
 
 Counts = NDArray[np.int64]

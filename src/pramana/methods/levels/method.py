@@ -1,33 +1,67 @@
-"""Method `levels`: from a recipe to a design, and to a version at one level of it (paper 3)."""
+"""`levels`: the sensitive attributes at one level of many, the others as they are (paper 3)."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
-from pramana.bundle import Certificate
-from pramana.calibration import Wanted
+from msgspec import Meta
+
+from pramana.bundle.certificate import Certificate
 from pramana.errors import MatrixError, RecipeError, UnreachableError
-from pramana.mechanisms import (
-    DEFAULT_DELTA,
-    AtLevel,
-    Circumstances,
-    LevelDesign,
-    Product,
-    RecordRetention,
-    Replacement,
-    Uniform,
-    Weighted,
-)
+from pramana.mechanisms.guarantees import DEFAULT_DELTA, Circumstances
+from pramana.mechanisms.levels import AtLevel, LevelDesign, Replacement, Uniform, Weighted
+from pramana.mechanisms.table import Product, RecordRetention
 from pramana.methods.columns import Values, reading_of, resolve, unchanged
 from pramana.methods.levels.plan import LevelPlan, LevelsStatement, restore_version
-from pramana.methods.levels.setting import LevelsColumn, LevelsSetting
 from pramana.methods.protocol import Capabilities, Method, Plan, fields_of_recipe
 from pramana.methods.recipe import Recipe
-from pramana.methods.retention import advice_for_retention, circumstances_for
-from pramana.rows import ColumnReading, Rows
-from pramana.schema import Attribute, Role
-from pramana.theory import GRID, Level
+from pramana.methods.retention.advice import advice_for_retention
+from pramana.methods.retention.calibration import Wanted
+from pramana.methods.retention.plan import circumstances_for
+from pramana.methods.retention.setting import Delta, Epsilon, K
+from pramana.rows.protocol import ColumnReading, Rows
+from pramana.schema.domain import Attribute, Role
+from pramana.schema.sections import RandomisedColumn, Setting
+from pramana.schema.typed import Flag, Positive, Share, Text
+from pramana.theory.levels import GRID, Level
+
+# What a recipe says of releases at levels.
+
+
+Shares = Annotated[
+    list[Annotated[float, Meta(ge=0)]], Meta(extra={"must": "a list of shares, one for each value of the domain"})
+]
+Allowances = Annotated[
+    dict[str, str | float], Meta(extra={"must": 'a section that maps recipients to levels, "*" for everybody'})
+]
+TotalEpsilon = Annotated[Positive, Meta(lt=1e6, extra={"must": "a positive number"})]
+
+
+class LevelsSetting(Setting, frozen=True, kw_only=True, tag="levels"):
+    """method = "levels": the sensitive columns at one level of many, the others as they are."""
+
+    retention: Annotated[Share | None, Meta(description="The level of a release without a ledger.")] = None
+    k: K = None
+    epsilon: Epsilon = None
+    delta: Delta = None
+    together: Annotated[Flag, Meta(extra={"must": "true (one chain for all perturbed columns) or false"})] = False
+    history: Annotated[Flag, Meta(description="Versions are drawn from a history, not from the key.")] = False
+    people: Annotated[Text, Meta(description="About whom the releases are, for totals.")] = ""
+    allowances: Allowances = {}
+    total_epsilon: TotalEpsilon | None = None
+
+
+class LevelsColumn(RandomisedColumn, frozen=True, kw_only=True):
+    """A column of a release at levels."""
+
+    distribution: Annotated[
+        Shares | None, Meta(description="What values are replaced by; uniform if not given.")
+    ] = None
+
+
+# Method `levels`: from a recipe to a design, and to a version at one level of it (paper 3).
+
 
 LevelsRecipe = Recipe[LevelsSetting, LevelsColumn]
 _LEVELS = (0.1, 0.2, 0.3, 0.5, 0.7)
@@ -162,3 +196,6 @@ def _level(setting: LevelsSetting, design: LevelDesign, circumstances: Circumsta
     if low < 0:
         raise UnreachableError(f"Some level must reach k = {setting.k}, epsilon = {setting.epsilon}", "none")
     return Level(low)
+
+
+METHODS = {LevelsMethod.name: LevelsMethod()}

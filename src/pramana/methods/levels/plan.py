@@ -8,9 +8,12 @@ from typing import Annotated, Any
 import numpy as np
 from msgspec import Meta
 
-from pramana.bundle import Certificate, Form, JsonObject
+from pramana.bundle.certificate import Certificate, JsonObject
+from pramana.bundle.form import Form
 from pramana.errors import BundleError, InputError
-from pramana.mechanisms import AtLevel, LevelSource, Product, RecordRetention, level_guarantees
+from pramana.mechanisms.guarantees import level_guarantees
+from pramana.mechanisms.levels import AtLevel, LevelSource
+from pramana.mechanisms.table import Product, RecordRetention
 from pramana.methods.protocol import (
     Capabilities,
     Explanation,
@@ -20,17 +23,14 @@ from pramana.methods.protocol import (
     fields_of_certificate,
     tables_of,
 )
-from pramana.methods.retention import (
-    RandomisedPlan,
-    check_sizes,
-    circumstances_for,
-    explanation_of_law,
-    law_in_order,
-)
-from pramana.randomness import Codes
-from pramana.rows import Rows
-from pramana.schema import Count, Role, read_section
-from pramana.theory import GRID, Guarantee
+from pramana.methods.retention.explanation import explanation_of_law
+from pramana.methods.retention.plan import RandomisedPlan, check_sizes, circumstances_for, law_in_order
+from pramana.notions.guarantee import Guarantee
+from pramana.randomness.samplers import Codes
+from pramana.rows.protocol import Rows
+from pramana.schema.domain import Role
+from pramana.schema.typed import Count, read_section
+from pramana.theory.levels import GRID
 
 
 class LevelsStatement(Form, frozen=True, kw_only=True):
@@ -91,7 +91,7 @@ class LevelPlan(RandomisedPlan):
         """The published codes in the order of the source, for the holder's own checks."""
         names = list(self.mechanism.sizes)
         publication = replace(self, shuffled=False).publish(rows)
-        pieces = list(publication.pieces)
+        pieces = list(publication.pieces())
         return {name: np.concatenate([piece[name] for piece in pieces]) for name in names}
 
     def publish(self, rows: Rows) -> Publication:

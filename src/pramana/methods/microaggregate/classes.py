@@ -5,33 +5,42 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from decimal import Decimal
+from math import isfinite
 from typing import Annotated, Any
 
 import msgspec
 import numpy as np
+import pyarrow as pa
 from msgspec import UNSET, Meta, UnsetType
 from numpy.typing import NDArray
 
-from pramana.bundle import Form
-from pramana.errors import UnreachableError
-from pramana.generalize import (
+from pramana.bundle.bundle import Bundle
+from pramana.bundle.form import Check, Form
+from pramana.counting.anonymity import SensitiveCounts
+from pramana.errors import BundleError, PramanaError, UnreachableError
+from pramana.io.columns import numbers
+from pramana.methods.cell_table import CheckedColumn, ShownCells, ShownColumn
+from pramana.methods.cells import label_column
+from pramana.methods.columns import MISSING_LABEL
+from pramana.methods.microaggregate.grouping import (
     Microaggregation,
-    SensitiveCounts,
     class_modes,
     information_loss,
-    label_column,
     mdav,
     optimal_univariate,
 )
-from pramana.methods.generalize.sensitive import derive_codes, sensitive_in
-from pramana.methods.generalize.units import UnitsInClasses, lines_of_units
-from pramana.methods.microaggregate.numbers import NumberColumn, number_column
 from pramana.methods.microaggregate.setting import MicroaggregateDesign
-from pramana.methods.quasi import MISSING_LABEL
-from pramana.randomness import Codes
-from pramana.rows import Column, Rows
-from pramana.schema import Attribute, Ordinal, Role, Share, Storey
-from pramana.sources import numbers
+from pramana.methods.numbers import NumberColumn, number_column
+from pramana.methods.protocol import Examination
+from pramana.methods.sensitive import UnitsInClasses, derive_codes, lines_of_units, sensitive_in
+from pramana.randomness.samplers import Codes
+from pramana.rows.digest import Column
+from pramana.rows.protocol import Rows
+from pramana.schema.domain import Attribute, Role
+from pramana.schema.kind import decimal_number
+from pramana.schema.typed import Ordinal, Share
+from pramana.schema.unit import Storey
 
 _PERCENT = 100
 _FINE = 10**9
@@ -193,3 +202,59 @@ def _inferences(
 
 def _up(share: float, parts: int) -> float:
     return math.ceil(share * parts) / parts
+
+
+# What `verify` counts again in the published data of a microaggregated table, piece by piece.
+
+
+@dataclass(frozen=True)
+class ShownNumbers:
+    """A published column of means or medians."""
+
+    name: str
+
+    def check(self, cell: object) -> None:
+        number = decimal_number(cell) if isinstance(cell, str) else cell
+        if isinstance(number, bool) or not isinstance(number, int | float | Decimal) or not isfinite(number):
+            raise BundleError(f"Every cell of {self.name!r} must be a number", "another")
+
+
+def examine_aggregates(
+    bundle: Bundle, attributes: Sequence[Attribute], quasi: Sequence[Attribute], stated: AggregateMeasures
+) -> Examination:
+    """k: how many records at least agree in all quasi-identifiers. The losses need the source."""
+    shown = ShownCells([_shown(a) for a in quasi], bundle.certificate.output)
+    try:
+        bundle.check_columns({a.name: pa.string() if a.domain is not None else None for a in attributes})
+        for piece in bundle.batches():
+            shown.take(piece)
+        content, k = shown.content(), int(shown.sizes.min())
+    except PramanaError as error:
+        return Examination((Check("data", False, str(error)),))
+    except (KeyError, ValueError, TypeError, AttributeError):
+        return Examination((Check("data", False, "the columns are not those of a microaggregated table"),))
+    same = bundle.has_content(content)
+    return Examination(
+        (
+            Check("content", same, "as certified" if same else "other content"),
+            Check("records", shown.records == stated.records, f"{shown.records} found"),
+            Check("classes counted again", len(shown.sizes) == stated.classes, f"{len(shown.sizes)} differ"),
+            _smallest(k, stated),
+            Check("information loss", True, "stated, not checked: it needs the source", derived=False),
+        )
+    )
+
+
+def _smallest(k: int, stated: AggregateMeasures) -> Check:
+    """The records of the smallest class; how many people they are of, only the source can tell."""
+    if stated.fewest_records is UNSET:
+        return Check("k counted again", k == stated.k, f"{k} records in the smallest class")
+    right = k == stated.fewest_records and stated.k <= k
+    return Check("records of the smallest class counted again", right, f"{k}; whose they are is stated only")
+
+
+def _shown(attribute: Attribute) -> CheckedColumn:
+    if attribute.domain is None:
+        return ShownNumbers(attribute.name)
+    labels = (*attribute.coded.labels, *([MISSING_LABEL] if attribute.coded.missing else []))
+    return ShownColumn(attribute.name, "hierarchy", labels, frozenset(labels))

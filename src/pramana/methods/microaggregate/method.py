@@ -1,29 +1,315 @@
-"""Method `microaggregate`: from a recipe to classes of near rows."""
+"""`microaggregate`: k-anonymity of this table by publishing means, medians and modes of small classes."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import hashlib
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import ClassVar
 
-from pramana.bundle import Certificate
-from pramana.methods.columns import reading_of, resolve
-from pramana.methods.microaggregate.classes import aggregate
-from pramana.methods.microaggregate.plan import (
-    MicroaggregatePlan,
-    MicroaggregateStatement,
-    context_of,
-    restore_microaggregation,
-)
+import msgspec
+
+from pramana.bundle.bundle import Bundle
+from pramana.bundle.certificate import Certificate, JsonObject, canonical
+from pramana.bundle.form import Check, Form
+from pramana.errors import BundleError
+from pramana.mechanisms.table import Product
+from pramana.methods.cell_table import CLASS_NUMBER, CellTable
+from pramana.methods.columns import read_from_data, reading_of, resolve
+from pramana.methods.microaggregate.classes import Aggregated, AggregateMeasures, aggregate, examine_aggregates
 from pramana.methods.microaggregate.setting import (
     AggregatedColumn,
+    MicroaggregateDesign,
     MicroaggregateRecipe,
     MicroaggregateSetting,
     design_of,
 )
-from pramana.methods.protocol import USUAL_KS, Capabilities, Method, Plan, fields_of_recipe
+from pramana.methods.protocol import (
+    USUAL_KS,
+    Capabilities,
+    Doubt,
+    Examination,
+    Explanation,
+    Method,
+    Plan,
+    Publication,
+    StatedTables,
+    fields_of_certificate,
+    fields_of_recipe,
+    left_out_words,
+    same_people,
+    stated_tables,
+    tables_of,
+)
 from pramana.methods.trials import first_useful, without_a_column
-from pramana.rows import ColumnReading, Rows
-from pramana.schema import Attribute, Kind
+from pramana.methods.usefulness import TableWorth, Usefulness, blind_error, tables_asked
+from pramana.notions.classes import KAnonymity
+from pramana.notions.guarantee import Guarantee
+from pramana.notions.sentences import THIS_TABLE
+from pramana.pages.content import Grid, Section, Text
+from pramana.randomness.samplers import code_dtype
+from pramana.rows.protocol import ColumnReading, Rows
+from pramana.schema.domain import Attribute, Role
+from pramana.schema.kind import Kind
+from pramana.schema.typed import read_section
+from pramana.theory import rounding
+
+# What microaggregated columns are worth, by the losses their certificate states.
+
+
+def worth_of_aggregates(
+    quasi: Sequence[Attribute], measured: AggregateMeasures, named: Sequence[Sequence[str]]
+) -> Usefulness:
+    """A number by its distance from the published one, in standard deviations of its column; a category by the
+    share of records that show another one; several columns by the worst of them.
+
+    A guess that ignores who is who, the mean for everyone, is off by one standard deviation.
+    """
+    alone = {a.name: _of_column(a, measured) for a in quasi}
+    asked, is_named = tables_asked(named, list(alone))
+    worth = []
+    for names in asked:
+        worst = max((alone[name] for name in names), key=lambda one: one.ratio)
+        worth.append(TableWorth(names, worst.cells, worst.error, worst.guess, worst.of))
+    return Usefulness(tuple(worth), is_named)
+
+
+def _of_column(attribute: Attribute, measured: AggregateMeasures) -> TableWorth:
+    names = (attribute.name,)
+    if attribute.raw:
+        return TableWorth(names, None, math.sqrt(measured.lost[attribute.name]), 1.0, "value")
+    cells = attribute.coded.size
+    changed = measured.changed[
+        attribute.name
+    ]  # no share is off by more than that; half of it is one of two errors
+    one_for_all = measured.classes == 1 and changed > 0
+    return TableWorth(names, cells, blind_error(cells) if one_for_all else changed / 2, blind_error(cells))
+
+
+# A plan of microaggregation. Coins decide among equal rows and the order of publication, and nothing else.
+
+
+_LOSS = (
+    "For a column of numbers: the squared distances of the records' values from the published ones, divided by "
+    "those from the column's mean (SSE/SST); 0 is no loss, 1 is as if every record showed one mean. For a column "
+    "of categories: the share of records that show another one than their own. Both rounded up to per cents."
+)
+
+
+class MicroaggregateStatement(Form, frozen=True, kw_only=True):
+    """The certificate's statement of a microaggregation."""
+
+    setting: MicroaggregateDesign
+    measured: AggregateMeasures
+    tables: StatedTables = ()
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class MicroaggregatePlan(Plan):
+    """The design, and what it came to on the table.
+
+    A quasi-identifying column without a domain is one of numbers; one with a domain is one of categories.
+    """
+
+    design: MicroaggregateDesign
+    measured: AggregateMeasures
+    aggregated: Aggregated | None = field(default=None, repr=False)  # at the holder's only
+
+    @property
+    def records(self) -> int:
+        return self.measured.records
+
+    @property
+    def capabilities(self) -> Capabilities:
+        return Capabilities()
+
+    @property
+    def quasi(self) -> tuple[Attribute, ...]:
+        return tuple(a for a in self.attributes if a.role is Role.QUASI_IDENTIFYING)
+
+    def raw_names(self) -> list[str]:
+        return [a.name for a in self.attributes if a.role is not Role.QUASI_IDENTIFYING]
+
+    def doubt(self, name: str) -> Doubt:
+        if name in self.measured.lost:
+            return Doubt(lost=self.measured.lost[name])
+        return Doubt(moved=self.measured.changed.get(name, 0.0))
+
+    def statement(self) -> JsonObject:
+        plain: JsonObject = msgspec.to_builtins(
+            MicroaggregateStatement(setting=self.design, measured=self.measured)
+        )
+        return {"setting": plain["setting"], "measured": plain["measured"], **stated_tables(self.tables)}
+
+    def guarantees(self, seeded: bool) -> tuple[Guarantee, ...]:
+        assumptions = [
+            f"the quasi-identifying columns are all an intruder can know of a person: {_named(self.quasi)}",
+            "this is the only release about these people; another one of the same people may tell classes apart",
+        ]
+        if raw := self.raw_names():
+            assumptions.append(f"the intruder does not know the columns released unchanged: {', '.join(raw)}")
+        if seeded:
+            assumptions.append("the order of the records comes from a seed and is no secret")
+        if self.unit is None or self.unit.largest is None or self.measured.unit is msgspec.UNSET:
+            return (self._anonymity(self.measured.k, "record", assumptions),)
+        stated = [(self.measured.unit, self.measured.k)]
+        if self.measured.persons is not msgspec.UNSET:
+            stated.insert(0, ("person", self.measured.persons))
+        return tuple(self._anonymity(k, storey, assumptions, self.unit.most(storey)) for storey, k in stated)
+
+    def _anonymity(
+        self, k: int, unit: str, assumptions: list[str], most: Mapping[str, int] | None = None
+    ) -> KAnonymity:
+        statement = "paper 4, Definition 1"
+        if unit != "record":
+            statement += f", every {unit} counted once in a class"
+            tied = f"which published rows are one {unit}'s does not follow from the columns that are published"
+            assumptions = [*assumptions, tied]
+        return KAnonymity(
+            THIS_TABLE,
+            statement,
+            k=k,
+            uncovered=tuple(self.raw_names()),
+            assumptions=tuple(assumptions),
+            unit=unit,
+            most=most,
+        )
+
+    def warnings(self, seeded: bool) -> tuple[str, ...]:
+        return tuple(_warnings(self, seeded))
+
+    def publish(self, rows: Rows) -> Publication:
+        context = context_of(self.dataset, self.design, rows)
+        aggregated = self.aggregated or aggregate(rows, self.design, self.attributes, context)
+        groups = aggregated.groups
+        numbers = groups.class_of.astype(code_dtype(groups.classes + 1))
+        rows.whole().attach(CLASS_NUMBER, (), numbers)
+        table = CellTable(self.attributes, aggregated.cells, groups.classes, by_class=False, output=self.output)
+        names = [CLASS_NUMBER, *self.raw_names()]
+        draw = partial(rows.publish, Product({}), context, self.shuffled, names, stage="aggregating")
+        same = aggregated.measured == self.measured
+        measured = Check("measured again", same, "as certified" if same else "other numbers than certified")
+        checks = (measured, *same_people(self.unit, rows))
+        return Publication(self, draw, table, rows.commitment(), checks=checks, usefulness=self.usefulness())
+
+    def usefulness(self) -> Usefulness:
+        return worth_of_aggregates(self.quasi, self.measured, self.tables)
+
+    @property
+    def derivation(self) -> str:
+        return "as the stated measures have it, which are counted again below"
+
+    def examine(self, bundle: Bundle) -> Examination:
+        examination = examine_aggregates(bundle, self.attributes, self.quasi, self.measured)
+        return replace(examination, usefulness=self.usefulness())
+
+    def explain(self) -> Explanation:
+        treatments = {a.name: {"treatment": self._treatment(a)} for a in self.attributes}
+        measured = self.measured
+        who = {"person": "people", "household": "households"}.get(str(measured.unit), "records")
+        words = (
+            f"{measured.classes:,} classes that look different, the smallest of {measured.k:,} {who}; algorithm "
+            f"{self.design.algorithm}; no record was left out."
+        )
+        rows = [
+            *({"column": a.name, "lost": _percent(measured.lost[a.name])} for a in self.quasi if a.raw),
+            {"column": "all columns of numbers, standardised", "lost": _percent(measured.total)},
+            *({"column": a.name, "lost": _percent(measured.changed[a.name])} for a in self.quasi if not a.raw),
+        ]
+        section = Section("Information loss", [Text(words), Grid(rows), Text(_LOSS, quiet=True)])
+        return Explanation(treatments, sections=[section], use=_use(self.design))
+
+    def _treatment(self, attribute: Attribute) -> str:
+        if attribute.role is not Role.QUASI_IDENTIFYING:
+            return "released unchanged"
+        if not attribute.raw:
+            return "commonest value of the class"
+        return f"{self.design.aggregate} of the class, {self.design.rounding(attribute.name)}"
+
+
+def context_of(dataset: str, design: MicroaggregateDesign, rows: Rows) -> str:
+    """What coins and order are bound to: the same key gives another table, or another design, others."""
+    stated = hashlib.sha256(canonical(msgspec.to_builtins(design))).hexdigest()
+    return f"{dataset}\nmicroaggregate\n{stated}\n{rows.commitment()}"
+
+
+def _named(attributes: tuple[Attribute, ...]) -> str:
+    return ", ".join(a.name for a in attributes)
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.0f}%"
+
+
+def _use(design: MicroaggregateDesign) -> str:
+    if design.aggregate == "mean":
+        kept = "Their sums and means are those of the source, up to rounding"
+    else:
+        kept = "Their sums and means are near those of the source"
+    return (
+        f"Numbers that were aggregated are {design.aggregate}s of classes. {kept}; their variance is smaller, "
+        "by about the share that was lost."
+    )
+
+
+def _warnings(plan: MicroaggregatePlan, seeded: bool) -> Iterator[str]:
+    measured, design = plan.measured, plan.design
+    if seeded:
+        yield "The key was made from a seed that anyone can guess: the order of the records is no secret."
+    yield from left_out_words(plan.unit)
+    if not plan.shuffled:
+        yield "Published in source order, which may tell which record is whose."
+    if plain := [a.name for a in plan.quasi if a.raw and a.name not in design.decimals]:
+        told = (
+            "whoever knows the values of all others in a class learns the last one"
+            if design.aggregate == "mean"
+            else "they are true values of people in the classes"
+        )
+        yield f"{design.aggregate.capitalize()}s are not rounded, and {told}: {', '.join(plain)}. See decimals."
+    if measured.inferred:
+        yield "k-anonymity alone does not keep sensitive values apart: a class may have one value only."
+    for name, share in sorted(measured.inferred.items()):  # in the order a certificate has them
+        alone = measured.single_valued.get(name, 0)
+        yield (
+            f"Anyone who knows a person's quasi-identifiers can infer their {name} with a confidence of up to "
+            f"{rounding.shown_up(share, 4)}" + (f"; {alone} classes have one value only." if share == 1 else ".")
+        )
+    yield from read_from_data(plan.attributes)
+
+
+def restore_microaggregation(certificate: Certificate) -> MicroaggregatePlan:
+    stated = read_section(
+        MicroaggregateStatement, certificate.mechanism, "The mechanism of a certificate", BundleError
+    )
+    quasi = [a for a in certificate.attributes if a.role is Role.QUASI_IDENTIFYING]
+    measured = stated.measured
+    sensitive = {a.name for a in certificate.attributes if a.role is Role.SENSITIVE}
+    numbers = {a.name for a in quasi if a.raw}
+    if (
+        not numbers
+        or set(measured.lost) != numbers
+        or not set(stated.setting.decimals) <= numbers
+        or set(measured.changed) != {a.name for a in quasi if not a.raw}
+        or not set(measured.inferred) == set(measured.single_valued) == sensitive
+    ):
+        raise BundleError("What a certificate measured must be of its columns", "others")
+    counted = None if measured.unit is msgspec.UNSET else measured.unit
+    if counted != (None if certificate.unit is None else certificate.unit.largest):
+        raise BundleError("The certificate must measure the unit that it names", "another")
+    if stated.setting.k > measured.records or (stated.setting.algorithm == "optimal" and len(numbers) > 1):
+        raise BundleError("The setting of a certificate must fit its table", "one that does not")
+    return MicroaggregatePlan(
+        **fields_of_certificate(certificate),
+        design=stated.setting,
+        measured=measured,
+        tables=tables_of(stated.tables, certificate),
+    )
+
+
+# Method `microaggregate`: from a recipe to classes of near rows.
+
 
 _FEWER = (100, 50, 20, 10, 5, 3, 2)
 
@@ -78,3 +364,6 @@ def _attribute(name: str, column: AggregatedColumn, recipe: MicroaggregateRecipe
     if column.has_categories:
         return resolve(name, column, recipe.folder, rows)
     return Attribute(name, column.role, None, Kind.NUMBER if column.has_numbers else Kind.NOMINAL)
+
+
+METHODS = {MicroaggregateMethod.name: MicroaggregateMethod()}

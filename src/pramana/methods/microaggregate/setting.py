@@ -6,10 +6,11 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
-from pramana.bundle import Form
+from pramana.bundle.form import Form
 from pramana.errors import RecipeError
 from pramana.methods.recipe import Recipe
-from pramana.schema import ColumnSection, Role, Setting
+from pramana.schema.domain import Role
+from pramana.schema.sections import ColumnSection, Setting
 
 Algorithm = Literal["mdav", "optimal"]
 Aggregate = Literal["mean", "median"]

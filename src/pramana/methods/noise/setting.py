@@ -6,10 +6,11 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
-from pramana.bundle import Form
+from pramana.bundle.form import Form
 from pramana.errors import RecipeError
 from pramana.methods.recipe import Recipe
-from pramana.schema import ColumnSection, Flag, Setting
+from pramana.schema.sections import ColumnSection, Setting
+from pramana.schema.typed import Flag
 
 Kind = Literal["independent", "correlated"]
 Amount = Annotated[float, Meta(gt=0, le=100, extra={"must": "a number above 0 and at most 100"})]

@@ -1,4 +1,4 @@
-"""Method `presence`: from a recipe to levels at which nobody can say who is in the table (paper 4, section V)."""
+"""`presence`: that someone is in the table stays uncertain, for these two tables (paper 4, section V)."""
 
 from __future__ import annotations
 
@@ -7,33 +7,29 @@ from typing import ClassVar
 
 import msgspec
 
-from pramana.bundle import Certificate
+from pramana.bundle.certificate import Certificate
 from pramana.errors import RecipeError
-from pramana.generalize import (
-    CLASS,
-    SPREAD,
-    Pair,
-    Presence,
-    PresenceDesign,
-    PresentClasses,
-    at_presence_levels,
-    levels_from_public,
-    presented,
-    spalm,
-)
-from pramana.methods.columns import reading_of, unchanged
-from pramana.methods.generalize import weights_of
-from pramana.methods.presence.pairing import pair_of
+from pramana.files.locations import named_in
+from pramana.files.store_path import AnyPath
+from pramana.io.source import Source
+from pramana.methods.cells import CLASS
+from pramana.methods.columns import ClassifiedColumn, levels_given, quasi_of, reading_of, unchanged
+from pramana.methods.generalize.setting import weights_of
+from pramana.methods.presence.algorithms import PresenceDesign
+from pramana.methods.presence.choice import SPREAD, levels_from_public, pair_of
 from pramana.methods.presence.plan import PresencePlan, PresenceStatement, restore_presence
+from pramana.methods.presence.search import Pair, PresentClasses, at_presence_levels, presented, spalm
 from pramana.methods.presence.setting import PresenceSetting
+from pramana.methods.presence.shaping import Presence
 from pramana.methods.protocol import Capabilities, Method, Plan, fields_of_recipe
-from pramana.methods.quasi import ClassifiedColumn, levels_given, quasi_of
 from pramana.methods.recipe import Recipe
 from pramana.methods.trials import Change, first_useful, without_a_column
-from pramana.rows import ColumnReading, Rows
-from pramana.schema import Role, SourceSection
-from pramana.sources import Source
-from pramana.stores import AnyPath, named_in
+from pramana.rows.protocol import ColumnReading, Rows
+from pramana.schema.domain import Role
+from pramana.schema.sections import SourceSection
+
+# Method `presence`: from a recipe to levels at which nobody can say who is in the table (paper 4, section V).
+
 
 _WIDER = (0.25, 0.5, 0.75, 0.9)  # of the way from the stated range to all chances there are
 PresenceRecipe = Recipe[PresenceSetting, ClassifiedColumn]
@@ -157,3 +153,6 @@ def _unsearched(pair: Pair, wanted: Presence, design: PresenceDesign, levels: tu
     if design.start == "pdf":
         presented(classes, design)
     return classes
+
+
+METHODS = {PresenceMethod.name: PresenceMethod()}

@@ -10,42 +10,39 @@ import hashlib
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 import msgspec
 import numpy as np
 import pyarrow as pa
 
-from pramana.bundle import Bundle, Certificate, Check, Form, JsonObject, canonical
-from pramana.calibration import Usefulness, worth_of_cells
+from pramana.bundle.bundle import Bundle
+from pramana.bundle.certificate import Certificate, JsonObject, canonical
+from pramana.bundle.form import Check, Form
 from pramana.errors import BundleError, InputError, SourceError
-from pramana.generalize import (
-    CLASS,
-    COMPANION,
-    Presence,
-    PresenceDesign,
-    PresentClasses,
-    Presented,
-    Seen,
-    at_presence_levels,
-    companion,
-    compared,
-    label_column,
-    labels_of,
-    list_column,
-    presented,
-    reversed_of,
+from pramana.files.store_path import AnyPath
+from pramana.io.columns import numbers
+from pramana.io.source import Source
+from pramana.mechanisms.table import Product
+from pramana.methods.cell_table import CLASS_NUMBER, MARK, CellTable, check_cells, look_of, look_of_labels
+from pramana.methods.cells import CLASS, COMPANION, companion, label_column, labels_of, list_column
+from pramana.methods.columns import Quasi, QuasiForm, read_from_data, restored_quasi
+from pramana.methods.presence.algorithms import PresenceDesign
+from pramana.methods.presence.choice import digest_of_pair, pair_of
+from pramana.methods.presence.explanation import (
+    Reached,
+    ReversalForm,
+    examine_presence,
+    explanation_of_presence,
+    presence_guarantees,
+    presence_warnings,
+    shown_columns,
 )
-from pramana.mechanisms import Product
-from pramana.methods.cell_check import check_cells
-from pramana.methods.cell_table import CLASS_NUMBER, CellTable, look_of, look_of_labels
-from pramana.methods.columns import read_from_data
-from pramana.methods.marks import MARK
-from pramana.methods.presence.examination import examine_presence, shown_columns
-from pramana.methods.presence.explanation import explanation_of_presence
-from pramana.methods.presence.pairing import digest_of_pair, pair_of
+from pramana.methods.presence.reversal import Seen, reversed_of
+from pramana.methods.presence.search import PresentClasses, Presented, at_presence_levels, compared, presented
 from pramana.methods.presence.setting import Chosen, PresenceDesignForm
-from pramana.methods.presence.words import Reached, ReversalForm, presence_guarantees, presence_warnings
+from pramana.methods.presence.shaping import Presence
 from pramana.methods.protocol import (
     Examination,
     Explanation,
@@ -56,13 +53,13 @@ from pramana.methods.protocol import (
     stated_tables,
     tables_of,
 )
-from pramana.methods.quasi import Quasi, QuasiForm, restored_quasi
-from pramana.randomness import Codes
-from pramana.rows import Column, ColumnReading, Columns, Rows
-from pramana.schema import Attribute, Count, Ordinal, read_section
-from pramana.sources import Source, numbers
-from pramana.stores import AnyPath
-from pramana.theory import Guarantee
+from pramana.methods.usefulness import Usefulness, worth_of_cells
+from pramana.notions.guarantee import Guarantee
+from pramana.randomness.samplers import Codes
+from pramana.rows.digest import Column
+from pramana.rows.protocol import ColumnReading, Columns, Rows
+from pramana.schema.domain import Attribute
+from pramana.schema.typed import Count, Ordinal, read_section
 
 _DIGITS = 1e9  # probabilities are rounded outwards at the ninth place
 
@@ -210,13 +207,13 @@ class PresencePlan(Plan):
         cells, extra = _columns(self, shown)
         table = CellTable(self.attributes, cells, classes.classes, by_class=CLASS in cells, output=self.output)
         names = [CLASS_NUMBER, *self.raw_names()]
-        pieces = private.publish(Product({}), context, self.shuffled, names, "generalising")
+        draw = partial(private.publish, Product({}), context, self.shuffled, names, "generalising")
         reached = _reached(shown, self.compare)
         same = self.measured is None or reached == self.measured
         told = "as computed from the two tables" if same else "differ from those of the two tables"
         check = Check("chances of being present, and reversal, made again", same, told)
         plan = replace(self, measured=reached)
-        return Publication(plan, pieces, table, commitment, extra, (check,), self._worth(classes, shown, cells))
+        return Publication(plan, draw, table, commitment, extra, (check,), self._worth(classes, shown, cells))
 
     def _worth(self, classes: PresentClasses, shown: Presented, cells: Mapping[str, Column]) -> Usefulness:
         """Distributions follow the public table, or were shaped: what they tell of the rows is their leaves."""

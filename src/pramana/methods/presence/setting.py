@@ -6,11 +6,13 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
-from pramana.bundle import Form
+from pramana.bundle.form import Form
 from pramana.errors import RecipeError
-from pramana.generalize import Presence, PresenceDesign
-from pramana.methods.quasi import GivenLevels
-from pramana.schema import Count, FilePath, Flag, PlainText, Positive, Setting, Weights
+from pramana.methods.columns import GivenLevels
+from pramana.methods.presence.algorithms import PresenceDesign
+from pramana.methods.presence.shaping import Presence
+from pramana.schema.sections import Setting, Weights
+from pramana.schema.typed import Count, FilePath, Flag, PlainText, Positive
 
 Algorithm = Literal["spalm", "wpalm", "ppalm", "optimal"]
 Mode = Literal["public", "noised", "quantised", "private"]

@@ -10,19 +10,22 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from pramana.bundle import Check, JsonObject
-from pramana.calibration import Wanted
+from pramana.bundle.certificate import JsonObject
+from pramana.bundle.form import Check
 from pramana.errors import BundleError, InputError, RecipeError
-from pramana.mechanisms import Circumstances, Mechanism, UnitDraws
+from pramana.mechanisms.guarantees import Circumstances
+from pramana.mechanisms.table import Mechanism
+from pramana.mechanisms.units import UnitDraws
 from pramana.methods.columns import coarser_domains
 from pramana.methods.recipe import Recipe
-from pramana.methods.retention.setting import RetentionColumn, RetentionSetting
-from pramana.methods.retention.statement import ChoiceForm
+from pramana.methods.retention.calibration import Wanted
+from pramana.methods.retention.setting import ChoiceForm, RetentionColumn, RetentionSetting
 from pramana.methods.retention.units import around_units, calibrated_for_units
-from pramana.schema import Attribute, Domain
+from pramana.schema.domain import Attribute, Domain
 
-if TYPE_CHECKING:  # loaded for the recipes that leave the coin to be chosen
-    from pramana.calibration import Candidate, Coarsening, SpendingQuestion
+if TYPE_CHECKING:
+    from pramana.methods.retention.frontier import Candidate
+    from pramana.methods.retention.spending import Coarsening, SpendingQuestion
 
 
 @dataclass(frozen=True)
@@ -38,7 +41,7 @@ class CoinChoice:
 
     def question(self, published: Mapping[str, int], tables: Sequence[Sequence[str]]) -> SpendingQuestion:
         """In the finest values: of attributes that may be coarser, as many as the coarsenings stand for."""
-        from pramana.calibration import SpendingQuestion
+        from pramana.methods.retention.spending import SpendingQuestion
 
         finest = {name: ways[0].finest for name, ways in self.coarser.items()}
         sizes = {name: finest.get(name, size) for name, size in published.items()}
@@ -59,7 +62,7 @@ class CoinChoice:
 
     @classmethod
     def of_form(cls, form: ChoiceForm, published: Mapping[str, int]) -> CoinChoice:
-        from pramana.calibration import Coarsening
+        from pramana.methods.retention.spending import Coarsening
 
         try:
             coarser = {name: tuple(Coarsening(tuple(way)) for way in ways) for name, ways in form.coarser.items()}
@@ -96,7 +99,7 @@ class Options:
 
 
 def _merged(finest: Domain, coarse: Domain) -> Coarsening:
-    from pramana.calibration import Coarsening
+    from pramana.methods.retention.spending import Coarsening
 
     counts = [0] * coarse.size
     for code in finest.codes_in(coarse):
@@ -129,7 +132,7 @@ def ways_to_spend(
     draws: UnitDraws | None,
 ) -> tuple[Candidate, ...]:
     """The frontier of a recipe's promise, whatever coin it names; for people of several rows there is one way."""
-    from pramana.calibration import frontier, way_of_units
+    from pramana.methods.retention.frontier import frontier, way_of_units
 
     allowed = options_of(recipe, attributes) if recipe.release.coin == "best" else Options(attributes, {})
     asked, sizes = _asked(recipe.release, around.records, allowed), _sizes(attributes)
@@ -145,7 +148,7 @@ def chosen_law(
     recipe: Recipe[RetentionSetting, RetentionColumn], attributes: tuple[Attribute, ...], around: Circumstances
 ) -> tuple[Mechanism, tuple[Attribute, ...], CoinChoice]:
     """The law, the attributes as they will be published, and what it was chosen from."""
-    from pramana.calibration import best_candidate
+    from pramana.methods.retention.frontier import best_candidate
 
     allowed = options_of(recipe, attributes)
     asked = _asked(recipe.release, around.records, allowed)
@@ -170,7 +173,7 @@ def check_choice(
     around: Circumstances,
 ) -> Check:
     """Chosen again from what the certificate states: the same law and the same coarsenings?"""
-    from pramana.calibration import best_candidate
+    from pramana.methods.retention.frontier import best_candidate
 
     try:
         again = best_candidate(choice.question(sizes, tables), choice.wanted(around))

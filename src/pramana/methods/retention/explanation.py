@@ -6,14 +6,16 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from pramana.bundle import notes_on_numbers
-from pramana.calibration import tables_that_matter
-from pramana.mechanisms import CoinGroups, Product, RecordRetention, Retention, UnitDraws
+from pramana.bundle.published_numbers import notes_on_numbers
+from pramana.mechanisms.channel import Retention
+from pramana.mechanisms.table import CoinGroups, Product, RecordRetention
+from pramana.mechanisms.units import UnitDraws
 from pramana.methods.protocol import Explanation, Law
-from pramana.methods.retention.curves import choice_picture
-from pramana.pages import Cell, Drawn, Grid, Meter, Section, Text
-from pramana.randomness import ONE
-from pramana.schema import Attribute
+from pramana.methods.retention.advice import choice_picture
+from pramana.methods.usefulness import tables_that_matter
+from pramana.pages.content import Cell, Drawn, Grid, Meter, Section, Text
+from pramana.randomness.samplers import ONE
+from pramana.schema.domain import Attribute
 
 MOST_SHOWN = 8  # values of a matrix that is printed
 MOST_MATRICES = 12

@@ -1,4 +1,4 @@
-"""Methods `retention` and `matrix`: from a recipe to the law, calibrated or as the holder wrote it."""
+"""`retention` and `matrix`: each published value is drawn from a channel of the true one (paper 1)."""
 
 from __future__ import annotations
 
@@ -7,41 +7,42 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar, NoReturn, TypeVar
 
-from pramana.bundle import Certificate
-from pramana.calibration import Wanted, calibrate
+from pramana.bundle.certificate import Certificate
 from pramana.errors import MatrixError, RecipeError, UnreachableError
-from pramana.mechanisms import (
-    Circumstances,
-    Dense,
-    Mechanism,
-    Product,
-    RecordRetention,
-    Retention,
-    UnitDraws,
-    composed,
-    guarantees_of,
-)
+from pramana.mechanisms.channel import Dense, Retention
+from pramana.mechanisms.guarantees import Circumstances, guarantees_of
+from pramana.mechanisms.table import Mechanism, Product, RecordRetention
+from pramana.mechanisms.units import UnitDraws, composed
 from pramana.methods.columns import randomised_attributes, randomised_readings
 from pramana.methods.protocol import Capabilities, Method, Plan, fields_of_recipe
 from pramana.methods.recipe import Recipe
+from pramana.methods.retention.calibration import Wanted, calibrate
 from pramana.methods.retention.choosing import CoinChoice, chosen_law, options_of, ways_to_spend
-from pramana.methods.retention.ordered_columns import ordered_columns
-from pramana.methods.retention.plan import RandomisedPlan, circumstances_for, restore_drawn
+from pramana.methods.retention.plan import (
+    RandomisedPlan,
+    circumstances_for,
+    restore_drawn,
+)
 from pramana.methods.retention.setting import (
     DrawnColumn,
     DrawnSetting,
+    DrawnStatement,
     MatrixColumn,
     MatrixSetting,
     RetentionColumn,
     RetentionSetting,
 )
-from pramana.methods.retention.statement import DrawnStatement
 from pramana.methods.retention.units import around_units, bounded, calibrated_for_units, units_of, with_sizes
-from pramana.rows import ColumnReading, Rows
-from pramana.schema import Attribute
+from pramana.rows.protocol import ColumnReading, Rows
+from pramana.schema.domain import Attribute
 
 if TYPE_CHECKING:
-    from pramana.calibration import Candidate, OrderedValues
+    from pramana.methods.retention.frontier import Candidate
+    from pramana.methods.retention.ordered import OrderedValues
+
+
+# Methods `retention` and `matrix`: from a recipe to the law, calibrated or as the holder wrote it.
+
 
 S = TypeVar("S", bound=DrawnSetting)
 C = TypeVar("C", bound=DrawnColumn)
@@ -115,13 +116,6 @@ class DrawnMethod(Method[S, C]):
         columns = [a.name for a in plan.attributes if not a.raw]
         return advice_for_retention(law, columns, plan.records, recipe.tables)
 
-    def frontier(
-        self, recipe: Recipe[S, C], attributes: tuple[Attribute, ...], records: int, draws: UnitDraws | None
-    ) -> tuple[Candidate, ...]:
-        """Ways to keep the recipe's promise, where a law is calculated at all, the one of coin = "best" marked."""
-        del recipe, attributes, records, draws
-        return ()
-
     @abstractmethod
     def _mechanism(
         self,
@@ -153,7 +147,7 @@ class RetentionMethod(DrawnMethod[RetentionSetting, RetentionColumn]):
         if recipe.release.coin != "best":
             options_of(recipe, attributes)  # which refuses coarser values that nothing would decide on
             return super()._designed(recipe, attributes, circumstances, draws)
-        ordered_columns(recipe, attributes, circumstances.records)  # which refuses them with another coin
+        _ordered_columns(recipe, attributes, circumstances.records)  # which refuses them with another coin
         if recipe.release.retention is not None or any(
             c.retention is not None for c in recipe.attributes.values()
         ):
@@ -170,7 +164,7 @@ class RetentionMethod(DrawnMethod[RetentionSetting, RetentionColumn]):
         draws: UnitDraws | None,
     ) -> Mechanism:
         release, sizes = recipe.release, _sizes(attributes)
-        ordered = ordered_columns(recipe, attributes, circumstances.records)
+        ordered = _ordered_columns(recipe, attributes, circumstances.records)
         own = {name: c.retention for name, c in recipe.attributes.items() if c.retention is not None}
         if release.retention is None and not own:
             needed = release.k is not None or release.central is not None or release.allocation == "best"
@@ -223,11 +217,22 @@ class RetentionMethod(DrawnMethod[RetentionSetting, RetentionColumn]):
         return advice_for_promise(sizes, wanted, coin, recipe.tables)
 
 
+def _ordered_columns(
+    recipe: Recipe[RetentionSetting, RetentionColumn], attributes: tuple[Attribute, ...], records: int
+) -> Mapping[str, OrderedValues]:
+    """The columns with channel = "ordered": few recipes have any, and what designs channels loads for them."""
+    if not any(column.channel == "ordered" for column in recipe.attributes.values()):
+        return {}
+    from pramana.methods.retention.ordered import ordered_columns
+
+    return ordered_columns(recipe, attributes, records)
+
+
 def _with_ordered(law: Product, ordered: Mapping[str, OrderedValues], wanted: Wanted | None = None) -> Product:
     """The law through ordered channels, where there are any: what designs them loads for few recipes."""
     if not ordered:
         return law
-    from pramana.calibration import with_ordered
+    from pramana.methods.retention.ordered import with_ordered
 
     return with_ordered(law, ordered, wanted)
 
@@ -247,7 +252,7 @@ class MatrixMethod(DrawnMethod[MatrixSetting, MatrixColumn]):
         circumstances: Circumstances,
         draws: UnitDraws | None,
     ) -> Mechanism:
-        from pramana.methods.retention.matrix_file import read_matrix
+        from pramana.methods.retention.setting import read_matrix
 
         channels = {}
         for name, size in _sizes(attributes).items():
@@ -332,3 +337,6 @@ def _needs_records() -> NoReturn:
         "none",
         "Write records = ... in [release]; it holds only if who takes part stays secret.",
     )
+
+
+METHODS = {method.name: method for method in (RetentionMethod(), MatrixMethod())}

@@ -8,27 +8,24 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-from pramana.bundle import Bundle, Certificate, JsonObject, canonical
-from pramana.calibration import Usefulness, worth_of_law
+from pramana.bundle.bundle import Bundle
+from pramana.bundle.certificate import Certificate, JsonObject, canonical
 from pramana.errors import BundleError, MatrixError, SchemaError
-from pramana.mechanisms import (
-    Circumstances,
+from pramana.mechanisms.channel import profile_of_shuffled
+from pramana.mechanisms.guarantees import Circumstances, guarantees_of, k_of
+from pramana.mechanisms.table import (
     CoinGroups,
     Mechanism,
     Product,
     RecordRetention,
-    UnitDraws,
-    composed,
     digest_of,
-    guarantees_of,
-    k_of,
     mechanism_from_json,
-    profile_of_shuffled,
-    unit_guarantees,
 )
+from pramana.mechanisms.units import UnitDraws, composed, unit_guarantees
 from pramana.methods.coded import CodedPlan
 from pramana.methods.columns import read_from_data
 from pramana.methods.protocol import (
+    Capabilities,
     Examination,
     Explanation,
     Law,
@@ -38,11 +35,15 @@ from pramana.methods.protocol import (
 )
 from pramana.methods.retention.choosing import CoinChoice, check_choice
 from pramana.methods.retention.explanation import explanation_of_law
-from pramana.methods.retention.statement import DrawnStatement
+from pramana.methods.retention.setting import DrawnStatement
 from pramana.methods.retention.units import around_units, check_constant, check_people, unit_warnings
-from pramana.rows import Rows
-from pramana.schema import Attribute, read_section
-from pramana.theory import Guarantee, PrivacyProfile, rounding
+from pramana.methods.usefulness import Usefulness, worth_of_law
+from pramana.notions.guarantee import Guarantee
+from pramana.rows.protocol import Rows
+from pramana.schema.domain import Attribute
+from pramana.schema.typed import read_section
+from pramana.theory import rounding
+from pramana.theory.composition import PrivacyProfile
 
 _COLLECTED = (
     "Collected from {records} devices that randomised their own records. Epsilon holds against everyone, whoever "
@@ -73,6 +74,10 @@ class RandomisedPlan(CodedPlan):
     @property
     def records(self) -> int:
         return self.circumstances.records
+
+    @property
+    def capabilities(self) -> Capabilities:
+        return Capabilities(streams=True, spark=True, single_records=True)
 
     @property
     def law(self) -> Law | None:
@@ -163,11 +168,13 @@ class RandomisedPlan(CodedPlan):
         records = self.records // max(self.repeated.values(), default=1)
         return worth_of_law(self.law, columns, records, self.tables, ordered)
 
+    def usefulness_by_law(self) -> Usefulness:
+        return self.usefulness()
+
     def publish(self, rows: Rows) -> Publication:
         context = self.context(rows.commitment())
         if self.draws is None:
             return self.publish_drawn(rows, self.mechanism, context)
-        rows.settle(self.attributes)
         check_constant(rows, self.draws, self.mechanism.sizes)
         checks = (check_people(rows, self.draws),)
         return self.publish_drawn(rows, self.mechanism, context, checks, self.draws.once)

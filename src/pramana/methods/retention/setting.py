@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+import csv
+from fractions import Fraction
+from pathlib import Path
+from typing import Annotated, Any, Literal
 
 from msgspec import Meta
 
-from pramana.errors import RecipeError
-from pramana.mechanisms import DEFAULT_DELTA
-from pramana.schema import (
-    AtLeastOne,
-    Count,
-    FilePath,
-    Flag,
-    Inside,
-    Positive,
-    RandomisedColumn,
-    RecipeSection,
-    Setting,
-    Share,
-    Storey,
-)
+from pramana.bundle.form import Form
+from pramana.errors import MatrixError, RecipeError
+from pramana.files.locations import local_path
+from pramana.files.regular import regular_text
+from pramana.mechanisms.channel import Dense
+from pramana.mechanisms.guarantees import DEFAULT_DELTA
+from pramana.schema.kind import exact_number
+from pramana.schema.sections import RandomisedColumn, RecipeSection, Setting
+from pramana.schema.typed import AtLeastOne, Count, FilePath, Flag, Inside, Positive, Share
+from pramana.schema.unit import Storey
 
 K = Annotated[AtLeastOne | None, Meta(description="Nobody links a person to a record more surely than 1/k.")]
 Epsilon = Annotated[Positive | None, Meta(description="Local differential privacy of each record.")]
@@ -143,3 +141,83 @@ class MatrixColumn(DrawnColumn, frozen=True, kw_only=True):
     matrix: Annotated[
         FilePath | list[list[float]] | None, Meta(extra={"must": "a path or a list of rows of numbers"})
     ] = None
+
+
+# The certificate's statement of a law that is drawn from, as a type: what is not so is refused.
+
+
+class UnitsForm(Form, frozen=True, kw_only=True):
+    """What units draw once, whether all are of one size, and how many have the telling size: people, rows."""
+
+    once: dict[str, Storey]
+    same: bool
+    alike: tuple[Count, Count, Count]
+
+
+class ChoiceForm(Form, frozen=True, kw_only=True):
+    """What coin = "best" chose from: the promise, the records, and how many values each coarser one stands for."""
+
+    k: Annotated[float, Meta(ge=1)] | None
+    epsilon: Annotated[float, Meta(gt=0)] | None
+    central: Annotated[float, Meta(gt=0)] | None
+    records: Count
+    coarser: dict[str, list[list[Count]]]
+    taken: dict[str, Annotated[int, Meta(ge=0)]]
+
+
+class DrawnStatement(Form, frozen=True, kw_only=True):
+    """`law` is the mechanism in integers, which `mechanism_from_json` reads."""
+
+    law: dict[str, Any]
+    out_of: Literal["2^62"]
+    delta: Annotated[float, Meta(gt=0, lt=1)]
+    candidates: Count | None
+    tables: list[list[str]]
+    units: UnitsForm | None = None
+    choice: ChoiceForm | None = None
+
+
+# Reading a transition matrix from a CSV file: numbers as decimals or fractions, without labels.
+
+
+def read_matrix(path: str | Path) -> Dense:
+    """Rows are true values, columns published ones. Entries such as 0.7, 7e-1 or 1/3 are read exactly."""
+    path = local_path(path, "A matrix", MatrixError)
+    try:
+        text = regular_text(path)
+    except UnicodeDecodeError:
+        raise MatrixError(f"The matrix {path} must be a CSV file", "other bytes") from None
+    except OSError as error:
+        raise MatrixError(f"The matrix {path} must be readable", error.strerror) from None
+    except ValueError:
+        raise MatrixError("A matrix must be a file", "a name that is none") from None
+    try:
+        rows = [row for row in _rows(text) if row]
+    except csv.Error:
+        raise MatrixError(f"The matrix {path} must be a CSV file", "a line that cannot be parsed") from None
+    if not rows:
+        raise MatrixError(f"The matrix {path} must have rows", "an empty file")
+    return Dense.of([[_entry(cell, path) for cell in row] for row in rows])
+
+
+def _rows(text: str) -> list[list[str]]:
+    """Cells by the first usual delimiter the file has; an empty cell counts, save one after the last delimiter."""
+    delimiter = next((d for d in ";\t," if d in text), None)
+    if delimiter is None:
+        return [line.split() for line in text.splitlines()]
+    rows = []
+    for row in csv.reader(text.splitlines(), delimiter=delimiter):
+        cells = [cell.strip() for cell in row]
+        rows.append(cells[:-1] if cells and not cells[-1] else cells)
+    return rows
+
+
+def _entry(cell: str, path: str | Path) -> Fraction:
+    try:
+        return exact_number(cell)
+    except ValueError:
+        raise MatrixError(
+            f"Every entry of the matrix {path} must be a number",
+            repr(cell),
+            "Write 0.7 or 7/10, with a point, and no names of rows and columns.",
+        ) from None

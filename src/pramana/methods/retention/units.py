@@ -5,21 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from pramana.bundle import Check
-from pramana.calibration import Wanted, calibrate
+from pramana.bundle.form import Check
 from pramana.errors import RecipeError, SourceError, UnreachableError
-from pramana.mechanisms import (
-    Circumstances,
-    Mechanism,
-    Product,
-    UnitDraws,
-    k_if_counts_are_known,
-)
+from pramana.mechanisms.guarantees import Circumstances
+from pramana.mechanisms.table import Mechanism, Product
+from pramana.mechanisms.units import UnitDraws, k_if_counts_are_known
+from pramana.methods.protocol import left_out_words
 from pramana.methods.recipe import Recipe
+from pramana.methods.retention.calibration import Wanted, calibrate
 from pramana.methods.retention.setting import DrawnColumn, DrawnSetting, RetentionSetting
-from pramana.methods.unit_words import left_out_words
-from pramana.rows import Owners, Rows
-from pramana.schema import Storey, Unit
+from pramana.rows.owners import Owners
+from pramana.rows.protocol import Rows
+from pramana.schema.unit import Storey, Unit
 from pramana.theory import rounding
 
 _OF: dict[Storey, str] = {"person": "each person", "household": "each household"}

@@ -7,10 +7,11 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-from pramana.bundle import Form
+from pramana.bundle.form import Form
 from pramana.errors import RecipeError
 from pramana.methods.recipe import Recipe
-from pramana.schema import ColumnSection, Count, Flag, Setting
+from pramana.schema.sections import ColumnSection, Setting
+from pramana.schema.typed import Count, Flag
 
 Kind = Literal["rank", "record"]
 Rate = Annotated[float, Meta(gt=0, le=1, extra={"must": "a share of the records above 0"})]

@@ -16,12 +16,13 @@ import numpy as np
 import pyarrow as pa
 
 from pramana.errors import SourceError
-from pramana.randomness import Codes, code_dtype
+from pramana.io.codes import Encoder
+from pramana.io.writing import raw_column
+from pramana.randomness.samplers import Codes, code_dtype
 from pramana.rows.digest import LEAF, Column, leaf_of, root_of
+from pramana.rows.owners import HOUSEHOLD, PERSON
 from pramana.rows.protocol import ROW_NUMBER, Columns, Work
-from pramana.rows.units import HOUSEHOLD, PERSON
-from pramana.schema import Attribute
-from pramana.sources import Encoder, raw_column
+from pramana.schema.domain import Attribute
 
 BLOCK = 1 << 18  # rows; a multiple of LEAF
 ATTACHED = "\0"  # what the names of columns begin with that the driver attaches; no source has such a name

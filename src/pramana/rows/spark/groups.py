@@ -8,17 +8,20 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from typing import Any, Generic
 
 import numpy as np
 import pyarrow as pa
 
+from pramana.counting.classes import Classes, Ladder, Layout, grouped
 from pramana.errors import SourceError
-from pramana.generalize import Classes, Ladder, Layout, grouped
+from pramana.rows.protocol import Columns, S
 from pramana.rows.spark.blocks import DerivedColumn, Encoding
 from pramana.rows.spark.steps import Group, Seal, Tables
-from pramana.schema import Attribute, label_of
+from pramana.schema.domain import Attribute
+from pramana.schema.kind import label_of
 
 
 @dataclass(frozen=True)
@@ -90,3 +93,42 @@ class RepeatRun:
 
     def _digest(self, label: str) -> bytes:
         return hashlib.blake2b(label.encode(), digest_size=16, key=self.secret).digest()
+
+
+# Sums over all rows of what a method makes of some columns: executors add up their runs, the driver the rest.
+
+
+@dataclass(frozen=True)
+class SumReport(Generic[S]):
+    """A run: its rows, and the sum of them, of one piece or none where there are no rows."""
+
+    rows: int
+    total: tuple[S, ...]
+
+
+@dataclass(frozen=True)
+class SumRun(Generic[S]):
+    """Have some columns of a run, coded or derived or as they are, worked on block by block, and add up."""
+
+    attributes: tuple[Attribute, ...]
+    shown: tuple[str, ...]
+    summand: Callable[[Columns], S]
+    seal: Seal
+    derived: tuple[DerivedColumn, ...] = ()
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return tuple(a.name for a in self.attributes)
+
+    def work(self, rows: Tables) -> Iterator[Any]:
+        encoding = Encoding(self.attributes, derived=self.derived)
+        count, total = 0, list[S]()
+        for first, table in rows:
+            block = encoding.block(first, table)
+            if encoding.faults:  # refused before, when the source was digested
+                raise SourceError("A source must stay as it is while it is read", "values outside its domains")
+            columns = {**block.columns, **block.derived}
+            own = self.summand({name: columns[name] for name in self.shown})
+            total = [total[0] + own] if total else [own]
+            count += block.rows
+        yield SumReport(count, tuple(total))

@@ -13,23 +13,21 @@ import re
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from pramana.errors import EngineError, PramanaError
-from pramana.rows.ahead import ahead
-from pramana.rows.spark.attached import SealedRuns
+from pramana.io.pieces import Piece
+from pramana.io.writing import raw_column
+from pramana.rows.engines import ahead
+from pramana.rows.spark.attached import SealedRuns, labels_for
 from pramana.rows.spark.blocks import DerivedColumn, blocks_from
-from pramana.rows.spark.frames.copies import CopiedColumns
-from pramana.rows.spark.frames.numbered import quoted
-from pramana.rows.spark.labels import labels_for
 from pramana.rows.spark.parts import CountRange, WorkOnPart
 from pramana.rows.spark.session import quiet
 from pramana.rows.spark.steps import REPORT, Seal, Sent, SlotWork, Step, performed, unquoted
-from pramana.sources import Piece, raw_column
 
 SCHEMA = "slot int, number long, content binary"
 _FIELDS = pa.schema([("slot", pa.int32()), ("number", pa.int64()), ("content", pa.binary())])
@@ -37,7 +35,7 @@ _INLINE = 1 << 18
 _COUNTED = 1 << 24  # rows whose buckets a task counts
 _AT_ONCE = 6  # buckets that are put in order: so many keep a driver busy, and it has room for them
 # what a failed task may say: its own words, which quote nothing, and that something is not installed where it ran
-_TOLD = r"^(?:RuntimeError|pramana\.errors\.\w+|ModuleNotFoundError): (.*)$"
+_TOLD = r"^(?:RuntimeError|pramana\.[\w.]+|ModuleNotFoundError): (.*)$"
 Batches = Iterable[pa.RecordBatch]
 Layers = tuple[tuple[Any, ...], ...]
 Form = Callable[[Any, Any], Iterator[Any]]
@@ -45,16 +43,23 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 
+class CopiedRuns(Protocol):
+    """Rows of a data frame, sealed partition by partition."""
+
+    def tables(self, run: int, batches: Batches, columns: Sequence[str]) -> Iterator[pa.Table]:
+        """Some columns of a partition's rows, in their order."""
+
+
 @dataclass(frozen=True)
 class RunWork:
-    """A step, and the runs it is done on: pieces of files, or what a frame's partitions hold."""
+    """A step, and the runs it is done on: pieces of files, or the partitions of a data frame's copy."""
 
     step: Step
     pieces: tuple[bytes, ...] | None  # pickled one by one: a task needs one of them
     firsts: tuple[int, ...]
     watch: Callable[[int], None] | None
     marks: DerivedColumn | None = None  # rows that do not have 1 in it are as if they were not there
-    copy: CopiedColumns | None = None
+    copy: CopiedRuns | None = None  # instead of pieces, of a data frame
     attached: SealedRuns | None = None  # columns beside the rows, and which rows stay
     layers: Layers = ()  # of what is attached, by run, as broadcasts; known in a task alone
 
@@ -67,18 +72,17 @@ class RunWork:
 
     def runs(self, batches: Batches) -> Iterator[tuple[int, int, Iterable[pa.Table]]]:
         """The runs of this task: their numbers, the numbers of their first rows, and their rows."""
-        if self.pieces is None:
+        if self.copy is not None:
             run = partition()
-            made = (pa.Table.from_batches([batch]) for batch in batches)
-            tables = made if self.copy is None else self.copy.tables(run, batches, self.columns)
-            yield run, self.first(run), self._meant(run, tables)
+            yield run, self.first(run), self._select_rows(run, self.copy.tables(run, batches, self.columns))
             return
+        assert self.pieces is not None, "rows are in files, or in a copy"
         for batch in batches:
             for run in batch.column(0).to_pylist():
                 piece: Piece = pickle.loads(self.pieces[run])
-                yield run, self.first(run), self._meant(run, piece.read(self.columns))
+                yield run, self.first(run), self._select_rows(run, piece.read(self.columns))
 
-    def _meant(self, run: int, tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
+    def _select_rows(self, run: int, tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
         if self.attached is not None:
             layers = [layer[run].value for layer in self.layers if run < len(layer)]
             tables = self.attached.extended(run, layers, tables)
@@ -103,17 +107,13 @@ def partition() -> int:
     return int(context.partitionId())
 
 
-def selected(frame: Any, columns: Iterable[str]) -> Any:
-    return frame.select(*map(quoted, columns))
-
-
 @dataclass(frozen=True)
 class Job:
     """A step on all runs of a table."""
 
     spark: Any
     work: RunWork
-    frame: Any
+    frame: Any  # the sealed copy of a data frame, where there is one
     layers: Layers = ()  # of what is attached to the rows
 
     def reports(self) -> dict[int, Any]:
@@ -183,7 +183,7 @@ class Job:
         if self.work.pieces is not None:
             runs = len(self.work.pieces)
             return self.spark.range(0, runs, 1, runs)
-        return self.frame if self.work.copy is not None else selected(self.frame, self.work.columns)
+        return self.frame
 
 
 def bucket_sizes(spark: Any, count: CountRange, records: int, seal: Seal) -> NDArray[np.int64]:

@@ -19,16 +19,16 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from pramana.errors import SourceError
-from pramana.randomness import Key
+from pramana.io.writing import raw_column
+from pramana.randomness.key import Key
 from pramana.rows.digest import ContentDigest
+from pramana.rows.owners import Owners, check_told, owners_by
+from pramana.rows.repeats import numbered_by_first
 from pramana.rows.spark.attached import AttachedRows, RunOwners, SealedRuns, changed_people
 from pramana.rows.spark.steps import LARGEST, REPORT, Seal, Sent, Tables
 from pramana.rows.spark.table import SparkTable
-from pramana.rows.units import Owners
-from pramana.rows.units.owners import check_told, owners_by
-from pramana.rows.units.repeats import numbered_by_first
-from pramana.schema import UnitSection, label_of
-from pramana.sources import raw_column
+from pramana.schema.kind import label_of
+from pramana.schema.unit import UnitSection
 
 _DIGEST = 16  # bytes
 _BUCKET = 1 << 20  # rows that one task brings together, about

@@ -16,7 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pramana.errors import EngineError
-from pramana.randomness import MOST_BUCKET_BITS, Stream, bucket_counts
+from pramana.randomness.key import Stream
+from pramana.randomness.shuffle import MOST_BUCKET_BITS, bucket_counts
 from pramana.rows.protocol import Columns, Kept
 from pramana.rows.spark.blocks import Digests, Encoding, RowBlock, joined, packed, unpacked
 from pramana.rows.spark.steps import Buckets, DrawRun, RunReport, Seal, Sent, Tables, cut_out, taken, unquoted

@@ -4,23 +4,30 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from pramana.counting.classes import CountedCombinations
 from pramana.errors import RecipeError, SourceError
-from pramana.generalize import Ladder, Layout, grouped
-from pramana.mechanisms import Mechanism, Product
-from pramana.randomness import Codes, Key, Stream, available_cores
-from pramana.rows.batch import BatchEngine
-from pramana.rows.keyed import draw_once
+from pramana.io.codes import domain_from_data
+from pramana.io.pieces import EvenCut, TaperedCut, ordered_columns, pieces_of
+from pramana.io.source import Source
+from pramana.mechanisms.table import Mechanism, Product
+from pramana.randomness.key import Key, Stream
+from pramana.randomness.samplers import Codes, available_cores
+from pramana.rows.engines import BatchEngine
+from pramana.rows.memory import draw_once
+from pramana.rows.owners import Owners
 from pramana.rows.protocol import (
     NO_UNITS,
     ColumnReading,
     Columns,
     Kept,
-    Lines,
     Progress,
     R,
     S,
@@ -30,13 +37,86 @@ from pramana.rows.protocol import (
     no_progress,
 )
 from pramana.rows.spark.blocks import ATTACHED, DerivedColumn
-from pramana.rows.spark.engine import SparkEngine
+from pramana.rows.spark.frames import catalogue_frame, check_frame, copied
+from pramana.rows.spark.jobs import done_for_each, done_there
 from pramana.rows.spark.owners import brought_together
+from pramana.rows.spark.session import session
 from pramana.rows.spark.table import SparkTable
 from pramana.rows.spooled import SpooledRows
-from pramana.rows.units import Owners
-from pramana.schema import Attribute, Domain, Role, Storey, UnitSection
-from pramana.sources import Source, domain_from_data, ordered_columns
+from pramana.schema.domain import Attribute, Domain, Role
+from pramana.schema.unit import Storey, UnitSection
+
+# Where Spark works: the session that is asked, and the tables that it opens.
+
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class SparkEngine:
+    """Where to work: in the active session, or in a new one at `master`, a Spark URL such as local[2].
+
+    `pieces` is about how many tasks a table is cut into (as many as keep all cores busy, unless it is given);
+    `options` are settings of a new session.
+
+    >>> pramana.release("recipe.toml", "published", engine=pramana.SparkEngine("local[2]"))  # doctest: +SKIP
+    """
+
+    master: str | None = None
+    pieces: int | None = None
+    options: Mapping[str, str] = field(default_factory=dict)
+    watch: Callable[[int], None] | None = field(default=None, repr=False)  # called by tasks as they read
+
+    @property
+    def workers(self) -> int:
+        """Of the driver, which only collects."""
+        return 1
+
+    def running(self) -> contextlib.AbstractContextManager[Any]:
+        """A session for all that is done meanwhile; without, every question starts one of its own."""
+        return session(self.master, dict(self.options))
+
+    def each(self, work: Callable[[T], R], items: Sequence[T]) -> list[R]:
+        """What `work` makes of each item, a task for each; both travel, and so do the results, sealed."""
+        with self.running() as spark:
+            return done_for_each(spark, work, items)
+
+    def table(self, source: Source) -> contextlib.AbstractContextManager[Any]:
+        """A table that Spark's reader finds by its name, as a data frame."""
+        return catalogue_frame(self.master, self.options, source)
+
+    @contextlib.contextmanager
+    def open(self, source: Source, columns: Sequence[str], watched: Sequence[str] = ()) -> Iterator[SparkTable]:
+        """A table that lies where the executors can read it, or a Spark DataFrame.
+
+        Columns that are `watched` are copied from a DataFrame as well: it is not evaluated again to see them.
+        """
+        if source.kind == "database":
+            raise SourceError(
+                "A table for the Spark engine must be a path or a Spark DataFrame",
+                "a database",
+                "Let Spark read it (spark.read.jdbc), and write it to files first.",
+            )
+        if source.path is None:
+            check_frame(source.frame, columns)
+            if settled := [name for name in columns if name in source.forms and source.forms[name].to_json()]:
+                raise SourceError(
+                    "Missing codes and date formats on Spark must be of files",
+                    f"a Spark DataFrame, and some for {settled[0]!r}",
+                    "Turn them into nulls and dates in the frame.",
+                )
+        elif not source.path.is_dir():
+            pieces_of(source, columns)  # faults show before Spark starts
+        names = tuple(columns)
+        with session(self.master, dict(self.options), source.frame) as spark:
+            if source.path is None:
+                with copied(spark, source.frame, tuple(dict.fromkeys([*names, *watched]))) as copy:
+                    yield SparkTable(spark, names, None, copy, self.watch)
+                return
+            cores = spark.sparkContext.defaultParallelism
+            cut = EvenCut(self.pieces) if self.pieces else TaperedCut(cores)
+            pieces = pieces_of(source, columns, cut, partial(done_there, spark))
+            yield SparkTable(spark, names, pieces, None, self.watch)
 
 
 class SparkRows:
@@ -67,15 +147,16 @@ class SparkRows:
         progress: Progress,
         show: bool = False,
         unit: UnitSection | None = None,
+        watched: Sequence[str] = (),
     ) -> Iterator[SparkRows]:
         """Read the source where it lies: once, and before that once more where domains come from the data.
 
-        With a `unit` its rows are brought together first: what is left out is not looked at.
+        With a `unit` its rows are brought together first: what is left out is not looked at. Of columns that are
+        `watched` it will be asked whether they repeat.
         """
         names = [*(reading.name for reading in readings), *(() if unit is None else unit.columns)]
-        stated = {reading.name: _stated(reading) for reading in readings}
         with contextlib.ExitStack() as closing:
-            table = closing.enter_context(engine.open(source, list(dict.fromkeys(names)), stated))
+            table = closing.enter_context(engine.open(source, list(dict.fromkeys(names)), watched))
             owners: Owners | None = None
             if unit is not None:
                 progress("bringing rows together", 0, 1)
@@ -144,13 +225,13 @@ class SparkRows:
     def counts(self, names: Sequence[str], shape: Sequence[int]) -> NDArray[np.int64]:
         return self._table.counts(names, shape)
 
-    def combinations(self, groups: Sequence[Mapping[str, int]]) -> list[Lines]:
+    def combinations(self, groups: Sequence[Mapping[str, int]]) -> list[CountedCombinations]:
         """One job for all groups: the driver sums the combinations of some columns from those of all."""
         if not groups:
             return []
         sizes = {name: size for group in groups for name, size in group.items()}
-        lines = self._table.lines(sizes)
-        return [_summed(lines, sizes, group) for group in groups]
+        counted, places = self._table.combinations(sizes), {name: i for i, name in enumerate(sizes)}
+        return [counted.of_columns([places[name] for name in group], list(group.values())) for group in groups]
 
     def summed(self, names: Sequence[str], work: Callable[[Columns], S]) -> S:
         return self._table.summed(names, work)
@@ -251,29 +332,9 @@ class SparkPieces(SpreadPieces):
         return table.publish_parts(*law, rows, work, kept, self._drawn)
 
 
-def _stated(reading: ColumnReading) -> tuple[str, ...]:
-    """The texts that have a code, where they are known beforehand; bins take any number."""
-    domain = reading.domain
-    if domain is None or reading.discovered or domain.edges:
-        return ()
-    missing = ("",) if domain.missing or reading.open_ended else ()
-    return tuple(dict.fromkeys([*domain.labels, *domain.members, *missing]))
-
-
 def _provisional(reading: ColumnReading, known: Mapping[str, pa.ChunkedArray]) -> Attribute:
     """The attribute with room for missing values where it is open whether there are any."""
     domain = domain_from_data(known[reading.name]) if reading.discovered else reading.domain
     if domain is not None and (reading.open_ended or reading.discovered):
         domain = domain.with_missing()
     return Attribute(reading.name, Role.INSENSITIVE, domain)
-
-
-def _summed(lines: Lines, sizes: Mapping[str, int], group: Mapping[str, int]) -> Lines:
-    """The combinations of some of the columns."""
-    if list(group) == list(sizes):
-        return lines
-    index_of = {name: i for i, name in enumerate(sizes)}
-    layout = Layout(tuple(Ladder(name, (np.arange(size),)) for name, size in group.items()))
-    base, _ = grouped(layout, [lines.columns[index_of[name]] for name in group], lines.times)
-    columns = tuple(base.codes(a).astype(lines.columns[index_of[name]].dtype) for a, name in enumerate(group))
-    return Lines(columns, np.ascontiguousarray(base.sizes))

@@ -14,13 +14,11 @@ import re
 import shutil
 import sys
 import warnings
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from pramana.errors import EngineError, MissingExtraError, SourceError
-from pramana.schema import near
+from pramana.errors import EngineError, MissingExtraError, install_command
 
 _QUIET = Path(__file__).with_name("spark-log4j2.properties")
 _QUOTING = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
@@ -66,36 +64,6 @@ def _loggers() -> list[logging.Logger]:
         logging.setLoggerClass(usual)  # which PySpark changes for everyone
 
 
-def is_frame(value: Any) -> bool:
-    """Whether something is a Spark DataFrame; asked without loading Spark."""
-    return type(value).__module__.startswith("pyspark.sql") and type(value).__name__ == "DataFrame"
-
-
-def check_frame(frame: Any, columns: Sequence[str]) -> None:
-    """What can be told of a DataFrame without reading it: that it has the columns, and they hold single values."""
-    if not is_frame(frame):
-        raise SourceError("A table for the Spark engine must be a path or a Spark DataFrame", type(frame).__name__)
-    kinds: dict[str, str] = {}
-    for field in frame.schema.fields:
-        if field.name in kinds:
-            raise SourceError("The columns of the data frame must have distinct names", "a name that occurs twice")
-        kinds[field.name] = field.dataType.typeName()
-    alike = Counter(name.lower() for name in kinds)
-    exact = str(frame.sparkSession.conf.get("spark.sql.caseSensitive", "false")).lower() == "true"
-    for name in columns:
-        if name in kinds and alike[name.lower()] > 1 and not exact:
-            raise SourceError(
-                "The columns of the data frame must differ in more than the case of letters",
-                f"several that read {name.lower()!r}",
-                "Rename them, or set spark.sql.caseSensitive = true.",
-            )
-        if name not in kinds:
-            hint = near(name, list(kinds))
-            raise SourceError(f"The data frame must have the column {name!r}", "no such column", hint)
-        if kinds[name] in ("array", "map", "struct", "variant"):
-            raise SourceError(f"The column {name!r} must hold single values", "nested ones")
-
-
 @contextlib.contextmanager
 def session(master: str | None, options: dict[str, str], frame: Any = None) -> Iterator[Any]:
     """The session of a frame, or the active one; if there is none, a new one, which is stopped at the end."""
@@ -104,7 +72,7 @@ def session(master: str | None, options: dict[str, str], frame: Any = None) -> I
             from pyspark.sql import SparkSession
         except ImportError:
             raise MissingExtraError(
-                "The Spark engine must have PySpark", "none", 'Install it: pip install "pramana[spark]".'
+                "The Spark engine must have PySpark", "none", f"Install it: {install_command('spark')}."
             ) from None
         active = SparkSession.getActiveSession() if frame is None else frame.sparkSession
         if active is not None:

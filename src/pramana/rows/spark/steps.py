@@ -23,8 +23,10 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from numpy.typing import NDArray
 
 from pramana.errors import PramanaError
-from pramana.mechanisms import Mechanism
-from pramana.randomness import Stream, bucket_order, bucketed, gathered
+from pramana.io.codes import has_missing
+from pramana.mechanisms.table import Mechanism
+from pramana.randomness.key import Stream
+from pramana.randomness.shuffle import bucket_order, bucketed, gathered
 from pramana.rows.spark.blocks import (
     DerivedColumn,
     Digests,
@@ -37,18 +39,21 @@ from pramana.rows.spark.blocks import (
     packed,
     unpacked,
 )
-from pramana.schema import Attribute
-from pramana.sources import has_missing
+from pramana.schema.domain import Attribute
 
 CHUNK = 1 << 16  # rows whose coins, codes and results stay in cache together
 _LOWER = np.uint64(2**32 - 1)
 LARGEST = 1 << 22  # rows of one content on its way back
 REPORT = 0
 BACK = 1 << 62  # added to the number of what comes back: no row's content can pass for it
-_NONCE = 12  # bytes
+NONCE = 12  # bytes
 Sent = tuple[int, int, bytes]  # slot, number, content
 Tables = Iterable[tuple[int, pa.Table]]  # with the number of their first row
 Group = tuple[tuple[str, int], ...]  # columns and their numbers of codes
+
+
+class EvaluatedAnewError(RuntimeError):
+    """Spark lost rows that were copied from a data frame, and evaluated again it gave others; quotes no value."""
 
 
 @dataclass(frozen=True)
@@ -64,13 +69,13 @@ class Seal:
 
     def closed(self, slot: int, number: int, content: bytes) -> bytes:
         name = _name(slot, number)
-        digest = hashlib.blake2b(name, digest_size=_NONCE, key=hmac.digest(self.key, b"nonce", "sha256"))
+        digest = hashlib.blake2b(name, digest_size=NONCE, key=hmac.digest(self.key, b"nonce", "sha256"))
         digest.update(content)
         nonce = digest.digest()
         return nonce + AESGCM(self.key).encrypt(nonce, content, name)
 
     def opened(self, slot: int, number: int, content: bytes) -> bytes:
-        return AESGCM(self.key).decrypt(content[:_NONCE], content[_NONCE:], _name(slot, number))
+        return AESGCM(self.key).decrypt(content[:NONCE], content[NONCE:], _name(slot, number))
 
 
 def _name(slot: int, number: int) -> bytes:
@@ -106,7 +111,7 @@ def unquoted() -> Iterator[None]:
     """The message of a reader or a kernel may quote values: neither logs nor the driver get to see it."""
     try:
         yield
-    except PramanaError:
+    except (PramanaError, EvaluatedAnewError):
         raise
     except Exception as error:
         trace, places = error.__traceback__, []

@@ -19,16 +19,19 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from pramana.counting.classes import Classes, CountedCombinations
 from pramana.errors import EngineError, SourceError
-from pramana.generalize import Classes
-from pramana.mechanisms import Mechanism, streams_of
-from pramana.randomness import Codes, Key, code_dtype, tag_stream
+from pramana.io.pieces import Piece
+from pramana.mechanisms.table import Mechanism, streams_of
+from pramana.randomness.key import Key
+from pramana.randomness.samplers import Codes, code_dtype
+from pramana.randomness.shuffle import tag_stream
 from pramana.rows.digest import Column, commitment_secret
-from pramana.rows.protocol import ROW_NUMBER, Kept, Lines, S
+from pramana.rows.protocol import ROW_NUMBER, Kept, S
 from pramana.rows.spark.attached import AttachedRows
-from pramana.rows.spark.blocks import DerivedColumn, refuse
-from pramana.rows.spark.frames.copying import FrameCopy
-from pramana.rows.spark.groups import GroupRun, RepeatRun
+from pramana.rows.spark.blocks import DerivedColumn, Digests, refuse
+from pramana.rows.spark.frames import FrameCopy
+from pramana.rows.spark.groups import GroupRun, RepeatRun, SumReport, SumRun
 from pramana.rows.spark.jobs import Job, RunWork, bucket_sizes
 from pramana.rows.spark.parts import (
     CountKept,
@@ -39,7 +42,6 @@ from pramana.rows.spark.parts import (
     WorkOnPart,
     buckets_of_parts,
 )
-from pramana.rows.spark.readings import Reading, Summary, changed_rows, codes_alike, root_of_runs, rows_of
 from pramana.rows.spark.steps import (
     REPORT,
     Buckets,
@@ -53,9 +55,70 @@ from pramana.rows.spark.steps import (
     SurveyReport,
     SurveyRun,
 )
-from pramana.rows.spark.sums import SumReport, SumRun
-from pramana.schema import Attribute, Role
-from pramana.sources import Piece
+from pramana.schema.domain import Attribute, Role
+
+# What one reading of a table on Spark has told, and whether it still holds under other domains.
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What a survey found: values where they were asked for, the columns with missing ones, and their kinds."""
+
+    values: Mapping[str, pa.ChunkedArray]
+    missing: frozenset[str]
+    kinds: Mapping[str, pa.DataType]
+
+
+@dataclass(frozen=True)
+class Reading:
+    """One reading of a whole table as coded by some attributes: digests, faults, and the columns with missing."""
+
+    attributes: tuple[Attribute, ...]
+    key: str  # its commitment
+    root: str
+    missing: frozenset[str]
+
+
+def codes_alike(read: Sequence[Attribute], settled: Sequence[Attribute]) -> bool:
+    """Whether codes read under one set of domains are those of another: nothing but a missing category differs.
+
+    That category has the last code; where no row had it, only the type of the codes can change.
+    """
+    if len(read) != len(settled):
+        return False
+    for one, other in zip(read, settled, strict=True):
+        if one.name != other.name or one.raw != other.raw:
+            return False
+        if not one.raw and (
+            one.coded.labels != other.coded.labels or code_dtype(one.coded.size) != code_dtype(other.coded.size)
+        ):
+            return False
+    return True
+
+
+def rows_of(reports: Mapping[int, Any]) -> list[int]:
+    """By run, how many rows it has."""
+    return [reports[run].rows if run in reports else 0 for run in range(max(reports, default=-1) + 1)]
+
+
+def changed_rows() -> SourceError:
+    return SourceError(
+        "A source must stay as it is while it is read",
+        "other rows at another reading",
+        "A data frame must give its rows in the same order each time; write it to a table first.",
+    )
+
+
+def root_of_runs(reports: Mapping[int, RunReport], secret: bytes, records: int) -> str:
+    """The digest of a table from what its runs tell."""
+    if sum(seen.rows for seen in reports.values()) != records or any(seen.faults for seen in reports.values()):
+        raise changed_rows()
+    digests = Digests()
+    for seen in reports.values():
+        digests.leaves |= seen.digests.leaves
+    digests.close(secret, (edge for seen in reports.values() for edge in seen.edges))
+    return digests.root(secret, records)
+
 
 _BUCKET = 1 << 25  # bytes that one task puts in order at a time
 _ENTRY = 8  # bytes that tell a row's place and the top of its tag
@@ -70,9 +133,8 @@ class SparkTable:
     spark: Any = field(repr=False)
     columns: tuple[str, ...]
     pieces: tuple[Piece, ...] | None
-    frame: Any = field(repr=False)
+    copy: FrameCopy | None = field(default=None, repr=False)  # of a data frame, instead of pieces
     watch: Callable[[int], None] | None = field(default=None, repr=False)
-    copy: FrameCopy | None = field(default=None, repr=False)
     attributes: tuple[Attribute, ...] = ()
     firsts: tuple[int, ...] = ()
     total: int | None = None
@@ -115,15 +177,13 @@ class SparkTable:
         layers: tuple[tuple[Any, ...], ...] = ()
         if self.attached is not None:
             work, layers = replace(work, attached=self.attached.sealed), tuple(self.attached.layers)
-        if self.copy is not None and self.copy.columns.covers(work.columns):
-            return Job(self.spark, replace(work, copy=self.copy.columns), self.copy.frame, layers)
-        return Job(self.spark, work, self.frame, layers)
+        if self.copy is None:
+            return Job(self.spark, work, None, layers)
+        return Job(self.spark, replace(work, copy=self.copy.sealed), self.copy.frame, layers)
 
     def of_people(self, attached: AttachedRows) -> SparkTable:
         """The same table without the rows that do not stay, which are numbered anew."""
-        return SparkTable(
-            self.spark, self.columns, self.pieces, self.frame, self.watch, self.copy, attached=attached
-        )
+        return SparkTable(self.spark, self.columns, self.pieces, self.copy, self.watch, attached=attached)
 
     def close(self) -> None:
         """What is attached to the rows is forgotten."""
@@ -140,7 +200,7 @@ class SparkTable:
     def marked(self, name: str) -> SparkTable:
         """The same table without the rows that do not have 1 in a derived column; they are numbered anew."""
         pieces = None if self.pieces is None else tuple(replace(piece, rows=None) for piece in self.pieces)
-        same = self.spark, self.columns, pieces, self.frame, self.watch, self.copy, self.attributes
+        same = self.spark, self.columns, pieces, self.copy, self.watch, self.attributes
         return SparkTable(*same, derived=dict(self.derived), marks=self.derived[name])
 
     def seal(self) -> Seal:
@@ -215,7 +275,7 @@ class SparkTable:
         reports = self._count(attributes, None, (group,), derived=derived)
         return np.asarray(sum(report.counts[0] for report in reports.values()), np.int64)
 
-    def lines(self, sizes: Mapping[str, int]) -> Lines:
+    def combinations(self, sizes: Mapping[str, int]) -> CountedCombinations:
         """The combinations that occur, in an order that tells nothing of the rows' order."""
         attributes, derived = self._needed(sizes)
         step = GroupRun(attributes, tuple(sizes.items()), self.seal(), derived)
@@ -228,7 +288,7 @@ class SparkTable:
             raise SourceError(f"A table to be generalised must have at most {_MOST_ROWS} rows", str(counts.sum()))
         classes = Classes(step.layout, step.layout.bottom, keys[order], np.zeros((len(keys), 1), np.uint32))
         columns = tuple(classes.codes(i).astype(code_dtype(size)) for i, size in enumerate(sizes.values()))
-        return Lines(columns, counts.astype(np.uint32))
+        return CountedCombinations(columns, counts.astype(np.uint32))
 
     def summed(self, names: Sequence[str], work: Callable[[dict[str, Column]], S]) -> S:
         """The sum of what `work` makes of some columns, block by block; the executors do it."""

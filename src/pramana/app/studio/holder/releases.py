@@ -22,11 +22,11 @@ from starlette.responses import (
 )
 from starlette.routing import Route
 
-from pramana.app.studio.desk import Desk, Form
-from pramana.app.studio.steps import is_ready
-from pramana.app.studio.work import ReleaseJob, attachment
+from pramana.app.studio.desk import Desk, Form, is_ready
+from pramana.app.studio.work.journey import attachment
+from pramana.app.studio.work.private import ReleaseJob
 from pramana.errors import InputError
-from pramana.pipeline import Released
+from pramana.run.release import Released
 
 RELEASE, REPORT = "/publish/release", "/publish/report"
 _STYLE = re.compile(rb"<style>(.*?)</style>", re.DOTALL)

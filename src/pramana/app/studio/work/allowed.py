@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import copy
 import os
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+import tomllib
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
-from pramana.errors import InputError
+from pramana.errors import InputError, RecipeError
+from pramana.holder.draft_text import recipe_text
+from pramana.io.formats import FORMATS
+from pramana.methods.recipe import AnyRecipe, Recipe
 
-TABLES = (".csv", ".tsv", ".txt", ".parquet", ".sav", ".dta", ".sas7bdat", ".xpt", ".xlsx", ".arrow", ".feather")
+TABLES = tuple(ending for entry in FORMATS.values() for ending in entry.endings)
 _MOST_FILES = 500
 _DEEPEST = 4
 _MOST_LOOKED_AT = 20_000
@@ -65,7 +71,7 @@ class AllowedFolder:
             raise InputError("A name must be letters, digits, blanks and . ( ) + - _, at most 100", "another one")
         path = self.root / name
         if os.path.lexists(path):
-            raise InputError(f"{name} must not exist yet", "an existing one", "Choose another name.")
+            raise InputError(f"{name} already exists", hint="Choose another name.")
         return path
 
     def free_name(self, stem: str, ending: str = "") -> str:
@@ -143,3 +149,104 @@ def _is_text(name: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
+
+
+# The recipe as a document: the one state of a journey. Every page edits a section of it and shows it.
+
+
+_FILES = {"source": ("path",), "release": ("public", "population", "solution")}  # [section]: keys that name files
+_COLUMN_FILES = ("hierarchy", "matrix")
+_DATABASES = (("source", "url"), ("output", "url"))
+_ORDER = ("about", "source", "unit", "release", "attributes", "output", "ledger")
+JOB_OF = {
+    "retention": "publish",
+    "invariant": "frequencies",
+    "levels": "levels",
+    "generalize": "k-anonymity",
+    "presence": "presence",
+    "microaggregate": "microaggregate",
+}
+_PROMISES = ("k", "epsilon", "xi", "delta", "retention")  # what a dial turns, the first that is stated
+
+
+@dataclass
+class RecipeDocument:
+    """What a recipe file holds, as nested tables."""
+
+    content: dict[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def parse(cls, text: str) -> RecipeDocument:
+        try:
+            return cls(tomllib.loads(text))
+        except (ValueError, RecursionError):
+            raise RecipeError("A recipe must be valid TOML", "something else") from None
+
+    def section(self, name: str) -> dict[str, Any]:
+        body = self.content.get(name, {})
+        return body if isinstance(body, dict) else {}
+
+    def set(self, name: str, body: Mapping[str, Any]) -> None:
+        """A section; an empty one is none."""
+        self.content[name] = dict(body)
+        if not body:
+            del self.content[name]
+        self.content = {key: self.content[key] for key in _ORDER if key in self.content} | self.content
+
+    @property
+    def columns(self) -> dict[str, dict[str, Any]]:
+        return {str(n): b for n, b in self.section("attributes").items() if isinstance(b, dict)}
+
+    def column(self, name: str) -> dict[str, Any]:
+        return self.columns.get(name, {})
+
+    @property
+    def roles(self) -> dict[str, str]:
+        return {name: str(body.get("role", "")) for name, body in self.columns.items()}
+
+    @property
+    def method(self) -> str:
+        return str(self.section("release").get("method", "retention")) if "release" in self.content else ""
+
+    @property
+    def job(self) -> str:
+        return JOB_OF.get(self.method, "")
+
+    @property
+    def promise(self) -> str:
+        """Which number the release turns on."""
+        stated = self.section("release")
+        return next((name for name in _PROMISES if name in stated), "")
+
+    @property
+    def text(self) -> str:
+        return recipe_text(self.content)
+
+    def recipe(self, folder: Path, ledger: Callable[[str], Path] | None = None) -> AnyRecipe:
+        """Typed and checked; a ledger's file is where the allowed folder has it."""
+        content = copy.deepcopy(self.content)
+        place = self.section("ledger").get("path")
+        if isinstance(place, str) and not place.startswith("env:") and ledger is not None:
+            content["ledger"]["path"] = str(ledger(place))
+        return Recipe.parse(content, folder)
+
+    def hierarchies(self) -> list[str]:
+        return [str(b["hierarchy"]) for b in self.columns.values() if isinstance(b.get("hierarchy"), str)]
+
+    def bring_in(self, link: Callable[[str], str]) -> None:
+        """Every file that the recipe names, by what `link` calls it from now on; databases by variable only."""
+        for section, keys in _FILES.items():
+            body = self.section(section)
+            for key in keys:
+                if isinstance(body.get(key), str):
+                    body[key] = link(body[key])
+        for body in self.columns.values():
+            for key in _COLUMN_FILES:
+                if isinstance(body.get(key), str):
+                    body[key] = link(body[key])
+        for section, key in _DATABASES:
+            url = self.section(section).get(key)
+            if url is not None and not str(url).startswith("env:"):
+                raise RecipeError(
+                    f"{section}.{key} must name an environment variable here", "another url", "Write env:NAME."
+                )

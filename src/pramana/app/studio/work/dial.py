@@ -6,21 +6,20 @@ import math
 import threading
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
 import numpy as np
 
-from pramana import Key
-from pramana.calibration import Usefulness, variance_inflation
 from pramana.errors import PramanaError
-from pramana.mechanisms import Mechanism, Product, RecordRetention
-from pramana.methods import AnyRecipe, Plan, method_named
-from pramana.methods.retention import RandomisedPlan
-from pramana.pages import Bar, Cell
-from pramana.rows import MemoryRows
-from pramana.sources import Source, Table
+from pramana.io.source import Source
+from pramana.mechanisms.table import Mechanism, Product, RecordRetention
+from pramana.methods.protocol import Plan
+from pramana.methods.recipe import AnyRecipe
+from pramana.methods.usefulness import Usefulness, variance_inflation
+from pramana.pages.content import Bar, Cell
+from pramana.run.run import Run
 
 # From the more private end to the more accurate one.
 PLACES: dict[str, tuple[float, ...]] = {
@@ -55,25 +54,17 @@ class DialSetting:
 class Dial:
     """The slider of one recipe over a table that was read once."""
 
-    def __init__(self, recipe: AnyRecipe, promise: str, table: Table) -> None:
+    def __init__(self, recipe: AnyRecipe, promise: str, source: Source) -> None:
+        """Read the columns that the recipe needs."""
         self.recipe, self.promise = recipe, promise
-        self._rows = _rows_of(table, recipe)
-        self.records = self._rows.records
+        self._run = Run.trial(recipe, source)
+        self.records = self._run.rows.records
         self._known: dict[float, DialSetting] = {}
         self._lock = threading.Lock()
         self._closed = False
         self._order: list[float] = []  # places to be worked out; once there is a worker, its own
         self._wanted: float | None = None
         self._worker: threading.Thread | None = None
-
-    @classmethod
-    def open(cls, recipe: AnyRecipe, promise: str, source: Source) -> Dial:
-        """Read the columns that the recipe needs."""
-        unit, method = recipe.unit, method_named(recipe.method)
-        names = [reading.name for reading in method.readings(recipe)]
-        if unit is not None and unit.several:
-            names += [name for name in unit.columns if name not in names]
-        return cls(recipe, promise, source.read(names))
 
     def places(self, own: float) -> tuple[float, ...]:
         """The usual places and the recipe's own value, from private to accurate."""
@@ -118,15 +109,12 @@ class Dial:
         return self._known[value]
 
     def _calculated(self, value: float) -> DialSetting:
-        method = method_named(self.recipe.method)
-        recipe = replace(self.recipe, release=with_promise(self.recipe.release, self.promise, value))
+        run = self._run.with_setting(with_promise(self.recipe.release, self.promise, value))
         try:
-            plan = method.plan(recipe, self._rows)
-            if isinstance(plan, RandomisedPlan):
-                usefulness = plan.usefulness()
-            else:  # publishing tells what the plan comes to; the published rows themselves are not made
-                self._rows.settle(plan.attributes)
-                publication = plan.publish(self._rows)
+            plan = run.plan()
+            usefulness = plan.usefulness_by_law()
+            if usefulness is None:  # publishing tells what the plan comes to; no published row is drawn
+                publication = run.publish(plan)
                 plan, usefulness = publication.plan, publication.usefulness
         except PramanaError as error:
             return DialSetting(value, refused=str(error))
@@ -148,12 +136,6 @@ class Dial:
         )
 
 
-def _rows_of(table: Table, recipe: AnyRecipe) -> MemoryRows:
-    """Under a key that is used for nothing else."""
-    rows, unit = MemoryRows(table, Key.create()), recipe.unit
-    return rows.in_units(unit) if unit is not None and unit.several else rows
-
-
 def with_promise(setting: Any, promise: str, value: float) -> Any:
     """[release] with another value of its promise."""
     if promise == "delta":
@@ -165,8 +147,8 @@ def with_promise(setting: Any, promise: str, value: float) -> Any:
 def _retention(law: Product | RecordRetention | None) -> float | None:
     if law is None:
         return None
-    found = law.retentions()
-    return min(found) if found else None
+    retentions = law.retentions()
+    return min(retentions) if retentions else None
 
 
 def _central(guarantees: Sequence[Mapping[str, Any]]) -> str:

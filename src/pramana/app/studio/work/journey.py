@@ -10,23 +10,16 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from pramana import draft_recipe, inspect
-from pramana.app.studio.work.allowed import TABLES, AllowedFolder
+from pramana.app.studio.work.allowed import TABLES, AllowedFolder, RecipeDocument
 from pramana.app.studio.work.dial import Dial
-from pramana.app.studio.work.document import RecipeDocument
-from pramana.app.studio.work.private import PrivateFolder, Upload
-from pramana.app.studio.work.releasing import ReleaseJob
-from pramana.bundle import whole_folder
+from pramana.app.studio.work.private import PrivateFolder, ReleaseJob, Upload
 from pramana.errors import InputError, RecipeError
-from pramana.inspection import (
-    HierarchyPlan,
-    HierarchyPreview,
-    Inspection,
-    build_hierarchy,
-    preview_hierarchy,
-)
-from pramana.methods import AnyRecipe
-from pramana.sources import Source
+from pramana.files.folder import whole_folder
+from pramana.holder.draft_recipe import draft_recipe
+from pramana.holder.hierarchies import HierarchyPlan, HierarchyPreview, build_hierarchy, preview_hierarchy
+from pramana.holder.inspect import Inspection, inspect
+from pramana.io.source import Source
+from pramana.methods.recipe import AnyRecipe
 
 DRAFT = "recipe.toml"
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}")
@@ -289,7 +282,7 @@ class Journey:
         if self._dial is None or self._dial[0] != print_:
             self._forget_dial()
             with self.private.reading():
-                dial = Dial.open(recipe, promise, self.source)
+                dial = Dial(recipe, promise, self.source)
             self._dial = print_, dial
             dial.prepare(self.value)
         return self._dial[1]

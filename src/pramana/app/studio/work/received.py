@@ -13,13 +13,19 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from pramana import Bundle, open_study, synthesise, verify
 from pramana.app.studio.work.allowed import AllowedFolder
 from pramana.app.studio.work.private import PrivateFolder, Upload
-from pramana.bundle import Certificate
+from pramana.bundle.bundle import Bundle
+from pramana.bundle.certificate import Certificate
 from pramana.errors import BundleError, InputError, PramanaError
-from pramana.estimate import Axis, CellStudy, Crosstab, Filter, Study
-from pramana.pipeline import Verification
+from pramana.recipient.analysis import open_study
+from pramana.recipient.cell_study import CellStudy
+from pramana.recipient.crosstab import Crosstab
+from pramana.recipient.filters import Filter
+from pramana.recipient.study import Study
+from pramana.recipient.synthesis import synthesise
+from pramana.run.verify import Verification, verify
+from pramana.schema.axis import Axis
 
 _FOLDER = "received"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_. -]{0,99}")

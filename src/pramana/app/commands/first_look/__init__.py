@@ -1,1 +1,0 @@
-"""Commands for a table that has no recipe yet."""

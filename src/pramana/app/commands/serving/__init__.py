@@ -1,1 +1,0 @@
-"""Commands that serve pages on this machine."""

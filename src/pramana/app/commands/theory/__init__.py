@@ -1,1 +1,0 @@
-"""Commands that compute what a promise means; no table is read."""

@@ -1,0 +1,1 @@
+"""Counting on integer codes: combinations that occur, classes of rows that agree, and the values in them."""

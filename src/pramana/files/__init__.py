@@ -1,0 +1,1 @@
+"""All that touches a disk or a store."""

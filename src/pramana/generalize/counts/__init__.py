@@ -1,1 +1,0 @@
-"""Counts of classes: of sensitive values, and of people and households."""

@@ -1,1 +1,0 @@
-"""Further conditions on classes, and on all of them together, that people know from ARX."""

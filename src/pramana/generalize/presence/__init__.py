@@ -1,1 +1,0 @@
-"""delta-presence: classes in which nobody can say who is present, and the distributions in their cells."""

@@ -1,0 +1,265 @@
+"""How anonymous a table is as it stands, whatever made it. Rows stream through: only combinations take room."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from pramana.counting.anonymity import SensitiveCounts
+from pramana.counting.classes import CombinationCounter
+from pramana.errors import InputError
+from pramana.files.locations import located
+from pramana.holder.audit.linkage import AttackedLaw, LinkedTable
+from pramana.holder.audit.verdict import CHANCE_OF_FALSE_ALARM, Attack, NotRun, Outcome, at_most, clopper_pearson
+from pramana.io.codes import Numbering
+from pramana.io.source import Source
+from pramana.mechanisms.channel import Channel, Retention
+from pramana.mechanisms.table import CoinGroups, Product, RecordRetention
+from pramana.randomness.samplers import ONE, Codes
+
+_ROWS = 1 << 18
+
+
+@dataclass(frozen=True)
+class TableAnonymity:
+    """The k of a table and, where a sensitive column was named, its l (distinct and by entropy) and t (equal)."""
+
+    records: int
+    classes: int
+    k: int
+    l: int | None = None  # noqa: E741 - the field's name for it
+    entropy_l: float | None = None
+    t: float | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def anonymity_of_table(
+    data: Any,
+    columns: Sequence[str],
+    sensitive: str | None = None,
+    *,
+    encoding: str | None = None,
+    delimiter: str | None = None,
+) -> TableAnonymity:
+    """k, and l and t of one sensitive column, of a table (a path or a data frame) on these columns.
+
+    Missing values count as one more value. The table is read twice, batch by batch.
+
+    >>> pramana.holder.audit.anonymity.anonymity_of_table("people.csv", ["sex", "age"]).k  # doctest: +SKIP
+    3
+    """
+    if not columns:
+        raise InputError("At least one quasi-identifying column must be named", "none")
+    if twice := [name for i, name in enumerate(columns) if name in columns[:i]]:
+        raise InputError("Every quasi-identifying column must be named once", f"{twice[0]!r} twice")
+    names = [*columns, *([] if sensitive is None else [sensitive])]
+    if sensitive in columns:
+        raise InputError("The sensitive column must not be among the quasi-identifying ones", repr(sensitive))
+    source = Source(frame=data)
+    if isinstance(data, str | os.PathLike):
+        source = Source(path=located(data), encoding=encoding, delimiter=delimiter)
+    numbering = {name: Numbering() for name in names}
+    for batch in source.batches(names, _ROWS):
+        for name in names:
+            numbering[name].number(batch.column(name))
+    combinations = CombinationCounter([len(numbering[name].labels) for name in names])
+    records = 0
+    for batch in source.batches(names, _ROWS):
+        records += batch.num_rows
+        combinations.update([numbering[name].number(batch.column(name)) for name in names])
+    found = combinations.merged()
+    if sensitive is None:
+        return TableAnonymity(records, len(found), int(found.sizes.min()))
+    counts = SensitiveCounts.of_combinations(found)
+    return TableAnonymity(
+        records, len(counts.sizes), int(counts.sizes.min()), counts.distinct_l, counts.entropy_l, counts.t()
+    )
+
+
+def k_of_table(data: Any, columns: Sequence[str]) -> int:
+    """The k of k-anonymity of a table (a path or a data frame) on these columns.
+
+    Paper 1, Theorem 2: for a table made by a deterministic method it is also the k of Pk-anonymity.
+    """
+    return anonymity_of_table(data, columns).k
+
+
+# Releases of classes: the smallest that anyone can see, and how often a person's row is picked from theirs.
+
+
+_PEOPLE = 2000
+Numbers = NDArray[np.int64]
+
+
+def looks_of(table: pa.Table, columns: Sequence[str]) -> Numbers:
+    """The number of every row's look in some columns, by what is written there and by nothing else."""
+    joint = np.zeros(table.num_rows, np.int64)
+    for name in columns:
+        cells = table.column(name).combine_chunks()
+        if pa.types.is_nested(cells.type):
+            cells = pa.array([repr(cell) for cell in cells.to_pylist()])
+        encoded = cells if pa.types.is_dictionary(cells.type) else cells.dictionary_encode(null_encoding="encode")
+        codes = np.asarray(encoded.indices.fill_null(len(encoded.dictionary)), np.int64)
+        joint = joint * (len(encoded.dictionary) + 1) + codes
+        joint = np.unique(joint, return_inverse=True)[1].reshape(-1).astype(np.int64)
+    return joint
+
+
+def smallest_class(look: Numbers, k: float) -> Attack:
+    """The k that anyone can count in the published file."""
+    sizes = np.bincount(look)
+    smallest = int(sizes[sizes > 0].min())
+    below = int((sizes[sizes > 0] < k).sum())
+    what = (
+        f"the smallest class that can be seen has {smallest:,}, claimed are {k:g}; {below:,} classes are smaller"
+    )
+    return Attack("linkage, smallest class", k, float(smallest), smallest >= k, what)
+
+
+def left_in(look: Numbers, due: Numbers) -> Attack:
+    """Rows that source and key do not make: of people who were to be suppressed, or of nobody."""
+    most = int(max(look.max(initial=0), due.max(initial=0))) + 1
+    surplus = np.maximum(np.bincount(look, minlength=most) - np.bincount(due, minlength=most), 0)
+    rows = int(surplus.sum())
+    what = f"{rows:,} rows are in the file that the release has not, in {int((surplus > 0).sum()):,} classes"
+    return Attack("suppressed rows, left in", 0.0, float(rows), rows == 0, what)
+
+
+def class_linkage(look: Numbers, order: Numbers, k: float) -> Attack:
+    """Who knows a person's class picks one of its rows, the nearest in place to the person's own in the source."""
+    people = np.random.default_rng(20).permutation(len(order))[:_PEOPLE]
+    by_look = np.argsort(look, kind="stable")
+    first = np.searchsorted(look[by_look], np.arange(int(look.max()) + 2))
+    rank = np.argsort(np.argsort(order))  # a person's place among the people who were published
+    right = 0
+    for place in people.tolist():
+        rows = by_look[first[look[place]] : first[look[place] + 1]]
+        right += int(rows[np.abs(rows - rank[place]).argmin()] == place)
+    what = f"{len(people):,} people whose class is known, one of its rows each"
+    return at_most("linkage, within classes", 1 / k, right, len(people), what, {"k": k})
+
+
+def crossed_classes(looks: Sequence[Numbers], k: float, name: str) -> Attack:
+    """Releases about the same people: who is in a class of the first, one of the second, and so on.
+
+    `looks`: by source row, that of everyone's row in each release, -1 where they have
+    none: who is left out of one is told by their class, as well. No certificate promises
+    k of several releases, each of which takes itself for the only one: this says whether it would still hold.
+    """
+    there = np.logical_or.reduce([look >= 0 for look in looks])
+    crossed = np.unique(np.column_stack([look[there] for look in looks]), axis=0, return_counts=True)[1]
+    smallest = int(crossed.min()) if len(crossed) else 0
+    what = f"the smallest class that all releases leave has {smallest:,} people, the smallest claim is {k:g}"
+    return Attack(name, k, float(smallest), smallest >= k, what)
+
+
+def by_source_row(values: Numbers, order: Numbers, records: int) -> Numbers:
+    placed = np.full(records, -1, np.int64)
+    placed[order] = values
+    return placed
+
+
+# Attribute inference: what a person's own published record tells of one value, and what being in it adds.
+
+
+_MOST_INFERRED = 1000
+_LARGEST = 2000  # categories of an attribute whose every pair is compared
+
+
+def attribute_inference(table: LinkedTable) -> Outcome:
+    """Someone who knows which row is whose, and how frequent values are, guesses the true value from the row.
+
+    The claim is the best that anyone can do under the law: the largest joint chance, summed over published values.
+    """
+    name = "attribute inference"
+    columns = {n: law for n, law in matrices_of(table.law).items() if 1 < len(law) <= _LARGEST}
+    if not columns:
+        return NotRun(name, "no attribute has a law of its own that is small enough")
+    alpha = CHANCE_OF_FALSE_ALARM / len(columns)
+    worst: tuple[float, str, float, float, tuple[float, float]] | None = None
+    by_attribute = {}
+    for column, law in columns.items():
+        true, shown = table.true[column][table.order], table.published[column]
+        joint = np.bincount(true, minlength=len(law))[:, None] / len(true) * law
+        guess, claimed = joint.argmax(0), float(joint.max(0).sum())
+        right = int((guess[shown] == true).sum())
+        interval = clopper_pearson(right, len(true), alpha)
+        by_attribute[column] = {"claimed": claimed, "measured": right / len(true)}
+        beyond = interval[0] - claimed
+        if worst is None or beyond > worst[0]:
+            worst = beyond, column, claimed, right / len(true), interval
+    assert worst is not None
+    _, column, claimed, share, interval = worst
+    what = f"{column} guessed from a person's own row: right {share:.4g}; the law allows {claimed:.4g}"
+    return Attack(
+        name, claimed, share, interval[0] <= claimed + 1e-12, what, interval, {"attributes": by_attribute}
+    )
+
+
+def matrices_of(law: AttackedLaw) -> dict[str, np.ndarray[tuple[int, ...], np.dtype[np.float64]]]:
+    """P(shown | true) of every attribute that has a law of its own, and is not too large to write down."""
+    if isinstance(law, CoinGroups):
+        return {name: matrix for part in law.parts for name, matrix in matrices_of(part).items()}
+    if isinstance(law, RecordRetention):
+        redrawn = law.bound / ONE
+        return {n: (1 - redrawn) * np.eye(v) + redrawn / v for n, v in law.sizes.items() if v <= _LARGEST}
+    channels: Mapping[str, Channel] = law.channels if isinstance(law, Product) else {}
+    return {n: _matrix(c) for n, c in channels.items() if c.size <= _LARGEST}
+
+
+def _matrix(channel: Channel) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
+    if isinstance(channel, Retention):
+        return float(channel.retention) * np.eye(channel.size) + channel.step / ONE
+    return np.asarray(channel.weights / ONE, np.float64)
+
+
+def control_inference(
+    true: Mapping[str, Codes],
+    control: Mapping[str, Codes],
+    published: Mapping[str, Codes],
+    central: tuple[float, float] | None,
+) -> Outcome:
+    """People who are in the release, and people who are not: how much better are the first guessed?
+
+    A value is guessed as the one most frequent among the published rows that agree most with the person in all
+    other columns. A central guarantee bounds the difference by the distance of two neighbouring releases.
+    """
+    name = "attribute inference, against a control"
+    if len(true) < 2:
+        return NotRun(name, "a value is guessed from others, and there is one column")
+    known = list(true)
+    target = max(known, key=lambda n: len(np.unique(true[n])) if len(np.unique(true[n])) < 50 else 0)
+    hits, tries = [], []
+    for people in (true, control):
+        rows = np.random.default_rng(20).permutation(len(people[target]))[:_MOST_INFERRED]
+        right = sum(_guess(published, {n: int(people[n][i]) for n in known}, target) for i in rows.tolist())
+        hits.append(right)
+        tries.append(len(rows))
+    inside, outside = (clopper_pearson(h, n) for h, n in zip(hits, tries, strict=True))
+    more = hits[0] / tries[0] - hits[1] / tries[1]
+    interval = (inside[0] - outside[1], inside[1] - outside[0])
+    claimed = None
+    if central is not None:
+        epsilon, delta = central
+        claimed = (math.expm1(epsilon) + 2 * delta) / (math.exp(epsilon) + 1)
+    told = "nothing is claimed of it" if claimed is None else f"claimed at most {claimed:.4g}"
+    what = (
+        f"{target}: right {hits[0] / tries[0]:.4g} of people in the release, {hits[1] / tries[1]:.4g} of others; "
+        f"the difference {more:.4g}, {told}"
+    )
+    return Attack(name, claimed, more, claimed is None or interval[0] <= claimed, what, interval)
+
+
+def _guess(published: Mapping[str, Codes], person: Mapping[str, int], target: str) -> bool:
+    agreeing = sum((published[n] == code).astype(np.int64) for n, code in person.items() if n != target)
+    nearest = published[target][agreeing == np.max(agreeing)]
+    return int(np.bincount(nearest).argmax()) == person[target]

@@ -1,0 +1,292 @@
+"""Collusion, tried on a table: what a coalition's versions tell together, against what its best member knows.
+
+Posteriors are those of paper 3, Appendix 2, with the table's own frequencies as the prior of every record.
+`independent` is what the same levels would have leaked had each version been drawn by itself. `measured` looks
+at the versions themselves: among records that look alike to the best member, how often that member's value is
+the true one must not depend on whether the others agree.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pramana.mechanisms.levels import KeyedLevels, LevelDesign
+from pramana.randomness.key import Key
+from pramana.randomness.samplers import Codes, joint_codes, split_codes
+from pramana.run.levels import issued_versions
+from pramana.theory.levels import Level
+
+Floats = NDArray[np.float64]
+Version = tuple[Level, Mapping[str, Codes]]
+Holding = tuple[Level, NDArray[np.int64]]  # a member's level, and the values it holds as places in `GroupValues`
+_CERTAIN = 1e4  # stands for the logarithm of an infinite likelihood ratio
+
+
+@dataclass(frozen=True)
+class Collusion:
+    """Mean reconstruction probabilities over all records, and whether the versions bear them out."""
+
+    by_size: tuple[tuple[int, float, float], ...]  # members so far, together, had they been independent
+    best_alone: float
+    prior: float
+    best_level: Level
+    p_value: float
+
+    @property
+    def members(self) -> int:
+        return self.by_size[-1][0]
+
+    @property
+    def together(self) -> float:
+        return self.by_size[-1][1]
+
+    @property
+    def independent(self) -> float:
+        return self.by_size[-1][2]
+
+    @property
+    def useless(self) -> bool:
+        """Whether the coalition learned no more than its best member, on paper and in the versions."""
+        return abs(self.together - self.best_alone) < 1e-9 and self.p_value > 1e-6
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "together": self.together,
+            "best_alone": self.best_alone,
+            "independent": self.independent,
+            "prior": self.prior,
+            "members": self.members,
+            "best_level": str(self.best_level),
+            "by_size": [
+                {"members": m, "together": together, "independent": apart} for m, together, apart in self.by_size
+            ],
+            "measured": {"p_value": self.p_value, "useless": self.useless},
+        }
+
+
+def collusion(design: LevelDesign, true: Mapping[str, Codes], versions: Sequence[Version]) -> Collusion:
+    """Audit a coalition that holds these versions of a table."""
+    if not versions:
+        raise ValueError("a coalition must hold at least one version")
+    rows, sizes = len(next(iter(true.values()))), range(1, len(versions) + 1)
+    alone, before = np.ones(rows), np.ones(rows)
+    together, apart = [np.ones(rows) for _ in sizes], [np.ones(rows) for _ in sizes]
+    strata: list[tuple[Floats, NDArray[np.bool_], NDArray[np.int64]]] = []
+    for group in design.groups:
+        cells = GroupValues.of(design, group, true)
+        seen = [(level, cells.code(version)) for level, version in versions]
+        drawn = independent_posteriors(cells, independent_versions(design, group, true, cells, seen))
+        for size, known, unrelated in zip(sizes, together, apart, strict=True):
+            known *= chain_posterior(cells, _descending(seen[:size]))
+            unrelated *= drawn[size - 1]
+        best, *others = _descending(seen)
+        alone *= alone_posterior(cells, *best)
+        before *= cells.prior[cells.true]
+        agreeing = sum(((code == best[1]).astype(np.int64) for _, code in others), np.zeros(rows, np.int64))
+        strata.append((value_posterior(cells, *best), cells.true == best[1], agreeing))
+    by_size = tuple((m, float(t.mean()), float(u.mean())) for m, t, u in zip(sizes, together, apart, strict=True))
+    top = max(level for level, _ in versions)
+    return Collusion(by_size, float(alone.mean()), float(before.mean()), top, _p_value(strata))
+
+
+def _descending(seen: Sequence[Holding]) -> list[Holding]:
+    return sorted(seen, key=lambda member: -member[0].steps)
+
+
+def collude(
+    ledger: str | Path, recipients: Sequence[str], *, dataset: str | None = None, key: str | Path | None = None
+) -> Collusion:
+    """Audit recipients of a ledger: all the versions they hold, made again from the source and the key.
+
+    >>> pramana.collude("releases.ledger", ["university", "newspaper"]).useless  # doctest: +SKIP
+    True
+    """
+    design, true, held = issued_versions(ledger, list(dict.fromkeys(recipients)), dataset, key)
+    return collusion(design, true, [(level, version) for _, level, version in held])
+
+
+# ---------------------------------------------------------------- a group of attributes as one column
+
+
+@dataclass(frozen=True, eq=False)
+class GroupValues:
+    """The values of a group that occur, numbered; the table's frequencies; the replacement law at each."""
+
+    sizes: tuple[int, ...]
+    names: tuple[str, ...]
+    true: NDArray[np.int64]
+    values: NDArray[np.int64]
+    prior: Floats
+    design: LevelDesign
+
+    @classmethod
+    def of(cls, design: LevelDesign, group: tuple[str, ...], true: Mapping[str, Codes]) -> GroupValues:
+        sizes = tuple(design.sizes[name] for name in group)
+        values, places, counts = np.unique(_encoded(true, group, sizes), return_inverse=True, return_counts=True)
+        return cls(sizes, group, places.reshape(-1), values, counts / counts.sum(), design)
+
+    def code(self, version: Mapping[str, Codes]) -> NDArray[np.int64]:
+        """Places among the values that occur in the truth; -1 for a value that occurs nowhere in it."""
+        code = _encoded(version, self.names, self.sizes)
+        place = np.minimum(np.searchsorted(self.values, code), len(self.values) - 1)
+        return np.where(self.values[place] == code, place, -1)
+
+    def replacement(self) -> Floats:
+        """The chance of each occurring value as a replacement."""
+        chance = np.ones(len(self.values))
+        for name, codes in zip(self.names, split_codes(self.values, self.sizes), strict=True):
+            chance *= np.array([float(q) for q in self.design.laws[name].law])[codes]
+        return chance
+
+    def log_ratio(self, level: Level) -> Floats:
+        """ln P(y | X = y)/P(y | X != y) for each occurring y."""
+        rho, chance = float(level.retention), self.replacement()
+        if rho == 1:
+            return np.full(len(chance), _CERTAIN)
+        return np.array([math.log1p(rho / ((1 - rho) * q)) if q > 0 else _CERTAIN * (rho > 0) for q in chance])
+
+
+def _encoded(columns: Mapping[str, Codes], group: tuple[str, ...], sizes: tuple[int, ...]) -> NDArray[np.int64]:
+    if math.prod(sizes) > 1 << 62:
+        raise ValueError("a joint domain must have at most 2^62 values to be audited")
+    return joint_codes([columns[name] for name in group], sizes)
+
+
+# ---------------------------------------------------------------- posteriors
+
+
+def _of_true(prior: Floats, true: NDArray[np.int64], seen: NDArray[np.int64], gain: Floats) -> Floats:
+    """P(X = true value | y) where seeing y multiplies the odds of X = y by e^gain and changes nothing else."""
+    known = seen >= 0
+    grown = np.exp(-gain)  # divide everything by e^gain: it may be too large to write down
+    share = np.where(known, prior[np.maximum(seen, 0)], 0.0)
+    total = grown * (1 - share) + share
+    own = np.where(seen == true, 1.0, grown) * prior[true]
+    return np.where(known, own / np.where(total > 0, total, 1.0), prior[true])
+
+
+def _gain(cells: GroupValues, level: Level, seen: NDArray[np.int64]) -> Floats:
+    return cells.log_ratio(level)[np.maximum(seen, 0)]
+
+
+def alone_posterior(cells: GroupValues, level: Level, seen: NDArray[np.int64]) -> Floats:
+    """What the member at this level learns of each record's true value."""
+    return _of_true(cells.prior, cells.true, seen, _gain(cells, level, seen))
+
+
+def value_posterior(cells: GroupValues, level: Level, seen: NDArray[np.int64]) -> Floats:
+    """P(X = y | y): how far the member may believe the value it holds."""
+    share = np.where(seen >= 0, cells.prior[np.maximum(seen, 0)], 0.0)
+    grown = np.exp(-_gain(cells, level, seen))
+    return np.where(seen >= 0, share / (share + (1 - share) * grown), 0.0)
+
+
+def chain_posterior(cells: GroupValues, seen: Sequence[Holding]) -> Floats:
+    """Appendix 2 for versions of one process: Lemma 1's chain, link by link, for X = true and for X = y1.
+
+    A link p_i -> p_(i+1) has a probability that depends on y_i and y_(i+1) alone. It multiplies the weight of
+    every x alike, which is Theorem 1; it is carried along here all the same, and cancels.
+    """
+    level, first = seen[0]
+    links = np.zeros(len(first))
+    chance = np.append(cells.replacement(), 1.0)  # a value outside the truth: any constant will do, for all x
+    for (above, upper), (below, lower) in pairwise(seen):
+        step = below.steps / above.steps if above.steps else 1.0
+        link = np.where(upper == lower, step, 0.0) + (1 - step) * chance[lower]
+        links += np.log(np.where(link > 0, link, 1.0))
+    gain = _gain(cells, level, first)
+    share = np.where(first >= 0, cells.prior[np.maximum(first, 0)], 0.0)
+    top = links + np.where(first == cells.true, 0.0, -gain) + np.log(cells.prior[cells.true])
+    with np.errstate(divide="ignore"):
+        total = np.logaddexp(links + np.log(share), links - gain + np.log1p(-share))
+    return np.where(first >= 0, np.exp(top - total), cells.prior[cells.true])
+
+
+def independent_versions(
+    design: LevelDesign,
+    group: tuple[str, ...],
+    true: Mapping[str, Codes],
+    cells: GroupValues,
+    seen: Sequence[Holding],
+) -> list[Holding]:
+    """Versions at the same levels, each drawn by itself. Nobody sees them, so their keys need be no secret."""
+    part = LevelDesign({name: design.laws[name] for name in group}, design.joint)
+    found = []
+    for member, (level, _) in enumerate(seen):
+        key = Key.from_seed(member)
+        source = KeyedLevels(part, lambda purpose, column, key=key: key.stream(purpose, "", column))  # type: ignore[misc]
+        found.append((level, cells.code(source.version(level, {name: true[name] for name in group}))))
+    return found
+
+
+def independent_posteriors(cells: GroupValues, seen: Sequence[Holding]) -> list[Floats]:
+    """Appendix 2 for independent versions, after one member, two, ...: the likelihoods multiply.
+
+    Only values that someone holds gain on the others: G(y) is the sum of ln ratio over the members who hold y.
+    """
+    rows = len(cells.true)
+    held: list[NDArray[np.int64]] = []
+    gains: list[Floats] = []  # G of each member's value
+    leads: list[NDArray[np.bool_]] = []  # the first member to hold it
+    own, found = np.zeros(rows), []
+    for level, code in seen:
+        gain = np.where(code >= 0, _gain(cells, level, code), 0.0)
+        mine, lead = gain.copy(), code >= 0
+        for i, other in enumerate(held):
+            same = other == code
+            mine += np.where(same, _gain(cells, seen[i][0], other), 0.0)
+            gains[i] += np.where(same, gain, 0.0)
+            lead &= ~same
+        held.append(code)
+        gains.append(mine)
+        leads.append(lead)
+        own += np.where(code == cells.true, gain, 0.0)
+        found.append(_normalised(cells, own, held, gains, leads))
+    return found
+
+
+def _normalised(
+    cells: GroupValues,
+    own: Floats,
+    held: Sequence[NDArray[np.int64]],
+    gains: Sequence[Floats],
+    leads: Sequence[NDArray[np.bool_]],
+) -> Floats:
+    most = np.maximum(own, np.max(gains, axis=0))
+    total, left = np.zeros(len(own)), np.ones(len(own))
+    for code, gain, lead in zip(held, gains, leads, strict=True):
+        share = np.where(lead, cells.prior[np.maximum(code, 0)], 0.0)
+        total += share * np.exp(gain - most)
+        left -= share
+    total += np.maximum(left, 0.0) * np.exp(-most)
+    top = cells.prior[cells.true] * np.exp(own - most)
+    return np.asarray(top / np.where(total > 0, total, 1.0), np.float64)
+
+
+# ---------------------------------------------------------------- what the versions themselves show
+
+
+def _p_value(strata: Sequence[tuple[Floats, NDArray[np.bool_], NDArray[np.int64]]]) -> float:
+    """Chi-square of hits against the best member's posterior, over how many of the others agree with it.
+
+    Were the others to bring anything, hits would be more frequent where they agree than the posterior says.
+    """
+    from scipy import stats
+
+    statistic, freedom = 0.0, 0
+    for belief, hit, agreeing in strata:
+        hits = np.bincount(agreeing, weights=hit)
+        expected = np.bincount(agreeing, weights=belief)
+        spread = np.bincount(agreeing, weights=belief * (1 - belief))
+        told = spread > 5
+        statistic += float(((hits - expected)[told] ** 2 / spread[told]).sum())
+        freedom += int(told.sum())
+    return float(stats.chi2.sf(statistic, freedom)) if freedom else 1.0

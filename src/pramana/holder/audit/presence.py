@@ -1,0 +1,276 @@
+"""The reversal attack on a published bundle: all from the bundle and the public table, nothing from private rows.
+
+The intruder groups the public table by the certified levels, reads the cells of every class, and undoes them as
+`generalize.reversed_of` describes. Independently, existence probabilities are computed again from what was read.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import combinations, product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pramana.bundle.bundle import Bundle
+from pramana.counting.classes import Layout, grouped
+from pramana.errors import BundleError, CheckError, UnreachableError
+from pramana.files.locations import located
+from pramana.holder.audit.verdict import CHANCE_OF_FALSE_ALARM, Attack, NotRun, Outcome, clopper_pearson
+from pramana.io.codes import encode
+from pramana.io.source import Source
+from pramana.methods.cells import Cells, hierarchy_cells, pdf_cells, set_cells
+from pramana.methods.presence.algorithms import PresenceDesign
+from pramana.methods.presence.choice import SPREAD, levels_from_public
+from pramana.methods.presence.plan import PresencePlan
+from pramana.methods.presence.reversal import Reversal, Seen, reversed_of
+from pramana.methods.presence.search import MEASURES as PRESENCE_MEASURES
+from pramana.methods.presence.search import Pair, spalm
+from pramana.methods.presence.shaping import People, Presence, reached_range
+from pramana.methods.published_cells import PublishedCells
+from pramana.methods.registry import restore
+
+
+@dataclass(frozen=True)
+class ReversalAudit:
+    """The attack's outcome beside what the certificate claims."""
+
+    claimed: tuple[float, float]
+    at_their_word: tuple[float, float]  # existence probabilities of someone who takes the cells at their word
+    reversal: Reversal
+
+    @property
+    def ok(self) -> bool:
+        low, high = self.at_their_word
+        return self.reversal.ok and self.claimed[0] <= low + 1e-9 and high <= self.claimed[1] + 1e-9
+
+    def to_json(self) -> dict[str, Any]:
+        """As a line of `attacks`."""
+        measured = [self.reversal.lowest, self.reversal.highest]
+        return {
+            "name": "reversal",
+            "claimed": list(self.claimed),
+            "measured": measured,
+            "ok": self.ok,
+            "at_their_word": list(self.at_their_word),
+            **self.reversal.to_json(),
+        }
+
+
+def reversal(bundle: str | Path, public: Any) -> ReversalAudit:
+    """Attack a bundle of method presence with the public table (a path or a data frame) in hand."""
+    opened = Bundle.open(bundle)
+    if opened.certificate.method != "presence":
+        raise BundleError("Reversal must be tried on a bundle of method presence", opened.certificate.method)
+    plan = restore(opened.certificate)
+    if not isinstance(plan, PresencePlan):
+        raise BundleError("The certificate must state how presence was reached")
+    seen = seen_by_intruder(plan, PublishedCells.open(bundle), public)
+    low, high = reached_range(seen.people, seen.present, seen.cells)
+    wanted = (float(plan.wanted.lowest), float(plan.wanted.highest))
+    return ReversalAudit(wanted, (0.0 if seen.alone else low, high), reversed_of(seen))
+
+
+def seen_by_intruder(plan: PresencePlan, published: PublishedCells, public: Any) -> Seen:
+    quasi = plan.quasi
+    source = Source(path=located(public)) if isinstance(public, str | os.PathLike) else Source(frame=public)
+    table = source.read([q.name for q in quasi])
+    columns = [encode(table.column(q.name), q.attribute.coded, q.name) for q in quasi]
+    layout = Layout(tuple(q.ladder for q in quasi))
+    order = [published.names.index(q.name) for q in quasi]
+    cells = tuple(published.cells[i] for i in order)
+    labels = [_labels(q.ladder.maps[level], c) for q, level, c in zip(quasi, plan.levels, cells, strict=True)]
+    base, index = grouped(layout, columns)
+    rolled, into = base.rolled_with_index(plan.levels)
+    number = {key: c for c, key in enumerate(zip(*labels, strict=True))}
+    if len(number) != len(cells[0]):
+        raise CheckError("Published classes must differ in their labels", "two that do not")
+    keys = zip(*[rolled.codes(a).tolist() for a in range(len(quasi))], strict=True)
+    class_number = np.array([number.get(key, -1) for key in keys], np.int64)
+    if len(set(class_number.tolist()) - {-1}) != len(number):
+        raise CheckError("Every published class must have people of the public table", "one without")
+    return _seen(plan, layout, base, class_number[into], index, columns, cells, published.sizes)
+
+
+def _labels(labels: Any, cells: Cells) -> list[int]:
+    return [int(label) for label in labels[cells.values[cells.first[:-1]]]]
+
+
+def _seen(
+    plan: PresencePlan,
+    layout: Layout,
+    base: Any,
+    row_class: Any,
+    index: Any,
+    columns: list[Any],
+    cells: tuple[Cells, ...],
+    present: Any,
+) -> Seen:
+    rows = np.argsort(row_class, kind="stable")
+    rows = rows[row_class[rows] >= 0]
+    classes = len(present)
+    first = np.searchsorted(row_class[rows], np.arange(classes + 1)).astype(np.int64)
+    people = People(
+        first, base.sizes[rows].astype(np.int64), tuple(base.codes(a)[rows] for a in range(len(columns)))
+    )
+    class_of = row_class[index]
+    kept = class_of >= 0
+    public = tuple(
+        pdf_cells(ladder, column[kept], class_of[kept], classes)
+        for ladder, column in zip(layout.ladders, columns, strict=True)
+    )
+    setting: PresenceDesign = plan.design
+    wanted: Presence = plan.wanted
+    uniform = tuple(
+        set_cells(c) if setting.start == "set" else hierarchy_cells(ladder, c, level)
+        for ladder, c, level in zip(layout.ladders, public, plan.levels, strict=True)
+    )
+    names = tuple(ladder.name for ladder in layout.ladders)
+    return Seen(people, present, uniform, public, cells, wanted, setting, names, int((~kept).sum()))
+
+
+# Presence: what the choice of levels tells an intruder who knows how levels are chosen.
+#
+# Levels that are searched on the private table say that cheaper ones did not hold there. The intruder takes
+# every world, that is every set of people of the public table with as many present in each published class,
+# asks which of them would have been published at these levels, and counts who is present in those. Levels
+# that follow from the public table and the number of people present are the same in every world, and tell
+# nothing.
+
+
+NAME = "presence, what the choice of levels tells"
+_ALL_WORLDS = 2000  # as many are tried one by one; of more, some at random
+_WORLDS, _LEAST_WORLDS = 300, 50
+_PEOPLE = 1_000_000  # of all worlds that are tried
+Levels = tuple[int, ...]
+World = NDArray[np.bool_]
+Choice = Callable[[Pair], Levels | None]
+
+
+def choice_attack(plan: PresencePlan, pair: Pair) -> Outcome:
+    """`pair`: the public table, and who of it is present, which the intruder does not know."""
+    if plan.design.mode != "public":
+        return NotRun(NAME, "cells come from private counts, which reversal is about")
+    if plan.chosen == "given":
+        return NotRun(NAME, "the levels were given: whether someone looked at the private table is not known")
+    if plan.chosen == "public" and _from_public(plan, pair):
+        lowest, highest = _shares(plan, pair)
+        what = "the levels follow from the public table, the number present and delta: they tell nothing"
+        return _against(plan, lowest, highest, (lowest, highest), what)
+    measure = next((m for m in PRESENCE_MEASURES if _searched(plan, m)(pair) == plan.levels), None)
+    if measure is None:
+        return NotRun(NAME, "the levels are of a choice with weights or a spread that no certificate states")
+    return _by_worlds(plan, pair, _searched(plan, measure))
+
+
+def _from_public(plan: PresencePlan, pair: Pair) -> bool:
+    for measure in PRESENCE_MEASURES:
+        try:
+            if levels_from_public(pair, plan.wanted, measure, None, SPREAD) == plan.levels:
+                return True
+        except UnreachableError:
+            continue
+    return False
+
+
+def _searched(plan: PresencePlan, measure: str) -> Choice:
+    def choose(pair: Pair) -> Levels | None:
+        try:
+            return spalm(pair, plan.wanted, measure, None, plan.design).levels
+        except UnreachableError:
+            return None
+
+    return choose
+
+
+def _by_worlds(plan: PresencePlan, pair: Pair, choose: Choice) -> Outcome:
+    class_of = class_of_people(pair, plan.levels)
+    present = np.bincount(class_of, weights=pair.present).astype(int)
+    people = np.bincount(class_of)
+    count = math.prod(math.comb(n, m) for n, m in zip(people.tolist(), present.tolist(), strict=True))
+    every = count <= _ALL_WORLDS
+    tries = count if every else min(_WORLDS, _PEOPLE // len(class_of))
+    if tries < _LEAST_WORLDS and not every:
+        return NotRun(NAME, f"{len(class_of):,} people are too many to try worlds with")
+    worlds = _all_worlds(class_of, present) if every else some_worlds(class_of, present, tries)
+    fitting = [world for world in worlds if choose(Pair(pair.layout, pair.columns, world)) == plan.levels]
+    chance = np.mean(fitting, axis=0) if fitting else pair.present.astype(float)
+    lowest, highest = float(chance.min()), float(chance.max())
+    shown = "all" if every else "some"
+    what = (
+        f"{len(fitting):,} of {tries:,} worlds with these counts ({shown} of them tried) have these levels; "
+        f"in those, existence is between {lowest:.4g} and {highest:.4g}"
+    )
+    surely = (lowest, highest)
+    if not every:
+        alpha = CHANCE_OF_FALSE_ALARM / len(chance)
+        here = np.rint(chance * len(fitting)).astype(int)
+        surely = (
+            clopper_pearson(int(here.min()), max(len(fitting), 1), alpha)[1],
+            clopper_pearson(int(here.max()), max(len(fitting), 1), alpha)[0],
+        )
+    return _against(plan, lowest, highest, surely, what, {"fitting": len(fitting), "worlds": tries})
+
+
+def _against(
+    plan: PresencePlan,
+    lowest: float,
+    highest: float,
+    surely: tuple[float, float],
+    what: str,
+    more: dict[str, int] | None = None,
+) -> Attack:
+    """`surely`: what the lowest chance is at most, and the highest at least, whichever worlds were tried.
+
+    The certificate of searched levels takes intruders to infer nothing from them, so nothing is claimed of it.
+    """
+    low, high = float(plan.wanted.lowest), float(plan.wanted.highest)
+    inside = surely[0] >= low - 1e-9 and surely[1] <= high + 1e-9
+    ranges = {"claimed_range": [low, high], "measured_range": [lowest, highest], "inside": inside, **(more or {})}
+    if plan.chosen == "searched":
+        told = "keeps to" if inside else "LEAVES"
+        words = f"{what}, which {told} {low:.4g} to {high:.4g}; of searched levels nothing is claimed"
+        return Attack(NAME, None, highest, True, words, None, ranges)
+    return Attack(NAME, high, highest, inside, f"{what}; claimed {low:.4g} to {high:.4g}", None, ranges)
+
+
+def _shares(plan: PresencePlan, pair: Pair) -> tuple[float, float]:
+    """Of the classes in which someone is present, and of the others."""
+    class_of = class_of_people(pair, plan.levels)
+    share = np.bincount(class_of, weights=pair.present) / np.bincount(class_of)
+    return float(share.min()), float(share.max())
+
+
+def class_of_people(pair: Pair, levels: Levels) -> NDArray[np.int64]:
+    """The class of everyone in the public table at these levels."""
+    labels = [
+        np.asarray(ladder.maps[level])[codes]
+        for ladder, level, codes in zip(pair.layout.ladders, levels, pair.columns, strict=True)
+    ]
+    return np.unique(np.stack(labels), axis=1, return_inverse=True)[1].reshape(-1).astype(np.int64)
+
+
+def _all_worlds(class_of: NDArray[np.int64], present: NDArray[np.int64]) -> Iterator[World]:
+    members = [np.flatnonzero(class_of == c) for c in range(len(present))]
+    choices = [combinations(m.tolist(), int(n)) for m, n in zip(members, present, strict=True)]
+    for chosen in product(*choices):
+        world = np.zeros(len(class_of), np.bool_)
+        world[[person for some in chosen for person in some]] = True
+        yield world
+
+
+def some_worlds(class_of: NDArray[np.int64], present: NDArray[np.int64], tries: int) -> Iterator[World]:
+    """Each as likely as any other: people of every class in random order, of whom the first are present."""
+    rng = np.random.default_rng(20)
+    for _ in range(tries):
+        order = np.lexsort((rng.random(len(class_of)), class_of))
+        sizes = np.bincount(class_of)
+        rank = np.arange(len(class_of)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+        world = np.zeros(len(class_of), np.bool_)
+        world[order] = rank < present[class_of[order]]
+        yield world

@@ -1,0 +1,354 @@
+"""All attacks on several bundles about the same people, made from one source under one key."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from pramana.holder.audit.anonymity import by_source_row, crossed_classes, matrices_of
+from pramana.holder.audit.attacked import UNTRACED, Attacked
+from pramana.holder.audit.collusion import Version, collusion
+from pramana.holder.audit.epsilon import guesses_of, leaning_of_pairs, least_epsilon
+from pramana.holder.audit.linkage import AttackedLaw, LinkedTable
+from pramana.holder.audit.order_of_rows import order_attack
+from pramana.holder.audit.verdict import CHANCE_OF_FALSE_ALARM, Attack, NotRun, Outcome, clopper_pearson
+from pramana.ledger.ledger import Ledger
+from pramana.ledger.rules import Total
+from pramana.mechanisms.channel import Channel, Retention
+from pramana.mechanisms.levels import AtLevel
+from pramana.mechanisms.table import CoinGroups, Product, RecordRetention
+from pramana.methods.levels.plan import LevelPlan
+from pramana.notions.classes import KAnonymity
+from pramana.notions.randomised import LocalPrivacy
+from pramana.randomness.samplers import ONE, Codes
+
+# Versions at levels, as they lie in their files: what their recipients have together (paper 3).
+
+
+def colluding_files(releases: Sequence[Attacked]) -> list[Outcome]:
+    """The versions of several bundles of one design: together they must tell what the best tells alone."""
+    name = "collusion across levels, in the files"
+    levels = [release.traced.mechanism for release in releases]
+    at_level = [level for level in levels if isinstance(level, AtLevel)]
+    if len(at_level) < len(levels) or len({level.design.digest for level in at_level}) > 1:
+        return [NotRun(name, "they are not versions of one design that come from the key")]
+    outcomes: list[Outcome] = [*repeated_requests(releases)]
+    versions: list[Version] = []
+    for release, level in zip(releases, at_level, strict=True):
+        placed = release.in_source_order()
+        if placed is None:
+            return [*outcomes, NotRun(name, UNTRACED)]
+        versions.append((level.level, {n: placed[n] for n in level.sizes}))
+    design, true = at_level[0].design, releases[0].traced.true
+    found = collusion(design, {n: true[n] for n in design.sizes}, versions)
+    what = (
+        f"{found.members} files together reconstruct {found.together:.4g}, the best alone {found.best_alone:.4g}, "
+        f"if they come from one process; that they do has a p-value of {found.p_value:.2g}"
+    )
+    more = {"p_value": found.p_value}
+    return [*outcomes, Attack(name, found.best_alone, found.together, found.useless, what, more=more)]
+
+
+def repeated_requests(releases: Sequence[Attacked]) -> list[Outcome]:
+    """A level that was asked for again: the same rows, or a second opinion about every one of them."""
+    name = "repeated requests of one level"
+    told = [(release, release.traced.mechanism) for release in releases]
+    pairs = [
+        (one, other)
+        for (one, level), (other, again) in combinations(told, 2)
+        if isinstance(level, AtLevel) and isinstance(again, AtLevel) and level.level == again.level
+    ]
+    if not pairs:
+        return []
+    differing = max(_differing(one, other) for one, other in pairs)
+    what = f"{differing:.4g} of the rows differ between {len(pairs)} pairs of files at the same level"
+    return [Attack(name, 0.0, differing, differing == 0, what)]
+
+
+def _differing(one: Attacked, other: Attacked) -> float:
+    if one.published.keys() != other.published.keys():
+        return 1.0
+    pairs = [(codes, other.published[name]) for name, codes in one.published.items()]
+    if any(len(codes) != len(again) for codes, again in pairs):
+        return 1.0
+    return float(np.logical_or.reduce([codes != again for codes, again in pairs]).mean())
+
+
+# Two releases about the same people: coins are thrown anew for each, and so is the order.
+
+
+_LARGEST = 1 << 12
+Part = tuple[str, ...]  # attributes with one coin
+Kept = tuple[NDArray[np.bool_], NDArray[np.float64]]  # who shows the true value, and the chance of it
+
+
+def reused_coins(one: LinkedTable, other: LinkedTable) -> Outcome:
+    """How often both releases show a person's true value: as often as independent coins would do."""
+    name = "two releases, coins thrown anew"
+    if len(one.order) != len(other.order):
+        return NotRun(name, "they are not of the same rows")
+    first, second = _kept_by_part(one), _kept_by_part(other)
+    shared = [part for part in first if part in second]
+    if not shared:
+        return NotRun(name, "no coin is of the same attributes in both")
+    worst = None
+    for part in shared:
+        (kept, chance), (again, also) = first[part], second[part]
+        claimed = float((chance * also).mean())
+        both = int((kept & again).sum())
+        low, high = clopper_pearson(both, one.records, CHANCE_OF_FALSE_ALARM / len(shared))
+        ok = low <= claimed <= high
+        if worst is None or (worst.ok and not ok):
+            share = both / one.records
+            what = (
+                f"{', '.join(part)}: both show the true value in {share:.4g} of people; "
+                f"independent coins do in {claimed:.4g}"
+            )
+            worst = Attack(name, claimed, share, ok, what, (low, high))
+    assert worst is not None
+    return worst
+
+
+def _kept_by_part(table: LinkedTable) -> dict[Part, Kept]:
+    """By the attributes that have one coin, a record's or a group's together: everyone's, as in the source."""
+    rows = np.sort(table.order)
+    shown = {name: np.empty_like(codes) for name, codes in table.true.items()}
+    for name, codes in table.published.items():
+        shown[name][table.order] = codes
+    same = {name: (table.true[name] == shown[name])[rows] for name in table.published}
+    parts: dict[Part, Kept] = {}
+    for law in _independent(table.law):
+        if isinstance(law, RecordRetention):
+            redrawn = law.bound / ONE
+            chance = 1 - redrawn + redrawn / float(np.prod([float(v) for v in law.sizes.values()]))
+            whole = np.logical_and.reduce([same[name] for name in law.sizes])
+            parts[tuple(law.sizes)] = whole, np.full(len(rows), chance)
+        else:
+            some = {n: c for n, c in law.channels.items() if 1 < c.size <= _LARGEST}
+            parts |= {(n,): (same[n], _diagonal(c)[table.true[n][rows]]) for n, c in some.items()}
+    return parts
+
+
+def _independent(law: AttackedLaw) -> tuple[Product | RecordRetention, ...]:
+    if isinstance(law, CoinGroups):
+        return law.parts
+    return (law,) if isinstance(law, Product | RecordRetention) else ()
+
+
+def _diagonal(channel: Channel) -> NDArray[np.float64]:
+    """The chance to be published as it is, by true value."""
+    if isinstance(channel, Retention):
+        return np.full(channel.size, float(channel.diagonal))
+    return np.asarray(np.diagonal(channel.weights) / ONE, np.float64)
+
+
+def side_by_side(one: Mapping[str, Codes], other: Mapping[str, Codes]) -> Outcome:
+    """Rows at the same place of two files: if they are the same people, one file's order tells the other's.
+
+    Needs neither key nor source. Rows of two orders agree as often as rows at random do.
+    """
+    name = "two releases, rows side by side"
+    shared = [column for column in one if column in other and len(one[column]) == len(other[column])]
+    if not shared:
+        return NotRun(name, "they share no column, or have other numbers of rows")
+    if all(np.array_equal(one[column], other[column]) for column in shared) and len(shared) == len(one) == len(
+        other
+    ):
+        return Attack(name, None, 1.0, True, "both files have the same rows: the second adds nothing")
+
+    def agreement(rows: NDArray[np.int64]) -> NDArray[np.float64]:
+        return np.asarray(np.mean([one[n] == other[n][rows] for n in shared], axis=0), np.float64)
+
+    records = len(one[shared[0]])
+    found = order_attack(agreement, {"the first file": np.arange(records)})
+    what = (
+        f"rows at the same place agree {found.measured:.4g}; at random places at most {found.claimed or 0.0:.4g}"
+    )
+    return Attack(name, found.claimed, found.measured, found.ok, what, more=found.more)
+
+
+# Averaging: someone who has several releases of the same people, and knows which rows belong together.
+#
+# Coins that are thrown anew are a second opinion about every value. What any number of releases tell together
+# is the product of their likelihoods; it is held against the sum of the epsilons, and against the best guess
+# that all the laws together allow.
+
+
+_OUTCOMES = 1 << 16  # of all releases together, of an attribute that is guessed
+_WORDS = ("no", "one", "two", "three", "four", "five", "six")
+Floats = NDArray[np.float64]
+
+
+def number_of(releases: int) -> str:
+    """As a word, where there are few."""
+    return _WORDS[releases] if releases < len(_WORDS) else str(releases)
+
+
+def averaged_epsilon(tables: Sequence[LinkedTable], claimed: float) -> Attack:
+    """Whose are these rows, one of each release, asked of pairs of people; `claimed` is what composition gives."""
+    leanings = np.sum([leaning_of_pairs(table) for table in tables], axis=0)
+    guesses = guesses_of(leanings)
+    low = least_epsilon(guesses)
+    what = (
+        f"at least {low:.4g} by {guesses.right:,} right guesses of {guesses.tries:,} from all "
+        f"{len(tables)}, claimed {claimed:.4g} together"
+    )
+    name = f"{number_of(len(tables))} releases, epsilon together"
+    more = {"lower_bound": True, "releases": len(tables)}
+    return Attack(name, claimed, low, low <= claimed, what, more=more)
+
+
+def averaged_inference(tables: Sequence[LinkedTable]) -> Outcome:
+    """A person's value by all their rows together: the likeliest under all laws and the true frequencies.
+
+    The claim is exact: the largest joint chance of a value with everything that is shown of it, summed over all
+    that can be shown. People's coins are independent, so right guesses scatter no more than coins of that chance.
+    """
+    name = f"{number_of(len(tables))} releases, attribute inference by averaging"
+    laws = [matrices_of(table.law) for table in tables]
+    shared = [n for n in laws[0] if all(n in law for law in laws)]
+    few = [n for n in shared if len(laws[0][n]) > 1 and math.prod(law[n].shape[1] for law in laws) <= _OUTCOMES]
+    if not few:
+        return NotRun(name, "they share no attribute with a law of its own that is small enough")
+    alpha = CHANCE_OF_FALSE_ALARM / len(few)
+    outcomes = [_guessed(tables, [law[column] for law in laws], column, alpha, name) for column in few]
+    worst = max(outcomes, key=lambda attack: (attack.interval or (0.0, 0.0))[0] - (attack.claimed or 0.0))
+    more = {
+        "attributes": {
+            c: {"claimed": o.claimed, "measured": o.measured} for c, o in zip(few, outcomes, strict=True)
+        }
+    }
+    return Attack(name, worst.claimed, worst.measured, worst.ok, worst.detail, worst.interval, more)
+
+
+def _guessed(
+    tables: Sequence[LinkedTable], laws: Sequence[Floats], column: str, alpha: float, name: str
+) -> Attack:
+    people = np.sort(tables[0].order)
+    together, outcome = np.ones((len(laws[0]), 1)), np.zeros(len(people), np.int64)
+    for table, law in zip(tables, laws, strict=True):
+        together = (together[:, :, None] * law[:, None, :]).reshape(len(law), -1)
+        shown = np.empty(len(table.true[column]), np.int64)
+        shown[table.order] = table.published[column]
+        outcome = outcome * law.shape[1] + shown[people]
+    true = tables[0].true[column][people]
+    joint = (np.bincount(true, minlength=len(together)) / len(true))[:, None] * together
+    claimed = float(joint.max(0).sum())
+    right = int((joint.argmax(0)[outcome] == true).sum())
+    interval = clopper_pearson(right, len(true), alpha)
+    share = right / len(true)
+    what = f"{column} guessed from {len(tables)} rows: right {share:.4g}; their laws together allow {claimed:.4g}"
+    return Attack(name, claimed, share, interval[0] <= claimed + 1e-12, what, interval)
+
+
+def attacks_together(releases: Sequence[Attacked], ledger: str | Path | None) -> list[Outcome]:
+    """`releases`: at least two. With a ledger its total stands beside what they tell together."""
+    if len(releases) < 2:
+        return []
+    if all(isinstance(release.traced.plan, LevelPlan) for release in releases):
+        return colluding_files(releases)
+    total = None if ledger is None else _total(ledger)
+    outcomes = _pairs(releases)
+    if all(release.coded for release in releases):
+        return [*outcomes, *_averaged(releases, total)]
+    if any(release.coded for release in releases):
+        return [*outcomes, NotRun(f"{number_of(len(releases))} releases", "they are of different kinds")]
+    return [*outcomes, *_crossed(releases, total)]
+
+
+def _pairs(releases: Sequence[Attacked]) -> list[Outcome]:
+    """What is asked of every two of them: the pair that loses, or else the first."""
+    side: list[Outcome] = []
+    coins: list[Outcome] = []
+    for one, other in combinations(releases, 2):
+        side.append(side_by_side(*_comparable(one, other)))
+        first, second = one.table, other.table
+        if first is not None and second is not None and not _same_content(one, other):
+            coins.append(reused_coins(first, second))
+    return [_worst(outcomes) for outcomes in (side, coins) if outcomes]
+
+
+def _worst(outcomes: list[Outcome]) -> Outcome:
+    attacks = [outcome for outcome in outcomes if isinstance(outcome, Attack)]
+    lost = [attack for attack in attacks if not attack.ok]
+    return next(iter([*lost, *attacks, *outcomes]))
+
+
+def _same_content(one: Attacked, other: Attacked) -> bool:
+    return one.traced.bundle.certificate.content == other.traced.bundle.certificate.content
+
+
+def _comparable(one: Attacked, other: Attacked) -> tuple[dict[str, Codes], dict[str, Codes]]:
+    """Columns of both files in the same codes, by what is written."""
+    if one.coded and other.coded:
+        sizes = [{a.name: a.coded.labels for a in r.traced.plan.attributes if not a.raw} for r in (one, other)]
+        shared = [n for n in one.published if n in other.published and sizes[0].get(n) == sizes[1].get(n)]
+        return {n: one.published[n] for n in shared}, {n: other.published[n] for n in shared}
+    tables = [pa.Table.from_batches(release.traced.bundle.batches()) for release in (one, other)]
+    codes: tuple[dict[str, Codes], dict[str, Codes]] = ({}, {})
+    for name in tables[0].column_names:
+        if name in tables[1].column_names:
+            texts = [[str(cell) for cell in table.column(name).to_pylist()] for table in tables]
+            joint = np.asarray(pa.array(texts[0] + texts[1]).dictionary_encode().indices)
+            codes[0][name], codes[1][name] = joint[: len(texts[0])], joint[len(texts[0]) :]
+    return codes
+
+
+def _averaged(releases: Sequence[Attacked], total: Total | None) -> list[Outcome]:
+    name = f"{number_of(len(releases))} releases, epsilon together"
+    others = [r for i, r in enumerate(releases) if not any(_same_content(r, one) for one in releases[:i])]
+    if len(others) < 2:
+        return [NotRun(name, "they are one release, and having it twice adds nothing")]
+    tables = [release.table for release in others]
+    epsilons = [release.number(LocalPrivacy.notion) for release in others]
+    stated = [epsilon for epsilon in epsilons if epsilon is not None]
+    linked = [table for table in tables if table is not None]
+    if len(linked) < len(others) or len({len(table.order) for table in linked}) > 1:
+        return [NotRun(name, "whose the rows of one of them are is not known, or it has others")]
+    outcomes: list[Outcome] = [averaged_inference(linked)]
+    if len(stated) < len(others):
+        return [*outcomes, NotRun(name, "one of them claims no epsilon")]
+    together = averaged_epsilon(linked, sum(stated))
+    return [*outcomes, together if total is None else _beside_total(together, total)]
+
+
+def _crossed(releases: Sequence[Attacked], total: Total | None) -> list[Outcome]:
+    name = f"{number_of(len(releases))} releases, intersection of classes"
+    orders = [release.order for release in releases]
+    claims = [k for k in (release.number(KAnonymity.notion) for release in releases) if k is not None]
+    if any(order is None for order in orders) or not claims:
+        return [NotRun(name, "whose the rows of one of them are is not known, or none claims k")]
+    records = max(int(order.max(initial=0)) for order in orders if order is not None) + 1
+    looks = [
+        by_source_row(release.look, order, records)
+        for release, order in zip(releases, orders, strict=True)
+        if order is not None
+    ]
+    found = crossed_classes(looks, min(claims), name)
+    if total is None:
+        return [found]
+    notes = " ".join(total.notes) or "nothing"
+    what = f"{found.detail}; the ledger's total about {total.people!r}: {total.words()}. {notes}"
+    return [replace(found, detail=what, more={**found.more, "ledger_total": total.epsilon})]
+
+
+def _total(ledger: str | Path) -> Total:
+    known = Ledger.open(ledger)
+    try:
+        return known.total()
+    finally:
+        known.close()
+
+
+def _beside_total(together: Attack, total: Total) -> Attack:
+    """The ledger's sum over all releases about these people, which must not be exceeded either."""
+    ok = together.ok and (total.epsilon is None or together.measured <= total.epsilon)
+    what = f"{together.detail}; the ledger's total about {total.people!r}: {total.words()}"
+    return replace(together, ok=ok, detail=what, more={**together.more, "ledger_total": total.epsilon})

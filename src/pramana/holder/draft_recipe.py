@@ -1,0 +1,336 @@
+"""`pramana init`: a commented recipe with its hierarchies, tried on the table before it is written."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pyarrow as pa
+
+from pramana.errors import InputError, PramanaError, RecipeError, SourceError
+from pramana.files.atomic import check_free, write_all
+from pramana.files.locations import local_path, located, path_text
+from pramana.files.scratch import readable_by_name
+from pramana.files.store_path import AnyPath, StorePath
+from pramana.holder import vocabulary
+from pramana.holder.draft_bins import households_in, persons_in
+from pramana.holder.draft_columns import ColumnDraft
+from pramana.holder.draft_jobs import JOBS, Draft, Wish
+from pramana.holder.draft_text import Value, comment, section
+from pramana.holder.inspect import Examined, examine
+from pramana.io.source import Source
+from pramana.methods.recipe import AnyRecipe, Recipe
+from pramana.run.release import rehearse
+from pramana.schema.domain import Role
+from pramana.schema.hierarchy import Hierarchy
+from pramana.schema.typed import near
+
+# A draft as text: the recipe with its comments, and its hierarchies as files.
+
+
+_UNSAFE = re.compile(r"[^A-Za-z0-9_-]+")
+_LONGEST_NAME = 40
+MEANT = {
+    "publish": "publish the table with randomised columns",
+    "frequencies": "publish a table whose counts are used as they are",
+    "levels": "serve many recipients at levels of trust",
+    "k-anonymity": "publish a generalised table",
+    "presence": "publish a table in which being listed is the secret",
+    "microaggregate": "publish numbers as means of small groups",
+}
+
+
+@dataclass(frozen=True)
+class Written:
+    """The text of a recipe and those of its hierarchies, by file name."""
+
+    text: str
+    hierarchies: Mapping[str, str]
+    confirm: tuple[str, ...]
+
+
+def write_draft(
+    draft: Draft, unit: Mapping[str, Value], job: str, stem: str, source: Mapping[str, Value]
+) -> Written:
+    names = _file_names(draft.columns, stem)
+    confirm = tuple(_confirmed(draft, unit))
+    lines = [
+        *comment(
+            f"A first recipe, to {MEANT[job]} (job {job}). Drafted by looking at the table; it runs as it is."
+        ),
+        *comment("Before anything is published, a person who knows the table must confirm:"),
+        *(line for sentence in confirm for line in comment(sentence, "- ")),
+        "",
+        *section(["source"], source),
+        *(section(["unit"], unit, "Whose privacy is meant.") if unit else ()),
+        *section(["release"], draft.release, draft.words),
+    ]
+    for column in draft.columns:
+        lines += section(["attributes", column.name], _keys(column, names), column.words)
+    lines += section(["output"], {"format": "parquet"})
+    built = {names[c.name]: c.built.hierarchy for c in draft.columns if c.built is not None}
+    return Written("\n".join(lines), {name: hierarchy_text(tree) for name, tree in built.items()}, confirm)
+
+
+def _confirmed(draft: Draft, unit: Mapping[str, Value]) -> Iterator[str]:
+    dropped = [c.name for c in draft.columns if c.role is Role.IDENTIFYING and not c.asks]
+    known = [c.name for c in draft.columns if c.role is Role.QUASI_IDENTIFYING]
+    if known:
+        yield f"An intruder may know {', '.join(known)}, and no other column: move what is missing or too much."
+    if dropped:
+        yield f"These columns name people and are dropped: {', '.join(dropped)}."
+    yield from draft.confirm
+    asked: dict[str, list[str]] = {}
+    for column in draft.columns:
+        for ask in column.asks:
+            asked.setdefault(ask, []).append(column.name)
+    yield from (ask.replace("{}", ", ".join(names)) for ask, names in asked.items())
+    if "person" in unit:
+        yield f"Rows with the same {unit['person']} are one person's; nobody has more than {unit.get('rows', 1)}."
+    if "household" in unit:
+        yield f"Rows with the same {unit['household']} are one household's."
+    if unit.get("row"):
+        yield "Every row is taken for a person of its own."
+
+
+def _keys(column: ColumnDraft, names: Mapping[str, str]) -> dict[str, Value]:
+    keys: dict[str, Value] = {"role": column.role.value, **column.keys}
+    if column.built is not None:
+        keys["hierarchy"] = names[column.name]
+        if column.level:
+            keys["level"] = column.level
+    return keys
+
+
+def _file_names(columns: tuple[ColumnDraft, ...], stem: str) -> dict[str, str]:
+    """A file name for each hierarchy: letters of the column's name, and a number where that is taken."""
+    names: dict[str, str] = {}
+    for column in columns:
+        if column.built is None:
+            continue
+        plain = _UNSAFE.sub("-", column.name).strip("-")[:_LONGEST_NAME] or "column"
+        name, number = f"{stem}-{plain}.csv", 2
+        while name.lower() in {taken.lower() for taken in names.values()}:
+            name, number = f"{stem}-{plain}-{number}.csv", number + 1
+        names[column.name] = name
+    return names
+
+
+def hierarchy_text(hierarchy: Hierarchy) -> str:
+    text = io.StringIO(newline="")
+    csv.writer(text, delimiter=";", lineterminator="\n").writerows(zip(*hierarchy.levels, strict=True))
+    return text.getvalue()
+
+
+_MOST_TRIALS = 24
+
+
+@dataclass(frozen=True)
+class DraftedRecipe:
+    """Where a first recipe and its hierarchies lie, and what a person must confirm of it."""
+
+    recipe: Path
+    job: str
+    hierarchies: tuple[Path, ...]
+    confirm: tuple[str, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "recipe": str(self.recipe),
+            "job": self.job,
+            "hierarchies": [str(path) for path in self.hierarchies],
+            "confirm": list(self.confirm),
+        }
+
+
+def draft_recipe(
+    data: str | Path | Mapping[str, Any],
+    out: str | Path = "recipe.toml",
+    *,
+    job: str = "publish",
+    public: str | Path | None = None,
+    present: str | None = None,
+    roles: Mapping[str, str] | None = None,
+    unit: Mapping[str, Any] | None = None,
+    encoding: str | None = None,
+    delimiter: str | None = None,
+) -> DraftedRecipe:
+    """Write a first recipe for a table, commented and ready to run, with hierarchies beside it.
+
+    `data` is a file, or what [source] says of a database. Kinds and roles are guessed as `inspect` guesses them;
+    `roles` of some columns, and the [unit], can be stated. `job` is publish, frequencies, levels, k-anonymity,
+    presence or microaggregate; presence takes the table of everyone (`public`) or the column that marks who is
+    `present`. The recipe is tried on the table first. Nothing that exists is overwritten.
+
+    >>> pramana.draft_recipe("people.csv", job="k-anonymity").confirm  # doctest: +SKIP
+    ('The hierarchy of age (ages in intervals of 5, 10, 20 and 40 years) was made for you: look at its file.',)
+    """
+    if job not in JOBS:
+        raise InputError(f"The job must be one of {', '.join(JOBS)}", repr(job), near(job, list(JOBS)))
+    target = local_path(out, "A recipe", InputError)
+    named: dict[str, Any] = (
+        dict(data) if isinstance(data, Mapping) else {"path": path_text(data, "The source", SourceError)}
+    )
+    if target.suffix != ".toml":
+        raise InputError("A recipe must have a name that ends in .toml", repr(target.name))
+    check_free([target])
+    stated = {key: value for key, value in (("encoding", encoding), ("delimiter", delimiter)) if value is not None}
+    examined, keys = _examined({**named, **stated})
+    examined = _with_roles(examined, roles or {})
+    if present is not None and present not in examined.guesses:
+        raise InputError(
+            "The mark of presence must be a column", repr(present), near(present, list(examined.guesses))
+        )
+    wish = Wish(None if public is None else str(located(public, "The public table").absolute()), present)
+    units = list(_units(examined)) if unit is None else [dict(unit)]
+    whole = {"path": str(located(named["path"]).absolute())} if "path" in named else {}
+    draft, stated_unit = _first_that_runs(examined, job, wish, {**keys, **whole}, units, target)
+    if "person" in stated_unit and "household" not in stated_unit and (homes := households_in(examined)):
+        line = f'household = "{homes[0].name}"'
+        ask = f"Households are not protected as a whole: write {line} in [unit] if they must be."
+        draft = replace(draft, confirm=(*draft.confirm, ask))
+    if "public" in draft.release:
+        draft = replace(draft, release={**draft.release, "public": _reference(located(str(wish.public)), target)})
+    if "path" in named:
+        keys = {
+            "path": _reference(located(named["path"]), target),
+            **{k: v for k, v in keys.items() if k != "path"},
+        }
+    written = write_draft(draft, stated_unit, job, target.stem, keys)
+    files = {target.with_name(name): text for name, text in written.hierarchies.items()}
+    write_all({**files, target: written.text})
+    return DraftedRecipe(target, job, tuple(files), written.confirm)
+
+
+def _with_roles(examined: Examined, roles: Mapping[str, str]) -> Examined:
+    """With roles that someone stated, who is surer than a guess."""
+    guesses = dict(examined.guesses)
+    for name, stated in roles.items():
+        if name not in guesses:
+            raise InputError("Every role must be of a column of the table", repr(name), near(name, list(guesses)))
+        if stated not in [role.value for role in Role]:
+            known = ", ".join(role.value for role in Role)
+            raise InputError(f"A role must be one of {known}", repr(stated)[:80])
+        guess, role = guesses[name], Role(stated)
+        reason = guess.reason if guess.role is role else "as you stated"
+        guesses[name] = replace(guess, role=role, reason=reason, firm=True)
+    return replace(examined, guesses=guesses)
+
+
+def _examined(named: Mapping[str, Any]) -> tuple[Examined, dict[str, Value]]:
+    """The table, read so that words among numbers are missing values, and the keys of [source] that say so."""
+    keys: dict[str, Value] = dict(named)
+    source = Source.from_options(named)
+    examined = examine(source)
+    if vocabulary.knows_decimals() and _has_decimal_commas(examined):
+        keys["decimal"] = ","
+    words = sorted(_words_among_numbers(examined))
+    if not words or vocabulary.knows_missing_lists() or source.kind != "csv":
+        return examined, keys
+    keys["missing"] = words
+    return examine(Source.from_options({**named, "missing": words})), keys
+
+
+def _has_decimal_commas(examined: Examined) -> bool:
+    """Whether numbers with a fraction are written with a comma, and none with a point."""
+    texts = [look for look in examined.looks if look.form.kind == "number" and not look.form.typed]
+    commas = [look for look in texts if look.form.decimal == ","]
+    return bool(commas) and all(look.form.decimal == "," or look.form.whole for look in texts)
+
+
+def _words_among_numbers(examined: Examined) -> set[str]:
+    found: set[str] = set()
+    for look in examined.looks:
+        if look.form.kind in ("number", "date") and look.form.words.any():
+            found |= {text for text, word in zip(look.column.texts(), look.form.words, strict=True) if word}
+    return found
+
+
+def _reference(path: AnyPath, target: Path) -> str:
+    """A file as the recipe names it: from the recipe's folder where it lies below, else in full."""
+    if isinstance(path, StorePath):
+        return str(path)
+    whole, folder = path.absolute(), target.absolute().parent
+    return str(whole.relative_to(folder)) if whole.is_relative_to(folder) else str(whole)
+
+
+# ---------------------------------------------------------------- trying
+
+
+def _first_that_runs(
+    examined: Examined,
+    job: str,
+    wish: Wish,
+    source: Mapping[str, Value],
+    units: Sequence[Mapping[str, Value]],
+    target: Path,
+) -> tuple[Draft, Mapping[str, Value]]:
+    """The first candidate that a release takes; what the last one was refused for is said where none is."""
+    refused: PramanaError | None = None
+    trials = 0
+    for draft in JOBS[job](examined, wish):
+        for unit in units:
+            trials += 1
+            fitting = draft if "person" in unit else draft.without_constants()
+            refused = _tried(write_draft(fitting, unit, job, "trial", source), fitting.sample, target)
+            if refused is None:
+                return fitting, unit
+        if trials >= _MOST_TRIALS:
+            break
+    told = "" if refused is None else f": {refused}"
+    raise RecipeError(
+        f"A first recipe for the job {job} must run on this table",
+        f"none that does{told}",
+        "Try another job, or write a recipe by hand.",
+    )
+
+
+def _units(examined: Examined) -> Iterator[dict[str, Value]]:
+    """What [unit] may say, the preferred first; nothing where recipes have no such section."""
+    if not vocabulary.knows_units():
+        yield {}
+        return
+    if examined.repeated:
+        yield from _repeated_units(examined)
+        yield {"row": True}
+        return
+    yield {}
+    yield {"row": True}
+
+
+def _repeated_units(examined: Examined) -> Iterator[dict[str, Value]]:
+    """Persons by the finest identifier, a promise for whom costs least; households by one that is called so."""
+    persons, households = persons_in(examined), households_in(examined)
+    finest = (persons or households)[0]
+    person: dict[str, Value] = {"person": finest.name, "rows": int(finest.column.counts.max())}
+    yield person
+    if persons and households:
+        yield {**person, "household": households[0].name}
+
+
+def _tried(written: Written, sample: int | None, target: Path) -> PramanaError | None:
+    """Release the table by this recipe, written nowhere; the error where it is refused."""
+    content = tomllib.loads(written.text)
+    with readable_by_name(written.hierarchies, target) as paths:
+        for column in content["attributes"].values():
+            if "hierarchy" in column:
+                column["hierarchy"] = str(paths[column["hierarchy"]])
+        try:
+            read = Recipe.parse(content, target.absolute().parent)
+            rehearse(read, data=None if sample is None else _head(read, sample))
+        except PramanaError as error:
+            return error
+    return None
+
+
+def _head(recipe: AnyRecipe, rows: int) -> pa.Table:
+    stated = msgspec.structs.asdict(recipe.source)
+    source = Source.from_options({key: value for key, value in stated.items() if value is not None})
+    return pa.table(dict(source.read().columns)).slice(0, rows)

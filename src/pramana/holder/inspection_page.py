@@ -1,0 +1,181 @@
+"""An inspection as a page, marked as not for release."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from pramana.holder.vocabulary import NOTES, worst_subsets
+from pramana.pages.content import Block, Cell, Grid, Meter, Page, Points, Section, Text
+from pramana.theory import rounding
+
+if TYPE_CHECKING:
+    from pramana.holder.inspect import ColumnReport, Inspection
+    from pramana.holder.risk import TableRisk
+
+
+SOURCES = (
+    "Minimal sample uniques and SUDA scores: Elliot, Manning, Mayes, Gurd and Bane (2005); Manning, Haglin and "
+    "Keane (2008).",
+    "Data intrusion simulation (DIS): Skinner and Elliot (2002).",
+    "Prosecutor, journalist and marketer risk: El Emam and Dankar (2008); Dankar and El Emam (2010).",
+    "Individual risk with sampling weights: Benedetti and Franconi (1998); Franconi and Polettini (2004).",
+    "Population uniques: Zayatz (1991); Pitman's formula by Hoshino (2001); slide negative binomial by Chen and "
+    "Keller-McNulty (1998) with Shlosser's estimate by Haas and Stokes (1998); chosen as Dankar, El Emam, Neisa "
+    "and Roffey (2012) do.",
+)
+
+
+def page_of(found: Inspection) -> Page:
+    facts = [("Table", found.source), ("Records", f"{found.records:,}"), ("Columns", f"{len(found.columns)}")]
+    sections = [_columns(found)]
+    if found.repeated_identifiers:
+        sections.append(_repeated(found.repeated_identifiers))
+    sections += [_no_risk()] if found.risk is None else _risk(found.risk, found.guessed)
+    sections.append(Section("Where the measures come from", [Points(SOURCES)], anchor="sources"))
+    return Page(f"A look at {found.source}", facts, sections=sections, private=True)
+
+
+def _columns(found: Inspection) -> Section:
+    rows = [_column_row(column) for column in found.columns]
+    words = (
+        "Kinds and roles are guesses by rules: values decide, names only help. A person who knows the table must "
+        "confirm them."
+    )
+    return Section("What the columns are", [Text(words), Grid(rows)], anchor="columns")
+
+
+def _column_row(column: ColumnReport) -> dict[str, Cell]:
+    notes = [NOTES[note] for note in column.notes if note != "missing-codes"]
+    if column.suspected_codes:
+        shown = f": {', '.join(column.codes)}" if column.codes else ""
+        notes.append(f"{column.suspected_codes} suspected missing codes in {column.suspected_rows:,} rows{shown}")
+    if column.values:
+        notes.append(f"commonest: {', '.join(column.values)}")
+    return {
+        "column": column.name,
+        "kind": column.kind,
+        "role": column.role,
+        "distinct": column.distinct,
+        "missing": column.missing,
+        "why, and what else": "; ".join([column.reason, *notes]),
+    }
+
+
+def _repeated(names: Sequence[str]) -> Section:
+    words = (
+        f"Several rows belong to one unit: {', '.join(names)} repeats. The counts below are of rows; who has "
+        "three rows is three times in them. Say in the recipe whose privacy is meant."
+    )
+    return Section("Several rows for one unit", [Text(words, note=True)], anchor="units")
+
+
+def _no_risk() -> Section:
+    words = "No quasi-identifying column was found. Name them with --quasi to see the risk."
+    return Section("Risk today", [Text(words)], anchor="risk")
+
+
+def _risk(risk: TableRisk, guessed: bool) -> list[Section]:
+    how = "guessed" if guessed else "named by you"
+    lead = (
+        f"For someone who knows {', '.join(risk.columns)} ({how}) of a person: {risk.uniques:,} of the "
+        f"{risk.records:,} records are unique, and {risk.below_k:,} share their "
+        f"values with fewer than {risk.k - 1} others."
+    )
+    blocks: list[Block] = [
+        Text(lead),
+        Grid(_measures(risk)),
+        Grid(_sizes(risk), "Records by the size of their class"),
+    ]
+    parts = [Section("Risk today", blocks, anchor="risk"), _subsets(risk)]
+    if risk.population is not None:
+        parts.append(_population(risk))
+    return parts
+
+
+def _measures(risk: TableRisk) -> list[dict[str, Cell]]:
+    rows: list[dict[str, Cell]] = [
+        _measure("unique records", risk.uniques / risk.records, "share of all records"),
+        _measure(f"records below k = {risk.k}", risk.below_k / risk.records, "share of all records"),
+        _measure("prosecutor, largest", risk.prosecutor, "knows that the person is in the table"),
+        _measure("prosecutor, mean", risk.mean, f"{risk.expected:,.0f} records found if all are tried"),
+    ]
+    if risk.journalist is not None:
+        rows.append(_measure("journalist, largest", risk.journalist, "knows that the person is in the population"))
+    rows.append(_measure("marketer", risk.marketer, "share of records found by someone who tries every one"))
+    if risk.individual is not None:
+        own = risk.individual
+        rows += [
+            _measure("individual risk, largest", own.largest, "Benedetti and Franconi, by sampling weights"),
+            _measure("individual risk, mean", own.mean, f"{own.expected:,.1f} re-identifications expected"),
+        ]
+    special = risk.special
+    assumed = ", assumed" if special.fraction_assumed else ""
+    rows.append(
+        _measure(
+            "a unique match is right (DIS)", special.dis, f"a sample of {special.fraction:.3g} of all{assumed}"
+        )
+    )
+    rows.append(
+        _measure("DIS-SUDA, largest", special.largest_dis_score, f"{special.dis_above:,} records above 0.1")
+    )
+    return rows
+
+
+def _measure(name: str, chance: float, words: str) -> dict[str, Cell]:
+    shown = rounding.shown_up(min(chance, 1.0), 4)
+    return {"measure": name, "risk": Meter(shown, min(chance, 1.0), risk=True), "meaning": words}
+
+
+def _sizes(risk: TableRisk) -> list[dict[str, Cell]]:
+    return [
+        {
+            "size of class": size,
+            "records": records,
+            "share": Meter(_percent(records / risk.records), records / risk.records),
+        }
+        for size, records in risk.sizes
+    ]
+
+
+def _subsets(risk: TableRisk) -> Section:
+    special = risk.special
+    rows: list[dict[str, Cell]] = [
+        {"columns": " x ".join(columns), "unique": uniques, f"below {risk.k}": below}
+        for columns, uniques, below in worst_subsets(risk)
+    ]
+    shares: list[dict[str, Cell]] = [
+        {"column": name, "share of all scores": Meter(_percent(share), share, risk=True)}
+        for name, share in sorted(special.contributions, key=lambda part: -part[1])
+    ]
+    found = ", ".join(f"{n:,} of {size}" for size, n in enumerate(special.minimal, 1))
+    lead = (
+        f"{special.special:,} records are unique already on few columns (up to {special.largest_subset} were "
+        f"combined). Minimal sample uniques by number of columns: {found}. The largest SUDA score is "
+        f"{special.largest_score:,.0f}."
+    )
+    blocks: list[Block] = [
+        Text(lead),
+        Grid(rows, "The combinations of each size that put most records at risk"),
+        Grid(shares, "Columns by the share of SUDA scores that goes through them"),
+    ]
+    return Section("Few columns that tell much", blocks, anchor="subsets")
+
+
+def _population(risk: TableRisk) -> Section:
+    found = risk.population
+    assert found is not None
+    known = {"Zayatz": found.zayatz, "Pitman": found.pitman, "slide negative binomial": found.snb}
+    rows: list[dict[str, Cell]] = [
+        {"model": name, "people unique in the population": "no fit" if number is None else f"{number:,.0f}"}
+        for name, number in known.items()
+    ]
+    lead = (
+        f"Of a population of {found.population:,} some {found.estimate:,.0f} people are estimated to be unique "
+        f"({_percent(found.share)}), by {found.chosen}, which the rule of Dankar et al. chooses here."
+    )
+    return Section("Unique in the population", [Text(lead), Grid(rows)], anchor="population")
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.1f}%"

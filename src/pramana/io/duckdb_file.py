@@ -1,0 +1,136 @@
+"""DuckDB through its own package, which speaks Arrow both ways."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from pramana.errors import MissingExtraError, SourceError, install_command
+from pramana.files.regular import open_regular
+from pramana.io.columns import check_type, select
+from pramana.io.database import Fallible, TableName, exists, name_of, quoted
+from pramana.io.sqlite import file_of
+
+# Extensions would be fetched from the internet when a query needs one. What a query cannot hold in memory would be
+# written in the clear to a folder beside the database, which stays there when the program is killed.
+_SETTINGS = {
+    "autoinstall_known_extensions": "false",
+    "autoload_known_extensions": "false",
+    "temp_directory": "",
+}
+# What arrives as an Arrow type of the same meaning. 128-bit numbers do not: Arrow's decimals end before they do.
+_PLAIN = (
+    "TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT", "FLOAT", "DOUBLE",
+    "VARCHAR", "BOOLEAN", "DATE", "TIME", "TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS",
+    "TIMESTAMP WITH TIME ZONE", "BLOB", '"NULL"',
+)  # fmt: skip
+_NESTED = ("STRUCT", "MAP", "UNION")
+_FAULTS = {  # class of the package's error: what it means
+    "CatalogException": "no such table",
+    "BinderException": "no such column, or types that do not fit",
+    "ParserException": "a fault of syntax",
+    "SyntaxException": "a fault of syntax",
+    "ConversionException": "a value that the query cannot work with",
+    "InvalidInputException": "something it cannot do",
+    "OutOfRangeException": "a value that the query cannot work with",
+    "IOException": "a file that is damaged, in use or of another kind",
+    "ConnectionException": "a file that is in use",
+    "PermissionException": "no permission",
+    "TransactionException": "another writer",
+    "OutOfMemoryException": "too little memory",
+}
+
+
+class DuckDB:
+    """A connection to a file that exists, with one transaction."""
+
+    def __init__(self, url: str, section: str, writing: bool) -> None:
+        try:
+            import duckdb
+        except ImportError:
+            raise MissingExtraError(
+                "DuckDB needs the package duckdb", "none", install_command("database")
+            ) from None
+        path = file_of(url, section)
+        self._where = f"The database of [{section}]"
+        _check_file(path, self._where)
+        with self._plainly("must be a DuckDB file that is free"):
+            self._connection = duckdb.connect(path, read_only=not writing, config=dict(_SETTINGS))
+        try:
+            with self._plainly("must be usable"):
+                self._connection.execute("SET TimeZone = 'UTC'")
+                self._connection.begin()
+        except BaseException:
+            self.close()
+            raise
+
+    def batches(self, what: str | TableName, wanted: Sequence[str] | None, rows: int) -> Iterator[pa.RecordBatch]:
+        name = name_of(what)
+        with self._plainly(f"must answer {name}"):
+            query = what if isinstance(what, str) else f"SELECT * FROM {what.quoted}"
+            kinds = [statement.type.name for statement in self._connection.extract_statements(query)]
+            if kinds != ["SELECT"]:  # others change settings, write files, or fetch extensions
+                raise SourceError(f"{self._where} must answer {name}", "another statement", "Ask by one SELECT.")
+            relation: Any = self._connection.sql(query)
+            names = select(relation.columns, wanted, name)
+            types = dict(zip(relation.columns, map(str, relation.types), strict=True))
+            asked = relation.project(", ".join(_asked(n, types[n]) for n in names))
+            with asked.to_arrow_reader(rows) as reader:
+                for field in reader.schema:
+                    check_type(field.name, field.type)
+                yield from reader
+                yield pa.RecordBatch.from_pylist([], schema=reader.schema)
+
+    def create(self, table: TableName, schema: pa.Schema, batches: Iterator[pa.RecordBatch]) -> None:
+        source = Fallible(schema, batches)
+        with source.first(), self._plainly(f"must take the table {table.name!r}", table):
+            self._connection.register("published rows", source.reader)
+            self._connection.execute(f'CREATE TABLE {table.quoted} AS SELECT * FROM "published rows"')
+
+    def commit(self) -> None:
+        with self._plainly("must commit the new table"):
+            self._connection.commit()
+
+    def drop(self, table: TableName) -> None:
+        with self._plainly("must drop the table again"):
+            self._connection.execute(f"DROP TABLE {table.quoted}")
+            self._connection.commit()
+
+    def close(self) -> None:
+        with contextlib.suppress(Exception):
+            self._connection.close()
+
+    @contextlib.contextmanager
+    def _plainly(self, must: str, table: TableName | None = None) -> Iterator[None]:
+        """Whatever the package says, in words that quote nothing of it."""
+        import duckdb
+
+        try:
+            yield
+        except (duckdb.Error, OSError, ValueError, pa.ArrowException) as error:
+            if table is not None and "already exists" in str(error):
+                raise exists(table) from None
+            got = _FAULTS.get(type(error).__name__, "a failure while rows were moved")
+            raise SourceError(f"{self._where} {must}", got) from None
+
+
+def _check_file(path: Path, where: str) -> None:
+    """Other files it opens as well: as a database in memory, or with an extension from the internet."""
+    try:
+        with open_regular(path) as file:
+            found = file.read(12)[8:] == b"DUCK"
+    except OSError as error:
+        raise SourceError(f"{where} must be a readable file", error.strerror) from None
+    if not found:
+        raise SourceError(f"{where} must be a DuckDB file", "another kind of file")
+
+
+def _asked(name: str, kind: str) -> str:
+    nested = kind.endswith("]") or kind.startswith(_NESTED)
+    if nested or kind in _PLAIN or kind.startswith("DECIMAL"):
+        return quoted(name)
+    return f"CAST({quoted(name)} AS VARCHAR) AS {quoted(name)}"

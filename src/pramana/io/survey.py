@@ -1,0 +1,230 @@
+"""SPSS, Stata and SAS files: read by pyreadstat in a process of its own, some rows at a time; copies written.
+
+Values with labels arrive as their labels, in the order of their codes, unless a recipe has the column as numbers.
+What a file declares missing is missing. The library is in C, and was not written for hostile files: damage may end
+the process that reads, and is told here as what it is.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import json
+import math
+import re
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib.util import find_spec
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from pramana.errors import PramanaError, SourceError
+from pramana.io.columns import select
+from pramana.io.formats import library, missing_library
+from pramana.schema.kind import label_of
+
+if TYPE_CHECKING:
+    from pramana.io.exports import Export, ExportColumn
+    from pramana.io.source import Source
+
+
+_WORKER = "pramana.io.survey_worker"
+_CELLS = 1 << 22  # values read at a time: the library makes a Python object of each
+_LEAST_ROWS = 1 << 15  # each chunk goes over the rows before it once more
+_LONGEST_HEADER = 1 << 28
+_NO_TIME = datetime.datetime(2000, 1, 1)  # when a file was written is nobody's business
+_LONGEST = {"sav": (120, 255), "dta": (32_000, 80)}  # bytes of a value label, characters of a variable label
+_STATA_NAME = r"[A-Za-z_][A-Za-z0-9_]{0,31}"
+
+Code = int | float | str
+
+
+@dataclass(frozen=True)
+class Variable:
+    """A variable's label, and its codes by their labels, in the order of the codes."""
+
+    label: str = ""
+    codes: Mapping[str, Code] = field(default_factory=dict)
+    ordered: bool = False
+
+    def __post_init__(self) -> None:
+        kinds = {isinstance(code, str) for code in self.codes.values()}
+        if len(kinds) > 1 or any(
+            isinstance(c, bool) or c != c or c in (math.inf, -math.inf) for c in self.codes.values()
+        ):
+            raise SourceError("The codes of a variable must be numbers or texts", "others")
+        if len({label_of(code) for code in self.codes.values()}) != len(self.codes):
+            raise SourceError("Every label of a variable must have a code of its own", "one code twice")
+
+    @classmethod
+    def of(cls, label: object, value_labels: Mapping[Any, Any], ordered: bool) -> Variable:
+        """As a file has it. Labels that are empty or stand for several codes tell nothing: the codes stay."""
+        texts = {code: str(text).strip() for code, text in value_labels.items() if _is_code(code)}
+        known = {code: text for code, text in texts.items() if text}
+        if len(set(known.values())) != len(known):
+            known = {}
+        if len({isinstance(code, str) for code in known}) > 1:
+            known = {code: text for code, text in known.items() if not isinstance(code, str)}
+        codes = {known[code]: _plain(code) for code in sorted(known)}
+        return cls("" if label is None else str(label).strip(), codes, ordered)
+
+    @property
+    def texts(self) -> dict[str, str]:
+        """The label of each code, as codes are written."""
+        return {label_of(code): text for text, code in self.codes.items()}
+
+    def of_published(self, labels: set[str]) -> Variable:
+        """What may be said of it where only these values are published: nothing of any other."""
+        told = {text: c for text, c in self.codes.items() if text in labels or label_of(c) in labels}
+        return Variable(self.label, told, self.ordered)
+
+    def to_json(self) -> dict[str, Any]:
+        return {"label": self.label, "codes": dict(self.codes), "ordered": self.ordered}
+
+    @classmethod
+    def from_json(cls, statement: Mapping[str, Any]) -> Variable:
+        codes = sorted(statement["codes"].items(), key=lambda pair: (isinstance(pair[1], str), pair[1]))
+        return cls(statement["label"], dict(codes), statement["ordered"])
+
+
+def _is_code(code: object) -> bool:
+    return isinstance(code, str) or (isinstance(code, int | float) and math.isfinite(code))
+
+
+def _plain(code: Code) -> Code:
+    return int(code) if isinstance(code, float) and code.is_integer() and abs(code) < 1 << 53 else code
+
+
+# ---------------------------------------------------------------- reading
+
+
+def survey_variables(path: Path, kind: str) -> dict[str, Variable]:
+    """What the file says of its variables; no row is read."""
+    with _reading(path, kind) as (variables, _, _):
+        return variables
+
+
+def batches(source: Source, wanted: Sequence[str] | None, rows: int) -> Iterator[pa.RecordBatch]:
+    path = source.path
+    assert isinstance(path, Path), "a kind that is refused elsewhere"
+    with _reading(path, source.kind) as (variables, asked, told):
+        names = select(list(variables), wanted, str(path))
+        fitting = max(_LEAST_ROWS, _CELLS // max(1, len(names)))
+        wish = {
+            "names": names,
+            "codes": [name for name in names if name in source.forms and source.forms[name].codes],
+            "missing": {name: source.forms[name].missing for name in names if name in source.forms},
+            "size": max(_LEAST_ROWS, min(rows, fitting)),
+        }
+        asked.write(json.dumps(wish).encode() + b"\n")
+        asked.close()
+        with pa.ipc.open_stream(told) as reader:
+            for batch in reader:
+                batch.validate(full=True)
+                yield batch
+
+
+@contextlib.contextmanager
+def _reading(path: Path, kind: str) -> Iterator[tuple[dict[str, Variable], IO[bytes], IO[bytes]]]:
+    """The variables, where to ask for rows, and where they come."""
+    if find_spec("pyreadstat") is None:
+        raise missing_library("pyreadstat", "SPSS, Stata and SAS files")
+    command = [sys.executable, "-P", "-m", _WORKER, str(path), kind]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL) as worker:
+        assert worker.stdin is not None and worker.stdout is not None
+        ended = False
+        try:
+            header = json.loads(worker.stdout.readline(_LONGEST_HEADER))
+            yield (
+                {name: Variable.from_json(statement) for name, statement in header.items()},
+                worker.stdin,
+                worker.stdout,
+            )
+            worker.stdin.close()
+            worker.stdout.read(1)
+            ended = worker.wait() == 0
+        except GeneratorExit:
+            raise
+        except (PramanaError, MemoryError):
+            raise
+        except (ValueError, KeyError, TypeError, OSError):  # Arrow's errors are among them; some quote a row
+            pass
+        finally:
+            worker.kill()
+        if not ended:
+            raise SourceError(f"The source {path} must be a readable file of its kind", "damaged data")
+
+
+# ---------------------------------------------------------------- writing
+
+
+def write_copy(path: Path, form: str, export: Export) -> None:
+    columns = export.columns(*_LONGEST[form])
+    if form == "sav":
+        _write_sav(path, columns)
+    else:
+        _write_dta(path, columns)
+
+
+def _frame(columns: Sequence[ExportColumn]) -> Any:
+    pandas = library("pandas", "SPSS and Stata files")
+    columns_by_name = {}
+    for column in columns:
+        present = [value for value in column.values if value is not None]
+        if present and all(isinstance(value, int | float) for value in present):
+            columns_by_name[column.name] = pandas.array(
+                [float("nan") if v is None else float(v) for v in column.values], "float64"
+            )
+        elif present and isinstance(present[0], datetime.date):
+            columns_by_name[column.name] = pandas.Series(column.values, dtype=object)
+        else:
+            columns_by_name[column.name] = pandas.Series(
+                ["" if v is None else label_of(v) for v in column.values], dtype=object
+            )
+    return pandas.DataFrame(columns_by_name)
+
+
+def _write_sav(path: Path, columns: Sequence[ExportColumn]) -> None:
+    pyreadstat = library("pyreadstat", "SPSS files")
+    try:
+        pyreadstat.write_sav(
+            _frame(columns),
+            str(path),
+            column_labels={c.name: c.label for c in columns if c.label},
+            variable_value_labels={c.name: dict(c.labels) for c in columns if c.labels},
+            variable_measure={c.name: c.measure for c in columns},
+            compress=path.suffix.lower() == ".zsav",
+            row_compress=path.suffix.lower() != ".zsav",
+        )
+    except (pyreadstat.PyreadstatError, pyreadstat.ReadstatError):
+        raise ValueError("refused by the library") from None
+    with path.open("r+b") as file:  # the header's date and time: "%d %b %y" and "%H:%M:%S"
+        file.seek(92)
+        file.write(b"01 Jan 00" + b"00:00:00")
+
+
+def _write_dta(path: Path, columns: Sequence[ExportColumn]) -> None:
+    pandas = library("pandas", "Stata files")
+    for column in columns:
+        if re.fullmatch(_STATA_NAME, column.name) is None:
+            raise SourceError("The name of a Stata variable must be of letters, digits and _", repr(column.name))
+    frame, dates = _frame(columns), {}
+    for column in columns:
+        if any(isinstance(value, datetime.date) for value in column.values):
+            is_time = any(isinstance(value, datetime.datetime) for value in column.values)
+            frame[column.name] = pandas.to_datetime(frame[column.name])
+            dates[column.name] = "tc" if is_time else "td"
+    frame.to_stata(
+        path,
+        convert_dates=dates,
+        write_index=False,
+        time_stamp=_NO_TIME,
+        variable_labels={c.name: c.label for c in columns},
+        value_labels={c.name: dict(c.labels) for c in columns if c.labels},
+        version=118,
+    )

@@ -1,1 +1,0 @@
-"""The search for the classes of a generalised release."""

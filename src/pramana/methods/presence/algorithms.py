@@ -1,0 +1,299 @@
+"""The four algorithms of delta-presence on the classes of a generalisation (paper 4, section V), and what is best.
+
+`optimal` solves the convex problem of each class: the cells of least cost whose people's likelihoods differ by at
+most R*. R* is what the bounds of Theorem 5 need; where the exact check allows, a wider ratio is taken.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
+
+from pramana.errors import RecipeError
+from pramana.methods.cells import Cells
+from pramana.methods.presence.shaping import (
+    STEPS,
+    Floats,
+    Ints,
+    People,
+    Shaped,
+    Task,
+    cost_by_class,
+    holding,
+    log_ratio,
+    part_of,
+    start_of,
+    walked,
+)
+from pramana.randomness.key import Stream
+from pramana.randomness.samplers import ONE
+from pramana.theory import presence, presence_rows
+
+ALGORITHMS = ("spalm", "wpalm", "ppalm", "optimal")
+_STEP, _STEPS_BEYOND, _HALVINGS = 0.25, 16, 4  # of ln R beyond ln R*, which only the bounds need
+# The least weight of a cell, if the largest stays below 2^40. Not finer: solvers on other machines differ in their
+# last digits, and the same weights must come out.
+_FINE, _FINEST = float(1 << 14), float(1 << 40)
+
+
+def shaped(task: Task, algorithm: str) -> Shaped:
+    """All four algorithms. `spalm` leaves the cells as they are; `ppalm` trusts bounds only; `wpalm` is exact."""
+    if algorithm not in ALGORITHMS:
+        raise RecipeError(f"The algorithm must be one of {', '.join(ALGORITHMS)}", repr(algorithm))
+    if algorithm == "spalm":
+        return Shaped(task.uniform, np.zeros(len(task), np.int64))
+    line = walked(task, exact=algorithm != "ppalm")
+    return _best(task, line) if algorithm == "optimal" else line
+
+
+def _best(task: Task, line: Shaped) -> Shaped:
+    """The cheapest that hold of WPALM's cells, the best at R*, and the best at some ratios beyond it.
+
+    ln R beyond ln R* goes in steps, halved: cells at a wider ratio cost no more, so R* itself is tried only where
+    nothing wider holds. What holds at one ratio need not at a smaller: all that is tried is checked.
+    """
+    with threadpool_limits(limits=1, user_api="blas"):  # systems this small are faster on one thread than shared
+        return _best_beyond(task, line)
+
+
+def _best_beyond(task: Task, line: Shaped) -> Shaped:
+    best, cost = line, cost_by_class(task.target, line.cells)
+    short = np.flatnonzero(line.reached < task.steps)
+    star = _log_ratios(task, short)
+    below = np.floor(star / _STEP)  # in steps from 0 and not from R*: more room never means worse cells
+    low, high = below.copy(), below + _STEPS_BEYOND
+    problems: dict[int, presence_rows.RowsProblem] = {}
+    for turn in range(_HALVINGS + 1):
+        last = turn == _HALVINGS
+        asked = np.flatnonzero(low == below) if last else np.arange(len(short))
+        if not len(asked):
+            break
+        middle = (low[asked] + high[asked]) // 2
+        tried, held = _tried(task, problems, short[asked], star[asked] if last else middle * _STEP)
+        if not last:
+            low[asked], high[asked] = np.where(held, middle, low[asked]), np.where(held, high[asked], middle)
+        chosen = short[asked]
+        mine = cost_by_class([t.select(chosen) for t in task.target], tried)
+        good = np.flatnonzero(held & (mine < cost[chosen]))
+        if len(good):
+            best = _replaced(best, tried, chosen[good], good)
+            cost[chosen[good]] = mine[good]
+    return best
+
+
+def _log_ratios(task: Task, classes: Ints) -> Floats:
+    pairs = zip(task.people.sizes[classes].tolist(), task.present[classes].tolist(), strict=True)
+    return np.array([log_ratio(n, p, task.wanted) for n, p in pairs])
+
+
+def _tried(
+    task: Task, problems: dict[int, presence_rows.RowsProblem], asked: Ints, widths: Floats
+) -> tuple[tuple[Cells, ...], NDArray[np.bool_]]:
+    """The best cells of some classes at these ln R, and which of them hold."""
+    part = part_of(task.people.first, asked)
+    first = start_of(task.people.first, asked)
+    people = People(first, task.people.counts[part], tuple(c[part] for c in task.people.codes))
+    rounding = len(people.codes) / _FINE  # half a weight at each end of every attribute
+    tried = _cells_within(task, problems, people, asked, widths - rounding)
+    logs = people.logs(tried)
+    everyone = np.arange(len(asked))
+    return tried, holding(logs, people.counts, first, everyone, task.present[asked], task.wanted, exact=True)
+
+
+def _replaced(best: Shaped, tried: Sequence[Cells], classes: Ints, places: Ints) -> Shaped:
+    """The same with some classes as they are at some places of what was tried."""
+    which, place = np.zeros(len(best.reached), np.int64), np.arange(len(best.reached))
+    which[classes], place[classes] = 1, places
+    cells = []
+    for old, new in zip(best.cells, tried, strict=True):
+        both = Cells(
+            old.leaves,
+            np.concatenate([old.first, new.first[1:] + old.first[-1]]),
+            np.concatenate([old.values, new.values]),
+            np.concatenate([old.weights, new.weights]),
+        )
+        cells.append(both.select(which * len(old) + place))
+    return Shaped(tuple(cells), np.where(which == 1, -1, best.reached))
+
+
+def _cells_within(
+    task: Task, problems: dict[int, presence_rows.RowsProblem], people: People, chosen: Ints, widths: Floats
+) -> tuple[Cells, ...]:
+    """The best cells of some classes at a given ln R, over the values that their people have."""
+    supports = [_support(people, target.select(chosen), a) for a, target in enumerate(task.target)]
+    weights: list[list[Floats]] = [[] for _ in supports]
+    for c, (number, width) in enumerate(zip(chosen.tolist(), widths.tolist(), strict=True)):
+        rows = slice(int(people.first[c]), int(people.first[c + 1]))
+        counts, places = [], []
+        for codes, support in zip(people.codes, supports, strict=True):
+            here = slice(int(support.first[c]), int(support.first[c + 1]))
+            counts.append(support.weights[here].astype(np.float64) - 1)
+            places.append(np.searchsorted(support.values[here], codes[rows]))
+        some = len(places[0]) < math.prod(len(c) for c in counts)
+        if some and number not in problems:
+            problems[number] = presence_rows.RowsProblem(counts, places)
+        for a, f in enumerate(_best_shares(counts, problems.get(number), min(max(width, 0.0), 700.0))):
+            weights[a].append(_weights(f))
+    return tuple(
+        Cells(support.leaves, support.first, support.values, np.concatenate(parts).astype(np.int64))
+        for support, parts in zip(supports, weights, strict=True)
+    )
+
+
+def _best_shares(
+    counts: Sequence[Floats], problem: presence_rows.RowsProblem | None, width: float
+) -> list[Floats]:
+    """Where all combinations occur the closed form is the answer; it stands in where steps do not settle, too."""
+    found = None if problem is None else problem.best(width)
+    return presence.best_product(counts, math.exp(width)) if found is None else found
+
+
+def _weights(shares: Floats) -> Floats:
+    """Integers in these proportions, the least no smaller than `_FINE` where that can be."""
+    scale = min(_FINEST, _FINE / float(shares.min())) if shares.min() > 0 else _FINEST
+    return np.maximum(np.round(shares * scale), 1.0)
+
+
+def _support(people: People, target: Cells, attribute: int) -> Cells:
+    """The values people of each class have, with the target's counts plus one as weights (never 0)."""
+    key = np.unique(target.keyed(people.class_of, people.codes[attribute]))
+    first = np.searchsorted(key, np.arange(len(target) + 1) * target.leaves)
+    weights = np.ones(len(key), np.int64)
+    weights[np.searchsorted(key, target.keys)] += target.weights
+    return Cells(target.leaves, first.astype(np.int64), key % target.leaves, weights)
+
+
+# Where the distributions of delta-presence come from (paper 4, section V): the mode.
+#
+# public the public table's own counts: they tell nothing that is not public noised the private counts with
+# two-sided geometric noise, which costs an epsilon quantised the private counts rounded to some levels
+# private the private counts, as in the paper: they can often be reversed
+
+
+StreamOf = Callable[[str, str, str, int], Stream]  # by purpose, context, column and draw
+MODES = ("public", "noised", "quantised", "private")
+# what SPALM publishes: uniform over a label or a set, or the target itself; the others start from uniform cells
+STARTS = ("hierarchy", "set", "pdf")
+QUANTUM = 8
+
+
+@dataclass(frozen=True)
+class PresenceDesign:
+    """Algorithm, mode and their numbers."""
+
+    algorithm: str = "optimal"
+    mode: str = "public"
+    start: str = "hierarchy"
+    steps: int = STEPS
+    quantum: int = QUANTUM
+    epsilon: float | None = None  # wanted of the noise
+
+    def __post_init__(self) -> None:
+        if self.mode not in MODES:
+            raise RecipeError(f"The mode must be one of {', '.join(MODES)}", repr(self.mode))
+        if self.start not in STARTS:
+            raise RecipeError(f"The cells must be one of {', '.join(STARTS)}", repr(self.start))
+        if self.start == "pdf" and (self.algorithm != "spalm" or self.mode == "noised"):
+            raise RecipeError(
+                'cells = "pdf" must go with algorithm = "spalm" and a mode other than noised',
+                f"algorithm = {self.algorithm!r}, mode = {self.mode!r}",
+                "The other algorithms shape distributions by themselves; noise would have to be drawn for every "
+                "generalisation that is tried.",
+            )
+        if not 2 <= self.quantum <= 1 << 20:
+            raise RecipeError("quantum must be from 2 to 1048576 levels", str(self.quantum))
+        if (self.mode == "noised") != (self.epsilon is not None):
+            raise RecipeError('noise_epsilon must go with mode = "noised"', f"mode = {self.mode!r}")
+        if self.epsilon is not None and not 1e-6 <= self.epsilon <= 100:
+            raise RecipeError("noise_epsilon must be from 0.000001 to 100", str(self.epsilon))
+
+    @property
+    def tells_counts(self) -> bool:
+        """Whether cells tell how often each value occurs among those present: nothing is shaped or public."""
+        return self.start == "pdf" and self.mode == "private"
+
+    def coin(self, attributes: int) -> int:
+        """The chance, out of ONE, that noise goes one further: ONE e^(-epsilon/(2A)), rounded up."""
+        return min(ONE - 1, math.ceil(ONE * math.exp(-(self.epsilon or 0.0) / (2 * attributes))))
+
+    def spent(self, attributes: int) -> float | None:
+        """The epsilon of what the integers really do: 2A steps of ln(ONE/coin), rounded up.
+
+        One present person in place of another of the class moves two counts of each attribute by one.
+        """
+        if self.mode != "noised":
+            return None
+        return 2 * attributes * -math.log(self.coin(attributes) / ONE) * (1 + 1e-12)
+
+
+def target_cells(
+    setting: PresenceDesign,
+    public: Sequence[Cells],
+    private: Sequence[Cells],
+    names: Sequence[str],
+    streams: StreamOf | None = None,
+    context: str = "",
+) -> tuple[Cells, ...]:
+    """The distributions that classes are moved towards. Only `private` may exclude a value of a public person."""
+    if setting.mode == "public":
+        return tuple(public)
+    if setting.mode == "private":
+        return tuple(private)
+    aligned = [_aligned(p, q) for p, q in zip(public, private, strict=True)]
+    if setting.mode == "quantised":
+        return tuple(
+            _quantised(cells, counts, setting.quantum) for cells, counts in zip(public, aligned, strict=True)
+        )
+    if streams is None:
+        raise RecipeError("Noise must have a key to be drawn from")
+    coin = setting.coin(len(public))
+    found = []
+    for cells, counts, name in zip(public, aligned, names, strict=True):
+        noisy = counts + _geometric(streams, context, name, coin, 0, len(counts))
+        noisy -= _geometric(streams, context, name, coin, 1, len(counts))
+        found.append(Cells(cells.leaves, cells.first, cells.values, np.maximum(noisy, 1)))
+    return tuple(found)
+
+
+def _aligned(public: Cells, private: Cells) -> Ints:
+    """Private counts of every value of the public class."""
+    counts = np.zeros(len(public.values), np.int64)
+    place = np.searchsorted(
+        public.class_of * public.leaves + public.values, private.class_of * private.leaves + private.values
+    )
+    counts[place] = private.weights
+    return counts
+
+
+def _quantised(public: Cells, counts: Ints, quantum: int) -> Cells:
+    total = np.add.reduceat(counts, public.first[:-1])[public.class_of]
+    return Cells(public.leaves, public.first, public.values, in_levels(counts, total, quantum))
+
+
+def in_levels(counts: Ints, total: Ints, quantum: int) -> Ints:
+    """Shares to the nearest of `quantum` levels, none below half a level, so that no value is excluded."""
+    levels = (2 * counts * quantum + total) // (2 * total)
+    return np.asarray(np.maximum(2 * levels, 1))
+
+
+def _geometric(streams: StreamOf, context: str, name: str, coin: int, which: int, length: int) -> Ints:
+    """Heads before the first tail, for every entry: a coin of `coin` out of ONE, one word for each toss."""
+    found, going, draw = np.zeros(length, np.int64), np.arange(length), which
+    while len(going):
+        words = streams("presence noise", context, name, draw).words(0, length)[going]
+        going = going[(words >> np.uint64(2)) < np.uint64(coin)]
+        found[going] += 1
+        draw += 2
+    return found
+
+
+def start_cells(
+    setting: PresenceDesign, uniform: tuple[Cells, ...], target: tuple[Cells, ...]
+) -> tuple[Cells, ...]:
+    """What SPALM publishes, and the others start from."""
+    return target if setting.start == "pdf" else uniform

@@ -1,0 +1,415 @@
+"""delta-presence of a private table among the people of a public one (paper 4, section V), through one interface.
+
+SPALM finds the best full-domain generalisation at which every class has a share of present people within delta,
+or at which distributions in its cells keep everyone's exact probability within delta. WPALM, PPALM and the optimal
+algorithm give SPALM's classes distributions. Where these come from is the mode (presence_modes).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property, partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pramana.counting.classes import Classes, ClassFinder, Counts, Keys, Layout, Levels, grouped
+from pramana.errors import RecipeError, SourceError, UnreachableError
+from pramana.methods.cells import Cells, hierarchy_cells, pdf_cells, set_cells
+from pramana.methods.generalize.lattice import search
+from pramana.methods.generalize.measures import separable
+from pramana.methods.presence.algorithms import (
+    ALGORITHMS,
+    PresenceDesign,
+    StreamOf,
+    in_levels,
+    shaped,
+    start_cells,
+    target_cells,
+)
+from pramana.methods.presence.shaping import Ints, People, Presence, Task, cost_by_class, holding, reached_range
+from pramana.randomness.samplers import Codes
+
+MEASURES = ("loss", "entropy", "precision")
+
+
+@dataclass(frozen=True, eq=False)
+class Pair:
+    """A public table, and which of its people are in the private one.
+
+    `columns` have a line for each person, or for each combination of codes that occurs; `times` then tells how
+    many people have it, and `present` how many of them are in the private table.
+    """
+
+    layout: Layout
+    columns: tuple[Codes, ...]
+    present: NDArray[np.bool_] | NDArray[np.unsignedinteger]
+    times: Counts | None = None
+
+    def __post_init__(self) -> None:
+        if any(len(column) != len(self.present) for column in self.columns):
+            raise SourceError("Every column of the public table must be as long as its mark of presence")
+        if not self.present.any():
+            raise SourceError("Someone of the public table must be in the private one", "nobody")
+
+    @property
+    def people(self) -> int:
+        return len(self.present) if self.times is None else int(self.times.sum(dtype=np.int64))
+
+    @property
+    def people_present(self) -> int:
+        return int(self.present.sum(dtype=np.int64))
+
+    @cached_property
+    def _grouped(self) -> tuple[Classes, NDArray[np.uint32]]:
+        """In the order of their keys: what is made of them is the same for the same people in any order."""
+        found, index = grouped(self.layout, self.columns, self.times)
+        counts = np.stack([found.sizes, np.bincount(index, self.present, len(found)).astype(np.uint32)], axis=1)
+        order = np.lexsort(found.keys.T)
+        rank = np.empty(len(order), np.uint32)
+        rank[order] = np.arange(len(order), dtype=np.uint32)
+        base = Classes(found.layout, found.levels, found.keys[order], np.ascontiguousarray(counts[order]))
+        return base, rank[index]
+
+    @property
+    def base(self) -> Classes:
+        """The distinct rows: people, and present people."""
+        return self._grouped[0]
+
+    @property
+    def index(self) -> NDArray[np.uint32]:
+        return self._grouped[1]
+
+
+def matched(
+    layout: Layout, public: Sequence[Codes], private: Sequence[Codes]
+) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
+    """Which people of the public table the private rows are, by all attributes, and for each private row whose.
+
+    People who agree on every attribute cannot be told apart by anyone; the first of them are taken.
+    """
+    both = [np.concatenate([a, b]) for a, b in zip(public, private, strict=True)]
+    classes, index = grouped(layout, both)
+    people = len(public[0])
+    there = np.bincount(index[:people], minlength=len(classes))
+    here = np.bincount(index[people:], minlength=len(classes))
+    _check_matched(there, here)
+    row_order = np.argsort(index[:people], kind="stable")
+    private_order = np.argsort(index[people:], kind="stable")
+    start = np.concatenate([[0], np.cumsum(there)])
+    mine = index[people:][private_order]
+    rank = np.arange(len(mine)) - np.concatenate([[0], np.cumsum(here)])[mine]
+    row_of = np.empty(len(mine), np.int64)
+    row_of[private_order] = row_order[start[mine] + rank]
+    present = np.zeros(people, np.bool_)
+    present[row_of] = True
+    return present, row_of
+
+
+def matched_lines(
+    layout: Layout, public: tuple[Sequence[Codes], Counts], private: tuple[Sequence[Codes], Counts]
+) -> NDArray[np.uint32]:
+    """The same from combinations that occur and their numbers: how many people of each public one are private."""
+    both = [np.concatenate([a, b]) for a, b in zip(public[0], private[0], strict=True)]
+    classes, index = grouped(layout, both)
+    lines = len(public[1])
+    there = np.bincount(index[:lines], public[1], len(classes))
+    here = np.bincount(index[lines:], private[1], len(classes))
+    _check_matched(there, here)
+    return here[index[:lines]].astype(np.uint32)
+
+
+def _check_matched(there: NDArray[np.number], here: NDArray[np.number]) -> None:
+    """There must be as many people of each combination as private rows have it."""
+    extra = np.maximum(here - there, 0)
+    if extra.any():
+        raise SourceError(
+            "Every private row must be someone of the public table, by all quasi-identifying columns",
+            f"{int(extra.sum())} of {int(here.sum())} rows without a match of their own",
+            "Add these people to the public table, or leave out columns that differ between the tables.",
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class PresentClasses:
+    """SPALM's answer. Classes are those with someone present; `class_of` a public line is -1 in the others."""
+
+    pair: Pair
+    wanted: Presence
+    levels: Levels
+    class_of: NDArray[np.int32]
+    present: Ints
+    people: People
+    alone: int  # people in classes in which nobody is present
+    cost: float
+    nodes: int
+    checked: int
+    keys: Keys
+
+    @property
+    def classes(self) -> int:
+        return len(self.present)
+
+    @property
+    def finder(self) -> ClassFinder:
+        """Tells which class any row is in."""
+        return ClassFinder(self.pair.layout, self.levels, self.keys)
+
+    @cached_property
+    def public(self) -> tuple[Cells, ...]:
+        """What the public people of each class are."""
+        return self._counted(self.class_of >= 0, self.pair.times)
+
+    @cached_property
+    def private(self) -> tuple[Cells, ...]:
+        """What the present people of each class are."""
+        here = self.pair.present
+        return self._counted(here > 0, None if self.pair.times is None else here.astype(np.uint32))
+
+    def _counted(self, lines: NDArray[np.bool_], times: Counts | None) -> tuple[Cells, ...]:
+        class_of, of_lines = self.class_of[lines], None if times is None else times[lines]
+        return tuple(
+            pdf_cells(ladder, column[lines], class_of, self.classes, of_lines)
+            for ladder, column in zip(self.pair.layout.ladders, self.pair.columns, strict=True)
+        )
+
+    def uniform(self, start: str) -> tuple[Cells, ...]:
+        """With `set` the values that people of the public class have, else all leaves under the label."""
+        if start == "set":
+            return tuple(set_cells(cells) for cells in self.public)
+        return tuple(
+            hierarchy_cells(ladder, cells, level)
+            for ladder, cells, level in zip(self.pair.layout.ladders, self.public, self.levels, strict=True)
+        )
+
+
+def spalm(
+    pair: Pair,
+    wanted: Presence,
+    measure: str = "loss",
+    weights: Mapping[str, float] | None = None,
+    setting: PresenceDesign | None = None,
+) -> PresentClasses:
+    """The full-domain generalisation of least cost to the private rows that has (dmin, dmax)-presence.
+
+    With uniform cells people of a class are equally likely, and what holds does so in every generalisation. A
+    setting with `pdf` cells has its own distributions checked, by exact probabilities; these are not monotone, but
+    their mean in a class is its share of people present, so that only nodes with uniform presence may pass.
+    """
+    if measure not in MEASURES:
+        raise RecipeError(f"With method presence the measure must be one of {', '.join(MEASURES)}", repr(measure))
+    check_share(pair, wanted)
+    base = pair.base
+    private = Classes(base.layout, base.levels, base.keys, np.ascontiguousarray(base.counts[:, 1:]))
+    also = None
+    if setting is not None and setting.start == "pdf":
+        also = partial(target_holds, pair, wanted, setting)
+    try:
+        found = search(base, wanted, separable(measure, private, weights), also=also)
+    except UnreachableError:
+        raise _nothing(pair, wanted, also is not None) from None
+    return at_presence_levels(pair, wanted, found.levels, found.cost, found.nodes, found.checked)
+
+
+def at_presence_levels(
+    pair: Pair, wanted: Presence, levels: Levels, cost: float = math.nan, nodes: int = 0, checked: int = 0
+) -> PresentClasses:
+    """A node that was not searched on the private table, whose classes must hold."""
+    base = pair.base
+    classes, into = base.rolled_with_index(levels)
+    held = wanted.held(classes.counts)
+    if not bool(held.all()):
+        raise UnreachableError(
+            f"Every class at levels {list(levels)} must have {_named(wanted)}",
+            f"{int((~held).sum())} of {len(held)} classes that have not, with {_shares(classes)}",
+            'Give higher levels, raise `spread`, widen delta, or write choose = "searched", which tells more.',
+        )
+    order = np.lexsort(classes.keys.T)  # an order that tells nothing of the rows' order
+    order = order[classes.counts[order, 1] > 0]
+    number = np.full(len(classes), -1, np.int32)
+    number[order] = np.arange(len(order), dtype=np.int32)
+    row_class = number[into]
+    rows = np.argsort(row_class, kind="stable")
+    rows = rows[row_class[rows] >= 0]
+    first = np.searchsorted(row_class[rows], np.arange(len(order) + 1)).astype(np.int64)
+    codes = tuple(base.codes(a)[rows] for a in range(len(base.layout.ladders)))
+    people = People(first, base.sizes[rows].astype(np.int64), codes)
+    present = classes.counts[order, 1].astype(np.int64)
+    alone = int(classes.sizes[classes.counts[:, 1] == 0].sum(dtype=np.int64))
+    return PresentClasses(
+        pair,
+        wanted,
+        levels,
+        row_class[pair.index],
+        present,
+        people,
+        alone,
+        cost,
+        nodes,
+        checked,
+        classes.keys[order],
+    )
+
+
+def check_share(pair: Pair, wanted: Presence) -> None:
+    people, present = pair.people, pair.people_present
+    share = Fraction(present, people)
+    said = f"{present} of {people} people present, a share of {float(share):.6g}"
+    if share < wanted.lowest:
+        raise UnreachableError(
+            f"dmin must be at most the share of people present, got dmin = {float(wanted.lowest):g} with {said}"
+        )
+    if share > wanted.highest:
+        raise UnreachableError(
+            f"dmax must be at least the share of people present, got dmax = {float(wanted.highest):g} with {said}"
+        )
+
+
+def _nothing(pair: Pair, wanted: Presence, shaped_cells: bool) -> UnreachableError:
+    top = pair.base.rolled(pair.layout.top)
+    if shaped_cells and bool(wanted.held(top.counts).all()):
+        return UnreachableError(
+            f"Some generalisation must have {_named(wanted)} with distributions as its cells",
+            f"none; with uniform cells the top of the hierarchies has it, with {_shares(top)}",
+            'Use algorithm = "optimal", which shapes distributions until they hold, or widen delta.',
+        )
+    return UnreachableError(
+        f"Some generalisation must have {_named(wanted)}",
+        f"none: the top of the hierarchies has {len(top)} classes with {_shares(top)}",
+        "Widen delta, or let the hierarchies end in one label.",
+    )
+
+
+def _named(wanted: Presence) -> str:
+    return f"({float(wanted.lowest):g}, {float(wanted.highest):g})-presence"
+
+
+def _shares(classes: Classes) -> str:
+    shares = classes.counts[:, 1] / classes.counts[:, 0]
+    return f"shares of people present from {float(shares.min()):.6g} to {float(shares.max()):.6g}"
+
+
+# ------------------------------------------------------------------ distributions
+
+
+def target_holds(pair: Pair, wanted: Presence, setting: PresenceDesign, levels: Levels) -> bool:
+    """Whether the target itself, as the cells of every class at these levels, has presence: exact probabilities.
+
+    Only proportions within a class matter, so weights stand for shares, and rows of the base for people.
+    """
+    base = pair.base
+    classes, into = base.rolled_with_index(levels)
+    into = into.astype(np.int64)
+    present = classes.counts[:, 1].astype(np.int64)
+    column = 0 if setting.mode == "public" else 1
+    logs, weights = np.zeros(len(into)), []
+    for a, ladder in enumerate(pair.layout.ladders):
+        key = into * ladder.leaves + base.codes(a)
+        counts = np.bincount(key, base.counts[:, column], len(classes) * ladder.leaves).astype(np.int64)[key]
+        if setting.mode == "quantised":
+            counts = in_levels(counts, np.maximum(present[into], 1), setting.quantum)
+        with np.errstate(divide="ignore"):
+            logs += np.log(counts)
+        weights.append(counts)
+    order = np.argsort(into, kind="stable")
+    order = order[present[into[order]] > 0]
+    kept = np.flatnonzero(present > 0)
+    first = np.searchsorted(into[order], np.append(kept, len(classes))).astype(np.int64)
+    sizes = base.sizes[order].astype(np.int64)
+
+    def rational(c: int) -> list[Fraction]:
+        rows = order[first[c] : first[c + 1]]
+        return [Fraction(math.prod(int(w[i]) for w in weights)) for i in rows]
+
+    everyone = np.arange(len(kept))
+    return bool(holding(logs[order], sizes, first, everyone, present[kept], wanted, True, rational).all())
+
+
+# ------------------------------------------------------------------ all together
+
+
+@dataclass(frozen=True, eq=False)
+class Presented:
+    """Classes with their cells, what was reached, and what it costs."""
+
+    classes: PresentClasses
+    setting: PresenceDesign
+    cells: tuple[Cells, ...]
+    target: tuple[Cells, ...]
+    reached: Ints
+
+    @property
+    def levels(self) -> Levels:
+        return self.classes.levels
+
+    @cached_property
+    def existence(self) -> tuple[float, float]:
+        """The smallest and the largest existence probability of anyone in the public table."""
+        low, high = reached_range(self.classes.people, self.classes.present, self.cells)
+        return (0.0 if self.classes.alone else low), high
+
+    @cached_property
+    def cost(self) -> float:
+        """KL cost of the private rows (Eq. 1): for the holder, since it is a number about private rows."""
+        return float(cost_by_class(self.classes.private, self.cells).sum())
+
+    @cached_property
+    def uniform_cost(self) -> float:
+        """The same of SPALM alone."""
+        return float(cost_by_class(self.classes.private, self.classes.uniform(self.setting.start)).sum())
+
+    @property
+    def gain(self) -> float:
+        """What the distributions save over SPALM, as a share of its cost."""
+        return 1 - self.cost / self.uniform_cost if self.uniform_cost else 0.0
+
+    @cached_property
+    def expected_costs(self) -> tuple[float, float]:
+        """These cells' and SPALM's cost if the present were any of their class: from what is public alone."""
+        share = self.classes.present / self.classes.people.sizes
+        uniform = self.classes.uniform(self.setting.start)
+        mine = cost_by_class(self.classes.public, self.cells)
+        return float(share @ mine), float(share @ cost_by_class(self.classes.public, uniform))
+
+    @property
+    def expected_gain(self) -> float:
+        mine, uniform = self.expected_costs
+        return 1 - mine / uniform if uniform else 0.0
+
+
+def presented(
+    classes: PresentClasses, setting: PresenceDesign, streams: StreamOf | None = None, context: str = ""
+) -> Presented:
+    """The cells of SPALM's classes by one of the four algorithms, in one of the modes."""
+    names = [ladder.name for ladder in classes.pair.layout.ladders]
+    target = target_cells(setting, classes.public, classes.private, names, streams, context)
+    if setting.start == "pdf" and not target_holds(classes.pair, classes.wanted, setting, classes.levels):
+        raise UnreachableError(
+            f"The distributions at these levels must have {_named(classes.wanted)}",
+            "a class whose distribution has not",
+            'Let the levels be searched, or use algorithm = "optimal".',
+        )
+    return _with_target(classes, setting, target)
+
+
+def _with_target(classes: PresentClasses, setting: PresenceDesign, target: tuple[Cells, ...]) -> Presented:
+    start = start_cells(setting, classes.uniform(setting.start), target)
+    task = Task(classes.people, classes.present, start, target, classes.wanted, setting.steps)
+    made = shaped(task, setting.algorithm)
+    return Presented(classes, setting, made.cells, target, made.reached)
+
+
+def compared(made: Presented) -> dict[str, Presented]:
+    """All four algorithms on the same classes, in the same mode and with the same counts: what each gains."""
+    found = {}
+    for algorithm in ALGORITHMS:
+        if algorithm == made.setting.algorithm:
+            found[algorithm] = made
+            continue
+        start = "hierarchy" if made.setting.start == "pdf" else made.setting.start
+        setting = replace(made.setting, algorithm=algorithm, start=start)
+        found[algorithm] = _with_target(made.classes, setting, made.target)
+    return found

@@ -1,0 +1,1 @@
+"""Privacy notions: one class each, with its value, words, promise, composition, risks and certificate form."""

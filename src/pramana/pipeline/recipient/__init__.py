@@ -1,1 +1,0 @@
-"""What a recipient makes of a bundle: columns to ask of, records to work with."""

@@ -1,1 +1,0 @@
-"""Pages of bundles: what a report shows, column by column."""

@@ -1,0 +1,263 @@
+"""Distributions over a junction tree: consistent by construction, fitted to low-order tables.
+
+A clique is a variable with its parents, which stand together in an earlier clique. So the distribution is a
+product of each variable given its parents, and every marginal of a clique comes from two passes over the tree.
+
+The fit is iterative proportional fitting: a table within a clique is matched by scaling the clique, again and
+again, until every table is. Where the tables are margins of some distribution, the limit has all of them and of
+all that do the greatest entropy: the maximum-likelihood log-linear model. A tree of pairs is matched in one
+round.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from pramana.errors import InputError
+from pramana.recipient.law import Array, Keep, Matrix, TableLaw
+from pramana.recipient.table import PublishedTable
+
+MOST_ROUNDS = 500
+_IN_TURN = 30  # rounds after which tables that still disagree are taken together
+_SETTLED = 1e-5  # the sum of absolute differences, as shares, that a round still makes
+AGREES = 1e-6  # the largest sum of absolute differences, as shares, between a table and the model's
+
+
+@dataclass(frozen=True)
+class Clique:
+    """A variable with its parents; `within` is an earlier clique that has all of them, None for a first one."""
+
+    child: int
+    parents: tuple[int, ...] = ()
+    within: int | None = None
+
+    @property
+    def scope(self) -> tuple[int, ...]:
+        return (*self.parents, self.child)
+
+
+@dataclass(frozen=True)
+class Junction:
+    """Cliques in an order in which parents come first."""
+
+    cliques: tuple[Clique, ...]
+
+    def __post_init__(self) -> None:
+        for place, clique in enumerate(self.cliques):
+            inside = () if clique.within is None else self.cliques[clique.within].scope
+            if not set(clique.parents) <= set(inside) or (clique.within or 0) > place:
+                raise InputError("The parents of a variable must stand together in an earlier clique", "others")
+
+    def clique_with(self, scope: Sequence[int]) -> int | None:
+        """A clique that has all these variables."""
+        return next((i for i, c in enumerate(self.cliques) if set(scope) <= set(c.scope)), None)
+
+    def conditionals(self, potentials: Sequence[Array]) -> list[Array]:
+        """The log-probability of each child given its parents."""
+        logs = [p.copy() for p in potentials]
+        for place in range(len(self.cliques) - 1, -1, -1):
+            clique, log = self.cliques[place], logs[place]
+            message = _log_sum(log)
+            logs[place] = _less(log, message)
+            if clique.within is not None:
+                logs[clique.within] += _aligned(message, clique.parents, self.cliques[clique.within].scope)
+        return logs
+
+    def marginals(self, conditionals: Sequence[Array]) -> list[Array]:
+        """The probabilities of each clique's combinations."""
+        found: list[Array] = []
+        for clique, log in zip(self.cliques, conditionals, strict=True):
+            if clique.within is None:
+                found.append(np.exp(log))
+            else:
+                above = margin_of(found[clique.within], self.cliques[clique.within].scope, clique.parents)
+                found.append(above[..., None] * np.exp(log))
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class Target:
+    """A table of shares over some variables, to be matched."""
+
+    scope: tuple[int, ...]
+    shares: Array
+
+
+@dataclass(frozen=True, eq=False)
+class JunctionFit:
+    """Log-probabilities of every variable given its parents; `apart`: the worst table's distance."""
+
+    junction: Junction
+    conditionals: tuple[Array, ...]
+    apart: float
+    rounds: int
+    converged: bool
+    parameters: int  # that the targets determine
+    scopes: tuple[tuple[int, ...], ...]  # of the targets
+
+    @property
+    def tables(self) -> tuple[tuple[int, ...], ...]:
+        """The targets that are margins of no other."""
+        larger = [set(scope) for scope in self.scopes]
+        return tuple(s for s in self.scopes if not any(set(s) < other for other in larger))
+
+    def joint(self, sizes: Sequence[int]) -> Array:
+        """The shares of all combinations of the variables, for few of them."""
+        everything = tuple(range(len(sizes)))
+        log = np.zeros(tuple(sizes))
+        for clique, part in zip(self.junction.cliques, self.conditionals, strict=True):
+            log = log + _aligned(part, clique.scope, everything)
+        return np.asarray(np.exp(log))
+
+    def marginals(self) -> list[Array]:
+        return self.junction.marginals(self.conditionals)
+
+
+def fit_junction(
+    junction: Junction, targets: Sequence[Target], sizes: Sequence[int], most_rounds: int = MOST_ROUNDS
+) -> JunctionFit:
+    """The distribution over the tree that has these tables, each of which must lie within a clique."""
+    potentials = [np.zeros([sizes[v] for v in clique.scope]) for clique in junction.cliques]
+    places = []
+    for target in targets:
+        place = junction.clique_with(target.scope)
+        if place is None:
+            raise InputError("A table must lie within a clique of its model", "one that does not")
+        places.append(place)
+    logs = junction.conditionals(potentials)
+    apart, moved, rounds = np.inf, np.inf, 0
+    while apart > AGREES and moved > _SETTLED and rounds < most_rounds:
+        together = rounds >= _IN_TURN
+        before = junction.marginals(logs)
+        logs, apart = _scaled(junction, targets, places, logs, together)
+        after = junction.marginals(logs)
+        moved = max(float(np.abs(a - b).sum()) for a, b in zip(before, after, strict=True)) if together else np.inf
+        rounds += 1
+    settled = apart <= AGREES or moved <= _SETTLED
+    free = sum(math.prod(sizes[v] - 1 for v in target.scope) for target in targets)
+    return JunctionFit(junction, tuple(logs), apart, rounds, settled, free, tuple(t.scope for t in targets))
+
+
+def _scaled(
+    junction: Junction, targets: Sequence[Target], places: Sequence[int], logs: list[Array], together: bool
+) -> tuple[list[Array], float]:
+    """One round of proportional fitting, and how far the worst table was from its target.
+
+    In turn, each table is matched before the next is looked at; together, all scale by their geometric mean, which
+    settles between tables that no distribution can have at once.
+    """
+    apart, marginals = 0.0, junction.marginals(logs)
+    for target, place in zip(targets, places, strict=True):
+        scope = junction.cliques[place].scope
+        margin = margin_of(marginals[place], scope, target.scope)
+        apart = max(apart, float(np.abs(margin - target.shares).sum()))
+        scale = _log_ratio(target.shares, margin) / (len(targets) if together else 1)
+        logs = [*logs]
+        logs[place] = logs[place] + _aligned(scale, target.scope, scope)
+        if not together:
+            logs = junction.conditionals(logs)
+            marginals = junction.marginals(logs)
+    return (junction.conditionals(logs) if together else logs), apart
+
+
+def _log_ratio(wanted: Array, got: Array) -> Array:
+    """Where nothing is wanted, nothing is left; what has vanished stays so."""
+    ratio = np.full(wanted.shape, -np.inf)
+    both = (wanted > 0) & (got > 0)
+    ratio[both] = np.log(wanted[both] / got[both])
+    return ratio
+
+
+def _log_sum(logs: Array) -> Array:
+    top = logs.max(axis=-1)
+    safe = np.where(np.isneginf(top), 0.0, top)
+    with np.errstate(divide="ignore"):
+        return np.asarray(safe + np.log(np.exp(logs - safe[..., None]).sum(axis=-1)))
+
+
+def _less(logs: Array, message: Array) -> Array:
+    """logs - message, where minus infinity stays what it is."""
+    safe = np.where(np.isneginf(message), 0.0, message)
+    return np.asarray(logs - np.asarray(safe)[..., None])
+
+
+def _aligned(table: Array, scope: Sequence[int], wide: Sequence[int]) -> Array:
+    """A table over `scope`, shaped to be added to one over `wide`."""
+    shared = [v for v in wide if v in scope]
+    moved = np.transpose(table, [list(scope).index(v) for v in shared])
+    return moved.reshape([moved.shape[shared.index(v)] if v in shared else 1 for v in wide])
+
+
+def margin_of(table: Array, scope: Sequence[int], wanted: Sequence[int]) -> Array:
+    """The margin of a table over `scope`, with the axes of `wanted` in their order."""
+    others = tuple(i for i, v in enumerate(scope) if v not in wanted)
+    kept = [v for v in scope if v in wanted]
+    return np.transpose(table.sum(axis=others), [kept.index(v) for v in wanted])
+
+
+# Which variables of a model hang together, as far as the noise lets it be seen, and the tables that say so.
+#
+# A dependence is tested on the published table: what a model without it predicts goes through the law of the
+# release, and Pearson's statistic tells whether the published counts differ from it by more than chance. Of
+# pairs that are not independent a maximum spanning tree is taken (Chow and Liu), weighted by the dependence
+# that is left when the part of noise is taken off and its attenuation undone. Then variables get further
+# parents, among those that stand in a clique with the parents they have, where the tree does not explain a
+# pair, and at last tables of three are looked at.
+
+
+SIGNIFICANT = 4.0  # standard deviations of the statistic under no dependence
+
+
+@dataclass(frozen=True)
+class Dependence:
+    """Pearson's statistic of a published table against a model of it without a dependence."""
+
+    statistic: float
+    freedom: float
+    deviation: float
+    records: float
+    attenuation: float
+
+    @classmethod
+    def of(cls, table: PublishedTable, without: Array, freedom: float) -> Dependence:
+        """`without`: the shares of the true table under the model."""
+        n = table.total
+        expected = n * table.law.forward(without.reshape(table.counts.shape))
+        seen = expected > 1e-9 * max(n, 1.0) / expected.size
+        gap = table.counts[seen] - expected[seen]
+        cells = float(seen.sum())
+        # the variance of Pearson's statistic in a sparse table (Haldane)
+        sparse = float((1 / expected[seen]).sum()) - (cells**2 + 2 * cells - 2) / n
+        deviation = math.sqrt(max(2 * freedom + sparse, 1.0))
+        return cls(float((gap**2 / expected[seen]).sum()), freedom, deviation, n, attenuation(table.law))
+
+    @property
+    def seen(self) -> bool:
+        """Whether it is more than chance."""
+        return self.statistic - self.freedom > SIGNIFICANT * self.deviation
+
+    @property
+    def signal(self) -> float:
+        """The share of the statistic that chance does not explain."""
+        return max(1 - self.freedom / max(self.statistic, 1e-300), 0.0)
+
+    @property
+    def strength(self) -> float:
+        """Phi squared of the private table: what chance adds is taken off, what the law attenuated is undone."""
+        return max(self.statistic - self.freedom, 0.0) / self.records / self.attenuation**2
+
+
+def attenuation(law: TableLaw) -> float:
+    """By what deviations from independence shrink on their way through a law."""
+    whole = 1.0
+    for factor in law.factors:
+        if isinstance(factor, Keep):
+            whole *= factor.retention
+        elif isinstance(factor, Matrix):
+            spread = factor.matrix - factor.matrix.mean(axis=0)
+            whole *= math.sqrt(float((spread**2).sum()) / max(len(spread) - 1, 1))
+    return max(whole, 1e-6)

@@ -1,0 +1,247 @@
+"""`pramana synthesise`: records drawn from what a bundle tells of the truth, with a small certificate beside them.
+
+Nothing but the bundle is read, so the records cost no privacy that the bundle has not cost already, whatever is
+done with them; what the bundle guarantees, they keep. Where no key is given it comes from the bundle's own
+content: the coins are no secret here, and anyone with the bundle makes the same records.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from numbers import Integral
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pramana import __version__
+from pramana.bundle.bundle import Bundle
+from pramana.bundle.certificate import canonical
+from pramana.errors import BundleError, InputError
+from pramana.files.atomic import already_exists, bundle_around, flush, named_when_whole, write_whole
+from pramana.files.locations import located, path_here
+from pramana.files.store_path import AnyPath, StorePath
+from pramana.io.formats import DATA_FILES, kind_by_name
+from pramana.io.writing import TableWriter
+from pramana.methods.registry import restore
+from pramana.randomness.key import Key
+from pramana.randomness.samplers import available_cores
+from pramana.recipient.analysis import require_valid, study_of
+from pramana.recipient.axes import BundleAxes
+from pramana.recipient.records import ENDING, RecordSource, objects_of_records, source_of_records
+from pramana.rows.protocol import Progress, no_progress
+from pramana.run.config import ExecutionConfig
+from pramana.run.write import file_entry
+
+if TYPE_CHECKING:
+    from pramana.rows.spark.rows import SparkEngine
+
+
+FORMAT, VERSION = "pramana-synthetic", 1
+MOST_RECORDS = 2**32 - 1
+_LONGEST = 1 << 24  # bytes of a certificate
+POST_PROCESSING = (
+    "These records were made from the bundle alone. Whatever they tell of a person the bundle tells as well, so "
+    "what the bundle guarantees holds for them, at no further cost; they promise nothing beyond it."
+)
+
+
+@dataclass(frozen=True)
+class Synthesised:
+    """Where the records and their certificate lie."""
+
+    out: AnyPath
+    records: int
+    model: str  # joint, graphical, cells or published
+
+    @property
+    def path(self) -> Path:
+        """The records, where they are a file of this machine."""
+        return path_here(self.out, "The file")
+
+    @property
+    def certificate(self) -> Path:
+        return _beside(self.path)
+
+    def to_json(self) -> dict[str, object]:
+        return {
+            "path": str(self.out),
+            "records": self.records,
+            "certificate": f"{self.out}{ENDING}",
+            "model": self.model,
+        }
+
+
+def synthesise(
+    bundle: str | AnyPath | Bundle,
+    out: str | AnyPath,
+    records: int | None = None,
+    key: Key | str | Path | None = None,
+    *,
+    unverified: bool = False,
+    engine: str | SparkEngine = "local",
+    progress: Progress = no_progress,
+) -> Synthesised:
+    """Write records drawn from what a bundle tells of the private table, as CSV or Parquet by the name of `out`.
+
+    As many as the bundle has, unless `records` says otherwise. The same bundle, key and number of records give the
+    same file. OUT.certificate.json beside it says what it is and which guarantees it keeps. `out` may be the URL
+    of a new object in a store. With `engine` "spark" or a SparkEngine the parts of a set of files are verified and
+    counted there.
+
+    >>> pramana.synthesise("published", "people.csv").records  # doctest: +SKIP
+    32561
+    """
+    target = located(out, "A file of synthetic records", BundleError)
+    form = _form(target)
+    if isinstance(target, StorePath):
+        with objects_of_records(target) as place:
+            here = synthesise(bundle, place, records, key, unverified=unverified, engine=engine, progress=progress)
+        return replace(here, out=target)
+    opened = Bundle.open(bundle)
+    _check_free(target)
+    if not (left := _left_behind(target)):
+        _check_free(_beside(target))
+    wanted = opened.certificate.records if records is None else records
+    if isinstance(wanted, bool) or not isinstance(wanted, Integral) or not 1 <= wanted <= MOST_RECORDS:
+        must = f"The number of records must be a whole number from 1 to {MOST_RECORDS:,}"
+        raise InputError(must, str(records)[:80])
+    secret = None if key is None else key if isinstance(key, Key) else Key.read(key)
+    config = ExecutionConfig(engine)
+    with config.running():
+        if not unverified:
+            require_valid(opened, bundle, config)
+        source = records_of(opened, config)
+    with _said_plainly(target), contextlib.ExitStack() as undo:
+        with named_when_whole(target.absolute()) as data:
+            write_records(opened, source, data, form, secret, wanted, progress)
+            entry = file_entry(data)
+            told = _statement(opened, source, secret, wanted, target.name, entry)
+            text = (json.dumps(told, indent=2, sort_keys=True, allow_nan=False) + "\n").encode()
+            if left is None:
+                write_whole(_beside(target.absolute()), text, 0o666)  # first: no records are without it
+                undo.callback(_take_back, target, entry)
+            elif left != text:
+                _check_free(_beside(target))
+            flush(data)
+        undo.pop_all()
+    return Synthesised(target, wanted, source.statement()["kind"])
+
+
+def records_of(bundle: Bundle, config: ExecutionConfig | None = None) -> RecordSource:
+    """What the records of a bundle are drawn from; the bundle may still be on its way to its place."""
+    plan, axes = restore(bundle.certificate), BundleAxes(bundle)
+    study = study_of(bundle, plan, axes, None if config is None else config.spark())
+    return source_of_records(bundle, plan, study, axes)
+
+
+def write_records(
+    bundle: Bundle,
+    source: RecordSource,
+    place: Path,
+    form: str,
+    key: Key | None,
+    records: int,
+    progress: Progress = no_progress,
+) -> None:
+    """The file, piece by piece."""
+    secret = key_of_content(bundle.certificate.content) if key is None else key
+    writer: TableWriter | None = None
+    done = 0
+    with contextlib.ExitStack() as written:
+        for piece in source.pieces(secret, records):
+            if writer is None:
+                escape, workers = bundle.certificate.escaped, available_cores()
+                writer = written.enter_context(TableWriter(place, form, piece.schema, escape, workers))
+            writer.write(piece)
+            done += piece.num_rows
+            progress("synthesising", done, records)
+
+
+def key_of_content(content: str) -> Key:
+    """A key that everyone with the bundle has: for coins that are no secret."""
+    return Key(hashlib.sha256(f"pramana synthetic records of {content}".encode()).digest(), seeded=True)
+
+
+def _statement(
+    bundle: Bundle, source: RecordSource, key: Key | None, records: int, name: str, file: dict[str, object]
+) -> dict[str, Any]:
+    certificate = bundle.certificate
+    told: dict[str, Any] = {
+        "format": FORMAT,
+        "version": VERSION,
+        "pramana": __version__,
+        "bundle": {
+            "certificate": hashlib.sha256((bundle.path / "certificate.json").read_bytes()).hexdigest(),
+            "content": certificate.content,
+            "dataset": certificate.dataset,
+            "method": certificate.method,
+            "records": certificate.records,
+        },
+        "about": dict(certificate.about),
+        "statement": POST_PROCESSING,
+        "guarantees": [dict(g) for g in certificate.guarantees],
+        "warnings": list(certificate.warnings),
+        "model": {**source.statement(), "words": source.words},
+        "records": records,
+        "columns": [a.name for a in certificate.attributes],
+        "key": "the bundle's content" if key is None else key.commitment(),
+        "file": {"name": name, **file},
+    }
+    return {**told, "digest": hashlib.sha256(canonical(told)).hexdigest()}
+
+
+def _form(target: AnyPath) -> str:
+    form = kind_by_name(target)
+    if form not in DATA_FILES or target.suffix.lower() != f".{form}":
+        raise InputError("Synthetic records must go to a file named .csv or .parquet", f"{target.suffix!r}")
+    return form
+
+
+def _beside(target: Path) -> Path:
+    return target.with_name(target.name + ENDING)
+
+
+def _check_free(place: Path) -> None:
+    parent = place.absolute().parent
+    if place.exists() or place.is_symlink():
+        raise already_exists(place, BundleError, "Choose another name, or move it away.")
+    if not parent.is_dir():
+        raise BundleError(f"The folder {parent} must exist", "none", "Create it first.")
+    if (bundle := bundle_around(place)) is not None:
+        raise BundleError(
+            f"{place} must lie outside of every bundle, whose files are certified", f"a place inside {bundle}"
+        )
+
+
+def _take_back(target: Path, entry: dict[str, object]) -> None:
+    """Remove the certificate, unless the same run beside this one has made its records and goes by it."""
+    with contextlib.suppress(OSError):
+        if file_entry(target) == entry:
+            return
+    _beside(target).unlink(missing_ok=True)
+
+
+def _left_behind(target: Path) -> bytes | None:
+    """What a certificate without its records says, as a killed run leaves it: the same run takes it up again."""
+    beside = _beside(target)
+    if os.path.lexists(target) or beside.is_symlink() or not beside.is_file():
+        return None
+    with contextlib.suppress(OSError), beside.open("rb") as file:
+        return file.read(_LONGEST)
+    return None
+
+
+@contextlib.contextmanager
+def _said_plainly(target: Path) -> Iterator[None]:
+    try:
+        yield
+    except FileExistsError:
+        _check_free(target)
+        _check_free(_beside(target))
+        raise
+    except OSError as error:
+        raise BundleError(f"{target} must be writable", error.strerror or "an error of the file system") from None

@@ -1,0 +1,308 @@
+"""The dossier as a page: all of it from the certificate and, where they were given, from results of attacks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pramana.bundle.bundle import Bundle
+from pramana.bundle.certificate import Certificate
+from pramana.notions.classes import KAnonymity
+from pramana.notions.randomised import CentralPrivacy, CollusionBound, LocalPrivacy
+from pramana.notions.registry import NOTIONS
+from pramana.pages.content import Cell, Grid, Page, Points, Section, Text
+from pramana.reporting.attacks import AuditResult
+from pramana.reporting.risks import (
+    RISKS,
+    attack_details,
+    in_numbers,
+    measured,
+    other_attacks,
+    other_promises,
+    risk_sections,
+)
+
+# What was done, beside the names that a public list of ISO/IEC 20889 has for techniques.
+#
+# The standard itself was not read. `LISTED` are the names of that list which are used here; which of them
+# fits a release is our judgement, and what it has no name for is called by our own.
+
+
+LISTED = (
+    "suppression techniques",
+    "record suppression",
+    "generalization techniques",
+    "local generalization",
+    "randomization techniques",
+    "noise addition",
+    "permutation",
+    "microaggregation",
+    "synthetic data",
+    "k-anonymity model",
+    "differential privacy model",
+)
+_OURS = "(no name in the list)"
+_LEAD = (
+    "The names are those of a public summary of ISO/IEC 20889; the standard itself was not read by the makers of "
+    "Pramana. Which name fits is their judgement. Where the list has none, the words on the left are theirs alone."
+)
+_LOCAL = ("mondrian", "kl")  # searches whose labels differ from class to class
+
+
+def technique_section(certificate: Certificate) -> Section:
+    rows: list[dict[str, Cell]] = [
+        {"what was done": done, "name in the list": name} for done, name in techniques(certificate)
+    ]
+    return Section("Techniques, by name", [Text(_LEAD), Grid(rows)], anchor="techniques")
+
+
+def techniques(certificate: Certificate) -> Iterator[tuple[str, str]]:
+    """What was done to the table, each with its name in the list."""
+    if certificate.dropped:
+        yield "columns left out", "suppression techniques"
+    yield from _done(certificate)
+    if certificate.shuffled:
+        yield "the order of the records drawn at random", _OURS
+    if any(name.startswith("synthetic") for name in certificate.files):
+        yield "records drawn from what the release tells", "synthetic data"
+    yield from _models(certificate)
+
+
+def _done(certificate: Certificate) -> Iterator[tuple[str, str]]:
+    stated = [NOTIONS.get(str(guarantee["notion"])) for guarantee in certificate.guarantees]
+    yield from dict.fromkeys(notion.technique for notion in stated if notion and notion.technique)
+    setting = certificate.mechanism.get("setting") or {}
+    if "quasi" in certificate.mechanism:
+        local = setting.get("algorithm") in _LOCAL
+        yield "values made coarser", "local generalization" if local else "generalization techniques"
+    elif KAnonymity in stated:
+        yield "numbers replaced by those of small groups", "microaggregation"
+    if setting.get("suppression"):
+        yield "records or values left out", "suppression techniques"
+
+
+def _models(certificate: Certificate) -> Iterator[tuple[str, str]]:
+    """The notions of the certificate that the list has among its models."""
+    for guarantee in certificate.guarantees:
+        notion = NOTIONS.get(str(guarantee["notion"]))
+        if notion is not None and notion.listed_model is not None and guarantee["value"] is not None:
+            yield notion.listed_model
+        else:
+            yield f"{guarantee['notion']} stated", _OURS
+
+
+# What an evaluation of differential privacy asks for: variant, neighbours, unit, trust, composition, leaks.
+#
+# These are the fields that readers of NIST SP 800-226 look for. Of that publication the abstract and
+# announcement were read; the words here are ours.
+
+
+_EVALUATION_LEAD = (
+    "For readers of NIST SP 800-226, of which the makers of Pramana have read the abstract and the announcement. "
+    "The headings and words are theirs; that a requirement of it is met is not claimed."
+)
+_NONE = (
+    "None: no promise of this certificate is differential privacy with a finite epsilon. The fields below say "
+    "what can be said of the release."
+)
+_COINS = " Coins are integers: no floating-point number decides one."
+_SIDE = ("key", "data", "rows", "file")
+_TOGETHER = ("releases", "together", "repeated requests", "collusion", "intersection")
+
+
+def is_of_side_channels(attack: str) -> bool:
+    return attack.startswith(_SIDE)
+
+
+def is_of_composition(attack: str) -> bool:
+    return any(word in attack for word in _TOGETHER)
+
+
+def evaluation_sections(certificate: Certificate, audit: AuditResult | None) -> list[Section]:
+    fields = [
+        ("Variant and parameters", variant_of(certificate)),
+        ("Neighbouring relation", neighbours_of(certificate)),
+        ("Unit of privacy", unit_of(certificate)),
+        ("Trust model", trust_in(certificate)),
+        ("Composition", _composition(certificate)),
+        ("Side channels", _side_channels(certificate)),
+    ]
+    sections = [
+        Section("Evaluation of differential privacy", [Text(_EVALUATION_LEAD)], anchor="evaluation"),
+        *(Section(title, [Text(words)], part=True) for title, words in fields),
+        Section("Measured of side channels", measured(is_of_side_channels, audit), part=True),
+    ]
+    if audit is not None and any(map(is_of_composition, audit.names)):
+        sections.append(Section("Measured of composition", measured(is_of_composition, audit), part=True))
+    return sections
+
+
+def variant_of(certificate: Certificate) -> str:
+    stated = []
+    for guarantee in certificate.guarantees:
+        value = in_numbers(guarantee["value"])
+        if guarantee["value"] is None:
+            continue
+        if guarantee["notion"] == LocalPrivacy.notion:
+            stated.append(
+                f"pure differential privacy of the randomisation of each {guarantee['unit']}: epsilon {value}"
+            )
+        elif guarantee["notion"] == CentralPrivacy.notion:
+            stated.append(f"approximate differential privacy of the whole shuffled release: {value}")
+    if not stated:
+        return _NONE
+    columns = dict.fromkeys(str(name) for g in certificate.guarantees for name in g["uncovered"])
+    outside = f" Outside of it are the columns released unchanged: {', '.join(columns)}." if columns else ""
+    return f"{'; '.join(stated).capitalize()}.{outside}"
+
+
+def neighbours_of(certificate: Certificate) -> str:
+    notions = {g["notion"]: g for g in certificate.guarantees if g["value"] is not None}
+    stated = []
+    if local := notions.get(LocalPrivacy.notion):
+        stated.append(f"For each {local['unit']} any two true values of the randomised columns")
+    if central := notions.get(CentralPrivacy.notion):
+        stated.append(
+            f"of the whole release two tables of the same size in which one {central['unit']} is replaced by "
+            "another; the number of records is public"
+        )
+    return f"{'; '.join(stated)}." if stated else "None is needed, since no differential privacy is promised."
+
+
+def unit_of(certificate: Certificate) -> str:
+    unit = certificate.unit
+    if unit is None:
+        return "One record, counted as one person. Someone with several records is protected in each by itself."
+    if unit.kind == "row":
+        return "One record, which the holder states to be one person."
+    bounds = [f"at most {unit.rows} records of a person"] if unit.rows else []
+    bounds += [f"at most {unit.persons} people of a household"] if unit.persons else []
+    told = f", with {' and '.join(bounds)}" if bounds else ""
+    return f"One {unit.kind} with all of its records{told}. How many records someone has is not hidden."
+
+
+def trust_in(certificate: Certificate) -> str:
+    if certificate.on_devices:
+        return (
+            "Answers were randomised on people's own devices, by a page whose SHA-256 the certificate states. The "
+            "organiser is trusted to have served that page and not to watch records arrive; nobody holds the true "
+            "answers."
+        )
+    return (
+        "The holder has the true table and the key, and is trusted with both. Recipients are not trusted: they "
+        "may have any other knowledge that the assumptions allow."
+    )
+
+
+def _composition(certificate: Certificate) -> str:
+    here = (
+        "Versions of this table at levels up to this one tell together what the highest tells alone. "
+        if any(g["notion"] == CollusionBound.notion for g in certificate.guarantees)
+        else ""
+    )
+    return (
+        f"{here}Within the release the numbers are those of all columns together. Another release about the same "
+        "people adds to what is known of them: epsilons of independent releases add up at most, and of other "
+        "notions nothing is promised together. A ledger adds them up where every recipe names it."
+    )
+
+
+def _side_channels(certificate: Certificate) -> str:
+    seeded = certificate.key is not None and certificate.key.get("seeded") is not False
+    key = (
+        "No key exists."
+        if certificate.key is None
+        else "The key was made from a seed that anyone can guess: NOT PRIVATE."
+        if seeded
+        else "The key is a secret of 256 bits, of which the bundle has a commitment and nothing else."
+    )
+    order = "drawn under the key" if certificate.key is not None else "drawn, and kept nowhere"
+    return (
+        f"{key}{_COINS if 'law' in certificate.mechanism else ''} The order of the records is "
+        f"{order if certificate.shuffled else 'that of the source'}. Not covered: who administers the machine, "
+        "what can be seen of it while it works, how long that takes, and copies that someone keeps of the source."
+    )
+
+
+NOT_STATED = "not stated"
+ASKED = {  # of [about], as data protection officers ask for it
+    "holder": "Controller",
+    "holder_kind": "Kind of controller",
+    "contact": "Contact",
+    "purpose": "Purpose",
+    "recipient": "Recipients",
+    "release_model": "Release model",
+    "date": "Date",
+    "storage_period": "Retention",
+    "region": "Region",
+    "license": "Terms of use",
+}
+_WHOSE = (
+    "These are the holder's own words, from `[about]` of the recipe. A signature alone shows whose words they are."
+)
+_JUDGEMENT = (
+    "This dossier states what was proved, assumed and measured. Whether the data are anonymous in the sense of a "
+    "law, and whether they may be published, the controller judges: means that others have, other data and the "
+    "harm that a mistake would do are not known here."
+)
+_SOURCES = (
+    "Article 29 Working Party, Opinion 05/2014 on Anonymisation Techniques (WP216): singling out, linkability and "
+    "inference are its words. Public summaries that quote them were read (such as mgsi.lu, WP29 anonymisation "
+    "techniques), and not the opinion itself: the questions are put in the words of the makers of Pramana.",
+    "ISO/IEC 20889:2018: not read. The names of techniques are those of a public summary (itwiki.kr, ISO/IEC "
+    "20889).",
+    "NIST SP 800-226, Guidelines for Evaluating Differential Privacy Guarantees: its abstract and announcement "
+    "were read (csrc.nist.gov), and not the publication itself.",
+    "Pramana's certificate of this release (certificate.json): promises, assumptions and warnings are in its "
+    "words, and pramana verify derives them again.",
+)
+
+
+def dossier_page(bundle: Bundle, audit: AuditResult | None) -> Page:
+    certificate = bundle.certificate
+    shown = [name for name in (() if audit is None else audit.names) if _is_shown(name)]
+    return Page(
+        title=f"Dossier: {certificate.about.get('title') or certificate.dataset or bundle.path.resolve().name}",
+        facts=_facts(certificate, audit),
+        promises=[str(g["words"]) for g in certificate.guarantees],
+        sections=[
+            _who(certificate),
+            *risk_sections(certificate, audit),
+            *other_promises(certificate),
+            *evaluation_sections(certificate, audit),
+            technique_section(certificate),
+            _limits(certificate),
+            *other_attacks(audit, shown),
+            *attack_details(audit),
+            Section("What was read, and what was not", [Points(_SOURCES)], anchor="sources"),
+        ],
+        private=audit is not None,
+    )
+
+
+def _is_shown(attack: str) -> bool:
+    """Whether it stands under one of the risks, or in the evaluation."""
+    tried = any(risk.is_tried_by(attack) for risk in RISKS)
+    return tried or is_of_side_channels(attack) or is_of_composition(attack)
+
+
+def _who(certificate: Certificate) -> Section:
+    said = [f"{name}: {certificate.about.get(key, NOT_STATED)}" for key, name in ASKED.items()]
+    return Section("Who answers for it", [Points(said), Text(_WHOSE, quiet=True)], anchor="who")
+
+
+def _facts(certificate: Certificate, audit: AuditResult | None) -> list[tuple[str, str]]:
+    signer = (certificate.signature or {}).get("public_key")
+    return [
+        ("Records", f"{certificate.records:,}"),
+        ("Method", certificate.method),
+        ("Columns", ", ".join(a.name for a in certificate.attributes)),
+        ("Attacks", "not measured" if audit is None else f"{len(audit.attacks)} run. {audit.verdict}."),
+        ("Signed", f"with the key {signer}" if signer else "by no one: nothing shows who made it"),
+        ("Made with", f"Pramana {certificate.pramana}"),
+    ]
+
+
+def _limits(certificate: Certificate) -> Section:
+    warnings = list(certificate.warnings)
+    stated = Points(warnings, "The certificate warns:") if warnings else Text("The certificate has no warnings.")
+    return Section("Known limits, and what this is not", [stated, Text(_JUDGEMENT, note=True)], anchor="limits")

@@ -1,0 +1,132 @@
+"""A release as a file of another program, or described for a catalogue, with what its certificate states."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import overload
+
+from pramana.bundle.bundle import Bundle
+from pramana.errors import InputError
+from pramana.files.atomic import already_exists, flush, give_name
+from pramana.files.folder import name_here, scratch_beside, sweep
+from pramana.files.locations import located
+from pramana.files.store_path import AnyPath, StorePath, put_file
+from pramana.files.upload import check_new_object
+from pramana.io.exports import write_export
+from pramana.io.formats import EXPORTS
+from pramana.recipient.analysis import require_valid
+from pramana.reporting.catalogues import DescribedRelease, croissant, ddi_codebook
+from pramana.reporting.opendp_registry import registry_record
+from pramana.run.codebook import check_written, published_table, read_codebook
+
+# A release described in the words of other people's catalogues: a registry, Croissant, DDI Codebook.
+
+
+@dataclass(frozen=True)
+class DescriptionForm:
+    """How a description is made, and how the names of its files end."""
+
+    make: Callable[[DescribedRelease], bytes]
+    endings: tuple[str, ...]
+
+
+DESCRIPTIONS = {
+    "opendp-registry": DescriptionForm(registry_record, (".yaml", ".yml")),
+    "croissant": DescriptionForm(croissant, (".json", ".jsonld")),
+    "ddi": DescriptionForm(ddi_codebook, (".xml",)),
+}
+
+
+@overload
+def export(
+    bundle: str | AnyPath,
+    out: Path,
+    *,
+    form: str | None = None,
+    about: Mapping[str, str] | None = None,
+    unverified: bool = False,
+) -> Path: ...
+@overload
+def export(
+    bundle: str | AnyPath,
+    out: str | AnyPath,
+    *,
+    form: str | None = None,
+    about: Mapping[str, str] | None = None,
+    unverified: bool = False,
+) -> AnyPath: ...
+def export(
+    bundle: str | AnyPath,
+    out: str | AnyPath,
+    *,
+    form: str | None = None,
+    about: Mapping[str, str] | None = None,
+    unverified: bool = False,
+) -> AnyPath:
+    """Write the data of a bundle as SPSS (.sav, .zsav), Stata (.dta), Excel (.xlsx) or Arrow (.arrow, .feather).
+
+    Value labels and variable labels that the source had come along for what is published. The bundle is verified
+    first, and the file is read back before it takes its name. `out` may be the URL of a new object in a store.
+
+    With `form` the release is described instead, for a catalogue: "opendp-registry" (YAML), "croissant" (JSON-LD)
+    or "ddi" (DDI Codebook 2.5, XML). `about` says what [about] of the recipe did not.
+
+    >>> pramana.export("published", "published.sav")  # doctest: +SKIP
+    PosixPath('published.sav')
+    """
+    out = located(out, "An export", InputError)
+    endings = _endings(form)
+    if out.suffix.lower() not in endings:
+        raise InputError(f"The file must end with one of {', '.join(endings)}", repr(out.suffix))
+    if about and form is None:
+        raise InputError("What is said about a release must go with a description of it", "a file of its data")
+    if isinstance(out, StorePath):
+        check_new_object(out)
+    else:
+        sweep(out)
+        if out.exists() or out.is_symlink():
+            raise already_exists(f"The file {out}", InputError)
+    opened = Bundle.open(bundle)
+    if not unverified:
+        require_valid(opened, bundle)
+    write = (
+        partial(_write_data, opened) if form is None else partial(_write_description, opened, form, about or {})
+    )
+    try:
+        # the libraries that write have temporary files of their own
+        with scratch_beside(name_here(out)) as scratch:
+            part = scratch / out.name
+            write(part)
+            if isinstance(out, StorePath):
+                check_new_object(out)
+                put_file(out, part, InputError)
+            else:
+                flush(part)
+                give_name(part, out)
+    except FileExistsError:
+        raise already_exists(f"The file {out}", InputError) from None
+    except OSError as error:
+        raise InputError(f"{out} must be a place to write to", error.strerror or type(error).__name__) from None
+    return out
+
+
+def _endings(form: str | None) -> Sequence[str]:
+    if form is None:
+        return list(EXPORTS)
+    if form not in DESCRIPTIONS:
+        raise InputError(f"A description must be one of {', '.join(DESCRIPTIONS)}", repr(form)[:40])
+    return DESCRIPTIONS[form].endings
+
+
+def _write_data(bundle: Bundle, part: Path) -> None:
+    form = EXPORTS[part.suffix.lower()]
+    table, kinds = published_table(bundle)
+    write_export(part, form, table, kinds, read_codebook(bundle.certificate.codebook))
+    check_written(part, form, table)
+
+
+def _write_description(bundle: Bundle, form: str, about: Mapping[str, str], part: Path) -> None:
+    part.write_bytes(DESCRIPTIONS[form].make(DescribedRelease.of(bundle, about)))

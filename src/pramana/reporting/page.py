@@ -1,0 +1,259 @@
+"""What a report shows, prepared from what may be published: certificate, published counts, public law.
+
+The order is that of its readers' questions: what is promised, what happened to the columns, what the limits are,
+what the promises mean and assume, what the data say. Every warning of the certificate stands among the limits, for
+holder and recipients alike: nothing is set aside, because a recipient who reads less than the holder knows would
+trust more than the holder does.
+
+Only the holder's private report is also given true counts, or what attacks found; they come in as arguments and
+mark the page.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from pramana.bundle.certificate import Certificate, JsonObject
+from pramana.methods.protocol import Counts, Explanation, Plan
+from pramana.methods.usefulness import Usefulness
+from pramana.notions.registry import explanation_of
+from pramana.pages.content import Bar, Bars, Block, Cell, Grid, Legend, Page, Points, Section, Text
+from pramana.reporting.columns import column_sections, untold_columns
+
+if TYPE_CHECKING:
+    from pramana.recipient.crosstab import Crosstab
+    from pramana.reporting.attacks import AuditResult
+
+
+MISSING = "(missing)"
+MOST_PROMISES = 60  # that are explained; a stranger's certificate may state any number of them
+MOST_ASSUMPTIONS = 200
+
+
+@dataclass(frozen=True)
+class PageMaterial:
+    """What the page is made from."""
+
+    certificate: Certificate
+    plan: Plan
+    marginals: Mapping[str, Counts]
+    crosstabs: Sequence[Crosstab] = ()
+    true: Mapping[str, Counts] = field(default_factory=dict)
+    explanation: Explanation | None = None  # the plan's own, if it was asked already
+    signer: str | None = None  # the public key of whoever is about to sign; else the certificate tells
+    usefulness: Usefulness = field(default_factory=Usefulness)
+    audit: AuditResult | None = None  # what attacks found, for the holder alone
+
+
+def page_of(material: PageMaterial) -> Page:
+    certificate = material.certificate
+    explanation = material.plan.explain() if material.explanation is None else material.explanation
+    plan = material.plan
+    columns, untold = column_sections(
+        certificate.attributes, material.marginals, plan.law, certificate.records, material.true, plan.repeated
+    )
+    limits = [*certificate.warnings, *untold_columns(untold)]
+    return Page(
+        title=_title(certificate),
+        facts=_facts(material),
+        promises=[str(g["words"]) for g in certificate.guarantees],
+        sections=[
+            _treatments(certificate, explanation),
+            *_worth(material.usefulness),
+            *explanation.sections,
+            Section(f"Known limits ({len(limits)})", [_limits(limits)], anchor="limits"),
+            *_meanings(certificate.guarantees[:MOST_PROMISES]),
+            *columns,
+            *_crosstabs(material.crosstabs),
+            *_attacks(material.audit),
+            _use(explanation),
+        ],
+        private=bool(material.true) or material.audit is not None,
+    )
+
+
+def _attacks(audit: AuditResult | None) -> Sequence[Section]:
+    if audit is None:
+        return ()
+    from pramana.reporting.attacks import attack_sections
+
+    return attack_sections(audit)
+
+
+def _title(certificate: Certificate) -> str:
+    records = f"{certificate.records:,} records"
+    if title := certificate.about.get("title"):
+        return title
+    return f"{certificate.dataset}: {records}" if certificate.dataset else f"Release of {records}"
+
+
+_COLLECTED = "from people who randomised their own answers; nobody holds a table of the true ones"
+_SAID = ("holder", "contact", "recipient", "purpose", "date")  # of [about], in the order they are shown
+
+
+def _facts(material: PageMaterial) -> list[tuple[str, str]]:
+    """Who and what, as far as the certificate tells: what the holder says in [about], and what is known."""
+    certificate = material.certificate
+    said = [(key.capitalize(), certificate.about[key]) for key in _SAID if key in certificate.about]
+    signer = material.signer or (certificate.signature or {}).get("public_key")
+    signed = f"with the key {signer}" if signer else "by no one: nothing shows who made it"
+    return [
+        *said,
+        *([("Dataset", certificate.dataset)] if certificate.dataset else []),
+        ("Records", f"{certificate.records:,}"),
+        *_counted(certificate),
+        *([("Collected", _COLLECTED)] if certificate.on_devices else []),
+        *([("Page", str(certificate.source["page"]))] if certificate.on_devices else []),
+        ("Method", certificate.method),
+        ("Order of the records", "random" if certificate.shuffled else "as in the source"),
+        ("Signed", signed),
+        ("Made with", f"Pramana {certificate.pramana}"),
+    ]
+
+
+def _counted(certificate: Certificate) -> list[tuple[str, str]]:
+    """Whose records they are, where a person may have several."""
+    unit = certificate.unit
+    if unit is None:
+        return []
+    if unit.kind == "row":
+        return [("Counted", "each record as one person")]
+    homes = [f"{unit.households:,} households"] if unit.households else []
+    bounds = [f"at most {unit.rows} records each"] if unit.rows else []
+    return [("Counted", ", ".join([f"{unit.people:,} people", *bounds, *homes]))]
+
+
+def _treatments(certificate: Certificate, explanation: Explanation) -> Section:
+    rows = [
+        {"column": a.name, **explanation.treatments[a.name], "role": a.role.value} for a in certificate.attributes
+    ]
+    blocks: list[Block] = [Grid(rows), *(Text(note, quiet=True) for note in explanation.notes)]
+    if certificate.dropped:
+        blocks.append(Text(f"Left out before anything else: {', '.join(certificate.dropped)}."))
+    return Section("What happened to the columns", blocks, anchor="columns")
+
+
+def _worth(usefulness: Usefulness) -> list[Section]:
+    """In a sentence and a number for each table; that nothing can be learned stands before all."""
+    shown = usefulness.shown
+    if not shown:
+        return []
+    first, *rest = usefulness.sentences()
+    words = [Text(_USELESS, note=True)] if usefulness.useless else [Text(first)]
+    rows: list[dict[str, Cell]] = [
+        {
+            "table": table.title,
+            "values": table.cells,
+            "known to within": table.shown(table.within) if table.error else "exactly",
+            "a guess that ignores the data": table.shown(table.blind),
+        }
+        for table in shown
+    ]
+    last = [Text(rest[-1])] if rest and usefulness.hopeless and not usefulness.useless else []
+    more = len(usefulness.tables) - len(shown)
+    others = [Text(f"{more} further tables of two columns are not shown.", quiet=True)] if more else []
+    blocks: list[Block] = [*words, Grid(rows), *last, *others, Text(_WITHIN, quiet=True)]
+    return [Section("What the tables are worth", blocks, anchor="worth")]
+
+
+_USELESS = (
+    "This release is useless: nothing can be learned from it of the columns that were changed. In every table "
+    "that matters a guess that ignores the data is as near as the best estimate."
+)
+_WITHIN = (
+    "Shares are of all records, errors in percentage points (numbers: in standard deviations of their column). An "
+    "estimate lies this near some 95 times in a hundred, taken over the cells of the table and over all tables "
+    "there could be; the figures come from what is published and from nothing else."
+)
+
+
+def _limits(limits: Sequence[str]) -> Block:
+    return Points(limits) if limits else Text("None are known beyond what the promises assume.")
+
+
+# ---------------------------------------------------------------- what the promises mean and assume
+
+
+def _meanings(guarantees: Sequence[JsonObject]) -> list[Section]:
+    """Each promise by its number; every assumption once, those of all promises before those of some."""
+    if not guarantees:
+        return []
+    parts = [_meaning(number, guarantee) for number, guarantee in enumerate(guarantees, 1)]
+    return [
+        Section("What the promises mean", [], anchor="meaning"),
+        *parts,
+        Section("What the promises assume", _assumptions(guarantees), anchor="assumptions"),
+    ]
+
+
+def _meaning(number: int, guarantee: JsonObject) -> Section:
+    explanation = explanation_of(str(guarantee["notion"]))
+    rests = f"Holds for {guarantee['scope']}; rests on {guarantee['statement']}."
+    meaning = [Text(explanation.meaning)] if explanation.meaning else []
+    return Section(f"{number}. {explanation.title}", [*meaning, Text(rests, quiet=True)], part=True)
+
+
+def _assumptions(guarantees: Sequence[JsonObject]) -> list[Block]:
+    of: dict[str, list[int]] = {}  # by assumption, the numbers of the promises that make it
+    for number, guarantee in enumerate(guarantees, 1):
+        for assumption in dict.fromkeys(map(str, guarantee["assumptions"])):
+            if assumption in of or len(of) < MOST_ASSUMPTIONS:
+                of.setdefault(assumption, []).append(number)
+    together: dict[tuple[int, ...], list[str]] = {}
+    for assumption, numbers in of.items():
+        together.setdefault(tuple(numbers), []).append(assumption)
+    if not together:
+        return [Text("Nothing beyond what they say.")]
+    ordered = sorted(together.items(), key=lambda item: (-len(item[0]), item[0]))
+    return [Points(points, _who_assumes(numbers, len(guarantees))) for numbers, points in ordered]
+
+
+def _who_assumes(numbers: tuple[int, ...], promises: int) -> str:
+    if promises == 1:
+        return "The promise assumes:"
+    if len(numbers) == promises:
+        return "Both promises assume:" if promises == 2 else "All promises assume:"
+    if len(numbers) == 1:
+        return f"Promise {numbers[0]} alone also assumes:"
+    listed = ", ".join(map(str, numbers[:-1])) + f" and {numbers[-1]}"
+    return f"Promises {listed} also assume:"
+
+
+# ---------------------------------------------------------------- tables, and how to use it all
+
+
+def _crosstabs(tables: Sequence[Crosstab]) -> list[Section]:
+    if not tables:
+        return []
+    words = "Estimates of the private table's counts by maximum likelihood, as `pramana crosstab` gives them."
+    first = Section("Reconstructed tables", [Text(words, quiet=True), Legend(estimated=True)], anchor="tables")
+    return [first, *map(_crosstab, tables)]
+
+
+def _crosstab(table: Crosstab) -> Section:
+    names = [axis.name for axis in table.axes]
+    bars = [
+        Bar(
+            [MISSING if cell[name] is None else str(cell[name]) for name in names],
+            estimate=cell["estimate"],
+            low=cell["low"],
+            high=cell["high"],
+        )
+        for cell in table.shown()
+    ]
+    return Section(" by ".join(names), [Bars(bars, names)], part=True)
+
+
+_VERIFY = "`pramana verify BUNDLE` checks that the files are those that were certified."
+_ALONE = (
+    "The promises are about this release alone. Another release about the same people adds to what is known of "
+    "them, and the holder has to count both."
+)
+
+
+def _use(explanation: Explanation) -> Section:
+    checks = f"{_VERIFY} {explanation.verified}".rstrip()
+    words = [explanation.use, checks, _ALONE]
+    return Section("How to use this release", [Text(w) for w in words if w], anchor="use")

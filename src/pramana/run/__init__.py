@@ -1,0 +1,1 @@
+"""The one way from a table to a bundle: open, plan, encode, publish, reconcile, write."""

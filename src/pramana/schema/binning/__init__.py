@@ -1,1 +1,0 @@
-"""Bins of numbers and periods of the calendar, and the numbers published of them."""

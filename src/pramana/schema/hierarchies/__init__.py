@@ -1,1 +1,0 @@
-"""Hierarchies, and how they are built."""

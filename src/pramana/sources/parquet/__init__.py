@@ -1,1 +1,0 @@
-"""Parquet files, checked before they are read."""

@@ -1,1 +1,0 @@
-"""The clients of stores, each made from what the environment says of it."""

@@ -1,0 +1,1 @@
+// Azurite loads this package, and calls it only where telemetry is on.
