@@ -328,7 +328,7 @@ def test_a_studio_that_cannot_start_says_so_in_one_line(
         port = str(taken.getsockname()[1])
         assert run(["studio", "--no-browser", "--data", str(tmp_path), "--port", port]) == 2
     assert "must be free" in capfd.readouterr().err
-    monkeypatch.setitem(sys.modules, "pramana.app.studio", None)
+    monkeypatch.setitem(sys.modules, "pramana.app.studio.application", None)
     assert run(["studio", "--no-browser", "--data", str(tmp_path)]) == 2
     assert "pip install 'pramana-privacy[studio]'" in capfd.readouterr().err
 
