@@ -45,7 +45,7 @@ def seconds(recipe_file, out):
     with contextlib.closing(SpooledRows.read(source, readings, key, engine, no_progress)) as rows:
         read = time.perf_counter()
         plan = method.plan(recipe, rows)
-        rows.settle(plan.attributes)
+        rows.encode(plan.attributes)
         planned = time.perf_counter()
         write_pieces(plan.publish(rows), out / "data.parquet", "parquet")
     return read - start + time.perf_counter() - planned

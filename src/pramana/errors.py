@@ -40,11 +40,11 @@ class PramanaError(Exception):
 
     exit_code = 2
 
-    def __init__(self, must: str, got: str | None = None, hint: str | None = None) -> None:
-        self.must, self.got, self.hint = must, got, hint
+    def __init__(self, what: str, got: str | None = None, hint: str | None = None) -> None:
+        self.what, self.got, self.hint = what, got, hint
         if got is not None and len(got) > _LONGEST:
             got = f"{got[:_LONGEST]}..."
-        text = must if got is None else f"{must}, got {got}"
+        text = what if got is None else f"{what}, got {got}"
         if hint is not None:
             text = f"{text.rstrip('.')}. {hint}"
         super().__init__(one_line(text))

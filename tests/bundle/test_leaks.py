@@ -61,7 +61,7 @@ def published(wanted: AnyRecipe, source: pa.Table, engine: LocalEngine) -> tuple
     names = [reading.name for reading in method.readings(wanted)]
     rows = MemoryRows(Source(frame=source).read(names), KEY, engine)
     plan = method.plan(wanted, rows)
-    rows.settle(plan.attributes)
+    rows.encode(plan.attributes)
     publication = plan.publish(rows)
     return pa.concat_tables([publication.table.table(piece) for piece in publication.pieces()]), publication
 

@@ -218,7 +218,7 @@ def test_a_published_cell_is_the_true_one_with_its_own_draw(tmp_path: Path) -> N
     stated = recipe(tmp_path, {}, age={"spread": 8.0})
     done = published(tmp_path, {}, age={"spread": 8.0})
     rows = MemoryRows(Table({n: source.column(n) for n in ("id", "age")}, 50), Key.from_seed(1))
-    rows.settle([Attribute("id", Role.INSENSITIVE, None), Attribute("age", Role.INSENSITIVE, None, Kind.NUMBER)])
+    rows.encode([Attribute("id", Role.INSENSITIVE, None), Attribute("age", Role.INSENSITIVE, None, Kind.NUMBER)])
     words = rows.stream("noise", context_of("", design_of(stated), rows), "age", 0).words(0, 50)
     quantiles = [NormalDist().inv_cdf(((int(word) >> 12) + 0.5) / 2**52) for word in words]
     expected = [round(age + 8 * q) for age, q in zip(source.column("age").to_pylist(), quantiles, strict=True)]

@@ -482,7 +482,7 @@ def test_counts_and_levels_are_those_of_the_local_engine(desk: Path, engine: Spa
     codes = {name: encode(table.column(name), domain, name) for name, domain in domains.items()}
     with in_both_homes(desk, engine, [ColumnReading.of(a) for a in attributes]) as (alone, spread):
         for rows in (alone, spread):
-            rows.settle(attributes)
+            rows.encode(attributes)
             rows.derive("half", ("town",), lambda own: own["town"] // 2)
             rows.derive("quarter", ("half", "sex"), lambda own: own["half"] // 2 * 2 + own["sex"])
         counts = spread.counts(("age", "sex"), (12, 2))

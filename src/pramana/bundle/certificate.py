@@ -276,7 +276,7 @@ def _unit(form: UnitForm) -> Unit:
     try:
         return Unit(**msgspec.structs.asdict(form))
     except SchemaError as error:
-        raise BundleError(error.must, error.got) from None
+        raise BundleError(error.what, error.got) from None
 
 
 def _without_repetition(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -40,7 +40,7 @@ def _told_of_folder(several: bool) -> Iterator[None]:
         if not several:
             raise
         rule = "All files of the folder that end in .csv, .tsv or .txt are its table: move others away."
-        raise SourceError(error.must, error.got, " ".join(filter(None, (error.hint, rule)))) from None
+        raise SourceError(error.what, error.got, " ".join(filter(None, (error.hint, rule)))) from None
 
 
 @dataclass(frozen=True)

@@ -239,7 +239,7 @@ class Source:
                 raise
             asked = f"Its encoding was recognised as {guessed[0]}: is it another?"
             hint = asked if error.hint is None else f"{error.hint} {asked}"
-            raise type(error)(error.must, error.got, hint) from None
+            raise type(error)(error.what, error.got, hint) from None
 
     @contextlib.contextmanager
     def faults(self) -> Iterator[None]:

@@ -96,7 +96,7 @@ def hierarchy_of(name: str, column: ColumnSection, folder: Path) -> Hierarchy | 
     except (OSError, ValueError):
         return Hierarchy.read(path)  # which says what is wrong
     except SchemaError as error:
-        raise SchemaError(f"{name}: {error.must}", error.got, error.hint) from None
+        raise SchemaError(f"{name}: {error.what}", error.got, error.hint) from None
 
 
 @lru_cache(maxsize=32)
@@ -135,7 +135,7 @@ def _published_as(name: str, domain: Domain, publish: Publish) -> Domain:
     try:
         return replace(domain, publish=publish)
     except SchemaError as error:
-        raise SchemaError(f"{name}: {error.must}", error.got, error.hint) from None
+        raise SchemaError(f"{name}: {error.what}", error.got, error.hint) from None
 
 
 def _of_kind(name: str, domain: Domain, kind: Kind) -> Domain:
@@ -160,7 +160,7 @@ def _stated_domain(
         if tree is not None:
             return _cut(tree, column.level)
     except SchemaError as error:
-        raise SchemaError(f"{name}: {error.must}", error.got, error.hint) from None
+        raise SchemaError(f"{name}: {error.what}", error.got, error.hint) from None
     if not column.from_data:
         raise RecipeError(
             f"The randomised column {name!r} must have a domain",

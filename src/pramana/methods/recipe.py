@@ -235,7 +235,7 @@ def _check_bins(name: str, column: ColumnSection) -> None:
         if column.binning is not None:
             column.binning.domain()
     except SchemaError as error:
-        raise SchemaError(f"{name}: {error.must}", error.got, error.hint) from None
+        raise SchemaError(f"{name}: {error.what}", error.got, error.hint) from None
 
 
 def _with_written_dates(value: Any) -> Any:

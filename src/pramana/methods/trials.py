@@ -49,7 +49,7 @@ def without_a_column(method: Method[S, C], recipe: Recipe[S, C], rows: Rows) -> 
 def _said(method: Method[S, C], recipe: Recipe[S, C], rows: Rows, words: str) -> str:
     try:
         plan = method.plan(recipe, rows)
-        rows.settle(plan.attributes)
+        rows.encode(plan.attributes)
         worth = plan.publish(rows).usefulness
     except PramanaError:
         return ""

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from pramana.counting.classes import CountedCombinations
 
 
-# What the homes on one machine have in common: a key, settled attributes, a commitment that is made once.
+# What the homes on one machine have in common: a key, encoded attributes, a commitment that is made once.
 
 
 class KeyedRows(ABC):
@@ -59,7 +59,7 @@ class KeyedRows(ABC):
     def owners(self) -> Owners | None:
         return self._owners
 
-    def _settled(self, attributes: Sequence[Attribute]) -> None:
+    def _set_attributes(self, attributes: Sequence[Attribute]) -> None:
         """Other columns are published from now on; what was digested of the old ones is forgotten."""
         self._attributes = tuple(attributes)
         self._commitments.clear()
@@ -150,7 +150,7 @@ class MemoryRows(KeyedRows):
     def has_missing(self, name: str) -> bool:
         return has_missing(self._table.column(name))
 
-    def settle(self, attributes: Sequence[Attribute]) -> None:
+    def encode(self, attributes: Sequence[Attribute]) -> None:
         if tuple(attributes) == self._attributes:
             return
 
@@ -160,7 +160,7 @@ class MemoryRows(KeyedRows):
 
         with ThreadPoolExecutor(self._engine.workers) as pool:
             self._columns = dict(zip((a.name for a in attributes), pool.map(coded, attributes), strict=True))
-        self._settled(attributes)
+        self._set_attributes(attributes)
 
     def derive(self, name: str, of: Sequence[str], work: Work) -> None:
         self._derived[name] = (tuple(of), work)
@@ -272,5 +272,5 @@ class MemoryRows(KeyedRows):
         columns = {name: column.take(places) for name, column in self._table.columns.items()}
         table = Table(columns, int(kept.sum()))
         rows = MemoryRows(table, self._key, self._engine, self._progress, self._show)
-        rows.settle(self._attributes)
+        rows.encode(self._attributes)
         return rows

@@ -117,7 +117,7 @@ class Rows(Protocol):
     def has_missing(self, name: str) -> bool:
         """Whether a column that is coded has missing values."""
 
-    def settle(self, attributes: Sequence[Attribute]) -> None:
+    def encode(self, attributes: Sequence[Attribute]) -> None:
         """Every domain is known now: refuse values outside them, and read the rows in their codes."""
 
     def derive(self, name: str, of: Sequence[str], work: Work) -> None:

@@ -120,17 +120,17 @@ class SpooledRows(KeyedRows):
     def has_missing(self, name: str) -> bool:
         return self._coders[name].missing
 
-    def settle(self, attributes: Sequence[Attribute]) -> None:
+    def encode(self, attributes: Sequence[Attribute]) -> None:
         for attribute in attributes:
             if not attribute.raw:
                 self._check_fit(attribute)
                 lookup = self._coders[attribute.name].lookup(attribute.coded)
                 if lookup is not None:
                     self._spool.lookups[attribute.name] = lookup
-        self._settled(attributes)
+        self._set_attributes(attributes)
 
     def _check_fit(self, attribute: Attribute) -> None:
-        """Refuse values that the settled domain does not have, with the numbers of their rows."""
+        """Refuse values that the domain does not have, with the numbers of their rows."""
         unfit = self._coders[attribute.name].unfit(attribute.coded)
         if not unfit:
             return
@@ -296,7 +296,7 @@ class SpooledRows(KeyedRows):
 
     def only(self, kept: NDArray[np.bool_]) -> SpooledRows:
         rows = self._with(self._spool.only(kept))
-        rows._settled(self._attributes)
+        rows._set_attributes(self._attributes)
         return rows
 
     def _with(self, spool: Spool) -> SpooledRows:

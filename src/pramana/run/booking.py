@@ -128,7 +128,7 @@ def _committed(
             ledger.commit(release.id, content, whoami(), {"bundle": str(holding.out)})
     except LedgerError as error:
         hint = f"The bundle {holding.out} is made, and the ledger only says that it was about to be."
-        raise LedgerError(error.must, error.got, hint) from None
+        raise LedgerError(error.what, error.got, hint) from None
     total = ledger.total(people)
     count = "1 release" if total.releases == 1 else f"{total.releases} releases"
     return (f"The ledger has {count} about {people!r}: {total.words()}.", *(f"{n}" for n in total.notes))

@@ -344,7 +344,7 @@ def _said_of_the_bundle(out: AnyPath, again: bool) -> Iterator[None]:
         yield
     except LedgerError as error:
         hint = f"The bundle {out} is made, and the ledger does not say so: {advice}."
-        raise LedgerError(error.must, error.got, hint) from None
+        raise LedgerError(error.what, error.got, hint) from None
 
 
 def _store(dataset: Dataset) -> VersionStore:

@@ -100,7 +100,7 @@ class Run:
 
     def encode(self, attributes: Sequence[Attribute]) -> None:
         """Every domain is known now: read the rows in its codes, and refuse values that it does not have."""
-        self.rows.settle(attributes)
+        self.rows.encode(attributes)
 
     def publish(self, plan: Plan) -> Publication:
         """The release as it is known before its rows are drawn: they are by `Publication.pieces`, when written."""

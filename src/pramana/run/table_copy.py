@@ -57,7 +57,7 @@ class TableCopy:
             self._database.commit()
         except SourceError as error:  # a connection that is lost now does not tell what became of the table
             hint = "No bundle was made; look whether the table is there, and drop it."
-            raise SourceError(error.must, error.got, hint) from None
+            raise SourceError(error.what, error.got, hint) from None
         self._committed = True
 
     def undo(self) -> None:
@@ -72,7 +72,7 @@ class TableCopy:
                 again.drop(_name(self._output))
         except SourceError as error:
             hint = f"No bundle was made, and the table {_name(self._output).name!r} is left over: drop it."
-            raise SourceError(error.must, error.got, hint) from None
+            raise SourceError(error.what, error.got, hint) from None
 
     def close(self) -> None:
         if self._database is not None:

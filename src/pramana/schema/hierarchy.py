@@ -150,7 +150,7 @@ class Hierarchy:
         try:
             return cls.from_rows(rows)
         except SchemaError as error:
-            raise SchemaError(f"In the hierarchy file {path}: {error.must}", error.got, error.hint) from None
+            raise SchemaError(f"In the hierarchy file {path}: {error.what}", error.got, error.hint) from None
 
     def write(self, path: str | Path) -> None:
         path = local_path(path, "The hierarchy", SchemaError)

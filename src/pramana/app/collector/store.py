@@ -361,7 +361,7 @@ class Arrivals:
         except CollectionError as error:
             for _, done in batch:
                 if not done.done():
-                    done.set_exception(CollectionError(error.must, error.got, error.hint))
+                    done.set_exception(CollectionError(error.what, error.got, error.hint))
         finally:
             for _ in batch:
                 self._waiting.task_done()

@@ -53,7 +53,7 @@ def release_command(
         if show_values:
             raise
         hint = " ".join(filter(None, (error.hint, "Run with --show-values to see them on this screen.")))
-        raise OutsideDomainError(error.must, error.got, hint) from None
+        raise OutsideDomainError(error.what, error.got, hint) from None
     progress.close()
     certificate = done.certificate
     content = {

@@ -77,7 +77,7 @@ class GeneralizeMethod(Method[GeneralizeSetting, GeneralizedColumn]):
         design, saved = design_of(recipe), _saved(recipe)
         quasi = _quasi(recipe, rows, saved)
         attributes = _attributes(recipe, quasi)
-        rows.settle(attributes)
+        rows.encode(attributes)
         sensitive = _sensitive(recipe, rows, design)
         levels = _levels(recipe.release, saved, quasi)
         searched = solve(rows, design, quasi, sensitive, levels, _population(recipe, quasi, rows))
@@ -133,7 +133,7 @@ class GeneralizeMethod(Method[GeneralizeSetting, GeneralizedColumn]):
             )
         design, saved = design_of(recipe), _saved(recipe)
         quasi = _quasi(recipe, rows, saved)
-        rows.settle(_attributes(recipe, quasi))
+        rows.encode(_attributes(recipe, quasi))
         sensitive = _sensitive(recipe, rows, design)
         population, levels = _population(recipe, quasi, rows), _levels(recipe.release, saved, quasi)
         try:

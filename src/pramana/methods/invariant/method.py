@@ -44,7 +44,7 @@ class InvariantMethod(Method[InvariantSetting, InvariantColumn]):
     def plan(self, recipe: Recipe[InvariantSetting, InvariantColumn], rows: Rows) -> InvariantPlan:
         attributes = randomised_attributes(recipe, rows)
         design = design_of(recipe, attributes)
-        rows.settle(attributes)
+        rows.encode(attributes)
         law = law_for(design, attributes, rows, recipe.release.k)
         design = replace(design, retention=law.retention)
         plan = InvariantPlan(

@@ -335,7 +335,7 @@ class MicroaggregateMethod(Method[MicroaggregateSetting, AggregatedColumn]):
     def plan(self, recipe: MicroaggregateRecipe, rows: Rows) -> MicroaggregatePlan:
         design = design_of(recipe)
         attributes = tuple(_attribute(name, column, recipe, rows) for name, column in recipe.published.items())
-        rows.settle(attributes)
+        rows.encode(attributes)
         aggregated = aggregate(rows, design, attributes, context_of(recipe.source.dataset, design, rows))
         return MicroaggregatePlan(
             **fields_of_recipe(recipe, attributes, rows),

@@ -244,7 +244,7 @@ class NoiseMethod(Method[NoiseSetting, NoisedColumn]):
     def plan(self, recipe: NoiseRecipe, rows: Rows) -> NoisePlan:
         design = design_of(recipe)
         attributes = tuple(_attribute(name, column) for name, column in recipe.published.items())
-        rows.settle(attributes)
+        rows.encode(attributes)
         return NoisePlan(
             **fields_of_recipe(recipe, attributes, rows),
             design=design,

@@ -79,8 +79,8 @@ class PresenceMethod(Method[PresenceSetting, ClassifiedColumn]):
             by_name.get(name) or unchanged(name, column) for name, column in recipe.published.items()
         )
         if public is not None:
-            public.settle([q.attribute for q in quasi])
-        rows.settle(attributes)
+            public.encode([q.attribute for q in quasi])
+        rows.encode(attributes)
         pair = pair_of(quasi, rows, public, flag)
         levels = levels_given(setting.levels, {q.name: q.ladder.height for q in quasi})
         weights = weights_of(setting.weights, recipe) or None

@@ -178,7 +178,7 @@ class PresencePlan(Plan):
         if self.public is not None or self.public_path is None:
             return self.public
         public = rows.beside(Source(path=self.public_path), [ColumnReading.of(q.attribute) for q in self.quasi])
-        public.settle([q.attribute for q in self.quasi])
+        public.encode([q.attribute for q in self.quasi])
         return public
 
     def _context(self, tables: str, commitment: str) -> str:

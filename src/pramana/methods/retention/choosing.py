@@ -67,7 +67,7 @@ class CoinChoice:
         try:
             coarser = {name: tuple(Coarsening(tuple(way)) for way in ways) for name, ways in form.coarser.items()}
         except InputError as error:
-            raise BundleError(error.must, error.got) from None
+            raise BundleError(error.what, error.got) from None
         for name, ways in coarser.items():
             taken = form.taken.get(name)
             fits = name in published and ways and len({way.finest for way in ways}) == 1

@@ -266,7 +266,7 @@ def _draws(stated: DrawnStatement, certificate: Certificate, law: Mechanism) -> 
             from_data=unit.from_data,
         )
     except SchemaError as error:
-        raise BundleError(error.must, error.got) from None
+        raise BundleError(error.what, error.got) from None
 
 
 def check_sizes(mechanism: Mechanism, certificate: Certificate) -> None:

@@ -226,7 +226,7 @@ class SwapMethod(Method[SwapSetting, SwappedColumn]):
     def plan(self, recipe: SwapRecipe, rows: Rows) -> SwapPlan:
         design = design_of(recipe)
         attributes = tuple(unchanged(name, column) for name, column in recipe.published.items())
-        rows.settle(attributes)
+        rows.encode(attributes)
         swapped = swap_rows(rows, design, context_of(recipe.source.dataset, design, rows))
         return SwapPlan(
             **fields_of_recipe(recipe, attributes, rows),

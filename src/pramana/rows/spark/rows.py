@@ -205,14 +205,14 @@ class SparkRows:
     def has_missing(self, name: str) -> bool:
         return name in self._missing
 
-    def settle(self, attributes: Sequence[Attribute]) -> None:
+    def encode(self, attributes: Sequence[Attribute]) -> None:
         before = {a.name: a.coded for a in self._table.attributes if not a.raw}
         self._table.attributes = tuple(attributes)
         if any(self._is_unfit(a, before.get(a.name)) for a in attributes if not a.raw):
             self._table.read(attributes, self._key, self._show)  # which refuses them, and counts
 
     def _is_unfit(self, attribute: Attribute, read: Domain | None) -> bool:
-        """Whether a column may have values that its settled domain has no room for."""
+        """Whether a column may have values that its domain has no room for."""
         if attribute.coded.missing_code is None and attribute.name in self._missing:
             return True
         if read is None or attribute.name not in self._known:
