@@ -19,7 +19,7 @@ from pramana.io.columns import numbers
 from pramana.io.writing import raw_column
 from pramana.methods.cells import CLASS, Cells, by_appearance, cell_admitted, cell_codes, cells_named
 from pramana.methods.columns import Quasi
-from pramana.methods.protocol import Counts
+from pramana.methods.protocol import TableMaker
 from pramana.methods.usefulness import CellLook
 from pramana.randomness.samplers import Codes
 from pramana.rows.digest import Column, ContentDigest
@@ -63,7 +63,7 @@ class CellContent:
         return {f"{self.name} cells": np.frombuffer(text.encode(), np.uint8)}
 
 
-class CellTable:
+class CellTable(TableMaker):
     """Cells by class, beside the columns that pass unchanged; rows in no class are suppressed."""
 
     def __init__(
@@ -98,9 +98,6 @@ class CellTable:
         for content in self._contents.values():
             self._digest.update(content.told())
         return self._digest.hexdigest(sorted(self._digest.parts))
-
-    def counts(self) -> Mapping[str, Counts]:
-        return {}
 
     def kept(self, columns: Columns) -> NDArray[np.bool_]:
         return np.asarray(columns[CLASS_NUMBER] < self._classes)

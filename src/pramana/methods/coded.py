@@ -20,7 +20,7 @@ from pramana.io.codes import decode
 from pramana.mechanisms.channel import Retention
 from pramana.mechanisms.exchange import Exchange
 from pramana.mechanisms.table import CoinGroups, Mechanism, Product, RecordRetention
-from pramana.methods.protocol import Counts, Examination, Law, Plan, Publication, part_check
+from pramana.methods.protocol import Counts, Examination, Law, Plan, Publication, TableMaker, part_check
 from pramana.methods.usefulness import Usefulness
 from pramana.randomness.key import Stream
 from pramana.randomness.samplers import ONE, Codes
@@ -116,7 +116,7 @@ class CountedContent:
     content: str  # the digest of one file; parts have those of their bytes
 
 
-class CodedTable:
+class CodedTable(TableMaker):
     """Published codes as the labels of their domains, or as numbers, beside the columns that pass unchanged.
 
     `coins` are those of the columns whose numbers are drawn: a published row has the word of its place.
@@ -159,9 +159,6 @@ class CodedTable:
 
     def counts(self) -> Mapping[str, Counts]:
         return self._counts
-
-    def kept(self, columns: Columns) -> NDArray[np.bool_]:
-        return np.ones(len(next(iter(columns.values()))), np.bool_)
 
     def at(self, row: int) -> CodedTable:
         return CodedTable(self._attributes, self._coins, row)

@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import TYPE_CHECKING, ClassVar, Generic, Literal, Protocol, TypedDict, TypeVar
+from typing import TYPE_CHECKING, ClassVar, Generic, Literal, TypedDict, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -84,21 +84,26 @@ class Version:
     kept: Fraction
 
 
-class TableMaker(Protocol):
+class TableMaker(ABC):
     """Makes the published columns from pieces of rows, in published order, and digests what they say."""
 
+    @abstractmethod
     def table(self, columns: Columns) -> pa.Table:
         """Some rows as they are published."""
 
+    @abstractmethod
     def content(self) -> str:
         """The digest of all that was published."""
 
     def counts(self) -> Mapping[str, Counts]:
         """How often each published code occurred, for the report."""
+        return {}
 
     def kept(self, columns: Columns) -> NDArray[np.bool_]:
         """Which of some rows are published; rows can be left out only as they are made."""
+        return np.ones(len(next(iter(columns.values()))), np.bool_)
 
+    @abstractmethod
     def at(self, row: int) -> TableMaker:
         """A maker of its own for the rows from this number on, which can be sent to where they lie."""
 
@@ -295,13 +300,6 @@ def stated_tables(tables: StatedTables) -> JsonObject:
     return {"tables": [list(table) for table in tables]} if tables else {}
 
 
-def tables_of(stated: Sequence[Sequence[str]], certificate: Certificate) -> StatedTables:
-    names = {a.name for a in certificate.attributes}
-    if not all(name in names for table in stated for name in table):
-        raise BundleError("The tables of a certificate must be of its columns", "others")
-    return tuple(tuple(table) for table in stated)
-
-
 class PlanFields(TypedDict):
     """What plans of all methods have in common."""
 
@@ -311,6 +309,7 @@ class PlanFields(TypedDict):
     shuffled: bool
     output: str
     unit: Unit | None
+    tables: StatedTables
 
 
 def fields_of_recipe(
@@ -324,6 +323,7 @@ def fields_of_recipe(
         shuffled=recipe.release.shuffle,
         output=recipe.output.data_format,
         unit=None if recipe.unit is None else unit_in(recipe.unit, rows),
+        tables=recipe.tables,
     )
 
 
@@ -344,7 +344,11 @@ def unit_in(section: UnitSection, rows: Rows | None) -> Unit:
     )
 
 
-def fields_of_certificate(certificate: Certificate) -> PlanFields:
+def fields_of_certificate(certificate: Certificate, tables: Sequence[Sequence[str]]) -> PlanFields:
+    """`tables` as the certificate's mechanism states them."""
+    names = {a.name for a in certificate.attributes}
+    if unknown := [name for table in tables for name in table if name not in names]:
+        raise BundleError("The tables of a certificate must be of its columns", repr(unknown[0]))
     return PlanFields(
         attributes=certificate.attributes,
         dropped=certificate.dropped,
@@ -352,6 +356,7 @@ def fields_of_certificate(certificate: Certificate) -> PlanFields:
         shuffled=certificate.shuffled,
         output=certificate.output,
         unit=certificate.unit,
+        tables=tuple(tuple(table) for table in tables),
     )
 
 
@@ -364,8 +369,10 @@ class Method(ABC, Generic[S, C]):
     column: type[C]
     statement: type[Form]  # the form of its certificates' `mechanism`
 
-    @abstractmethod
-    def capabilities(self, setting: S) -> Capabilities: ...
+    def capabilities(self, setting: S) -> Capabilities:
+        """Where rows may be for it."""
+        del setting
+        return Capabilities(streams=True, spark=True)
 
     @abstractmethod
     def readings(self, recipe: Recipe[S, C]) -> tuple[ColumnReading, ...]:

@@ -110,7 +110,6 @@ class GeneralizeMethod(Method[GeneralizeSetting, GeneralizedColumn]):
             population_name=_population_name(recipe, design),
             population=searched.population,
             generalised=generalised,
-            tables=recipe.tables,
         )
 
     def variants(self, setting: GeneralizeSetting) -> Mapping[str, Sequence[float]]:

@@ -55,7 +55,6 @@ from pramana.methods.protocol import (
     left_out_words,
     same_people,
     stated_tables,
-    tables_of,
 )
 from pramana.methods.sensitive import Sensitive, SensitiveForm, units_in_classes
 from pramana.methods.usefulness import Usefulness, worth_of_cells
@@ -318,7 +317,7 @@ def restore_generalisation(certificate: Certificate) -> GeneralizePlan:
     ):
         raise BundleError("The levels of a certificate must be levels of its columns", "others")
     return GeneralizePlan(
-        **fields_of_certificate(certificate),
+        **fields_of_certificate(certificate, stated.tables),
         design=stated.setting,
         quasi=quasi,
         sensitive=sensitive,
@@ -327,5 +326,4 @@ def restore_generalisation(certificate: Certificate) -> GeneralizePlan:
         measured=stated.measured,
         people=None if stated.people is UNSET else stated.people,
         population_name=None if stated.population is UNSET else Path(stated.population).name,
-        tables=tables_of(stated.tables, certificate),
     )

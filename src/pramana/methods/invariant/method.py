@@ -13,7 +13,7 @@ from pramana.methods.invariant.design import design_of
 from pramana.methods.invariant.plan import InvariantPlan, InvariantStatement, restore_invariant
 from pramana.methods.invariant.setting import InvariantColumn, InvariantSetting
 from pramana.methods.invariant.table_law import law_for
-from pramana.methods.protocol import Capabilities, Method, Plan, fields_of_recipe
+from pramana.methods.protocol import Method, Plan, fields_of_recipe
 from pramana.methods.recipe import Recipe
 from pramana.methods.trials import Change, first_useful
 from pramana.rows.protocol import ColumnReading, Rows
@@ -34,10 +34,6 @@ class InvariantMethod(Method[InvariantSetting, InvariantColumn]):
     column = InvariantColumn
     statement = InvariantStatement
 
-    def capabilities(self, setting: InvariantSetting) -> Capabilities:
-        del setting
-        return Capabilities(streams=True, spark=True)
-
     def readings(self, recipe: Recipe[InvariantSetting, InvariantColumn]) -> tuple[ColumnReading, ...]:
         return randomised_readings(recipe)
 
@@ -56,7 +52,6 @@ class InvariantMethod(Method[InvariantSetting, InvariantColumn]):
             published_law=law.mechanism.to_json() if design.published else None,
             frequencies=law.frequencies if design.published else None,
             table_law=law,
-            tables=recipe.tables,
         )
         if not plan.reached and not design.go_on:
             raise CheckError(

@@ -31,7 +31,6 @@ from pramana.methods.protocol import (
     StatedTables,
     fields_of_certificate,
     stated_tables,
-    tables_of,
 )
 from pramana.methods.usefulness import Usefulness
 from pramana.notions.guarantee import Guarantee
@@ -270,14 +269,13 @@ def restore_invariant(certificate: Certificate) -> InvariantPlan:
     shown = stated.matrix == "published"
     try:
         plan = InvariantPlan(
-            **fields_of_certificate(certificate),
+            **fields_of_certificate(certificate, stated.tables),
             design=InvariantDesign.of_form(stated.setting, shown),
             total=certificate.records,
             summaries=stated.risks,
             k=stated.k,
             published_law=stated.law if shown else None,
             frequencies=stated.frequencies if shown else None,
-            tables=tables_of(stated.tables, certificate),
         )
         _check_stated(plan, shown)
     except (KeyError, TypeError, ValueError, IndexError, AttributeError, ZeroDivisionError, MatrixError):

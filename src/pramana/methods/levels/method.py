@@ -125,7 +125,6 @@ def version_at(
         **fields,
         mechanism=AtLevel(design, level),
         circumstances=_circumstances(recipe.release, attributes, records),
-        tables=recipe.tables,
         keyed=not recipe.release.history,
     )
 

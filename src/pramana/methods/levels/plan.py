@@ -21,7 +21,6 @@ from pramana.methods.protocol import (
     Publication,
     Version,
     fields_of_certificate,
-    tables_of,
 )
 from pramana.methods.retention.explanation import explanation_of_law
 from pramana.methods.retention.plan import RandomisedPlan, check_sizes, circumstances_for, law_in_order
@@ -118,11 +117,10 @@ def restore_version(certificate: Certificate) -> LevelPlan:
         raise BundleError(f"The level of a certificate must be out of {GRID}", stated.out_of)
     check_sizes(version, certificate)
     return LevelPlan(
-        **fields_of_certificate(certificate),
+        **fields_of_certificate(certificate, stated.tables),
         mechanism=version,
         circumstances=circumstances_for(
             certificate.attributes, certificate.records, certificate.shuffled, stated.delta, stated.candidates
         ),
-        tables=tables_of(stated.tables, certificate),
         keyed=stated.keyed,
     )

@@ -41,7 +41,6 @@ from pramana.methods.protocol import (
     left_out_words,
     same_people,
     stated_tables,
-    tables_of,
 )
 from pramana.methods.trials import first_useful, without_a_column
 from pramana.methods.usefulness import TableWorth, Usefulness, blind_error, tables_asked
@@ -301,10 +300,9 @@ def restore_microaggregation(certificate: Certificate) -> MicroaggregatePlan:
     if stated.setting.k > measured.records or (stated.setting.algorithm == "optimal" and len(numbers) > 1):
         raise BundleError("The setting of a certificate must fit its table", "one that does not")
     return MicroaggregatePlan(
-        **fields_of_certificate(certificate),
+        **fields_of_certificate(certificate, stated.tables),
         design=stated.setting,
         measured=measured,
-        tables=tables_of(stated.tables, certificate),
     )
 
 
@@ -342,7 +340,6 @@ class MicroaggregateMethod(Method[MicroaggregateSetting, AggregatedColumn]):
             design=design,
             measured=aggregated.measured,
             aggregated=aggregated,
-            tables=recipe.tables,
         )
 
     def variants(self, setting: MicroaggregateSetting) -> Mapping[str, Sequence[float]]:

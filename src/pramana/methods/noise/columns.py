@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
 import msgspec
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from pramana.bundle.certificate import canonical
 from pramana.errors import SourceError
@@ -23,7 +22,7 @@ from pramana.io.columns import numbers
 from pramana.methods.noise.moments import Moments, doubles_of, kept_share, moments_of, normals, root_of, true_of
 from pramana.methods.noise.numbers import Floats
 from pramana.methods.noise.setting import NoiseDesign
-from pramana.methods.protocol import Counts
+from pramana.methods.protocol import TableMaker
 from pramana.methods.swap.columns import take_content
 from pramana.methods.usefulness import TableWorth, Usefulness, tables_asked
 from pramana.randomness.key import Stream
@@ -266,7 +265,7 @@ def _compared(columns: Sequence[ColumnNoise], centres: Floats, rows: Columns) ->
     return NoiseSums.of(true, published, centres, [column.places for column in columns])
 
 
-class NoisedTable:
+class NoisedTable(TableMaker):
     """Makes the published columns: those with noise as integers or doubles, the others as they are."""
 
     def __init__(
@@ -287,12 +286,6 @@ class NoisedTable:
 
     def content(self) -> str:
         return self._digest.hexdigest(sorted(self._digest.parts))
-
-    def counts(self) -> Mapping[str, Counts]:
-        return {}
-
-    def kept(self, columns: Columns) -> NDArray[np.bool_]:
-        return np.ones(len(next(iter(columns.values()))), np.bool_)
 
     def at(self, row: int) -> NoisedTable:
         del row

@@ -20,7 +20,6 @@ from pramana.methods.microaggregate.classes import ShownNumbers
 from pramana.methods.noise.columns import NoisedRows, NoisedTable, add_noise, context_of, noised_of, worth_of_noise
 from pramana.methods.noise.setting import NoisedColumn, NoiseDesign, NoiseRecipe, NoiseSetting, design_of
 from pramana.methods.protocol import (
-    Capabilities,
     Doubt,
     Examination,
     Explanation,
@@ -31,7 +30,6 @@ from pramana.methods.protocol import (
     fields_of_certificate,
     fields_of_recipe,
     stated_tables,
-    tables_of,
 )
 from pramana.methods.swap.columns import take_content
 from pramana.methods.usefulness import Usefulness
@@ -215,10 +213,9 @@ def restore_noise(certificate: Certificate) -> NoisePlan:
     ):
         raise BundleError("What a certificate says of noise must be of its columns", "otherwise")
     return NoisePlan(
-        **fields_of_certificate(certificate),
+        **fields_of_certificate(certificate, stated.tables),
         design=stated.setting,
         rows=certificate.records,
-        tables=tables_of(stated.tables, certificate),
     )
 
 
@@ -233,10 +230,6 @@ class NoiseMethod(Method[NoiseSetting, NoisedColumn]):
     column = NoisedColumn
     statement = NoiseStatement
 
-    def capabilities(self, setting: NoiseSetting) -> Capabilities:
-        del setting
-        return Capabilities(streams=True, spark=True)
-
     def readings(self, recipe: NoiseRecipe) -> tuple[ColumnReading, ...]:
         design_of(recipe)
         return tuple(ColumnReading(name) for name in recipe.published)
@@ -250,7 +243,6 @@ class NoiseMethod(Method[NoiseSetting, NoisedColumn]):
             design=design,
             rows=rows.records,
             noised=add_noise(rows, design, context_of(recipe.source.dataset, design, rows)),
-            tables=recipe.tables,
         )
 
     def restore(self, certificate: Certificate) -> NoisePlan:

@@ -21,7 +21,7 @@ from pramana.methods.presence.plan import PresencePlan, PresenceStatement, resto
 from pramana.methods.presence.search import Pair, PresentClasses, at_presence_levels, presented, spalm
 from pramana.methods.presence.setting import PresenceSetting
 from pramana.methods.presence.shaping import Presence
-from pramana.methods.protocol import Capabilities, Method, Plan, fields_of_recipe
+from pramana.methods.protocol import Method, Plan, fields_of_recipe
 from pramana.methods.recipe import Recipe
 from pramana.methods.trials import Change, first_useful, without_a_column
 from pramana.rows.protocol import ColumnReading, Rows
@@ -42,10 +42,6 @@ class PresenceMethod(Method[PresenceSetting, ClassifiedColumn]):
     setting = PresenceSetting
     column = ClassifiedColumn
     statement = PresenceStatement
-
-    def capabilities(self, setting: PresenceSetting) -> Capabilities:
-        del setting
-        return Capabilities(streams=True, spark=True)
 
     def source(self, recipe: PresenceRecipe) -> SourceSection:
         """With a mark of presence the public table is the source."""
@@ -106,7 +102,6 @@ class PresenceMethod(Method[PresenceSetting, ClassifiedColumn]):
             compare=setting.compare,
             public=public,
             searched=classes,
-            tables=recipe.tables,
         )
 
     def advise(self, recipe: PresenceRecipe, plan: Plan, rows: Rows | None) -> tuple[str, ...]:

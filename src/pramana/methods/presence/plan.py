@@ -51,7 +51,6 @@ from pramana.methods.protocol import (
     StatedTables,
     fields_of_certificate,
     stated_tables,
-    tables_of,
 )
 from pramana.methods.usefulness import Usefulness, worth_of_cells
 from pramana.notions.guarantee import Guarantee
@@ -294,7 +293,7 @@ def restore_presence(certificate: Certificate) -> PresencePlan:
     ):
         raise BundleError("The levels of a certificate must be levels of its columns", "others")
     return PresencePlan(
-        **fields_of_certificate(certificate),
+        **fields_of_certificate(certificate, stated.tables),
         wanted=wanted,
         design=design,
         quasi=quasi,
@@ -306,5 +305,4 @@ def restore_presence(certificate: Certificate) -> PresencePlan:
         chosen=stated.levels_chosen,
         compare=len(stated.reached.expected_gains) > 1,
         measured=stated.reached,
-        tables=tables_of(stated.tables, certificate),
     )

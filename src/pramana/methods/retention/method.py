@@ -92,7 +92,6 @@ class DrawnMethod(Method[S, C]):
             **fields,
             mechanism=mechanism,
             circumstances=circumstances,
-            tables=recipe.tables,
             draws=draws,
             choice=choice,
         )

@@ -31,7 +31,6 @@ from pramana.methods.protocol import (
     Law,
     Publication,
     fields_of_certificate,
-    tables_of,
 )
 from pramana.methods.retention.choosing import CoinChoice, check_choice
 from pramana.methods.retention.explanation import explanation_of_law
@@ -227,7 +226,7 @@ def restore_drawn(certificate: Certificate) -> RandomisedPlan:
         raise BundleError("The candidates of a certificate must be at least its records", "fewer")
     check_sizes(mechanism, certificate)
     return RandomisedPlan(
-        **fields_of_certificate(certificate),
+        **fields_of_certificate(certificate, stated.tables),
         mechanism=mechanism,
         circumstances=circumstances_for(
             certificate.attributes,
@@ -237,7 +236,6 @@ def restore_drawn(certificate: Certificate) -> RandomisedPlan:
             stated.candidates,
             certificate.on_devices,
         ),
-        tables=tables_of(stated.tables, certificate),
         draws=_draws(stated, certificate, mechanism),
         choice=None if stated.choice is None else CoinChoice.of_form(stated.choice, mechanism.sizes),
     )

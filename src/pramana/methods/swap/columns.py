@@ -18,7 +18,7 @@ from pramana.errors import RecipeError, UnreachableError
 from pramana.io.codes import Numbering, domain_from_data, encode, has_missing
 from pramana.io.columns import numbers
 from pramana.io.writing import raw_column
-from pramana.methods.protocol import Counts
+from pramana.methods.protocol import TableMaker
 from pramana.methods.swap.setting import SwapDesign
 from pramana.randomness.samplers import Codes, code_dtype
 from pramana.rows.digest import Column, ContentDigest
@@ -217,7 +217,7 @@ def _joint(columns: Sequence[NDArray[np.integer]], records: int) -> NDArray[np.i
     return found
 
 
-class SwappedTable:
+class SwappedTable(TableMaker):
     """Makes the published columns: exchanged ones from their codes, the others as they are."""
 
     def __init__(self, attributes: Sequence[Attribute], columns: Mapping[str, NumberedColumn]) -> None:
@@ -239,12 +239,6 @@ class SwappedTable:
 
     def content(self) -> str:
         return self._digest.hexdigest(sorted(self._digest.parts))
-
-    def counts(self) -> Mapping[str, Counts]:
-        return {}
-
-    def kept(self, columns: Columns) -> NDArray[np.bool_]:
-        return np.ones(len(next(iter(columns.values()))), np.bool_)
 
     def at(self, row: int) -> SwappedTable:
         del row

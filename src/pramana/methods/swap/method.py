@@ -30,7 +30,6 @@ from pramana.methods.protocol import (
     fields_of_certificate,
     fields_of_recipe,
     stated_tables,
-    tables_of,
 )
 from pramana.methods.swap.columns import SwappedRows, SwappedTable, coded, context_of, swap_rows, take_content
 from pramana.methods.swap.setting import SwapDesign, SwappedColumn, SwapRecipe, SwapSetting, design_of
@@ -197,10 +196,9 @@ def restore_swap(certificate: Certificate) -> SwapPlan:
     ):
         raise BundleError("What a certificate says of exchanged values must be of its columns", "otherwise")
     return SwapPlan(
-        **fields_of_certificate(certificate),
+        **fields_of_certificate(certificate, stated.tables),
         design=stated.setting,
         measured=stated.measured,
-        tables=tables_of(stated.tables, certificate),
     )
 
 
@@ -233,7 +231,6 @@ class SwapMethod(Method[SwapSetting, SwappedColumn]):
             design=design,
             measured=measures_of(swapped, rows.records),
             swapped=swapped,
-            tables=recipe.tables,
         )
 
     def restore(self, certificate: Certificate) -> SwapPlan:
