@@ -31,7 +31,7 @@ from scipy import optimize
 
 from benchmarks import tables
 from benchmarks.channels import RESULTS, WANTED_DISTANCE, Counts, attributes, shown
-from pramana.methods.retention.ordered_design import Floats, interval_patterns, kept_or_redrawn
+from pramana.methods.retention.ordered import Floats, interval_patterns, kept_or_redrawn
 
 SPREADS = (30.0, 0.3, 0.1, 0.03, 0.01)
 HEADINGS = ("attribute", "values", "epsilon", "EM", "unbiased", "30%", "10%", "3%", "1%", "needed", "told")

@@ -33,8 +33,13 @@ from pramana.datasets.census import census
 from pramana.mechanisms.channel import Channel, Retention
 from pramana.mechanisms.guarantees import Circumstances, k_of
 from pramana.mechanisms.table import Product
-from pramana.methods.retention.ordered import OrderedValues, ordered_channel
-from pramana.methods.retention.ordered_design import Criterion, interval_design, kept_or_redrawn
+from pramana.methods.retention.ordered import (
+    Criterion,
+    OrderedValues,
+    interval_design,
+    kept_or_redrawn,
+    ordered_channel,
+)
 from pramana.recipient.likelihood import fit
 from pramana.recipient.table import PublishedTable
 from pramana.schema.axis import Axis

@@ -18,8 +18,7 @@ from typing import Any
 import numpy as np
 
 from pramana.mechanisms.channel import Channel
-from pramana.mechanisms.invariant import two_stage
-from pramana.mechanisms.matching import match_risk
+from pramana.mechanisms.invariant import match_risk, two_stage
 from pramana.methods.invariant.blocks import plan_blocks
 from pramana.randomness.key import Key
 from pramana.randomness.samplers import code_dtype

@@ -30,8 +30,7 @@ from benchmarks.channels import EPSILONS, RESULTS, WANTED_DISTANCE, Counts, attr
 from pramana.mechanisms.channel import Channel, Retention
 from pramana.mechanisms.guarantees import Circumstances, k_of
 from pramana.mechanisms.table import Product
-from pramana.methods.retention.ordered import OrderedValues, ordered_channel
-from pramana.methods.retention.ordered_design import Criterion, Shape
+from pramana.methods.retention.ordered import Criterion, OrderedValues, Shape, ordered_channel
 from pramana.recipient.likelihood import fit
 from pramana.recipient.quantiles import smooth_fit
 from pramana.recipient.table import PublishedTable

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from benchmarks.channel_bounds import Around, least_error, likeliest_of_retention, most_wanted
 
-from pramana.methods.retention.ordered_design import kept_or_redrawn, square_wave
+from pramana.methods.retention.ordered import kept_or_redrawn, square_wave
 
 SHARES = np.array([0.4, 0.3, 0.2, 0.1])
 RATIO, RECORDS = 3.0, 5_000

@@ -149,7 +149,7 @@ def levels(folder: Path) -> list[Case]:
                             recipients=["one", "two", "three"])  # fmt: skip
 
     honest = audited()
-    with patched(("pramana.methods.levels.plan.LevelPlan.context", by_level)):
+    with patched(("pramana.methods.levels.method.LevelPlan.context", by_level)):
         report = audited()
     return [
         Case("levels, three recipients", "", honest),

@@ -14,8 +14,8 @@ from pramana.holder.audit.attacked import Attacked
 from pramana.holder.audit.identification import blocks_of, identified_in_file, withheld_matrix
 from pramana.holder.audit.linkage import LinkedTable
 from pramana.holder.audit.verdict import Attack, NotRun
-from pramana.mechanisms.exchange import ChannelGroup, Exchange
 from pramana.mechanisms.invariant import Block, BlockInvariant
+from pramana.mechanisms.table import ChannelGroup, Exchange
 from pramana.methods.invariant.blocks import plan_blocks
 from pramana.randomness.samplers import ONE
 from pramana.run.trace import retraced

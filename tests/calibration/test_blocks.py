@@ -10,8 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pramana.errors import InputError
-from pramana.mechanisms.invariant import drift_of
-from pramana.mechanisms.matching import largest_risks, match_risk
+from pramana.mechanisms.invariant import drift_of, largest_risks, match_risk
 from pramana.methods.invariant.blocks import checked_xi, plan_blocks, plan_combinations, plan_strata
 
 PAPER = [2, 205, 431, 106, 230, 221, 611, 194]

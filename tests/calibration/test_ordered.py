@@ -18,18 +18,21 @@ from pramana.mechanisms.channel import Retention
 from pramana.mechanisms.guarantees import Circumstances, k_of
 from pramana.mechanisms.table import Mechanism, Product
 from pramana.methods.retention.calibration import Wanted, calibrate
-from pramana.methods.retention.ordered import OrderedValues, in_integers, ordered_channel, with_ordered
-from pramana.methods.retention.ordered_design import (
+from pramana.methods.retention.ordered import (
     Criterion,
     ErrorOf,
+    OrderedValues,
     Shape,
     SmoothError,
     Walk,
+    in_integers,
     interval_design,
     kept_or_redrawn,
+    ordered_channel,
     square_wave,
     two_point,
     with_missing,
+    with_ordered,
 )
 from pramana.randomness.samplers import ONE
 

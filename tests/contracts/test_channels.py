@@ -15,8 +15,7 @@ from pramana.errors import MatrixError
 from pramana.mechanisms.channel import Channel, Dense, Redrawn, Retention, channel_from_json
 from pramana.mechanisms.invariant import BlockInvariant, inverse_frequency, sinkhorn, two_stage
 from pramana.mechanisms.table import RecordRetention
-from pramana.methods.retention.ordered import OrderedValues, ordered_channel
-from pramana.methods.retention.ordered_design import Criterion
+from pramana.methods.retention.ordered import Criterion, OrderedValues, ordered_channel
 from pramana.randomness.key import Key
 from pramana.randomness.samplers import ONE, code_dtype
 from pramana.theory import pk

@@ -11,8 +11,15 @@ from tests.statistical.thresholds import COVERAGE_OF_SPARSE_CELLS, COVERAGE_OF_T
 
 from pramana.errors import InputError
 from pramana.mechanisms.channel import Dense, Retention
-from pramana.mechanisms.exchange import ChannelGroup, Exchange
-from pramana.mechanisms.table import CoinGroup, CoinGroups, Mechanism, Product, RecordRetention
+from pramana.mechanisms.table import (
+    ChannelGroup,
+    CoinGroup,
+    CoinGroups,
+    Exchange,
+    Mechanism,
+    Product,
+    RecordRetention,
+)
 from pramana.randomness.key import Key
 from pramana.randomness.samplers import ONE
 from pramana.recipient.inversion import Selection, covariance, covariance_with_total, invert, linear, to_simplex

@@ -13,8 +13,7 @@ from scipy import optimize, stats
 from pramana.errors import InputError
 from pramana.mechanisms.channel import Channel, Retention
 from pramana.mechanisms.table import Product
-from pramana.methods.retention.ordered import OrderedValues, ordered_channel
-from pramana.methods.retention.ordered_design import Criterion
+from pramana.methods.retention.ordered import Criterion, OrderedValues, ordered_channel
 from pramana.recipient.likelihood import fit
 from pramana.recipient.quantiles import likeliest_steps, smooth_fit, steps_of_width
 from pramana.recipient.table import PublishedTable

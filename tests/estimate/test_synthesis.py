@@ -16,8 +16,7 @@ from tests.statistical.thresholds import ACCEPT, KEY, REJECT
 
 from pramana.errors import InputError
 from pramana.mechanisms.channel import Dense, Retention
-from pramana.mechanisms.exchange import ChannelGroup, Exchange
-from pramana.mechanisms.table import Mechanism, Product, RecordRetention
+from pramana.mechanisms.table import ChannelGroup, Exchange, Mechanism, Product, RecordRetention
 from pramana.randomness.key import Key
 from pramana.randomness.samplers import ONE
 from pramana.recipient.junction import Clique, Dependence, Junction, Target, attenuation, fit_junction, margin_of

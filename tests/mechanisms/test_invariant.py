@@ -18,11 +18,11 @@ from pramana.mechanisms.invariant import (
     drawn_diagonals,
     drift_of,
     inverse_frequency,
+    match_risk,
     realised,
     sinkhorn,
     two_stage,
 )
-from pramana.mechanisms.matching import match_risk
 from pramana.randomness.key import Key
 from pramana.randomness.samplers import ONE, code_dtype
 from pramana.theory import identification

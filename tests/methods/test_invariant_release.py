@@ -15,8 +15,8 @@ import pytest
 from pramana import Recipe, crosstab, release, verify
 from pramana.bundle.certificate import Certificate
 from pramana.errors import CheckError, InputError
-from pramana.mechanisms.exchange import ChannelGroup, Exchange
 from pramana.mechanisms.invariant import BlockInvariant, inverse_frequency
+from pramana.mechanisms.table import ChannelGroup, Exchange
 from pramana.methods.recipe import AnyRecipe
 from pramana.randomness.key import Key
 

@@ -18,7 +18,7 @@ from pramana.app.main import run
 from pramana.bundle.certificate import JsonObject
 from pramana.errors import UnreachableError
 from pramana.methods.generalize.setting import GeneralizeSetting
-from pramana.methods.invariant.setting import InvariantSetting
+from pramana.methods.invariant.design import InvariantSetting
 from pramana.methods.presence.setting import PresenceSetting
 from pramana.methods.registry import METHODS, method_named, restore
 from pramana.notions.classes import KAnonymity

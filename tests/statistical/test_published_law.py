@@ -14,8 +14,7 @@ from tests.statistical.thresholds import ACCEPT, KEY, REJECT, ROWS, SHIFT, UNIFO
 from pramana.datasets.census import census
 from pramana.mechanisms.channel import Channel, Dense, Retention
 from pramana.mechanisms.table import Mechanism, Product, RecordRetention
-from pramana.methods.retention.ordered import OrderedValues, ordered_channel
-from pramana.methods.retention.ordered_design import Criterion
+from pramana.methods.retention.ordered import Criterion, OrderedValues, ordered_channel
 from pramana.randomness.key import Key
 from pramana.randomness.samplers import Codes
 from pramana.randomness.shuffle import gathered, shuffled_order

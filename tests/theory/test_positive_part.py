@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pramana.theory import blanket, positive_part
+from pramana.theory import blanket, shuffling
 
 
 def exact_positive_part(values: list[int], weights: list[int], count: int) -> Fraction:
@@ -36,7 +36,7 @@ def test_the_bound_is_above_the_exact_sum_and_close(values: list[int], weights: 
     chances = weights[: len(values)]
     exact = exact_positive_part(values, chances, count)
     mass = np.array(chances, np.float64) / sum(chances)
-    bound = positive_part.log_positive_part_of_sum(np.array(values, np.float64), mass, count)
+    bound = shuffling.log_positive_part_of_sum(np.array(values, np.float64), mass, count)
     if max(values) <= 0:
         assert bound == -math.inf
         return
@@ -52,14 +52,14 @@ def test_it_is_close_however_small_the_expectation_is(count: int, drift: int) ->
     exact = exact_positive_part([20, -drift], [1, 39], count)
     log_exact = math.log(exact.numerator) - math.log(exact.denominator)
     values, mass = np.array([20.0, -float(drift)]), np.array([1 / 40, 39 / 40])
-    bound = positive_part.log_positive_part_of_sum(values, mass, count)
+    bound = shuffling.log_positive_part_of_sum(values, mass, count)
     assert log_exact - 1e-9 <= bound <= log_exact + 0.02 + 1e-3 * abs(log_exact)
 
 
 def test_many_values_are_split_so_that_every_convex_mean_grows() -> None:
     rng = np.random.default_rng(5)
     values, mass = rng.standard_cauchy(3000), rng.dirichlet(np.ones(3000))
-    nodes, split = positive_part.spread_out(values, mass, 200)
+    nodes, split = shuffling.spread_out(values, mass, 200)
     assert len(nodes) == 200
     assert nodes @ split == pytest.approx(values @ mass, rel=1e-9)
     for corner in np.quantile(values, np.linspace(0.001, 0.999, 50)):

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from pramana.theory import presence, presence_rows
+from pramana.theory import presence
 
 EXAMPLE = [3, 9, 9, 3, 1]  # sixteenths: paper 4, the class of Table III under the cells of Table V
 
@@ -195,10 +195,10 @@ def test_a_search_begun_elsewhere_ends_at_the_same_distributions() -> None:
     begun = 0
     for _ in range(40):
         counts, places = people_of(rng)
-        problem = presence_rows.RowsProblem(counts, places)
+        problem = presence.RowsProblem(counts, places)
         for width in rng.uniform(0.1, 6.0, 5).tolist():
             begun += problem.early is not None
-            here, alone = problem.best(width), presence_rows.best_for_rows(counts, places, width)
+            here, alone = problem.best(width), presence.best_for_rows(counts, places, width)
             assert here is not None and alone is not None
             costs = [-sum(float(c @ np.log(f)) for c, f in zip(counts, fs, strict=True)) for fs in (here, alone)]
             assert costs[0] == pytest.approx(costs[1], abs=1e-8)
@@ -214,7 +214,7 @@ def test_best_for_rows_is_what_a_general_solver_finds() -> None:
     for _ in range(60):
         counts, places = people_of(rng)
         width = float(rng.uniform(0.1, 3.0))
-        found = presence_rows.best_for_rows(counts, places, width)
+        found = presence.best_for_rows(counts, places, width)
         assert found is not None
         assert all(f.sum() == pytest.approx(1) for f in found)
         logs = sum(np.log(f[p]) for f, p in zip(found, places, strict=True))
@@ -266,14 +266,14 @@ def test_best_for_rows_equals_the_closed_form_of_a_full_product() -> None:
         sizes = rng.integers(2, 5, 2)
         places = [p.ravel() for p in np.meshgrid(*map(np.arange, sizes), indexing="ij")]
         counts = [rng.multinomial(30, rng.dirichlet(np.ones(s))).astype(float) for s in sizes]
-        found = presence_rows.best_for_rows(counts, places, 1.2)
+        found = presence.best_for_rows(counts, places, 1.2)
         assert found is not None
         for mine, closed in zip(found, presence.best_product(counts, math.exp(1.2)), strict=True):
             assert mine == pytest.approx(closed, abs=1e-5)
 
 
 def test_best_for_rows_without_room_says_so() -> None:
-    assert presence_rows.best_for_rows([np.array([1.0, 2.0])], [np.array([0, 1])], 0.0) is None
+    assert presence.best_for_rows([np.array([1.0, 2.0])], [np.array([0, 1])], 0.0) is None
 
 
 def test_bad_classes_are_refused() -> None:

@@ -20,8 +20,7 @@ from pramana.datasets.census import salaries
 from pramana.datasets.population import Population
 from pramana.experiments.outputs import Outputs
 from pramana.mechanisms.channel import Channel
-from pramana.mechanisms.invariant import drawn_diagonals, two_stage
-from pramana.mechanisms.matching import match_risk
+from pramana.mechanisms.invariant import drawn_diagonals, match_risk, two_stage
 from pramana.methods.invariant.blocks import plan_blocks, plan_combinations
 from pramana.pages.figures import Panel, Picture, Series
 from pramana.randomness.key import Key

@@ -22,8 +22,7 @@ from pramana.bundle.certificate import Certificate, JsonObject
 from pramana.bundle.form import Check, Form
 from pramana.errors import BundleError, PramanaError, RecipeError
 from pramana.files.store_path import AnyPath
-from pramana.mechanisms.exchange import Exchange
-from pramana.mechanisms.table import CoinGroups, Product, RecordRetention
+from pramana.mechanisms.table import CoinGroups, Exchange, Product, RecordRetention
 from pramana.mechanisms.units import UnitDraws
 from pramana.methods.recipe import Recipe
 from pramana.methods.usefulness import Usefulness

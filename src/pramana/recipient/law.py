@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 
 from pramana.errors import InputError
 from pramana.mechanisms.channel import Channel, Retention
-from pramana.mechanisms.exchange import Exchange
-from pramana.mechanisms.table import CoinGroups, Mechanism, Product, RecordRetention
+from pramana.mechanisms.table import CoinGroups, Exchange, Mechanism, Product, RecordRetention
 from pramana.randomness.samplers import ONE
 
 Array = NDArray[np.float64]

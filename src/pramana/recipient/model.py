@@ -14,8 +14,7 @@ from functools import cached_property, partial
 import numpy as np
 from numpy.typing import NDArray
 
-from pramana.mechanisms.exchange import Exchange
-from pramana.mechanisms.table import Mechanism, Product, RecordRetention
+from pramana.mechanisms.table import Exchange, Mechanism, Product, RecordRetention
 from pramana.randomness._kernels import alias as draw_from_table
 from pramana.randomness.key import Key
 from pramana.randomness.samplers import ONE, Codes, alias_table, code_dtype, joint_codes, split_codes

@@ -31,8 +31,14 @@ from pramana.ledger.store import is_ledger_file
 from pramana.ledger.turns import whoami
 from pramana.mechanisms.history import RecordedLevels
 from pramana.mechanisms.levels import LevelDesign
-from pramana.methods.levels.method import LevelsRecipe, LevelsSetting, attributes_at_levels, design_of, version_at
-from pramana.methods.levels.plan import LevelPlan
+from pramana.methods.levels.method import (
+    LevelPlan,
+    LevelsRecipe,
+    LevelsSetting,
+    attributes_at_levels,
+    design_of,
+    version_at,
+)
 from pramana.methods.recipe import AnyRecipe, Recipe
 from pramana.methods.usefulness import Usefulness
 from pramana.randomness.key import Key

@@ -18,9 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pramana.theory import _grid
-from pramana.theory.positive_part import Floats, split_between
 from pramana.theory.rounding import float_down
 
+Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 OWN = "the law's own privacy blanket (Balle et al. 2019)"
 CLONES = "hiding among the clones (Feldman et al. 2021, Theorem 3.1)"
@@ -281,3 +281,19 @@ def _nodes(low: float, high: float, count: int) -> Floats:
 @cache
 def _equal_parts(count: int) -> Floats:
     return np.linspace(0.0, 1.0, count)
+
+
+def split_between(nodes: Floats, values: Floats, mass: Floats) -> Floats:
+    """The mass on each of the rising nodes when every value is split with its mean unchanged."""
+    left, share = shares_between(nodes, values)
+    return np.asarray(
+        np.bincount(left, mass * (1 - share), len(nodes)) + np.bincount(left + 1, mass * share, len(nodes)),
+        np.float64,
+    )
+
+
+def shares_between(nodes: Floats, values: Floats) -> tuple[NDArray[np.intp], Floats]:
+    """The node to the left of each value, and the share that goes to the one on the right."""
+    left = np.clip(nodes.searchsorted(values, "right") - 1, 0, len(nodes) - 2)
+    share = (values - nodes[left]) / (nodes[left + 1] - nodes[left])
+    return left, np.clip(share, 0.0, 1.0)

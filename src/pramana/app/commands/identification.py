@@ -66,7 +66,7 @@ def identification_command(
 ) -> int:
     """Choose blocks for a whole attribute, and say how far two intruders get: one who sees the count of the
     target's category, and one who sees every count."""
-    from pramana.mechanisms.matching import match_risk
+    from pramana.mechanisms.invariant import match_risk
     from pramana.methods.invariant.blocks import plan_blocks
     from pramana.theory import rounding
 

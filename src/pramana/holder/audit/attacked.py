@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from pramana.holder.audit.anonymity import by_source_row, looks_of
 from pramana.holder.audit.linkage import LinkedTable
 from pramana.holder.audit.order_of_rows import Agreement, guessed_orders, order_attack
-from pramana.mechanisms.exchange import Exchange
-from pramana.mechanisms.table import CoinGroups, Product, RecordRetention
+from pramana.mechanisms.table import CoinGroups, Exchange, Product, RecordRetention
 from pramana.methods.retention.plan import RandomisedPlan
 from pramana.randomness.samplers import Codes
 from pramana.run.trace import Retraced

@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 
 from pramana.holder.audit.verdict import Attack, NotRun, Outcome, at_most
 from pramana.mechanisms.channel import Retention
-from pramana.mechanisms.exchange import Exchange
-from pramana.mechanisms.table import CoinGroups, Product, RecordRetention
+from pramana.mechanisms.table import CoinGroups, Exchange, Product, RecordRetention
 from pramana.randomness.samplers import ONE, Codes
 
 # How likely every published record is for every true one, under a law.

@@ -41,10 +41,10 @@ from pramana.holder.audit.presence import choice_attack, reversal
 from pramana.holder.audit.together import attacks_together
 from pramana.holder.audit.verdict import Attack, AttackReport, NotRun, Outcome
 from pramana.mechanisms.channel import Channel
-from pramana.mechanisms.exchange import ChannelGroup, Exchange
+from pramana.mechanisms.table import ChannelGroup, Exchange
 from pramana.methods.invariant.plan import InvariantPlan
 from pramana.methods.invariant.table_law import channel_for
-from pramana.methods.levels.plan import LevelPlan
+from pramana.methods.levels.method import LevelPlan
 from pramana.methods.presence.plan import PresencePlan
 from pramana.methods.presence.search import Pair, matched
 from pramana.methods.retention.plan import RandomisedPlan

@@ -24,7 +24,7 @@ from pramana.ledger.rules import Total
 from pramana.mechanisms.channel import Channel, Retention
 from pramana.mechanisms.levels import AtLevel
 from pramana.mechanisms.table import CoinGroups, Product, RecordRetention
-from pramana.methods.levels.plan import LevelPlan
+from pramana.methods.levels.method import LevelPlan
 from pramana.notions.classes import KAnonymity
 from pramana.notions.randomised import LocalPrivacy
 from pramana.randomness.samplers import ONE, Codes

@@ -9,9 +9,8 @@ from typing import ClassVar
 from pramana.bundle.certificate import Certificate
 from pramana.errors import CheckError
 from pramana.methods.columns import randomised_attributes, randomised_readings
-from pramana.methods.invariant.design import design_of
+from pramana.methods.invariant.design import InvariantColumn, InvariantSetting, design_of
 from pramana.methods.invariant.plan import InvariantPlan, InvariantStatement, restore_invariant
-from pramana.methods.invariant.setting import InvariantColumn, InvariantSetting
 from pramana.methods.invariant.table_law import law_for
 from pramana.methods.protocol import Method, Plan, fields_of_recipe
 from pramana.methods.recipe import Recipe

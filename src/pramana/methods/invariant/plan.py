@@ -16,8 +16,7 @@ from msgspec import Meta
 from pramana.bundle.certificate import Certificate, JsonObject
 from pramana.bundle.form import Check, Form
 from pramana.errors import BundleError, MatrixError
-from pramana.mechanisms.exchange import Exchange
-from pramana.mechanisms.table import digest_of, mechanism_from_json
+from pramana.mechanisms.table import Exchange, digest_of, mechanism_from_json
 from pramana.methods.coded import CodedPlan
 from pramana.methods.columns import read_from_data
 from pramana.methods.invariant.design import InvariantDesign, InvariantDesignForm, worth_of_exchange

@@ -15,9 +15,8 @@ from numpy.typing import NDArray
 from pramana.errors import UnreachableError
 from pramana.io.codes import domain_from_data, encode, has_missing
 from pramana.mechanisms.channel import Channel
-from pramana.mechanisms.exchange import ChannelGroup, Exchange
-from pramana.mechanisms.invariant import sinkhorn, two_stage
-from pramana.mechanisms.matching import MatchRisk, match_risk
+from pramana.mechanisms.invariant import MatchRisk, match_risk, sinkhorn, two_stage
+from pramana.mechanisms.table import ChannelGroup, Exchange
 from pramana.methods.invariant.blocks import plan_blocks, plan_combinations, plan_strata
 from pramana.methods.invariant.design import InvariantDesign
 from pramana.randomness.samplers import Codes, code_dtype

@@ -3,28 +3,138 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, ClassVar
+from dataclasses import dataclass, replace
+from typing import Annotated, Any, ClassVar
 
+import numpy as np
 from msgspec import Meta
 
-from pramana.bundle.certificate import Certificate
-from pramana.errors import MatrixError, RecipeError, UnreachableError
-from pramana.mechanisms.guarantees import DEFAULT_DELTA, Circumstances
-from pramana.mechanisms.levels import AtLevel, LevelDesign, Replacement, Uniform, Weighted
+from pramana.bundle.certificate import Certificate, JsonObject
+from pramana.bundle.form import Form
+from pramana.errors import BundleError, InputError, MatrixError, RecipeError, UnreachableError
+from pramana.mechanisms.guarantees import DEFAULT_DELTA, Circumstances, level_guarantees
+from pramana.mechanisms.levels import AtLevel, LevelDesign, LevelSource, Replacement, Uniform, Weighted
 from pramana.mechanisms.table import Product, RecordRetention
 from pramana.methods.columns import Values, reading_of, resolve, unchanged
-from pramana.methods.levels.plan import LevelPlan, LevelsStatement, restore_version
-from pramana.methods.protocol import Capabilities, Method, Plan, fields_of_recipe
+from pramana.methods.protocol import (
+    Capabilities,
+    Explanation,
+    Law,
+    Method,
+    Plan,
+    Publication,
+    Version,
+    fields_of_certificate,
+    fields_of_recipe,
+)
 from pramana.methods.recipe import Recipe
 from pramana.methods.retention.advice import advice_for_retention
 from pramana.methods.retention.calibration import Wanted
-from pramana.methods.retention.plan import circumstances_for
+from pramana.methods.retention.explanation import explanation_of_law
+from pramana.methods.retention.plan import RandomisedPlan, check_sizes, circumstances_for, law_in_order
 from pramana.methods.retention.setting import Delta, Epsilon, K
+from pramana.notions.guarantee import Guarantee
+from pramana.randomness.samplers import Codes
 from pramana.rows.protocol import ColumnReading, Rows
 from pramana.schema.domain import Attribute, Role
 from pramana.schema.sections import RandomisedColumn, Setting
-from pramana.schema.typed import Flag, Positive, Share, Text
+from pramana.schema.typed import Count, Flag, Positive, Share, Text, read_section
 from pramana.theory.levels import GRID, Level
+
+
+class LevelsStatement(Form, frozen=True, kw_only=True):
+    """`law` is the design and the level, which `AtLevel.from_json` reads."""
+
+    law: dict[str, Any]
+    out_of: str
+    delta: Annotated[float, Meta(gt=0, lt=1)]
+    candidates: Count | None
+    tables: list[list[str]]
+    keyed: bool
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class LevelPlan(RandomisedPlan):
+    """One version. Its coins are bound to the dataset and the design and not to the level."""
+
+    mechanism: AtLevel
+    keyed: bool = True
+    recorded: LevelSource | None = None  # where versions come from if not from the key
+
+    @property
+    def law(self) -> Law | None:
+        single = self.mechanism.as_single()
+        return single if isinstance(single, Product | RecordRetention) else None
+
+    @property
+    def version(self) -> Version | None:
+        return Version(f"{self.dataset}\n{self.mechanism.design.digest}", self.mechanism.level.retention)
+
+    @property
+    def capabilities(self) -> Capabilities:
+        return Capabilities(streams=self.keyed, spark=self.keyed, reason="whose versions come from a history")
+
+    def context(self, commitment: str = "") -> str:
+        return f"{self.dataset}\n{self.mechanism.design.digest}\n{commitment}"
+
+    def statement(self) -> JsonObject:
+        return {**super().statement(), "out_of": str(GRID), "keyed": self.keyed}
+
+    def guarantees(self, seeded: bool) -> tuple[Guarantee, ...]:
+        around = replace(self.circumstances, seeded=seeded)
+        return level_guarantees(self.mechanism, around, self.linkable, self.keyed)
+
+    @property
+    def linkable(self) -> bool:
+        """Whether quasi-identifiers are perturbed, and none is released as it is: Pk then speaks of someone."""
+        linked = [a for a in self.attributes if a.role is Role.QUASI_IDENTIFYING]
+        return bool(linked) and not any(a.raw for a in linked)
+
+    def explain(self) -> Explanation:
+        with_k = self.shuffled and self.linkable
+        explanation = explanation_of_law(self.law, self.attributes, self.records, self.tables, with_k)
+        level = f"This is the version at level {self.mechanism.level}; other levels are other versions."
+        return replace(explanation, notes=(level, *explanation.notes))
+
+    def version_in_order(self, rows: Rows) -> dict[str, Codes]:
+        """The published codes in the order of the source, for the holder's own checks."""
+        names = list(self.mechanism.sizes)
+        publication = replace(self, shuffled=False).publish(rows)
+        pieces = list(publication.pieces())
+        return {name: np.concatenate([piece[name] for piece in pieces]) for name in names}
+
+    def publish(self, rows: Rows) -> Publication:
+        if self.keyed:
+            return super().publish(rows)
+        if self.recorded is None:
+            raise BundleError(
+                "A version drawn from a history must be looked up in it", "a key", "Ask the ledger for it again."
+            )
+        whole = rows.whole()
+        version = self.recorded.version(self.mechanism.level, whole.codes(self.mechanism.sizes))
+        for name, codes in version.items():
+            whole.attach(name, (name,), codes)
+        return self.publish_drawn(rows, Product({}), self.context(rows.commitment()))
+
+
+def restore_version(certificate: Certificate) -> LevelPlan:
+    stated = read_section(LevelsStatement, certificate.mechanism, "The mechanism of a certificate", BundleError)
+    try:
+        version = AtLevel.from_json(law_in_order(stated.law, certificate.attributes))
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError, InputError):
+        raise BundleError("The certificate must state its level and design", "something else") from None
+    if stated.out_of != str(GRID):
+        raise BundleError(f"The level of a certificate must be out of {GRID}", stated.out_of)
+    check_sizes(version, certificate)
+    return LevelPlan(
+        **fields_of_certificate(certificate, stated.tables),
+        mechanism=version,
+        circumstances=circumstances_for(
+            certificate.attributes, certificate.records, certificate.shuffled, stated.delta, stated.candidates
+        ),
+        keyed=stated.keyed,
+    )
+
 
 # What a recipe says of releases at levels.
 

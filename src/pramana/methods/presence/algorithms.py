@@ -32,7 +32,7 @@ from pramana.methods.presence.shaping import (
 )
 from pramana.randomness.key import Stream
 from pramana.randomness.samplers import ONE
-from pramana.theory import presence, presence_rows
+from pramana.theory import presence
 
 ALGORITHMS = ("spalm", "wpalm", "ppalm", "optimal")
 _STEP, _STEPS_BEYOND, _HALVINGS = 0.25, 16, 4  # of ln R beyond ln R*, which only the bounds need
@@ -67,7 +67,7 @@ def _best_beyond(task: Task, line: Shaped) -> Shaped:
     star = _log_ratios(task, short)
     below = np.floor(star / _STEP)  # in steps from 0 and not from R*: more room never means worse cells
     low, high = below.copy(), below + _STEPS_BEYOND
-    problems: dict[int, presence_rows.RowsProblem] = {}
+    problems: dict[int, presence.RowsProblem] = {}
     for turn in range(_HALVINGS + 1):
         last = turn == _HALVINGS
         asked = np.flatnonzero(low == below) if last else np.arange(len(short))
@@ -92,7 +92,7 @@ def _log_ratios(task: Task, classes: Ints) -> Floats:
 
 
 def _tried(
-    task: Task, problems: dict[int, presence_rows.RowsProblem], asked: Ints, widths: Floats
+    task: Task, problems: dict[int, presence.RowsProblem], asked: Ints, widths: Floats
 ) -> tuple[tuple[Cells, ...], NDArray[np.bool_]]:
     """The best cells of some classes at these ln R, and which of them hold."""
     part = part_of(task.people.first, asked)
@@ -122,7 +122,7 @@ def _replaced(best: Shaped, tried: Sequence[Cells], classes: Ints, places: Ints)
 
 
 def _cells_within(
-    task: Task, problems: dict[int, presence_rows.RowsProblem], people: People, chosen: Ints, widths: Floats
+    task: Task, problems: dict[int, presence.RowsProblem], people: People, chosen: Ints, widths: Floats
 ) -> tuple[Cells, ...]:
     """The best cells of some classes at a given ln R, over the values that their people have."""
     supports = [_support(people, target.select(chosen), a) for a, target in enumerate(task.target)]
@@ -136,7 +136,7 @@ def _cells_within(
             places.append(np.searchsorted(support.values[here], codes[rows]))
         some = len(places[0]) < math.prod(len(c) for c in counts)
         if some and number not in problems:
-            problems[number] = presence_rows.RowsProblem(counts, places)
+            problems[number] = presence.RowsProblem(counts, places)
         for a, f in enumerate(_best_shares(counts, problems.get(number), min(max(width, 0.0), 700.0))):
             weights[a].append(_weights(f))
     return tuple(
@@ -145,9 +145,7 @@ def _cells_within(
     )
 
 
-def _best_shares(
-    counts: Sequence[Floats], problem: presence_rows.RowsProblem | None, width: float
-) -> list[Floats]:
+def _best_shares(counts: Sequence[Floats], problem: presence.RowsProblem | None, width: float) -> list[Floats]:
     """Where all combinations occur the closed form is the answer; it stands in where steps do not settle, too."""
     found = None if problem is None else problem.best(width)
     return presence.best_product(counts, math.exp(width)) if found is None else found
