@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.collection.running import SURVEY
+from tests.notions.word_checks import overclaims_in, problems_of
 
 from pramana import Ledger, crosstab, make_signing_key, report, verify
 from pramana.app import collector
@@ -25,8 +26,6 @@ from pramana.bundle.certificate import Certificate
 from pramana.errors import BundleError, CollectionError, RefusedError, SourceError, UnreachableError
 from pramana.mechanisms.guarantees import k_of
 from pramana.methods.recipe import Recipe
-from pramana.notions.registry import problems_of
-from pramana.notions.sentences import overclaims_in
 
 ATTRIBUTES = {
     "smokes": {"role": "sensitive", "randomise": True, "domain": ["yes", "no"]},

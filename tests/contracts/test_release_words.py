@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 from tests.golden.cells import SETTINGS, make_tables, released
+from tests.notions.word_checks import overclaims_in, problems_of
 
 from pramana.methods.registry import METHODS
-from pramana.notions.registry import NOTIONS, explanation_of, problems_of
-from pramana.notions.sentences import overclaims_in
+from pramana.notions.registry import NOTIONS, explanation_of
 
 
 @pytest.fixture(scope="module")

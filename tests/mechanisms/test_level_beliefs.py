@@ -6,11 +6,11 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from tests.notions.word_checks import problems_of
 
 from pramana.mechanisms.guarantees import Circumstances, level_guarantees
 from pramana.mechanisms.levels import AtLevel, LevelDesign, Uniform
 from pramana.notions.guarantee import Guarantee
-from pramana.notions.registry import problems_of
 from pramana.theory.levels import Level
 
 SIZE = 25

@@ -17,6 +17,7 @@ from tests.mechanisms.unit_worlds import (
     sizes_shared_out,
     surplus_left_out,
 )
+from tests.notions.word_checks import problems_of
 
 from pramana.errors import SchemaError
 from pramana.mechanisms.channel import Channel, Dense, Retention
@@ -24,7 +25,6 @@ from pramana.mechanisms.guarantees import Circumstances
 from pramana.mechanisms.table import Product
 from pramana.mechanisms.units import UnitDraws, composed, k_if_counts_are_known, unit_guarantees
 from pramana.notions.randomised import CentralPrivacy, LocalPrivacy, PkAnonymity
-from pramana.notions.registry import problems_of
 from pramana.randomness.samplers import ONE
 from pramana.schema.unit import Storey
 from pramana.theory import rounding

@@ -11,10 +11,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from tests.notions.word_checks import overclaims_in, problems_of
 
 from pramana import Recipe, release
-from pramana.notions.registry import problems_of
-from pramana.notions.sentences import overclaims_in
 from pramana.run.release import Released
 
 ILLNESSES = ["none", "flu", "cold", "gout"]

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pramana.notions.registry import NOTIONS, explanation_of, sentence_table
+from tests.notions.word_checks import sentence_table
+
+from pramana.notions.registry import NOTIONS, explanation_of
 
 PAGE = Path(__file__).parents[2] / "docs" / "understanding" / "guarantees.md"
 HEADS = (

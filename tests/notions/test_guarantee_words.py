@@ -10,10 +10,11 @@ from dataclasses import replace
 
 import pytest
 from tests.notions.sentence_page import PAGE, tables
+from tests.notions.word_checks import overclaims_in, pattern_of, problems_of, sentence_table
 
 from pramana.notions.classes import AverageRisk, KAnonymity, KMap, PopulationUniqueness, Profitability
 from pramana.notions.descriptions import AddedNoise, Swapping
-from pramana.notions.guarantee import Guarantee
+from pramana.notions.guarantee import ANY_TABLE, CONDITIONS, IN_EARNEST, OWN_COINS, THIS_TABLE, Guarantee
 from pramana.notions.identification import EveryCountBound, IdentificationBound
 from pramana.notions.presence import DeltaPresence
 from pramana.notions.randomised import (
@@ -24,9 +25,8 @@ from pramana.notions.randomised import (
     PkAnonymity,
     PosteriorBound,
 )
-from pramana.notions.registry import NOTIONS, explanation_of, problems_of, sentence_table
+from pramana.notions.registry import NOTIONS, explanation_of
 from pramana.notions.sensitive_values import BLikeness, DDisclosure, LDiversity, TCloseness
-from pramana.notions.sentences import ANY_TABLE, CONDITIONS, IN_EARNEST, OWN_COINS, THIS_TABLE, overclaims_in
 
 SEEDED = (f"{IN_EARNEST}: the key was made from a seed; reproducible, not private",)
 UNIT_WORDS = {"record": "each record", "person": "all records of a person", "household": "of a household"}
@@ -163,7 +163,7 @@ def test_printed_numbers_are_on_the_safe_side(notion: str, value: float) -> None
     for guarantee in BUILT[notion](value):
         words = guarantee.in_words()
         said = next(s for s in guarantee.sentences if s.may_be_said_of(guarantee.to_json()))
-        found = said.pattern.fullmatch(words)
+        found = pattern_of(said.words).fullmatch(words)
         assert found is not None
         true = float(max(1, int(value))) if notion in ("k-anonymity", "k-map") else value
         for name, text in found.groupdict().items():

@@ -11,6 +11,7 @@ from typing import get_args
 
 import pytest
 from tests.golden import cells
+from tests.notions.word_checks import overclaims_in
 
 import pramana
 from pramana import Recipe
@@ -19,7 +20,6 @@ from pramana.bundle.bundle import Bundle
 from pramana.bundle.form import AboutKey
 from pramana.errors import BundleError, InputError
 from pramana.notions.registry import NOTIONS
-from pramana.notions.sentences import overclaims_in
 from pramana.pages.rendering import html_of
 from pramana.reporting.attacks import AuditResult
 from pramana.reporting.dossier import ASKED, LISTED, dossier_page, techniques

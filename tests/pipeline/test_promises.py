@@ -22,13 +22,12 @@ from pramana.methods.invariant.design import InvariantSetting
 from pramana.methods.presence.setting import PresenceSetting
 from pramana.methods.registry import METHODS, method_named, restore
 from pramana.notions.classes import KAnonymity
-from pramana.notions.guarantee import Guarantee
+from pramana.notions.guarantee import ANY_TABLE, Guarantee
 from pramana.notions.identification import IdentificationBound
 from pramana.notions.presence import DeltaPresence
 from pramana.notions.randomised import CentralPrivacy, LocalPrivacy, PkAnonymity
 from pramana.notions.registry import PROMISES, check_promises
 from pramana.notions.sensitive_values import LDiversity, TCloseness
-from pramana.notions.sentences import ANY_TABLE
 from pramana.schema.typed import keys_of
 
 RELEASE = ("release", "recipe.toml", "--out", "out", "--seed", "1")

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from pramana.errors import RecipeError
 from pramana.mechanisms.channel import central_epsilon
 from pramana.mechanisms.table import Mechanism
-from pramana.notions.guarantee import Guarantee
+from pramana.notions.guarantee import ANY_TABLE, IN_EARNEST, OWN_COINS, Guarantee
 from pramana.notions.randomised import (
     CentralPrivacy,
     CollusionBound,
@@ -23,7 +23,6 @@ from pramana.notions.randomised import (
     PkAnonymity,
     PosteriorBound,
 )
-from pramana.notions.sentences import ANY_TABLE, IN_EARNEST, OWN_COINS
 from pramana.theory import levels, pk, rounding
 
 if TYPE_CHECKING:

@@ -15,9 +15,8 @@ from pramana.errors import SchemaError
 from pramana.mechanisms.channel import central_epsilon
 from pramana.mechanisms.guarantees import Circumstances, common_assumptions
 from pramana.mechanisms.table import Product
-from pramana.notions.guarantee import Guarantee
+from pramana.notions.guarantee import ANY_TABLE, Guarantee
 from pramana.notions.randomised import CentralPrivacy, LocalPrivacy, PkAnonymity
-from pramana.notions.sentences import ANY_TABLE
 from pramana.schema.unit import Storey
 from pramana.theory import pk, rounding
 

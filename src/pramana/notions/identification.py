@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from fractions import Fraction
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from pramana.notions.guarantee import LINKABILITY, SINGLING_OUT, Guarantee, Promises
-from pramana.notions.sentences import Sentence, Stated, complete_sentences, condition
+from pramana.notions.guarantee import (
+    LINKABILITY,
+    SINGLING_OUT,
+    Guarantee,
+    Promises,
+    Sentence,
+    complete_sentences,
+    condition,
+)
 
 _TAKEN_NOT_TO_KNOW = ": whoever looks for a person is taken not to know anyone's values there"
 _BEST_GUESS = (
@@ -23,17 +29,17 @@ condition("whole", "every outcome is spoken of", lambda g: bool(g["left_out"] ==
 condition("left_out", "outcomes of a small chance are left out", lambda g: bool(g["left_out"] > 0))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class IdentificationBound(Guarantee):
     """No target is matched with a chance above xi by an intruder who knows its category and sees its count."""
 
-    notion: ClassVar[str] = "identification-bound"
-    title: ClassVar[str] = "The chance of a correct match (identification bound)"
-    meaning: ClassVar[str] = (
+    notion = "identification-bound"
+    title = "The chance of a correct match (identification bound)"
+    meaning = (
         "Rare values were exchanged with frequent ones. Someone who knows a person's true value picks one of the "
         "records that show it; xi is the largest chance that it is that person's."
     )
-    sentences: ClassVar[tuple[Sentence, ...]] = complete_sentences(
+    sentences = complete_sentences(
         Sentence(
             "anyone who knows only a person's true category and picks one of the records published in it finds "
             "that person's record with a chance of at most {xi}, however many records the category shows"
@@ -41,36 +47,29 @@ class IdentificationBound(Guarantee):
         uncovered=_TAKEN_NOT_TO_KNOW,
     )
     promises: ClassVar[Promises] = {"xi": lambda g, xi: g.xi <= math.nextafter(xi, math.inf)}
-    together: ClassVar[str] = "xi: nothing. Two releases give an intruder two chances to match."
-    risks: ClassVar[Mapping[str, str]] = _RISKS
-    technique: ClassVar[tuple[str, str] | None] = (
-        "values exchanged by chance (invariant post-randomisation)",
-        "randomization techniques",
-    )
-    xi: float = field(kw_only=True)
-
-    @classmethod
-    def is_empty(cls, value: Any) -> bool:
-        return bool(value >= 1)
+    together = "xi: nothing. Two releases give an intruder two chances to match."
+    risks = _RISKS
+    is_empty: ClassVar[Callable[[Any], bool]] = lambda xi: xi >= 1
+    technique = ("values exchanged by chance (invariant post-randomisation)", "randomization techniques")
+    xi: float
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class EveryCountBound(Guarantee):
     """The same against an intruder who sees every published count and may guess any record."""
 
-    notion: ClassVar[str] = "identification-bound-every-count"
-    title: ClassVar[str] = "The chance of a correct match for anyone who sees every count (identification bound)"
-    meaning: ClassVar[str] = (
-        "The same for someone who also uses how often every other value is shown, and may pick any record."
-    )
-    sentences: ClassVar[tuple[Sentence, ...]] = complete_sentences(
+    notion = "identification-bound-every-count"
+    title = "The chance of a correct match for anyone who sees every count (identification bound)"
+    meaning = "The same for someone who also uses how often every other value is shown, and may pick any record."
+    sentences = complete_sentences(
         Sentence(_BEST_GUESS, ("whole",)),
         Sentence(_BEST_GUESS + ", but for outcomes of a total probability of at most {left_out}", ("left_out",)),
         uncovered=_TAKEN_NOT_TO_KNOW,
     )
-    risks: ClassVar[Mapping[str, str]] = _RISKS
-    xi: float = field(kw_only=True)
-    left_out: float = field(default=0.0, kw_only=True)
+    risks = _RISKS
+    is_empty: ClassVar[Callable[[Any], bool]] = lambda xi: xi >= 1
+    xi: float
+    left_out: float = 0.0
 
     @property
     def value(self) -> float:
@@ -78,11 +77,3 @@ class EveryCountBound(Guarantee):
 
     def stated(self) -> dict[str, Any]:
         return {**super().stated(), "left_out": self.left_out}
-
-    @classmethod
-    def true_number(cls, name: str, stated: Stated) -> Fraction:
-        return Fraction(repr(stated["left_out"])) if name == "left_out" else super().true_number(name, stated)
-
-    @classmethod
-    def is_empty(cls, value: Any) -> bool:
-        return bool(value >= 1)

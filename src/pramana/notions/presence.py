@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from pramana.notions.guarantee import INFERENCE, LINKABILITY, Guarantee, Promises
-from pramana.notions.sentences import Sentence, Stated, complete_sentences, condition
+from pramana.notions.guarantee import (
+    INFERENCE,
+    LINKABILITY,
+    Guarantee,
+    Promises,
+    Risks,
+    Sentence,
+    Stated,
+    complete_sentences,
+    condition,
+)
 
 _PROBABLY = (
     "anyone of the public table is in the private one with a probability from {lowest} to {highest} (wanted: "
@@ -18,31 +27,27 @@ _AT_THEIR_WORD = (
     f"to someone who knows only the public table and takes this release's distributions at their word, {_PROBABLY}"
 )
 
+_OPEN = "it is open what undoing the cells tells"
+condition("withstood", "undoing the cells was shown to tell no more", lambda g: _reversal(g) == "withstood")
+condition("broken", "undoing the cells tells more", lambda g: _reversal(g) == "broken")
+condition("unproven", _OPEN, lambda g: _reversal(g) not in ("withstood", "broken"))
+
 
 def _reversal(stated: Stated) -> str:
     return str(stated["value"]["reversal"])
 
 
-condition("withstood", "undoing the cells was shown to tell no more", lambda g: _reversal(g) == "withstood")
-condition("broken", "undoing the cells tells more", lambda g: _reversal(g) == "broken")
-condition(
-    "unproven",
-    "it is open what undoing the cells tells",
-    lambda g: _reversal(g) not in ("withstood", "broken"),
-)
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class DeltaPresence(Guarantee):
     """For this pair of tables, how likely anyone of the public one is in the private one; `mode` says for whom."""
 
-    notion: ClassVar[str] = "delta-presence"
-    title: ClassVar[str] = "Who of the public table is in this one (delta-presence)"
-    meaning: ClassVar[str] = (
+    notion = "delta-presence"
+    title = "Who of the public table is in this one (delta-presence)"
+    meaning = (
         "Someone who holds the public list of people asks of each whether they are in the table. The two numbers "
         "are how sure they are at least and at most: at 1 someone is certain to be in it, at 0 certain not to be."
     )
-    sentences: ClassVar[tuple[Sentence, ...]] = complete_sentences(
+    sentences = complete_sentences(
         Sentence(_PRESENT, ("withstood",), "Undoing the distributions tells no more than that."),
         Sentence(_AT_THEIR_WORD, ("broken",), "Whoever undoes the distributions learns more than that."),
         Sentence(
@@ -52,22 +57,22 @@ class DeltaPresence(Guarantee):
         ),
         uncovered=": whoever asks is taken not to know anyone's values there",
     )
-    down: ClassVar[tuple[str, ...]] = ("lowest", "dmin")
+    down = ("lowest", "dmin")
     promises: ClassVar[Promises] = {
         "delta": lambda g, ends: g.is_within(ends) if isinstance(ends, list | tuple) else None
     }
-    together: ClassVar[str] = "delta-presence: nothing. Its bounds hold for one release about these people."
-    risks: ClassVar[Mapping[str, str]] = {
+    together = "delta-presence: nothing. Its bounds hold for one release about these people."
+    risks: ClassVar[Risks] = {
         LINKABILITY: "how sure the holder of the public table can be that a person is in this one",
         INFERENCE: "whether someone is in the table at all",
     }
-    lowest: float = field(kw_only=True)
-    highest: float = field(kw_only=True)
-    reached_lowest: float = field(kw_only=True)
-    reached_highest: float = field(kw_only=True)
-    mode: str = field(kw_only=True)
-    reversal: str = field(kw_only=True)
-    epsilon: float | None = field(default=None, kw_only=True)
+    lowest: float
+    highest: float
+    reached_lowest: float
+    reached_highest: float
+    mode: str
+    reversal: str
+    epsilon: float | None = None
 
     @property
     def value(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""All notions by name, and what is asked of them: promises kept, words that hold, titles for a report.
+"""All notions by name, and what is asked of them: promises kept, titles for a report.
 
 Every module of this room is imported here, so that a new notion is one new file.
 """
@@ -10,13 +10,11 @@ import pkgutil
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
 from pramana.errors import UnreachableError
-from pramana.notions.guarantee import BOUND, Guarantee
-from pramana.notions.sentences import CONDITIONS, Stated, listed, overclaims_in, unit_words
+from pramana.notions.guarantee import BOUND, Guarantee, Stated
 from pramana.schema.sections import Setting
 
 
@@ -100,56 +98,3 @@ def kind_of_number(stated: Stated) -> str:
 def said_together(stated: Sequence[str]) -> list[str]:
     """What can be said of several releases about the same people that state notions of these names."""
     return [notion.together for name, notion in NOTIONS.items() if name in stated and notion.together]
-
-
-# ---------------------------------------------------------------- words
-
-
-def sentence_table() -> list[dict[str, Any]]:
-    """Every sentence of every notion, and in words the conditions under which it may be printed."""
-    return [
-        {
-            "notion": name,
-            "sentence": sentence.words,
-            "conditions": {condition: CONDITIONS[condition].words for condition in sentence.when},
-        }
-        for name, notion in NOTIONS.items()
-        for sentence in notion.sentences
-    ]
-
-
-def problems_of(stated: Stated) -> list[str]:
-    """What is wrong with the words of a guarantee as a certificate or a report has it; empty where they hold.
-
-    They must be one of the notion's sentences whose conditions hold, with its numbers on the safe side, its unit,
-    its scope and every column it does not cover.
-    """
-    notion = NOTIONS.get(str(stated["notion"]))
-    if notion is None:
-        return [f"there are no sentences for the notion {stated['notion']!r}"]
-    words = str(stated["words"])
-    matches = [(s, match) for s in notion.sentences if (match := s.pattern.fullmatch(words)) is not None]
-    if not matches:
-        return ["the words are none of the notion's sentences"]
-    allowed = [match for sentence, match in matches if sentence.may_be_said_of(stated)]
-    if not allowed:
-        return ["the words are a sentence whose conditions do not hold: " + ", ".join(matches[0][0].when)]
-    fields = allowed[0].groupdict()
-    problems = []
-    if fields["scope"].lower() != notion.scopes[stated["scope"]].lower():
-        problems.append("the words have another scope")
-    if fields["unit"] != unit_words(stated["unit"], stated.get("most")):
-        problems.append("the words have another unit")
-    if fields.get("uncovered", "") != listed(tuple(stated["uncovered"])):
-        problems.append("the words do not name the columns that are not covered")
-    wrong = [name for name, text in fields.items() if notion.overstated(name, text, stated)]
-    problems += [f"{name} is on the wrong side" for name in wrong]
-    return problems + [f"the words say {phrase!r}" for phrase in overclaims_in(_without_columns(words, fields))]
-
-
-def _without_columns(words: str, fields: Mapping[str, str]) -> str:
-    """The sentence without the names of columns, which may be called anything."""
-    for name in ("uncovered", "attribute"):
-        if fields.get(name):
-            words = words.replace(fields[name], "")
-    return words

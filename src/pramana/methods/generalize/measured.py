@@ -30,9 +30,8 @@ from pramana.methods.generalize.recoding import Generalised
 from pramana.methods.generalize.setting import GeneralizeDesign
 from pramana.methods.sensitive import Sensitive, UnitsInClasses, derive_codes
 from pramana.notions.classes import KAnonymity
-from pramana.notions.guarantee import Guarantee
+from pramana.notions.guarantee import THIS_TABLE, Guarantee
 from pramana.notions.sensitive_values import LDiversity, TCloseness
-from pramana.notions.sentences import THIS_TABLE
 from pramana.randomness.samplers import Codes
 from pramana.rows.protocol import Rows
 from pramana.schema.unit import Storey, Unit

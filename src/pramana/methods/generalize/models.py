@@ -27,10 +27,9 @@ from pramana.methods.generalize.setting import GeneralizeDesign
 from pramana.methods.sensitive import NO_COLUMN, Sensitive, joint_columns
 from pramana.methods.usefulness import CellLook
 from pramana.notions.classes import AverageRisk, KMap, PopulationUniqueness, Profitability
-from pramana.notions.guarantee import Guarantee
+from pramana.notions.guarantee import THIS_TABLE, Guarantee
 from pramana.notions.presence import DeltaPresence
 from pramana.notions.sensitive_values import BLikeness, DDisclosure
-from pramana.notions.sentences import THIS_TABLE
 from pramana.randomness.samplers import code_dtype
 from pramana.rows.protocol import Rows
 from pramana.schema.typed import Count, Share

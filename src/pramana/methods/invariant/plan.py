@@ -32,10 +32,9 @@ from pramana.methods.protocol import (
     stated_tables,
 )
 from pramana.methods.usefulness import Usefulness
-from pramana.notions.guarantee import Guarantee
+from pramana.notions.guarantee import ANY_TABLE, THIS_TABLE, Guarantee
 from pramana.notions.identification import EveryCountBound, IdentificationBound
 from pramana.notions.randomised import PkAnonymity
-from pramana.notions.sentences import ANY_TABLE, THIS_TABLE
 from pramana.rows.protocol import Rows
 from pramana.schema.typed import read_section
 from pramana.theory import rounding

@@ -45,8 +45,7 @@ from pramana.methods.protocol import (
 from pramana.methods.trials import first_useful, without_a_column
 from pramana.methods.usefulness import TableWorth, Usefulness, blind_error, tables_asked
 from pramana.notions.classes import KAnonymity
-from pramana.notions.guarantee import Guarantee
-from pramana.notions.sentences import THIS_TABLE
+from pramana.notions.guarantee import THIS_TABLE, Guarantee
 from pramana.pages.content import Grid, Section, Text
 from pramana.randomness.samplers import code_dtype
 from pramana.rows.protocol import ColumnReading, Rows

@@ -34,8 +34,7 @@ from pramana.methods.protocol import (
 from pramana.methods.swap.columns import take_content
 from pramana.methods.usefulness import Usefulness
 from pramana.notions.descriptions import AddedNoise
-from pramana.notions.guarantee import Guarantee
-from pramana.notions.sentences import IN_EARNEST, THIS_TABLE
+from pramana.notions.guarantee import IN_EARNEST, THIS_TABLE, Guarantee
 from pramana.pages.content import Grid, Section, Text
 from pramana.rows.digest import ContentDigest
 from pramana.rows.protocol import ColumnReading, Rows

@@ -21,9 +21,8 @@ from pramana.methods.presence.shaping import Presence
 from pramana.methods.protocol import Examination, Explanation
 from pramana.methods.published_cells import check_companion
 from pramana.methods.usefulness import worth_of_cells
-from pramana.notions.guarantee import Guarantee
+from pramana.notions.guarantee import IN_EARNEST, THIS_TABLE, Guarantee
 from pramana.notions.presence import DeltaPresence
-from pramana.notions.sentences import IN_EARNEST, THIS_TABLE
 from pramana.pages.content import Cell, Grid, Meter, Section, Text
 from pramana.schema.domain import Attribute
 from pramana.theory import rounding

@@ -34,8 +34,7 @@ from pramana.methods.protocol import (
 from pramana.methods.swap.columns import SwappedRows, SwappedTable, coded, context_of, swap_rows, take_content
 from pramana.methods.swap.setting import SwapDesign, SwappedColumn, SwapRecipe, SwapSetting, design_of
 from pramana.notions.descriptions import Swapping
-from pramana.notions.guarantee import Guarantee
-from pramana.notions.sentences import IN_EARNEST, THIS_TABLE
+from pramana.notions.guarantee import IN_EARNEST, THIS_TABLE, Guarantee
 from pramana.pages.content import Grid, Section, Text
 from pramana.rows.digest import ContentDigest
 from pramana.rows.protocol import ColumnReading, Rows
