@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from benchmarks import seeded
 from benchmarks.harness import Case, Comparison, Goal, Sample
 from benchmarks.peers import Worker
-from pramana.counting.anonymity import k_anonymity, l_diversity, t_closeness
-from pramana.counting.classes import Layout, grouped
+from pramana.counting.classes import Layout, class_numbers, grouped
+from pramana.counting.value_counts import ValueCounts
 from pramana.methods.generalize.conditions import KAnonymous
 from pramana.methods.generalize.lattice import search
 from pramana.methods.generalize.measures import measure_of
@@ -63,9 +63,9 @@ def _timed(name: str, work: Callable[[], Any]) -> Case:
 
 def _measuring(columns: list[Any], secret: Any, peer: Callable[[str, str, str], Case]) -> list[Comparison]:
     ours: dict[str, Callable[[], Any]] = {
-        "k": lambda: k_anonymity(columns),
-        "l": lambda: l_diversity(columns, secret),
-        "t": lambda: t_closeness(columns, secret),
+        "k": lambda: int(np.bincount(class_numbers(columns)).min()),
+        "l": lambda: ValueCounts.of(class_numbers(columns), secret).distinct_l,
+        "t": lambda: ValueCounts.of(class_numbers(columns), secret).t(),
     }
     return [
         Comparison(

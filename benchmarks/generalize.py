@@ -26,8 +26,8 @@ from typing import Any
 import numpy as np
 
 from benchmarks import seeded
-from pramana.counting.anonymity import k_anonymity, l_diversity, t_closeness
-from pramana.counting.classes import Ladder, Layout, grouped
+from pramana.counting.classes import Ladder, Layout, class_numbers, grouped
+from pramana.counting.value_counts import ValueCounts
 from pramana.methods.generalize.conditions import All, Close, Condition, EntropyDiverse, KAnonymous
 from pramana.methods.generalize.lattice import search
 from pramana.methods.generalize.measures import measure_of
@@ -117,9 +117,9 @@ def measurements(
     name: str, columns: list[np.ndarray], secret: np.ndarray, peers: str | None, distance: str = "equal"
 ) -> None:
     mine = {
-        "k": best(lambda: k_anonymity(columns)),
-        "l": best(lambda: l_diversity(columns, secret)),
-        "t": best(lambda: t_closeness(columns, secret, distance)),
+        "k": best(lambda: int(np.bincount(class_numbers(columns)).min())),
+        "l": best(lambda: ValueCounts.of(class_numbers(columns), secret).distinct_l),
+        "t": best(lambda: ValueCounts.of(class_numbers(columns), secret).t(distance)),
     }
     theirs = peer(peers, PYCANON, columns, secret) if peers else {}
     for key, (seconds, value) in mine.items():

@@ -21,7 +21,8 @@ import numpy as np
 
 from benchmarks.peers import prepare, python_of
 from pramana import Key, datasets, release
-from pramana.counting.anonymity import SensitiveCounts
+from pramana.counting.classes import class_numbers
+from pramana.counting.value_counts import ValueCounts
 from pramana.holder.audit.anonymity import anonymity_of_table
 from pramana.schema.hierarchy import Hierarchy
 
@@ -95,7 +96,7 @@ def ours(path: Path) -> dict[str, float]:
         np.unique([row[name] for row in rows], return_inverse=True)[1].astype(np.uint32)
         for name in (*QUASI, SECRET)
     ]
-    counts = SensitiveCounts.of(coded[:-1], coded[-1])
+    counts = ValueCounts.of(class_numbers(coded[:-1]), coded[-1])
     assert found.l is not None and found.entropy_l is not None and found.t is not None
     return {"k": found.k, "alpha": counts.largest_share, "l": found.l, "entropy l": found.entropy_l,
             "recursive c": counts.recursive_c(int(found.l)), "t": found.t}  # fmt: skip

@@ -13,7 +13,8 @@ import pytest
 from tests.theory.test_pk import link_probability
 
 from pramana.app.main import run
-from pramana.counting.anonymity import entropy_l_diversity, k_anonymity, l_diversity, t_closeness
+from pramana.counting.classes import class_numbers
+from pramana.counting.value_counts import ValueCounts
 from pramana.errors import SourceError
 from pramana.holder.audit.anonymity import anonymity_of_table, k_of_table
 
@@ -60,10 +61,11 @@ def test_k_l_and_t_of_rows_that_stream_are_those_of_the_whole(
     found = anonymity_of_table(tmp_path / "t.parquet", ["a", "b"], "s")
     codes = [pandas.factorize(frame[name], use_na_sentinel=False)[0].astype(np.uint32) for name in "abs"]
     assert found.records == size
-    assert found.k == k_anonymity(codes[:2])
-    assert found.l == l_diversity(codes[:2], codes[2])
-    assert found.entropy_l == pytest.approx(entropy_l_diversity(codes[:2], codes[2]), rel=1e-12)
-    assert found.t == pytest.approx(t_closeness(codes[:2], codes[2]), rel=1e-12)
+    counts = ValueCounts.of(class_numbers(codes[:2]), codes[2])
+    assert found.k == counts.sizes.min()
+    assert found.l == counts.distinct_l
+    assert found.entropy_l == pytest.approx(counts.entropy_l, rel=1e-12)
+    assert found.t == pytest.approx(counts.t(), rel=1e-12)
     groups = frame.groupby(["a", "b"], dropna=False)["s"]
     assert found.k == groups.size().min()
     assert found.l == groups.nunique().min()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from pramana.counting.classes import Ladder, Layout
+from pramana.counting.classes import Classes, Ladder, Layout
 
 Columns = list[NDArray[np.uint8]]
 
@@ -28,3 +28,10 @@ def random_table(seed: int, attributes: int = 3, rows: int = 60, leaves: int = 6
         weights = rng.dirichlet(np.full(size, 0.6))
         columns.append(rng.choice(size, rows, p=weights).astype(np.uint8))
     return Layout(tuple(ladders)), columns
+
+
+def with_counts_of(classes: Classes, index: NDArray[np.uint32], codes: NDArray[np.uint8], size: int) -> Classes:
+    """The same classes with a column of counts for each of `size` values of another attribute behind the size."""
+    table = np.bincount(index.astype(np.int64) * size + codes, minlength=len(classes) * size).reshape(-1, size)
+    counts = np.concatenate([classes.counts[:, :1], table.astype(np.uint32)], axis=1)
+    return Classes(classes.layout, classes.levels, classes.keys, np.ascontiguousarray(counts))

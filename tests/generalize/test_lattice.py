@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pramana.counting.classes import Classes, Layout, SeenCounts, grouped, with_counts_of
+from pramana.counting.classes import Classes, Layout, SeenCounts, grouped
 from pramana.errors import RecipeError, UnreachableError
 from pramana.methods.generalize import space as roll_ups
 from pramana.methods.generalize.conditions import (
@@ -30,7 +30,7 @@ from pramana.methods.generalize.measures import MEASURES, measure_of
 from pramana.methods.generalize.recoding import with_sensitive
 
 from .adult import SHARED, adult
-from .tables import Columns, random_table
+from .tables import Columns, random_table, with_counts_of
 
 
 def exhaustive(

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pramana import Recipe, release, verify
-from pramana.counting.classes import Layout, grouped, with_counts_of
+from pramana.counting.classes import Layout, grouped
 from pramana.counting.value_counts import ValueCounts
 from pramana.errors import UnreachableError
 from pramana.methods.generalize.conditions import All, Close, KAnonymous
@@ -21,7 +21,7 @@ from pramana.methods.generalize.measures import measure_of
 from pramana.methods.generalize.recoding import full_domain, grouped_for
 from pramana.randomness.key import Key
 
-from .tables import Columns, random_table
+from .tables import Columns, random_table, with_counts_of
 
 TREE = (np.array([0, 0, 1, 1, 2, 2]), np.array([0, 0, 1]), np.array([0, 0]))
 
@@ -146,3 +146,20 @@ def test_a_release_that_suppresses_certifies_no_more_than_the_t_asked_for(tmp_pa
         certified.append(done.certificate.mechanism["measured"]["t"]["ill"])
         assert verify(tmp_path / f"out{seed}", source=tmp_path / "people.csv", key=Key.from_seed(1)).valid
     assert 0 < max(certified) <= 0.3
+
+
+@given(st.integers(0, 10**6), st.integers(0, 40))
+@settings(max_examples=60)
+def test_ordered_distances_go_with_suppression(seed: int, limit: int) -> None:
+    """A class that is left out may have values alone that what is published lacks."""
+    layout, columns = random_table(seed)
+    secret = np.minimum(np.random.default_rng(seed + 1).geometric(0.5, len(columns[0])) - 1, 5).astype(np.uint8)
+    base, index = grouped_for(layout, columns, [(secret, 6)])
+    close = Close(0.15, np.bincount(secret, minlength=6), ordered=True)
+    try:
+        made = full_domain(layout, columns, base, index, All((KAnonymous(2), close)), limit=limit)
+    except UnreachableError:
+        return
+    shown = np.stack([np.bincount(secret[made.class_of == c], minlength=6) for c in range(made.classes)])
+    counts = np.concatenate([shown.sum(axis=1, keepdims=True), shown], axis=1).astype(np.uint32)
+    assert (ValueCounts.of_table(counts).ordered_distances(shown.sum(axis=0)) <= 0.15 + 1e-9).all()

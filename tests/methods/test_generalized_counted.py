@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pramana.counting.anonymity import SensitiveCounts
 from pramana.counting.classes import ClassFinder, CombinationCounter, CountedCombinations, Ladder, Layout, grouped
+from pramana.counting.value_counts import ValueCounts
 from pramana.errors import RecipeError, UnreachableError
 from pramana.methods.cells import KINDS
 from pramana.methods.columns import Quasi
@@ -190,7 +190,7 @@ def _field(layout: Layout, keys: Any, attribute: int) -> Any:
 def test_a_hierarchical_distance_where_the_last_value_does_not_occur() -> None:
     """The tree has all values; half of them in each class make the distance that is computed by hand."""
     classes, codes = np.array([0, 0, 1, 1], np.uint32), np.array([0, 1, 2, 2], np.uint8)
-    found = SensitiveCounts.of([classes], codes, None, 5)
+    found = ValueCounts.of(classes, codes, None, 5)
     # the whole is 1/4, 1/4, 1/2: in each class a half must cross the top, at the full height
     assert found.t("hierarchical", TREE) == pytest.approx(0.5)
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from pramana import Recipe, release
-from pramana.counting.anonymity import SensitiveCounts
+from pramana.counting.value_counts import ValueCounts
 from pramana.methods.generalize.measured import diversity_of, rounded_up
 from pramana.methods.generalize.setting import GeneralizeDesign
 
@@ -36,9 +36,9 @@ def design_of(kind: Literal["entropy", "recursive"], c: float | None = None) -> 
     )
 
 
-def counted(counts: tuple[int, ...]) -> SensitiveCounts:
+def counted(counts: tuple[int, ...]) -> ValueCounts:
     codes = np.repeat(np.arange(len(counts)), counts).astype(np.uint8)
-    return SensitiveCounts.of([np.zeros(len(codes), np.uint8)], codes)
+    return ValueCounts.of(np.zeros(len(codes), np.uint8), codes)
 
 
 def exact_entropy_l(counts: tuple[int, ...]) -> Fraction:

@@ -14,7 +14,7 @@ import pytest
 from tests.methods.panel import classes_of, generalised, guaranteed, k_of_units, l_of_units, panel, wrong_words
 
 from pramana import Recipe, release, verify
-from pramana.counting.anonymity import JointValues, UnitCounts
+from pramana.counting.value_counts import JointValues, UnitCounts
 from pramana.errors import PramanaError, RecipeError, UnreachableError
 
 COLUMNS = ("sex", "birth", "job")

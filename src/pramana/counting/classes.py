@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from pramana.counting import _classes
 from pramana.counting.value_counts import ValueCounts
 from pramana.errors import SchemaError, SourceError
-from pramana.randomness.samplers import Codes, code_dtype, joint_codes
+from pramana.randomness.samplers import Codes, code_dtype
 from pramana.schema.hierarchy import Hierarchy
 
 Counts = NDArray[np.uint32]
@@ -83,19 +83,19 @@ class Layout:
 
     def __post_init__(self) -> None:
         if not self.ladders:
-            raise SchemaError("There must be at least one quasi-identifying attribute", "none")
+            raise SchemaError("There must be at least one quasi-identifying attribute", "0")
 
     @cached_property
     def fields(self) -> tuple[tuple[int, int, int], ...]:
         """Word, shift and bits of each attribute."""
-        found, word, shift = [], 0, 0
+        fields, word, shift = [], 0, 0
         for ladder in self.ladders:
             bits = (ladder.leaves - 1).bit_length()
             if shift + bits > 64:
                 word, shift = word + 1, 0
-            found.append((word, shift, bits))
+            fields.append((word, shift, bits))
             shift += bits
-        return tuple(found)
+        return tuple(fields)
 
     @cached_property
     def words(self) -> int:
@@ -202,11 +202,11 @@ class Classes:
         return replace(self, keys=self.keys[here], counts=np.ascontiguousarray(self.counts[here]))
 
     def by_keys(self) -> tuple[Classes, NDArray[np.int64]]:
-        """The same classes in the order of their keys, and for each of these classes its place there."""
+        """The same classes in the order of their keys, and for each of these classes its rank there."""
         order = np.lexsort(self.keys.T)
-        place = np.empty(len(order), np.int64)
-        place[order] = np.arange(len(order))
-        return replace(self, keys=self.keys[order], counts=self.counts[order]), place
+        rank = np.empty(len(order), np.int64)
+        rank[order] = np.arange(len(order))
+        return replace(self, keys=self.keys[order], counts=self.counts[order]), rank
 
     def only(self, here: NDArray[np.bool_]) -> Classes:
         """Some of these classes, with their pairs."""
@@ -256,8 +256,8 @@ class Classes:
 class ClassFinder:
     """Tells from rows' codes which of some classes, given by their keys at some levels, each row is in.
 
-    A key's words are looked up one after the other: the place of each among those that occur, together with the
-    place of what came before, is again a number that is looked up.
+    A key's words are looked up one after the other: the rank of each among those that occur, together with the
+    rank of what came before, is again a number that is looked up.
     """
 
     def __init__(
@@ -266,17 +266,17 @@ class ClassFinder:
         """`numbers`: of the classes, where several keys are one; else each key is a class."""
         self.layout, self.levels, self.classes = layout, levels, len(keys)
         self.steps: list[tuple[Keys, Keys]] = []
-        place = np.zeros(len(keys), np.uint64)
+        rank = np.zeros(len(keys), np.uint64)
         for word in keys.T:
             values = np.unique(word)
-            joint = place * np.uint64(len(values)) + np.searchsorted(values, word).astype(np.uint64)
+            joint = rank * np.uint64(len(values)) + np.searchsorted(values, word).astype(np.uint64)
             known = np.unique(joint)
-            place = np.searchsorted(known, joint).astype(np.uint64)
+            rank = np.searchsorted(known, joint).astype(np.uint64)
             self.steps.append((values, known))
         number_of = np.arange(len(keys)) if numbers is None else numbers
         count = int(number_of.max(initial=-1)) + 1
         self.number = np.empty(len(keys) + 1, code_dtype(count + 1))
-        self.number[place] = number_of
+        self.number[rank] = number_of
         self.number[-1] = count
 
     def find(self, columns: Sequence[Codes]) -> Codes:
@@ -286,17 +286,18 @@ class ClassFinder:
         return np.asarray(self._numbers(rolled.keys)[into][index])
 
     def _numbers(self, keys: Keys) -> Codes:
-        place, there = np.zeros(len(keys), np.uint64), np.ones(len(keys), np.bool_)
+        rank, known_so_far = np.zeros(len(keys), np.uint64), np.ones(len(keys), np.bool_)
         for word, (values, known) in zip(keys.T, self.steps, strict=True):
-            at, found = _at(values, word)
-            place, same = _at(known, place * np.uint64(len(values)) + at)
-            there &= found & same
-        return np.asarray(self.number[np.where(there, place, self.classes).astype(np.int64)])
+            at, is_value = _rank(values, word)
+            rank, is_known = _rank(known, rank * np.uint64(len(values)) + at)
+            known_so_far &= is_value & is_known
+        return np.asarray(self.number[np.where(known_so_far, rank, self.classes).astype(np.int64)])
 
 
-def _at(known: Keys, wanted: Keys) -> tuple[Keys, NDArray[np.bool_]]:
-    place = np.minimum(np.searchsorted(known, wanted), len(known) - 1)
-    return place.astype(np.uint64), np.asarray(known[place] == wanted)
+def _rank(known: Keys, wanted: Keys) -> tuple[Keys, NDArray[np.bool_]]:
+    """Where each wanted key is among those known, and whether it is."""
+    rank = np.minimum(np.searchsorted(known, wanted), len(known) - 1)
+    return rank.astype(np.uint64), np.asarray(known[rank] == wanted)
 
 
 def packed(columns: Sequence[Codes], sizes: Sequence[int]) -> tuple[Layout, Keys]:
@@ -312,7 +313,7 @@ def _packed(layout: Layout, columns: Sequence[Codes]) -> Keys:
     keys = np.zeros((rows, layout.words), np.uint64)
     for (word, shift, _), column, ladder in zip(layout.fields, columns, layout.ladders, strict=True):
         if len(column) != rows:
-            raise SchemaError("The columns of a table must be equally long")
+            raise SchemaError("The columns of a table must be equally long", f"{rows} and {len(column)} rows")
         if rows and int(column.max()) >= ladder.leaves:
             raise SchemaError(f"The codes of {ladder.name} must lie below its {ladder.leaves} leaves")
         codes = np.ascontiguousarray(column, code_dtype(ladder.leaves))
@@ -336,13 +337,11 @@ def grouped(
     return Classes(layout, layout.bottom, out[:n].copy(), counts[:n].copy()), index
 
 
-def with_counts_of(classes: Classes, index: NDArray[np.uint32], codes: Codes, size: int) -> Classes:
-    """The same classes with a column of counts for each of `size` values of another attribute behind the size."""
-    table = np.bincount(joint_codes([index, codes], [len(classes), size]), minlength=len(classes) * size).reshape(
-        -1, size
-    )
-    counts = np.concatenate([classes.counts[:, :1], table.astype(np.uint32)], axis=1)
-    return Classes(classes.layout, classes.levels, classes.keys, np.ascontiguousarray(counts))
+def class_numbers(columns: Sequence[Codes]) -> NDArray[np.uint32]:
+    """For every row the number of its class: rows of a class agree on every column."""
+    if not columns or not len(columns[0]):
+        raise SourceError("A table must have rows and at least one quasi-identifying column")
+    return grouped(packed(columns, [int(column.max()) + 1 for column in columns])[0], columns)[1]
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pramana.counting.anonymity import Risks
 from pramana.counting.classes import Ladder, Layout, grouped
+from pramana.counting.value_counts import Risks
 from pramana.errors import InputError
 from pramana.holder.values import ColumnValues
 from pramana.randomness.samplers import Codes

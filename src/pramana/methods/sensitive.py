@@ -12,7 +12,7 @@ from msgspec import Meta
 from numpy.typing import NDArray
 
 from pramana.bundle.form import Form
-from pramana.counting.anonymity import JointValues, Risks, UnitCounts
+from pramana.counting.value_counts import JointValues, Risks, UnitCounts
 from pramana.errors import RecipeError, SchemaError
 from pramana.io.codes import domain_from_data, encode, has_missing
 from pramana.methods.cell_table import CLASS_NUMBER

@@ -12,8 +12,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from pramana.counting.anonymity import SensitiveCounts
-from pramana.counting.classes import CombinationCounter
+from pramana.counting.classes import CombinationCounter, class_numbers
+from pramana.counting.value_counts import ValueCounts
 from pramana.errors import InputError
 from pramana.files.locations import located
 from pramana.holder.audit.linkage import AttackedLaw, LinkedTable
@@ -79,7 +79,8 @@ def anonymity_of_table(
     found = combinations.merged()
     if sensitive is None:
         return TableAnonymity(records, len(found), int(found.sizes.min()))
-    counts = SensitiveCounts.of_combinations(found)
+    codes = [found.codes(a).astype(np.uint32) for a in range(len(names))]
+    counts = ValueCounts.of(class_numbers(codes[:-1]), codes[-1], found.sizes)
     return TableAnonymity(
         records, len(counts.sizes), int(counts.sizes.min()), counts.distinct_l, counts.entropy_l, counts.t()
     )

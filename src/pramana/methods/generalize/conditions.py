@@ -16,9 +16,8 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from pramana.counting.anonymity import JointValues, UnitCounts
 from pramana.counting.classes import SeenCounts
-from pramana.counting.value_counts import ValueCounts
+from pramana.counting.value_counts import JointValues, UnitCounts, ValueCounts
 from pramana.errors import RecipeError
 
 # Entropies are sums of floats; an equality such as l values equally often must not fail by rounding.

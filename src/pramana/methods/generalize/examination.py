@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from pramana.bundle.bundle import Bundle
 from pramana.bundle.form import Check
-from pramana.counting.anonymity import Risks, SensitiveCounts
+from pramana.counting.value_counts import Risks, ValueCounts
 from pramana.errors import BundleError, PramanaError
 from pramana.io.codes import Encoder
 from pramana.methods.cell_table import ShownCells, ShownColumn, published_types
@@ -77,7 +77,7 @@ def examine_classes(
 
 def _models(
     sizes: NDArray[np.int64],
-    counts: Mapping[str, SensitiveCounts],
+    counts: Mapping[str, ValueCounts],
     design: GeneralizeDesign,
     stated: Measured,
     looks: Mapping[str, CellLook],
@@ -136,17 +136,17 @@ class _ClassValues:
         self.times = np.bincount(places, weights, len(keys)).astype(np.int64)
         self.keys = keys
 
-    def counts(self, sizes: NDArray[np.int64]) -> SensitiveCounts:
+    def counts(self, sizes: NDArray[np.int64]) -> ValueCounts:
         self.encoder.finish()
         class_of, value = np.divmod(self.keys, self.column.size)
         if self.column.parents is None and len(np.unique(value)) != self.column.size:
             raise BundleError(f"The certificate must list the values of {self.column.name!r} that occur", "others")
         times, all_sizes = self.times.astype(np.float64), sizes.astype(np.float64)
-        return SensitiveCounts(class_of, value, times, all_sizes, self.column.size)
+        return ValueCounts(class_of, value, times, all_sizes, self.column.size)
 
 
 def _counted_again(
-    counts: Mapping[str, SensitiveCounts],
+    counts: Mapping[str, ValueCounts],
     sensitive: Sequence[Sensitive],
     design: GeneralizeDesign,
     stated: Measured,

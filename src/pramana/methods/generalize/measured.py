@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from pramana.bundle.certificate import JsonObject
 from pramana.bundle.form import Form
-from pramana.counting.anonymity import Risks, SensitiveCounts
 from pramana.counting.classes import Counts
+from pramana.counting.value_counts import Risks, ValueCounts
 from pramana.methods.cell_table import CLASS_NUMBER
 from pramana.methods.cells import common_levels, kl_cost, labels_of
 from pramana.methods.columns import Quasi
@@ -213,12 +213,12 @@ class InClasses:
     codes: Codes
     times: Counts | None = None
 
-    def counts(self, alike: NDArray[np.int64], values: int) -> SensitiveCounts:
+    def counts(self, alike: NDArray[np.int64], values: int) -> ValueCounts:
         """Of the classes as they are shown: those with the same number in `alike` are one."""
         kept = self.class_of >= 0
-        shown = alike[self.class_of[kept]].astype(np.uint32)
+        shown = alike[self.class_of[kept]]
         times = None if self.times is None else self.times[kept]
-        return SensitiveCounts.of([shown], self.codes[kept], times, values)
+        return ValueCounts.of(shown, self.codes[kept], times, values)
 
 
 def measure(
@@ -235,7 +235,7 @@ def measure(
     people = None if population is None else (population, population.in_classes(generalised))
     # a class number in the file tells classes apart even where their cells are the same
     alike = np.arange(generalised.classes) if by_class else _alike(generalised, design, quasi)
-    counts: dict[str, SensitiveCounts] = {
+    counts: dict[str, ValueCounts] = {
         s.name: h.counts(alike, s.size) for s, h in zip(sensitive, in_classes, strict=True)
     }
     sizes = np.bincount(alike, generalised.sizes).astype(np.uint32)
@@ -317,7 +317,7 @@ def _alike_by_labels(generalised: Generalised, quasi: Sequence[Quasi]) -> NDArra
     return np.unique(np.stack(columns), axis=1, return_inverse=True)[1].reshape(-1).astype(np.int64)
 
 
-def diversity_of(counted: SensitiveCounts, design: GeneralizeDesign) -> Diversity:
+def diversity_of(counted: ValueCounts, design: GeneralizeDesign) -> Diversity:
     if design.l_kind == "distinct":
         return Diversity(kind="distinct", l=counted.distinct_l)
     if design.l_kind == "entropy":
@@ -327,7 +327,7 @@ def diversity_of(counted: SensitiveCounts, design: GeneralizeDesign) -> Diversit
     return Diversity(kind="recursive", l=int(design.l or 1), c=math.ceil(least * _DIGITS) / _DIGITS)
 
 
-def _distance(counted: SensitiveCounts, column: Sensitive, design: GeneralizeDesign) -> float:
+def _distance(counted: ValueCounts, column: Sensitive, design: GeneralizeDesign) -> float:
     return rounded_up(counted.t(design.t_distance, () if column.parents is None else column.parents))
 
 

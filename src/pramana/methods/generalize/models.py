@@ -13,8 +13,8 @@ from msgspec import Meta
 from numpy.typing import NDArray
 
 from pramana.bundle.form import Check, Form
-from pramana.counting.anonymity import JointValues, SensitiveCounts
 from pramana.counting.classes import CombinationCounter, CountedCombinations
+from pramana.counting.value_counts import JointValues, ValueCounts
 from pramana.errors import RecipeError, SourceError
 from pramana.files.store_path import AnyPath
 from pramana.io.codes import Encoder
@@ -159,7 +159,7 @@ class ModelMeasures(Form, frozen=True, kw_only=True, omit_defaults=True):
 def measure_models(
     design: GeneralizeDesign,
     sizes: NDArray[np.integer],
-    counts: Mapping[str, SensitiveCounts],
+    counts: Mapping[str, ValueCounts],
     generalised: Generalised,
     people: tuple[PopulationLines, NDArray[np.int64]] | None,
 ) -> ModelMeasures | msgspec.UnsetType:
@@ -230,11 +230,11 @@ def _uniques(design: GeneralizeDesign, sizes: NDArray[np.integer]) -> UniquesMea
     return UniquesMeasure(share=min(_up(share), 1.0), population=design.population_size, model=used)
 
 
-def d_of(counted: SensitiveCounts) -> float:
+def d_of(counted: ValueCounts) -> float:
     return _up(float(counted.ratios(counted.totals).max()))
 
 
-def b_of(counted: SensitiveCounts) -> float:
+def b_of(counted: ValueCounts) -> float:
     return _up(float(counted.gains(counted.totals).max()))
 
 
@@ -335,7 +335,7 @@ def model_guarantees(
 
 def models_counted_again(
     sizes: NDArray[np.int64],
-    counts: Mapping[str, SensitiveCounts],
+    counts: Mapping[str, ValueCounts],
     design: GeneralizeDesign,
     stated: ModelMeasures,
     looks: Mapping[str, CellLook],

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from pramana.counting.anonymity import JointValues
 from pramana.counting.classes import Classes, ClassFinder, CountedCombinations, Ladder, Layout, grouped
+from pramana.counting.value_counts import JointValues
 from pramana.errors import RecipeError
 from pramana.methods.cell_table import CLASS_NUMBER
 from pramana.methods.columns import Quasi

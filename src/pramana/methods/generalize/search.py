@@ -10,8 +10,8 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from pramana.counting.anonymity import JointValues
 from pramana.counting.classes import Classes, CountedCombinations, Counts, Layout
+from pramana.counting.value_counts import JointValues
 from pramana.errors import RecipeError, UnreachableError
 from pramana.methods.cell_table import CLASS_NUMBER, MARK
 from pramana.methods.columns import Quasi

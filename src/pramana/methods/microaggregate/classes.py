@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from pramana.bundle.bundle import Bundle
 from pramana.bundle.form import Check, Form
-from pramana.counting.anonymity import SensitiveCounts
+from pramana.counting.value_counts import ValueCounts
 from pramana.errors import BundleError, PramanaError, UnreachableError
 from pramana.io.columns import numbers
 from pramana.methods.cell_table import CheckedColumn, ShownCells, ShownColumn
@@ -189,10 +189,10 @@ def _inferences(
     sensitive = [sensitive_in(a.name, rows) for a in attributes if a.role is Role.SENSITIVE]
     derive_codes(rows, sensitive)
     codes = rows.whole().codes({s.coded: s.size for s in sensitive})
-    counts: dict[str, SensitiveCounts] = {}
+    counts: dict[str, ValueCounts] = {}
     for s in sensitive:
         if units is None:
-            counts[s.name] = SensitiveCounts.of([class_of.astype(np.uint32)], codes[s.coded], None, s.size)
+            counts[s.name] = ValueCounts.of(class_of, codes[s.coded], None, s.size)
         else:
             own = replace(units, codes={s.name: codes[s.coded]})
             counts[s.name] = own.counts(units.owners.largest, s)
