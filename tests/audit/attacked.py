@@ -19,7 +19,7 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from tests.audit.broken import KEY, RECIPE, broken_release, listed_by_appearance, patched, write_people
+from tests.audit.broken import KEY, RECIPE, broken_release, patched, write_people
 
 import pramana
 from pramana import Key, create_levels, issue, release
@@ -96,9 +96,6 @@ def randomised(folder: Path) -> list[Case]:
     ):
         broken_release(folder, mistake, mistake)
         cases.append(Case("retention", mistake, audited(mistake)))
-    release(folder / "recipe.toml", folder / "listed", key=KEY)
-    listed_by_appearance(folder / "listed", folder / "people.csv")
-    cases.append(Case("retention", "category order by appearance", audited("listed")))
     with patched(("pramana.methods.retention.plan.RandomisedPlan.context", lambda *_: "always the same")):
         for name in ("recipe", "weaker"):
             release(folder / f"{name}.toml", folder / f"reused {name}", key=KEY)

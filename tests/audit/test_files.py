@@ -14,17 +14,22 @@ import pyarrow as pa
 import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 import pytest
-from tests.audit.broken import KEY, RECIPE, write_plain
+from tests.audit.broken import KEY, RECIPE, broken_release, listed_by_appearance, write_plain
 from tests.audit.desk import lay_out, lost
+from tests.audit.written_files import (
+    classified_by_place,
+    data_pages,
+    file_attacks,
+    order_without_key,
+    places_in_file,
+)
 from tests.golden import cells
 
 from pramana import Recipe, release
 from pramana.bundle.bundle import Bundle
 from pramana.errors import BundleError
 from pramana.holder.audit.attacked import Attacked
-from pramana.holder.audit.container import data_pages
-from pramana.holder.audit.order_of_rows import classified_by_place, places_in_file
-from pramana.holder.audit.suite import audit_bundle, row_attacks
+from pramana.holder.audit.suite import audit_bundle
 from pramana.holder.audit.verdict import Attack, AttackReport, Outcome
 from pramana.run.trace import retraced
 
@@ -52,9 +57,8 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def audited(desk: Path, bundle: str, source: str = "people.parquet") -> AttackReport:
-    """The attacks on files alone; that the whole audit runs them is shown for an honest bundle."""
-    outcomes = row_attacks(Attacked.of(retraced(desk / bundle, desk / source, KEY)))
-    return AttackReport(tuple(o for o in outcomes if isinstance(o, Attack)))
+    """The audit's attacks on the order of rows, and those on files, which try our own writer."""
+    return file_attacks(Attacked.of(retraced(desk / bundle, desk / source, KEY)))
 
 
 def order_of(desk: Path, bundle: str) -> Any:
@@ -75,9 +79,29 @@ def copied(desk: Path, kind: str, name: str) -> Path:
 
 @pytest.mark.parametrize("kind", ["parquet", "csv"])
 def test_honest_files_tell_nothing(desk: Path, kind: str) -> None:
-    found = audit_bundle(desk / kind, desk / "people.parquet", KEY)
+    found = audited(desk, kind)
     assert found.ok, found.sentences()
-    assert {"file, times", "file, beside the table", *BYTES, *PLACES} <= {a.name for a in found.attacks}
+    names = {"file, times", "file, beside the table", "rows, order of categories", "rows, places"}
+    assert names | BYTES | PLACES <= {a.name for a in found.attacks}
+    assert order_without_key(Attacked.of(retraced(desk / kind, desk / "people.parquet", KEY))).ok
+    assert audit_bundle(desk / kind, desk / "people.parquet", KEY).ok
+
+
+def test_an_order_without_a_key_is_seen(desk: Path) -> None:
+    broken_release(desk, "order not keyed", "not keyed")
+    assert not order_without_key(Attacked.of(retraced(desk / "not keyed", desk / "people.csv", KEY))).ok
+
+
+def test_categories_in_the_order_of_their_appearance_are_seen(desk: Path) -> None:
+    release(desk / "recipe.toml", desk / "listed", key=KEY)
+    listed_by_appearance(desk / "listed", desk / "people.csv")
+    assert lost(audited(desk, "listed", "people.csv")) == {"rows, order of categories"}
+
+
+def test_rows_in_source_order_are_told_by_their_places(desk: Path) -> None:
+    broken_release(desk, "rows unshuffled", "unshuffled")
+    found = audited(desk, "unshuffled", "people.csv")
+    assert lost(found) >= {"rows, guessed order", "rows, places", *PLACES}
 
 
 # ---------------------------------------------------------------- CSV

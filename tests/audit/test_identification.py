@@ -49,7 +49,7 @@ def in_file(desk: Path, bundle: str) -> dict[str, Attack]:
     assert (
         table is not None and every is not None and attacked.number("identification-bound") == pytest.approx(0.1)
     )
-    return {o.name: o for o in identified_in_file(table, 0.1, every, 0.0) if isinstance(o, Attack)}
+    return {o.name: o for o in identified_in_file(table, 0.1, every) if isinstance(o, Attack)}
 
 
 def test_an_honest_release_keeps_to_xi_in_its_file(desk: Path) -> None:
@@ -97,7 +97,7 @@ def test_who_is_right_in_every_file_there_could_be() -> None:
     right = set()
     for code in range(32):
         shown = np.array([code >> i & 1 for i in range(5)], np.uint8)
-        [own, _] = identified_in_file(LinkedTable(law, true, {"a": shown}, np.arange(5)), 1.0, 1.0, 0.0)
+        [own, _] = identified_in_file(LinkedTable(law, true, {"a": shown}, np.arange(5)), 1.0, 1.0)
         if not (shown == 0).any():
             assert isinstance(own, NotRun)
             continue

@@ -10,7 +10,8 @@ import pytest
 
 import pramana
 from pramana.errors import BundleError
-from pramana.holder.audit.presence import ReversalAudit, reversal
+from pramana.holder.audit.presence import ReversalAudit, reversal, reversal_attack
+from pramana.holder.audit.verdict import Attack, NotRun
 from pramana.methods.presence.reversal import Reversal
 
 release = partial(pramana.release, even_if_useless=True)  # of a few people nothing can be learned
@@ -117,3 +118,14 @@ def test_other_bundles_are_refused(tmp_path: Path) -> None:
     release(tmp_path / "other.toml", tmp_path / "other", seed=1, even_if_useless=True)
     with pytest.raises(BundleError, match="method presence"):
         reversal(tmp_path / "other", tmp_path / "people.csv")
+
+
+def test_a_range_that_is_not_known_is_not_measured() -> None:
+    """Worlds that are too many leave the attack out; cells that are not the public table's are a broken claim."""
+    unproven = Reversal("unproven", "3 of 3 classes have more worlds than were enumerated", None, None, 3)
+    assert reversal_attack(ReversalAudit((0.1, 0.9), (0.2, 0.8), unproven)) == NotRun(
+        "presence, reversal", unproven.reason
+    )
+    broken = Reversal("broken", "the cells are not those of the public table", None, None, 3)
+    found = reversal_attack(ReversalAudit((0.1, 0.9), (0.2, 0.8), broken))
+    assert isinstance(found, Attack) and not found.ok and found.measured == 0.8

@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from tests.audit.written_files import beside_the_table, bytes_of_cells, file_times, places_in_file
 from tests.bundle.test_parts import by_definition
 from tests.conftest import Refused
 from tests.golden.cells import SETTINGS, make_tables, path_of
@@ -41,8 +42,6 @@ from pramana.bundle.parts import PartSet
 from pramana.errors import BundleError, RecipeError, SourceError
 from pramana.files.atomic import bundle_around
 from pramana.files.parts import PartFolder
-from pramana.holder.audit.container import beside_the_table, file_times
-from pramana.holder.audit.order_of_rows import bytes_of_cells, places_in_file
 from pramana.randomness.key import Key
 from pramana.reporting.attacks import audited_files
 from pramana.rows.memory import MemoryRows

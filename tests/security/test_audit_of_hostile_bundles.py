@@ -18,6 +18,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from tests.audit.written_files import file_attacks
 from tests.security.bundles import (
     KEY,
     certificate_text,
@@ -37,7 +38,7 @@ from pramana import release, report
 from pramana.app.main import run
 from pramana.errors import InputError, PramanaError
 from pramana.holder.audit.attacked import Attacked
-from pramana.holder.audit.suite import audit_bundle, row_attacks
+from pramana.holder.audit.suite import audit_bundle
 from pramana.holder.audit.verdict import attack_page, write_attack_page
 from pramana.run.trace import retraced
 
@@ -48,7 +49,7 @@ POOL = pa.proxy_memory_pool(pa.default_memory_pool())  # outlives whatever was a
 def attacked(bundle: Path, source: Path) -> str:
     """ "" where the files were attacked, else the one line by which the bundle was refused."""
     try:
-        row_attacks(Attacked.of(retraced(bundle, source, KEY)))
+        file_attacks(Attacked.of(retraced(bundle, source, KEY)))
     except PramanaError as error:
         assert "\n" not in str(error) and str(error).isprintable()
         return str(error)

@@ -35,7 +35,9 @@ from pramana.schema.unit import Unit, UnitSection
 from pramana.theory.composition import PrivacyProfile
 
 if TYPE_CHECKING:
+    from pramana.mechanisms.channel import Channel
     from pramana.methods.generalize.space import SolutionSpace
+    from pramana.methods.presence.plan import PresencePlan
     from pramana.methods.retention.frontier import Candidate
     from pramana.methods.retention.plan import RandomisedPlan
 
@@ -239,6 +241,15 @@ class Plan(ABC):
     def withheld(self) -> bool:
         """Whether the certificate keeps the law to itself, so that its numbers can be compared and not derived."""
         return False
+
+    def channel_by_rule(self, columns: tuple[str, ...], counts: Counts) -> Channel:
+        """The channel that the public rule makes of such counts, where the law is withheld: for an audit."""
+        raise NotImplementedError
+
+    @property
+    def presence(self) -> PresencePlan | None:
+        """Itself, where being listed is the secret: for an audit."""
+        return None
 
     @property
     def derivation(self) -> str:

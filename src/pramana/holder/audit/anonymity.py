@@ -16,7 +16,7 @@ from pramana.counting.classes import CombinationCounter, class_numbers
 from pramana.counting.value_counts import ValueCounts
 from pramana.errors import InputError
 from pramana.files.locations import located
-from pramana.holder.audit.linkage import AttackedLaw, LinkedTable
+from pramana.holder.audit.linkage import AttackedLaw, LinkedTable, distinct_rows
 from pramana.holder.audit.verdict import CHANCE_OF_FALSE_ALARM, Attack, NotRun, Outcome, at_most, clopper_pearson
 from pramana.io.codes import Numbering
 from pramana.io.source import Source
@@ -103,16 +103,14 @@ Numbers = NDArray[np.int64]
 
 def looks_of(table: pa.Table, columns: Sequence[str]) -> Numbers:
     """The number of every row's look in some columns, by what is written there and by nothing else."""
-    joint = np.zeros(table.num_rows, np.int64)
+    codes = []
     for name in columns:
         cells = table.column(name).combine_chunks()
         if pa.types.is_nested(cells.type):
             cells = pa.array([repr(cell) for cell in cells.to_pylist()])
         encoded = cells if pa.types.is_dictionary(cells.type) else cells.dictionary_encode(null_encoding="encode")
-        codes = np.asarray(encoded.indices.fill_null(len(encoded.dictionary)), np.int64)
-        joint = joint * (len(encoded.dictionary) + 1) + codes
-        joint = np.unique(joint, return_inverse=True)[1].reshape(-1).astype(np.int64)
-    return joint
+        codes.append(np.asarray(encoded.indices.fill_null(len(encoded.dictionary)), np.int64))
+    return distinct_rows(codes)[0]
 
 
 def smallest_class(look: Numbers, k: float) -> Attack:

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from pramana.holder.audit.anonymity import by_source_row, looks_of
-from pramana.holder.audit.linkage import LinkedTable
-from pramana.holder.audit.order_of_rows import Agreement, guessed_orders, order_attack
+from pramana.holder.audit.linkage import LinkedTable, taken
+from pramana.holder.audit.verdict import CHANCE_OF_FALSE_ALARM, Attack, clopper_pearson
 from pramana.mechanisms.table import CoinGroups, Exchange, Product, RecordRetention
-from pramana.methods.retention.plan import RandomisedPlan
 from pramana.randomness.samplers import Codes
 from pramana.run.trace import Retraced
 
 Numbers = NDArray[np.int64]
+Agreement = Callable[[Numbers], NDArray[np.float64]]  # true rows at published places -> how far each agrees
+_MOST_ORDERS, _LEAST_ORDERS, _PLACES = 200, 20, 5_000_000  # random orders, and rows in all of them
+_FEW = 100  # rows that agree by chance: beyond, their number is as good as normal
 UNTRACED = "the rows are not those that source and key make, and whose they are is not known"
 
 
@@ -46,9 +51,8 @@ class Attacked:
 
     def orders(self) -> dict[str, Numbers]:
         """Of the rows that were published, orders that anyone can write down."""
-        kept = np.sort(self.traced.order)
-        orders = guessed_orders(len(kept), (self.traced.context,))
-        return {name: kept[order] for name, order in orders.items()}
+        published = np.sort(self.traced.order)
+        return {"the source's own order": published, "the source's order from its end": published[::-1]}
 
     def _guessed(self) -> Numbers | None:
         """The order that fits rows which are not those of the key: the key's own, or one that anyone can guess."""
@@ -65,12 +69,10 @@ class Attacked:
         shown = len(next(iter(self.published.values()))) if self.coded else len(self.look)
         return shown == len(self.traced.order)
 
-    @property
+    @cached_property
     def table(self) -> LinkedTable | None:
         """What linkage is counted on; None where there is no law, or no order."""
-        law = self.traced.mechanism
-        if isinstance(self.traced.plan, RandomisedPlan):
-            law = self.traced.plan.law or law
+        law = self.traced.plan.law or self.traced.mechanism
         if self.order is None or not isinstance(law, Product | RecordRetention | CoinGroups | Exchange):
             return None
         if not set(law.sizes) <= set(self.traced.true):  # strata, each with a law of its own
@@ -82,20 +84,15 @@ class Attacked:
         """The published codes of everyone, by source row; None where whose they are is not known."""
         if self.order is None:
             return None
-        placed = {}
-        for name, codes in self.published.items():
-            placed[name] = np.empty_like(codes)
-            placed[name][self.order] = codes
-        return placed
+        return taken(self.published, np.argsort(self.order))
 
-    def claim(self, notion: str) -> object:
-        """The value of a guarantee of the certificate, of its first unit; None where it has none."""
-        stated = self.traced.bundle.certificate.guarantees
-        return next((g["value"] for g in stated if g["notion"] == notion), None)
+    def claim(self, notion: str) -> Mapping[str, Any]:
+        """A guarantee of the certificate, of its first unit; empty where it has none."""
+        return next((g for g in self.traced.bundle.certificate.guarantees if g["notion"] == notion), {})
 
-    def number(self, notion: str) -> float | None:
-        """The same, where it is a number."""
-        value = self.claim(notion)
+    def number(self, notion: str, key: str = "value") -> float | None:
+        """The value of a guarantee, or another key of it, where it is a number."""
+        value = self.claim(notion).get(key)
         return float(value) if isinstance(value, float | int) else None
 
 
@@ -109,13 +106,15 @@ def _agreement(traced: Retraced, published: dict[str, Codes]) -> Agreement:
 
 def _by_look(traced: Retraced) -> tuple[Numbers, Numbers, Agreement]:
     """The looks of published rows, those due, and how far a source row's own look agrees with them."""
-    found = pa.Table.from_batches(traced.bundle.batches())
+    published = pa.Table.from_batches(traced.bundle.batches())
     quasi = {a.name for a in traced.plan.attributes if not a.raw} | {a.name for a in traced.plan.celled}
-    columns = [n for n in found.column_names if n in quasi or n not in {a.name for a in traced.plan.attributes}]
-    columns = columns or found.column_names  # without classes a row looks like all of itself
-    both = {n: pa.concat_arrays([_plain(t.column(n)) for t in (found, traced.table)]) for n in columns}
+    columns = [
+        n for n in published.column_names if n in quasi or n not in {a.name for a in traced.plan.attributes}
+    ]
+    columns = columns or published.column_names  # without classes a row looks like all of itself
+    both = {n: pa.concat_arrays([_plain(t.column(n)) for t in (published, traced.table)]) for n in columns}
     looks = looks_of(pa.table(both), columns)
-    shown, own = looks[: found.num_rows], looks[found.num_rows :]
+    shown, own = looks[: published.num_rows], looks[published.num_rows :]
     of_row = by_source_row(own, traced.order, int(traced.order.max(initial=0)) + 1)
     return shown, own, lambda rows: (of_row[rows] == shown).astype(np.float64)
 
@@ -123,3 +122,37 @@ def _by_look(traced: Retraced) -> tuple[Numbers, Numbers, Agreement]:
 def _plain(column: pa.ChunkedArray) -> pa.Array:
     """A column by its texts: a CSV has no types of its own, and dictionaries differ from file to file."""
     return pa.array([str(cell) for cell in column.to_pylist()], pa.string())
+
+
+# ---------------------------------------------------------------- the order of rows
+#
+# Guessed orders need no true order to be judged: rows at guessed places either agree with the source more often
+# than rows at random places do, or they do not.
+
+
+def order_attack(agreement: Agreement, orders: Mapping[str, Numbers]) -> Attack:
+    """Whether any guessed order fits the published rows better than orders by chance do."""
+    from scipy import stats
+
+    rng = np.random.default_rng(20)
+    rows = next(iter(orders.values()))  # those that were published, in some order
+    tries = min(_MOST_ORDERS, max(_LEAST_ORDERS, _PLACES // len(rows)))
+    by_chance = np.array([float(agreement(rng.permutation(rows)).mean()) for _ in range(tries)])
+    mean, spread = float(by_chance.mean()), float(by_chance.std(ddof=1))
+    agreeing = {name: float(agreement(order).mean()) for name, order in orders.items()}
+    best = max(agreeing, key=lambda name: agreeing[name])
+    limit = mean + float(stats.t.isf(CHANCE_OF_FALSE_ALARM, tries - 1)) * spread
+    if mean * len(rows) < _FEW:  # a sum over few rows that seldom agree has a longer tail than its spread says
+        limit = max(limit, (float(stats.poisson.isf(CHANCE_OF_FALSE_ALARM, mean * len(rows))) + 1) / len(rows))
+    share = agreeing[best]
+    what = f"rows at the places of {best} agree {share:.4g}; by chance {mean:.4g}, at most {limit:.4g}"
+    return Attack("rows, guessed order", limit, share, share <= limit, what, more={"by_chance": mean})
+
+
+def share_by_place(order: Numbers) -> Attack:
+    """How many rows stand where the source's own order puts them: about one, in a table of any size."""
+    right = int((np.argsort(np.argsort(order)) == np.arange(len(order))).sum())
+    low, high = clopper_pearson(right, len(order))
+    claimed = 1 / len(order)
+    what = f"{right:,} of {len(order):,} rows stand where the source's own order puts them; by chance one does"
+    return Attack("rows, places", claimed, right / len(order), low <= claimed, what, (low, high))

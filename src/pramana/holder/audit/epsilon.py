@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from pramana.holder.audit.linkage import AttackedLaw, LinkedTable, likelihoods_of
+from pramana.holder.audit.linkage import AttackedLaw, LinkedTable, likelihoods_of, taken
 from pramana.holder.audit.verdict import CHANCE_OF_FALSE_ALARM, Attack, NotRun, Outcome, clopper_pearson
 from pramana.mechanisms.channel import Channel, central_epsilon
 from pramana.mechanisms.table import CoinGroups, Mechanism, Product, RecordRetention
@@ -24,6 +24,9 @@ _VALUES = 50  # of an attribute, the most frequent ones
 _RUNS = 20_000
 _ROWS = 12  # of a small table that is published again and again
 _DELTA = 1e-4
+Floats = NDArray[np.float64]
+Rows = Mapping[str, NDArray[np.int64]]
+DrawnLaw = Product | RecordRetention | CoinGroups
 
 
 def epsilon_by_attribute(table: LinkedTable) -> list[Outcome]:
@@ -67,7 +70,7 @@ class WorstPair:
     other: Mapping[str, int]
 
 
-def worst_pair(law: Product | RecordRetention | CoinGroups) -> WorstPair:
+def worst_pair(law: DrawnLaw) -> WorstPair:
     if isinstance(law, CoinGroups):
         pairs = [worst_pair(part) for part in law.parts]
         return WorstPair(
@@ -86,7 +89,7 @@ def worst_pair(law: Product | RecordRetention | CoinGroups) -> WorstPair:
     return WorstPair(one, other)
 
 
-def neighbouring_runs(law: Product | RecordRetention | CoinGroups, drawn: Mechanism | None = None) -> list[Attack]:
+def neighbouring_runs(law: DrawnLaw, drawn: Mechanism | None = None) -> list[Attack]:
     """Canaries: the worst pair of records, each published many times alone (local) and in a small table (central).
 
     `drawn` is what throws the coins; without it, the law that is claimed.
@@ -95,16 +98,18 @@ def neighbouring_runs(law: Product | RecordRetention | CoinGroups, drawn: Mechan
     return [_local(law, mechanism, pair), *_central(law, mechanism, pair)]
 
 
-def _local(law: Product | RecordRetention | CoinGroups, drawn: Mechanism, pair: WorstPair) -> Attack:
+def _local(law: DrawnLaw, drawn: Mechanism, pair: WorstPair) -> Attack:
     claimed = log_ratio(law.likelihood_ratio)
-    seen = [_published(drawn, _column(record, _RUNS), run) for run, record in enumerate((pair.one, pair.other))]
-    leaning = [_leaning(law, pair, table) for table in seen]
+    leaning = []
+    for run, record in enumerate((pair.one, pair.other)):
+        people = {name: np.full(_RUNS, code) for name, code in record.items()}
+        leaning.append(_leaning(law, pair, _published(drawn, people, run)))
     low = _told_apart(leaning[0], leaning[1], 0.0)
     what = f"at least {low:.4g} by {_RUNS:,} runs with each of two records, {claim_words(claimed)}"
     return below_claim("epsilon of the record, neighbouring runs", claimed, low, what)
 
 
-def _central(law: Product | RecordRetention | CoinGroups, drawn: Mechanism, pair: WorstPair) -> list[Attack]:
+def _central(law: DrawnLaw, drawn: Mechanism, pair: WorstPair) -> list[Attack]:
     """A table of a few records, shuffled: what is left to see is how many records show what."""
     blankets, ratio = law.blankets, law.likelihood_ratio
     if blankets is None or ratio is None:
@@ -115,7 +120,7 @@ def _central(law: Product | RecordRetention | CoinGroups, drawn: Mechanism, pair
         people = {name: np.full((_RUNS, _ROWS), code) for name, code in pair.other.items()}
         for name, code in record.items():
             people[name][:, 0] = code
-        flat = {name: _codes(codes.reshape(-1), law.sizes[name]) for name, codes in people.items()}
+        flat = {name: codes.reshape(-1) for name, codes in people.items()}
         scores = _leaning(law, pair, _published(drawn, flat, 2 + run)).reshape(_RUNS, _ROWS)
         with np.errstate(over="ignore"):
             leaning.append(np.log(np.exp(np.minimum(scores, 50.0)).mean(1)))
@@ -129,7 +134,7 @@ def _central(law: Product | RecordRetention | CoinGroups, drawn: Mechanism, pair
     ]
 
 
-def _told_apart(one: NDArray[np.float64], other: NDArray[np.float64], delta: float) -> float:
+def _told_apart(one: Floats, other: Floats, delta: float) -> float:
     """The best threshold by the first half of the runs, held to the second."""
     half = len(one) // 2
     best, cut = -math.inf, 0.0
@@ -147,26 +152,23 @@ def _ratio(hits: int, strange: int, runs: int, delta: float) -> float:
     return math.log(least / most) if least > 0 else -math.inf
 
 
-def _leaning(law: AttackedLaw, pair: WorstPair, seen: Mapping[str, Codes]) -> NDArray[np.float64]:
+def _leaning(law: AttackedLaw, pair: WorstPair, seen: Mapping[str, Codes]) -> Floats:
     shown = {name: codes.astype(np.int64) for name, codes in seen.items()}
     one, other = ({n: np.array([c]) for n, c in record.items()} for record in (pair.one, pair.other))
+    return _log_odds(law, one, other, shown, 1e3)
+
+
+def _log_odds(law: AttackedLaw, one: Rows, other: Rows, shown: Rows, most: float) -> Floats:
+    """How far published records lean to the one true record, off the other; at most so far."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        told = np.log(likelihoods_of(law, one, shown)) - np.log(likelihoods_of(law, other, shown))
-    return np.asarray(np.nan_to_num(told, nan=0.0, posinf=1e3, neginf=-1e3), np.float64)
+        odds = np.log(likelihoods_of(law, one, shown)) - np.log(likelihoods_of(law, other, shown))
+    return np.asarray(np.nan_to_num(odds, nan=0.0, posinf=most, neginf=-most), np.float64)
 
 
-def _codes(codes: NDArray[np.int64], size: int) -> Codes:
-    return codes.astype(code_dtype(size))
-
-
-def _column(record: Mapping[str, int], runs: int) -> dict[str, Codes]:
-    return {name: _codes(np.full(runs, code), code + 1) for name, code in record.items()}
-
-
-def _published(drawn: Mechanism, codes: Mapping[str, Codes], run: int) -> dict[str, Codes]:
+def _published(drawn: Mechanism, codes: Rows, run: int) -> dict[str, Codes]:
     """Through the mechanism's own samplers, under a key of the audit: nobody's record is in it."""
     key = Key.from_seed(20)
-    sized = {name: _codes(codes[name].astype(np.int64), size) for name, size in drawn.sizes.items()}
+    sized = {name: codes[name].astype(code_dtype(size)) for name, size in drawn.sizes.items()}
     out = {name: np.empty_like(column) for name, column in sized.items()}
     drawn.publish(lambda purpose, column: key.stream(purpose, f"audit {run}", column), 0, sized, out)
     return out
@@ -229,7 +231,6 @@ def below_claim(
 
 _LEANING = (0.5, 0.2, 0.1, 0.05, 0.02)  # the shares of records that may be asked
 _HALVINGS = 60
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -264,18 +265,12 @@ def leaning_of_pairs(table: LinkedTable) -> Floats:
     Of the same people the pairs are the same, whatever was published of them. Neighbours in the result are a pair.
     """
     true = {name: codes.astype(np.int64) for name, codes in table.true.items()}
-    shown = {name: np.empty(len(codes), np.int64) for name, codes in table.true.items()}
-    for name, codes in table.published.items():
-        shown[name][table.order] = codes
+    shown = table.by_person()
     pairing = np.random.default_rng(20).permutation(np.sort(table.order))
     pairing = pairing[: len(pairing) // 2 * 2]
-    people, partner = pairing, np.empty_like(pairing)
-    partner[::2], partner[1::2] = pairing[1::2], pairing[::2]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        own = np.log(likelihoods_of(table.law, _rows(true, people), _rows(shown, people)))
-        other = np.log(likelihoods_of(table.law, _rows(true, partner), _rows(shown, people)))
-        told = own - other
-    return np.asarray(np.nan_to_num(told, nan=0.0, posinf=1e9, neginf=-1e9), np.float64)
+    partner = pairing.reshape(-1, 2)[:, ::-1].reshape(-1)
+    published = taken(shown, pairing)
+    return _log_odds(table.law, taken(true, pairing), taken(true, partner), published, 1e9)
 
 
 def guesses_of(leaning: Floats) -> Guesses:
@@ -321,7 +316,3 @@ def least_epsilon(guesses: Guesses, alpha: float = CHANCE_OF_FALSE_ALARM) -> flo
         middle = (low + high) / 2
         low, high = (middle, high) if evidence(middle) >= wanted else (low, middle)
     return math.log(low / (1 - low))
-
-
-def _rows(table: Mapping[str, NDArray[np.int64]], rows: NDArray[np.int64]) -> dict[str, NDArray[np.int64]]:
-    return {name: codes[rows] for name, codes in table.items()}

@@ -9,15 +9,15 @@ order of the file tells anything, that finds it.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pramana.holder.audit.verdict import Attack, NotRun, Outcome, at_most
-from pramana.mechanisms.channel import Retention
+from pramana.mechanisms.channel import Channel, Retention
 from pramana.mechanisms.table import CoinGroups, Exchange, Product, RecordRetention
 from pramana.randomness.samplers import ONE, Codes
 
@@ -27,6 +27,7 @@ from pramana.randomness.samplers import ONE, Codes
 Floats = NDArray[np.float64]
 AttackedLaw = Product | RecordRetention | CoinGroups | Exchange
 Table = Mapping[str, Codes]
+Kind = TypeVar("Kind", bound=np.generic)
 _NEVER = 1e-300  # instead of a count of zero, which nothing is divided by
 
 
@@ -48,21 +49,25 @@ def likelihoods_of(
         alike = np.logical_and.reduce([true[name] == published[name] for name in law.domains])
         return np.asarray(redrawn + np.where(alike, 1 - law.bound / ONE, 0.0))
     result: Floats = np.ones(())
-    if isinstance(law, Product):
-        for name, channel in law.channels.items():
-            if isinstance(channel, Retention):
-                step = channel.step / ONE
-                kept = float(channel.diagonal)
-                result = result * np.where(true[name] == published[name], kept, step)
-            else:
-                result = result * (channel.weights[true[name], published[name]] / ONE)
-        return result
-    for group in law.groups:
-        sizes = [law.domains[name] for name in group.columns]
-        one = np.ravel_multi_index([true[name] for name in group.columns], sizes)
-        other = np.ravel_multi_index([published[name] for name in group.columns], sizes)
-        result = result * (group.channel.weights[one, other] / ONE)
+    for columns, channel in _channels(law):
+        one, other = _joined(law, columns, true), _joined(law, columns, published)
+        if isinstance(channel, Retention):
+            result = result * np.where(one == other, float(channel.diagonal), channel.step / ONE)
+        else:
+            result = result * (channel.weights[one, other] / ONE)
     return result
+
+
+def _channels(law: Product | Exchange) -> list[tuple[tuple[str, ...], Channel]]:
+    """The channels of a law, each with the columns whose joint values it takes."""
+    if isinstance(law, Product):
+        return [((name,), channel) for name, channel in law.channels.items()]
+    return [(group.columns, group.channel) for group in law.groups]
+
+
+def _joined(law: Product | Exchange, columns: tuple[str, ...], table: Mapping[str, NDArray[Any]]) -> Any:
+    codes = [table[name].astype(np.int64, copy=False) for name in columns]
+    return codes[0] if len(codes) == 1 else np.ravel_multi_index(codes, [law.sizes[name] for name in columns])
 
 
 def expected_counts(law: AttackedLaw, true: Table, shown: Table) -> Floats:
@@ -81,20 +86,13 @@ def expected_counts(law: AttackedLaw, true: Table, shown: Table) -> Floats:
             records * (redrawn / math.prod(law.domains.values()) + (1 - redrawn) * blind), np.float64
         )
     result: Floats = np.full(len(next(iter(shown.values()))), float(records))
-    if isinstance(law, Product):
-        for name, channel in law.channels.items():
-            share = _share(true[name], channel.size, records)
-            if isinstance(channel, Retention):
-                drawn = channel.step / ONE + float(channel.retention) * share
-            else:
-                drawn = share @ (channel.weights / ONE)
-            result = result * drawn[shown[name]]
-        return np.maximum(result, _NEVER)
-    for group in law.groups:
-        sizes = [law.domains[name] for name in group.columns]
-        share = _share(law.joined(group, true), group.channel.size, records)
-        seen = np.ravel_multi_index([shown[name].astype(np.int64) for name in group.columns], sizes)
-        result = result * (share @ (group.channel.weights / ONE))[seen]
+    for columns, channel in _channels(law):
+        share = _share(_joined(law, columns, true), channel.size, records)
+        if isinstance(channel, Retention):
+            drawn = channel.step / ONE + float(channel.retention) * share
+        else:
+            drawn = share @ (channel.weights / ONE)
+        result = result * drawn[_joined(law, columns, shown)]
     return np.maximum(result, _NEVER)
 
 
@@ -102,7 +100,8 @@ def _share(codes: Codes, size: int, records: int) -> Floats:
     return np.bincount(codes, minlength=size) / records
 
 
-def taken(table: Table, rows: NDArray[np.int64]) -> dict[str, Codes]:
+def taken(table: Mapping[str, NDArray[Kind]], rows: NDArray[np.int64]) -> dict[str, NDArray[Kind]]:
+    """Some rows of a table."""
     return {name: codes[rows] for name, codes in table.items()}
 
 
@@ -140,13 +139,13 @@ def link_posteriors(likelihoods: Any) -> Any:
             left = _bits(~chosen & (1 << n) - 1)
             after[chosen] = sum(table[..., i, j] * after[chosen | 1 << j] for j in left)
     whole = before[(1 << n) - 1]
-    found = np.empty_like(table)
+    posteriors = np.empty_like(table)
     for i in range(n):
         for j in range(n):
             sets = [chosen for chosen in by_size[i] if not chosen >> j & 1]
             ways = sum(before[chosen] * after[chosen | 1 << j] for chosen in sets)
-            found[..., i, j] = table[..., i, j] * ways / whole
-    return found
+            posteriors[..., i, j] = table[..., i, j] * ways / whole
+    return posteriors
 
 
 def _bits(number: int) -> Sequence[int]:
@@ -266,7 +265,15 @@ class LinkedTable:
         people, order = np.unique(self.order[rows], return_inverse=True)
         return LinkedTable(self.law, taken(self.true, people), taken(self.published, rows), order.astype(np.int64))
 
+    def by_person(self) -> dict[str, NDArray[np.int64]]:
+        """The published codes in the order of the true rows."""
+        shown = {name: np.empty(len(codes), np.int64) for name, codes in self.true.items()}
+        for name, codes in self.published.items():
+            shown[name][self.order] = codes
+        return shown
+
     def likelihoods(self) -> Floats:
+        """likelihoods[i, j] = P(publish record j | true record i)."""
         return pairwise_likelihoods(self.law, self.true, self.published)
 
 
@@ -326,27 +333,27 @@ def sampled_linkage(table: LinkedTable) -> Outcome:
     """A Markov chain over permutations: every person's likeliest row is tried."""
     name, sample = "linkage, sampled posterior", _sample(table, _SAMPLED)
     likelihoods = sample.likelihoods()
-    look = _looks(sample.published)
+    look, people = distinct_rows(sample.published.values())[0], distinct_rows(sample.true.values())[0]
     same = np.logical_and.reduce([sample.true[n][:, None] == sample.published[n][None, :] for n in sample.true])
-    found = sampled_posterior(likelihoods, same, best_matching(likelihoods))
-    if not found.mixed:
-        found = sampled_posterior(likelihoods, same, best_matching(likelihoods), _MORE_SWEEPS)
-    if not found.mixed:
-        return NotRun(name, f"the chain did not mix: R-hat {found.r_hat:.3g}, above {MIXED}")
-    links = shared_among_alike(shared_among_alike(found.links, look).T, _looks(sample.true)).T
+    posterior = sampled_posterior(likelihoods, same, best_matching(likelihoods))
+    if not posterior.mixed:
+        posterior = sampled_posterior(likelihoods, same, best_matching(likelihoods), _MORE_SWEEPS)
+    if not posterior.mixed:
+        return NotRun(name, f"the chain did not mix: R-hat {posterior.r_hat:.3g}, above {MIXED}")
+    links = shared_among_alike(shared_among_alike(posterior.links, look).T, people).T
     n = sample.records
     near = np.abs(np.arange(n)[:, None] - np.arange(n)[None, :]) / n
     tried = (links - 1e-9 * near).argmax(1)
     right = int((sample.order[tried] == np.arange(n)).sum())
     return at_most(
         name, 1 / sample.k(n), right, n, f"the likeliest row of {n:,} people by a chain over permutations",
-        {"k": sample.k(n), "records": n, "r_hat": found.r_hat, "largest_posterior": float(links.max())},
+        {"k": sample.k(n), "records": n, "r_hat": posterior.r_hat, "largest_posterior": float(links.max())},
     )  # fmt: skip
 
 
 def everyone_linked(table: LinkedTable) -> Attack:
     """People of the whole table, each by the value whose rows are likeliest to be theirs, counted by values."""
-    look, shown_rows, _ = _distinct(table.published)
+    look, shown_rows = distinct_rows(table.published.values())
     shown = taken(table.published, shown_rows)
     expected = expected_counts(table.law, table.true, shown)
     most = min(_PEOPLE, max(_LEAST_PEOPLE, _PAIRS // len(shown_rows)))
@@ -375,15 +382,11 @@ def _sample(table: LinkedTable, most: int) -> LinkedTable:
     return table.part(np.random.default_rng(20).permutation(table.records)[:most])
 
 
-def _looks(table: Table) -> NDArray[np.int64]:
-    return _distinct(table)[0]
-
-
-def _distinct(table: Table) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """The number of every row's combination, a row of each, and how often each occurs."""
-    joint = np.zeros(len(next(iter(table.values()))), np.int64)
-    for codes in table.values():  # numbered anew after every column: no product of sizes is ever formed
-        joint = joint * (int(codes.max(initial=0)) + 1) + codes
+def distinct_rows(columns: Iterable[NDArray[Any]]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The number of every row's combination of codes, and a row of each."""
+    joint: Any = 0
+    for codes in columns:  # numbered anew after every column: no product of sizes is ever formed
+        joint = joint * (int(codes.max(initial=0)) + 1) + codes.astype(np.int64)
         joint = np.unique(joint, return_inverse=True)[1].reshape(-1)
-    _, first, number, times = np.unique(joint, return_index=True, return_inverse=True, return_counts=True)
-    return number.reshape(-1).astype(np.int64), first.astype(np.int64), times.astype(np.int64)
+    _, first, number = np.unique(joint, return_index=True, return_inverse=True)
+    return number.reshape(-1).astype(np.int64), first.astype(np.int64)

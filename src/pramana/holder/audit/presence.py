@@ -21,6 +21,7 @@ from pramana.bundle.bundle import Bundle
 from pramana.counting.classes import Layout, grouped
 from pramana.errors import BundleError, CheckError, UnreachableError
 from pramana.files.locations import located
+from pramana.holder.audit.attacked import Attacked
 from pramana.holder.audit.verdict import CHANCE_OF_FALSE_ALARM, Attack, NotRun, Outcome, clopper_pearson
 from pramana.io.codes import encode
 from pramana.io.source import Source
@@ -30,10 +31,11 @@ from pramana.methods.presence.choice import SPREAD, levels_from_public
 from pramana.methods.presence.plan import PresencePlan
 from pramana.methods.presence.reversal import Reversal, Seen, reversed_of
 from pramana.methods.presence.search import MEASURES as PRESENCE_MEASURES
-from pramana.methods.presence.search import Pair, spalm
+from pramana.methods.presence.search import Pair, matched, spalm
 from pramana.methods.presence.shaping import People, Presence, reached_range
 from pramana.methods.published_cells import PublishedCells
 from pramana.methods.registry import restore
+from pramana.run.trace import coded_as_certified
 
 
 @dataclass(frozen=True)
@@ -51,25 +53,59 @@ class ReversalAudit:
 
     def to_json(self) -> dict[str, Any]:
         """As a line of `attacks`."""
-        measured = [self.reversal.lowest, self.reversal.highest]
         return {
             "name": "reversal",
             "claimed": list(self.claimed),
-            "measured": measured,
+            "measured": [self.reversal.lowest, self.reversal.highest],
             "ok": self.ok,
             "at_their_word": list(self.at_their_word),
             **self.reversal.to_json(),
         }
 
 
+def presence_attacks(attacked: Attacked, source: object, public: object) -> list[Outcome]:
+    """Reversal, and what the choice of levels tells, of a release in which being listed is the secret."""
+    plan = attacked.traced.plan.presence
+    if plan is None:
+        return []
+    everyone = source if plan.flag and public is None else public
+    if everyone is None:
+        return [NotRun("presence, reversal", "the public table was not given")]
+    outcome = reversal_attack(reversal(attacked.traced.bundle.path, everyone))
+    return [outcome, choice_attack(plan, _pair(attacked, plan, everyone))]
+
+
+def reversal_attack(result: ReversalAudit) -> Outcome:
+    name, (low, high) = "presence, reversal", result.claimed
+    lowest, highest = result.reversal.lowest, result.reversal.highest
+    if lowest is None or highest is None:  # what the intruder is left with is not known
+        if result.reversal.verdict == "unproven":
+            return NotRun(name, result.reversal.reason)
+        return Attack(name, high, result.at_their_word[1], False, result.reversal.reason)
+    what = f"existence between {lowest:.4g} and {highest:.4g}; claimed {low:.4g} to {high:.4g}"
+    more = {"claimed_range": [low, high], "measured_range": [lowest, highest]}
+    return Attack(name, high, highest, result.ok, what, (lowest, highest), more)
+
+
+def _pair(attacked: Attacked, plan: PresencePlan, everyone: object) -> Pair:
+    """The public table, and who of it is present, by source and key."""
+    layout = Layout(tuple(q.ladder for q in plan.quasi))
+    true = [attacked.traced.true[q.name] for q in plan.quasi]
+    if plan.flag:
+        present = np.zeros(len(true[0]), np.bool_)
+        present[attacked.traced.order] = True
+        return Pair(layout, tuple(true), present)
+    coded = coded_as_certified(attacked.traced.bundle.path, everyone, [q.name for q in plan.quasi])
+    columns = [coded[q.name] for q in plan.quasi]
+    return Pair(layout, tuple(columns), matched(layout, columns, true)[0])
+
+
 def reversal(bundle: str | Path, public: Any) -> ReversalAudit:
     """Attack a bundle of method presence with the public table (a path or a data frame) in hand."""
-    opened = Bundle.open(bundle)
-    if opened.certificate.method != "presence":
-        raise BundleError("Reversal must be tried on a bundle of method presence", opened.certificate.method)
-    plan = restore(opened.certificate)
-    if not isinstance(plan, PresencePlan):
-        raise BundleError("The certificate must state how presence was reached")
+    certificate = Bundle.open(bundle).certificate
+    plan = restore(certificate).presence
+    if plan is None:
+        raise BundleError("Reversal must be tried on a bundle of method presence", certificate.method)
     seen = seen_by_intruder(plan, PublishedCells.open(bundle), public)
     low, high = reached_range(seen.people, seen.present, seen.cells)
     wanted = (float(plan.wanted.lowest), float(plan.wanted.highest))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
@@ -13,18 +14,16 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from pramana.holder.audit.anonymity import by_source_row, crossed_classes, matrices_of
-from pramana.holder.audit.attacked import UNTRACED, Attacked
+from pramana.holder.audit.attacked import UNTRACED, Attacked, order_attack
 from pramana.holder.audit.collusion import Version, collusion
 from pramana.holder.audit.epsilon import guesses_of, leaning_of_pairs, least_epsilon
 from pramana.holder.audit.linkage import AttackedLaw, LinkedTable
-from pramana.holder.audit.order_of_rows import order_attack
 from pramana.holder.audit.verdict import CHANCE_OF_FALSE_ALARM, Attack, NotRun, Outcome, clopper_pearson
 from pramana.ledger.ledger import Ledger
 from pramana.ledger.rules import Total
 from pramana.mechanisms.channel import Channel, Retention
 from pramana.mechanisms.levels import AtLevel
 from pramana.mechanisms.table import CoinGroups, Product, RecordRetention
-from pramana.methods.levels.method import LevelPlan
 from pramana.notions.classes import KAnonymity
 from pramana.notions.randomised import LocalPrivacy
 from pramana.randomness.samplers import ONE, Codes
@@ -47,13 +46,14 @@ def colluding_files(releases: Sequence[Attacked]) -> list[Outcome]:
             return [*outcomes, NotRun(name, UNTRACED)]
         versions.append((level.level, {n: placed[n] for n in level.sizes}))
     design, true = at_level[0].design, releases[0].traced.true
-    found = collusion(design, {n: true[n] for n in design.sizes}, versions)
+    result = collusion(design, {n: true[n] for n in design.sizes}, versions)
     what = (
-        f"{found.members} files together reconstruct {found.together:.4g}, the best alone {found.best_alone:.4g}, "
-        f"if they come from one process; that they do has a p-value of {found.p_value:.2g}"
+        f"{result.members} files together reconstruct {result.together:.4g}, the best alone "
+        f"{result.best_alone:.4g}, if they come from one process; that they do has a p-value of "
+        f"{result.p_value:.2g}"
     )
-    more = {"p_value": found.p_value}
-    return [*outcomes, Attack(name, found.best_alone, found.together, found.useless, what, more=more)]
+    more = {"p_value": result.p_value}
+    return [*outcomes, Attack(name, result.best_alone, result.together, result.useless, what, more=more)]
 
 
 def repeated_requests(releases: Sequence[Attacked]) -> list[Outcome]:
@@ -119,10 +119,7 @@ def reused_coins(one: LinkedTable, other: LinkedTable) -> Outcome:
 def _kept_by_part(table: LinkedTable) -> dict[Part, Kept]:
     """By the attributes that have one coin, a record's or a group's together: everyone's, as in the source."""
     rows = np.sort(table.order)
-    shown = {name: np.empty_like(codes) for name, codes in table.true.items()}
-    for name, codes in table.published.items():
-        shown[name][table.order] = codes
-    same = {name: (table.true[name] == shown[name])[rows] for name in table.published}
+    same = {name: (table.true[name] == shown)[rows] for name, shown in table.by_person().items()}
     parts: dict[Part, Kept] = {}
     for law in _independent(table.law):
         if isinstance(law, RecordRetention):
@@ -167,11 +164,9 @@ def side_by_side(one: Mapping[str, Codes], other: Mapping[str, Codes]) -> Outcom
         return np.asarray(np.mean([one[n] == other[n][rows] for n in shared], axis=0), np.float64)
 
     records = len(one[shared[0]])
-    found = order_attack(agreement, {"the first file": np.arange(records)})
-    what = (
-        f"rows at the same place agree {found.measured:.4g}; at random places at most {found.claimed or 0.0:.4g}"
-    )
-    return Attack(name, found.claimed, found.measured, found.ok, what, more=found.more)
+    result = order_attack(agreement, {"the first file": np.arange(records)})
+    what = f"rows at the same place agree {result.measured:.4g}; at random places at most {result.claimed:.4g}"
+    return replace(result, name=name, detail=what)
 
 
 # Averaging: someone who has several releases of the same people, and knows which rows belong together.
@@ -220,12 +215,8 @@ def averaged_inference(tables: Sequence[LinkedTable]) -> Outcome:
     alpha = CHANCE_OF_FALSE_ALARM / len(few)
     outcomes = [_guessed(tables, [law[column] for law in laws], column, alpha, name) for column in few]
     worst = max(outcomes, key=lambda attack: (attack.interval or (0.0, 0.0))[0] - (attack.claimed or 0.0))
-    more = {
-        "attributes": {
-            c: {"claimed": o.claimed, "measured": o.measured} for c, o in zip(few, outcomes, strict=True)
-        }
-    }
-    return Attack(name, worst.claimed, worst.measured, worst.ok, worst.detail, worst.interval, more)
+    numbers = {c: {"claimed": o.claimed, "measured": o.measured} for c, o in zip(few, outcomes, strict=True)}
+    return replace(worst, more={"attributes": numbers})
 
 
 def _guessed(
@@ -235,9 +226,7 @@ def _guessed(
     together, outcome = np.ones((len(laws[0]), 1)), np.zeros(len(people), np.int64)
     for table, law in zip(tables, laws, strict=True):
         together = (together[:, :, None] * law[:, None, :]).reshape(len(law), -1)
-        shown = np.empty(len(table.true[column]), np.int64)
-        shown[table.order] = table.published[column]
-        outcome = outcome * law.shape[1] + shown[people]
+        outcome = outcome * law.shape[1] + table.by_person()[column][people]
     true = tables[0].true[column][people]
     joint = (np.bincount(true, minlength=len(together)) / len(true))[:, None] * together
     claimed = float(joint.max(0).sum())
@@ -252,9 +241,12 @@ def attacks_together(releases: Sequence[Attacked], ledger: str | Path | None) ->
     """`releases`: at least two. With a ledger its total stands beside what they tell together."""
     if len(releases) < 2:
         return []
-    if all(isinstance(release.traced.plan, LevelPlan) for release in releases):
+    if all(release.traced.plan.version is not None for release in releases):
         return colluding_files(releases)
-    total = None if ledger is None else _total(ledger)
+    total = None
+    if ledger is not None:
+        with closing(Ledger.open(ledger)) as opened:
+            total = opened.total()
     outcomes = _pairs(releases)
     if all(release.coded for release in releases):
         return [*outcomes, *_averaged(releases, total)]
@@ -316,7 +308,7 @@ def _averaged(releases: Sequence[Attacked], total: Total | None) -> list[Outcome
     if len(stated) < len(others):
         return [*outcomes, NotRun(name, "one of them claims no epsilon")]
     together = averaged_epsilon(linked, sum(stated))
-    return [*outcomes, together if total is None else _beside_total(together, total)]
+    return [*outcomes, together if total is None else _with_total(together, total)]
 
 
 def _crossed(releases: Sequence[Attacked], total: Total | None) -> list[Outcome]:
@@ -325,29 +317,18 @@ def _crossed(releases: Sequence[Attacked], total: Total | None) -> list[Outcome]
     claims = [k for k in (release.number(KAnonymity.notion) for release in releases) if k is not None]
     if any(order is None for order in orders) or not claims:
         return [NotRun(name, "whose the rows of one of them are is not known, or none claims k")]
-    records = max(int(order.max(initial=0)) for order in orders if order is not None) + 1
-    looks = [
-        by_source_row(release.look, order, records)
-        for release, order in zip(releases, orders, strict=True)
-        if order is not None
-    ]
-    found = crossed_classes(looks, min(claims), name)
+    known = [(release.look, order) for release, order in zip(releases, orders, strict=True) if order is not None]
+    records = max(int(order.max(initial=0)) for _, order in known) + 1
+    looks = [by_source_row(look, order, records) for look, order in known]
+    crossed = crossed_classes(looks, min(claims), name)
     if total is None:
-        return [found]
+        return [crossed]
     notes = " ".join(total.notes) or "nothing"
-    what = f"{found.detail}; the ledger's total about {total.people!r}: {total.words()}. {notes}"
-    return [replace(found, detail=what, more={**found.more, "ledger_total": total.epsilon})]
+    what = f"{crossed.detail}; the ledger's total about {total.people!r}: {total.words()}. {notes}"
+    return [replace(crossed, detail=what, more={**crossed.more, "ledger_total": total.epsilon})]
 
 
-def _total(ledger: str | Path) -> Total:
-    known = Ledger.open(ledger)
-    try:
-        return known.total()
-    finally:
-        known.close()
-
-
-def _beside_total(together: Attack, total: Total) -> Attack:
+def _with_total(together: Attack, total: Total) -> Attack:
     """The ledger's sum over all releases about these people, which must not be exceeded either."""
     ok = together.ok and (total.epsilon is None or together.measured <= total.epsilon)
     what = f"{together.detail}; the ledger's total about {total.people!r}: {total.words()}"

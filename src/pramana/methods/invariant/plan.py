@@ -16,13 +16,15 @@ from msgspec import Meta
 from pramana.bundle.certificate import Certificate, JsonObject
 from pramana.bundle.form import Check, Form
 from pramana.errors import BundleError, MatrixError
+from pramana.mechanisms.channel import Channel
 from pramana.mechanisms.table import Exchange, digest_of, mechanism_from_json
 from pramana.methods.coded import CodedPlan
 from pramana.methods.columns import read_from_data
 from pramana.methods.invariant.design import InvariantDesign, InvariantDesignForm, worth_of_exchange
 from pramana.methods.invariant.explanation import explanation_of_exchange
-from pramana.methods.invariant.table_law import InvariantLaw, alike, law_for, stratum_of, summaries_of
+from pramana.methods.invariant.table_law import InvariantLaw, alike, channel_for, law_for, stratum_of, summaries_of
 from pramana.methods.protocol import (
+    Counts,
     Doubt,
     Explanation,
     Law,
@@ -126,6 +128,9 @@ class InvariantPlan(CodedPlan):
     @property
     def withheld(self) -> bool:
         return not self.design.published
+
+    def channel_by_rule(self, columns: tuple[str, ...], counts: Counts) -> Channel:
+        return channel_for(self.design, columns, counts, self.design.retention)
 
     @property
     def reached(self) -> bool:

@@ -101,6 +101,10 @@ class PresencePlan(Plan):
         return self.present
 
     @property
+    def presence(self) -> PresencePlan:
+        return self
+
+    @property
     def single_values(self) -> bool:
         """Whether a cell is one label, and not a distribution."""
         return self.design.algorithm == "spalm" and self.design.start == "hierarchy"

@@ -1,18 +1,18 @@
-"""Rows: whether places in the published file, or the order of its dictionaries, tell of places in the source.
+"""What only our own writer could do wrong in a bundle's files, looked for as attacks: they must find nothing.
 
-The adversary has the file alone. Guessed orders need no true order to be judged: rows at guessed places either
-agree with the source more often than rows at random places do, or they do not.
+File times; what a data file holds beside its table; categories listed as they first appear; and classifiers that
+are trained to tell, from the published file alone, where in the source a row stood. `pramana audit` runs none of
+these: they try the writer, and what they find is a mistake of ours.
 """
 
 from __future__ import annotations
 
 import csv
-import importlib.util
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import pyarrow as pa
@@ -21,65 +21,219 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from pramana.bundle.bundle import Bundle
-from pramana.holder.audit.container import DataPage, data_pages
-from pramana.holder.audit.verdict import CHANCE_OF_FALSE_ALARM, Attack, NotRun, Outcome, clopper_pearson
+from pramana.errors import BundleError
+from pramana.holder.audit.attacked import Attacked, order_attack
+from pramana.holder.audit.suite import row_attacks
+from pramana.holder.audit.verdict import Attack, AttackReport, NotRun, Outcome, clopper_pearson
 from pramana.randomness.key import Key
 from pramana.randomness.shuffle import shuffled_order
 from pramana.schema.domain import Attribute
 
 Numbers = NDArray[np.int64]
-Agreement = Callable[[Numbers], NDArray[np.float64]]  # true rows at published places -> how far each agrees
-_MOST_ORDERS, _LEAST_ORDERS, _PLACES = 200, 20, 5_000_000  # random orders, and rows in all of them
-_SEEDS = 2048
-_FEW = 100  # rows that agree by chance: beyond, their number is as good as normal
 
 
-def guessed_orders(records: int, contexts: Sequence[str] = ()) -> dict[str, Numbers]:
-    """Orders that anyone can write down without the key; an unkeyed one could hang on one of the `contexts`."""
-    same = np.arange(records)
-    orders = {"the source's own order": same, "the source's order from its end": same[::-1].copy()}
-    for context in contexts:
-        orders["an order without a key"] = shuffled_order(Key(bytes(32)), context, records).astype(np.int64)
-    return orders
+def file_attacks(attacked: Attacked) -> AttackReport:
+    """What the audit asks of rows and their order, and everything of this module."""
+    bundle = attacked.traced.bundle
+    outcomes: list[Outcome] = [*row_attacks(attacked), file_times(bundle), beside_the_table(bundle)]
+    order = attacked.order
+    if bundle.certificate.shuffled and order is not None and len(order) == bundle.certificate.records:
+        rank = np.argsort(np.argsort(order))
+        outcomes += classified_by_place(rank, places_in_file(bundle, len(rank)))
+        written = bytes_of_cells(bundle, len(rank))
+        values = {} if written is None else values_of_cells(bundle, attacked.traced.table.schema)
+        outcomes += classified_by_bytes(rank, values, written)
+    if attacked.coded:
+        outcomes.append(dictionary_attack(bundle, attacked.traced.plan.attributes, _appearance(attacked)))
+    return AttackReport(
+        tuple(o for o in outcomes if isinstance(o, Attack)), tuple(o for o in outcomes if isinstance(o, NotRun))
+    )
 
 
-def order_attack(agreement: Agreement, orders: Mapping[str, Numbers]) -> Attack:
-    """Whether any guessed order fits the published rows better than orders by chance do."""
-    rng = np.random.default_rng(20)
-    rows = next(iter(orders.values()))  # those that were published, in some order
-    tries = min(_MOST_ORDERS, max(_LEAST_ORDERS, _PLACES // len(rows)))
-    by_chance = np.array([float(agreement(rng.permutation(rows)).mean()) for _ in range(tries)])
-    mean, spread = float(by_chance.mean()), float(by_chance.std(ddof=1))
-    found = {name: float(agreement(order).mean()) for name, order in orders.items()}
-    best = max(found, key=lambda name: found[name])
-    limit = mean + _spreads(tries) * spread
-    if mean * len(rows) < _FEW:
-        limit = max(limit, _rare_count(mean * len(rows)) / len(rows))
-    what = f"rows at the places of {best} agree {found[best]:.4g}; by chance {mean:.4g}, at most {limit:.4g}"
-    return Attack("rows, guessed order", limit, found[best], found[best] <= limit, what, more={"by_chance": mean})
+def order_without_key(attacked: Attacked) -> Attack:
+    """Whether the rows are in the order that our shuffle gives under a key that everybody can write down."""
+    published = np.sort(attacked.traced.order)
+    order = shuffled_order(Key(bytes(32)), attacked.traced.context, len(published)).astype(np.int64)
+    return order_attack(attacked.agreement, {"an order without a key": published[order]})
 
 
-def _spreads(tries: int) -> float:
-    """How many spreads above its mean a sum over many rows lies with a negligible chance."""
-    from scipy import stats
-
-    return float(stats.t.isf(CHANCE_OF_FALSE_ALARM, tries - 1))
-
-
-def _rare_count(mean: float) -> float:
-    """The same of a sum over few rows that seldom agree, which has a longer tail than its spread says."""
-    from scipy import stats
-
-    return float(stats.poisson.isf(CHANCE_OF_FALSE_ALARM, mean)) + 1
+def _appearance(attacked: Attacked) -> dict[str, list[str]]:
+    """The labels of each column as the source has them, one after another."""
+    listed = {}
+    for a in attacked.traced.plan.attributes:
+        if not a.raw:
+            codes = attacked.traced.true[a.name]
+            first = np.unique(codes, return_index=True)[1]
+            seen = codes[np.sort(first)].tolist()
+            listed[a.name] = [a.coded.labels[c] for c in seen if c < len(a.coded.labels)]
+    return listed
 
 
-def share_by_place(order: Numbers, guess: Numbers, name: str = "the source's own order") -> Attack:
-    """How many rows stand where a guessed order puts them: about one, in a table of any size."""
-    right = int((order == guess).sum())
-    low, high = clopper_pearson(right, len(order))
-    claimed = 1 / len(order)
-    what = f"{right:,} of {len(order):,} rows stand where {name} puts them; by chance one does"
-    return Attack("rows, places", claimed, right / len(order), low <= claimed, what, (low, high))
+# ---------------------------------------------------------------- times, and what is beside the table
+
+
+_TOGETHER = 2.0  # seconds: the coarsest steps in which an archive keeps times
+_OWN_METADATA = {b"ARROW:schema"}
+_ENCODINGS = {"PLAIN", "RLE", "RLE_DICTIONARY"}
+
+
+def file_times(bundle: Bundle) -> Attack:
+    """How far apart the files were written, by their own times: it tells how long a release took.
+
+    A release gives all of them one time. A copy has times of its own, which tell of the copying.
+    """
+    paths = sorted(path for path in bundle.path.rglob("*") if path.is_file() and not path.is_symlink())
+    times = [path.stat().st_mtime for path in paths]
+    apart = max(times) - min(times)
+    what = f"the times of {len(paths)} files are {apart:.3g} s apart; within {_TOGETHER:g} s they are one time"
+    return Attack("file, times", _TOGETHER, apart, apart <= _TOGETHER, what)
+
+
+def beside_the_table(bundle: Bundle) -> Attack:
+    """Whether the data file holds anything but its table: metadata, statistics, indexes, lines without a row."""
+    parquet = bundle.certificate.output == "parquet"
+    tell = _beside_pages if parquet else _beside_lines
+    foreign = sorted({what for path in bundle.data_files for what in tell(bundle, path)})
+    what = "the data file holds a table and nothing besides"
+    if foreign:
+        what = f"the data file also holds {', '.join(foreign)}"
+    return Attack("file, beside the table", 0.0, float(len(foreign)), not foreign, what)
+
+
+def _beside_pages(bundle: Bundle, path: Path) -> Iterator[str]:
+    del bundle
+    with pq.ParquetFile(path) as file:
+        metadata = file.metadata
+        if set(metadata.metadata or ()) - _OWN_METADATA or file.schema_arrow.metadata:
+            yield "metadata"
+        for number in range(metadata.num_row_groups):
+            group = metadata.row_group(number)
+            for chunk in (group.column(place) for place in range(group.num_columns)):
+                if chunk.is_stats_set:
+                    yield "statistics"
+                if chunk.has_column_index or chunk.has_offset_index:
+                    yield "indexes"
+                if set(chunk.encodings) - _ENCODINGS:
+                    yield "other encodings"
+
+
+def _beside_lines(bundle: Bundle, path: Path) -> Iterator[str]:
+    content = path.read_bytes()
+    if content.startswith(b"\xef\xbb\xbf"):
+        yield "a mark of its encoding"
+    if content.endswith((b"\n\n", b"\r\n\r\n")) and len(bundle.certificate.attributes) > 1:
+        yield "lines that are no rows"
+    if b"\x00" in content:
+        yield "zero bytes"
+
+
+# The pages of a Parquet file, as their headers state them: how many values each has, and how they are
+# written.
+#
+# Headers are structures of Apache Thrift's compact protocol; PageHeader and its parts are those of
+# parquet.thrift of the Apache Parquet format. The file is a stranger's: every length is checked against the
+# bytes that are there.
+
+
+_DICTIONARY_PAGE = 2
+_TYPE, _SIZE = 1, 3  # fields of a PageHeader
+_KINDS = {5: (1, 2, 5), 8: (1, 4, 8)}  # data pages of both versions: number of values, encoding, statistics
+_DEEPEST = 8
+_MOST_FIELDS = 64
+Fields = dict[int, Any]
+
+
+@dataclass(frozen=True)
+class DataPage:
+    """A page of values: how many, in which encoding (its number in the format), in how many bytes."""
+
+    values: int
+    encoding: int
+    size: int
+    statistics: bool
+
+
+def data_pages(chunk: bytes) -> Iterator[DataPage]:
+    """The data pages of a column chunk, one after another; its dictionary is passed over."""
+    place = 0
+    while place < len(chunk):
+        reader = _Thrift(chunk, place)
+        header = reader.structure()
+        size = header.get(_SIZE)
+        if not isinstance(size, int) or not 0 <= size <= len(chunk) - reader.place:
+            _refuse()
+        for field, (values, encoding, statistics) in _KINDS.items():
+            inner = header.get(field)
+            if isinstance(inner, dict) and header.get(_TYPE) != _DICTIONARY_PAGE:
+                count, how = inner.get(values), inner.get(encoding)
+                if not isinstance(count, int) or not isinstance(how, int) or count < 0:
+                    _refuse()
+                yield DataPage(count, how, size, statistics in inner)
+        place = reader.place + size
+
+
+def _refuse() -> NoReturn:
+    raise BundleError("The pages of a data file must be as Parquet has them", "damaged data")
+
+
+class _Thrift:
+    """A reader of the compact protocol, as far as page headers need it."""
+
+    def __init__(self, content: bytes, place: int) -> None:
+        self.content, self.place = content, place
+
+    def structure(self, depth: int = 0) -> Fields:
+        """Fields by their numbers."""
+        fields: Fields = {}
+        number = 0
+        if depth > _DEEPEST:
+            _refuse()
+        for _ in range(_MOST_FIELDS):
+            first = self._byte()
+            kind, step = first & 15, first >> 4
+            if kind == 0:
+                return fields
+            number = number + step if step else self._signed()
+            fields[number] = self._value(kind, depth)
+        _refuse()
+
+    def _value(self, kind: int, depth: int) -> Any:
+        if kind in (1, 2):
+            return kind == 1
+        if kind in (3, 4, 5, 6):
+            return self._byte() if kind == 3 else self._signed()
+        if kind == 8:
+            return self._bytes(self._unsigned())
+        if kind == 7:
+            return self._bytes(8)
+        if kind == 12:
+            return self.structure(depth + 1)
+        _refuse()  # lists and maps, of which a page header has none
+
+    def _byte(self) -> int:
+        if self.place >= len(self.content):
+            _refuse()
+        self.place += 1
+        return self.content[self.place - 1]
+
+    def _bytes(self, length: int) -> bytes:
+        if length > len(self.content) - self.place:
+            _refuse()
+        self.place += length
+        return self.content[self.place - length : self.place]
+
+    def _unsigned(self) -> int:
+        value = 0
+        for shift in range(0, 70, 7):
+            byte = self._byte()
+            value |= (byte & 127) << shift
+            if byte < 128:
+                return value
+        _refuse()
+
+    def _signed(self) -> int:
+        value = self._unsigned()
+        return value >> 1 ^ -(value & 1)
 
 
 # ---------------------------------------------------------------- dictionaries
@@ -123,24 +277,6 @@ def _listed(bundle: Bundle, attribute: Attribute) -> list[str] | None:
                 return [str(label) for label in column.dictionary.to_pylist()]
             break
     return list(attribute.coded.labels)
-
-
-# ---------------------------------------------------------------- the key
-
-
-def seed_attack(commitment: str, seeded: bool = False, seeds: int = _SEEDS) -> Attack:
-    """The keys that someone would make from a small number, held against the certificate's commitment.
-
-    Where the certificate says itself that the key is from a seed, there is nothing left to guess.
-    """
-    guessed = next((seed for seed in range(seeds) if Key.from_seed(seed).commitment() == commitment), None)
-    what = f"none of the keys from seeds below {seeds:,}"
-    if guessed is not None:
-        what = f"the key is made from the seed {guessed}: whoever tries it undoes the release, row by row"
-    elif seeded:
-        what = "the certificate says that the key is from a seed: whoever tries enough of them undoes the release"
-    lost = seeded or guessed is not None
-    return Attack("key, guessed seed", 0.0, float(lost), not lost, what)
 
 
 # What a published file shows of a row besides its values: its place, its page, and how its values are
@@ -394,8 +530,6 @@ def classified_by_bytes(
 
 def _learned(on: str, asked: str, later: NDArray[np.bool_], features: FeatureTable) -> list[Outcome]:
     names = [f"rows, {model} on {on}" for model in ("logistic regression", "tree")]
-    if importlib.util.find_spec("sklearn") is None:
-        return [NotRun(name, "scikit-learn is missing (extra `models`)") for name in names]
     rows = np.random.default_rng(20).permutation(len(later))[:_MOST_ROWS]
     if len(rows) < _LEAST_ROWS:
         return [NotRun(name, f"{len(rows)} rows are too few to learn from") for name in names]
