@@ -40,8 +40,8 @@ from pramana.methods.retention.ordered import (
     kept_or_redrawn,
     ordered_channel,
 )
+from pramana.recipient.law import PublishedTable
 from pramana.recipient.likelihood import fit
-from pramana.recipient.table import PublishedTable
 from pramana.schema.axis import Axis
 from pramana.theory import rounding
 

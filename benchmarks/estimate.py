@@ -18,8 +18,8 @@ from pramana.mechanisms.table import Product
 from pramana.methods.retention.calibration import Wanted, calibrate
 from pramana.randomness.key import Key
 from pramana.recipient.inversion import invert, invert_counts
+from pramana.recipient.law import tabulate
 from pramana.recipient.likelihood import fit
-from pramana.recipient.table import tabulate
 from pramana.schema.axis import Axis
 
 

@@ -31,9 +31,9 @@ from pramana.mechanisms.channel import Channel, Retention
 from pramana.mechanisms.guarantees import Circumstances, k_of
 from pramana.mechanisms.table import Product
 from pramana.methods.retention.ordered import Criterion, OrderedValues, Shape, ordered_channel
+from pramana.recipient.law import PublishedTable
 from pramana.recipient.likelihood import fit
 from pramana.recipient.quantiles import smooth_fit
-from pramana.recipient.table import PublishedTable
 from pramana.schema.axis import Axis
 from pramana.schema.kind import Kind
 from pramana.theory import rounding

@@ -28,8 +28,8 @@ from pramana.mechanisms.channel import Retention
 from pramana.mechanisms.table import Product
 from pramana.randomness.key import Key
 from pramana.recipient.inversion import invert
+from pramana.recipient.law import PublishedTable, tabulate
 from pramana.recipient.likelihood import fit
-from pramana.recipient.table import PublishedTable, tabulate
 from pramana.rows.engines import LocalEngine
 from pramana.schema.axis import Axis
 

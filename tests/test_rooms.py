@@ -36,7 +36,6 @@ def imported(path: Path) -> list[tuple[str, list[str]]]:
 FRONT = {
     SOURCE / "__init__.py",
     SOURCE / "datasets" / "__init__.py",
-    SOURCE / "recipient" / "models" / "__init__.py",
 }
 
 

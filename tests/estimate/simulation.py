@@ -10,8 +10,7 @@ import numpy as np
 from pramana.mechanisms.channel import Retention
 from pramana.mechanisms.table import Mechanism, Product, RecordRetention
 from pramana.randomness.key import Key, Stream
-from pramana.recipient.law import Factor, Keep, Matrix, TableLaw
-from pramana.recipient.table import PublishedTable
+from pramana.recipient.law import Factor, Keep, Matrix, PublishedTable, TableLaw
 from pramana.schema.axis import Axis
 
 

@@ -40,9 +40,8 @@ from pramana.recipient.inversion import (
     score_interval,
     simultaneous_confidence,
 )
-from pramana.recipient.law import law_of
+from pramana.recipient.law import PublishedTable, law_of
 from pramana.recipient.study import Study
-from pramana.recipient.table import PublishedTable
 from pramana.schema.axis import Axis
 
 NAMED = [((3, 2, 1), 0.9, 0.776), ((4, 4, 4), 0.95, 0.778), ((10, 5), 0.97, 0.806), ((30, 10), 0.99, 0.825)]

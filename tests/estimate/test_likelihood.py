@@ -14,8 +14,8 @@ from pramana.mechanisms.channel import Dense, Retention
 from pramana.mechanisms.table import Mechanism, Product
 from pramana.recipient import likelihood
 from pramana.recipient.inversion import invert, to_simplex
+from pramana.recipient.law import PublishedTable
 from pramana.recipient.likelihood import _climb, fit, maximise, profile_interval
-from pramana.recipient.table import PublishedTable
 
 COUNTED, MAXIMUM = (10, 6, 3, 1), (23 / 32, 9 / 32, 0, 0)
 SKEWED = Product({"a0": Dense.of([[0.7, 0.3], [0.2, 0.8]]), "a1": Dense.of([[0.9, 0.1], [0.3, 0.7]])})

@@ -21,9 +21,10 @@ from pramana.errors import InputError
 from pramana.mechanisms.channel import Dense, Retention
 from pramana.mechanisms.table import Mechanism, Product, RecordRetention
 from pramana.randomness.key import Key
-from pramana.recipient.models.linear import RandomisedLinearRegression, RandomisedLogisticRegression
-from pramana.recipient.models.trees import (
+from pramana.recipient.models import (
     RandomisedGradientBoosting,
+    RandomisedLinearRegression,
+    RandomisedLogisticRegression,
     RandomisedNaiveBayes,
     RandomisedTreeClassifier,
 )

@@ -17,8 +17,8 @@ from pramana.errors import InputError
 from pramana.mechanisms.channel import Retention
 from pramana.mechanisms.table import Mechanism, Product, RecordRetention
 from pramana.recipient.filters import Filter
+from pramana.recipient.law import PublishedTable
 from pramana.recipient.study import Study
-from pramana.recipient.table import PublishedTable
 from pramana.schema.axis import Axis
 from pramana.schema.domain import Domain
 from pramana.schema.kind import Kind

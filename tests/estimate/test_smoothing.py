@@ -14,9 +14,9 @@ from pramana.errors import InputError
 from pramana.mechanisms.channel import Channel, Retention
 from pramana.mechanisms.table import Product
 from pramana.methods.retention.ordered import Criterion, OrderedValues, ordered_channel
+from pramana.recipient.law import PublishedTable
 from pramana.recipient.likelihood import fit
 from pramana.recipient.quantiles import likeliest_steps, smooth_fit, steps_of_width
-from pramana.recipient.table import PublishedTable
 from pramana.schema.axis import Axis
 from pramana.schema.kind import Kind
 

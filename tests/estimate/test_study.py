@@ -14,8 +14,8 @@ from pramana.mechanisms.table import Mechanism, Product, RecordRetention
 from pramana.randomness.key import Key
 from pramana.recipient import likelihood
 from pramana.recipient.filters import Filter
+from pramana.recipient.law import PublishedTable, check_memory
 from pramana.recipient.study import Study
-from pramana.recipient.table import PublishedTable, check_memory
 from pramana.schema.axis import Axis
 from pramana.schema.domain import Domain
 

@@ -14,7 +14,7 @@ from pramana.errors import BundleError
 from pramana.mechanisms.channel import Retention
 from pramana.mechanisms.table import Product
 from pramana.recipient.inversion import invert_counts
-from pramana.recipient.table import tabulate
+from pramana.recipient.law import tabulate
 from pramana.schema.axis import Axis
 
 RECIPE = """

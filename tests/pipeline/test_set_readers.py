@@ -27,7 +27,7 @@ from pramana.app.main import run
 from pramana.methods.registry import restore
 from pramana.recipient.analysis import counted_on, study_of, worked_on_parts
 from pramana.recipient.axes import BundleAxes
-from pramana.recipient.models.trees import RandomisedNaiveBayes
+from pramana.recipient.models import RandomisedNaiveBayes
 from pramana.recipient.records import ModelledRecords
 from pramana.recipient.study import Study
 from pramana.recipient.synthesis import records_of

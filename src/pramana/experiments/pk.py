@@ -24,8 +24,8 @@ from pramana.pages.figures import Panel, Picture, Series
 from pramana.randomness.key import Key
 from pramana.randomness.samplers import Codes
 from pramana.recipient.inversion import invert_counts
+from pramana.recipient.law import tabulate
 from pramana.recipient.likelihood import fit
-from pramana.recipient.table import tabulate
 from pramana.schema.axis import Axis
 from pramana.theory import pk
 

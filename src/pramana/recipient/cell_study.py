@@ -28,12 +28,11 @@ from pramana.recipient.cell_counts import (
 from pramana.recipient.crosstab import Crosstab
 from pramana.recipient.filters import Filter, as_filter
 from pramana.recipient.inversion import DEFAULT_CONFIDENCE, quantile, simultaneous_confidence
-from pramana.recipient.law import Array
+from pramana.recipient.law import Array, check_memory
 from pramana.recipient.quantiles import EstimatedQuantile
 from pramana.recipient.ratios import EstimatedNumber, UnseenGroupError
 from pramana.recipient.regression import EstimatedRegression
 from pramana.recipient.study import MeanTable
-from pramana.recipient.table import check_memory
 from pramana.schema.axis import Axis
 from pramana.schema.kind import Kind
 from pramana.schema.typed import near

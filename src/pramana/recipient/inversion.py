@@ -19,8 +19,7 @@ from pramana.recipient.exact import (
     to_simplices,
     where_exact,
 )
-from pramana.recipient.law import Array, Keep, TableLaw
-from pramana.recipient.table import PublishedTable
+from pramana.recipient.law import Array, Keep, PublishedTable, TableLaw
 
 DEFAULT_CONFIDENCE = 0.95
 MOST_COVARIANCE_CELLS = 4096

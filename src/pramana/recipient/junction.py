@@ -18,8 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pramana.errors import InputError
-from pramana.recipient.law import Array, Keep, Matrix, TableLaw
-from pramana.recipient.table import PublishedTable
+from pramana.recipient.law import Array, Keep, Matrix, PublishedTable, TableLaw
 
 MOST_ROUNDS = 500
 _IN_TURN = 30  # rounds after which tables that still disagree are taken together

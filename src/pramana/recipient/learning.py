@@ -11,9 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pramana.recipient.junction import Clique, Dependence, Junction, JunctionFit, Target, fit_junction, margin_of
-from pramana.recipient.law import Array
+from pramana.recipient.law import Array, PublishedTable
 from pramana.recipient.likelihood import fit
-from pramana.recipient.table import PublishedTable
 
 Tables = Callable[[Sequence[tuple[int, ...]]], list[PublishedTable]]  # by variables, counted in one pass
 MOST_PARENTS = 3

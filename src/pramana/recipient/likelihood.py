@@ -11,8 +11,7 @@ import numpy as np
 
 from pramana.errors import InputError
 from pramana.recipient.inversion import DEFAULT_CONFIDENCE, quantile, to_simplex
-from pramana.recipient.law import Array, Keep, TableLaw
-from pramana.recipient.table import PublishedTable
+from pramana.recipient.law import Array, Keep, PublishedTable, TableLaw
 
 # The likelihood's maximum: in closed form behind one coin, else by an interior-point method that forms no
 # matrix.

@@ -19,11 +19,10 @@ from pramana.randomness._kernels import alias as draw_from_table
 from pramana.randomness.key import Key
 from pramana.randomness.samplers import ONE, Codes, alias_table, code_dtype, joint_codes, split_codes
 from pramana.recipient.junction import Dependence, JunctionFit
-from pramana.recipient.law import Array
+from pramana.recipient.law import Array, PublishedTable, check_memory
 from pramana.recipient.learning import Learner
 from pramana.recipient.likelihood import fit
 from pramana.recipient.study import Study
-from pramana.recipient.table import PublishedTable, check_memory
 from pramana.schema.axis import Axis
 from pramana.schema.kind import Kind
 

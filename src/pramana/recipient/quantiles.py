@@ -14,10 +14,9 @@ from numpy.typing import NDArray
 from pramana.errors import InputError
 from pramana.recipient.filters import Filter
 from pramana.recipient.inversion import linear, quantile, to_simplex
-from pramana.recipient.law import Array
+from pramana.recipient.law import Array, PublishedTable
 from pramana.recipient.likelihood import Fit, fit
 from pramana.recipient.ratios import EstimatedNumber, Ratio, UnseenGroupError, estimate_ratios
-from pramana.recipient.table import PublishedTable
 from pramana.schema.axis import Axis
 from pramana.schema.kind import Kind
 

@@ -30,8 +30,7 @@ from pramana.recipient.inversion import (
     selected_variances,
     whole_record_step,
 )
-from pramana.recipient.law import Array, TableLaw
-from pramana.recipient.table import PublishedTable
+from pramana.recipient.law import Array, PublishedTable, TableLaw
 from pramana.schema.axis import Axis
 
 Ends = tuple[Array, Array, Array]  # an estimate, the lower and the upper end of its interval

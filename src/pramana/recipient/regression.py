@@ -16,9 +16,8 @@ import numpy as np
 from pramana.errors import InputError
 from pramana.recipient.filters import Filter
 from pramana.recipient.inversion import quantile, to_simplex
-from pramana.recipient.law import Array
+from pramana.recipient.law import Array, PublishedTable
 from pramana.recipient.quantiles import standard_errors
-from pramana.recipient.table import PublishedTable
 from pramana.schema.axis import Axis
 from pramana.schema.kind import Kind
 

@@ -21,7 +21,7 @@ from pramana.pages.results import TabularResult
 from pramana.recipient.crosstab import METHODS, Crosstab, interval_bar, interval_picture
 from pramana.recipient.filters import Filter, as_filter
 from pramana.recipient.inversion import DEFAULT_CONFIDENCE, simultaneous_confidence
-from pramana.recipient.law import Array
+from pramana.recipient.law import Array, PublishedTable, check_memory, tabulate_pieces
 from pramana.recipient.likelihood import Fit, fit, profile_interval
 from pramana.recipient.ratios import (
     EstimatedNumber,
@@ -32,7 +32,6 @@ from pramana.recipient.ratios import (
     estimate_ratios,
     selected_cells,
 )
-from pramana.recipient.table import PublishedTable, check_memory, tabulate_pieces
 from pramana.schema.axis import MISSING, Axis
 from pramana.schema.typed import near
 

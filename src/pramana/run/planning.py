@@ -34,8 +34,7 @@ from pramana.notions.classes import KAnonymity
 from pramana.notions.guarantee import Guarantee
 from pramana.notions.randomised import PkAnonymity
 from pramana.recipient.inversion import expected_l1
-from pramana.recipient.law import law_of
-from pramana.recipient.table import tabulate
+from pramana.recipient.law import law_of, tabulate
 from pramana.rows.protocol import Rows
 from pramana.run.outlook import Choice, Comparison, Outlook
 from pramana.run.run import Run
