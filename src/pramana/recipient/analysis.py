@@ -19,9 +19,9 @@ from pramana.methods.protocol import Doubt, Plan, Version
 from pramana.methods.registry import restore
 from pramana.randomness.key import Key
 from pramana.randomness.samplers import joint_codes
+from pramana.recipient.answers import Crosstab
 from pramana.recipient.axes import BundleAxes, cell_study_of
 from pramana.recipient.cell_study import CellStudy
-from pramana.recipient.crosstab import Crosstab
 from pramana.recipient.filters import Filter
 from pramana.recipient.inversion import DEFAULT_CONFIDENCE
 from pramana.recipient.study import PartCounts, PartWork, Study

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from pramana.errors import InputError
 from pramana.methods.cells import Cells
 from pramana.methods.protocol import TRUSTED, Doubt
+from pramana.recipient.answers import EstimatedNumber, UnseenGroupError
 from pramana.recipient.law import Array
-from pramana.recipient.ratios import EstimatedNumber, UnseenGroupError
 from pramana.schema.axis import Axis
 
 # Published columns that are counted without a law: what each record's cell may be, and how far it is trusted.

@@ -18,9 +18,11 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import reduce
+from operator import and_, or_
+from typing import Any, ClassVar, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -89,6 +91,10 @@ class Filter(ABC):
         """The truth over the joint domain; of length 1 along attributes it does not speak of."""
 
 
+@overload
+def as_filter(where: str | Filter) -> Filter: ...
+@overload
+def as_filter(where: str | Filter | None) -> Filter | None: ...
 def as_filter(where: str | Filter | None) -> Filter | None:
     """What a question was asked with, parsed if it is text."""
     return Filter.parse(where) if isinstance(where, str) else where
@@ -142,34 +148,28 @@ class Negation(Filter):
 
 
 @dataclass(frozen=True)
-class AllOf(Filter):
+class _Joined(Filter):
+    """Several conditions, joined by `operator`."""
+
     parts: tuple[Filter, ...]
+    operator: ClassVar[Callable[[Truth, Truth], Truth]]
 
     def _every_name(self) -> Iterable[str]:
         return [name for part in self.parts for name in part._every_name()]
 
     def _truth(self, axes: Mapping[str, Axis], positions: Mapping[str, int]) -> Truth:
-        truth = self.parts[0]._truth(axes, positions)
-        for part in self.parts[1:]:
-            truth = truth & part._truth(axes, positions)
-        return truth
+        return reduce(type(self).operator, [part._truth(axes, positions) for part in self.parts])
 
 
-@dataclass(frozen=True)
-class AnyOf(Filter):
-    parts: tuple[Filter, ...]
-
-    def _every_name(self) -> Iterable[str]:
-        return [name for part in self.parts for name in part._every_name()]
-
-    def _truth(self, axes: Mapping[str, Axis], positions: Mapping[str, int]) -> Truth:
-        truth = self.parts[0]._truth(axes, positions)
-        for part in self.parts[1:]:
-            truth = truth | part._truth(axes, positions)
-        return truth
+class AllOf(_Joined):
+    operator = and_
 
 
-def _parts_of(condition: Filter, joint: type[AllOf] | type[AnyOf]) -> tuple[Filter, ...]:
+class AnyOf(_Joined):
+    operator = or_
+
+
+def _parts_of(condition: Filter, joint: type[_Joined]) -> tuple[Filter, ...]:
     """The parts of a filter that is joined the same way, so that long chains stay flat; else itself."""
     return condition.parts if isinstance(condition, joint) else (condition,)
 
@@ -322,17 +322,18 @@ class _FilterReader:
         self.depth += 1
         if self.depth > _DEEPEST:
             raise self.fault("parentheses that are nested too deep")
-        parts = [self.conjunction()]
-        while self.take_word("or"):
-            parts.append(self.conjunction())
+        tree = self.joined("or", AnyOf, self.conjunction)
         self.depth -= 1
-        return parts[0] if len(parts) == 1 else AnyOf(tuple(parts))
+        return tree
 
     def conjunction(self) -> Filter:
-        parts = [self.factor()]
-        while self.take_word("and"):
-            parts.append(self.factor())
-        return parts[0] if len(parts) == 1 else AllOf(tuple(parts))
+        return self.joined("and", AllOf, self.factor)
+
+    def joined(self, word: str, joint: type[_Joined], read: Callable[[], Filter]) -> Filter:
+        parts = [read()]
+        while self.take_word(word):
+            parts.append(read())
+        return parts[0] if len(parts) == 1 else joint(tuple(parts))
 
     def factor(self) -> Filter:
         negations = 0

@@ -116,14 +116,10 @@ def _value_counts(study: Study, names: Sequence[str]) -> list[Ints]:
     """How often each value of columns released unchanged was published."""
     counts = [np.zeros(study.axis(name).size, np.int64) for name in names]
     if names:
-        for codes in pieces_of(study, names):
+        for codes in study.codes(names):
             for name, count in zip(names, counts, strict=True):
                 count += np.bincount(codes[name], minlength=len(count))
     return counts
-
-
-def pieces_of(study: Study, names: Sequence[str]) -> Iterable[Mapping[str, NDArray[np.unsignedinteger]]]:
-    return [study.columns(list(names))] if study.pieces is None else study.pieces(list(names))
 
 
 def tables_of(study: Study, scopes: Sequence[Sequence[ModelVariable]]) -> list[PublishedTable]:
@@ -137,9 +133,7 @@ def tables_of(study: Study, scopes: Sequence[Sequence[ModelVariable]]) -> list[P
     needed = {column.axis.name: column for listed in columns for column in listed}
     work = partial(_counted, {name: column.group_of for name, column in needed.items()}, axes, shapes)
     parts = None if study.parted is None else study.parted(list(needed), work)
-    counts = (
-        work(pieces_of(study, list(needed))) if parts is None else [sum(own) for own in zip(*parts, strict=True)]
-    )
+    counts = work(study.codes(list(needed))) if parts is None else [sum(own) for own in zip(*parts, strict=True)]
     return [
         PublishedTable.of_counts(listed, np.asarray(count).reshape(shape), study.mechanism)
         for listed, shape, count in zip(axes, shapes, counts, strict=True)

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import datetime
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pramana.errors import InputError
+from pramana.recipient.answers import EstimatedNumber, EstimatedQuantile, UnseenGroupError
 from pramana.recipient.filters import Filter
 from pramana.recipient.inversion import linear, quantile, to_simplex
 from pramana.recipient.law import Array, PublishedTable
 from pramana.recipient.likelihood import Fit, fit
-from pramana.recipient.ratios import EstimatedNumber, Ratio, UnseenGroupError, estimate_ratios
+from pramana.recipient.ratios import Ratio, estimate_ratios
 from pramana.schema.axis import Axis
 from pramana.schema.kind import Kind
 
@@ -40,30 +39,6 @@ def standard_errors(table: PublishedTable, coefficients: Sequence[Array]) -> Arr
 
 
 _ROUNDING = 1e-9  # of the records: sums of shares that are equal in theory
-
-
-@dataclass(frozen=True)
-class EstimatedQuantile:
-    """The value below which a share of the records lies. Ends are infinite where the outermost bin has none.
-
-    `estimate` takes the values of a bin as spread evenly; the interval does not. Dates are days, as Python counts
-    them, in the fields, and written as dates in JSON.
-    """
-
-    share: float
-    estimate: float
-    low: float
-    high: float
-    kind: Kind = Kind.NUMBER
-
-    def to_json(self) -> dict[str, Any]:
-        ends = {"estimate": self.estimate, "low": self.low, "high": self.high}
-        return {"share": self.share, **{name: self._written(value) for name, value in ends.items()}}
-
-    def _written(self, value: float) -> float | str | None:
-        if not math.isfinite(value):
-            return None
-        return value if self.kind is Kind.NUMBER else datetime.date.fromordinal(int(value)).isoformat()
 
 
 def estimate_quantiles(

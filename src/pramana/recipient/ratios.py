@@ -8,17 +8,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pramana.errors import InputError
-from pramana.pages.content import Bars, Block
-from pramana.pages.figures import Picture
-from pramana.pages.results import TabularResult
-from pramana.recipient.crosstab import interval_bar, interval_picture
-from pramana.recipient.filters import Filter, as_filter
+from pramana.recipient.answers import EstimatedNumber, UnseenGroupError
+from pramana.recipient.filters import Filter
 from pramana.recipient.inversion import (
     Estimate,
     Selection,
@@ -36,46 +32,12 @@ from pramana.schema.axis import Axis
 Ends = tuple[Array, Array, Array]  # an estimate, the lower and the upper end of its interval
 
 
-class UnseenGroupError(InputError):
-    """A group whose size is estimated as nothing: no share or mean can be taken in it."""
-
-
-@dataclass(frozen=True, repr=False)
-class EstimatedNumber(TabularResult):
-    """One number with its interval."""
-
-    estimate: float
-    low: float
-    high: float
-
-    def to_json(self) -> dict[str, Any]:
-        """An end that nothing bounds is null."""
-        ends = {"estimate": self.estimate, "low": self.low, "high": self.high}
-        return {name: end if math.isfinite(end) else None for name, end in ends.items()}
-
-    def to_rows(self) -> list[dict[str, Any]]:
-        return [self.to_json()]
-
-    def blocks(self) -> list[Block]:
-        return [Bars([interval_bar([""], self.to_json())], [""])]
-
-    def picture(self) -> Picture:
-        return interval_picture([""], [self.to_json()], "estimate")
-
-    def __repr__(self) -> str:
-        return f"{self.estimate:,.6g} ({self.low:,.6g} to {self.high:,.6g})"
-
-
 @dataclass(frozen=True)
 class Ratio:
     """Two sums over the table: of a filter or a number, and of the records they are taken among."""
 
     of: Filter | Axis
     where: Filter | None
-
-    @classmethod
-    def of_share(cls, of: str | Filter, where: str | Filter | None) -> Ratio:
-        return cls(Filter.parse(of) if isinstance(of, str) else of, as_filter(where))
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -6,14 +6,12 @@ towards zero as those of the published values are. Standard errors are over the 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from pramana.errors import InputError
+from pramana.recipient.answers import Coefficient, EstimatedRegression, normal_p_value
 from pramana.recipient.filters import Filter
 from pramana.recipient.inversion import quantile, to_simplex
 from pramana.recipient.law import Array, PublishedTable
@@ -23,49 +21,6 @@ from pramana.schema.kind import Kind
 
 INTERCEPT = "(intercept)"
 _LEAST_EIGENVALUE = 1e-9  # of the regressors' correlation matrix: below it, one follows from the others
-
-
-@dataclass(frozen=True)
-class Coefficient:
-    """A coefficient with its standard error and interval over the coins.
-
-    `within`: how far it can move, at most, as the values of the regressed attribute move within their bins.
-    """
-
-    name: str
-    estimate: float
-    error: float
-    low: float
-    high: float
-    p_value: float  # of no effect, by the normal approximation
-    within: float
-
-    def to_json(self) -> dict[str, Any]:
-        numbers = {"estimate": self.estimate, "error": self.error, "low": self.low, "high": self.high}
-        return {"name": self.name, **numbers, "p_value": self.p_value, "within": self.within}
-
-
-@dataclass(frozen=True)
-class EstimatedRegression:
-    """What least squares would give on the private table, with each bin at its middle."""
-
-    attribute: str
-    records: float  # estimated, of those with all values
-    coefficients: tuple[Coefficient, ...]
-
-    def coefficient(self, name: str) -> Coefficient:
-        for coefficient in self.coefficients:
-            if coefficient.name == name:
-                return coefficient
-        raise InputError(
-            "A coefficient must be one of the regression's",
-            repr(name),
-            f"It has {', '.join(c.name for c in self.coefficients)}.",
-        )
-
-    def to_json(self) -> dict[str, Any]:
-        coefficients = [coefficient.to_json() for coefficient in self.coefficients]
-        return {"attribute": self.attribute, "records": self.records, "coefficients": coefficients}
 
 
 def estimate_regression(
@@ -90,14 +45,10 @@ def estimate_regression(
     within = np.abs(pull) @ (to_simplex(counts, float(counts.sum())) * half)
     z = quantile(confidence)
     coefficients = [
-        Coefficient(name, b, e, b - z * e, b + z * e, _p_value(b, e), w)
+        Coefficient(name, b, e, b - z * e, b + z * e, normal_p_value(b, e), w)
         for name, b, e, w in zip(terms, slopes.tolist(), errors.tolist(), within.tolist(), strict=True)
     ]
     return EstimatedRegression(attribute.name, float(counts.sum()), tuple(coefficients))
-
-
-def _p_value(estimate: float, error: float) -> float:
-    return math.erfc(abs(estimate) / error / math.sqrt(2)) if error > 0 else float(estimate == 0)
 
 
 def _complete(table: PublishedTable, axes: Sequence[Axis], where: Filter | None) -> Array:

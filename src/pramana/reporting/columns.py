@@ -24,7 +24,7 @@ from pramana.pages.content import Bar, Bars, Block, Legend, Section, Text
 from pramana.schema.domain import Attribute
 
 if TYPE_CHECKING:
-    from pramana.recipient.crosstab import Crosstab
+    from pramana.recipient.answers import Crosstab
     from pramana.schema.axis import Axis
 
 

@@ -23,7 +23,7 @@ from pramana.pages.content import Bar, Bars, Block, Cell, Grid, Legend, Page, Po
 from pramana.reporting.columns import column_sections, untold_columns
 
 if TYPE_CHECKING:
-    from pramana.recipient.crosstab import Crosstab
+    from pramana.recipient.answers import Crosstab
     from pramana.reporting.attacks import AuditResult
 
 

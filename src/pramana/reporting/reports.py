@@ -22,8 +22,8 @@ from pramana.methods.registry import restore
 from pramana.pages.rendering import GENERATOR, html_of
 from pramana.randomness.shuffle import counted
 from pramana.recipient.analysis import open_study, require_valid
+from pramana.recipient.answers import Crosstab
 from pramana.recipient.cell_study import CellStudy
-from pramana.recipient.crosstab import Crosstab
 from pramana.recipient.study import Study
 from pramana.reporting.attacks import read_audit
 from pramana.reporting.dossier import dossier_page

@@ -20,7 +20,7 @@ from pramana.files.folder import check_new
 from pramana.files.secret import write_new
 from pramana.mechanisms.guarantees import k_of
 from pramana.randomness.samplers import Codes, code_dtype
-from pramana.recipient.crosstab import Crosstab
+from pramana.recipient.answers import Crosstab
 from pramana.recipient.study import Study
 from pramana.run.booking import book_collection, commit_collection
 from pramana.run.devices import Devices, publish_collected

@@ -14,7 +14,7 @@ from pramana.app.collector.closing import CollectionResults
 from pramana.app.collector.survey import Survey, interface_words
 from pramana.app.web.serving import Asset, Assets, Pages
 from pramana.pages.content import Bar, Bars, Legend, Section
-from pramana.recipient.crosstab import Crosstab
+from pramana.recipient.answers import Crosstab
 from pramana.theory import rounding
 
 _SCRIPTS = ("survey.js", "organiser.js", "survey.css")

@@ -17,7 +17,7 @@ from pramana.app.studio.work.private import Upload
 from pramana.app.studio.work.received import BundleReading, csv_of, with_values
 from pramana.errors import InputError, PramanaError
 from pramana.pages.content import Bar, Bars, Legend
-from pramana.recipient.crosstab import Crosstab
+from pramana.recipient.answers import Crosstab
 
 STUDY = "/study"
 _UNASKED: dict[str, Any] = {"row": "", "column": "", "shares": "", "only": {}, "compared": None, "drawn": ""}

@@ -19,8 +19,8 @@ from pramana.bundle.bundle import Bundle
 from pramana.bundle.certificate import Certificate
 from pramana.errors import BundleError, InputError, PramanaError
 from pramana.recipient.analysis import open_study
+from pramana.recipient.answers import Crosstab
 from pramana.recipient.cell_study import CellStudy
-from pramana.recipient.crosstab import Crosstab
 from pramana.recipient.filters import Filter
 from pramana.recipient.study import Study
 from pramana.recipient.synthesis import synthesise
