@@ -42,7 +42,7 @@ from pramana.methods.retention.ordered import (
 )
 from pramana.recipient.law import PublishedTable
 from pramana.recipient.likelihood import fit
-from pramana.schema.axis import Axis
+from pramana.schema.domain import Axis
 from pramana.theory import rounding
 
 RESULTS = Path(__file__).resolve().parent / "results"

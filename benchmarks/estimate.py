@@ -20,7 +20,7 @@ from pramana.randomness.key import Key
 from pramana.recipient.inversion import invert, invert_counts
 from pramana.recipient.law import tabulate
 from pramana.recipient.likelihood import fit
-from pramana.schema.axis import Axis
+from pramana.schema.domain import Axis
 
 
 def timed(what: str, work):  # type: ignore[no-untyped-def]

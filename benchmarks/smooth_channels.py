@@ -34,7 +34,7 @@ from pramana.methods.retention.ordered import Criterion, OrderedValues, Shape, o
 from pramana.recipient.law import PublishedTable
 from pramana.recipient.likelihood import fit
 from pramana.recipient.quantiles import smooth_fit
-from pramana.schema.axis import Axis
+from pramana.schema.domain import Axis
 from pramana.schema.kind import Kind
 from pramana.theory import rounding
 

@@ -31,7 +31,7 @@ from pramana.recipient.inversion import invert
 from pramana.recipient.law import PublishedTable, tabulate
 from pramana.recipient.likelihood import fit
 from pramana.rows.engines import LocalEngine
-from pramana.schema.axis import Axis
+from pramana.schema.domain import Axis
 
 RESULTS = Path(__file__).parent / "results" / "synthesis.md"
 _VALUES, _ATTRIBUTES, _PUBLISHED = 10, 7, 2_000_000

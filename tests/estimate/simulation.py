@@ -11,7 +11,7 @@ from pramana.mechanisms.channel import Retention
 from pramana.mechanisms.table import Mechanism, Product, RecordRetention
 from pramana.randomness.key import Key, Stream
 from pramana.recipient.law import Factor, Keep, Matrix, PublishedTable, TableLaw
-from pramana.schema.axis import Axis
+from pramana.schema.domain import Axis
 
 
 def axes_of(sizes: tuple[int, ...]) -> list[Axis]:

@@ -15,7 +15,7 @@ from pramana.methods.cells import Cells
 from pramana.methods.protocol import Doubt
 from pramana.recipient.cell_counts import CellColumn
 from pramana.recipient.cell_study import CellStudy
-from pramana.schema.axis import Axis
+from pramana.schema.domain import Axis
 
 A = Axis.of_labels("a", ["10", "20", "30"])
 B = Axis.of_labels("b", ["x", "y"])

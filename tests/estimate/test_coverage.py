@@ -42,7 +42,7 @@ from pramana.recipient.inversion import (
 )
 from pramana.recipient.law import PublishedTable, law_of
 from pramana.recipient.study import Study
-from pramana.schema.axis import Axis
+from pramana.schema.domain import Axis
 
 NAMED = [((3, 2, 1), 0.9, 0.776), ((4, 4, 4), 0.95, 0.778), ((10, 5), 0.97, 0.806), ((30, 10), 0.99, 0.825)]
 RETENTIONS = (0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 0.8, 0.9, 0.95, 0.97, 0.99)

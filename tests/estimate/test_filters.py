@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 
 from pramana.errors import InputError
 from pramana.recipient.filters import AllOf, Filter
-from pramana.schema.axis import Axis
-from pramana.schema.domain import Domain
+from pramana.schema.domain import Axis, Domain
 from pramana.schema.kind import Kind
 
 AGE = Axis.of_domain("age", Domain.from_bins([0, 5, 10, 65, 120], missing=True))

@@ -24,7 +24,7 @@ from pramana.randomness.key import Key
 from pramana.randomness.samplers import ONE
 from pramana.recipient.inversion import Selection, covariance, covariance_with_total, invert, linear, to_simplex
 from pramana.recipient.law import PublishedTable, TableLaw, law_of, tabulate
-from pramana.schema.axis import Axis
+from pramana.schema.domain import Axis
 
 DENSE = Dense.of([[0.7, 0.2, 0.1], [0.1, 0.8, 0.1], [0.05, 0.15, 0.8]])
 

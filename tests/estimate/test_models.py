@@ -29,7 +29,7 @@ from pramana.recipient.models import (
     RandomisedTreeClassifier,
 )
 from pramana.recipient.study import Study
-from pramana.schema.axis import Axis
+from pramana.schema.domain import Axis
 
 SIZES = {"a": 3, "b": 4, "c": 2, "ill": 2}
 FEATURES = ["a", "b", "c"]

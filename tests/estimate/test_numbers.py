@@ -19,8 +19,7 @@ from pramana.mechanisms.table import Mechanism, Product, RecordRetention
 from pramana.recipient.filters import Filter
 from pramana.recipient.law import PublishedTable
 from pramana.recipient.study import Study
-from pramana.schema.axis import Axis
-from pramana.schema.domain import Domain
+from pramana.schema.domain import Axis, Domain
 from pramana.schema.kind import Kind
 
 UNCHANGED = Product({})

@@ -17,7 +17,7 @@ from pramana.methods.retention.ordered import Criterion, OrderedValues, ordered_
 from pramana.recipient.law import PublishedTable
 from pramana.recipient.likelihood import fit
 from pramana.recipient.quantiles import likeliest_steps, smooth_fit, steps_of_width
-from pramana.schema.axis import Axis
+from pramana.schema.domain import Axis
 from pramana.schema.kind import Kind
 
 SIZE, RECORDS = 24, 20_000

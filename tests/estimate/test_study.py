@@ -16,8 +16,7 @@ from pramana.recipient import likelihood
 from pramana.recipient.filters import Filter
 from pramana.recipient.law import PublishedTable, check_memory
 from pramana.recipient.study import Study
-from pramana.schema.axis import Axis
-from pramana.schema.domain import Domain
+from pramana.schema.domain import Axis, Domain
 
 AXES = [
     Axis.of_labels("sex", ["F", "M"]),

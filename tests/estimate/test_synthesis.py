@@ -26,7 +26,7 @@ from pramana.recipient.likelihood import fit
 from pramana.recipient.model import ModelColumn, exact_weights, fit_records, tables_of, variables_of
 from pramana.recipient.study import Study
 from pramana.rows.engines import LocalEngine
-from pramana.schema.axis import Axis
+from pramana.schema.domain import Axis
 
 SIZES = (2, 3, 2, 4)
 Column = NDArray[np.integer[Any]]

@@ -27,9 +27,8 @@ from pramana.errors import BundleError, PramanaError, RecipeError, SchemaError
 from pramana.io.writing import write_table
 from pramana.methods.recipe import AnyRecipe
 from pramana.rows.engines import LEAST_MEMORY
-from pramana.schema.bin_numbers import BinNumbers
 from pramana.schema.domain import Domain
-from pramana.schema.kind import Kind
+from pramana.schema.kind import BinNumbers, Kind
 
 ROWS = 4_000
 QUASI = {"role": "quasi-identifying"}

@@ -18,7 +18,7 @@ from pramana.mechanisms.channel import Retention
 from pramana.mechanisms.table import Product
 from pramana.pages.results import TabularResult
 from pramana.recipient.study import Study
-from pramana.schema.axis import Axis
+from pramana.schema.domain import Axis
 
 LAW = Product({"sex": Retention.at(0.8, 2), "age": Retention.at(0.7, 3)})
 

@@ -15,7 +15,7 @@ from pramana.mechanisms.channel import Retention
 from pramana.mechanisms.table import Product
 from pramana.recipient.inversion import invert_counts
 from pramana.recipient.law import tabulate
-from pramana.schema.axis import Axis
+from pramana.schema.domain import Axis
 
 RECIPE = """
 [source]

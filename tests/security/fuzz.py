@@ -40,8 +40,7 @@ from pramana.errors import PramanaError
 from pramana.io.source import Source
 from pramana.methods.retention.setting import read_matrix
 from pramana.recipient.filters import Filter
-from pramana.schema.axis import Axis
-from pramana.schema.domain import Domain
+from pramana.schema.domain import Axis, Domain
 from pramana.schema.hierarchy import Hierarchy
 
 Draw = random.Random

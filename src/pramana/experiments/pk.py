@@ -26,7 +26,7 @@ from pramana.randomness.samplers import Codes
 from pramana.recipient.inversion import invert_counts
 from pramana.recipient.law import tabulate
 from pramana.recipient.likelihood import fit
-from pramana.schema.axis import Axis
+from pramana.schema.domain import Axis
 from pramana.theory import pk
 
 # Table 1, in its order; Figure 2 and 4 use the first four.

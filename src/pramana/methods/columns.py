@@ -22,10 +22,9 @@ from pramana.files.store_path import StorePath
 from pramana.io.codes import domain_from_data
 from pramana.methods.recipe import Recipe
 from pramana.rows.protocol import ColumnReading
-from pramana.schema.bin_numbers import Publish
 from pramana.schema.domain import Attribute, Domain, Role
 from pramana.schema.hierarchy import TOP, Hierarchy
-from pramana.schema.kind import Kind
+from pramana.schema.kind import Kind, Publish
 from pramana.schema.sections import ColumnSection, RandomisedColumn, Setting
 from pramana.schema.typed import Flag, Ordinal
 

@@ -17,7 +17,7 @@ from pramana.pages.figures import Panel, Picture, Series
 from pramana.pages.results import TabularResult
 from pramana.recipient.inversion import DEFAULT_CONFIDENCE
 from pramana.recipient.law import Array
-from pramana.schema.axis import MISSING, Axis
+from pramana.schema.domain import MISSING, Axis
 from pramana.schema.kind import Kind
 
 NUMBERS = ("estimate", "low", "high")

@@ -20,8 +20,7 @@ from pramana.methods.published_cells import PublishedCells
 from pramana.randomness.samplers import Codes, code_dtype
 from pramana.recipient.cell_counts import CellColumn
 from pramana.recipient.cell_study import CellStudy
-from pramana.schema.axis import MISSING, Axis
-from pramana.schema.domain import Attribute
+from pramana.schema.domain import MISSING, Attribute, Axis
 from pramana.schema.kind import Kind, label_of
 
 

@@ -19,7 +19,7 @@ from pramana.methods.cells import Cells
 from pramana.methods.protocol import TRUSTED, Doubt
 from pramana.recipient.answers import EstimatedNumber, UnseenGroupError
 from pramana.recipient.law import Array
-from pramana.schema.axis import Axis
+from pramana.schema.domain import Axis
 
 # Published columns that are counted without a law: what each record's cell may be, and how far it is trusted.
 

@@ -34,7 +34,7 @@ from pramana.recipient.filters import Filter
 from pramana.recipient.inversion import quantile
 from pramana.recipient.law import Array, check_memory
 from pramana.recipient.study import Questions
-from pramana.schema.axis import Axis
+from pramana.schema.domain import Axis
 from pramana.schema.kind import Kind
 
 METHOD = "expected"

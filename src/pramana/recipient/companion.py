@@ -11,7 +11,7 @@ from pramana.bundle.form import Check
 from pramana.errors import BundleError, PramanaError
 from pramana.files.regular import own_file
 from pramana.io.parquet import check_parquet
-from pramana.schema.axis import MISSING
+from pramana.schema.domain import MISSING
 
 
 def synthetic_name(bundle: Bundle) -> str:

@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pramana.errors import InputError
-from pramana.schema.axis import Axis
+from pramana.schema.domain import Axis
 from pramana.schema.kind import Kind, label_of
 
 Truth = NDArray[np.bool_]

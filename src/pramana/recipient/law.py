@@ -20,7 +20,7 @@ from pramana.errors import InputError
 from pramana.mechanisms.channel import Channel, Retention
 from pramana.mechanisms.table import CoinGroups, Exchange, Mechanism, Product, RecordRetention
 from pramana.randomness.samplers import ONE
-from pramana.schema.axis import Axis
+from pramana.schema.domain import Axis
 
 Array = NDArray[np.float64]
 _WORST_CONDITION = 1e12  # beyond this an inverse in double precision means nothing

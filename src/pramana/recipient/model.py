@@ -23,7 +23,7 @@ from pramana.recipient.law import Array, PublishedTable, check_memory
 from pramana.recipient.learning import Learner
 from pramana.recipient.likelihood import fit
 from pramana.recipient.study import Study
-from pramana.schema.axis import Axis
+from pramana.schema.domain import Axis
 from pramana.schema.kind import Kind
 
 # The variables of a model of a published table, and their tables, counted in one pass over the records.

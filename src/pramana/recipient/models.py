@@ -30,7 +30,7 @@ from pramana.recipient.inversion import DEFAULT_CONFIDENCE, quantile
 from pramana.recipient.law import Array, Keep, PublishedTable, TableLaw, law_of, tabulate
 from pramana.recipient.likelihood import fit as fit_table
 from pramana.recipient.study import Study
-from pramana.schema.axis import Axis
+from pramana.schema.domain import Axis
 
 try:
     from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin

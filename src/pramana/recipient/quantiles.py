@@ -16,7 +16,7 @@ from pramana.recipient.inversion import linear, quantile, to_simplex
 from pramana.recipient.law import Array, PublishedTable
 from pramana.recipient.likelihood import Fit, fit
 from pramana.recipient.ratios import Ratio, estimate_ratios
-from pramana.schema.axis import Axis
+from pramana.schema.domain import Axis
 from pramana.schema.kind import Kind
 
 # Standard errors of sums over the private table, over the release's coins.

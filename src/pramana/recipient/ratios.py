@@ -27,7 +27,7 @@ from pramana.recipient.inversion import (
     whole_record_step,
 )
 from pramana.recipient.law import Array, PublishedTable, TableLaw
-from pramana.schema.axis import Axis
+from pramana.schema.domain import Axis
 
 Ends = tuple[Array, Array, Array]  # an estimate, the lower and the upper end of its interval
 

@@ -16,7 +16,7 @@ from pramana.recipient.filters import Filter
 from pramana.recipient.inversion import quantile, to_simplex
 from pramana.recipient.law import Array, PublishedTable
 from pramana.recipient.quantiles import standard_errors
-from pramana.schema.axis import Axis
+from pramana.schema.domain import Axis
 from pramana.schema.kind import Kind
 
 INTERCEPT = "(intercept)"

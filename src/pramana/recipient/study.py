@@ -33,7 +33,7 @@ from pramana.recipient.inversion import DEFAULT_CONFIDENCE, simultaneous_confide
 from pramana.recipient.law import Array, PublishedTable, check_memory, tabulate_pieces
 from pramana.recipient.likelihood import fit, profile_interval
 from pramana.recipient.ratios import EstimatedRatios, Ratio, estimate_cells, estimate_ratios, selected_cells
-from pramana.schema.axis import Axis
+from pramana.schema.domain import Axis
 from pramana.schema.typed import near
 
 Codes = Mapping[str, NDArray[np.unsignedinteger]]

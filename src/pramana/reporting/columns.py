@@ -25,7 +25,7 @@ from pramana.schema.domain import Attribute
 
 if TYPE_CHECKING:
     from pramana.recipient.answers import Crosstab
-    from pramana.schema.axis import Axis
+    from pramana.schema.domain import Axis
 
 
 MOST_VALUES = 60  # of a column in a report; of more, the most frequent are shown and the rest counted together
@@ -159,7 +159,7 @@ def load_estimation(law: Law | None) -> None:
 
 
 def _axis(attribute: Attribute) -> Axis:
-    from pramana.schema.axis import Axis
+    from pramana.schema.domain import Axis
 
     return Axis.of_domain(attribute.name, attribute.coded)
 

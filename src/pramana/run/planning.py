@@ -39,8 +39,7 @@ from pramana.rows.protocol import Rows
 from pramana.run.outlook import Choice, Comparison, Outlook
 from pramana.run.run import Run
 from pramana.run.source import RecipeLike, opened_source, read_recipe
-from pramana.schema.axis import Axis
-from pramana.schema.domain import Attribute
+from pramana.schema.domain import Attribute, Axis
 from pramana.schema.sections import RandomisedColumn, Setting
 from pramana.theory import pk
 

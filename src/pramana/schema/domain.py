@@ -8,79 +8,54 @@ from __future__ import annotations
 
 import bisect
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
 from itertools import groupby, pairwise
 from typing import Any, Literal, get_args
 
-from pramana.errors import SchemaError
-from pramana.schema.bin_numbers import BinNumbers, Publish, labels_of_bins
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from pramana.errors import InputError, SchemaError
 from pramana.schema.kind import (
     UNITS,
+    BinNumbers,
     Kind,
+    Publish,
+    Unit,
     calendar_day,
     check_lengths,
     day_of_time,
     decimal_number,
     edge_label,
     label_of,
+    labels_of_bins,
     short_number,
 )
-
-# Parts of a JSON statement, taken as they are: a wrong shape is refused, never turned into the right one.
-
-
-def mapping_in(
-    content: object, what: str, required: Collection[str], optional: Collection[str] = ()
-) -> Mapping[str, Any]:
-    """The statement, if it is an object with all the required keys and no unknown one."""
-    keys = set(content) if isinstance(content, Mapping) else set()
-    if not isinstance(content, Mapping) or not {*required} <= keys <= {*required, *optional}:
-        raise SchemaError(f"{what} must be stated with {', '.join(sorted(required))}", "something else")
-    return content
-
-
-def text_in(statement: Mapping[str, Any], key: str, what: str) -> str:
-    value = statement[key]
-    if not isinstance(value, str):
-        raise _refusal(what, key, "a text", value)
-    return value
-
-
-def flag_in(statement: Mapping[str, Any], key: str, what: str, default: bool | None = None) -> bool:
-    value = statement.get(key, default)
-    if not isinstance(value, bool):
-        raise _refusal(what, key, "true or false", value)
-    return value
-
-
-def texts_in(
-    statement: Mapping[str, Any], key: str, what: str, default: tuple[str, ...] | None = None
-) -> tuple[str, ...]:
-    value = statement.get(key, default)
-    if not isinstance(value, list | tuple) or not all(isinstance(item, str) for item in value):
-        raise _refusal(what, key, "a list of texts", value)
-    return tuple(value)
-
-
-def pairs_in(statement: Mapping[str, Any], key: str, what: str) -> dict[str, str]:
-    value = statement.get(key, {})
-    if not isinstance(value, Mapping) or not all(isinstance(text, str) for pair in value.items() for text in pair):
-        raise _refusal(what, key, "texts for texts", value)
-    return dict(value)
-
-
-def _refusal(what: str, key: str, wanted: str, value: object) -> SchemaError:
-    inside = " with something else in it" if isinstance(value, list | tuple | Mapping) else ""
-    return SchemaError(f"{what}'s {key} must be {wanted}", f"{type(value).__name__}{inside}")
-
+from pramana.schema.typed import read_section
 
 Origin = Literal["declared", "bins", "hierarchy", "from-data"]
 MOST_VALUES = 1 << 31
-_KEYS = {"labels", "origin", "kind", "missing"}
-_OPTIONAL_KEYS = {"missing_from_data", "edges", "members", "calendar", "rounded", "publish"}
+MISSING = "(missing)"
+Array = NDArray[np.float64]
+
+
+class DomainForm(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A domain as certificates state it."""
+
+    labels: list[str]
+    origin: Origin
+    kind: Kind
+    missing: bool
+    missing_from_data: bool = False
+    edges: list[str] = []
+    members: dict[str, str] = {}
+    calendar: Unit | msgspec.UnsetType = msgspec.UNSET
+    rounded: str | msgspec.UnsetType = msgspec.UNSET
+    publish: dict[str, str] | msgspec.UnsetType = msgspec.UNSET
 
 
 @dataclass(frozen=True)
@@ -122,7 +97,7 @@ class Domain:
             _check_edges(self.edges, len(self.labels))
         if unknown := set(self.members.values()) - set(self.labels):
             raise SchemaError("A domain's members must map to its labels", f"{len(unknown)} others")
-        self._settle_kind()
+        self._set_kind()
         self._check_bins()
 
     def _check_bins(self) -> None:
@@ -145,7 +120,7 @@ class Domain:
             return None
         return BinNumbers.of_bins(self.publish, self.edges, self.kind, self.rounded)
 
-    def _settle_kind(self) -> None:
+    def _set_kind(self) -> None:
         if self.kind is None:
             object.__setattr__(self, "kind", _kind_of(self))
         elif self.edges and self.kind not in (Kind.NUMBER, Kind.DATE):
@@ -273,26 +248,26 @@ class Domain:
     @classmethod
     def from_json(cls, content: object) -> Domain:
         """Read what `to_json` wrote; anything else is refused, nothing is turned into what it should have been."""
-        statement = mapping_in(content, "A domain", _KEYS, _OPTIONAL_KEYS)
-        kind = Kind.read(statement["kind"], "a domain")
+        form = read_section(DomainForm, content, "A domain", SchemaError)
         domain = cls(
-            texts_in(statement, "labels", "A domain"),
-            text_in(statement, "origin", "A domain"),  # type: ignore[arg-type] # checked by the domain itself
-            flag_in(statement, "missing", "A domain"),
-            flag_in(statement, "missing_from_data", "A domain", default=False),
-            tuple(_edge_of(text, kind) for text in texts_in(statement, "edges", "A domain", default=())),
-            pairs_in(statement, "members", "A domain"),
-            kind,
-            text_in(statement, "calendar", "A domain") if "calendar" in statement else None,
-            _edge_of(text_in(statement, "rounded", "A domain"), Kind.NUMBER) if "rounded" in statement else None,
-            pairs_in(statement, "publish", "A domain").get("as", "interval"),  # type: ignore[arg-type] # as origin
+            tuple(form.labels),
+            form.origin,
+            form.missing,
+            form.missing_from_data,
+            tuple(_edge_of(text, form.kind) for text in form.edges),
+            form.members,
+            form.kind,
+            form.calendar or None,
+            None if form.rounded is msgspec.UNSET else _edge_of(form.rounded, Kind.NUMBER),
+            (form.publish or {}).get("as", "interval"),  # type: ignore[arg-type] # checked by the domain itself
         )
         if (domain.origin == "bins") != bool(domain.edges):
             raise SchemaError("A domain of bins must be stated with their edges, and no other", "otherwise")
-        if domain.edges and domain.labels != labels_of_bins(domain.edges, kind, domain.calendar, domain.rounded):
+        if domain.edges and domain.labels != labels_of_bins(
+            domain.edges, form.kind, domain.calendar, domain.rounded
+        ):
             raise SchemaError("The labels of bins must be those of their edges", "others")
-        stated = None if domain.numbers is None else domain.numbers.to_json()
-        if statement.get("publish") != stated:
+        if (form.publish or None) != (None if domain.numbers is None else domain.numbers.to_json()):
             raise SchemaError("The law of what is published for a bin must be that of its edges", "another")
         return domain
 
@@ -338,9 +313,6 @@ def _edge_of(text: str, kind: Kind) -> float:
 # Attributes: a column's role, its domain, and what is to be done with it.
 
 
-_ATTRIBUTE_KEYS = {"name", "role", "kind", "raw", "domain"}
-
-
 class Role(StrEnum):
     """What a column tells of a person, in the field's words."""
 
@@ -349,14 +321,15 @@ class Role(StrEnum):
     SENSITIVE = "sensitive"  # what an intruder wants to learn
     INSENSITIVE = "insensitive"  # neither
 
-    @classmethod
-    def read(cls, text: object, attribute: str) -> Role:
-        try:
-            return cls(text)  # type: ignore[arg-type] # anything that is no role is refused
-        except ValueError:
-            raise SchemaError(
-                f"The role of {attribute} must be one of {', '.join(r.value for r in cls)}", repr(text)
-            ) from None
+
+class AttributeForm(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """An attribute as certificates state it; its domain is read by itself."""
+
+    name: str
+    role: Role
+    kind: Kind
+    raw: bool
+    domain: dict[str, Any] | None
 
 
 @dataclass(frozen=True)
@@ -405,9 +378,91 @@ class Attribute:
     @classmethod
     def from_json(cls, content: object) -> Attribute:
         """Read what `to_json` wrote; anything else is refused."""
-        statement = mapping_in(content, "An attribute", _ATTRIBUTE_KEYS)
-        name = text_in(statement, "name", "An attribute")
-        domain = None if statement["domain"] is None else Domain.from_json(statement["domain"])
-        if flag_in(statement, "raw", "An attribute") != (domain is None):
-            raise SchemaError(f"The attribute {name} must be raw exactly where it has no domain", "otherwise")
-        return cls(name, Role.read(statement["role"], name), domain, Kind.read(statement["kind"], name))
+        form = read_section(AttributeForm, content, "An attribute", SchemaError)
+        if form.raw != (form.domain is None):
+            raise SchemaError(f"The attribute {form.name} must be raw exactly where it has no domain", "otherwise")
+        domain = None if form.domain is None else Domain.from_json(form.domain)
+        return cls(form.name, form.role, domain, form.kind)
+
+
+# Attributes as the recipient sees them: labels in code order, and what they stand for by the attribute's kind.
+
+
+@dataclass(frozen=True)
+class Axis:
+    """One attribute. `lower` and `upper` hold each label's interval [lower, upper), of numbers or of days.
+
+    They are equal for a label that is one number or day, and not a number (nan) for the missing category, which
+    has the last code. Attributes of other kinds have none.
+    """
+
+    name: str
+    labels: tuple[str, ...]
+    lower: tuple[float, ...] | None = None
+    upper: tuple[float, ...] | None = None
+    missing: bool = False
+    kind: Kind = Kind.NOMINAL
+
+    def __post_init__(self) -> None:
+        if not self.labels:
+            raise InputError(f"The attribute {self.name} must have at least one value", "none")
+        if (self.lower is None) != (self.upper is None):
+            raise InputError(f"The attribute {self.name} must have both ends of its intervals or neither")
+        if (self.lower is None) != (self.kind not in (Kind.NUMBER, Kind.DATE)):
+            raise InputError(f"The attribute {self.name} must have intervals if its values are numbers or dates")
+        for ends in (self.lower, self.upper):
+            if ends is not None and len(ends) != len(self.labels):
+                raise InputError(f"The attribute {self.name} must have as many intervals as labels")
+
+    @classmethod
+    def of_labels(cls, name: str, labels: Sequence[str], missing: bool = False, kind: Kind | None = None) -> Axis:
+        """An axis of this kind, by default the one its labels read as; the missing category is added last."""
+        chosen = Kind.of_labels(labels) if kind is None else kind
+        ends = [chosen.ends_of(label) for label in labels]
+        last = (MISSING,) if missing else ()
+        if chosen not in (Kind.NUMBER, Kind.DATE):
+            return cls(name, (*labels, *last), missing=missing, kind=chosen)
+        if None in ends:
+            raise InputError(f"The labels of {name} must read as its kind, {chosen.value}", "others")
+        blank = (math.nan,) * len(last)
+        lower, upper = ([float(pair[i]) for pair in ends if pair is not None] for i in (0, 1))
+        return cls(name, (*labels, *last), (*lower, *blank), (*upper, *blank), missing, chosen)
+
+    @classmethod
+    def of_domain(cls, name: str, domain: Domain) -> Axis:
+        if not domain.edges:
+            return cls.of_labels(name, domain.labels, domain.missing, domain.kind)
+        last, blank = ((MISSING,), (math.nan,)) if domain.missing else ((), ())
+        lower, upper = (*domain.edges[:-1], *blank), (*domain.edges[1:], *blank)
+        return cls(name, (*domain.labels, *last), lower, upper, domain.missing, domain.kind)
+
+    @property
+    def size(self) -> int:
+        return len(self.labels)
+
+    def label(self, code: int) -> str | None:
+        """The label as JSON has it: null for the missing category."""
+        return None if self.missing and code == self.size - 1 else self.labels[code]
+
+    @cached_property
+    def intervals(self) -> tuple[Array, Array] | None:
+        """The ends of the values that each label can stand for, equal for a single one.
+
+        Where all edges of an attribute are whole numbers, so are its values: [3,4) holds just 3.
+        """
+        if self.lower is None or self.upper is None:
+            return None
+        low, high = np.array(self.lower), np.array(self.upper)
+        edges = np.concatenate([low, high])
+        whole = bool(np.all(np.mod(edges[np.isfinite(edges)], 1) == 0))
+        return low, np.where((high - low == 1) & whole, low, high)
+
+    @property
+    def middles(self) -> Array:
+        """The number each label stands for, the middle of its interval; infinite for a bin without an end."""
+        if self.lower is None or self.upper is None or self.kind is not Kind.NUMBER:
+            got = "dates" if self.kind is Kind.DATE else "named categories"
+            raise InputError(f"The attribute {self.name} must be numeric for a mean", got)
+        low, high = np.array(self.lower), np.array(self.upper)
+        endless = np.isinf(low) | np.isinf(high)
+        return np.where(endless, np.inf, (np.where(endless, 0.0, low) + np.where(endless, 0.0, high)) / 2)

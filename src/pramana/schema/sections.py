@@ -8,10 +8,9 @@ import msgspec
 from msgspec import Meta
 
 from pramana.errors import RecipeError
-from pramana.schema.bin_numbers import Publish
 from pramana.schema.bins import Binning, BinsSection, Bound
 from pramana.schema.domain import Role
-from pramana.schema.kind import label_of
+from pramana.schema.kind import Publish, label_of
 from pramana.schema.typed import Count, FilePath, Flag, Ordinal, Positive, Text
 
 Tables = Annotated[

@@ -27,8 +27,7 @@ from pramana.methods.registry import restore
 from pramana.methods.retention.setting import read_matrix
 from pramana.randomness.key import Key
 from pramana.recipient.filters import Filter
-from pramana.schema.axis import Axis
-from pramana.schema.domain import Domain
+from pramana.schema.domain import Axis, Domain
 from pramana.schema.hierarchy import Hierarchy
 
 CORPUS = Path(__file__).resolve().parents[1] / "corpus"

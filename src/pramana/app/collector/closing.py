@@ -24,7 +24,7 @@ from pramana.recipient.answers import Crosstab
 from pramana.recipient.study import Study
 from pramana.run.booking import book_collection, commit_collection
 from pramana.run.devices import Devices, publish_collected
-from pramana.schema.axis import Axis
+from pramana.schema.domain import Axis
 from pramana.theory import rounding
 
 # What an organiser sees while answers come in: reconstructed tables with intervals, and what k comes to.

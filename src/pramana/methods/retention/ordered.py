@@ -18,8 +18,7 @@ from pramana.mechanisms.table import Product
 from pramana.methods.recipe import Recipe
 from pramana.methods.retention.calibration import Wanted
 from pramana.methods.retention.setting import RetentionColumn, RetentionSetting
-from pramana.schema.axis import Axis
-from pramana.schema.domain import Attribute, Domain
+from pramana.schema.domain import Attribute, Axis, Domain
 from pramana.schema.kind import Kind
 
 # Channels in closed form. Each takes e^epsilon and publishes values of the domain; rows are true values.

@@ -25,7 +25,7 @@ from pramana.recipient.filters import Filter
 from pramana.recipient.study import Study
 from pramana.recipient.synthesis import synthesise
 from pramana.run.verify import Verification, verify
-from pramana.schema.axis import Axis
+from pramana.schema.domain import Axis
 
 _FOLDER = "received"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_. -]{0,99}")
