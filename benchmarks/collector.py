@@ -82,7 +82,7 @@ def missing_or_doubled(folder: Path, sent: list[bytes], statuses: list[int]) -> 
 
 def measured(rate: float, seconds: float) -> dict[str, object]:
     with tempfile.TemporaryDirectory() as name:
-        command = [sys.executable, "-m", "pramana.app", "collect", "--demo", "--no-browser"]
+        command = [sys.executable, "-m", "pramana", "collect", "--demo", "--no-browser"]
         with subprocess.Popen(command, cwd=name, stdout=subprocess.PIPE, text=True) as server:
             assert server.stdout is not None
             base = json.loads(server.stdout.readline())["survey"].rstrip("/")

@@ -131,7 +131,7 @@ def main() -> None:
         pq.write_table(whole.take(pa.array(np.arange(0, given.rows, 3))), folder / "present.parquet")
         for job in given.jobs.split(","):
             file = {"microaggregate": "means.parquet", "presence": "present.parquet"}.get(job, "large.parquet")
-            command = [sys.executable, "-m", "pramana.app", "studio", "--no-browser", "--data", name]
+            command = [sys.executable, "-m", "pramana", "studio", "--no-browser", "--data", name]
             with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
                 try:
                     assert process.stdout is not None

@@ -17,7 +17,7 @@ from tests.studio.running import RunningStudio, people
 
 from pramana.app.main import run
 from pramana.app.studio.application import Studio
-from pramana.app.studio.work.allowed import AllowedFolder
+from pramana.app.studio.folders import AllowedFolder
 from pramana.app.web.serving import Listener
 
 pytestmark = pytest.mark.xdist_group("browser")

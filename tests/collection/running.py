@@ -54,7 +54,7 @@ class Running:
 
 def start(folder: Path, *arguments: str, limits: Sequence[str] = ()) -> Running:
     """Start `pramana collect ...` in a folder and wait until it says where it is."""
-    command = [*limits, sys.executable, "-m", "pramana.app", "collect", "--no-browser", *arguments]
+    command = [*limits, sys.executable, "-m", "pramana", "collect", "--no-browser", *arguments]
     process = subprocess.Popen(
         command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=dict(os.environ)
     )

@@ -10,7 +10,7 @@ from tests.conftest import snapshot
 
 import pramana
 from pramana.app.main import run
-from pramana.app.studio.work.private import PrivateFolder
+from pramana.app.studio.folders import PrivateFolder
 from pramana.errors import BundleError, SourceError
 from pramana.io.source import Source
 from pramana.ledger.ledger import Ledger

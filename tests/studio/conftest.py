@@ -15,7 +15,7 @@ import pytest
 from tests.studio.running import people
 
 from pramana.app.studio.application import Studio
-from pramana.app.studio.work.allowed import AllowedFolder
+from pramana.app.studio.folders import AllowedFolder
 from pramana.app.web.guard import POLICY
 
 with warnings.catch_warnings():  # it would rather have another client package

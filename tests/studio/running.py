@@ -47,7 +47,7 @@ def people(path: Path, records: int = 1500, seed: int = 1) -> Path:
 
 @contextlib.contextmanager
 def studio(folder: Path, **environment: str) -> Iterator[RunningStudio]:
-    command = [sys.executable, "-m", "pramana.app", "studio", "--no-browser", "--data", str(folder)]
+    command = [sys.executable, "-m", "pramana", "studio", "--no-browser", "--data", str(folder)]
     process = subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ, **environment}
     )

@@ -14,7 +14,7 @@ from tests.studio.conftest import BASE, HOST, PageReader, Visit, browser_of, che
 from tests.studio.running import people
 
 from pramana.app.studio.application import Studio
-from pramana.app.studio.work.allowed import AllowedFolder
+from pramana.app.studio.folders import AllowedFolder
 
 SESSIONS = 50
 CLICKS = 12

@@ -16,8 +16,8 @@ from tests.studio.running import people
 import pramana
 from pramana import Recipe, verify
 from pramana.app.main import run
-from pramana.app.studio.work import dial as dial_module
-from pramana.app.studio.work.dial import Dial, DialSetting
+from pramana.app.studio import dial as dial_module
+from pramana.app.studio.dial import Dial, DialSetting
 
 
 @pytest.mark.parametrize("job", ["publish", "frequencies", "levels", "k-anonymity", "microaggregate", "presence"])
@@ -74,7 +74,7 @@ def test_a_movement_of_the_dial_never_waits_for_another_place(
     dial = Dial(journey.recipe(), journey.document.promise, journey.source)
     dial.prepare(journey.value)
     monkeypatch.setattr(journey, "_dial", ("", dial))
-    places = dial.places(journey.value)
+    places = dial.positions(journey.value)
     wanted = max(places, key=lambda value: abs(value - journey.value))
     answer = visit.get(f"/publish/dial/figures?at={places.index(wanted)}")  # while the work stands still
     assert answer.status_code == 202 and "being worked out" in answer.text
@@ -117,13 +117,13 @@ def test_the_recipe_is_visible_at_every_step_and_nothing_is_lost_going_back(visi
 def test_a_role_that_is_changed_later_keeps_what_the_dial_says(visit: Visit) -> None:
     visit.to_release()
     journey = visit.studio.desk.journey
-    places = journey.dial().places(journey.value)
+    places = journey.dial().positions(journey.value)
     visit.post("/publish/dial", at=str(len(places) - 2), act="set")
     value = journey.value
     assert value == places[-2]
     number = list(journey.roles).index("region")
     visit.post("/publish/columns", unit="row", **{f"role-{number}": "identifying"})
-    assert journey.document.roles["region"] == "identifying"
+    assert journey.document.columns["region"]["role"] == "identifying"
     assert journey.value == value
     assert not journey.looked_at, "what changed is to be looked at again"
 
@@ -148,7 +148,7 @@ def test_a_hierarchy_is_built_looked_at_and_used(visit: Visit) -> None:
     visit.post(f"/publish/columns/{number}", act="use", level="1")
     visit.post("/publish/columns", unit="row")
     visit.post("/publish/job", job="k-anonymity")
-    column = visit.studio.desk.journey.document.column("age")
+    column = visit.studio.desk.journey.document.columns["age"]
     assert column == {"role": "quasi-identifying", "hierarchy": "hierarchy-4-age.csv", "level": 1}
     tree = '[all]\ncold = ["north", "east"]\nwarm = ["south", "west"]\n'
     page = visit.post(f"/publish/columns/{number - 1}", kind="tree", tree=tree, act="build")
@@ -173,12 +173,12 @@ def test_a_stopped_release_leaves_nothing_behind(visit: Visit, monkeypatch: pyte
         return whole(recipe, out, **{**options, "progress": watched})  # type: ignore[arg-type]
 
     before = sorted(path.name for path in visit.folder.iterdir())
-    monkeypatch.setattr("pramana.app.studio.work.private.release", stopping)
+    monkeypatch.setattr("pramana.app.studio.recipe.release", stopping)
     visit.post("/publish/release", name="out")
     job = visit.studio.desk.journey.job
     assert job is not None
     job.join(30)
-    assert stopped_at and job.stopped and not job.has_key
+    assert stopped_at and job.released is None and not job.problem and not job.has_key
     assert sorted(path.name for path in visit.folder.iterdir()) == before
     assert "Nothing was left behind" in visit.get("/publish/release").text
 
@@ -191,13 +191,13 @@ def test_a_stop_that_comes_too_late_takes_the_bundle_away(visit: Visit, monkeypa
         visit.studio.desk.journey.job.stop()  # type: ignore[union-attr]
         return done
 
-    monkeypatch.setattr("pramana.app.studio.work.private.release", late)
+    monkeypatch.setattr("pramana.app.studio.recipe.release", late)
     visit.to_release()
     visit.post("/publish/release", name="out")
     job = visit.studio.desk.journey.job
     assert job is not None
     job.join(30)
-    assert not (visit.folder / "out").exists() and job.stopped
+    assert not (visit.folder / "out").exists() and job.released is None and not job.problem
 
 
 def test_the_key_is_given_once(visit: Visit) -> None:
@@ -242,9 +242,9 @@ def test_a_recipe_by_hand_keeps_its_columns_when_a_role_moves(visit: Visit) -> N
     answer = visit.post("/publish/columns", unit="row", **{f"role-{number}": "identifying"})
     assert answer.url.path == "/publish/job", answer.text
     document = visit.studio.desk.journey.document
-    assert document.column("sex")["domain"] == ["M", "F", "X"] and document.column("age")["bins"] == [0, 40, 100]
-    assert document.column("region") == {"role": "identifying"} and document.section("release")["epsilon"] == 3.3
-    assert "person_id" not in document.columns or document.roles["person_id"] == "identifying"
+    assert document.columns["sex"]["domain"] == ["M", "F", "X"] and document.columns["age"]["bins"] == [0, 40, 100]
+    assert document.columns["region"] == {"role": "identifying"} and document.section("release")["epsilon"] == 3.3
+    assert "person_id" not in document.columns or document.columns["person_id"]["role"] == "identifying"
 
 
 def test_a_recipe_of_matrices_is_released_as_it_is(visit: Visit) -> None:

@@ -14,7 +14,7 @@ import pytest
 from tests.studio.conftest import BASE, HOST, Visit, checked
 from tests.studio.running import people, studio
 
-from pramana.app.studio.work.private import PrivateFolder
+from pramana.app.studio.folders import PrivateFolder
 from pramana.app.web.guard import POLICY
 
 PAGES = (
@@ -323,7 +323,7 @@ def test_a_studio_that_cannot_start_says_so_in_one_line(
 
     assert run(["studio", "--no-browser", "--data", str(tmp_path / "none")]) == 2
     told = capfd.readouterr()
-    assert told.out == "" and told.err.count("\n") == 1 and "must exist" in told.err
+    assert told.out == "" and told.err.count("\n") == 1 and "does not exist" in told.err
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
         assert run(["studio", "--no-browser", "--data", str(tmp_path), "--port", port]) == 2

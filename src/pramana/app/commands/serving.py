@@ -100,7 +100,7 @@ def studio_command(folder: str, port: int, no_browser: bool) -> None:
     """Open the studio in the default browser. It listens on this machine alone, and its link opens once."""
     try:
         from pramana.app.studio.application import Studio
-        from pramana.app.studio.work.allowed import AllowedFolder
+        from pramana.app.studio.folders import AllowedFolder
         from pramana.app.web.serving import Listener, serve
     except ModuleNotFoundError as error:
         hint = install_command("studio")

@@ -14,15 +14,14 @@ from starlette.responses import PlainTextResponse, RedirectResponse, Response, S
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
+from pramana.app.studio.column_pages import ColumnPages, OpenPages
 from pramana.app.studio.desk import Desk
-from pramana.app.studio.holder.columns import ColumnPages
-from pramana.app.studio.holder.promises import OpenPages, PromisePages
-from pramana.app.studio.holder.releases import ReleasePages
+from pramana.app.studio.folders import AllowedFolder, PrivateFolder
+from pramana.app.studio.journey import Journey
 from pramana.app.studio.ledger_pages import LedgerPages
+from pramana.app.studio.promise_pages import PromisePages
 from pramana.app.studio.recipient_pages import RecipientPages
-from pramana.app.studio.work.allowed import AllowedFolder
-from pramana.app.studio.work.journey import Journey
-from pramana.app.studio.work.private import PrivateFolder
+from pramana.app.studio.release_pages import ReleasePages
 from pramana.app.web.guard import Guard, Visitor
 from pramana.app.web.serving import Asset, Assets, Pages
 
@@ -66,8 +65,7 @@ class Studio:
         return Guard(app, self._hosts, lambda path: MOST_UPLOADED if path in _UPLOADS else _MOST_FORM)
 
     def close(self) -> None:
-        self._recipient.forget()
-        self.desk.journey.forget()
+        self._forget()
         self.private.close()
 
     @contextlib.asynccontextmanager

@@ -4,28 +4,32 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
-from urllib.parse import parse_qs
+from urllib.parse import parse_qs, quote, unquote
 
-from starlette.requests import Request
-from starlette.responses import RedirectResponse, Response
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import JSONResponse, RedirectResponse, Response
+from starlette.routing import Route
 
-from pramana.app.studio.work.journey import Journey
+from pramana.app.studio.folders import Upload
+from pramana.app.studio.journey import Journey
 from pramana.app.web.guard import Visitor
 from pramana.app.web.serving import Pages
-from pramana.errors import PramanaError
+from pramana.errors import InputError, PramanaError
 
-# The steps of publishing, and which of them can be gone to.
-
-
-ROOT = "/publish"
+T = TypeVar("T")
+Form = Mapping[str, str]
+ACTION = "studio"
+OPEN = "/publish/open"
+_MOST_FIELDS = 20_000
+_LONGEST_NAME = 1000
 
 
 @dataclass(frozen=True)
 class JourneyStep:
-    """A page of the journey."""
+    """A page of publishing, and whether it can be gone to."""
 
     name: str
     title: str
@@ -33,33 +37,21 @@ class JourneyStep:
 
     @property
     def address(self) -> str:
-        return f"{ROOT}/{self.name}"
+        return f"/publish/{self.name}"
 
 
 def steps_of(journey: Journey) -> list[JourneyStep]:
-    opened, chosen = journey.inspection is not None, bool(journey.document.method)
-    columns = opened and journey.confirmed_columns
-    drafted = columns and chosen
-    job = journey.job
+    columns = journey.inspection is not None and journey.confirmed_columns
+    drafted = columns and bool(journey.document.method)
     return [
         JourneyStep("open", "Open", True),
-        JourneyStep("columns", "Columns", opened),
+        JourneyStep("columns", "Columns", journey.inspection is not None),
         JourneyStep("job", "Job", columns),
         JourneyStep("dial", "Dial", drafted),
         JourneyStep("check", "Check", drafted),
         JourneyStep("release", "Release", drafted and journey.looked_at),
-        JourneyStep("report", "Report", job is not None and job.released is not None),
+        JourneyStep("report", "Report", journey.job is not None and journey.job.released is not None),
     ]
-
-
-def is_ready(journey: Journey, name: str) -> bool:
-    return any(step.ready for step in steps_of(journey) if step.name == name)
-
-
-T = TypeVar("T")
-Form = Mapping[str, str]
-ACTION = "studio"
-_MOST_FIELDS = 20_000
 
 
 @dataclass
@@ -74,6 +66,62 @@ class Desk:
     last_seen: float = field(default_factory=time.monotonic)
     was_connected: bool = False
     _lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    # ------------------------------------------------------------ addresses
+
+    def page(
+        self, address: str, shown: Callable[[Request], Awaitable[Response]], step: str = "", back: str = OPEN
+    ) -> Route:
+        """A page for the visitor alone; one of a step that cannot be gone to yet leads `back`."""
+
+        async def answer(request: Request) -> Response:
+            if not self.admits(request):
+                return self.no_entry()
+            if step and not self.is_ready(step):
+                return RedirectResponse(back, 303)
+            return await shown(request)
+
+        return Route(address, answer)
+
+    def action(self, address: str, work: Callable[[Form], str], back: str) -> Route:
+        """Do what a form asks for and go where `work` says; after a refusal go `back` and say why."""
+
+        async def answer(request: Request) -> Response:
+            form = await self.form(request)
+            if form is None:
+                return self.no_entry()
+            try:
+                to = await self.run(lambda: work(form))
+            except PramanaError as error:
+                self.refuse(error)
+                to = back
+            return RedirectResponse(to, 303)
+
+        return Route(address, answer, methods=["POST"])
+
+    def upload(
+        self, address: str, new: Callable[[str], Upload], opened: Callable[[Upload, str], None], to: str
+    ) -> Route:
+        """Take the bytes of a file as they are, into memory: no form that would be spooled to a disk."""
+
+        async def answer(request: Request) -> Response:
+            if not self.visitor.sent(request, ACTION, request.headers.get("x-form-token", "")):
+                return JSONResponse({"problem": "This studio is someone's own."}, 403)
+            name = unquote(request.headers.get("x-file-name", "")[:_LONGEST_NAME], errors="replace")
+            try:
+                upload = await self.run(lambda: new(name))
+                await _receive(request, upload)
+                await self.run(lambda: opened(upload, name))
+            except PramanaError as error:
+                return JSONResponse({"problem": self.message(error)}, 400)
+            return JSONResponse({"to": to})
+
+        return Route(address, answer, methods=["POST"])
+
+    # ------------------------------------------------------------ requests and answers
+
+    def is_ready(self, name: str) -> bool:
+        return any(step.ready for step in steps_of(self.journey) if step.name == name)
 
     def admits(self, request: Request) -> bool:
         admitted = self.visitor.admits(request)
@@ -92,12 +140,11 @@ class Desk:
         async with self._lock:
             return await asyncio.to_thread(work)
 
-    def show(self, template: str, step: str = "", status: int = 200, **context: Any) -> Response:
+    def show(self, template: str, step: str = "", **context: Any) -> Response:
         problem, self.problem = self.problem, ""
         journey = self.journey
         return self.pages.answer(
             template,
-            status,
             problem=problem,
             step=step,
             steps=steps_of(journey),
@@ -121,21 +168,36 @@ class Desk:
         self.last_seen = time.monotonic()
         return plain
 
-    async def act(self, request: Request, work: Callable[[Form], str], back: str) -> Response:
-        """Do what a form asks for and go where `work` says; after a refusal go back and say why."""
-        form = await self.form(request)
-        if form is None:
-            return self.no_entry()
-        try:
-            to = await self.run(lambda: work(form))
-        except PramanaError as error:
-            self.refuse(error)
-            to = back
-        return RedirectResponse(to, 303)
-
     def refuse(self, error: PramanaError) -> None:
-        self.problem = self.spoken(error)
+        self.problem = self.message(error)
 
-    def spoken(self, error: PramanaError) -> str:
-        """Without the place of private files, which is nobody's concern."""
+    def message(self, error: PramanaError) -> str:
+        """Without the path of private files, which is nobody's concern."""
         return str(error).replace(f"{self.journey.private.path}/", "")
+
+
+async def _receive(request: Request, upload: Upload) -> None:
+    """All of a body; the guard bounds how much that is."""
+    try:
+        async for piece in request.stream():
+            upload.write(piece)
+        if upload.is_empty:
+            raise InputError("A file must have at least one byte", "an empty file")
+    except BaseException as error:
+        upload.drop()
+        if isinstance(error, ClientDisconnect):
+            raise InputError("An upload must arrive whole", "a part of it") from None
+        raise
+    upload.keep()
+
+
+def chosen(text: str, options: Sequence[T], what: str) -> T:
+    """The option that a form names by its number."""
+    if not (text.isascii() and text.isdigit() and len(text) < 6 and int(text) < len(options)):
+        raise InputError(f"{what} must be one of those offered", repr(text[:20]))
+    return options[int(text)]
+
+
+def attachment(name: str) -> dict[str, str]:
+    """As which file a browser keeps an answer."""
+    return {"content-disposition": f"attachment; filename*=UTF-8''{quote(name)}"}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -12,11 +13,12 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from pramana.app.studio.desk import Desk, Form
-from pramana.app.studio.work.allowed import RecipeDocument
+from pramana.app.studio.folders import LEDGERS, RECIPES
+from pramana.app.studio.recipe import RecipeDocument
 from pramana.errors import InputError
 from pramana.holder.audit.collusion import Collusion, collude
 from pramana.ledger.ledger import Ledger
-from pramana.ledger.state import Dataset
+from pramana.ledger.state import Dataset, State
 from pramana.ledger.turns import whoami
 from pramana.methods.recipe import Recipe
 from pramana.pages.content import Drawn, Grid
@@ -32,27 +34,28 @@ _PEOPLE = re.compile(r"[^\x00-\x1f]{1,200}")
 
 @dataclass
 class LedgerPages:
+    """One ledger of the folder, and what was last done with it."""
+
     desk: Desk
     opened: str = ""  # the ledger's name in the allowed folder
     coalition: tuple[list[str], Collusion] | None = None
-    told: list[str] = field(default_factory=list)
+    messages: list[str] = field(default_factory=list)
 
     def routes(self) -> list[Route]:
-        return [
-            Route(LEDGER, self._page),
-            Route("/ledger/open", self._open, methods=["POST"]),
-            Route("/ledger/create", self._create, methods=["POST"]),
-            Route("/ledger/register", self._register, methods=["POST"]),
-            Route("/ledger/allow", self._allow, methods=["POST"]),
-            Route("/ledger/issue", self._issue, methods=["POST"]),
-            Route("/ledger/collude", self._collude, methods=["POST"]),
-        ]
+        actions = {
+            "open": self._open,
+            "create": self._create,
+            "register": self._register,
+            "allow": self._allow,
+            "issue": self._issue,
+            "collude": self._collude,
+        }
+        forms = [self.desk.action(f"{LEDGER}/{name}", work, LEDGER) for name, work in actions.items()]
+        return [self.desk.page(LEDGER, self._page), *forms]
 
-    async def _page(self, request: Request) -> Response:
-        if not self.desk.admits(request):
-            return self.desk.no_entry()
+    async def _page(self, _: Request) -> Response:
         allowed = self.desk.journey.allowed
-        ledgers, recipes = await self.desk.run(lambda: (allowed.ledgers(), allowed.recipes()))
+        ledgers, recipes = await self.desk.run(lambda: (allowed.files(LEDGERS), allowed.files(RECIPES)))
         known: dict[str, Any] = {}
         if self.opened:
             try:
@@ -60,20 +63,17 @@ class LedgerPages:
             except InputError as error:
                 self.opened = ""
                 self.desk.refuse(error)
-        told, self.told = self.told, []
+        messages, self.messages = self.messages, []
         return self.desk.show(
-            "ledger.html", area="ledger", ledgers=ledgers, recipes=recipes, opened=self.opened, told=told,
-            folder=str(allowed.root), new_name=allowed.free_name("releases", ".ledger"), **{**_NOTHING, **known},
+            "ledger.html", area="ledger", ledgers=ledgers, recipes=recipes, opened=self.opened, messages=messages,
+            folder=str(allowed.root), new_name=allowed.free_name("releases", ".ledger"), **known,
         )  # fmt: skip
 
     def _state(self) -> dict[str, Any]:
-        known = Ledger.open(self.desk.journey.allowed.find(self.opened))
-        try:
-            state, releases = known.state(), known.releases()
-            totals = [known.total(people) for people in state.everyone()]
-            whole = known.is_unbroken()
-        finally:
-            known.close()
+        with closing(Ledger.open(self._path())) as ledger:
+            state, releases = ledger.state(), ledger.releases()
+            totals = [ledger.total(people) for people in state.everyone()]
+            whole = ledger.is_unbroken()
         rows = [
             {
                 "dataset": r.dataset,
@@ -90,120 +90,84 @@ class LedgerPages:
             {"dataset": dataset, "recipient": who or "everybody else", "highest level": str(level)}
             for (dataset, who), level in state.allowances.items()
         ]
-        datasets = list(state.datasets.values())
-        held = {d.name: sorted({r.recipient for r in state.live(d.name) if r.level is not None}) for d in datasets}
+        datasets = [(d.name, d.records, d.people, _recipients(state, d.name)) for d in state.datasets.values()]
+        coalition = None
+        if self.coalition is not None:
+            names, result = self.coalition
+            picture = Drawn(coalition_picture(result.by_size), "How surely a true value is reconstructed.")
+            coalition = {"names": names, "result": result, "picture": picture}
         return {
             "releases": Grid(rows) if rows else None,
             "allowances": Grid(allowances) if allowances else None,
             "totals": [(t.people, t.releases, t.words(), list(t.notes)) for t in totals],
-            "datasets": [(d.name, d.records, d.people, held[d.name]) for d in datasets],
+            "datasets": datasets,
             "whole": whole,
-            "coalition": self._drawn(),
-        }
-
-    def _drawn(self) -> dict[str, Any] | None:
-        if self.coalition is None:
-            return None
-        names, found = self.coalition
-        return {
-            "names": names,
-            "found": found,
-            "picture": Drawn(coalition_picture(found.by_size), "How surely a true value is reconstructed."),
+            "coalition": coalition,
         }
 
     # ------------------------------------------------------------ acting
 
-    async def _open(self, request: Request) -> Response:
-        def work(form: Form) -> str:
-            name = form.get("ledger", "")
-            Ledger.open(self.desk.journey.allowed.find(name)).close()
-            self.opened, self.coalition = name, None
-            return LEDGER
+    def _open(self, form: Form) -> str:
+        name = form.get("ledger", "")
+        Ledger.open(self.desk.journey.allowed.find(name)).close()
+        self.opened, self.coalition = name, None
+        return LEDGER
 
-        return await self.desk.act(request, work, LEDGER)
+    def _create(self, form: Form) -> str:
+        name = form.get("name", "").strip()
+        if not name.endswith(LEDGERS):
+            name += ".ledger"
+        Ledger.create(self.desk.journey.allowed.new(name)).close()
+        self.opened, self.coalition = name, None
+        return LEDGER
 
-    async def _create(self, request: Request) -> Response:
-        def work(form: Form) -> str:
-            name = form.get("name", "").strip()
-            if not name.endswith((".ledger", ".db", ".sqlite")):
-                name += ".ledger"
-            Ledger.create(self.desk.journey.allowed.new(name)).close()
-            self.opened, self.coalition = name, None
-            return LEDGER
+    def _register(self, form: Form) -> str:
+        recipe = self.desk.journey.allowed.find(form.get("recipe", ""))
+        self._check_inside(recipe.read_text("utf-8-sig") if recipe.is_file() else "", recipe.parent)
+        created = create_levels(self._path(), recipe, name=form.get("dataset", "").strip() or None)
+        self.messages = [f"{created.records:,} records are registered as {created.dataset}.", *created.warnings]
+        self.messages.append(f"Its key is {created.key_file.name}: whoever has it can undo every version.")
+        return LEDGER
 
-        return await self.desk.act(request, work, LEDGER)
+    def _allow(self, form: Form) -> str:
+        with closing(Ledger.open(self._path())) as ledger:
+            dataset = ledger.dataset(form.get("dataset", "")).name
+            level = Level.of(form.get("level", "").strip())
+            ledger.allow(dataset, form.get("recipient", "").strip(), level, whoami())
+        return LEDGER
 
-    async def _register(self, request: Request) -> Response:
-        def work(form: Form) -> str:
-            allowed = self.desk.journey.allowed
-            recipe = allowed.find(form.get("recipe", ""))
-            self._check_inside(recipe.read_text("utf-8-sig") if recipe.is_file() else "", recipe.parent)
-            name = form.get("dataset", "").strip() or None
-            created = create_levels(self._place(), recipe, name=name)
-            self.told = [f"{created.records:,} records are registered as {created.dataset}.", *created.warnings]
-            self.told.append(f"Its key is {created.key_file.name}: whoever has it can undo every version.")
-            return LEDGER
+    def _issue(self, form: Form) -> str:
+        recipient = form.get("recipient", "").strip()
+        if not _PEOPLE.fullmatch(recipient):
+            raise InputError("A recipient must have a name of 1 to 200 characters", f"{len(recipient)}")
+        dataset, _ = self._checked_dataset(form.get("dataset", ""))
+        out = self.desk.journey.allowed.new(form.get("name", "").strip())
+        issued = issue(self._path(), recipient, form.get("level", "").strip(), out, dataset=dataset.name)
+        again = ", the same as before" if issued.again else ""
+        self.messages = [f"The version of {recipient} is in {out.name}{again}."]
+        return LEDGER
 
-        return await self.desk.act(request, work, LEDGER)
+    def _collude(self, form: Form) -> str:
+        dataset, state = self._checked_dataset(form.get("dataset", ""))
+        everyone = _recipients(state, dataset.name)
+        names = [name for i, name in enumerate(everyone) if form.get(f"member-{i}") == "yes"]
+        if not names:
+            raise InputError("Choose at least one recipient")
+        self.coalition = names, collude(self._path(), names, dataset=dataset.name)
+        return f"{LEDGER}#coalition"
 
-    async def _allow(self, request: Request) -> Response:
-        def work(form: Form) -> str:
-            known = Ledger.open(self._place())
-            try:
-                dataset = known.dataset(form.get("dataset", "")).name
-                who = form.get("recipient", "").strip()
-                known.allow(dataset, who, Level.of(form.get("level", "").strip()), whoami())
-            finally:
-                known.close()
-            return LEDGER
-
-        return await self.desk.act(request, work, LEDGER)
-
-    async def _issue(self, request: Request) -> Response:
-        def work(form: Form) -> str:
-            recipient = form.get("recipient", "").strip()
-            if not _PEOPLE.fullmatch(recipient):
-                raise InputError("A recipient must have a name", "none")
-            dataset = self._checked_dataset(form.get("dataset", ""))
-            out = self.desk.journey.allowed.new(form.get("name", "").strip())
-            issued = issue(self._place(), recipient, form.get("level", "").strip(), out, dataset=dataset.name)
-            again = ", the same as before" if issued.again else ""
-            self.told = [f"The version of {recipient} is in {out.name}{again}."]
-            return LEDGER
-
-        return await self.desk.act(request, work, LEDGER)
-
-    async def _collude(self, request: Request) -> Response:
-        def work(form: Form) -> str:
-            dataset = self._checked_dataset(form.get("dataset", ""))
-            known = Ledger.open(self._place())
-            try:
-                everyone = sorted({r.recipient for r in known.state().live(dataset.name) if r.level is not None})
-            finally:
-                known.close()
-            names = [name for i, name in enumerate(everyone) if form.get(f"member-{i}") == "yes"]
-            if not names:
-                raise InputError("At least one recipient must be chosen", "none")
-            self.coalition = names, collude(self._place(), names, dataset=dataset.name)
-            return f"{LEDGER}#coalition"
-
-        return await self.desk.act(request, work, LEDGER)
-
-    def _place(self) -> Path:
+    def _path(self) -> Path:
         if not self.opened:
-            raise InputError("A ledger must be open", "none")
+            raise InputError("Open a ledger first")
         return self.desk.journey.allowed.find(self.opened)
 
-    def _checked_dataset(self, name: str) -> Dataset:
+    def _checked_dataset(self, name: str) -> tuple[Dataset, State]:
         """A dataset whose table and key lie in the folder: a ledger can name files anywhere."""
-        known = Ledger.open(self._place())
-        try:
-            dataset = known.dataset(name)
-        finally:
-            known.close()
+        with closing(Ledger.open(self._path())) as ledger:
+            dataset, state = ledger.dataset(name), ledger.state()
         self._inside(Path(dataset.key_file))
         self._check_inside(str(dataset.details.get("recipe", "")), Path(str(dataset.details.get("folder", ""))))
-        return dataset
+        return dataset, state
 
     def _check_inside(self, recipe: str, folder: Path) -> None:
         document = RecipeDocument.parse(recipe)
@@ -214,6 +178,6 @@ class LedgerPages:
         return self.desk.journey.allowed.find(str(path))
 
 
-_NOTHING: dict[str, Any] = {
-    "releases": None, "allowances": None, "totals": [], "datasets": [], "whole": True, "coalition": None,
-}  # fmt: skip
+def _recipients(state: State, dataset: str) -> list[str]:
+    """Who has a version of a dataset."""
+    return sorted({r.recipient for r in state.live(dataset) if r.level is not None})

@@ -1,4 +1,4 @@
-"""What a promise costs, at every place of a slider. The table is read and counted once; the rest is arithmetic."""
+"""What a promise costs at every position of a slider. The table is read once; the rest is arithmetic."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from pramana.pages.content import Bar, Cell
 from pramana.run.run import Run
 
 # From the more private end to the more accurate one.
-PLACES: dict[str, tuple[float, ...]] = {
+POSITIONS: dict[str, tuple[float, ...]] = {
     "k": (1000, 500, 200, 100, 50, 30, 20, 15, 10, 7, 5, 4, 3, 2),
     "epsilon": (0.1, 0.2, 0.3, 0.5, 0.7, 1, 1.5, 2, 2.5, 3, 3.5, 4, 5, 6, 7, 8, 10),
     "xi": (0.02, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.7, 1),
@@ -32,12 +32,12 @@ PLACES: dict[str, tuple[float, ...]] = {
 _MOST_BARS = 8
 _OPENING = 1.5  # seconds that opening the page may take
 _NORMAL = 1.96  # of a 95% interval
-_SEED = 7  # the made-up table is the same at every place of the slider
+_SEED = 7  # the made-up table is the same at every position of the slider
 
 
 @dataclass(frozen=True)
 class DialSetting:
-    """One place of the slider: what would be promised, and what it costs."""
+    """One position of the slider: what would be promised, and what it costs."""
 
     value: float
     words: tuple[str, ...] = ()  # the guarantees, as a certificate would say them
@@ -62,22 +62,22 @@ class Dial:
         self._known: dict[float, DialSetting] = {}
         self._lock = threading.Lock()
         self._closed = False
-        self._order: list[float] = []  # places to be worked out; once there is a worker, its own
+        self._order: list[float] = []  # positions to be worked out; once there is a worker, its own
         self._wanted: float | None = None
         self._worker: threading.Thread | None = None
 
-    def places(self, own: float) -> tuple[float, ...]:
-        """The usual places and the recipe's own value, from private to accurate."""
+    def positions(self, own: float) -> tuple[float, ...]:
+        """The usual positions and the recipe's own value, from private to accurate."""
         most = self.records / 2 if self.promise == "k" else math.inf
-        usual = [value for value in PLACES[self.promise] if value <= most]
+        usual = [value for value in POSITIONS[self.promise] if value <= most]
         return tuple(sorted({*usual, own}, reverse=self.promise == "k"))
 
     def prepare(self, own: float) -> None:
-        """Work out every place beforehand, nearest to `own` first: a movement then only asks for it.
+        """Work out every position beforehand, nearest to `own` first: a movement then only asks for it.
 
         What takes longer than a page may take to open goes on behind it.
         """
-        self._order = sorted(self.places(own), key=lambda value: abs(math.log(value) - math.log(own)))
+        self._order = sorted(self.positions(own), key=lambda value: abs(math.log(value) - math.log(own)))
         end = time.monotonic() + _OPENING
         while self._order and time.monotonic() < end:
             self.at(self._order.pop(0))
@@ -92,7 +92,7 @@ class Dial:
             self.at(value)
 
     def ready(self, value: float) -> DialSetting | None:
-        """What is known at once of a place; what is not known yet is worked out next."""
+        """What is known at once of a position; what is not known yet is worked out next."""
         if value not in self._known and self._worker is not None and self._worker.is_alive():
             self._wanted = value
             return None
@@ -126,7 +126,7 @@ class Dial:
         return DialSetting(
             value,
             words=tuple(str(guarantee["words"]) for guarantee in guarantees),
-            retention=_retention(drawn),
+            retention=None if drawn is None else min(drawn.retentions(), default=None),
             central=_central(guarantees),
             usefulness=usefulness,
             treatments=tuple({"column": name, **cells} for name, cells in treated.items()),
@@ -142,13 +142,6 @@ def with_promise(setting: Any, promise: str, value: float) -> Any:
         return msgspec.structs.replace(setting, delta=(setting.delta[0], value))
     whole = int(value) if value == int(value) and promise == "k" else value
     return msgspec.structs.replace(setting, **{promise: whole})
-
-
-def _retention(law: Product | RecordRetention | None) -> float | None:
-    if law is None:
-        return None
-    retentions = law.retentions()
-    return min(retentions) if retentions else None
 
 
 def _central(guarantees: Sequence[Mapping[str, Any]]) -> str:
@@ -170,12 +163,13 @@ def _preview(law: Mechanism | None, plan: Plan) -> tuple[tuple[Bar, ...], str]:
     labels = [str(label) for label in next(a for a in plan.attributes if a.name == name).coded.labels]
     shares = 1 / (1.0 + np.arange(size))
     true = records * shares / shares.sum()
-    kept = _kept_share(law, name, size)
     inflation = min(variance_inflation(law, (name,)), 1e12)  # beyond, nothing is known in any case
+    # from h - 1 = (1 - 1/V)(1/rho^2 - 1)
+    retention = 1.0 if size < 2 or inflation <= 1 else 1 / math.sqrt(1 + (inflation - 1) / (1 - 1 / size))
     spread = math.sqrt(max(0.0, inflation - 1) * records / max(1, size))
     noise = np.random.default_rng(_SEED).standard_normal(size) * spread
     estimates = true + noise - noise.mean()
-    published = kept * true + (1 - kept) * records / size + kept * (noise - noise.mean())
+    published = retention * estimates + (1 - retention) * records / size
     bars = []
     for i in range(min(size, _MOST_BARS)):
         low, high = estimates[i] - _NORMAL * spread, estimates[i] + _NORMAL * spread
@@ -183,11 +177,3 @@ def _preview(law: Mechanism | None, plan: Plan) -> tuple[tuple[Bar, ...], str]:
         shown = [float(min(max(0.0, number), records)) for number in (published[i], estimates[i], low, high)]
         bars.append(Bar([label], shown[0], shown[1], shown[2], shown[3], float(true[i])))
     return tuple(bars), name
-
-
-def _kept_share(law: Mechanism, name: str, size: int) -> float:
-    """The retention of a column, from h - 1 = (1 - 1/V)(1/rho^2 - 1)."""
-    inflation = variance_inflation(law, (name,))
-    if size < 2 or inflation <= 1:
-        return 1.0
-    return 0.0 if math.isinf(inflation) else 1 / math.sqrt(1 + (inflation - 1) / (1 - 1 / size))

@@ -8,11 +8,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
-from pramana.app.studio.work.allowed import TABLES, AllowedFolder, RecipeDocument
-from pramana.app.studio.work.dial import Dial
-from pramana.app.studio.work.private import PrivateFolder, ReleaseJob, Upload
+from pramana.app.studio.dial import Dial
+from pramana.app.studio.folders import TABLES, AllowedFolder, PrivateFolder, Upload
+from pramana.app.studio.recipe import RecipeDocument, ReleaseJob
 from pramana.errors import InputError, RecipeError
 from pramana.files.folder import whole_folder
 from pramana.holder.draft_recipe import draft_recipe
@@ -51,29 +50,29 @@ class Journey:
     def open_file(self, name: str, options: Mapping[str, str]) -> None:
         path = self.allowed.find(name)
         if not (path.is_file() and name.lower().endswith(TABLES)):
-            raise InputError("A table must be a file of a known kind", "another one")
+            raise InputError(f"A table must be a file that ends in one of {', '.join(TABLES)}", repr(name[:100]))
         self.forget()
         self.private.link(name, path)
-        self._begin({"path": name, **_stated(options)})
+        self._begin({"path": name, **{key: options[key] for key in _OPTIONS if options.get(key)}})
 
-    def open_upload(self, name: str, options: Mapping[str, str]) -> None:
-        """A file that has arrived and is kept under this name."""
+    def open_upload(self, upload: Upload) -> None:
+        """A file that has arrived."""
         self.uploaded = True
-        self._begin({"path": name, **_stated(options)})
+        self._begin({"path": upload.name})
 
-    def new_upload(self, name: str) -> tuple[str, Upload]:
+    def new_upload(self, name: str) -> Upload:
         """Under a plain name with the ending it had; what was open before goes."""
         plain = re.sub(r"[^\w.-]+", "-", Path(name).name).strip("-.")[-80:] or "table.csv"
         if not plain.lower().endswith(TABLES):
-            raise InputError(f"A table must end in one of {', '.join(TABLES)}", "another name")
+            raise InputError(f"A table must end in one of {', '.join(TABLES)}", repr(plain))
         self.forget()
-        return plain, self.private.new_upload(plain)
+        return Upload(self.private, plain)
 
     def open_database(self, variable: str, table: str, query: str) -> None:
         if not _VARIABLE.fullmatch(variable):
-            raise InputError("A database must be named by an environment variable", "another text")
+            raise InputError("A database must be named by an environment variable", repr(variable[:100]))
         if variable not in os.environ:
-            raise InputError(f"The environment variable {variable} must hold a connection string", "none")
+            raise InputError(f"The environment variable {variable} is not set")
         self.forget()
         stated = {"table": table.strip(), "query": query.strip()}
         self._begin({"url": f"env:{variable}", **{key: text for key, text in stated.items() if text}})
@@ -86,15 +85,14 @@ class Journey:
         try:
             document.bring_in(lambda stated: self._bring_in(path.parent, stated))
             document.recipe(self.private.path, self.allowed.find)
-            with self.private.reading():
-                found = inspect(self._named(document.section("source")))
+            self._inspect(document.section("source"))
         except BaseException:
             self.forget()
             raise
-        stated = document.roles
-        self.document, self.inspection = document, found
+        stated = {name: str(body.get("role", "")) for name, body in document.columns.items()}
+        self.document = document
         # a column that a recipe does not name is not published
-        self.roles = {c.name: stated.get(c.name, "identifying") for c in found.columns if c.name}
+        self.roles = {name: stated.get(name, "identifying") for name in self.roles}
         self.confirmed_columns = self.by_hand = True
 
     def _bring_in(self, folder: Path, stated: str) -> str:
@@ -108,14 +106,17 @@ class Journey:
 
     def _begin(self, source: dict[str, Any]) -> None:
         try:
-            with self.private.reading():
-                self.inspection = inspect(self._named(source))
+            self._inspect(source)
         except BaseException:
             self.forget()
             raise
         self.document = RecipeDocument({"source": source})
-        self.roles = {column.name: column.role for column in self.inspection.columns if column.name}
         self.document.set("attributes", {name: {"role": role} for name, role in self.roles.items()})
+
+    def _inspect(self, source: Mapping[str, Any]) -> None:
+        with self.private.reading():
+            self.inspection = inspect(self._named(source))
+        self.roles = {column.name: column.role for column in self.inspection.columns if column.name}
 
     def _named(self, source: Mapping[str, Any]) -> dict[str, Any]:
         """[source] with its file where it lies."""
@@ -147,8 +148,8 @@ class Journey:
         if not self.document.method:
             self.roles = wanted
             self.document.set("unit", unit)
-            columns = {name: {**self.hierarchies.get(name, {}), "role": role} for name, role in wanted.items()}
-            self.document.set("attributes", {n: _role_first(body) for n, body in columns.items()})
+            columns = {name: {"role": role, **self.hierarchies.get(name, {})} for name, role in wanted.items()}
+            self.document.set("attributes", columns)
         elif moved or (old_unit and dict(unit) != old_unit) or not unit.get("row"):
             self._draft_anew(wanted, moved, unit)
         else:  # that rows are people was taken for granted
@@ -156,7 +157,7 @@ class Journey:
 
     def _draft_anew(self, wanted: dict[str, str], moved: set[str], unit: Mapping[str, Any]) -> None:
         """The same job for other roles or another unit. What someone wrote by hand stays where its role does."""
-        if moved == set() and dict(unit) == self.document.section("unit"):
+        if not moved and dict(unit) == self.document.section("unit"):
             return
         if not self.document.job:
             raise InputError(
@@ -177,40 +178,39 @@ class Journey:
     def build(self, column: str, plan: HierarchyPlan, tree: str = "") -> HierarchyPreview:
         """A hierarchy of a column's values, to look at."""
         if column not in self.roles:
-            raise InputError("A hierarchy must be of a column of the table", "another name")
+            raise InputError("A hierarchy must be of a column of the table", repr(column[:100]))
         if tree:
             self.private.write("tree.toml", tree)
             plan = HierarchyPlan(plan.kind, tree=str(self.private.path / "tree.toml"))
-        name = self._hierarchy_name(column)
-        (self.private.path / name).unlink(missing_ok=True)
+        path = self._hierarchy_path(column)
+        path.unlink(missing_ok=True)
         with self.private.reading():
-            build_hierarchy(self._named(self.document.section("source")), column, plan, self.private.path / name)
-        return preview_hierarchy(self.private.path / name)
+            build_hierarchy(self._named(self.document.section("source")), column, plan, path)
+        return preview_hierarchy(path)
 
     def use_hierarchy(self, column: str, level: int) -> None:
-        name = self._hierarchy_name(column)
-        if not (self.private.path / name).exists():
-            raise InputError("A hierarchy must be built before it is used", "none")
-        keys: dict[str, Any] = {"hierarchy": name, **({"level": level} if level else {})}
-        self.hierarchies[column] = keys
+        path = self._hierarchy_path(column)
+        if not path.exists():
+            raise InputError("Build the hierarchy before you use it")
+        self.hierarchies[column] = {"hierarchy": path.name, **({"level": level} if level else {})}
         self._apply_hierarchy(column)
         self._forget_dial()
 
     def _apply_hierarchy(self, column: str) -> None:
-        body = self.document.column(column)
-        kept = {key: value for key, value in body.items() if key not in _HOW}
-        self.document.content["attributes"][column] = {**kept, **self.hierarchies[column]}
+        body = self.document.columns.get(column, {})
+        other = {key: value for key, value in body.items() if key not in _HOW}
+        self.document.content["attributes"][column] = {**other, **self.hierarchies[column]}
 
-    def _hierarchy_name(self, column: str) -> str:
+    def _hierarchy_path(self, column: str) -> Path:
         number = list(self.roles).index(column) + 1
-        return f"hierarchy-{number}-{re.sub(r'[^A-Za-z0-9_-]+', '-', column)[:40].strip('-') or 'column'}.csv"
+        plain = re.sub(r"[^A-Za-z0-9_-]+", "-", column)[:40].strip("-") or "column"
+        return self.private.path / f"hierarchy-{number}-{plain}.csv"
 
     # ------------------------------------------------------------ job and dial
 
     def choose(self, job: str, public: str = "", present: str = "") -> None:
         """A first recipe for a job; the same job again changes nothing that was set since."""
-        same = job == self.document.job and not public and not present
-        if not same:
+        if job != self.document.job or public or present:
             self.by_hand = False
             self.draft(job, {}, self.document.section("unit"), public, present)
 
@@ -219,8 +219,8 @@ class Journey:
     ) -> None:
         target = self.private.path / DRAFT
         old = self.document
-        for name in (*self._drafted(), DRAFT):
-            (self.private.path / name).unlink(missing_ok=True)
+        for path in (*self.private.path.glob("recipe-*.csv"), target):
+            path.unlink(missing_ok=True)
         public = public or str(release.get("public", ""))
         if public:
             self.private.link(public, self.allowed.find(public))
@@ -242,13 +242,10 @@ class Journey:
             document.set("release", {**document.section("release"), **release})
         self.document, self.confirm = document, drafted.confirm
         for column in self.hierarchies:
-            if document.column(column).get("role") == "quasi-identifying":
+            if document.columns.get(column, {}).get("role") == "quasi-identifying":
                 self._apply_hierarchy(column)
         self.pins, self.looked_at = (), False
         self._forget_dial()
-
-    def _drafted(self) -> list[str]:
-        return [path.name for path in self.private.path.glob("recipe-*.csv")]
 
     def recipe(self) -> AnyRecipe:
         return self.document.recipe(self.private.path, self.allowed.find)
@@ -259,15 +256,14 @@ class Journey:
         stated = self.document.section("release").get(self.document.promise)
         number = stated[1] if isinstance(stated, list) and len(stated) == 2 else stated
         if not isinstance(number, int | float):
-            raise RecipeError("A promise must be a number to be turned", "something else")
+            raise RecipeError("A promise must be a number to be turned", type(number).__name__)
         return float(number)
 
     def turn(self, value: float) -> None:
-        """The slider's new place, into the recipe."""
+        """The slider's new position, into the recipe."""
         promise, release = self.document.promise, dict(self.document.section("release"))
-        known = self.dial().places(self.value)
-        if value not in known:
-            raise InputError("A place of the slider must be one of its steps", "another number")
+        if value not in self.dial().positions(self.value):
+            raise InputError("A position of the slider must be one of its steps", f"{value:g}")
         whole = int(value) if value == int(value) else value
         release[promise] = [release[promise][0], value] if promise == "delta" else whole
         self.document.set("release", release)
@@ -276,7 +272,9 @@ class Journey:
         """Counted once for a recipe, whatever the slider says."""
         recipe, promise = self.recipe(), self.document.promise
         if not promise:
-            raise RecipeError("A recipe must state a promise for the dial", "none")
+            raise RecipeError(
+                "A recipe must state a promise for the dial", "no k, epsilon, xi, delta or retention"
+            )
         content = {**self.document.content, "release": {**self.document.section("release"), promise: 0}}
         print_ = repr(content)
         if self._dial is None or self._dial[0] != print_:
@@ -312,23 +310,20 @@ class Journey:
 
     def release(self, name: str, even_if_useless: bool = False) -> None:
         if self.job is not None and self.job.running:
-            raise InputError("One release must end before the next begins", "one under way")
+            raise InputError("Another release is under way", hint="Wait for it, or stop it.")
         self.job = ReleaseJob(self.recipe(), self.allowed.new(name), self.private, even_if_useless)
         self.job.start()
 
     def files(self) -> dict[str, str]:
         """The recipe, and the hierarchies that it names: what does the same from the command line."""
-        texts = {DRAFT: self.document.text}
-        for name in self.document.hierarchies():
-            texts[name] = self.private.text(name)
-        return texts
+        return {DRAFT: self.document.text} | {n: self.private.text(n) for n in self.document.hierarchies()}
 
     def save(self, name: str) -> Path:
         """The recipe and its hierarchies as new files of the folder."""
         stem = name.removesuffix(".toml")
         folder = self.allowed.new(stem)
         if self.uploaded:
-            raise InputError("A recipe can be saved beside a table of the folder", "an uploaded one")
+            raise InputError("A recipe can be saved beside a table of the folder", "an uploaded table")
         texts = self.files()
         document = RecipeDocument.parse(texts.pop(DRAFT))
         path = document.section("source").get("path")
@@ -352,23 +347,10 @@ class Journey:
         self._forget_dial()
 
 
-def _stated(options: Mapping[str, str]) -> dict[str, str]:
-    return {key: options[key] for key in _OPTIONS if options.get(key)}
-
-
-def _role_first(body: dict[str, Any]) -> dict[str, Any]:
-    return {"role": body["role"], **{key: value for key, value in body.items() if key != "role"}}
-
-
 def _text_of(path: Path) -> str:
     try:
-        if path.stat().st_size > 1 << 20:
-            raise RecipeError("A recipe must have at most a megabyte", "more")
+        if (size := path.stat().st_size) > 1 << 20:
+            raise RecipeError("A recipe must have at most 1,048,576 bytes", f"{size:,}")
         return path.read_text("utf-8-sig")
-    except (OSError, ValueError):
-        raise RecipeError("A recipe must be readable UTF-8 text", "something else") from None
-
-
-def attachment(name: str) -> dict[str, str]:
-    """As which file a browser keeps an answer."""
-    return {"content-disposition": f"attachment; filename*=UTF-8''{quote(name)}"}
+    except (OSError, ValueError) as error:
+        raise RecipeError("A recipe must be readable UTF-8 text", type(error).__name__) from None

@@ -22,9 +22,7 @@ from starlette.responses import (
 )
 from starlette.routing import Route
 
-from pramana.app.studio.desk import Desk, Form, is_ready
-from pramana.app.studio.work.journey import attachment
-from pramana.app.studio.work.private import ReleaseJob
+from pramana.app.studio.desk import ACTION, Desk, Form, attachment
 from pramana.errors import InputError
 from pramana.run.release import Released
 
@@ -36,32 +34,31 @@ _PIECE = 1 << 20
 
 @dataclass
 class ReleasePages:
+    """A release under way, the bundle that it made, and the recipe."""
+
     desk: Desk
 
     def routes(self) -> list[Route]:
+        desk = self.desk
         return [
-            Route(RELEASE, self._page),
-            Route(RELEASE, self._start, methods=["POST"]),
-            Route("/publish/release/status", self._status),
+            desk.page(RELEASE, self._page, "release", "/publish/check"),
+            desk.action(RELEASE, self._start, RELEASE),
+            desk.page("/publish/release/status", self._status),
             Route("/publish/release/stop", self._stop, methods=["POST"]),
-            Route(REPORT, self._report),
-            Route("/publish/report/page", self._report_page),
-            Route("/publish/report/certificate.json", self._certificate),
-            Route("/publish/report/bundle.zip", self._bundle),
+            desk.page(REPORT, self._report, "report"),
+            desk.page("/publish/report/page", self._report_page, "report"),
+            desk.page("/publish/report/certificate.json", self._certificate, "report"),
+            desk.page("/publish/report/bundle.zip", self._bundle, "report"),
             Route("/publish/report/key", self._key, methods=["POST"]),
-            Route("/publish/recipe.toml", self._recipe),
-            Route("/publish/recipe.zip", self._recipe_zip),
-            Route("/publish/recipe/save", self._save, methods=["POST"]),
+            desk.page("/publish/recipe.toml", self._recipe),
+            desk.page("/publish/recipe.zip", self._recipe_zip),
+            desk.action("/publish/recipe/save", self._save, RELEASE),
         ]
 
     # ------------------------------------------------------------ release
 
-    async def _page(self, request: Request) -> Response:
-        if not self.desk.admits(request):
-            return self.desk.no_entry()
+    async def _page(self, _: Request) -> Response:
         journey = self.desk.journey
-        if not is_ready(journey, "release"):
-            return RedirectResponse("/publish/check", 303)
         stem = Path(journey.title.removeprefix("env:")).stem
         name = journey.allowed.free_name(f"{stem}-published")
         return self.desk.show(
@@ -69,99 +66,70 @@ class ReleasePages:
             uploaded=journey.uploaded,
         )  # fmt: skip
 
-    async def _start(self, request: Request) -> Response:
-        def work(form: Form) -> str:
-            if not is_ready(self.desk.journey, "release"):
-                raise InputError("What is to be checked must be looked at first", "no mark")
-            even = form.get("even") == "yes"
-            self.desk.journey.release(form.get("name", "").strip(), even)
-            return RELEASE
+    def _start(self, form: Form) -> str:
+        if not self.desk.is_ready("release"):
+            raise InputError("Look at what is to be checked first")
+        self.desk.journey.release(form.get("name", "").strip(), form.get("even") == "yes")
+        return RELEASE
 
-        return await self.desk.act(request, work, RELEASE)
-
-    async def _status(self, request: Request) -> Response:
-        if not self.desk.admits(request):
-            return self.desk.no_entry()
-        job = self.desk.journey.job
-        return self.desk.pages.answer("status.html", job=job, form_token=self.desk.visitor.form_token("studio"))
+    async def _status(self, _: Request) -> Response:
+        token = self.desk.visitor.form_token(ACTION)
+        return self.desk.pages.answer("status.html", job=self.desk.journey.job, form_token=token)
 
     async def _stop(self, request: Request) -> Response:
-        form = await self.desk.form(request)
-        if form is None:
+        """Not in the queue of work: it is to stop now."""
+        if await self.desk.form(request) is None:
             return self.desk.no_entry()
-        job = self.desk.journey.job
-        if job is not None:
-            job.stop()
+        if self.desk.journey.job is not None:
+            self.desk.journey.job.stop()
         return RedirectResponse(RELEASE, 303)
 
     # ------------------------------------------------------------ report
 
-    def _done(self, request: Request) -> tuple[ReleaseJob, Released] | None:
+    @property
+    def _released(self) -> Released:
         job = self.desk.journey.job
-        if not self.desk.admits(request) or job is None or job.released is None:
-            return None
-        return job, job.released
+        assert job is not None and job.released is not None  # else the step is not ready
+        return job.released
 
-    def _nothing(self, request: Request) -> Response:
-        return RedirectResponse("/publish/open", 303) if self.desk.admits(request) else self.desk.no_entry()
-
-    async def _report(self, request: Request) -> Response:
-        done = self._done(request)
-        if done is None:
-            return self._nothing(request)
-        job, released = done
+    async def _report(self, _: Request) -> Response:
+        released = self._released
         return self.desk.show(
-            "released.html", "report", job=job, released=released, guarantees=list(released.guarantees),
-            warnings=list(released.certificate.warnings), name=released.bundle.name,
+            "released.html", "report", job=self.desk.journey.job, released=released,
+            guarantees=list(released.guarantees), warnings=list(released.certificate.warnings),
+            name=released.bundle.name,
         )  # fmt: skip
 
-    async def _report_page(self, request: Request) -> Response:
+    async def _report_page(self, _: Request) -> Response:
         """The bundle's own page, with its own style and nothing else: the policy names that style's digest."""
-        done = self._done(request)
-        if done is None:
-            return self._nothing(request)
-        return report_answer((done[1].bundle / "report.html").read_bytes())
+        return report_answer((self._released.bundle / "report.html").read_bytes())
 
-    async def _certificate(self, request: Request) -> Response:
-        done = self._done(request)
-        if done is None:
-            return self._nothing(request)
-        path = done[1].bundle / "certificate.json"
+    async def _certificate(self, _: Request) -> Response:
+        path = self._released.bundle / "certificate.json"
         return FileResponse(path, media_type="application/json", headers=attachment("certificate.json"))
 
-    async def _bundle(self, request: Request) -> Response:
-        done = self._done(request)
-        if done is None:
-            return self._nothing(request)
-        folder = done[1].bundle
-        return StreamingResponse(
-            zipped(folder), media_type="application/zip", headers=attachment(f"{folder.name}.zip")
-        )
+    async def _bundle(self, _: Request) -> Response:
+        folder = self._released.bundle
+        headers = attachment(f"{folder.name}.zip")
+        return StreamingResponse(zipped(folder), media_type="application/zip", headers=headers)
 
     async def _key(self, request: Request) -> Response:
-        form = await self.desk.form(request)
-        done = self._done(request)
-        if form is None or done is None:
+        job = self.desk.journey.job
+        if await self.desk.form(request) is None or job is None or job.released is None:
             return self.desk.no_entry()
-        job, released = done
         key = job.take_key()
         if key is None:
             self.desk.problem = "The key was taken already. It is kept nowhere else."
             return RedirectResponse(REPORT, 303)
-        headers = attachment(f"{released.bundle.name}.key")
-        return PlainTextResponse(f"{key.secret.hex()}\n", headers=headers)
+        return PlainTextResponse(f"{key.secret.hex()}\n", headers=attachment(f"{job.released.bundle.name}.key"))
 
     # ------------------------------------------------------------ the recipe
 
-    async def _recipe(self, request: Request) -> Response:
-        if not self.desk.admits(request):
-            return self.desk.no_entry()
+    async def _recipe(self, _: Request) -> Response:
         headers = attachment("recipe.toml")
         return Response(self.desk.journey.document.text.encode(), media_type="application/toml", headers=headers)
 
-    async def _recipe_zip(self, request: Request) -> Response:
-        if not self.desk.admits(request):
-            return self.desk.no_entry()
+    async def _recipe_zip(self, _: Request) -> Response:
         texts = await self.desk.run(self.desk.journey.files)
         packed = io.BytesIO()
         with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as file:
@@ -169,12 +137,9 @@ class ReleasePages:
                 file.writestr(name, text)
         return Response(packed.getvalue(), media_type="application/zip", headers=attachment("recipe.zip"))
 
-    async def _save(self, request: Request) -> Response:
-        def work(form: Form) -> str:
-            self.desk.journey.save(form.get("name", "").strip())
-            return "/ledger"
-
-        return await self.desk.act(request, work, RELEASE)
+    def _save(self, form: Form) -> str:
+        self.desk.journey.save(form.get("name", "").strip())
+        return "/ledger"
 
 
 def report_answer(page: bytes) -> Response:

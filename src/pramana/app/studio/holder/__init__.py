@@ -1,1 +1,0 @@
-"""The pages of publishing: Open, Columns, Job, Dial, Check, Release, Report."""
