@@ -20,9 +20,9 @@ from pramana import Bundle, Recipe, open_study, plan, release, verify
 from pramana.bundle.certificate import Certificate
 from pramana.errors import BundleError, PramanaError, RecipeError, SourceError
 from pramana.io.source import Table
-from pramana.methods.noise.columns import NoiseLoss, NoiseSums, context_of
-from pramana.methods.noise.moments import Moments, kept_share, moments_of, normals, root_of
-from pramana.methods.noise.setting import NoiseDesign, design_of
+from pramana.methods.noise.columns import NoiseDesign, NoiseLoss, NoiseSums, design_of
+from pramana.methods.noise.numbers import Moments, kept_share, moments_of, normals, root_of
+from pramana.methods.protocol import coins_context
 from pramana.methods.registry import restore
 from pramana.randomness.key import Key
 from pramana.rows.memory import MemoryRows
@@ -194,7 +194,8 @@ def moments(columns: Any) -> Moments:
     names = [f"c{i}" for i in range(len(columns))]
     design = NoiseDesign(kind="correlated", amount=0.5, columns=names, spread={}, decimals={})
     table = pa.table(dict(zip(names, map(pa.array, columns), strict=True)))
-    return moments_of(MemoryRows(Table({n: table.column(n) for n in names}, table.num_rows), Key.create()), design)
+    rows = MemoryRows(Table({n: table.column(n) for n in names}, table.num_rows), Key.create())
+    return moments_of(rows, design.columns, design.relative, design.kind == "correlated")
 
 
 def test_covariances_and_roots_are_those_of_a_library() -> None:
@@ -219,7 +220,9 @@ def test_a_published_cell_is_the_true_one_with_its_own_draw(tmp_path: Path) -> N
     done = published(tmp_path, {}, age={"spread": 8.0})
     rows = MemoryRows(Table({n: source.column(n) for n in ("id", "age")}, 50), Key.from_seed(1))
     rows.encode([Attribute("id", Role.INSENSITIVE, None), Attribute("age", Role.INSENSITIVE, None, Kind.NUMBER)])
-    words = rows.stream("noise", context_of("", design_of(stated), rows), "age", 0).words(0, 50)
+    words = rows.stream("noise", coins_context("", "noise", design_of(stated), rows.commitment()), "age", 0).words(
+        0, 50
+    )
     quantiles = [NormalDist().inv_cdf(((int(word) >> 12) + 0.5) / 2**52) for word in words]
     expected = [round(age + 8 * q) for age, q in zip(source.column("age").to_pylist(), quantiles, strict=True)]
     assert done.column("age").to_pylist() == expected

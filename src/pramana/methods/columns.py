@@ -19,9 +19,10 @@ from pramana.counting.classes import Ladder
 from pramana.errors import RecipeError, SchemaError
 from pramana.files.locations import named_in
 from pramana.files.store_path import StorePath
-from pramana.io.codes import domain_from_data
+from pramana.io.codes import Numbering, domain_from_data
 from pramana.methods.recipe import Recipe
-from pramana.rows.protocol import ColumnReading
+from pramana.randomness.samplers import Codes, code_dtype
+from pramana.rows.protocol import ColumnReading, Columns, Rows, chunks_of
 from pramana.schema.domain import Attribute, Domain, Role
 from pramana.schema.hierarchy import TOP, Hierarchy
 from pramana.schema.kind import Kind, Publish
@@ -80,6 +81,25 @@ def unchanged(name: str, column: ColumnSection) -> Attribute:
     if asked:
         raise RecipeError(f"{asked[0]} must be of a column that is randomised", f"{name!r}, released unchanged")
     return Attribute(name, column.role, None, Kind(column.stated_kind or Kind.NOMINAL))
+
+
+def coded(name: str) -> str:
+    """The column of a column's codes, under a name that no column of a source has."""
+    return f"\0{name}"
+
+
+def number_values(name: str, rows: Rows) -> Numbering:
+    """The values of a column, numbered as they first appear; rows get the column of its codes."""
+    numbering = Numbering()
+    for chunk in rows.values([name])[name].chunks:
+        numbering.number(chunk)
+
+    def codes_of(columns: Columns) -> Codes:
+        codes = [numbering.number(chunk) for chunk in chunks_of(columns[name]).chunks]
+        return np.concatenate(codes).astype(code_dtype(len(numbering.labels)))
+
+    rows.derive(coded(name), (name,), codes_of)
+    return numbering
 
 
 def hierarchy_of(name: str, column: ColumnSection, folder: Path) -> Hierarchy | None:

@@ -7,18 +7,21 @@ it again for its guarantees, and has it publish the source again.
 
 from __future__ import annotations
 
+import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar, Generic, Literal, TypedDict, TypeVar
 
+import msgspec
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from pramana.bundle.bundle import Bundle
-from pramana.bundle.certificate import Certificate, JsonObject
+from pramana.bundle.certificate import Certificate, JsonObject, canonical
 from pramana.bundle.form import Check, Form
 from pramana.errors import BundleError, PramanaError, RecipeError
 from pramana.files.store_path import AnyPath
@@ -288,6 +291,28 @@ class Plan(ABC):
     def raw_names(self) -> list[str]:
         """The columns released unchanged."""
         return [a.name for a in self.attributes if a.raw]
+
+    def draw_in_order(
+        self, rows: Rows, context: str, columns: Sequence[str], stage: str
+    ) -> Callable[[], Iterator[Columns]]:
+        """Rows with `columns`, which were made before, and the unchanged ones: coins decide their order alone."""
+        names = [*columns, *self.raw_names()]
+        return partial(rows.publish, Product({}), context, self.shuffled, names, stage=stage)
+
+
+def coins_context(dataset: str, method: str, design: object, commitment: str) -> str:
+    """What coins and order are bound to: the same key gives another table, or another design, others."""
+    stated = hashlib.sha256(canonical(msgspec.to_builtins(design))).hexdigest()
+    return f"{dataset}\n{method}\n{stated}\n{commitment}"
+
+
+def content_checks(bundle: Bundle, content: str, records: int, certified: int) -> tuple[Check, Check]:
+    """Whether what was read has the certified content, and as many records as certified."""
+    same = bundle.has_content(content)
+    return (
+        Check("content", same, "as certified" if same else "other content"),
+        Check("records", records == certified, f"{records} found"),
+    )
 
 
 def part_check(bundle: Bundle, count: Callable[[], int]) -> Check:

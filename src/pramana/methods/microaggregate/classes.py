@@ -1,4 +1,4 @@
-"""The classes of a table, what is published of them, and what that comes to."""
+"""What `microaggregate` publishes: its setting, the classes of a table, what stands for them, and what is lost."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
-from math import isfinite
-from typing import Annotated, Any
+from fractions import Fraction
+from typing import Annotated, Any, Literal
 
 import msgspec
 import numpy as np
@@ -18,29 +18,187 @@ from numpy.typing import NDArray
 from pramana.bundle.bundle import Bundle
 from pramana.bundle.form import Check, Form
 from pramana.counting.value_counts import ValueCounts
-from pramana.errors import BundleError, PramanaError, UnreachableError
+from pramana.errors import PramanaError, RecipeError, UnreachableError
 from pramana.io.columns import numbers
 from pramana.methods.cell_table import CheckedColumn, ShownCells, ShownColumn
 from pramana.methods.cells import label_column
-from pramana.methods.columns import MISSING_LABEL
+from pramana.methods.columns import coded, leaves_of, number_values
 from pramana.methods.microaggregate.grouping import (
     Microaggregation,
+    Numbers,
+    class_medians,
     class_modes,
     information_loss,
     mdav,
     optimal_univariate,
+    standardised_loss,
 )
-from pramana.methods.microaggregate.setting import MicroaggregateDesign
-from pramana.methods.numbers import NumberColumn, number_column
-from pramana.methods.protocol import Examination
+from pramana.methods.numbers import (
+    LARGEST_WHOLE,
+    MOST_PLACES,
+    Decimals,
+    NumberUse,
+    ShownNumbers,
+    check_reach,
+    number_of,
+    refuse_others,
+    stated_decimals,
+)
+from pramana.methods.protocol import Examination, content_checks
+from pramana.methods.recipe import Recipe
 from pramana.methods.sensitive import UnitsInClasses, derive_codes, lines_of_units, sensitive_in
 from pramana.randomness.samplers import Codes
 from pramana.rows.digest import Column
 from pramana.rows.protocol import Rows
 from pramana.schema.domain import Attribute, Role
-from pramana.schema.kind import decimal_number
+from pramana.schema.sections import ColumnSection, Setting
 from pramana.schema.typed import Ordinal, Share
 from pramana.schema.unit import Storey
+
+Algorithm = Literal["mdav", "optimal"]
+Aggregate = Literal["mean", "median"]
+K = Annotated[int, Meta(ge=2, extra={"must": "a whole number of at least 2"})]
+
+
+class MicroaggregateSetting(Setting, frozen=True, kw_only=True, tag="microaggregate"):
+    """method = "microaggregate": k-anonymity of this table, by means or medians of small classes."""
+
+    k: K
+    algorithm: Annotated[Algorithm, Meta(description='"optimal" takes one column of numbers.')] = "mdav"
+    aggregate: Annotated[Aggregate, Meta(description="What of a class is published.")] = "mean"
+    decimals: Annotated[Decimals | None, Meta(description="Places to round to, where a column has none.")] = None
+
+
+class AggregatedColumn(ColumnSection, frozen=True, kw_only=True):
+    """A column of a microaggregated table."""
+
+    decimals: Annotated[Decimals | None, Meta(description="Places to round its numbers to.")] = None
+
+    @property
+    def is_quasi(self) -> bool:
+        return self.role is Role.QUASI_IDENTIFYING
+
+    @property
+    def has_categories(self) -> bool:
+        """Whether it is published by its commonest values: an intruder may know it, and it has a domain."""
+        stated = (self.domain, self.binning, self.hierarchy)
+        return self.is_quasi and any(part is not None for part in stated)
+
+    @property
+    def has_numbers(self) -> bool:
+        return self.is_quasi and not self.has_categories
+
+
+class MicroaggregateDesign(Form, frozen=True, kw_only=True):
+    """The same as a certificate states it; `decimals` is of the columns that are rounded."""
+
+    k: K
+    algorithm: Algorithm
+    aggregate: Aggregate
+    decimals: dict[str, Decimals]
+
+    def rounding(self, name: str) -> str:
+        """In words."""
+        places = self.decimals.get(name)
+        if places is None:
+            return "not rounded"
+        return f"to {places} decimals" if places >= 0 else f"to multiples of {10**-places:,}"
+
+
+MicroaggregateRecipe = Recipe[MicroaggregateSetting, AggregatedColumn]
+
+
+def design_of(recipe: MicroaggregateRecipe) -> MicroaggregateDesign:
+    """Checked with the columns, before any row is read."""
+    setting, columns = recipe.release, recipe.published
+    numbers = [name for name, column in columns.items() if column.has_numbers]
+    if not numbers:
+        raise RecipeError(
+            "A recipe must have a quasi-identifying column of numbers, by which rows are put into classes",
+            "none",
+            "A column of numbers is one without domain, bins and hierarchy; without any, use method generalize.",
+        )
+    if setting.algorithm == "optimal" and len(numbers) > 1:
+        raise RecipeError(
+            'algorithm = "optimal" must have exactly one quasi-identifying column of numbers',
+            f"{len(numbers)}",
+            'Use algorithm = "mdav" for several.',
+        )
+    own = {name: column.decimals for name, column in columns.items()}
+    places = stated_decimals(own, numbers, setting.decimals, "a quasi-identifying column of numbers")
+    return MicroaggregateDesign(
+        k=setting.k, algorithm=setting.algorithm, aggregate=setting.aggregate, decimals=places
+    )
+
+
+# Columns of numbers, and what is published of their classes.
+
+
+MICROAGGREGATED = NumberUse("be microaggregated", "A column of categories must have a domain or hierarchy")
+
+
+@dataclass(frozen=True, eq=False)
+class NumberColumn:
+    """For every row its number times 10^places: integers, or doubles where no such integers fit into 53 bits."""
+
+    name: str
+    values: Numbers
+    places: int = 0
+
+    @property
+    def numbers(self) -> Numbers:
+        """The numbers themselves: integers, or the doubles nearest to them."""
+        return self.values if self.places == 0 else np.asarray(self.values / float(10**self.places))
+
+    def published(self, groups: Microaggregation, aggregate: Aggregate, decimals: int | None) -> Numbers:
+        """The mean or median of each class, exact until it is rounded to decimals, halves to the even digit.
+
+        Integers where decimals are none, and for medians of integers; the nearest doubles otherwise.
+        """
+        exact = self._medians(groups) if aggregate == "median" else self._means(groups)
+        if decimals is not None:
+            exact = [Fraction(round(number, decimals)) for number in exact]
+        keeps_integers = aggregate == "median" and self.places == 0
+        if self.values.dtype.kind == "i" and (keeps_integers if decimals is None else decimals <= 0):
+            return np.array([int(number) for number in exact], np.int64)
+        return np.array([float(number) for number in exact])
+
+    def _means(self, groups: Microaggregation) -> list[Fraction]:
+        sums = np.full(groups.classes, Fraction(0), object)
+        np.add.at(sums, groups.class_of, np.array([Fraction(x) for x in self.values.tolist()], object))
+        unit = 10**self.places
+        return [total / (size * unit) for total, size in zip(sums, groups.sizes.tolist(), strict=True)]
+
+    def _medians(self, groups: Microaggregation) -> list[Fraction]:
+        medians = class_medians(groups, self.values)
+        return [Fraction(number) / 10**self.places for number in medians.tolist()]
+
+
+def number_column(name: str, rows: Rows) -> NumberColumn:
+    """A column of the source; refused with counts where a row has no number."""
+    labels = list(number_values(name, rows).labels)
+    codes = rows.whole().codes({coded(name): len(labels)})[coded(name)]
+    numbers = [number_of(label) for label in labels]
+    times = zip(labels, numbers, np.bincount(codes, minlength=len(labels)).tolist(), strict=True)
+    without = [(label, n) for label, number, n in times if number is None]
+    missing = sum(n for label, n in without if label == "")
+    refuse_others(name, missing, sum(n for _, n in without) - missing, MICROAGGREGATED)
+    known = [n for n in numbers if n is not None]
+    table, places = _as_table(name, known, pa.types.is_floating(rows.values([name])[name].type))
+    return NumberColumn(name, table[codes], places)
+
+
+def _as_table(name: str, numbers: list[Decimal], floating: bool) -> tuple[Numbers, int]:
+    """The numbers of the labels times 10^places, and the places."""
+    places = max(0, *(-int(n.as_tuple().exponent) for n in numbers))
+    if places <= MOST_PLACES:
+        whole = [int(Fraction(n) * 10**places) for n in numbers]
+        if max(map(abs, whole)) <= LARGEST_WHOLE:
+            return np.array(whole, np.int64), places
+    doubles = np.array([float(n) for n in numbers]) + 0.0  # a zero has no sign
+    check_reach(name, places, float(np.abs(doubles).max()), floating, MICROAGGREGATED)
+    return doubles, 0
+
 
 _PERCENT = 100
 _FINE = 10**9
@@ -93,19 +251,21 @@ def aggregate(
     else:
         groups = _grouped_units(rows, design, columns, codes, coins)
     aggregates = {c.name: c.published(groups, design.aggregate, design.decimals.get(c.name)) for c in columns}
-    modes = {a.name: class_modes(groups, a.name, codes[a.name], a.coded.size) for a in categories}
-    labels = {a.name: _labels(a, modes[a.name]) for a in categories}
+    modes = {a.name: class_modes(groups, codes[a.name], a.coded.size) for a in categories}
+    labels = {a.name: [leaves_of(a)[code] for code in modes[a.name]] for a in categories}
     alike = _alike([*aggregates.values(), *map(np.array, labels.values())])
     sizes = np.bincount(alike, groups.sizes).astype(np.int64)
-    loss = information_loss(groups, {c.name: c.numbers for c in columns}, aggregates)
-    units = _units_in(rows, alike[groups.class_of])
+    losses = {c.name: information_loss(groups, c.numbers, aggregates[c.name]) for c in columns}
+    units = None  # whose the rows of each class are, where people have several
+    if rows.owners is not None:
+        units = UnitsInClasses(rows.owners, np.ones(rows.records, np.bool_), alike[groups.class_of], {})
     single, inferred = _inferences(rows, attributes, alike[groups.class_of], units)
     measured = AggregateMeasures(
         records=rows.records,
         classes=len(sizes),
         k=int(sizes.min()) if units is None else units.k(units.owners.largest),
-        lost={c.name: _up(c.share, _PERCENT) for c in loss.columns},
-        total=_up(loss.share, _PERCENT),
+        lost={name: _up(loss.share, _PERCENT) for name, loss in losses.items()},
+        total=_up(standardised_loss(list(losses.values()), rows.records), _PERCENT),
         changed={n: _up(float(np.mean(modes[n][groups.class_of] != codes[n])), _PERCENT) for n in modes},
         single_valued=single,
         inferred=inferred,
@@ -114,11 +274,6 @@ def aggregate(
     cells: dict[str, Column] = {name: numbers(values) for name, values in aggregates.items()}
     cells |= {name: label_column(of_classes) for name, of_classes in labels.items()}
     return Aggregated(groups, cells, measured)
-
-
-def _labels(attribute: Attribute, codes: Codes) -> list[str]:
-    labels = [*attribute.coded.labels, *([MISSING_LABEL] if attribute.coded.missing else [])]
-    return [labels[code] for code in codes]
 
 
 def _grouped(
@@ -130,12 +285,8 @@ def _grouped(
     """By the numbers. Rows that have the same are taken by category, so that modes do not depend on the order of
     the rows, and then by coins, so that nothing that is published tells of it."""
     order = np.lexsort((coins, *categories[::-1]))
-    ordered = {c.name: c.values[order] for c in columns}
-    if design.algorithm == "optimal":
-        ((name, values),) = ordered.items()
-        groups = optimal_univariate(name, values, design.k)
-    else:
-        groups = mdav(ordered, design.k)
+    ordered = [c.values[order] for c in columns]
+    groups = optimal_univariate(ordered[0], design.k) if design.algorithm == "optimal" else mdav(ordered, design.k)
     class_of = np.empty_like(groups.class_of)
     class_of[order] = groups.class_of
     return Microaggregation(class_of, design.k)
@@ -161,13 +312,6 @@ def _grouped_units(
         msgspec.structs.replace(design, k=wanted), own, [codes[at] for codes in categories.values()], coins[at]
     )
     return Microaggregation(of_lines.class_of[lines.line_of_row], wanted, uncut=True)
-
-
-def _units_in(rows: Rows, class_of: NDArray[np.int64]) -> UnitsInClasses | None:
-    """Whose the rows of each class are, where people have several."""
-    if rows.owners is None:
-        return None
-    return UnitsInClasses(rows.owners, np.ones(len(class_of), np.bool_), class_of, {})
 
 
 def _of_units(units: UnitsInClasses, fewest: int) -> dict[str, Any]:
@@ -207,18 +351,6 @@ def _up(share: float, parts: int) -> float:
 # What `verify` counts again in the published data of a microaggregated table, piece by piece.
 
 
-@dataclass(frozen=True)
-class ShownNumbers:
-    """A published column of means or medians."""
-
-    name: str
-
-    def check(self, cell: object) -> None:
-        number = decimal_number(cell) if isinstance(cell, str) else cell
-        if isinstance(number, bool) or not isinstance(number, int | float | Decimal) or not isfinite(number):
-            raise BundleError(f"Every cell of {self.name!r} must be a number", "another")
-
-
 def examine_aggregates(
     bundle: Bundle, attributes: Sequence[Attribute], quasi: Sequence[Attribute], stated: AggregateMeasures
 ) -> Examination:
@@ -233,11 +365,9 @@ def examine_aggregates(
         return Examination((Check("data", False, str(error)),))
     except (KeyError, ValueError, TypeError, AttributeError):
         return Examination((Check("data", False, "the columns are not those of a microaggregated table"),))
-    same = bundle.has_content(content)
     return Examination(
         (
-            Check("content", same, "as certified" if same else "other content"),
-            Check("records", shown.records == stated.records, f"{shown.records} found"),
+            *content_checks(bundle, content, shown.records, stated.records),
             Check("classes counted again", len(shown.sizes) == stated.classes, f"{len(shown.sizes)} differ"),
             _smallest(k, stated),
             Check("information loss", True, "stated, not checked: it needs the source", derived=False),
@@ -256,5 +386,5 @@ def _smallest(k: int, stated: AggregateMeasures) -> Check:
 def _shown(attribute: Attribute) -> CheckedColumn:
     if attribute.domain is None:
         return ShownNumbers(attribute.name)
-    labels = (*attribute.coded.labels, *([MISSING_LABEL] if attribute.coded.missing else []))
+    labels = leaves_of(attribute)
     return ShownColumn(attribute.name, "hierarchy", labels, frozenset(labels))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import accumulate
@@ -12,39 +12,14 @@ from itertools import accumulate
 import numpy as np
 from numpy.typing import NDArray
 
-from pramana.errors import RecipeError, SchemaError, SourceError, UnreachableError
+from pramana.errors import SchemaError, UnreachableError
 from pramana.methods.microaggregate import _mdav
 from pramana.randomness.samplers import Codes
 
-# Columns of numbers as microaggregation takes them: none missing, and exact integers where sums must be
-# exact.
+# Columns of numbers as microaggregation takes them, none missing: exact integers where sums must be exact.
 
 
 Numbers = NDArray[np.float64] | NDArray[np.int64]
-LARGEST_INTEGER = 2**53  # from here on, doubles skip integers
-
-
-def numbers_of(name: str, values: NDArray[np.generic]) -> Numbers:
-    """A column as doubles or 64-bit integers; refused where a value is missing, infinite or no number."""
-    if values.ndim != 1 or values.dtype.kind not in "iuf":
-        raise SchemaError(f"Column {name} must hold numbers to be microaggregated")
-    if values.dtype.kind == "f":
-        doubles = values.astype(np.float64)
-        if np.isnan(doubles).any():
-            raise SourceError(
-                f"Column {name} must have no missing value to be microaggregated",
-                "a column with some",
-                "Filter those rows out, or fill the values in, before grouping.",
-            )
-        if np.isinf(doubles).any():
-            raise SourceError(f"Column {name} must hold finite numbers to be microaggregated")
-        return doubles + 0.0  # a zero has no sign
-    if len(values) and (int(values.max()) > LARGEST_INTEGER or int(values.min()) < -LARGEST_INTEGER):
-        raise SourceError(
-            f"Column {name} must hold integers from -2^53 to 2^53 to be microaggregated",
-            hint="Larger ones are mostly identifiers: leave the column out.",
-        )
-    return values.astype(np.int64)
 
 
 @dataclass(frozen=True)
@@ -110,25 +85,16 @@ class Microaggregation:
     def classes(self) -> int:
         return len(self.sizes)
 
-    @property
-    def smallest(self) -> int:
-        """The k that was reached: the rows of the smallest class."""
-        return int(self.sizes.min())
 
-
-def mdav(columns: Mapping[str, NDArray[np.generic]], k: int) -> Microaggregation:
+def mdav(table: Sequence[Numbers], k: int) -> Microaggregation:
     """Groups of k rows (the last of up to 2k - 1) by maximum distance to the average vector, columns standardised.
 
     Which records share a class, and how the classes are numbered, depends on the rows as a collection and on the
     order of the columns, never on the order of the rows. Rows that are equal in all columns may be split over
     classes; earlier rows then go to the classes numbered lower. Time grows with the square of the number of
-    different records, divided by k. Raises SourceError for a missing value, SchemaError for columns that are not
-    numbers or not equally long, UnreachableError for k outside 1 to the number of rows.
+    different records, divided by k. Raises UnreachableError for k outside 1 to the number of rows.
     """
-    table = [numbers_of(name, values) for name, values in columns.items()]
-    rows = len(table[0]) if table else 0
-    if any(len(column) != rows for column in table):
-        raise SchemaError("The columns of a table must be equally long")
+    rows = len(table[0])
     _check_k(k, rows)
     order = np.lexsort(table[::-1])
     ordered = [column[order] for column in table]
@@ -147,7 +113,7 @@ def mdav(columns: Mapping[str, NDArray[np.generic]], k: int) -> Microaggregation
     return Microaggregation(_by_row(in_order, order), k)
 
 
-def optimal_univariate(name: str, values: NDArray[np.generic], k: int) -> Microaggregation:
+def optimal_univariate(column: Numbers, k: int) -> Microaggregation:
     """The classes of at least k rows with the least sum of squared distances from their means, for one column.
 
     The minimum is exact: sums are integers, none is rounded. Classes are runs of the sorted column, numbered
@@ -156,7 +122,6 @@ def optimal_univariate(name: str, values: NDArray[np.generic], k: int) -> Microa
     may be split over two classes; earlier rows then go to the lower one. Time grows with rows times k. Raises what
     `mdav` raises.
     """
-    column = numbers_of(name, values)
     _check_k(k, len(column))
     order = np.argsort(column, kind="stable")
     sizes = _best_sizes(ExactColumn.of(column[order]).whole, k)
@@ -224,67 +189,33 @@ def _best_sizes(ascending: Sequence[int], k: int) -> list[int]:
 class ColumnLoss:
     """SSE and SST of one column, in its own unit squared. `share` is SSE/SST, and 0 for a constant column."""
 
-    name: str
     sse: float
     sst: float
     share: float
 
-    def __post_init__(self) -> None:
-        if min(self.sse, self.sst, self.share) < 0:
-            raise SchemaError(f"The losses of column {self.name} must not be negative")
 
+def information_loss(groups: Microaggregation, column: Numbers, published: Numbers | None = None) -> ColumnLoss:
+    """The loss of publishing, in every class, the exact mean, or the value that `published` has for the class.
 
-@dataclass(frozen=True)
-class MicroaggregationLoss:
-    """The loss of every column, and of all together when each is divided by its standard deviation.
-
-    A standardised column's SST is the number of rows, so that `share`, SSE/SST of the whole, is the mean of the
-    shares of the columns that are not constant. `k` is the number of rows in the smallest class.
+    A median or a rounded mean never has a smaller loss. Sums are exact, and each result is rounded once.
     """
-
-    columns: tuple[ColumnLoss, ...]
-    rows: int
-    k: int
-
-    def __post_init__(self) -> None:
-        if not 1 <= self.k <= self.rows:
-            raise SchemaError(f"The smallest class must have from 1 to {self.rows} rows", str(self.k))
-
-    @property
-    def sse(self) -> float:
-        return self.rows * sum(column.share for column in self.columns)
-
-    @property
-    def sst(self) -> float:
-        return float(self.rows * sum(column.sst > 0 for column in self.columns))
-
-    @property
-    def share(self) -> float:
-        return self.sse / self.sst if self.sst else 0.0
+    exact = ExactColumn.of(column)
+    sums = exact.class_sums(groups.class_of.tolist(), groups.classes)
+    if published is None:
+        sse = exact.squares - _between(sums, groups.sizes.tolist(), exact.unit)
+    else:
+        sse = _distance(exact, sums, groups, ExactColumn.of(published))
+    sst = exact.sst
+    return ColumnLoss(float(sse), float(sst), float(sse / sst) if sst else 0.0)
 
 
-def information_loss(
-    groups: Microaggregation,
-    columns: Mapping[str, NDArray[np.generic]],
-    published: Mapping[str, Numbers] | None = None,
-) -> MicroaggregationLoss:
-    """The loss of publishing, in every class, the exact mean, or the value by class that `published` has for a
-    column (a median, a rounded mean: never a smaller loss). Sums are exact and each result is rounded once."""
-    class_of = groups.class_of.tolist()
-    losses = []
-    for name, values in columns.items():
-        column = numbers_of(name, values)
-        if len(column) != len(class_of):
-            raise SchemaError("A column must be as long as the table that was grouped")
-        exact = ExactColumn.of(column)
-        sums = exact.class_sums(class_of, groups.classes)
-        if published is None or name not in published:
-            sse = exact.squares - _between(sums, groups.sizes.tolist(), exact.unit)
-        else:
-            sse = _distance(exact, sums, groups, ExactColumn.of(numbers_of(name, published[name])))
-        sst = exact.sst
-        losses.append(ColumnLoss(name, float(sse), float(sst), float(sse / sst) if sst else 0.0))
-    return MicroaggregationLoss(tuple(losses), len(class_of), groups.smallest)
+def standardised_loss(columns: Sequence[ColumnLoss], rows: int) -> float:
+    """SSE/SST of columns together, each divided by its standard deviation: one has the number of rows as its SST.
+
+    That is the mean of the shares of the columns that are not constant.
+    """
+    varying = sum(column.sst > 0 for column in columns)
+    return rows * sum(column.share for column in columns) / float(rows * varying) if varying else 0.0
 
 
 def _between(sums: list[int], sizes: list[int], unit: int) -> Fraction:
@@ -297,8 +228,6 @@ def _between(sums: list[int], sizes: list[int], unit: int) -> Fraction:
 
 def _distance(exact: ExactColumn, sums: list[int], groups: Microaggregation, published: ExactColumn) -> Fraction:
     """The sum of (x - p)^2, p the value published for the class of x."""
-    if len(published.whole) != groups.classes:
-        raise SchemaError(f"There must be one published value for each of the {groups.classes} classes")
     mixed = sum(p * total for p, total in zip(published.whole, sums, strict=True))
     own = sum(size * p * p for p, size in zip(published.whole, groups.sizes.tolist(), strict=True))
     return exact.squares - Fraction(2 * mixed, exact.unit * published.unit) + Fraction(own, published.unit**2)
@@ -308,60 +237,19 @@ def _distance(exact: ExactColumn, sums: list[int], groups: Microaggregation, pub
 # then gives every row the value of its class.
 
 
-MOST_DECIMALS = 15
-
-
-def class_means(
-    groups: Microaggregation, name: str, values: NDArray[np.generic], decimals: int | None = None
-) -> Numbers:
-    """The exact mean of each class, rounded once.
-
-    To so many decimals, halves to the even digit (-2: to hundreds), or, where `decimals` is None, to the nearest
-    double. Integers, where the column has integers and decimals is 0 or less; doubles otherwise. The mean is that
-    of the doubles as they are stored: 0.15 lies a little below 15 hundredths.
-    """
-    if decimals is not None and abs(decimals) > MOST_DECIMALS:
-        raise RecipeError(f"decimals must be from -{MOST_DECIMALS} to {MOST_DECIMALS}", str(decimals))
-    column = _column(groups, name, values)
-    exact = ExactColumn.of(column)
-    sums = exact.class_sums(groups.class_of.tolist(), groups.classes)
-    means = [Fraction(total, size * exact.unit) for total, size in zip(sums, groups.sizes.tolist(), strict=True)]
-    if decimals is None:
-        return np.array([float(mean) for mean in means])
-    rounded = [round(mean, decimals) for mean in means]
-    if column.dtype.kind == "i" and decimals <= 0:
-        return np.array([int(mean) for mean in rounded], np.int64)
-    return np.array([float(mean) for mean in rounded])
-
-
-def class_medians(groups: Microaggregation, name: str, values: NDArray[np.generic]) -> Numbers:
+def class_medians(groups: Microaggregation, column: Numbers) -> Numbers:
     """The middle value of each class, the lower of the two where its size is even: always a value of some row."""
-    column = _column(groups, name, values)
     order = np.lexsort((column, groups.class_of))
     first = np.cumsum(groups.sizes) - groups.sizes
     medians: Numbers = column[order[first + (groups.sizes - 1) // 2]]
     return medians
 
 
-def class_modes(groups: Microaggregation, name: str, codes: Codes, size: int) -> Codes:
+def class_modes(groups: Microaggregation, codes: Codes, size: int) -> Codes:
     """The commonest code of each class, of several the first in the domain's order. Codes lie below `size`."""
-    if codes.ndim != 1 or codes.dtype.kind != "u" or (len(codes) and int(codes.max()) >= size):
-        raise SchemaError(f"Column {name} must hold codes of its {size} categories")
-    _check_length(groups, codes)
     pairs, counts = np.unique(groups.class_of.astype(np.int64) * size + codes.astype(np.int64), return_counts=True)
     number, code = np.divmod(pairs, size)
     order = np.lexsort((code, -counts, number))
     first = np.searchsorted(number[order], np.arange(groups.classes))
     modes: Codes = code[order][first].astype(codes.dtype)
     return modes
-
-
-def _column(groups: Microaggregation, name: str, values: NDArray[np.generic]) -> Numbers:
-    column = numbers_of(name, values)
-    _check_length(groups, column)
-    return column
-
-
-def _check_length(groups: Microaggregation, column: NDArray[np.generic]) -> None:
-    if len(column) != len(groups.class_of):
-        raise SchemaError("A column must be as long as the table that was grouped")

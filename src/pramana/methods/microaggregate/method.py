@@ -2,29 +2,29 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import ClassVar
 
 import msgspec
 
 from pramana.bundle.bundle import Bundle
-from pramana.bundle.certificate import Certificate, JsonObject, canonical
+from pramana.bundle.certificate import Certificate, JsonObject
 from pramana.bundle.form import Check, Form
 from pramana.errors import BundleError
-from pramana.mechanisms.table import Product
 from pramana.methods.cell_table import CLASS_NUMBER, CellTable
 from pramana.methods.columns import read_from_data, reading_of, resolve
-from pramana.methods.microaggregate.classes import Aggregated, AggregateMeasures, aggregate, examine_aggregates
-from pramana.methods.microaggregate.setting import (
+from pramana.methods.microaggregate.classes import (
+    Aggregated,
     AggregatedColumn,
+    AggregateMeasures,
     MicroaggregateDesign,
     MicroaggregateRecipe,
     MicroaggregateSetting,
+    aggregate,
     design_of,
+    examine_aggregates,
 )
 from pramana.methods.protocol import (
     USUAL_KS,
@@ -36,6 +36,7 @@ from pramana.methods.protocol import (
     Plan,
     Publication,
     StatedTables,
+    coins_context,
     fields_of_certificate,
     fields_of_recipe,
     left_out_words,
@@ -179,14 +180,13 @@ class MicroaggregatePlan(Plan):
         return tuple(_warnings(self, seeded))
 
     def publish(self, rows: Rows) -> Publication:
-        context = context_of(self.dataset, self.design, rows)
+        context = coins_context(self.dataset, "microaggregate", self.design, rows.commitment())
         aggregated = self.aggregated or aggregate(rows, self.design, self.attributes, context)
         groups = aggregated.groups
         numbers = groups.class_of.astype(code_dtype(groups.classes + 1))
         rows.whole().attach(CLASS_NUMBER, (), numbers)
         table = CellTable(self.attributes, aggregated.cells, groups.classes, by_class=False, output=self.output)
-        names = [CLASS_NUMBER, *self.raw_names()]
-        draw = partial(rows.publish, Product({}), context, self.shuffled, names, stage="aggregating")
+        draw = self.draw_in_order(rows, context, [CLASS_NUMBER], "aggregating")
         same = aggregated.measured == self.measured
         measured = Check("measured again", same, "as certified" if same else "other numbers than certified")
         checks = (measured, *same_people(self.unit, rows))
@@ -225,12 +225,6 @@ class MicroaggregatePlan(Plan):
         if not attribute.raw:
             return "commonest value of the class"
         return f"{self.design.aggregate} of the class, {self.design.rounding(attribute.name)}"
-
-
-def context_of(dataset: str, design: MicroaggregateDesign, rows: Rows) -> str:
-    """What coins and order are bound to: the same key gives another table, or another design, others."""
-    stated = hashlib.sha256(canonical(msgspec.to_builtins(design))).hexdigest()
-    return f"{dataset}\nmicroaggregate\n{stated}\n{rows.commitment()}"
 
 
 def _named(attributes: tuple[Attribute, ...]) -> str:
@@ -277,34 +271,6 @@ def _warnings(plan: MicroaggregatePlan, seeded: bool) -> Iterator[str]:
     yield from read_from_data(plan.attributes)
 
 
-def restore_microaggregation(certificate: Certificate) -> MicroaggregatePlan:
-    stated = read_section(
-        MicroaggregateStatement, certificate.mechanism, "The mechanism of a certificate", BundleError
-    )
-    quasi = [a for a in certificate.attributes if a.role is Role.QUASI_IDENTIFYING]
-    measured = stated.measured
-    sensitive = {a.name for a in certificate.attributes if a.role is Role.SENSITIVE}
-    numbers = {a.name for a in quasi if a.raw}
-    if (
-        not numbers
-        or set(measured.lost) != numbers
-        or not set(stated.setting.decimals) <= numbers
-        or set(measured.changed) != {a.name for a in quasi if not a.raw}
-        or not set(measured.inferred) == set(measured.single_valued) == sensitive
-    ):
-        raise BundleError("What a certificate measured must be of its columns", "others")
-    counted = None if measured.unit is msgspec.UNSET else measured.unit
-    if counted != (None if certificate.unit is None else certificate.unit.largest):
-        raise BundleError("The certificate must measure the unit that it names", "another")
-    if stated.setting.k > measured.records or (stated.setting.algorithm == "optimal" and len(numbers) > 1):
-        raise BundleError("The setting of a certificate must fit its table", "one that does not")
-    return MicroaggregatePlan(
-        **fields_of_certificate(certificate, stated.tables),
-        design=stated.setting,
-        measured=measured,
-    )
-
-
 # Method `microaggregate`: from a recipe to classes of near rows.
 
 
@@ -333,7 +299,8 @@ class MicroaggregateMethod(Method[MicroaggregateSetting, AggregatedColumn]):
         design = design_of(recipe)
         attributes = tuple(_attribute(name, column, recipe, rows) for name, column in recipe.published.items())
         rows.encode(attributes)
-        aggregated = aggregate(rows, design, attributes, context_of(recipe.source.dataset, design, rows))
+        context = coins_context(recipe.source.dataset, self.name, design, rows.commitment())
+        aggregated = aggregate(rows, design, attributes, context)
         return MicroaggregatePlan(
             **fields_of_recipe(recipe, attributes, rows),
             design=design,
@@ -353,7 +320,36 @@ class MicroaggregateMethod(Method[MicroaggregateSetting, AggregatedColumn]):
         return (*first_useful(self, recipe, rows, fewer), *without_a_column(self, recipe, rows))
 
     def restore(self, certificate: Certificate) -> MicroaggregatePlan:
-        return restore_microaggregation(certificate)
+        stated = read_section(
+            MicroaggregateStatement, certificate.mechanism, "The mechanism of a certificate", BundleError
+        )
+        if problem := _misfit(certificate, stated.setting, stated.measured):
+            raise BundleError("What a certificate says of a microaggregation must be of its columns", problem)
+        return MicroaggregatePlan(
+            **fields_of_certificate(certificate, stated.tables), design=stated.setting, measured=stated.measured
+        )
+
+
+def _misfit(certificate: Certificate, design: MicroaggregateDesign, measured: AggregateMeasures) -> str:
+    """What a certificate states that its table cannot have; empty where there is nothing of the kind."""
+    quasi = [a for a in certificate.attributes if a.role is Role.QUASI_IDENTIFYING]
+    numbers = {a.name for a in quasi if a.raw}
+    sensitive = {a.name for a in certificate.attributes if a.role is Role.SENSITIVE}
+    for words, columns, known in (
+        ("losses", measured.lost, numbers),
+        ("changes", measured.changed, {a.name for a in quasi if not a.raw}),
+        ("inferences", measured.inferred, sensitive),
+        ("single values", measured.single_valued, sensitive),
+        ("decimals", design.decimals, numbers & {*design.decimals}),
+    ):
+        if set(columns) != known:
+            return f"{words} of {', '.join(columns) or 'no column'}"
+    counted = None if measured.unit is msgspec.UNSET else measured.unit
+    if counted != (None if certificate.unit is None else certificate.unit.largest):
+        return f"the unit {counted or 'record'}, which it does not name"
+    if not numbers or (design.algorithm == "optimal" and len(numbers) > 1):
+        return f"algorithm = {design.algorithm!r} with {len(numbers)} columns of numbers"
+    return f"k = {design.k} with {measured.records} records" if design.k > measured.records else ""
 
 
 def _attribute(name: str, column: AggregatedColumn, recipe: MicroaggregateRecipe, rows: Rows) -> Attribute:

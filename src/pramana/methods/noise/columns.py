@@ -1,4 +1,4 @@
-"""Columns with noise: what is added under the key, and how the sums are rounded.
+"""What `noise` adds: its setting, the noise of each column under the key, and how the sums are rounded.
 
 A published number is a function of the key, the number of its row, the true number, and moments of the columns,
 whose sums are exact: it is the same wherever the rows are.
@@ -6,29 +6,127 @@ whose sums are exact: it is the same wherever the rows are.
 
 from __future__ import annotations
 
-import hashlib
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from typing import Annotated, Literal
 
-import msgspec
 import numpy as np
 import pyarrow as pa
+from msgspec import Meta
 
-from pramana.bundle.certificate import canonical
-from pramana.errors import SourceError
+from pramana.errors import RecipeError, SourceError
 from pramana.io.columns import numbers
-from pramana.methods.noise.moments import Moments, doubles_of, kept_share, moments_of, normals, root_of, true_of
-from pramana.methods.noise.numbers import Floats
-from pramana.methods.noise.setting import NoiseDesign
-from pramana.methods.protocol import TableMaker
-from pramana.methods.swap.columns import take_content
+from pramana.methods.noise.numbers import (
+    Floats,
+    Moments,
+    doubles_of,
+    kept_share,
+    moments_of,
+    normals,
+    root_of,
+    true_of,
+)
+from pramana.methods.numbers import Decimals, stated_decimals
+from pramana.methods.perturbed import PerturbedDesign, refuse_domains
+from pramana.methods.recipe import Recipe
 from pramana.methods.usefulness import TableWorth, Usefulness, tables_asked
 from pramana.randomness.key import Stream
-from pramana.rows.digest import Column, ContentDigest
 from pramana.rows.protocol import ROW_NUMBER, Columns, Rows
-from pramana.schema.domain import Attribute
+from pramana.schema.sections import ColumnSection, Setting
+from pramana.schema.typed import Flag
+
+Kind = Literal["independent", "correlated"]
+Amount = Annotated[float, Meta(gt=0, le=100, extra={"must": "a number above 0 and at most 100"})]
+Spread = Annotated[float, Meta(gt=0, le=1e100, extra={"must": "a positive number"})]
+
+
+class NoiseSetting(Setting, frozen=True, kw_only=True, tag="noise"):
+    """method = "noise": normal random numbers are added to columns of numbers."""
+
+    kind: Annotated[
+        Kind,
+        Meta(description='"independent": each column by itself; "correlated": means and covariances stay.'),
+    ] = "independent"
+    amount: Annotated[
+        Amount | None,
+        Meta(description="The noise's standard deviation, in those of a column that states no spread."),
+    ] = None
+    decimals: Annotated[Decimals | None, Meta(description="Places to round to, where a column has none.")] = None
+
+
+class NoisedColumn(ColumnSection, frozen=True, kw_only=True):
+    """A column of a table with noise."""
+
+    noise: Annotated[Flag, Meta(description="Whether noise is added to its numbers.")] = False
+    spread: Annotated[
+        Spread | None, Meta(description="The noise's standard deviation, in the column's own units.")
+    ] = None
+    decimals: Annotated[Decimals | None, Meta(description="Places to round its numbers to.")] = None
+
+    @property
+    def is_noised(self) -> bool:
+        return self.noise or self.spread is not None
+
+
+class NoiseDesign(PerturbedDesign, frozen=True, kw_only=True):
+    """The same as a certificate states it; `decimals` is of the columns for which the recipe states them."""
+
+    kind: Kind
+    amount: Amount | None
+    spread: dict[str, Spread]
+    decimals: dict[str, Decimals]
+
+    @property
+    def relative(self) -> list[str]:
+        """The columns whose noise is measured in their own standard deviations."""
+        return [name for name in self.columns if name not in self.spread]
+
+    def problem(self) -> str:
+        """What does not fit together; empty where everything does."""
+        if len(set(self.columns)) < len(self.columns):
+            return "a column twice"
+        if not {*self.spread, *self.decimals} <= set(self.columns):
+            return "a column without noise"
+        if self.kind == "correlated" and self.spread:
+            return 'spread with kind = "correlated"'
+        if (self.amount is not None) != bool(self.relative):
+            return "no amount" if self.amount is None else "an amount that no column takes"
+        return ""
+
+
+NoiseRecipe = Recipe[NoiseSetting, NoisedColumn]
+
+
+def design_of(recipe: NoiseRecipe) -> NoiseDesign:
+    """Checked with the columns, before any row is read."""
+    setting, published = recipe.release, recipe.published
+    columns = [name for name, column in published.items() if column.is_noised]
+    if not columns:
+        raise RecipeError(
+            "A recipe must have a column that gets noise",
+            "none",
+            "Write noise = true, or spread = 500 in its own units, in the section of a column.",
+        )
+    refuse_domains(recipe)
+    own = {name: column.decimals for name, column in published.items()}
+    decimals = stated_decimals(own, columns, setting.decimals, "a column that gets noise")
+    design = NoiseDesign(
+        kind=setting.kind,
+        amount=setting.amount,
+        columns=columns,
+        spread={n: c.spread for n, c in published.items() if c.spread is not None},
+        decimals=decimals,
+    )
+    if problem := design.problem():
+        raise RecipeError(
+            "Every column that gets noise must have a spread of its own, or the amount of [release]",
+            problem,
+            'With kind = "correlated" all columns take the amount.',
+        )
+    return design
+
 
 # What noise costs: by its law, which everyone may know, and measured against the source, for its holder.
 
@@ -193,9 +291,9 @@ class NoisedRows:
 
 def add_noise(rows: Rows, design: NoiseDesign, context: str) -> NoisedRows:
     """Every column of the design with its noise, to be published; refused where it would be lost in rounding."""
-    moments = moments_of(rows, design)
-    streams = [rows.stream("noise", context, name, 0) for name in design.columns]
     together = design.kind == "correlated"
+    moments = moments_of(rows, design.columns, design.relative, together)
+    streams = [rows.stream("noise", context, name, 0) for name in design.columns]
     columns = (_together if together else _alone)(moments, design, streams)
     for column in columns:
         rows.derive(noised_of(column.name), (true_of(column.name), ROW_NUMBER), column.published)
@@ -265,41 +363,9 @@ def _compared(columns: Sequence[ColumnNoise], centres: Floats, rows: Columns) ->
     return NoiseSums.of(true, published, centres, [column.places for column in columns])
 
 
-class NoisedTable(TableMaker):
-    """Makes the published columns: those with noise as integers or doubles, the others as they are."""
-
-    def __init__(
-        self, attributes: Sequence[Attribute], noised: Collection[str], integers: Collection[str]
-    ) -> None:
-        self._made_of = attributes, noised, integers
-        self._digest = ContentDigest()
-
-    def table(self, columns: Columns) -> pa.Table:
-        attributes, noised, integers = self._made_of
-        published: dict[str, Column] = {
-            a.name: _arrow(columns[noised_of(a.name)], a.name in integers) if a.name in noised else columns[a.name]
-            for a in attributes
-        }
-        table = pa.table(published)
-        take_content(self._digest, table)
-        return table
-
-    def content(self) -> str:
-        return self._digest.hexdigest(sorted(self._digest.parts))
-
-    def at(self, row: int) -> NoisedTable:
-        del row
-        return NoisedTable(*self._made_of)
-
-
-def _arrow(column: Column, integers: bool) -> pa.Array:
-    values = doubles_of(column)
+def published_numbers(name: str, integers: bool, columns: Columns) -> pa.Array:
+    """A column with its noise, as integers or doubles."""
+    values = doubles_of(columns[noised_of(name)])
     known = ~np.isnan(values)
     shown = values if known.all() else np.where(known, values, 0.0)
     return numbers(shown.astype(np.int64) if integers else shown, None if known.all() else known)
-
-
-def context_of(dataset: str, design: NoiseDesign, rows: Rows) -> str:
-    """What coins and order are bound to: the same key gives another table, or another design, others."""
-    stated = hashlib.sha256(canonical(msgspec.to_builtins(design))).hexdigest()
-    return f"{dataset}\nnoise\n{stated}\n{rows.commitment()}"

@@ -10,40 +10,43 @@ from typing import ClassVar
 import msgspec
 import pyarrow as pa
 
-from pramana.bundle.bundle import Bundle
 from pramana.bundle.certificate import Certificate, JsonObject
-from pramana.bundle.form import Check, Form
-from pramana.errors import BundleError, PramanaError
-from pramana.mechanisms.table import Product
+from pramana.bundle.form import Form
+from pramana.errors import BundleError
 from pramana.methods.columns import unchanged
-from pramana.methods.microaggregate.classes import ShownNumbers
-from pramana.methods.noise.columns import NoisedRows, NoisedTable, add_noise, context_of, noised_of, worth_of_noise
-from pramana.methods.noise.setting import NoisedColumn, NoiseDesign, NoiseRecipe, NoiseSetting, design_of
+from pramana.methods.noise.columns import (
+    NoisedColumn,
+    NoiseDesign,
+    NoisedRows,
+    NoiseRecipe,
+    NoiseSetting,
+    add_noise,
+    design_of,
+    noised_of,
+    published_numbers,
+    worth_of_noise,
+)
+from pramana.methods.numbers import ShownNumbers
+from pramana.methods.perturbed import PerturbedPlan, PerturbedTable, misfit
 from pramana.methods.protocol import (
     Doubt,
-    Examination,
     Explanation,
     Method,
-    Plan,
     Publication,
     StatedTables,
+    coins_context,
     fields_of_certificate,
     fields_of_recipe,
     stated_tables,
 )
-from pramana.methods.swap.columns import take_content
 from pramana.methods.usefulness import Usefulness
 from pramana.notions.descriptions import AddedNoise
-from pramana.notions.guarantee import IN_EARNEST, THIS_TABLE, Guarantee
-from pramana.pages.content import Grid, Section, Text
-from pramana.rows.digest import ContentDigest
+from pramana.notions.guarantee import THIS_TABLE, Guarantee
+from pramana.pages.content import Cell
 from pramana.rows.protocol import ColumnReading, Rows
 from pramana.schema.domain import Attribute
 from pramana.schema.kind import Kind
 from pramana.schema.typed import read_section
-
-# A plan of noise: what is added to which column, and what may be said of it.
-
 
 _ALONE = (
     "Means of columns with noise are right in expectation. Their variances are too large by that of the noise: "
@@ -66,9 +69,18 @@ class NoiseStatement(Form, frozen=True, kw_only=True):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class NoisePlan(Plan):
+class NoisePlan(PerturbedPlan):
     """The design, and how many rows there are."""
 
+    number: ClassVar[str] = "added"
+    secret: ClassVar[tuple[str, str]] = (
+        "the noise can be taken off",
+        "the noise comes from a seed, and anyone can take it off",
+    )
+    warning: ClassVar[str] = (
+        "a number far from all others stays far from them, and other columns may tell whose record it is"
+    )
+    unchecked: ClassVar[tuple[str, str]] = ("noise", "it needs")
     design: NoiseDesign
     rows: int
     noised: NoisedRows | None = field(default=None, repr=False)  # at the holder's only
@@ -77,21 +89,14 @@ class NoisePlan(Plan):
     def records(self) -> int:
         return self.rows
 
-    def raw_names(self) -> list[str]:
-        return [a.name for a in self.attributes if a.name not in self.design.columns]
-
     def doubt(self, name: str) -> Doubt:
         """Every number is off, and no bound is sure: normal numbers have none."""
         return Doubt(lost=1.0) if name in self.design.columns else Doubt()
 
     def statement(self) -> JsonObject:
-        plain: JsonObject = msgspec.to_builtins(NoiseStatement(setting=self.design))
-        return {"setting": plain["setting"], **stated_tables(self.tables)}
+        return {"setting": msgspec.to_builtins(self.design), **stated_tables(self.tables)}
 
     def guarantees(self, seeded: bool) -> tuple[Guarantee, ...]:
-        assumptions = ["nothing is taken to be unknown to anyone: the number says how much was added, and no more"]
-        if seeded:
-            assumptions.append(f"{IN_EARNEST}: the noise comes from a seed, and anyone can take it off")
         return tuple(
             AddedNoise(
                 THIS_TABLE,
@@ -100,7 +105,7 @@ class NoisePlan(Plan):
                 kind=kind,
                 amount=amount,
                 uncovered=tuple(self.raw_names()),
-                assumptions=tuple(assumptions),
+                assumptions=self.assumptions(seeded),
             )
             for attribute, kind, amount in self._amounts()
         )
@@ -116,19 +121,22 @@ class NoisePlan(Plan):
             elif self.design.amount is not None:
                 yield name, "deviations", self.design.amount
 
-    def warnings(self, seeded: bool) -> tuple[str, ...]:
-        return tuple(_warnings(self, seeded))
+    def further_warnings(self) -> tuple[str, ...]:
+        if not self.design.relative:
+            return ()
+        return (
+            "Noise is measured in the standard deviation of the source's column, which is computed from the rows: "
+            f"{', '.join(self.design.relative)}. A spread in units tells nothing of them.",
+        )
 
     def publish(self, rows: Rows) -> Publication:
-        context = context_of(self.dataset, self.design, rows)
-        noised = self.noised or add_noise(rows, self.design, context)
-        table = NoisedTable(self.attributes, self.design.columns, noised.integers)
-        names = [*map(noised_of, self.design.columns), *self.raw_names()]
-        draw = partial(rows.publish, Product({}), context, self.shuffled, names, stage="adding noise")
+        context = coins_context(self.dataset, "noise", self.design, rows.commitment())
+        noised, names = self.noised or add_noise(rows, self.design, context), self.design.columns
+        changed = {name: partial(published_numbers, name, name in noised.integers) for name in names}
         return Publication(
             self,
-            draw,
-            table,
+            self.draw_in_order(rows, context, [noised_of(name) for name in names], "adding noise"),
+            PerturbedTable([a.name for a in self.attributes], changed),
             rows.commitment(),
             usefulness=self.usefulness(),
             notes=noised.loss.sentences(),
@@ -141,41 +149,20 @@ class NoisePlan(Plan):
     def derivation(self) -> str:
         return "as stated: only the source and the key tell what was added"
 
-    def examine(self, bundle: Bundle) -> Examination:
-        """The content is the certified one, and numbers are numbers; what was added needs the source."""
-        digest, records = ContentDigest(), 0
-        shown = [ShownNumbers(name) for name in self.design.columns]
-        try:
-            bundle.check_columns({a.name: None for a in self.attributes})
-            for piece in bundle.batches():
-                table = pa.table(piece)
-                take_content(digest, table)
-                for column in shown:
-                    for cell in set(table.column(column.name).to_pylist()) - {None, ""}:
-                        column.check(cell)
-                records += piece.num_rows
-        except PramanaError as error:
-            return Examination((Check("data", False, str(error)),))
-        same = bundle.has_content(digest.hexdigest(sorted(digest.parts)))
-        told = "stated, not checked: it needs the source (--source and --key)"
-        return Examination(
-            (
-                Check("content", same, "as certified" if same else "other content"),
-                Check("records", records == self.records, f"{records} found"),
-                Check("noise", True, told, derived=False),
-            ),
-            usefulness=self.usefulness(),
-        )
+    def check_piece(self, table: pa.Table) -> None:
+        for name in self.design.columns:
+            for cell in set(table.column(name).to_pylist()) - {None, ""}:
+                ShownNumbers(name).check(cell)
 
     def explain(self) -> Explanation:
-        noised = {name: self._treatment(name) for name in self.design.columns}
-        treatments = {a.name: {"treatment": noised.get(a.name, "released unchanged")} for a in self.attributes}
         use = _TOGETHER if self.design.kind == "correlated" else _ALONE
-        rows = [{"column": n, "noise": words, "decimals": self._decimals(n)} for n, words in noised.items()]
-        section = Section("What was added", [Grid(rows), Text(use)], anchor="noise")
-        return Explanation(treatments, sections=[section], use=use)
+        rows: list[dict[str, Cell]] = [
+            {"column": name, "noise": self.treatment(name), "decimals": self._decimals(name)}
+            for name in self.design.columns
+        ]
+        return self.explained("What was added", "noise", rows, use)
 
-    def _treatment(self, name: str) -> str:
+    def treatment(self, name: str) -> str:
         if name in self.design.spread:
             return f"normal noise with a standard deviation of {self.design.spread[name]:.15g}"
         shared = "correlated" if self.design.kind == "correlated" else "normal"
@@ -184,41 +171,6 @@ class NoisePlan(Plan):
     def _decimals(self, name: str) -> str:
         places = self.design.decimals.get(name)
         return "as in the source" if places is None else str(places)
-
-
-def _warnings(plan: NoisePlan, seeded: bool) -> Iterator[str]:
-    if seeded:
-        yield "The key was made from a seed that anyone can guess: the noise can be taken off."
-    yield (
-        "No privacy notion bounds what this release tells: a number far from all others stays far from them, and "
-        "other columns may tell whose record it is. Where a number is needed, use another method."
-    )
-    if plan.design.relative:
-        yield (
-            "Noise is measured in the standard deviation of the source's column, which is computed from the rows: "
-            f"{', '.join(plan.design.relative)}. A spread in units tells nothing of them."
-        )
-    if not plan.shuffled:
-        yield "Published in source order, which may tell which record is whose."
-
-
-def restore_noise(certificate: Certificate) -> NoisePlan:
-    stated = read_section(NoiseStatement, certificate.mechanism, "The mechanism of a certificate", BundleError)
-    names = {a.name for a in certificate.attributes}
-    if (
-        any(not a.raw for a in certificate.attributes)
-        or not set(stated.setting.columns) <= names
-        or stated.setting.problem()
-    ):
-        raise BundleError("What a certificate says of noise must be of its columns", "otherwise")
-    return NoisePlan(
-        **fields_of_certificate(certificate, stated.tables),
-        design=stated.setting,
-        rows=certificate.records,
-    )
-
-
-# Method `noise`: from a recipe to numbers with noise.
 
 
 class NoiseMethod(Method[NoiseSetting, NoisedColumn]):
@@ -237,15 +189,21 @@ class NoiseMethod(Method[NoiseSetting, NoisedColumn]):
         design = design_of(recipe)
         attributes = tuple(_attribute(name, column) for name, column in recipe.published.items())
         rows.encode(attributes)
+        context = coins_context(recipe.source.dataset, self.name, design, rows.commitment())
         return NoisePlan(
             **fields_of_recipe(recipe, attributes, rows),
             design=design,
             rows=rows.records,
-            noised=add_noise(rows, design, context_of(recipe.source.dataset, design, rows)),
+            noised=add_noise(rows, design, context),
         )
 
     def restore(self, certificate: Certificate) -> NoisePlan:
-        return restore_noise(certificate)
+        stated = read_section(NoiseStatement, certificate.mechanism, "The mechanism of a certificate", BundleError)
+        if problem := misfit(certificate, stated.setting.columns) or stated.setting.problem():
+            raise BundleError("What a certificate says of noise must be of its columns", problem)
+        return NoisePlan(
+            **fields_of_certificate(certificate, stated.tables), design=stated.setting, rows=certificate.records
+        )
 
 
 def _attribute(name: str, column: NoisedColumn) -> Attribute:

@@ -1,4 +1,4 @@
-"""Numbers of a column, piece by piece: as doubles, and what all of them have in common, which pieces add up to.
+"""Numbers of columns as doubles, and their means, deviations and covariances, added up piece by piece.
 
 A number is the decimal that it is written as, and in a file of doubles the shortest one that is read as it.
 Columns of numbers, and texts of at most 15 digits, are read all at once; anything else value by value, which gives
@@ -8,15 +8,19 @@ the same.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
+from functools import partial
+from typing import Generic, TypeVar
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from pramana.errors import SourceError
 from pramana.io.codes import Numbering
 from pramana.io.columns import flags_of, is_text, numbers, values_of
 from pramana.methods.numbers import (
@@ -29,7 +33,7 @@ from pramana.methods.numbers import (
     refuse_others,
 )
 from pramana.rows.digest import Column
-from pramana.rows.protocol import chunks_of
+from pramana.rows.protocol import Columns, Rows, Summand, chunks_of
 
 # Sums of doubles that are rounded once, at their end: in any order, and however the rows are cut into pieces.
 
@@ -217,3 +221,131 @@ def _piece(
     total = ExactSum.of(np.where(missing | np.isnan(values), 0.0, values))
     summary = NumberSummary(len(values), int(missing.sum()), others, max(0, places), largest, total=total)
     return PieceNumbers(np.where(missing, np.nan, values) if summary.missing else values, summary)
+
+
+# Means, deviations and covariances, from passes over rows wherever they are.
+
+
+_USE = NumberUse("get noise", "A column of other values is published unchanged, or swapped")
+T = TypeVar("T", bound=Summand)
+Pairs = tuple[tuple[str, str], ...]
+
+
+def true_of(name: str) -> str:
+    """The column of a column's numbers as doubles, which no column of a source is called."""
+    return f"\0true {name}"
+
+
+def doubles_of(column: Column) -> Floats:
+    """The doubles of a column that was worked out, NaN where there is no number."""
+    chunks = [values_of(chunk) for chunk in chunks_of(column).chunks]
+    return chunks[0] if len(chunks) == 1 else np.concatenate([np.empty(0), *chunks])
+
+
+@dataclass(frozen=True)
+class Moments:
+    """By column what its numbers have in common, and covariances of pairs of columns, with n - 1."""
+
+    summaries: dict[str, NumberSummary]
+    covariances: dict[tuple[str, str], float]
+
+    def mean(self, name: str) -> float:
+        return self.summaries[name].mean
+
+    def deviation(self, name: str) -> float:
+        """The standard deviation of a column, which its noise is measured in."""
+        if (variance := self.covariances.get((name, name), 0.0)) > 0:
+            return math.sqrt(variance)
+        raise SourceError(
+            f"The numbers of the column {name!r} must differ, for noise measured in their standard deviation",
+            "one number, or none",
+            "Write spread = ... in the section of the column: noise in its own units.",
+        )
+
+
+def moments_of(rows: Rows, columns: Sequence[str], relative: Sequence[str], correlated: bool) -> Moments:
+    """Two passes: sums first, then products of what is off the means; columns of something else are refused.
+
+    `relative`: the columns whose deviations are wanted, and with `correlated` their covariances.
+    """
+    summaries = dict(zip(columns, rows.summed(columns, _summed).of, strict=True))
+    for name, summary in summaries.items():
+        summary.check(name, _USE, gaps=not correlated)  # covariances need every number
+        rows.derive(true_of(name), (name,), partial(_numbers_of, name))
+    several = [name for name in relative if summaries[name].known > 1]
+    if correlated:
+        pairs: Pairs = tuple((a, b) for i, a in enumerate(several) for b in several[: i + 1])
+    else:
+        pairs = tuple((name, name) for name in several)
+    means = {name: summaries[name].mean for name in several}
+    true = [true_of(name) for name in several]
+    sums = rows.summed(true, partial(_products, means, pairs)).of if pairs else ()
+    return Moments(
+        summaries,
+        {(a, b): float(x) / (summaries[a].known - 1) for (a, b), x in zip(pairs, sums, strict=True)},
+    )
+
+
+@dataclass(frozen=True)
+class SideBySide(Generic[T]):
+    """Several summands side by side."""
+
+    of: tuple[T, ...]
+
+    def __add__(self, other: SideBySide[T]) -> SideBySide[T]:
+        return SideBySide(tuple(a + b for a, b in zip(self.of, other.of, strict=True)))
+
+
+def _summed(columns: Columns) -> SideBySide[NumberSummary]:
+    return SideBySide(tuple(PieceNumbers.of(column).summary for column in columns.values()))
+
+
+def _numbers_of(name: str, columns: Columns) -> pa.Array:
+    return numbers(PieceNumbers.of(columns[name]).values)
+
+
+def _products(means: dict[str, float], pairs: Pairs, columns: Columns) -> SideBySide[ExactSum]:
+    """Sums over some rows; those without a number count for nothing."""
+    off = {name: np.nan_to_num(doubles_of(columns[true_of(name)]) - mean) for name, mean in means.items()}
+    return SideBySide(tuple(ExactSum.of(off[a] * off[b]) for a, b in pairs))
+
+
+# Normal numbers from keyed words, and the covariances they are given. All sums here are exactly rounded.
+#
+# Nothing is left to a BLAS, whose last digits depend on the processor: the same words give the same numbers.
+
+
+_UNIT = 2.0**-52
+_NOTHING = 1e-12  # of a column's variance: what is left of it beyond the columns before
+
+
+def normals(words: NDArray[np.uint64]) -> Floats:
+    """A standard normal number for each word: the quantile at the middle of its cell of 2^52 equal ones.
+
+    Cells are symmetric about one half, so the mean is 0; none is beyond 8.3.
+    """
+    from scipy.special import ndtri
+
+    middles = ((words >> np.uint64(12)).astype(np.float64) + 0.5) * _UNIT  # exact
+    quantiles: Floats = ndtri(np.minimum(middles, 1 - middles))
+    return np.where(middles < 0.5, quantiles, -quantiles)
+
+
+def root_of(matrix: Sequence[Sequence[float]]) -> list[list[float]]:
+    """L, lower triangular, with L L' the matrix (Cholesky). A column that follows from others adds nothing.
+
+    Of the matrix, which is symmetric, the lower half is read.
+    """
+    root: list[list[float]] = [[0.0] * len(matrix) for _ in matrix]
+    for i, row in enumerate(matrix):
+        for j in range(i):
+            left = math.fsum([row[j], *(-root[i][m] * root[j][m] for m in range(j))])
+            root[i][j] = left / root[j][j] if root[j][j] else 0.0
+        left = math.fsum([row[i], *(-(root[i][m] ** 2) for m in range(i))])
+        root[i][i] = math.sqrt(left) if left > _NOTHING * row[i] else 0.0
+    return root
+
+
+def kept_share(amount: float) -> float:
+    """By what means and covariances stay: numbers with noise of `amount` deviations are drawn to their mean."""
+    return 1 / math.sqrt(1 + amount**2)

@@ -1,29 +1,100 @@
-"""Columns whose values are exchanged: their values by number, and the rows that show each after the exchange."""
+"""What `swap` exchanges: its setting, the values of its columns by number, and the pairs of records."""
 
 from __future__ import annotations
 
-import hashlib
 import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Annotated, Literal
 
 import msgspec
 import numpy as np
 import pyarrow as pa
+from msgspec import Meta
 from numpy.typing import NDArray
 
-from pramana.bundle.certificate import canonical
+from pramana.bundle.form import Form
 from pramana.errors import RecipeError, UnreachableError
-from pramana.io.codes import Numbering, domain_from_data, encode, has_missing
+from pramana.io.codes import domain_from_data, encode, has_missing
 from pramana.io.columns import numbers
-from pramana.io.writing import raw_column
-from pramana.methods.protocol import TableMaker
-from pramana.methods.swap.setting import SwapDesign
-from pramana.randomness.samplers import Codes, code_dtype
-from pramana.rows.digest import Column, ContentDigest
-from pramana.rows.protocol import Columns, Rows, chunks_of
-from pramana.schema.domain import Attribute, Domain
+from pramana.methods.columns import coded, number_values
+from pramana.methods.perturbed import PerturbedDesign, refuse_domains
+from pramana.methods.recipe import Recipe
+from pramana.randomness.samplers import Codes
+from pramana.rows.protocol import Columns, Rows
+from pramana.schema.domain import Domain
+from pramana.schema.sections import ColumnSection, Setting
+from pramana.schema.typed import Count, Flag, Share
+
+Kind = Literal["rank", "record"]
+Rate = Annotated[float, Meta(gt=0, le=1, extra={"must": "a share of the records above 0"})]
+
+
+class SwapSetting(Setting, frozen=True, kw_only=True, tag="swap"):
+    """method = "swap": values are exchanged between records, each column on its own or several together."""
+
+    rate: Annotated[Rate, Meta(description="The share of records that exchange their values, at least.")]
+    kind: Annotated[
+        Kind, Meta(description='"rank": with a record of near rank, column by column; "record": all at once.')
+    ] = "rank"
+    range: Annotated[Rate | None, Meta(description="How far apart ranks may be, as a share of the records.")] = (
+        None
+    )
+    similar: Annotated[
+        list[str], Meta(extra={"must": "a list of columns in which records that exchange must agree"})
+    ] = msgspec.field(default_factory=list)
+    below: Annotated[
+        Count | None, Meta(description="Records that fewer than so many are like exchange first.")
+    ] = None
+
+
+class SwappedColumn(ColumnSection, frozen=True, kw_only=True):
+    """A column of a table with exchanged values."""
+
+    swap: Annotated[Flag, Meta(description="Whether its values are exchanged.")] = False
+
+
+class SwapDesign(PerturbedDesign, frozen=True, kw_only=True):
+    """The same as a certificate states it."""
+
+    kind: Kind
+    rate: Rate
+    range: Rate | None
+    similar: list[str]
+    below: Count | None
+
+
+SwapRecipe = Recipe[SwapSetting, SwappedColumn]
+USUAL_RANGE = 0.05
+
+
+def design_of(recipe: SwapRecipe) -> SwapDesign:
+    """Checked with the columns, before any row is read."""
+    setting = recipe.release
+    columns = [name for name, column in recipe.published.items() if column.swap]
+    if not columns:
+        raise RecipeError("A recipe must have a column to exchange", "none", "Write swap = true in its section.")
+    refuse_domains(recipe)
+    if setting.kind == "rank":
+        for key in ("similar", "below"):
+            if getattr(setting, key):
+                raise RecipeError(f'{key} must go with kind = "record"', 'kind = "rank"')
+    elif setting.range is not None:
+        raise RecipeError('range must go with kind = "rank"', 'kind = "record"')
+    for name in setting.similar:
+        if name not in recipe.published or name in columns:
+            raise RecipeError("similar must name published columns that are not exchanged", repr(name))
+    usual = USUAL_RANGE if setting.kind == "rank" else None
+    return SwapDesign(
+        kind=setting.kind,
+        rate=setting.rate,
+        range=usual if setting.range is None else setting.range,
+        similar=list(setting.similar),
+        below=setting.below,
+        columns=columns,
+    )
+
 
 # Who exchanges values with whom: by rank, or between records that are alike. Coins decide, under the key.
 
@@ -40,7 +111,7 @@ def pairs_wanted(rate: float, records: int) -> int:
 def pairs_by_rank(ranks: NDArray[np.integer], width: float, coins: Sequence[Words]) -> NDArray[np.int64]:
     """Pairs of rows at most `width` of all ranks apart, each row in one at most, in an order that coins decide.
 
-    Rows are put into the order of their ranks, equal ones by coin, and cut into blocks of that width from a place
+    Rows are put into the order of their ranks, equal ones by coin, and cut into blocks of that width from a point
     that a coin decides; within a block coins match them. `coins`: three for every row, for these in turn. Moore's
     rank swapping (1996) draws each partner from a window around a row instead: the largest distance is the same.
     """
@@ -58,9 +129,7 @@ def pairs_by_rank(ranks: NDArray[np.integer], width: float, coins: Sequence[Word
     return pairs[np.argsort(choosing[pairs[:, 1]], kind="stable")]
 
 
-def pairs_of_records(
-    alike: Ints, own: Ints, risky: NDArray[np.bool_], coins: Words, wanted: int
-) -> list[tuple[int, int]]:
+def pairs_of_records(alike: Ints, own: Ints, risky: NDArray[np.bool_], coins: Words, wanted: int) -> Ints:
     """At most `wanted` pairs of rows with the same `alike` and different `own`; rows at risk are matched first."""
     waiting: dict[int, list[int]] = defaultdict(list)
     order = np.lexsort((coins, ~risky))
@@ -77,34 +146,39 @@ def pairs_of_records(
         if partner is not None:
             taken[[row, partner]] = True
             pairs.append((row, partner))
-    return pairs
+    return np.array(pairs, np.int64).reshape(-1, 2)
 
 
 def _partner(waiting: list[int], row: int, own: Ints, taken: NDArray[np.bool_]) -> int | None:
     while waiting and taken[waiting[-1]]:
         waiting.pop()
-    for place in range(len(waiting) - 1, -1, -1):
-        other = waiting[place]
+    for position in range(len(waiting) - 1, -1, -1):
+        other = waiting[position]
         if not taken[other] and own[other] != own[row]:
-            del waiting[place]
+            del waiting[position]
             return other
     return None
 
 
-def exchanged(pairs: Sequence[tuple[int, int]] | NDArray[np.int64], rows: int) -> Ints:
+def exchanged(pairs: Ints, rows: int) -> Ints:
     """For every row the one whose value it shows."""
     source = np.arange(rows)
-    for_pairs = np.array(pairs, np.int64).reshape(-1, 2)
-    source[for_pairs[:, 0]], source[for_pairs[:, 1]] = for_pairs[:, 1], for_pairs[:, 0]
+    source[pairs[:, 0]], source[pairs[:, 1]] = pairs[:, 1], pairs[:, 0]
     return source
 
 
-_PERCENT = 100
+# The values of exchanged columns, and what was exchanged.
 
 
-def coded(name: str) -> str:
-    """The column of a column's codes, which no column of a source is called."""
-    return f"\0{name}"
+_PERCENT, _BILLION = 100, 1e9
+
+
+class SwapMeasures(Form, frozen=True, kw_only=True):
+    """How many records take part, at least, and by column how many show another value (up to hundredths)."""
+
+    records: Count
+    rate: Share
+    moved: dict[str, Annotated[float, Meta(ge=0, le=1)]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,64 +187,49 @@ class NumberedColumn:
 
     name: str
     values: pa.Array
-    place: NDArray[np.int64]
+    index: Ints
     order: Domain | None  # of its values, where they have one
 
-    @property
-    def size(self) -> int:
-        return len(self.place)
+    @classmethod
+    def of(cls, name: str, rows: Rows) -> NumberedColumn:
+        """The column with its codes beside the rows."""
+        numbering, column = number_values(name, rows), rows.values([name])[name]
+        values, empty = numbering.seen().combine_chunks(), numbering.labels.get("")
+        index = np.arange(len(numbering.labels))
+        if empty is not None:
+            index = np.where(index == empty, len(values) - 1, index - (index > empty))
+        return cls(name, values, index, None if has_missing(column) else domain_from_data(column))
 
-
-def numbered(name: str, rows: Rows) -> NumberedColumn:
-    """The column with its codes beside the rows."""
-    values = rows.values([name])[name]
-    numbering = Numbering()
-    for chunk in values.chunks:
-        numbering.number(chunk)
-
-    def codes_of(columns: Columns) -> Codes:
-        found = [numbering.number(chunk) for chunk in chunks_of(columns[name]).chunks]
-        return np.concatenate(found).astype(code_dtype(len(numbering.labels)))
-
-    rows.derive(coded(name), (name,), codes_of)
-    seen = numbering.seen().combine_chunks()
-    empty = numbering.labels.get("")
-    place = np.arange(len(numbering.labels))
-    if empty is not None:
-        place = np.where(place == empty, len(seen) - 1, place - (place > empty))
-    domain = None if has_missing(values) else domain_from_data(values)
-    return NumberedColumn(name, seen, place, domain)
+    def published(self, columns: Columns) -> pa.Array:
+        return self.values.take(numbers(self.index[columns[coded(self.name)].astype(np.int64)]))
 
 
 @dataclass(frozen=True, eq=False)
 class SwappedRows:
-    """What is published of each exchanged column, and how many records show another value than their own."""
+    """What is published of each exchanged column, and how much was exchanged: at the holder's only."""
 
     columns: Mapping[str, NumberedColumn]
     codes: Mapping[str, Codes]
-    rate: float  # of records that take part, in the column that has the fewest
-    moved: Mapping[str, float]  # records with another value, rounded up to hundredths
+    measured: SwapMeasures
 
 
 def swap_rows(rows: Rows, design: SwapDesign, context: str) -> SwappedRows:
     """Values exchanged under the key; refused where too few records find a partner."""
-    columns = {name: numbered(name, rows) for name in (*design.columns, *design.similar)}
-    whole = rows.whole()
-    own = whole.codes({coded(name): column.size for name, column in columns.items()})
+    columns = {name: NumberedColumn.of(name, rows) for name in (*design.columns, *design.similar)}
+    own = rows.whole().codes({coded(name): len(column.index) for name, column in columns.items()})
     codes = {name: own[coded(name)] for name in columns}
     if design.kind == "rank":
         sources = {n: _by_rank(columns[n], codes[n], rows, design, context) for n in design.columns}
     else:
-        sources = dict.fromkeys(design.columns, _of_records(columns, codes, rows, design, context))
+        sources = dict.fromkeys(design.columns, _of_records(codes, rows, design, context))
     shown = {name: codes[name][source] for name, source in sources.items()}
-    part = [float(np.mean(source != np.arange(len(source)))) for source in sources.values()]
+    part = min(float(np.mean(source != np.arange(len(source)))) for source in sources.values())
     moved = {name: math.ceil(float(np.mean(shown[name] != codes[name])) * _PERCENT) / _PERCENT for name in shown}
-    return SwappedRows({n: columns[n] for n in design.columns}, shown, min(part), moved)
+    measured = SwapMeasures(records=rows.records, rate=math.floor(part * _BILLION) / _BILLION, moved=moved)
+    return SwappedRows({n: columns[n] for n in design.columns}, shown, measured)
 
 
-def _by_rank(
-    column: NumberedColumn, codes: Codes, rows: Rows, design: SwapDesign, context: str
-) -> NDArray[np.int64]:
+def _by_rank(column: NumberedColumn, codes: Codes, rows: Rows, design: SwapDesign, context: str) -> Ints:
     if column.order is None or not column.order.kind.has_order:
         raise RecipeError(
             f"Ranks must be of values that have an order, without gaps, in the column {column.name!r}",
@@ -180,13 +239,11 @@ def _by_rank(
     ranks = encode(pa.chunked_array([column.values]), column.order, column.name).astype(np.int64)
     coins = [rows.stream("exchange", context, column.name, draw).words(0, len(codes)) for draw in range(3)]
     assert design.range is not None
-    pairs = pairs_by_rank(ranks[column.place[codes]], design.range, coins)
+    pairs = pairs_by_rank(ranks[column.index[codes]], design.range, coins)
     return exchanged(_enough(pairs, design, len(codes)), len(codes))
 
 
-def _of_records(
-    columns: Mapping[str, NumberedColumn], codes: Mapping[str, Codes], rows: Rows, design: SwapDesign, context: str
-) -> NDArray[np.int64]:
+def _of_records(codes: Mapping[str, Codes], rows: Rows, design: SwapDesign, context: str) -> Ints:
     records = rows.records
     alike = _joint([codes[n] for n in design.similar], records)
     own = _joint([codes[n] for n in design.columns], records)
@@ -194,12 +251,10 @@ def _of_records(
     risky = size < (design.below or 0)
     coins = rows.stream("exchange", context, "", 0).words(0, records)
     wanted = max(pairs_wanted(design.rate, records), 1)
-    pairs = np.array(pairs_of_records(alike, own, risky, coins, wanted), np.int64).reshape(-1, 2)
-    del columns
-    return exchanged(_enough(pairs, design, records), records)
+    return exchanged(_enough(pairs_of_records(alike, own, risky, coins, wanted), design, records), records)
 
 
-def _enough(pairs: NDArray[np.int64], design: SwapDesign, records: int) -> NDArray[np.int64]:
+def _enough(pairs: Ints, design: SwapDesign, records: int) -> Ints:
     wanted = pairs_wanted(design.rate, records)
     if len(pairs) < wanted or 2 * wanted < math.floor(design.rate * records):
         raise UnreachableError(
@@ -210,47 +265,8 @@ def _enough(pairs: NDArray[np.int64], design: SwapDesign, records: int) -> NDArr
     return pairs[:wanted]
 
 
-def _joint(columns: Sequence[NDArray[np.integer]], records: int) -> NDArray[np.int64]:
-    found = np.zeros(records, np.int64)
+def _joint(columns: Sequence[NDArray[np.integer]], records: int) -> Ints:
+    joint = np.zeros(records, np.int64)
     for column in columns:
-        found = np.unique(found * (int(column.max(initial=0)) + 1) + column, return_inverse=True)[1].reshape(-1)
-    return found
-
-
-class SwappedTable(TableMaker):
-    """Makes the published columns: exchanged ones from their codes, the others as they are."""
-
-    def __init__(self, attributes: Sequence[Attribute], columns: Mapping[str, NumberedColumn]) -> None:
-        self._attributes, self._columns = attributes, columns
-        self._names = [a.name for a in attributes]
-        self._digest = ContentDigest()
-
-    def table(self, columns: Columns) -> pa.Table:
-        made: dict[str, Column] = {}
-        for name in self._names:
-            if name in self._columns:
-                column = self._columns[name]
-                made[name] = column.values.take(numbers(column.place[columns[coded(name)].astype(np.int64)]))
-            else:
-                made[name] = columns[name]
-        table = pa.table(made)
-        take_content(self._digest, table)
-        return table
-
-    def content(self) -> str:
-        return self._digest.hexdigest(sorted(self._digest.parts))
-
-    def at(self, row: int) -> SwappedTable:
-        del row
-        return SwappedTable(self._attributes, self._columns)
-
-
-def take_content(digest: ContentDigest, table: pa.Table) -> None:
-    """What a file says, piece by piece: every value as its text, whatever the file."""
-    digest.update({name: raw_column(table.column(name), None) for name in table.schema.names})
-
-
-def context_of(dataset: str, design: SwapDesign, rows: Rows) -> str:
-    """What coins and order are bound to: the same key gives another table, or another design, others."""
-    stated = hashlib.sha256(canonical(msgspec.to_builtins(design))).hexdigest()
-    return f"{dataset}\nswap\n{stated}\n{rows.commitment()}"
+        joint = np.unique(joint * (int(column.max(initial=0)) + 1) + column, return_inverse=True)[1].reshape(-1)
+    return joint
