@@ -17,9 +17,8 @@ from tests.inspection.test_inspect import HOSTILE
 
 import pramana
 from pramana.app.main import run
-from pramana.holder import vocabulary
-from pramana.holder.draft_bins import ages, round_bins
-from pramana.holder.draft_text import comment, key_text, text_of, value_text
+from pramana.holder.draft_columns import ages, round_bins
+from pramana.holder.draft_recipe import comment, key_text, text_of, value_text
 
 RELEASED = ("publish", "frequencies", "k-anonymity", "microaggregate")
 
@@ -154,8 +153,6 @@ def test_words_among_numbers_are_missing_values(tmp_path: Path) -> None:
     survey.write(tmp_path / "people.csv", [{n: row[n] for n in ("sex", "age", "income")} for row in table])
     recipe, _ = drafted(tmp_path, "frequencies")
     assert "bins" in recipe["attributes"]["age"]
-    if not vocabulary.knows_missing_lists():
-        assert recipe["source"]["missing"] == ["k.A.", "refused"]
     pramana.release(tmp_path / "recipe.toml", tmp_path / "bundle")
 
 
@@ -168,13 +165,6 @@ def test_dates_as_the_table_writes_them(tmp_path: Path) -> None:
     recipe, _ = drafted(tmp_path, "frequencies")
     assert "hierarchy" in recipe["attributes"]["birth"]
     pramana.release(tmp_path / "recipe.toml", tmp_path / "bundle")
-
-
-def test_the_recipe_says_nothing_that_is_not_known() -> None:
-    """Each question is answered by the parser itself, so that a recipe is never refused for a key."""
-    assert vocabulary.is_known({})
-    assert not vocabulary.is_known({"unheard": {"of": 1}})
-    assert not vocabulary.is_known({}, {"role": "quasi-identifying", "unheard": 1})
 
 
 @pytest.mark.parametrize("job", RELEASED)
@@ -272,13 +262,10 @@ def test_ages_are_cut_at_round_numbers() -> None:
 # ---------------------------------------------------------------- units
 
 
-def test_persons_and_households_are_named_where_recipes_know_units(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_persons_and_households_are_named(tmp_path: Path) -> None:
     from pramana.holder.draft_recipe import _units
     from pramana.holder.inspect import examine, source_for
 
-    monkeypatch.setattr(vocabulary, "knows_units", lambda: True)
     examined = examine(source_for(survey_in(tmp_path, 90)))
     assert list(_units(examined)) == [
         {"person": "pid", "rows": 1},
@@ -288,5 +275,3 @@ def test_persons_and_households_are_named_where_recipes_know_units(
     panel = [{"pid": str(1000 + i // 4), "wave": str(i % 4), "sex": "FM"[i // 4 % 2]} for i in range(200)]
     examined = examine(source_for(survey.write(tmp_path / "panel.csv", panel)))
     assert next(_units(examined)) == {"person": "pid", "rows": 4}
-    monkeypatch.setattr(vocabulary, "knows_units", lambda: False)
-    assert list(_units(examined)) == [{}]

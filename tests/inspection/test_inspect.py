@@ -14,8 +14,9 @@ from tests.inspection import survey
 
 import pramana
 from pramana.app.main import run
-from pramana.holder.values import missing_numbers
-from pramana.holder.vocabulary import HINTS, hints_of
+from pramana.holder.guesses import hints_of
+from pramana.holder.inspect import ColumnReport, Inspection
+from pramana.holder.values import WORDS, missing_numbers
 
 GUIDE_WEIGHTS = [180, 180, 215, 76, 186, 76, 180, 215, 186, 76]
 
@@ -25,7 +26,7 @@ def people(tmp_path: Path) -> Path:
     return survey.write(tmp_path / "people.csv", survey.rows(600))
 
 
-def column(found: pramana.holder.inspect.Inspection, name: str) -> pramana.holder.inspect.ColumnReport:
+def column(found: Inspection, name: str) -> ColumnReport:
     return next(c for c in found.columns if c.name == name)
 
 
@@ -79,7 +80,7 @@ def test_names_alone_decide_nothing() -> None:
 )  # fmt: skip
 def test_names_in_several_languages(name: str, hint: str) -> None:
     assert hint in hints_of(name)
-    assert all(word.isascii() and word == word.lower() for words in HINTS.values() for word in words)
+    assert all(word.isascii() and word == word.lower() for words in WORDS["names"].values() for word in words)
 
 
 def test_short_hints_are_whole_words() -> None:

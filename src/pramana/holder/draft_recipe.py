@@ -3,27 +3,28 @@
 from __future__ import annotations
 
 import csv
+import datetime
 import io
+import json
+import math
 import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from textwrap import wrap
 from typing import Any
 
 import msgspec
 import pyarrow as pa
 
-from pramana.errors import InputError, PramanaError, RecipeError, SourceError
+from pramana.errors import InputError, PramanaError, RecipeError, SourceError, printable
 from pramana.files.atomic import check_free, write_all
 from pramana.files.locations import local_path, located, path_text
 from pramana.files.scratch import readable_by_name
 from pramana.files.store_path import AnyPath, StorePath
-from pramana.holder import vocabulary
-from pramana.holder.draft_bins import households_in, persons_in
-from pramana.holder.draft_columns import ColumnDraft
-from pramana.holder.draft_jobs import JOBS, Draft, Wish
-from pramana.holder.draft_text import Value, comment, section
+from pramana.holder.draft_columns import ColumnDraft, Value
+from pramana.holder.draft_jobs import JOBS, Draft, Wish, households_in, persons_in
 from pramana.holder.inspect import Examined, examine
 from pramana.io.source import Source
 from pramana.methods.recipe import AnyRecipe, Recipe
@@ -32,12 +33,11 @@ from pramana.schema.domain import Role
 from pramana.schema.hierarchy import Hierarchy
 from pramana.schema.typed import near
 
-# A draft as text: the recipe with its comments, and its hierarchies as files.
-
-
 _UNSAFE = re.compile(r"[^A-Za-z0-9_-]+")
 _LONGEST_NAME = 40
-MEANT = {
+_BARE = re.compile(r"[A-Za-z0-9_-]+")
+_WIDE = 110  # of a comment
+PURPOSES = {
     "publish": "publish the table with randomised columns",
     "frequencies": "publish a table whose counts are used as they are",
     "levels": "serve many recipients at levels of trust",
@@ -45,6 +45,71 @@ MEANT = {
     "presence": "publish a table in which being listed is the secret",
     "microaggregate": "publish numbers as means of small groups",
 }
+
+
+# ---------------------------------------------------------------- TOML with comments
+#
+# Names and values are anyone's: everything is quoted, and nothing leaves its line.
+
+
+def key_text(name: str) -> str:
+    return name if _BARE.fullmatch(name) else text_of(name)
+
+
+def text_of(text: str) -> str:
+    """A basic string: what JSON escapes, TOML escapes alike, but for the delete sign and the next-line sign."""
+    quoted = json.dumps(text, ensure_ascii=False)
+    return "".join(c if c.isprintable() or c == " " else f"\\U{ord(c):08X}" for c in quoted)
+
+
+def value_text(value: Value) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        return text_of(value)
+    if isinstance(value, int):
+        return str(value)
+    if isinstance(value, float):
+        if math.isinf(value):
+            return "inf" if value > 0 else "-inf"
+        return str(int(value)) if value == int(value) and abs(value) < 1e15 else repr(value)
+    if isinstance(value, datetime.date):
+        return value.isoformat()
+    if isinstance(value, Mapping):
+        return "{ " + ", ".join(f"{key_text(k)} = {value_text(v)}" for k, v in value.items()) + " }"
+    return "[" + ", ".join(value_text(item) for item in value) + "]"
+
+
+def comment(words: str, mark: str = "") -> Iterator[str]:
+    """A comment in lines of bearable length; `mark` stands before the first, as room before the others."""
+    lines = wrap(printable(words), _WIDE - len(mark), break_on_hyphens=False) or [""]
+    yield f"# {mark}{lines[0]}"
+    yield from (f"# {' ' * len(mark)}{line}" for line in lines[1:])
+
+
+def section(path: Sequence[str], keys: Mapping[str, Value], words: str = "") -> Iterator[str]:
+    """A header with its keys, and what is to be said of it before."""
+    if words:
+        yield from comment(words)
+    yield f"[{'.'.join(key_text(part) for part in path)}]"
+    for key, value in keys.items():
+        yield f"{key} = {value_text(value)}"
+    yield ""
+
+
+def recipe_text(document: Mapping[str, Any]) -> str:
+    """A recipe as a file has it, from what such a file holds: a section each, and one for every column."""
+    lines: list[str] = []
+    for name, body in document.items():
+        if name == "attributes":
+            for column, keys in body.items():
+                lines += section([name, column], keys)
+        else:
+            lines += section([name], body)
+    return "\n".join(lines)
+
+
+# ---------------------------------------------------------------- a draft as text
 
 
 @dataclass(frozen=True)
@@ -63,7 +128,7 @@ def write_draft(
     confirm = tuple(_confirmed(draft, unit))
     lines = [
         *comment(
-            f"A first recipe, to {MEANT[job]} (job {job}). Drafted by looking at the table; it runs as it is."
+            f"A first recipe, to {PURPOSES[job]} (job {job}). Drafted by looking at the table; it runs as it is."
         ),
         *comment("Before anything is published, a person who knows the table must confirm:"),
         *(line for sentence in confirm for line in comment(sentence, "- ")),
@@ -225,17 +290,12 @@ def _with_roles(examined: Examined, roles: Mapping[str, str]) -> Examined:
 
 
 def _examined(named: Mapping[str, Any]) -> tuple[Examined, dict[str, Value]]:
-    """The table, read so that words among numbers are missing values, and the keys of [source] that say so."""
+    """The table, and the keys of [source] by which it is read."""
     keys: dict[str, Value] = dict(named)
-    source = Source.from_options(named)
-    examined = examine(source)
-    if vocabulary.knows_decimals() and _has_decimal_commas(examined):
+    examined = examine(Source.from_options(named))
+    if _has_decimal_commas(examined):
         keys["decimal"] = ","
-    words = sorted(_words_among_numbers(examined))
-    if not words or vocabulary.knows_missing_lists() or source.kind != "csv":
-        return examined, keys
-    keys["missing"] = words
-    return examine(Source.from_options({**named, "missing": words})), keys
+    return examined, keys
 
 
 def _has_decimal_commas(examined: Examined) -> bool:
@@ -243,14 +303,6 @@ def _has_decimal_commas(examined: Examined) -> bool:
     texts = [look for look in examined.looks if look.form.kind == "number" and not look.form.typed]
     commas = [look for look in texts if look.form.decimal == ","]
     return bool(commas) and all(look.form.decimal == "," or look.form.whole for look in texts)
-
-
-def _words_among_numbers(examined: Examined) -> set[str]:
-    found: set[str] = set()
-    for look in examined.looks:
-        if look.form.kind in ("number", "date") and look.form.words.any():
-            found |= {text for text, word in zip(look.column.texts(), look.form.words, strict=True) if word}
-    return found
 
 
 def _reference(path: AnyPath, target: Path) -> str:
@@ -293,10 +345,7 @@ def _first_that_runs(
 
 
 def _units(examined: Examined) -> Iterator[dict[str, Value]]:
-    """What [unit] may say, the preferred first; nothing where recipes have no such section."""
-    if not vocabulary.knows_units():
-        yield {}
-        return
+    """What [unit] may say, the preferred first."""
     if examined.repeated:
         yield from _repeated_units(examined)
         yield {"row": True}

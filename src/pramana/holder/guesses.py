@@ -5,14 +5,15 @@ The guesses are for a person to look at. They err towards "an intruder may know 
 
 from __future__ import annotations
 
+import re
+import unicodedata
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 
 import numpy as np
 import pyarrow.compute as pc
 
-from pramana.holder.values import ColumnValues, WrittenForm, form_of, suspected_codes
-from pramana.holder.vocabulary import hints_of
+from pramana.holder.values import WORDS, ColumnValues, WrittenForm, form_of, suspected_codes
 from pramana.schema.domain import Role
 
 NEARLY_UNIQUE = 0.95  # distinct values to rows with a value
@@ -29,6 +30,32 @@ _POSTCODE = "|".join(
         r"^[A-Z][0-9][A-Z] ?[0-9][A-Z][0-9]$",
     )
 )
+
+_LONG = 4  # letters from which the beginning of a compound counts
+_PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
+
+
+@cache
+def hints_of(name: str) -> frozenset[str]:
+    """The meanings that a column's name hints at."""
+    words = _words(name)
+    return frozenset(
+        meaning
+        for meaning, known in WORDS["names"].items()
+        if any(_fits(word, hint) for word in words for hint in known)
+    )
+
+
+def _words(name: str) -> tuple[str, ...]:
+    """The parts of a name, and all of them together."""
+    plain = unicodedata.normalize("NFKD", name.replace("ß", "ss")).encode("ascii", "ignore").decode()
+    parts = [part.lower() for part in _PARTS.findall(plain)]
+    letters = [part for part in parts if not part.isdigit()]
+    return tuple(dict.fromkeys([*letters, "".join(letters)]))
+
+
+def _fits(word: str, hint: str) -> bool:
+    return word == hint or (len(hint) > _LONG and word.startswith(hint))
 
 
 @dataclass(frozen=True, eq=False)

@@ -89,7 +89,7 @@ class Inspection:
 
     def lines(self) -> list[str]:
         """In words, for a screen."""
-        from pramana.holder.vocabulary import lines_of
+        from pramana.holder.inspection_page import lines_of
 
         return lines_of(self)
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import tomllib
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -118,35 +119,9 @@ def _absent(entries: pa.Array) -> NDArray[np.bool_]:
 # Values that look as if they stood for a missing one: 99, -1, 9999, "refused", "k.A.".
 
 
-_WORDS = frozenset(
-    {
-        "na", "n/a", "n.a.", "nan", "null", "none", "nil", "missing", "unknown", "refused", "refusal",
-        "declined", "not_stated", "not_applicable", "no_answer", "not_available", "dont_know", "don't_know",
-        "dk", "d/k", "prefer_not_to_say", "unspecified", ".", "-", "--", "?", "*", "k.a.", "k.a", "ka",
-        "keine_angabe", "unbekannt", "verweigert", "weiss_nicht", "weiß_nicht", "trifft_nicht_zu", "w.n.",
-        "fehlend", "nsp", "ne_sait_pas", "refus", "inconnu", "sans_reponse", "non_reponse", "non_applicable",
-        "ns/nr", "no_sabe", "no_contesta", "ns", "nc", "desconocido", "sin_dato", "rifiuta", "non_so",
-        "non_risponde", "sconosciuto", "onbekend", "geweigerd", "weet_niet", "desconhecido", "nao_sabe", "brak",
-        "nie_wiem", "odmowa", "okand", "vet_ej", "#n/a", "#null!", "<na>", "(missing)", "(blank)",
-    }
-)  # fmt: skip
-_NINES = (
-    9.0,
-    99.0,
-    999.0,
-    9999.0,
-    99999.0,
-    999999.0,
-    98.0,
-    998.0,
-    9998.0,
-    97.0,
-    997.0,
-    9997.0,
-    88.0,
-    888.0,
-    8888.0,
-)
+WORDS = tomllib.loads(Path(__file__).with_name("words.toml").read_text("utf-8"))  # of names and of missing values
+_MISSING = frozenset(WORDS["missing"]["words"])
+_NINES = tuple(map(float, (9, 99, 999, 9999, 99999, 999999, 98, 998, 9998, 97, 997, 9997, 88, 888, 8888)))
 _NEGATIVE = tuple(-float(n) for n in (*range(1, 10), 77, 88, 98, 99, 888, 997, 998, 999, 8888, 9998, 9999))
 _APART = 1.5  # how far above everything else a code of nines must stand, relative to the spread of the rest
 _COMMON = 3.0  # or how much commoner than its neighbours
@@ -154,11 +129,7 @@ _COMMON = 3.0  # or how much commoner than its neighbours
 
 def is_missing_word(text: str) -> bool:
     """Whether a text says in words that there is no value."""
-    return "_".join(text.strip().lower().split()) in _WORDS
-
-
-def missing_words(texts: Iterable[str]) -> frozenset[str]:
-    return frozenset(text for text in texts if is_missing_word(text))
+    return "_".join(text.strip().lower().split()) in _MISSING
 
 
 def missing_numbers(values: NDArray[np.float64], counts: NDArray[np.int64]) -> NDArray[np.bool_]:

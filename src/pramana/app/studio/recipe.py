@@ -13,7 +13,7 @@ from typing import Any
 
 from pramana.app.studio.folders import PrivateFolder
 from pramana.errors import PramanaError, RecipeError
-from pramana.holder.draft_text import recipe_text
+from pramana.holder.draft_recipe import recipe_text
 from pramana.methods.recipe import AnyRecipe, Recipe
 from pramana.randomness.key import Key
 from pramana.run.release import Released, release
