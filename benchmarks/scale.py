@@ -27,7 +27,7 @@ import contextlib, sys, time
 from pathlib import Path
 from pramana import Recipe
 from pramana.methods.registry import method_named
-from pramana.run.source import source_of
+from pramana.run.config import source_of
 from pramana.run.write import write_pieces
 from pramana.randomness.key import Key
 from pramana.rows.engines import BatchEngine

@@ -15,7 +15,7 @@ from pramana.datasets.population import MISSING, Population
 from pramana.errors import InputError
 from pramana.io.codes import encode
 from pramana.io.source import Source
-from pramana.run.source import source_of
+from pramana.run.config import source_of
 from pramana.schema.domain import Domain
 
 

@@ -159,7 +159,7 @@ def test_a_release_that_fails_is_given_up(
     def fail(*_: object) -> None:
         raise RecipeError("The writing must work", "a fault")
 
-    monkeypatch.setattr("pramana.run.run.write_bundle", fail)
+    monkeypatch.setattr("pramana.run.run.BundleWriter", fail)
     with pytest.raises(RecipeError, match="a fault"):
         release(recipe_in(desk, place), desk / "a")
     [entry] = ledger.releases()

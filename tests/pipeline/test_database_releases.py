@@ -187,7 +187,7 @@ def test_a_table_that_cannot_be_dropped_again_is_named(
 # Stops itself with SIGKILL when so many batches have gone into the table, or just before the commit.
 KILLED = """
 import importlib, os, signal, sys
-t = importlib.import_module("pramana.run.table_copy")
+t = importlib.import_module("pramana.run.write")
 d = importlib.import_module("pramana.io.database")
 b = importlib.import_module("pramana.bundle.bundle")
 moment = int(sys.argv[1])

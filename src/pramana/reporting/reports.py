@@ -28,8 +28,7 @@ from pramana.recipient.study import Study
 from pramana.reporting.attacks import read_audit
 from pramana.reporting.dossier import dossier_page
 from pramana.reporting.page import PageMaterial, page_of
-from pramana.run.config import ExecutionConfig
-from pramana.run.source import certified_source
+from pramana.run.config import ExecutionConfig, certified_source
 
 if TYPE_CHECKING:
     from pramana.rows.spark.rows import SparkEngine

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
-from typing import Protocol
 
 import pyarrow as pa
 
@@ -18,35 +17,26 @@ from pramana.io.codes import decode
 from pramana.io.formats import COPIES
 from pramana.io.source import Source
 from pramana.io.survey import Variable
-from pramana.schema.domain import Attribute
 from pramana.schema.kind import Kind, decimal_number, label_of
 
 
-class Described(Protocol):
-    """What tells of its variables; a source of rows, or of answers."""
-
-    def variables(self, names: Sequence[str]) -> Mapping[str, Variable]: ...
-
-
-def codebook_of(
-    source: Described, attributes: Sequence[Attribute], data: Path, escaped: bool
-) -> dict[str, JsonObject]:
-    """The codebook of a certificate; of a column released unchanged, by the values that its file holds."""
-    told: dict[str, JsonObject] = {}
-    for name, variable in source.variables([a.name for a in attributes]).items():
-        attribute = next(a for a in attributes if a.name == name)
-        published = variable.of_published(_published(attribute, variable, data, escaped))
+def codebook_of(bundle: Bundle, variables: Mapping[str, Variable]) -> dict[str, JsonObject]:
+    """The codebook of a certificate; of a column released unchanged, by the values that its file has."""
+    codebook: dict[str, JsonObject] = {}
+    for name, variable in variables.items():
+        published = variable.of_published(_published_values(bundle, name, variable))
         if published.label or published.codes:
-            told[name] = published.to_json()
-    return told
+            codebook[name] = published.to_json()
+    return codebook
 
 
-def _published(attribute: Attribute, variable: Variable, data: Path, escaped: bool) -> set[str]:
-    if attribute.domain is not None:
-        return set(attribute.domain.labels)
+def _published_values(bundle: Bundle, name: str, variable: Variable) -> set[str]:
+    domain = bundle.certificate.attribute(name).domain
+    if domain is not None:
+        return set(domain.labels)
     if not variable.codes:
         return set()
-    batches = published_batches(data, [attribute.name], escaped)
+    batches = published_batches(bundle.data_path, [name], bundle.certificate.escaped)
     return {label_of(value) for batch in batches for value in batch.column(0).unique().to_pylist()}
 
 
@@ -62,9 +52,7 @@ def check_codebook(bundle: Bundle) -> list[Check]:
     try:
         variables = read_codebook(certificate.codebook)
         for name, variable in variables.items():
-            attribute = certificate.attribute(name)
-            labels = _published(attribute, variable, bundle.data_path, certificate.escaped)
-            if variable.of_published(labels) != variable:
+            if variable.of_published(_published_values(bundle, name, variable)) != variable:
                 return [Check("codebook", False, f"labels of {name} that are not published")]
     except (KeyError, SourceError):
         return [Check("codebook", False, "of something else than the published columns")]

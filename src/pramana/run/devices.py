@@ -25,13 +25,13 @@ from pramana.methods.protocol import Publication
 from pramana.methods.recipe import AnyRecipe
 from pramana.methods.registry import method_named
 from pramana.methods.retention.plan import RandomisedPlan
-from pramana.notions.registry import check_promises
 from pramana.randomness.key import Key
 from pramana.randomness.samplers import Codes, code_dtype
 from pramana.randomness.shuffle import shuffled_order
 from pramana.rows.protocol import Columns
-from pramana.run.source import RecipeLike, read_recipe
-from pramana.run.write import Destination, write_bundle
+from pramana.run.config import RecipeLike, read_recipe
+from pramana.run.run import reconcile
+from pramana.run.write import BundleWriter, Destination
 from pramana.schema.domain import Attribute
 from pramana.schema.kind import label_of
 from pramana.schema.typed import near
@@ -77,10 +77,9 @@ def publish_collected(
     coins = {name: key.stream(WITHIN_BIN, "", name) for name in drawn}
     table, worth = CodedTable(counted.attributes, coins), counted.usefulness()
     publication = Publication(counted, partial(_pieces, ordered, count), table, "", usefulness=worth)
-    guarantees = counted.guarantees(seeded=False)
-    check_promises(recipe.release, guarantees, (*recipe.release.waived, *waived))
-    signing = None if sign is None else read_signing_key(sign)
-    return write_bundle(recipe, devices, publication, guarantees, Destination(Path(out), None, signing=signing))
+    guarantees = reconcile(recipe.release, counted, seeded=False, waived=waived)
+    to = Destination(Path(out), None, signing=None if sign is None else read_signing_key(sign))
+    return BundleWriter(recipe, devices, publication, guarantees, to).write()
 
 
 def _pieces(columns: Mapping[str, Codes], count: int) -> Iterator[Columns]:

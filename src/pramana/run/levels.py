@@ -45,9 +45,8 @@ from pramana.randomness.key import Key
 from pramana.randomness.samplers import Codes
 from pramana.rows.engines import bytes_of
 from pramana.rows.protocol import Progress, Rows, no_progress
-from pramana.run.config import ExecutionConfig
+from pramana.run.config import ExecutionConfig, source_of
 from pramana.run.run import Run
-from pramana.run.source import source_of
 from pramana.run.version_store import DigestUnderKeys, KeptKey, VersionStore
 from pramana.run.write import Destination
 from pramana.schema.domain import Attribute
@@ -111,7 +110,7 @@ class _LevelRun:
         own = cast(LevelsRecipe, recipe)
         with Run.of_recipe(recipe, source_of(recipe), key, config) as run:
             attributes = attributes_at_levels(own, run.rows)
-            run.encode(attributes)
+            run.rows.encode(attributes)
             yield cls(run, own, attributes, design_of(own, attributes))
 
     @property

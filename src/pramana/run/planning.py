@@ -36,9 +36,9 @@ from pramana.notions.randomised import PkAnonymity
 from pramana.recipient.inversion import expected_l1
 from pramana.recipient.law import law_of, tabulate
 from pramana.rows.protocol import Rows
+from pramana.run.config import RecipeLike, opened_source, read_recipe
 from pramana.run.outlook import Choice, Comparison, Outlook
 from pramana.run.run import Run
-from pramana.run.source import RecipeLike, opened_source, read_recipe
 from pramana.schema.domain import Attribute, Axis
 from pramana.schema.sections import RandomisedColumn, Setting
 from pramana.theory import pk
@@ -286,7 +286,7 @@ def _true_tables(
 ) -> dict[tuple[str, ...], Floats]:
     by_name = {a.name: a for a in attributes}
     needed = dict.fromkeys(name for names in tables for name in names)
-    run.encode([by_name[name] for name in needed])
+    run.rows.encode([by_name[name] for name in needed])
     codes = run.rows.whole().codes({name: by_name[name].coded.size for name in needed})
     unchanged = Product({})
     return {

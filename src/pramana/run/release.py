@@ -18,9 +18,8 @@ from pramana.methods.usefulness import Usefulness
 from pramana.randomness.key import Key
 from pramana.rows.engines import bytes_of
 from pramana.rows.protocol import Progress, no_progress
-from pramana.run.config import ExecutionConfig
+from pramana.run.config import ExecutionConfig, RecipeLike, opened_source, read_recipe, source_of
 from pramana.run.run import Run
-from pramana.run.source import RecipeLike, opened_source, read_recipe, source_of
 from pramana.run.write import Destination, extra_digests
 
 if TYPE_CHECKING:
@@ -99,7 +98,7 @@ def release(
     sweep(out)
     check_new(out)
     if read.output.url is not None:
-        from pramana.run.table_copy import check_target
+        from pramana.run.write import check_target
 
         check_target(read.output)
     secret, new_key_file = _key_for(out, key, seed)

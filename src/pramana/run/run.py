@@ -30,10 +30,9 @@ from pramana.notions.registry import check_promises
 from pramana.randomness.key import Key
 from pramana.rows.memory import MemoryRows
 from pramana.rows.protocol import Rows
-from pramana.run.config import ExecutionConfig
-from pramana.run.source import watched_columns
-from pramana.run.write import Destination, write_bundle, write_pieces
-from pramana.schema.domain import Attribute
+from pramana.run.config import ExecutionConfig, watched_columns
+from pramana.run.write import BundleWriter, Destination, write_pieces
+from pramana.schema.sections import Setting
 
 _MOST_ADVICE = 6
 
@@ -98,13 +97,9 @@ class Run:
         """What will be done to the rows, in public: by the recipe, or as the certificate states it."""
         return self.method.plan(self._recipe, self.rows) if self.stated is None else self.stated
 
-    def encode(self, attributes: Sequence[Attribute]) -> None:
-        """Every domain is known now: read the rows in its codes, and refuse values that it does not have."""
-        self.rows.encode(attributes)
-
     def publish(self, plan: Plan) -> Publication:
         """The release as it is known before its rows are drawn: they are by `Publication.pieces`, when written."""
-        self.encode(plan.attributes)
+        self.rows.encode(plan.attributes)
         return plan.publish(self.rows)
 
     # ------------------------------------------------------------ check
@@ -131,10 +126,7 @@ class Run:
 
     def reconcile(self, plan: Plan) -> tuple[Guarantee, ...]:
         """The guarantees to certify. Every promise of the recipe is among them, or nothing is published."""
-        setting = self._recipe.release
-        guarantees = plan.guarantees(self.key.seeded)
-        check_promises(setting, guarantees, setting.waived)
-        return guarantees
+        return reconcile(self._recipe.release, plan, self.key.seeded)
 
     # ------------------------------------------------------------ write
 
@@ -142,8 +134,15 @@ class Run:
         self, publication: Publication, guarantees: Sequence[Guarantee], destination: Destination
     ) -> Certificate:
         """Draw the published rows and write the bundle, whole or not at all."""
-        return write_bundle(self._recipe, self.source, publication, guarantees, destination)
+        return BundleWriter(self._recipe, self.source, publication, guarantees, destination).write()
 
     def digest(self, publication: Publication, form: str, escape: bool, threads: int = 0) -> str:
         """Draw the published rows and write them nowhere: the SHA-256 of the data file that they would be."""
         return digest_of_written(lambda sink: write_pieces(publication, sink, form, escape, threads))
+
+
+def reconcile(setting: Setting, plan: Plan, seeded: bool, waived: Sequence[str] = ()) -> tuple[Guarantee, ...]:
+    """The guarantees of a plan, where every promise of [release] that is not waived is among them."""
+    guarantees = plan.guarantees(seeded)
+    check_promises(setting, guarantees, (*setting.waived, *waived))
+    return guarantees

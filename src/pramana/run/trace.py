@@ -23,9 +23,8 @@ from pramana.randomness.key import Key
 from pramana.randomness.samplers import Codes
 from pramana.rows.memory import MemoryRows
 from pramana.rows.protocol import NO_UNITS, Columns, Rows
-from pramana.run.config import ExecutionConfig
+from pramana.run.config import ExecutionConfig, certified_source
 from pramana.run.run import Run
-from pramana.run.source import certified_source
 from pramana.run.write import file_entry
 from pramana.schema.unit import Storey
 
@@ -75,7 +74,7 @@ def retraced(bundle: str | Path | Bundle, source: object, key: Key | str | Path)
         run = replace(run, rows=rows)
         run.check_records()
         opened.check_bounds(rows.records)  # nothing of the file was read so far
-        run.encode(plan.attributes)
+        rows.encode(plan.attributes)
         true = rows.codes({a.name: a.coded.size for a in plan.attributes if not a.raw})
         publication = run.publish(plan)
         table, order = _drawn_again(publication, rows.published)

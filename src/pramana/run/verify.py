@@ -26,10 +26,9 @@ from pramana.reporting.page import PageMaterial, page_of
 from pramana.rows.engines import bytes_of
 from pramana.rows.protocol import Progress, no_progress
 from pramana.run.codebook import check_codebook, check_copies, codebook_of
-from pramana.run.config import ExecutionConfig
+from pramana.run.config import ExecutionConfig, certified_source
 from pramana.run.parts import ComparedParts, check_one_part, check_parts, write_parts
 from pramana.run.run import Run
-from pramana.run.source import certified_source
 from pramana.run.write import extra_digests, file_entry
 
 if TYPE_CHECKING:
@@ -359,8 +358,7 @@ def _remade(bundle: Bundle, plan: Plan, source: object, key: Key, config: Execut
     checks.append(Check("source", same, "the table that was released" if same else "another table"))
     checks += publication.checks
     if opened.has_labels:
-        codebook = codebook_of(opened, plan.attributes, bundle.data_path, certificate.escaped)
-        same = codebook == certificate.codebook
+        same = codebook_of(bundle, opened.variables([a.name for a in plan.attributes])) == certificate.codebook
         checks.append(Check("codebook made again", same, "as the source has it" if same else "other labels"))
     checks.append(again)
     for name, digest in extra_digests(publication, certificate.escaped).items():

@@ -12,22 +12,25 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Protocol, TypeVar
 
 import msgspec
+import pyarrow as pa
 
 from pramana import __version__
-from pramana.bundle.bundle import Bundle
+from pramana.bundle.bundle import Bundle, published_batches
 from pramana.bundle.certificate import Certificate
-from pramana.errors import RefusedError
+from pramana.errors import RefusedError, SourceError
 from pramana.files.atomic import named_when_whole
 from pramana.files.folder import compared_folder, new_parts, whole_folder
 from pramana.files.regular import open_regular
 from pramana.files.store_path import AnyPath, StorePath
 from pramana.io.formats import DATA_FILES
+from pramana.io.survey import Variable
 from pramana.io.writing import TableWriter, digest_of_written, formula_columns, write_table
-from pramana.methods.protocol import Counts, Explanation, Plan, Publication
+from pramana.methods.protocol import Counts, Explanation, Publication
 from pramana.methods.recipe import AnyRecipe
 from pramana.notions.guarantee import Guarantee
 from pramana.pages.rendering import html_of, load_templates
@@ -37,13 +40,14 @@ from pramana.reporting.columns import load_estimation
 from pramana.reporting.page import PageMaterial, page_of
 from pramana.rows.engines import ahead
 from pramana.rows.protocol import Columns, SpreadPieces
-from pramana.run.codebook import Described, codebook_of
+from pramana.run.codebook import codebook_of, write_copy
 from pramana.schema.sections import OutputSection
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
     from pramana.bundle.parts import PartSet
+    from pramana.io.database import Database, TableName
 
 
 T = TypeVar("T")
@@ -62,124 +66,120 @@ class Destination:
     threads: int = 0  # that encode the file; as many as the machine has
     compared: bool = False  # with what lies there, in a store, which must be the same
 
-    @property
-    def seeded(self) -> bool:
-        return self.key is not None and self.key.seeded
 
-
-class Origin(Described, Protocol):
-    """Where published rows come from, as a certificate tells it."""
+class Origin(Protocol):
+    """Where published rows come from, as a certificate tells it: a source of rows, or people's devices."""
 
     def to_json(self) -> dict[str, Any]: ...
 
-
-def write_bundle(
-    recipe: AnyRecipe,
-    source: Origin,
-    publication: Publication,
-    guarantees: Sequence[Guarantee],
-    to: Destination,
-) -> Certificate:
-    """The bundle in its folder, with the guarantees that were reconciled; and its new key, if there is one."""
-    if recipe.output.url is None:
-        with _folder(to, None) as folder:
-            return _fill(folder, recipe, source, publication, guarantees, to)
-    from pramana.run.table_copy import table_copy  # few releases go to a database, too
-
-    with table_copy(recipe.output) as copy, _folder(to, copy.commit) as folder:
-        certificate = _fill(folder, recipe, source, publication, guarantees, to)
-        copy.fill(Bundle(folder, certificate).data_path)
-    return certificate
-
-
-def _folder(to: Destination, commit: Callable[[], None] | None) -> contextlib.AbstractContextManager[Path]:
-    if to.compared and isinstance(to.out, StorePath):
-        return compared_folder(to.out)
-    new_key = None if to.key is None or to.key_file is None else to.key.to_file(to.key_file)
-    return whole_folder(to.out, new_key, commit)
-
-
-def _fill(
-    folder: Path,
-    recipe: AnyRecipe,
-    source: Origin,
-    publication: Publication,
-    guarantees: Sequence[Guarantee],
-    to: Destination,
-) -> Certificate:
-    """All files of the bundle, the certificate last."""
-    certificate = _write(folder, recipe, source, publication, guarantees, to)
-    if not to.is_wanted(certificate.content):
-        raise RefusedError("A release made again must have the same content", "other content")
-    if to.signing is not None:
-        certificate = certificate.signed(to.signing)
-    (folder / "certificate.json").write_text(certificate.text(), "utf-8")
-    return certificate
-
-
-def _write(
-    folder: Path,
-    recipe: AnyRecipe,
-    source: Origin,
-    publication: Publication,
-    guarantees: Sequence[Guarantee],
-    to: Destination,
-) -> Certificate:
-    """The data is written while the report is prepared."""
-    plan, escape = publication.plan, recipe.output.escape_formulas
-    many = recipe.output.rows_of_parts(plan.records) is not None
-
-    def prepare() -> tuple[Certificate, Explanation]:
-        load_templates()
-        load_estimation(plan.law)
-        return _certificate(recipe, source, publication, guarantees, to), plan.explain()
-
-    with ThreadPoolExecutor(1) as pool:
-        pieces = publication.pieces()  # the coins of published rows are thrown as these are taken
-        # Start after the first piece: a thread that never waits would starve those that randomise (GIL).
-        pieces, preparing = _after_first(pieces, lambda: pool.submit(prepare), many)
-        data = _write_data(folder, recipe.output, publication, pieces, to)
-        formulas = data.formulas
-        for extra, table in publication.extra.items():
-            write_table(table, folder / extra, "csv", escape)
-            formulas += () if escape else tuple(f"{name} of {extra}" for name in formula_columns(table))
-        to.tell_formulas(formulas)
-        certificate, explanation = preparing[0].result()
-    certificate = replace(certificate, content=data.content, parts=data.parts)
-    codebook = codebook_of(source, plan.attributes, Bundle(folder, certificate).data_path, escape)
-    certificate = replace(certificate, codebook=codebook)
-    if recipe.output.synthetic:
-        from pramana.recipient.companion import write_companion  # few releases have one
-
-        write_companion(Bundle(folder, certificate))
-    if recipe.output.copy_format is not None:
-        from pramana.run.codebook import write_copy  # likewise
-
-        write_copy(Bundle(folder, certificate), recipe.output.copy_format)
-    signer = None if to.signing is None else to.signing.public_key().public_bytes_raw().hex()
-    material = PageMaterial(
-        certificate,
-        plan,
-        data.counts,
-        explanation=explanation,
-        signer=signer,
-        usefulness=publication.usefulness,
-    )
-    page = page_of(material)
-    (folder / "report.html").write_text(html_of(page), "utf-8")
-    known = (
-        {} if data.entry is None else {DATA_FILES[recipe.output.data_format]: data.entry}
-    )  # digested while it was written
-    beside = (path for path in sorted(folder.iterdir()) if path.is_file())
-    return replace(certificate, files={path.name: known.get(path.name) or file_entry(path) for path in beside})
+    def variables(self, names: Sequence[str]) -> Mapping[str, Variable]: ...
 
 
 @dataclass(frozen=True)
-class WrittenTable:
-    """A data file's entry in a certificate, and the columns of a CSV with texts that a spreadsheet would run."""
+class BundleWriter:
+    """A publication with the guarantees that were reconciled, on its way into a bundle."""
 
-    entry: dict[str, object]
-    formulas: tuple[str, ...]
+    recipe: AnyRecipe
+    source: Origin
+    publication: Publication
+    guarantees: Sequence[Guarantee]
+    to: Destination
+
+    def write(self) -> Certificate:
+        """The bundle in its folder, and its new key, if there is one."""
+        if self.recipe.output.url is None:
+            with self._folder(None) as folder:
+                return self._fill(folder)
+        with table_copy(self.recipe.output) as copy, self._folder(copy.commit) as folder:
+            certificate = self._fill(folder)
+            copy.fill(Bundle(folder, certificate).data_path)
+        return certificate
+
+    def _folder(self, commit: Callable[[], None] | None) -> contextlib.AbstractContextManager[Path]:
+        to = self.to
+        if to.compared and isinstance(to.out, StorePath):
+            return compared_folder(to.out)
+        new_key = None if to.key is None or to.key_file is None else to.key.to_file(to.key_file)
+        return whole_folder(to.out, new_key, commit)
+
+    def _fill(self, folder: Path) -> Certificate:
+        """All files of the bundle, the certificate last."""
+        certificate = self._write_files(folder)
+        if not self.to.is_wanted(certificate.content):
+            raise RefusedError("A release made again must have the same content", "other content")
+        if self.to.signing is not None:
+            certificate = certificate.signed(self.to.signing)
+        (folder / "certificate.json").write_text(certificate.text(), "utf-8")
+        return certificate
+
+    def _write_files(self, folder: Path) -> Certificate:
+        """The data is written while the report is prepared."""
+        output, plan = self.recipe.output, self.publication.plan
+
+        def prepare() -> tuple[Certificate, Explanation]:
+            load_templates()
+            load_estimation(plan.law)
+            return self._certificate(), plan.explain()
+
+        with ThreadPoolExecutor(1) as pool:
+            pieces = self.publication.pieces()  # the coins of published rows are thrown as these are taken
+            # Start after the first piece: a thread that never waits would starve those that randomise (GIL).
+            many = output.rows_of_parts(plan.records) is not None
+            pieces, preparing = _after_first(pieces, lambda: pool.submit(prepare), many)
+            data = _write_data(folder, output, self.publication, pieces, self.to)
+            formulas = data.formulas
+            for extra, table in self.publication.extra.items():
+                write_table(table, folder / extra, "csv", output.escape_formulas)
+                if not output.escape_formulas:
+                    formulas += tuple(f"{name} of {extra}" for name in formula_columns(table))
+            self.to.tell_formulas(formulas)
+            certificate, explanation = preparing[0].result()
+        certificate = replace(certificate, content=data.content, parts=data.parts)
+        if variables := self.source.variables([a.name for a in plan.attributes]):
+            certificate = replace(certificate, codebook=codebook_of(Bundle(folder, certificate), variables))
+        if output.synthetic:
+            from pramana.recipient.companion import write_companion  # few releases have one
+
+            write_companion(Bundle(folder, certificate))
+        if output.copy_format is not None:
+            write_copy(Bundle(folder, certificate), output.copy_format)
+        signer = None if self.to.signing is None else self.to.signing.public_key().public_bytes_raw().hex()
+        usefulness = self.publication.usefulness
+        material = PageMaterial(
+            certificate, plan, data.counts, explanation=explanation, signer=signer, usefulness=usefulness
+        )
+        (folder / "report.html").write_text(html_of(page_of(material)), "utf-8")
+        written = {} if data.entry is None else {DATA_FILES[output.data_format]: data.entry}  # digested already
+        files = (path for path in sorted(folder.iterdir()) if path.is_file())
+        return replace(
+            certificate, files={path.name: written.get(path.name) or file_entry(path) for path in files}
+        )
+
+    def _certificate(self) -> Certificate:
+        """What is known of the release before its rows are drawn."""
+        plan, key, output = self.publication.plan, self.to.key, self.recipe.output
+        committed = {} if key is None else {"commitment": self.publication.commitment}
+        seeded = key is not None and key.seeded
+        return Certificate(
+            pramana=__version__,
+            method=self.recipe.method,
+            records=plan.records,
+            attributes=plan.attributes,
+            dropped=plan.dropped,
+            mechanism=plan.statement(),
+            source={**self.source.to_json(), **committed},
+            output=output.data_format,
+            about=msgspec.to_builtins(self.recipe.about),
+            escaped=output.escape_formulas,
+            shuffled=plan.shuffled,
+            guarantees=tuple(guarantee.to_json() for guarantee in self.guarantees),
+            warnings=plan.warnings(seeded),
+            key=None if key is None else {"commitment": key.commitment(), "seeded": seeded},
+            files={},
+            content="0" * 64,
+            dataset=plan.dataset,
+            unit=plan.unit,
+        )
 
 
 @dataclass(frozen=True)
@@ -188,7 +188,7 @@ class WrittenData:
 
     content: str
     counts: Mapping[str, Counts]
-    formulas: tuple[str, ...]
+    formulas: tuple[str, ...]  # columns of a CSV with texts that a spreadsheet would run
     entry: dict[str, object] | None = None  # of the one file
     parts: PartSet | None = None
 
@@ -201,8 +201,8 @@ def _write_data(
     rows = output.rows_of_parts(publication.plan.records)
     if rows is None:
         with named_when_whole(folder / DATA_FILES[form]) as path:
-            file = _write_file(publication, pieces, path, form, escape, to.threads)
-        return WrittenData(publication.table.content(), publication.table.counts(), file.formulas, file.entry)
+            entry, formulas = _write_file(publication, pieces, path, form, escape, to.threads)
+        return WrittenData(publication.table.content(), publication.table.counts(), formulas, entry)
     from pramana.run.parts import write_parts
 
     read_here = output.synthetic or output.copy_format is not None or output.url is not None
@@ -216,9 +216,9 @@ def _write_data(
 
 def write_pieces(
     publication: Publication, sink: Path | BinaryIO, form: str, escape: bool = False, threads: int = 0
-) -> WrittenTable:
+) -> None:
     """Draw the published rows into one data file."""
-    return _write_file(publication, publication.pieces(), sink, form, escape, threads)
+    _write_file(publication, publication.pieces(), sink, form, escape, threads)
 
 
 def extra_digests(publication: Publication, escape: bool) -> dict[str, str]:
@@ -236,8 +236,11 @@ def _write_file(
     form: str,
     escape: bool,
     threads: int,
-) -> WrittenTable:
-    """The data file, piece by piece; while one is written the next is decoded and digested."""
+) -> tuple[dict[str, object], tuple[str, ...]]:
+    """The data file, piece by piece: its entry in a certificate, and columns with texts that are run.
+
+    While one piece is written the next is decoded and digested.
+    """
     writer: TableWriter | None = None
     formulas: dict[str, None] = {}
     with ExitStack() as written:
@@ -248,7 +251,7 @@ def _write_file(
             writer.write(table)
             if form == "csv" and not escape:
                 formulas |= dict.fromkeys(formula_columns(table))
-    return WrittenTable({} if writer is None else writer.entry, tuple(formulas))
+    return {} if writer is None else writer.entry, tuple(formulas)
 
 
 def _after_first(
@@ -271,37 +274,87 @@ def _after_first(
     return passed(), begun
 
 
-def _certificate(
-    recipe: AnyRecipe,
-    source: Origin,
-    publication: Publication,
-    guarantees: Sequence[Guarantee],
-    to: Destination,
-) -> Certificate:
-    plan: Plan = publication.plan
-    committed = {} if to.key is None else {"commitment": publication.commitment}
-    return Certificate(
-        pramana=__version__,
-        method=recipe.method,
-        records=plan.records,
-        attributes=plan.attributes,
-        dropped=plan.dropped,
-        mechanism=plan.statement(),
-        source={**source.to_json(), **committed},
-        output=recipe.output.data_format,
-        about=msgspec.to_builtins(recipe.about),
-        escaped=recipe.output.escape_formulas,
-        shuffled=plan.shuffled,
-        guarantees=tuple(guarantee.to_json() for guarantee in guarantees),
-        warnings=plan.warnings(to.seeded),
-        key=None if to.key is None else {"commitment": to.key.commitment(), "seeded": to.seeded},
-        files={},
-        content="0" * 64,
-        dataset=plan.dataset,
-        unit=plan.unit,
-    )
-
-
 def file_entry(path: Path) -> dict[str, object]:
     with open_regular(path) as file:
         return {"sha256": hashlib.file_digest(file, "sha256").hexdigest(), "bytes": path.stat().st_size}
+
+
+# The published rows, also as a new table of a database: in one transaction, and only together with the bundle.
+#
+# The rows are read back from the bundle's data file, batch by batch, so that memory stays flat and the table is
+# what the certificate's digest is of. The transaction is committed when nothing but the bundle's rename is left to
+# do; should that fail, the table is dropped again. The bundle does not name the table: recipients have no use for
+# it.
+
+
+def check_target(output: OutputSection) -> None:
+    """Refuse before any work is done: the table is made, without rows, and taken back."""
+    from pramana.io.database import open_database
+
+    with contextlib.closing(open_database(output.url or "", "output", writing=True)) as database:
+        database.create(_name(output), pa.schema([pa.field("rehearsal", pa.int64())]), iter(()))
+
+
+class TableCopy:
+    """The table that a recipe's [output] names."""
+
+    def __init__(self, output: OutputSection) -> None:
+        self._output = output
+        self._database: Database | None = None
+        self._committed = False
+
+    def fill(self, data: Path) -> None:
+        """Write the rows of the bundle's data file; nobody sees them before `commit`."""
+        from pramana.io.database import open_database, storable, stored
+
+        self._database = open_database(self._output.url or "", "output", writing=True)
+        batches = published_batches(data, escaped=self._output.escape_formulas)
+        first = next(batches)
+        schema = storable(first.schema)
+        self._database.create(_name(self._output), schema, stored(chain([first], batches), schema))
+
+    def commit(self) -> None:
+        if self._database is None:
+            return
+        try:
+            self._database.commit()
+        except SourceError as error:  # a connection that is lost now does not tell what became of the table
+            hint = "No bundle was made; look whether the table is there, and drop it."
+            raise SourceError(error.what, error.got, hint) from None
+        self._committed = True
+
+    def undo(self) -> None:
+        """Drop what was committed; what was not was never there."""
+        self.close()
+        if not self._committed:
+            return
+        try:
+            from pramana.io.database import open_database
+
+            with contextlib.closing(open_database(self._output.url or "", "output", writing=True)) as again:
+                again.drop(_name(self._output))
+        except SourceError as error:
+            hint = f"No bundle was made, and the table {_name(self._output).name!r} is left over: drop it."
+            raise SourceError(error.what, error.got, hint) from None
+
+    def close(self) -> None:
+        if self._database is not None:
+            self._database.close()
+
+
+@contextlib.contextmanager
+def table_copy(output: OutputSection) -> Iterator[TableCopy]:
+    """A table that is kept if the block ends well, and is not there if it does not."""
+    copy = TableCopy(output)
+    try:
+        yield copy
+    except BaseException:
+        copy.undo()
+        raise
+    copy.close()
+
+
+def _name(output: OutputSection) -> TableName:
+    from pramana.io.database import TableName
+
+    return TableName(output.table or "", output.schema)
