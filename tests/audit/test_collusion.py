@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.statistical.thresholds import SEPARATES_LEVEL_LAWS
+from tests.theory.formulas import independent_posterior, reconstruction_probability
 
 from pramana.holder.audit.collusion import (
     GroupValues,
@@ -54,7 +55,7 @@ def test_posteriors_equal_the_exact_ones_row_by_row(law: Any) -> None:
         assert alone[i] == pytest.approx(float(exact), rel=1e-9)  # Theorem 1
         for m in (1, 2, 3):
             listed = list(held.items())[:m]
-            want = levels.independent_posterior(listed, prior, law.law)[x]
+            want = independent_posterior(listed, prior, law.law)[x]
             assert apart[m - 1][i] == pytest.approx(float(want), rel=1e-9)
 
 
@@ -87,7 +88,7 @@ def test_the_mean_is_what_theory_expects() -> None:
     prior = tuple(Fraction(int(n), rows) for n in np.bincount(true["a"], minlength=5))
     level = Level.of("0.3")
     found = collusion(design, true, [(level, source_of(design, 2).version(level, true))])
-    expected = float(levels.reconstruction_probability(level.retention, prior, design.laws["a"].law))
+    expected = float(reconstruction_probability(level.retention, prior, design.laws["a"].law))
     assert found.together == pytest.approx(expected, abs=5 * 0.5 / np.sqrt(rows))
 
 

@@ -148,7 +148,6 @@ def test_several_blocks_have_k_1_and_no_epsilon() -> None:
     channel = paper_channel()
     assert channel.anonymity_ratio == 0
     assert channel.likelihood_ratio is None
-    assert channel.total_variation == 1
     whole = BlockInvariant(3, (inverse_frequency([5, 6, 7], [0, 1, 2], 2.0),))
     assert whole.anonymity_ratio == Dense(whole.weights).anonymity_ratio > 0
     assert whole.likelihood_ratio == Dense(whole.weights).likelihood_ratio

@@ -48,10 +48,10 @@ def test_against_enumeration_of_records(counts: list[int], seed: int) -> None:
     counts[0] += 1
     weights, t = random_weights(seed, len(counts)), np.array(counts)
     largest, expected = by_hand(weights / ONE, counts)
-    found = every_count.largest_risk_all_counts(weights, t, 0)
+    found = every_count.largest_risks_all_counts(weights, t, [0])[0]
     assert found.exact
     assert float(found.value) == pytest.approx(largest, rel=1e-7)
-    low, high = every_count.expected_match_all_counts(weights / ONE, t, 0)
+    low, high = every_count.matches_all_counts(weights / ONE, t)[0]
     assert low - 1e-9 <= expected <= high + 1e-9
     bound, _, left_out = every_count.bounded_risk(weights, t, 0)
     assert float(bound) >= largest * (1 - 1e-9)
@@ -63,7 +63,7 @@ def test_seeing_all_counts_of_a_pair_adds_nothing() -> None:
     theta = float(identification.theta_for_pair(2, 106, 0.1))
     weights = (identification.inverse_frequency_matrix(counts.tolist(), theta) * ONE).astype(np.int64)
     weights[[0, 1], [0, 1]] += ONE - weights.sum(axis=1)
-    found = every_count.largest_risk_all_counts(weights, counts, 0)
+    found = every_count.largest_risks_all_counts(weights, counts, [0])[0]
     assert found.exact
     assert found.value == identification.largest_risk(weights[:, 0], counts, 0)
 
@@ -76,7 +76,7 @@ def test_seeing_all_counts_of_a_larger_block_adds_much() -> None:
     weights = (matrix * ONE).astype(np.int64)
     weights[np.arange(3), np.arange(3)] += ONE - weights.sum(axis=1)
     weaker = identification.largest_risk(weights[:, 0], counts, 0)
-    stronger = every_count.largest_risk_all_counts(weights, counts, 0)
+    stronger = every_count.largest_risks_all_counts(weights, counts, [0])[0]
     assert float(weaker) <= 0.2
     assert stronger.exact
     assert float(stronger.value) > 0.24
@@ -93,7 +93,7 @@ def test_bound_with_unlikely_outcomes_left_out() -> None:
     weights[np.arange(3), np.arange(3)] = ONE - weights.sum(axis=1)
     idle, _, _ = every_count.bounded_risk(weights, counts, 0)
     assert idle > 0.99
-    found = every_count.largest_risk_all_counts(weights, counts, 0)
+    found = every_count.largest_risks_all_counts(weights, counts, [0])[0]
     assert not found.exact
     assert 0 < found.left_out <= every_count.TAIL
     assert 0.1 <= float(found.value) < 0.11
@@ -109,7 +109,7 @@ def test_a_block_of_many_records_and_categories_is_bounded() -> None:
     theta = identification.theta_for_xi(5, 0.1)
     weights = (identification.inverse_frequency_matrix(counts.tolist(), theta) * ONE).astype(np.int64)
     weights[np.arange(61), np.arange(61)] += ONE - weights.sum(axis=1)
-    found = every_count.largest_risk_all_counts(weights, counts, 0)
+    found = every_count.largest_risks_all_counts(weights, counts, [0])[0]
     assert not found.exact
     assert 0.1 < float(found.value) <= 0.2
 

@@ -60,7 +60,8 @@ def test_risks_of_the_sheet() -> None:
     assert theory.risks(chances, BLOCK, 0, 3) == pytest.approx(
         [0.0998496582, 0.0917763775, 0.0847542688], abs=1e-10
     )
-    assert theory.chance_of_none(chances, BLOCK) == pytest.approx(0.1306981047, abs=1e-10)
+    first, law = theory.count_law(chances, BLOCK)
+    assert first == 0 and law[0] == pytest.approx(0.1306981047, abs=1e-10)
     assert theory.overall_match(chances, BLOCK, 0) == pytest.approx(0.078489, abs=1e-6)
     assert theory.risk_of_one(2, theory.theta_for_xi(2, 0.1), BLOCK[1:]) == pytest.approx(0.0998496582, abs=1e-10)
 

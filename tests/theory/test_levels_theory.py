@@ -10,6 +10,7 @@ from itertools import permutations, product
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.theory.formulas import independent_posterior, reconstruction_probability, version_from_draws
 
 from pramana.errors import InputError
 from pramana.theory import levels
@@ -41,7 +42,7 @@ def test_joint_law_of_the_sheet() -> None:
 def test_version_from_draws_of_the_sheet() -> None:
     draws, marks = [F(7, 10), F(5, 10), F(4, 10), F(1, 10)], [1, 2, 3, 4]
     wanted = {F(9, 10): 0, F(7, 10): 1, F(5, 10): 1, F(35, 100): 2, F(1, 10): 3}
-    assert {p: levels.version_from_draws(draws, marks, 0, p) for p in wanted} == wanted
+    assert {p: version_from_draws(draws, marks, 0, p) for p in wanted} == wanted
 
 
 def test_example_1_of_the_paper() -> None:
@@ -111,8 +112,8 @@ def test_collusion_is_useless(asked: list[F]) -> None:
 
 def test_collusion_pays_where_releases_are_independent() -> None:
     prior = levels.uniform_law(1000)
-    alone = levels.independent_posterior([(F(2, 5), 7)], prior, prior)[7]
-    both = levels.independent_posterior([(F(2, 5), 7), (F(1, 5), 7)], prior, prior)[7]
+    alone = independent_posterior([(F(2, 5), 7)], prior, prior)[7]
+    both = independent_posterior([(F(2, 5), 7), (F(1, 5), 7)], prior, prior)[7]
     assert alone == levels.coalition_posterior({F(2, 5): 7, F(1, 5): 7}, prior, prior)[7] < F(41, 100)
     assert both > F(99, 100)  # the paper's Alice and Bob: a coincidence has less than 1 %
 
@@ -175,7 +176,7 @@ def test_reconstruction_probability_by_enumeration() -> None:
         for x in range(3)
         for y in range(3)
     )
-    assert levels.reconstruction_probability(p, prior, skewed) == total
+    assert reconstruction_probability(p, prior, skewed) == total
 
 
 # ---------------------------------------------------------------- levels are exact decimals

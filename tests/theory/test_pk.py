@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.theory.formulas import epsilon_from_retention
 
 from pramana.errors import UnreachableError
 from pramana.mechanisms.channel import Dense, Retention
@@ -24,12 +25,12 @@ def test_retention_for_the_papers_example() -> None:
     sizes = [2, 5, 10]
     rho = pk.retention_for_pk(100_000, sizes, 100)
     assert float(rho) == pytest.approx(0.303195623089413, abs=1e-14)
-    assert pk.epsilon_from_retention([rho] * 3, sizes) == pytest.approx(3.458897807392820, abs=1e-13)
+    assert epsilon_from_retention([rho] * 3, sizes) == pytest.approx(3.458897807392820, abs=1e-13)
 
 
 def test_k_and_epsilon_at_one_half() -> None:
     assert pk.k_from_retention(1000, [0.5, 0.5], [2, 3]) == Fraction(127, 16)
-    assert pk.epsilon_from_retention([0.5, 0.5], [2, 3]) == pytest.approx(math.log(12), rel=1e-14)
+    assert epsilon_from_retention([0.5, 0.5], [2, 3]) == pytest.approx(math.log(12), rel=1e-14)
 
 
 def test_retention_is_the_largest_on_the_grid() -> None:
@@ -52,7 +53,7 @@ def test_figure_2_parameters(records: int, retention: float, epsilon: float) -> 
     sizes = [2, 18, 12, 3]
     rho = pk.retention_for_pk(records, sizes, 2)
     assert float(rho) == pytest.approx(retention, abs=5e-7)
-    assert pk.epsilon_from_retention([rho] * 4, sizes) == pytest.approx(epsilon, abs=5e-7)
+    assert epsilon_from_retention([rho] * 4, sizes) == pytest.approx(epsilon, abs=5e-7)
 
 
 # ---------------------------------------------------------------- brute force
@@ -220,7 +221,7 @@ def test_planning_for_records_that_do_not_come() -> None:
 def test_k_is_a_function_of_epsilon_alone() -> None:
     for sizes in ([2], [2, 5, 10], [7, 7, 7, 7]):
         rho = pk.retention_for_pk(10_000, sizes, 25)
-        assert pk.epsilon_from_retention([rho] * len(sizes), sizes) == pytest.approx(pk.epsilon_from_k(10_000, 25))
+        assert epsilon_from_retention([rho] * len(sizes), sizes) == pytest.approx(pk.epsilon_from_k(10_000, 25))
 
 
 def test_algorithm_3_takes_the_smaller() -> None:

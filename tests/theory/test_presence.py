@@ -42,7 +42,7 @@ def test_existence_of_the_sheet(n: int, numerators: tuple[int, ...], denominator
 
 
 def test_bounds_of_the_sheet() -> None:
-    assert presence.exact_bounds(5, 4, Fraction(1), Fraction(9)) == (Fraction(4, 13), Fraction(36, 37))
+    assert presence.bounds(5, 4, Fraction(1), Fraction(9)) == (Fraction(4, 13), Fraction(36, 37))
 
 
 def test_ratio_of_the_sheet() -> None:
@@ -50,7 +50,9 @@ def test_ratio_of_the_sheet() -> None:
 
 
 def test_best_distribution_of_the_sheet() -> None:
-    assert presence.clipped([8, 3, 1, 0], 4) == pytest.approx([1 / 2, 1 / 4, 1 / 8, 1 / 8], abs=1e-12)
+    assert presence.best_product([np.array([8.0, 3, 1, 0])], 4)[0] == pytest.approx(
+        [1 / 2, 1 / 4, 1 / 8, 1 / 8], abs=1e-12
+    )
 
 
 classes = st.lists(
@@ -82,7 +84,7 @@ def test_bounds_hold_those_from_the_mode_within_theorem_5s_room(groups: list[tup
     people = int(m.sum())
     n = min(n, people)
     low, high = presence.extremes(w, n, m)
-    below, above = presence.bounds(people, n, float(w.min()), float(w.max()))
+    below, above = map(float, presence.bounds(people, n, Fraction(float(w.min())), Fraction(float(w.max()))))
     assert below <= low + 1e-12
     assert high <= above + 1e-12
     for which, value in ((0, low), (len(w) - 1, high)):
@@ -100,7 +102,7 @@ def test_bounds_from_the_mode_are_narrow_where_theorem_5s_are_not() -> None:
         least, most = presence.mode_bounds(np.log(w), m.astype(float), first, n, np.array([which]))
         assert most[0] - least[0] < 0.01
         assert least[0] < value < most[0]
-    loose = presence.bounds(2000, 300, 1.0, 100.0)
+    loose = presence.bounds(2000, 300, Fraction(1), Fraction(100))
     assert loose[0] < exact[0] / 3
 
 
@@ -127,8 +129,8 @@ def test_ratio_bound_is_where_the_bounds_leave_the_range(people: int, data: st.D
     high = 1 - Fraction(data.draw(st.integers(1, 100)), 100) * Fraction(people - n, people)
     star = presence.ratio_bound(people, n, low, high)
     assert star is not None and star >= 1
-    inside = presence.exact_bounds(people, n, Fraction(1), star)
-    outside = presence.exact_bounds(people, n, Fraction(1), star * Fraction(1001, 1000))
+    inside = presence.bounds(people, n, Fraction(1), star)
+    outside = presence.bounds(people, n, Fraction(1), star * Fraction(1001, 1000))
     assert low <= inside[0] and inside[1] <= high
     assert outside[0] < low or outside[1] > high
 
@@ -198,7 +200,7 @@ def test_a_search_begun_elsewhere_ends_at_the_same_distributions() -> None:
         problem = presence.RowsProblem(counts, places)
         for width in rng.uniform(0.1, 6.0, 5).tolist():
             begun += problem.early is not None
-            here, alone = problem.best(width), presence.best_for_rows(counts, places, width)
+            here, alone = problem.best(width), presence.RowsProblem(counts, places).best(width)
             assert here is not None and alone is not None
             costs = [-sum(float(c @ np.log(f)) for c, f in zip(counts, fs, strict=True)) for fs in (here, alone)]
             assert costs[0] == pytest.approx(costs[1], abs=1e-8)
@@ -214,7 +216,7 @@ def test_best_for_rows_is_what_a_general_solver_finds() -> None:
     for _ in range(60):
         counts, places = people_of(rng)
         width = float(rng.uniform(0.1, 3.0))
-        found = presence.best_for_rows(counts, places, width)
+        found = presence.RowsProblem(counts, places).best(width)
         assert found is not None
         assert all(f.sum() == pytest.approx(1) for f in found)
         logs = sum(np.log(f[p]) for f, p in zip(found, places, strict=True))
@@ -266,14 +268,14 @@ def test_best_for_rows_equals_the_closed_form_of_a_full_product() -> None:
         sizes = rng.integers(2, 5, 2)
         places = [p.ravel() for p in np.meshgrid(*map(np.arange, sizes), indexing="ij")]
         counts = [rng.multinomial(30, rng.dirichlet(np.ones(s))).astype(float) for s in sizes]
-        found = presence.best_for_rows(counts, places, 1.2)
+        found = presence.RowsProblem(counts, places).best(1.2)
         assert found is not None
         for mine, closed in zip(found, presence.best_product(counts, math.exp(1.2)), strict=True):
             assert mine == pytest.approx(closed, abs=1e-5)
 
 
 def test_best_for_rows_without_room_says_so() -> None:
-    assert presence.best_for_rows([np.array([1.0, 2.0])], [np.array([0, 1])], 0.0) is None
+    assert presence.RowsProblem([np.array([1.0, 2.0])], [np.array([0, 1])]).best(0.0) is None
 
 
 def test_bad_classes_are_refused() -> None:

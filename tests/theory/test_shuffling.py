@@ -9,6 +9,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from scipy import stats
+from tests.theory.formulas import epsilon_from_retention
 from tests.theory.shuffled_tables import Channel, grr, joint, true_deltas
 
 from pramana.mechanisms.channel import Dense, Retention, central_epsilon
@@ -281,7 +282,7 @@ def test_the_epsilon_that_is_stated_is_the_first_of_four_digits(
 ) -> None:
     """By the bound itself, which other tests hold against tables: the number before has too large a delta."""
     law = blanket.blanket_of_retentions(rhos, sizes)
-    local = pk.epsilon_from_retention(rhos, sizes)
+    local = epsilon_from_retention(rhos, sizes)
     epsilon = shuffling.shuffled_epsilon(records, math.exp(local), law, 1e-6)
     before = epsilon - 10.0 ** (math.floor(math.log10(epsilon)) - 3)
     assert epsilon < local and float(f"{epsilon:.4g}") == epsilon

@@ -106,10 +106,6 @@ class Channel(Protocol):
     def anonymity_ratio(self) -> Fraction:
         """The paper's AR, exactly."""
 
-    @property
-    def total_variation(self) -> Fraction:
-        """The largest total variation distance between two rows, exactly."""
-
     def publish(self, words: Words, codes: Codes, out: Codes) -> None:
         """Draw a published code for each true code, from one uniform word each."""
 
@@ -179,10 +175,6 @@ class Retention:
     def anonymity_ratio(self) -> Fraction:
         ratio = self.likelihood_ratio
         return Fraction(0) if ratio is None else 1 / ratio**2
-
-    @property
-    def total_variation(self) -> Fraction:
-        return Fraction(0) if self.size == 1 else self.retention
 
     def publish(self, words: Words, codes: Codes, out: Codes) -> None:
         retain(words, codes, out, self.size, self.step)
@@ -267,10 +259,6 @@ class Dense:
     @cached_property
     def anonymity_ratio(self) -> Fraction:
         return pk.anonymity_ratio_of_matrix(self.weights)
-
-    @cached_property
-    def total_variation(self) -> Fraction:
-        return pk.total_variation_of_matrix(self.weights)
 
     @cached_property
     def _table(self) -> tuple[NDArray[np.uint64], int, NDArray[np.uint32] | None]:

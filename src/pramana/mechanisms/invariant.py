@@ -105,12 +105,6 @@ class BlockInvariant:
         return Fraction(0) if self._whole is None else pk.anonymity_ratio_of_matrix(self._whole)
 
     @cached_property
-    def total_variation(self) -> Fraction:
-        if self.size == 1:
-            return Fraction(0)
-        return Fraction(1) if self._whole is None else pk.total_variation_of_matrix(self._whole)
-
-    @cached_property
     def _tables(self) -> tuple[NDArray[np.uint64], int, Codes, NDArray[np.uint32]]:
         """Alias rows over places inside a block, the category at each place, and every category's row.
 

@@ -285,15 +285,9 @@ def _equal_parts(count: int) -> Floats:
 
 def split_between(nodes: Floats, values: Floats, mass: Floats) -> Floats:
     """The mass on each of the rising nodes when every value is split with its mean unchanged."""
-    left, share = shares_between(nodes, values)
+    left = np.clip(nodes.searchsorted(values, "right") - 1, 0, len(nodes) - 2)
+    share = np.clip((values - nodes[left]) / (nodes[left + 1] - nodes[left]), 0.0, 1.0)
     return np.asarray(
         np.bincount(left, mass * (1 - share), len(nodes)) + np.bincount(left + 1, mass * share, len(nodes)),
         np.float64,
     )
-
-
-def shares_between(nodes: Floats, values: Floats) -> tuple[NDArray[np.intp], Floats]:
-    """The node to the left of each value, and the share that goes to the one on the right."""
-    left = np.clip(nodes.searchsorted(values, "right") - 1, 0, len(nodes) - 2)
-    share = (values - nodes[left]) / (nodes[left + 1] - nodes[left])
-    return left, np.clip(share, 0.0, 1.0)

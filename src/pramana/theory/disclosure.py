@@ -90,23 +90,12 @@ class PopulationUniques:
 
 def population_uniques(classes: SizeCounts, population: int) -> PopulationUniques:
     """All three estimates, and the one that Dankar et al. choose."""
-    records = classes.records
-    if population < records:
-        raise InputError(f"The population must be at least the {records} records", str(population))
-    if population == records:
-        alone = float(classes.of_size(1))
-        return PopulationUniques(population, alone, alone, alone, "census", alone)
-    if not classes.of_size(1):
-        return PopulationUniques(population, 0.0, 0.0, 0.0, "none in the sample", 0.0)
-    zayatz = zayatz_uniques(classes, population)
-    pitman, snb = pitman_uniques(classes, population), snb_uniques(classes, population)
-    chosen, estimate = "Zayatz", zayatz
-    if records / population <= SMALL_SAMPLE:
-        if pitman is not None:
-            chosen, estimate = "Pitman", pitman
-    elif snb is not None and snb < zayatz:
-        chosen, estimate = "SNB", snb
-    return PopulationUniques(population, zayatz, pitman, snb, chosen, estimate)
+    chosen, estimate = uniques_by("dankar", classes, population)
+    if population == classes.records or not classes.of_size(1):
+        return PopulationUniques(population, estimate, estimate, estimate, chosen, estimate)
+    pitman = estimate if chosen == "Pitman" else pitman_uniques(classes, population)
+    snb = estimate if chosen == "SNB" else snb_uniques(classes, population)
+    return PopulationUniques(population, zayatz_uniques(classes, population), pitman, snb, chosen, estimate)
 
 
 def uniques_by(model: str, classes: SizeCounts, population: int) -> tuple[str, float]:

@@ -46,11 +46,6 @@ class OutcomeRisk:
     found: float | None = None
 
 
-def largest_risk_all_counts(weights: Integers, counts: Integers, target: int) -> OutcomeRisk:
-    """Exact for blocks of one or two and for small tables; bounded for the rest."""
-    return largest_risks_all_counts(weights, counts, [target])[0]
-
-
 def largest_risks_all_counts(
     weights: Integers, counts: Integers, targets: list[int], work: float = WORK
 ) -> list[OutcomeRisk]:
@@ -206,20 +201,6 @@ def _outcome_law(matrix: Floats, others: Integers) -> Floats:
                     fresh[to] += matrix[i, g] * law[fro]
             law = fresh
     return law
-
-
-def expected_match_all_counts(matrix: Floats, counts: Integers, target: int) -> tuple[float, float]:
-    """An interval that holds the chance of a correct match before anything is seen, for the best guesser.
-
-    At least that of the best guess fixed beforehand; at most the sum over guesses, because a largest of
-    positive terms is at most their sum. Exact (both ends alike) where outcomes can be enumerated.
-    """
-    live = _possible(matrix, counts)
-    matrix, counts, target = matrix[np.ix_(live, live)], counts[live], int(np.searchsorted(live, target))
-    if len(counts) > 1 and outcomes_work(counts) <= WORK:
-        _, expected = enumerated_risk(matrix, counts, target)
-        return expected, expected
-    return matches_all_counts(matrix, counts)[target]
 
 
 def matches_all_counts(matrix: Floats, counts: Integers) -> list[tuple[float, float]]:

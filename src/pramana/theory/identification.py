@@ -182,14 +182,6 @@ def _law(odds: Floats, counts: Integers) -> tuple[int, Floats, float]:
     return first, law, least
 
 
-def chance_of_none(chances: ArrayLike, counts: ArrayLike) -> float:
-    """P(S_1 = 0): nobody is published in the target's category."""
-    alpha, t = np.asarray(chances, np.float64), np.asarray(counts, np.float64)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        terms = np.where(t > 0, t * np.log1p(-alpha), 0.0)
-    return math.exp(float(terms.sum()))
-
-
 def overall_match(chances: ArrayLike, counts: ArrayLike, target: int) -> float:
     """The chance of a correct match before anything is seen: sum_a P(S_1=a) R1(a,t) = alpha_1 E[1/(1+X)]."""
     alpha = np.asarray(chances, np.float64)

@@ -211,39 +211,18 @@ def multi_pert_law(requests: Sequence[Fraction], law: Law, true: int) -> Joint:
                 chances: Iterable[Fraction] = (Fraction(y == values[earlier.index(p)]) for y in range(len(law)))
             else:
                 upper = true if above is None else values[earlier.index(above)]
-                chances = _one_more(p, above or Fraction(1), below, law, upper, values, earlier)
+                high = above or Fraction(1)
+                if below is None or p == high:
+                    chances = (transition(p / high, law, upper, y) for y in range(len(law)))
+                else:
+                    chances = bridge(p, high, below, law, upper, values[earlier.index(below)])
             for y, chance in enumerate(chances):
                 grown[(*values, y)] = grown.get((*values, y), Fraction(0)) + probability * chance
         joint = grown
     return joint
 
 
-def _one_more(
-    p: Fraction,
-    above: Fraction,
-    below: Fraction | None,
-    law: Law,
-    upper: int,
-    values: tuple[int, ...],
-    earlier: Sequence[Fraction],
-) -> Law:
-    if below is None or p == above:
-        return tuple(transition(p / above, law, upper, y) for y in range(len(law)))
-    return bridge(p, above, below, law, upper, values[earlier.index(below)])
-
-
 # ---------------------------------------------------------------- the process
-
-
-def version_from_draws(draws: Sequence[Fraction], marks: Sequence[int], true: int, retention: Fraction) -> int:
-    """The process: the mark of the last j with U1*...*Uj >= p, the true value where U1 < p."""
-    value, left = true, Fraction(1)
-    for draw, mark in zip(draws, marks, strict=True):
-        left *= draw
-        if left < retention:
-            return value
-        value = mark
-    raise ValueError("draws must go on until their product falls below the retention")
 
 
 def process_law(levels: Sequence[int], grid: int, law: Law, true: int) -> Joint:
@@ -302,22 +281,3 @@ def coalition_posterior(seen: Mapping[Fraction, int], prior: Law, law: Law) -> L
     for above, p in pairwise(order):
         rest *= transition(p / above, law, seen[above], seen[p])
     return posterior(prior, [transition(order[0], law, x, seen[order[0]]) * rest for x in range(len(law))])
-
-
-def independent_posterior(seen: Sequence[tuple[Fraction, int]], prior: Law, law: Law) -> Law:
-    """Appendix 2, had every version been drawn by itself: the likelihoods multiply, and collusion pays."""
-    return posterior(
-        prior,
-        [math.prod((transition(p, law, x, y) for p, y in seen), start=Fraction(1)) for x in range(len(law))],
-    )
-
-
-def reconstruction_probability(retention: Fraction, prior: Law, law: Law) -> Fraction:
-    """The mean of P(X = true value | Y) over records and versions: what one member is expected to learn."""
-    total = Fraction(0)
-    for y in range(len(law)):
-        likelihood = [transition(retention, law, x, y) for x in range(len(law))]
-        seen = sum((p * q for p, q in zip(prior, likelihood, strict=True)), Fraction(0))
-        if seen:
-            total += sum(((p * q) ** 2 for p, q in zip(prior, likelihood, strict=True)), Fraction(0)) / seen
-    return total

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
-from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,15 +34,6 @@ def likelihood_ratio_from_retention(retention: Fraction, size: int) -> Fraction 
     if retention == 1:
         return None
     return (1 + (size - 1) * retention) / (1 - retention)
-
-
-def epsilon_from_retention(retentions: Iterable[Number], sizes: Iterable[int]) -> float:
-    """Theorem 1 with Corollary 1: the logarithms of the attributes' ratios add up. Plain float, for curves."""
-    total = 0.0
-    for retention, size in zip(retentions, sizes, strict=True):
-        ratio = likelihood_ratio_from_retention(Fraction(retention), size)
-        total += math.inf if ratio is None else math.log(ratio)
-    return total
 
 
 def anonymity_ratio_from_retention(retention: Fraction, size: int) -> Fraction:
@@ -129,16 +119,6 @@ def _exact_pair(matrix: NDArray[np.int64], u: int, v: int, real: NDArray[np.floa
         return min(Fraction(int(matrix[top, j]), int(matrix[bottom, j])) for j in near)
 
     return least(u, v) * least(v, u)
-
-
-def total_variation_of_matrix(weights: NDArray[np.int64]) -> Fraction:
-    """The largest total variation distance between two rows, exactly."""
-    one = int(weights[0].sum())
-    worst = 0
-    for u, v in combinations(range(len(weights)), 2):
-        difference = weights[u] - weights[v]
-        worst = max(worst, int(difference[difference > 0].sum()))
-    return Fraction(worst, one)
 
 
 # ---------------------------------------------------------------- from guarantees to parameters

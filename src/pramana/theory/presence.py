@@ -48,7 +48,7 @@ def existence(likelihoods: ArrayLike, present: int, counts: ArrayLike | None = N
     found, right = np.zeros(len(odds)), _PoissonBinomial(0, np.ones(1))
     for g in range(len(odds) - 1, -1, -1):
         others = left[g].with_trials(int(people[g]) - 1, float(tilted[g]))
-        below, at = others.terms_with(right, present)
+        below, at = others.term_with(right, present - 1), others.term_with(right, present)
         found[g] = tilted[g] * below / (tilted[g] * below + at)
         right = right.with_trials(int(people[g]), float(tilted[g]))
     result = np.zeros(len(values))
@@ -112,12 +112,8 @@ class _PoissonBinomial:
         place = value - self.first
         return float(self.terms[place]) if 0 <= place < len(self.terms) else 0.0
 
-    def terms_with(self, other: _PoissonBinomial, value: int) -> tuple[float, float]:
-        """The terms of the sum of both at value - 1 and at value."""
-        return self._term(other, value - 1), self._term(other, value)
-
-    def _term(self, other: _PoissonBinomial, value: int) -> float:
-        # mine at i meets other's at value - i
+    def term_with(self, other: _PoissonBinomial, value: int) -> float:
+        """The term of the sum of both at a value: mine at i meets other's at value - i."""
         low = max(self.first, value - other.first - len(other.terms) + 1)
         high = min(self.first + len(self.terms) - 1, value - other.first)
         if low > high:
@@ -184,13 +180,8 @@ def _symmetric(w: Sequence[Fraction], degree: int) -> Fraction:
 # ------------------------------------------------------------------ bounds
 
 
-def bounds(people: int, present: int, least: Fraction | float, most: Fraction | float) -> tuple[float, float]:
+def bounds(people: int, present: int, least: Fraction, most: Fraction) -> tuple[Fraction, Fraction]:
     """Theorem 5: n w_min/(n w_min + (N-n) w_max) and the same with the two swapped, in closed form."""
-    low, high = exact_bounds(people, present, Fraction(least), Fraction(most))
-    return float(low), float(high)
-
-
-def exact_bounds(people: int, present: int, least: Fraction, most: Fraction) -> tuple[Fraction, Fraction]:
     if present == 0 or most == 0:
         return Fraction(0), Fraction(0)
     if present == people:
@@ -276,11 +267,6 @@ def _bracket(
 
 
 # ------------------------------------------------------------------ the best distribution under a ratio
-
-
-def clipped(counts: ArrayLike, ratio: float) -> Floats:
-    """The distribution of least -sum c ln f with f_max/f_min at most `ratio`: f = clip(c/sum c, L, ratio L)."""
-    return best_product([np.asarray(counts, np.float64)], ratio)[0]
 
 
 def best_product(counts: Sequence[Floats], ratio: float) -> list[Floats]:
@@ -379,17 +365,10 @@ _MOST_STEPS = 100
 _AHEAD = 10.0  # how far each step aims to reduce the gap
 
 
-def best_for_rows(counts: Sequence[Floats], rows: Sequence[Integers], log_ratio: float) -> list[Floats] | None:
-    """The distributions f_a of least -sum c ln f with w_max <= e^log_ratio w_min, w_k = prod_a f_a(rows[a][k]).
-
-    `rows[a][k]` is the place in `counts[a]` of row k's value; every place must occur. None where the steps do not
-    settle, or where the ratio leaves no room.
-    """
-    return RowsProblem(counts, rows).best(log_ratio)
-
-
 class RowsProblem:
     """One class, asked about several ratios: each search begins where an earlier one was on its way.
+
+    `rows[a][k]` is the place in `counts[a]` of row k's value; every place must occur.
 
     minimise sum_a n_a ln sum_v e^(g_a v) - c g over 0 <= s_k <= width, s_k the sum of row k's g.
 
@@ -420,7 +399,10 @@ class RowsProblem:
         self.early: _State | None = None
 
     def best(self, log_ratio: float) -> list[Floats] | None:
-        """As `best_for_rows`."""
+        """The f_a of least -sum c ln f with w_max <= e^log_ratio w_min, w_k = prod_a f_a(rows[a][k]).
+
+        None where the steps do not converge, or where the ratio leaves no room.
+        """
         if not log_ratio > 1e-7:
             return None
         with np.errstate(

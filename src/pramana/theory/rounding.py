@@ -40,14 +40,10 @@ def log_up(value: Fraction) -> float:
         raise ValueError(f"value must be at least 1, got {float(value)}")
     if value == 1:
         return 0.0
-    logarithm = Fraction(_decimal_log(value))
-    return float_up(logarithm * (1 + _SLACK) + _SLACK)
-
-
-def _decimal_log(value: Fraction) -> decimal.Decimal:
     # ln(1+x) of a tiny x would lose its digits in the division; the context has 60 of them, so the
     # absolute error stays below 1e-58 and _SLACK covers it.
-    return _CONTEXT.ln(_decimal(value))
+    logarithm = Fraction(_CONTEXT.ln(_decimal(value)))
+    return float_up(logarithm * (1 + _SLACK) + _SLACK)
 
 
 def exp_down(exponent: float | Fraction) -> Fraction:

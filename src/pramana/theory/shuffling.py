@@ -83,8 +83,8 @@ def digits_down(epsilon: Fraction | float) -> float:
     if value <= 0:
         return 0.0
     unit = Fraction(10) ** (math.floor(math.log10(float(value))) - 3)
-    found = float(f"{float(value // unit * unit):.4g}")
-    return found if Fraction(f"{found:.4g}") <= value else float(f"{float((value // unit - 1) * unit):.4g}")
+    digits = float(f"{float(value // unit * unit):.4g}")
+    return digits if Fraction(f"{digits:.4g}") <= value else float(f"{float((value // unit - 1) * unit):.4g}")
 
 
 def _excess(records: int, blanket: Blanket, delta: float) -> Excess:
@@ -280,7 +280,7 @@ def _log_bound(values: Floats, mass: Floats, count: int) -> float:
     highest = max(0.0, float(off.max()))
     above = min(9 * spread + 17 * highest, count * highest)  # Bernstein: beyond it the tilted sum hardly ever is
     period = max((_CLOSE - count * log_mean) / line, _CLOSE / line, 2 * count * max(centre, 0.0) + above)
-    points = _points(len(values))
+    points = min(_MOST, max(_FEWEST, _WORK // len(values))) // _ROW * _ROW
     step = 2 * math.pi / period
     end = (points - 0.5) * step
     smoothing = _ENDED / end
@@ -300,10 +300,6 @@ def _log_bound(values: Floats, mass: Floats, count: int) -> float:
     total = float(size @ (weight * np.cos(turn))) + rest + noise
     doubt = _UNIT * count * (len(values) + 32 + 4 * float(np.abs(line * values).max())) + 1e-12
     return count * log_mean + 0.5 * (smoothing * line) ** 2 + math.log(total / period) + doubt
-
-
-def _points(values: int) -> int:
-    return min(_MOST, max(_FEWEST, _WORK // values)) // _ROW * _ROW
 
 
 def _tilted(values: Floats, mass: Floats, line: float) -> tuple[Floats, float]:

@@ -153,7 +153,7 @@ def presence_command(likelihoods: str, present: int, delta: str | None, as_json:
         raise RecipeError(f"--present must be at most the {possible} who may be present", str(present))
     scale = max(weights)
     small = [float(w / scale) if scale else 0.0 for w in weights]
-    low, high = presence.exact_bounds(len(weights), present, min(weights), max(weights))
+    low, high = presence.bounds(len(weights), present, min(weights), max(weights))
     if len(weights) <= _EXACT:
         exact = presence.exact_existence(weights, present)
         found = [float(x) for x in exact]
