@@ -15,7 +15,7 @@ from pramana.holder.audit.epsilon import epsilon_by_attribute, epsilon_in_one_ru
 from pramana.holder.audit.together import averaged_epsilon, reused_coins
 from pramana.holder.audit.verdict import Attack, NotRun
 from pramana.mechanisms.channel import Retention
-from pramana.mechanisms.table import CoinGroup, CoinGroups, Product, RecordRetention
+from pramana.mechanisms.table import CoinGroups, Product, RecordRetention
 from pramana.randomness.samplers import ONE
 
 STRONGER = Product(
@@ -99,7 +99,9 @@ def test_coins_that_were_thrown_once_for_two_releases_are_noticed() -> None:
 GROUPED = {
     "record": RecordRetention(SIZES, ONE // 2),
     "group and attribute": CoinGroups(
-        {"a": 4, "b": 3, "c": 5}, (CoinGroup(("a", "b"), ONE // 2),), {"c": Retention.at(Fraction(1, 2), 5)}
+        {"a": 4, "b": 3, "c": 5},
+        (RecordRetention({"a": 4, "b": 3}, ONE // 2),),
+        {"c": Retention.at(Fraction(1, 2), 5)},
     ),
 }
 

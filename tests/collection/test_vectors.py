@@ -12,7 +12,7 @@ import pytest
 from tests import needs
 from tests.collection.vectors import FILE, content
 
-from pramana.mechanisms.table import mechanism_from_json
+from pramana.mechanisms.stated import mechanism_from_json
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = FILE.parent

@@ -12,8 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pramana.errors import MatrixError
-from pramana.mechanisms.channel import Channel, Dense, Redrawn, Retention, channel_from_json
+from pramana.mechanisms.channel import Channel, Dense, Redrawn, Retention
 from pramana.mechanisms.invariant import BlockInvariant, inverse_frequency, sinkhorn, two_stage
+from pramana.mechanisms.stated import channel_from_json
 from pramana.mechanisms.table import RecordRetention
 from pramana.methods.retention.ordered import Criterion, OrderedValues, ordered_channel
 from pramana.randomness.key import Key

@@ -13,7 +13,6 @@ from pramana.errors import InputError
 from pramana.mechanisms.channel import Dense, Retention
 from pramana.mechanisms.table import (
     ChannelGroup,
-    CoinGroup,
     CoinGroups,
     Exchange,
     Mechanism,
@@ -48,7 +47,10 @@ MECHANISMS: dict[str, tuple[Mechanism, dict[str, int]]] = {
         ),
         SIZES,
     ),
-    "groups": (CoinGroups(SIZES, (CoinGroup(("a", "c"), ONE // 2),), {"b": DENSE}), SIZES),
+    "groups": (
+        CoinGroups(SIZES, (RecordRetention({"a": 2, "c": 2}, ONE // 2),), {"b": DENSE}),
+        SIZES,
+    ),
     "record, some": (RecordRetention.at(0.4, {**SIZES, "d": 5}), {"c": 2, "b": 3}),
     "record with a raw column": (RecordRetention.at(0.4, {"a": 2, "c": 2}), SIZES),
     "product with a raw column": (Product({"b": DENSE, "c": Retention.at(0.3, 2)}), SIZES),

@@ -18,13 +18,12 @@ from pramana.holder.audit.epsilon import worst_pair
 from pramana.holder.audit.linkage import likelihoods_of
 from pramana.mechanisms.channel import Dense, Retention, central_epsilon
 from pramana.mechanisms.guarantees import Circumstances, k_of
+from pramana.mechanisms.stated import mechanism_from_json
 from pramana.mechanisms.table import (
-    CoinGroup,
     CoinGroups,
     Mechanism,
     Product,
     RecordRetention,
-    mechanism_from_json,
     streams_of,
 )
 from pramana.randomness.key import Key
@@ -38,7 +37,7 @@ SIZES = {"a": 2, "b": 3, "c": 4}  # redraws of 2 and 4 values are uniform to the
 def groups(kept: Fraction, alone: Fraction) -> CoinGroups:
     """a and c together, b by itself."""
     bound = math.ceil((1 - kept) * ONE)
-    return CoinGroups(SIZES, (CoinGroup(("a", "c"), bound),), {"b": Retention.at(alone, 3)})
+    return CoinGroups(SIZES, (RecordRetention({"a": 2, "c": 4}, bound),), {"b": Retention.at(alone, 3)})
 
 
 LAW = groups(Fraction(2, 5), Fraction(1, 3))
@@ -74,7 +73,7 @@ def test_ratios_are_those_of_the_whole_matrix(kept: Fraction, alone: Fraction) -
 
 
 def test_the_ends_are_the_record_coin_and_attribute_coins() -> None:
-    whole = CoinGroups(SIZES, (CoinGroup(("a", "b", "c"), ONE // 3),), {})
+    whole = CoinGroups(SIZES, (RecordRetention(SIZES, ONE // 3),), {})
     record = RecordRetention(SIZES, ONE // 3)
     channels = {name: Retention.at(Fraction(1, 3), size) for name, size in SIZES.items()}
     apart, product = CoinGroups(SIZES, (), channels), Product(channels)
@@ -91,7 +90,7 @@ def test_the_ends_are_the_record_coin_and_attribute_coins() -> None:
 @pytest.mark.parametrize("other", [Retention.at(Fraction(1, 2), 2), Dense.of([[0.7, 0.3], [0.2, 0.8]])])
 def test_the_central_bound_covers_every_pair_of_tables(other: Retention | Dense) -> None:
     sizes = {"a": 2, "b": 2, "c": 2}
-    law = CoinGroups(sizes, (CoinGroup(("a", "b"), ONE // 2),), {"c": other})
+    law = CoinGroups(sizes, (RecordRetention({"a": 2, "b": 2}, ONE // 2),), {"c": other})
     assert law.blankets is not None
     ratio = law.likelihood_ratio
     assert ratio is not None
@@ -126,7 +125,11 @@ def test_chunks_and_orders_of_columns_change_no_value() -> None:
     key = Key(bytes(32))
     whole = LocalEngine(threads=1).publish(LAW, key, "x", codes)
     small = LocalEngine(threads=2, chunk=7).publish(LAW, key, "x", codes)
-    turned = CoinGroups(dict(reversed(SIZES.items())), (CoinGroup(("c", "a"), LAW.groups[0].bound),), LAW.channels)
+    turned = CoinGroups(
+        dict(reversed(SIZES.items())),
+        (RecordRetention({"c": SIZES["c"], "a": SIZES["a"]}, LAW.groups[0].bound),),
+        LAW.channels,
+    )
     other = LocalEngine(threads=1).publish(turned, key, "x", codes)
     for name in SIZES:
         assert (whole[name] == small[name]).all()
@@ -136,7 +139,8 @@ def test_chunks_and_orders_of_columns_change_no_value() -> None:
 
 def test_two_groups_have_two_coins() -> None:
     sizes = {"a": 50, "b": 50, "c": 50, "d": 50}
-    law = CoinGroups(sizes, (CoinGroup(("a", "b"), ONE // 2), CoinGroup(("c", "d"), ONE // 2)), {})
+    pairs = [{"a": 50, "b": 50}, {"c": 50, "d": 50}]
+    law = CoinGroups(sizes, tuple(RecordRetention(pair, ONE // 2) for pair in pairs), {})
     codes = {name: np.zeros(20_000, np.uint8) for name in sizes}
     shown = LocalEngine(threads=1).publish(law, Key(bytes(32)), "x", codes)
     kept = {name: shown[name] == 0 for name in sizes}
@@ -182,6 +186,7 @@ def test_what_is_stated_is_read_back_and_nothing_else() -> None:
         {"groups": [{**group, "columns": ["a", "b"]}]},
         {"groups": [{**group, "columns": ["a", "x"]}]},
         {"groups": [{**group, "columns": ["a"]}]},
+        {"groups": [{**group, "columns": ["a", "c", "a"]}]},
         {"groups": [{**group, "bound": str(ONE + 1)}]},
         {"groups": [{**group, "bound": "-1"}]},
         {"sizes": {"a": 2, "b": 4, "c": 4}},
@@ -195,7 +200,9 @@ def test_what_is_stated_is_read_back_and_nothing_else() -> None:
 
 
 def test_a_law_without_redraws_has_no_epsilon() -> None:
-    law: Mechanism = CoinGroups(SIZES, (CoinGroup(("a", "c"), 0),), {"b": Retention.at(Fraction(1, 3), 3)})
+    law: Mechanism = CoinGroups(
+        SIZES, (RecordRetention({"a": 2, "c": 4}, 0),), {"b": Retention.at(Fraction(1, 3), 3)}
+    )
     assert law.likelihood_ratio is None
     assert law.blankets is None
     assert k_of(law, Circumstances(10)) == 1

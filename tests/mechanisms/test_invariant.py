@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pramana.errors import MatrixError
-from pramana.mechanisms.channel import Dense, Retention, channel_from_json
+from pramana.mechanisms.channel import Dense, Retention
 from pramana.mechanisms.invariant import (
     Block,
     BlockInvariant,
@@ -23,6 +23,7 @@ from pramana.mechanisms.invariant import (
     sinkhorn,
     two_stage,
 )
+from pramana.mechanisms.stated import channel_from_json
 from pramana.randomness.key import Key
 from pramana.randomness.samplers import ONE, code_dtype
 from pramana.theory import identification

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from pramana.errors import MatrixError
 from pramana.mechanisms import _levels
 from pramana.mechanisms.levels import AtLevel, KeyedLevels, LevelDesign, Uniform, Weighted
-from pramana.mechanisms.table import mechanism_from_json
+from pramana.mechanisms.stated import mechanism_from_json
 from pramana.randomness.key import Key
 from pramana.randomness.samplers import ONE
 from pramana.theory import levels
@@ -147,11 +147,11 @@ def test_the_design_binds_the_coins() -> None:
     ]
     digests = {design.digest for design in [uniform, *others]}
     assert len(digests) == 5
-    assert LevelDesign.from_json(uniform.to_json()).digest == uniform.digest
-    weighted = others[-1]
-    assert LevelDesign.from_json(weighted.to_json()) == weighted
-    version = AtLevel(weighted, Level.of("0.3"))
-    assert mechanism_from_json(version.to_json()) == version
+    for design in (uniform, others[-1]):
+        version = AtLevel(design, Level.of("0.3"))
+        again = mechanism_from_json(version.to_json())
+        assert again == version
+        assert isinstance(again, AtLevel) and again.design.digest == design.digest
 
 
 @pytest.mark.parametrize("p", ["0", "0.1", "0.5", "0.999999999999"])
@@ -185,7 +185,7 @@ def test_wrong_designs() -> None:
         with pytest.raises(MatrixError):
             wrong()
     with pytest.raises(MatrixError):
-        LevelDesign.from_json({"laws": {"a": {"kind": "other"}}, "joint": False})
+        mechanism_from_json({"coin": "levels", "level": "0.3", "laws": {"a": {"kind": "other"}}, "joint": False})
 
 
 def test_kernel_refuses_what_does_not_fit() -> None:

@@ -15,7 +15,8 @@ from tests.security.bundles import statement_of, write_statement
 
 from pramana import Recipe, open_study, plan, release, verify
 from pramana.errors import PramanaError
-from pramana.mechanisms.table import CoinGroups, mechanism_from_json
+from pramana.mechanisms.stated import mechanism_from_json
+from pramana.mechanisms.table import CoinGroups
 from pramana.methods.recipe import AnyRecipe
 from pramana.randomness.key import Key
 from pramana.run.release import Released
@@ -68,7 +69,7 @@ def grouped(folder: Path) -> Released:
 def test_the_chosen_law_is_certified_and_chosen_again(grouped: Released) -> None:
     law = mechanism_from_json(certificate(grouped.bundle)["mechanism"]["law"])
     assert isinstance(law, CoinGroups)
-    assert {frozenset(g.columns) for g in law.groups} == {frozenset(("sex", "age")), frozenset(("town", "job"))}
+    assert {frozenset(g.domains) for g in law.groups} == {frozenset(("sex", "age")), frozenset(("town", "job"))}
     checks = {check.name: check for check in verify(grouped.bundle).checks}
     assert all(check.ok for check in checks.values())
     assert "together" in checks["choice of the coin"].detail

@@ -13,7 +13,8 @@ import pytest
 from pramana import Recipe, open_study, release, verify
 from pramana.errors import PramanaError
 from pramana.mechanisms.channel import Dense, Retention
-from pramana.mechanisms.table import Product, mechanism_from_json
+from pramana.mechanisms.stated import mechanism_from_json
+from pramana.mechanisms.table import Product
 from pramana.run.release import Released
 
 QUASI = {"role": "quasi-identifying"}

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from pramana.errors import SourceError
 from pramana.io.codes import encode
 from pramana.mechanisms.channel import Retention
-from pramana.mechanisms.table import CoinGroup, CoinGroups, Product, RecordRetention, streams_of
+from pramana.mechanisms.table import CoinGroups, Product, RecordRetention, streams_of
 from pramana.randomness.key import Key
 from pramana.randomness.shuffle import tag_stream
 from pramana.rows.digest import commitment_secret, commitment_to
@@ -40,7 +40,11 @@ ATTRIBUTES = tuple(
 )
 RAW = Attribute("note", Role.INSENSITIVE, None)
 MECHANISM = Product({name: Retention.at(Fraction(1, 3), size) for name, size in SIZES.items()})
-TOGETHER = CoinGroups(SIZES, (CoinGroup(("sex", "job"), 1 << 61),), {"town": MECHANISM.channels["town"]})
+TOGETHER = CoinGroups(
+    SIZES,
+    (RecordRetention({name: SIZES[name] for name in ("sex", "job")}, 1 << 61),),
+    {"town": MECHANISM.channels["town"]},
+)
 
 
 def table_of(records: int = RECORDS) -> pa.Table:

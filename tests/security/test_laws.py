@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from pramana.errors import MatrixError
-from pramana.mechanisms.channel import Dense, channel_from_json
-from pramana.mechanisms.levels import AtLevel, LevelDesign, Uniform, Weighted, replacement_from_json
-from pramana.mechanisms.table import mechanism_from_json
+from pramana.mechanisms.channel import Dense
+from pramana.mechanisms.levels import AtLevel, LevelDesign, Uniform, Weighted
+from pramana.mechanisms.stated import channel_from_json, mechanism_from_json
 from pramana.randomness.samplers import ONE
 from pramana.theory.levels import Level
 
@@ -58,6 +58,10 @@ def test_rows_that_sum_to_2_to_62_only_in_64_bits_are_no_law() -> None:
         )
     with pytest.raises(MatrixError):
         replacement_from_json({"kind": "weighted", "weights": [str(w) for w in row]})
+
+
+def replacement_from_json(law: object) -> object:
+    return mechanism_from_json({"coin": "levels", "level": "0.4", "joint": False, "laws": {"a": law}})
 
 
 READERS: dict[str, Callable[[Any], object]] = {

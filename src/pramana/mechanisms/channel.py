@@ -7,8 +7,7 @@ certified is the law that is published. A channel knows no tables, files or keys
 from __future__ import annotations
 
 import math
-import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
@@ -23,64 +22,6 @@ from pramana.randomness._kernels import retain
 from pramana.randomness.samplers import ONE, Codes, alias_table, brief_table
 from pramana.theory import blanket, pk, rounding, shuffling
 from pramana.theory.composition import PrivacyProfile
-
-# Integers of a law as a certificate states them, read one way only and bounded before anything is made of
-# them.
-#
-# Python's own reader also takes " 7 ", "+5", "1_000" and the digits of every script: two readers of one
-# certificate could then see two laws. Weights are texts, because JSON's numbers are exact up to 2^53 only.
-
-
-_DIGITS = re.compile(r"0|[1-9][0-9]{0,18}", re.ASCII)
-
-
-def weight_in(text: object) -> int:
-    """Chances out of ONE: a text of ASCII digits, without sign, blanks or zeros before it."""
-    if not isinstance(text, str) or _DIGITS.fullmatch(text) is None or (weight := int(text)) > ONE:
-        raise MatrixError("A weight must be a text of decimal digits, from 0 to 2^62", "another")
-    return weight
-
-
-def count_in(value: object, least: int, most: int) -> int:
-    """A whole number of JSON, which true and 1.0 are not."""
-    if type(value) is not int or not least <= value <= most:
-        raise MatrixError(f"A number of a law must be a whole one from {least} to {most}", "another")
-    return value
-
-
-def flag_in(value: object) -> bool:
-    if not isinstance(value, bool):
-        raise MatrixError("A flag of a law must be true or false", "another")
-    return value
-
-
-def list_in(value: object) -> Sequence[Any]:
-    if not isinstance(value, list):
-        raise MatrixError("A part of a law must be a list", "another")
-    return value
-
-
-def mapping_in(value: object, *keys: str) -> Mapping[str, Any]:
-    """An object of JSON; with `keys`, one that has these and no others."""
-    if not isinstance(value, Mapping) or (keys and set(value) != set(keys)):
-        raise MatrixError("A law must be stated with its own keys, and no others", "another statement")
-    return value
-
-
-def names_in(value: object) -> tuple[str, ...]:
-    names = tuple(list_in(value))
-    if not names or not all(isinstance(name, str) for name in names):
-        raise MatrixError("The columns of a law must be a list of names", "another")
-    return names
-
-
-def square_in(rows: object) -> NDArray[np.int64]:
-    """A square matrix of weights; nothing larger than what is stated is made."""
-    stated = list_in(rows)
-    if not stated or any(len(list_in(row)) != len(stated) for row in stated):
-        raise MatrixError("A transition matrix must be square", "another shape")
-    return np.array([[weight_in(weight) for weight in row] for row in stated], np.int64)
-
 
 Words = NDArray[np.uint64]
 MOST_VALUES = 1 << 31
@@ -113,11 +54,18 @@ class Channel(Protocol):
         """What the certificate holds of this channel; `channel_from_json` reads it back."""
 
 
-def joint_likelihood_ratio(channels: Iterable[Channel]) -> Fraction | None:
-    """Corollary 1 of paper 1: the epsilons of independent channels add up; None where one has none."""
+class HasRatio(Protocol):
+    """A channel, or a law of several attributes."""
+
+    @property
+    def likelihood_ratio(self) -> Fraction | None: ...
+
+
+def joint_likelihood_ratio(laws: Iterable[HasRatio]) -> Fraction | None:
+    """Corollary 1 of paper 1: the epsilons of independent laws add up; None where one has none."""
     product = Fraction(1)
-    for channel in channels:
-        ratio = channel.likelihood_ratio
+    for law in laws:
+        ratio = law.likelihood_ratio
         if ratio is None:
             return None
         product *= ratio
@@ -302,26 +250,6 @@ def integers_of(probabilities: Sequence[Fraction], what: str) -> list[int]:
     else:  # tiny entries were lifted to one unit: the largest entry pays
         whole[max(positive, key=lambda i: whole[i])] += short
     return whole
-
-
-def channel_from_json(content: object) -> Channel:
-    """Read what `to_json` wrote; anything else is refused."""
-    kind = mapping_in(content).get("kind")
-    if kind == "retention":
-        statement = mapping_in(content, "kind", "size", "step")
-        return Retention(count_in(statement["size"], 1, MOST_VALUES), weight_in(statement["step"]))
-    if kind == "redrawn":
-        return Redrawn(count_in(mapping_in(content, "kind", "size")["size"], 1, MOST_VALUES))
-    if kind == "dense":
-        return Dense(square_in(mapping_in(content, "kind", "weights")["weights"]))
-    if kind == "blocks":
-        from pramana.mechanisms.invariant import BlockInvariant
-
-        return BlockInvariant.from_json(mapping_in(content, "kind", "size", "blocks"))
-    raise MatrixError(
-        "A channel must be stated as a retention (size, step), redrawn (size), a dense matrix (weights) or blocks "
-        "(blocks)"
-    )
 
 
 # The central guarantee of a shuffled release: the best of the bounds that its mechanism's blankets give.

@@ -7,7 +7,7 @@ such flows, realised pair by pair in multiples of lcm(T_i, T_j), gives integers 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -19,15 +19,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from pramana.errors import MatrixError
 from pramana.mechanisms.channel import (
-    MOST_VALUES,
     Channel,
     Dense,
     Words,
-    count_in,
     integers_of,
-    list_in,
-    mapping_in,
-    square_in,
 )
 from pramana.randomness._kernels import alias as draw_from_table
 from pramana.randomness.key import Stream
@@ -152,16 +147,6 @@ class BlockInvariant:
                 for b in self.blocks
             ],
         }
-
-    @classmethod
-    def from_json(cls, statement: Mapping[str, Any]) -> BlockInvariant:
-        size = count_in(statement["size"], 1, MOST_VALUES)
-        blocks = []
-        for content in list_in(statement["blocks"]):
-            block = mapping_in(content, "members", "weights")
-            members = tuple(count_in(member, 0, size - 1) for member in list_in(block["members"]))
-            blocks.append(Block(members, square_in(block["weights"])))
-        return cls(size, tuple(blocks))
 
 
 # ---------------------------------------------------------------- building them
@@ -312,10 +297,6 @@ def _drift(weights: Integers, t: Integers) -> list[Fraction]:
 
 
 # What paper 2's intruders achieve against a channel on the table with these frequencies, from its integers.
-
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 
 @dataclass(frozen=True)

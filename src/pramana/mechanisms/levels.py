@@ -19,7 +19,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from pramana.errors import InputError, MatrixError
+from pramana.errors import MatrixError
 from pramana.mechanisms import _levels
 from pramana.mechanisms.channel import (
     Blankets,
@@ -27,12 +27,7 @@ from pramana.mechanisms.channel import (
     Dense,
     Retention,
     blankets_of_retentions,
-    count_in,
-    flag_in,
     integers_of,
-    list_in,
-    mapping_in,
-    weight_in,
 )
 from pramana.mechanisms.table import Columns, Product, RecordRetention, StreamOf
 from pramana.randomness.key import Stream
@@ -123,17 +118,6 @@ class Weighted:
 Replacement = Uniform | Weighted
 
 
-def replacement_from_json(content: object) -> Replacement:
-    """Read what `to_json` wrote; anything else is refused."""
-    kind = mapping_in(content).get("kind")
-    if kind == "uniform":
-        return Uniform(count_in(mapping_in(content, "kind", "size")["size"], 1, _MOST_VALUES))
-    if kind == "weighted":
-        weights = list_in(mapping_in(content, "kind", "weights")["weights"])
-        return Weighted(tuple(map(weight_in, weights)))
-    raise MatrixError("A replacement law must be stated as uniform (size) or weighted (weights)")
-
-
 # A stream holds blocks high*2^64 + row. Events read high = 0, 1, ...; the mark of event j, attempt a, has its
 # own half of the space; level 0, which lies below every event, has the mark of "event 0".
 _MARKS = 1 << 63
@@ -181,12 +165,6 @@ class LevelDesign:
     def to_json(self) -> dict[str, Any]:
         return {"joint": self.joint, "laws": {name: law.to_json() for name, law in self.laws.items()}}
 
-    @classmethod
-    def from_json(cls, content: object) -> LevelDesign:
-        statement = mapping_in(content, "joint", "laws")
-        laws = {name: replacement_from_json(law) for name, law in mapping_in(statement["laws"]).items()}
-        return cls(laws, flag_in(statement["joint"]))
-
     @property
     def digest(self) -> str:
         """Names the design. Streams are bound to it and never to the level: attribute, domain and law."""
@@ -210,19 +188,6 @@ class AtLevel:
 
     design: LevelDesign
     level: Level
-
-    @classmethod
-    def from_json(cls, content: object) -> AtLevel:
-        """The level is stated the one way that `to_json` writes it."""
-        statement = dict(mapping_in(content, "coin", "level", "joint", "laws"))
-        stated, coin = statement.pop("level"), statement.pop("coin")
-        try:
-            level = Level.of(stated if isinstance(stated, str) else "")
-        except InputError:
-            level = None
-        if level is None or str(level) != stated or coin != "levels":
-            raise MatrixError("A version must be stated with its level and design", "another")
-        return cls(LevelDesign.from_json(statement), level)
 
     @property
     def sizes(self) -> dict[str, int]:

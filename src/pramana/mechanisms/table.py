@@ -21,20 +21,13 @@ from numpy.typing import NDArray
 
 from pramana.errors import MatrixError
 from pramana.mechanisms.channel import (
-    MOST_VALUES,
     Blankets,
     Channel,
     Retention,
     blankets_of_channels,
     blankets_of_retentions,
-    channel_from_json,
     check_size,
-    count_in,
     joint_likelihood_ratio,
-    list_in,
-    mapping_in,
-    names_in,
-    weight_in,
 )
 from pramana.randomness._kernels import retain_joint
 from pramana.randomness.key import Stream
@@ -206,18 +199,6 @@ class RecordRetention:
 
 
 @dataclass(frozen=True)
-class CoinGroup:
-    """Columns of a record that are kept or redrawn together: below `bound` out of ONE they are redrawn."""
-
-    columns: tuple[str, ...]
-    bound: int
-
-    def __post_init__(self) -> None:
-        if len(self.columns) < 2:
-            raise MatrixError("A group of columns must have at least two", str(len(self.columns)))
-
-
-@dataclass(frozen=True)
 class CoinGroups:
     """One coin for each group of attributes, independent of each other; the others have coins of their own.
 
@@ -226,23 +207,20 @@ class CoinGroups:
     """
 
     domains: Mapping[str, int]
-    groups: tuple[CoinGroup, ...]
+    groups: tuple[RecordRetention, ...]
     channels: Mapping[str, Channel]
 
     def __post_init__(self) -> None:
-        grouped = [name for group in self.groups for name in group.columns]
-        if len(set(grouped)) != len(grouped) or {*grouped} & {*self.channels}:
+        if any(len(group.domains) < 2 for group in self.groups):
+            raise MatrixError("A group of columns must have at least two", "one")
+        sizes = [pair for group in self.groups for pair in group.domains.items()]
+        sizes += [(name, channel.size) for name, channel in self.channels.items()]
+        if len(dict(sizes)) != len(sizes):
             raise MatrixError("Every column of a law must have one coin", "a column with two")
-        if {*grouped, *self.channels} != {*self.domains}:
-            raise MatrixError("The groups and channels of a law must cover its columns", "others")
-        if any(channel.size != self.domains[name] for name, channel in self.channels.items()):
-            raise MatrixError("The channels of a law must fit its domains", "other sizes")
-        _ = self.together  # which checks bounds and sizes
-
-    @cached_property
-    def together(self) -> tuple[RecordRetention, ...]:
-        """The law of each group."""
-        return tuple(RecordRetention({n: self.domains[n] for n in g.columns}, g.bound) for g in self.groups)
+        if missing := {*self.domains} ^ {*dict(sizes)}:
+            raise MatrixError("The groups and channels of a law must cover its columns", repr(min(missing)))
+        if dict(sizes) != dict(self.domains):
+            raise MatrixError("The groups and channels of a law must fit its domains", str(dict(sizes)))
 
     @cached_property
     def alone(self) -> Product:
@@ -252,7 +230,7 @@ class CoinGroups:
     @property
     def parts(self) -> tuple[Product | RecordRetention, ...]:
         """Independent laws whose product this is."""
-        return (*((self.alone,) if self.channels else ()), *self.together)
+        return (*((self.alone,) if self.channels else ()), *self.groups)
 
     def part_of(self, name: str) -> Product | RecordRetention:
         """The part that publishes a column."""
@@ -265,9 +243,7 @@ class CoinGroups:
     @property
     def likelihood_ratio(self) -> Fraction | None:
         """Corollary 1, with a group for an attribute."""
-        ratios = [part.likelihood_ratio for part in self.parts]
-        known = [ratio for ratio in ratios if ratio is not None]
-        return math.prod(known, start=Fraction(1)) if len(known) == len(ratios) else None
+        return joint_likelihood_ratio(self.parts)
 
     @property
     def anonymity_ratio(self) -> Fraction:
@@ -278,20 +254,20 @@ class CoinGroups:
     def blankets(self) -> Blankets | None:
         """A group is a retention over its joint domain, redrawn from the law that is sampled."""
         ratio = self.likelihood_ratio
-        groups = sorted(self.together, key=lambda group: sorted(group.domains))
+        groups = sorted(self.groups, key=lambda group: sorted(group.domains))
         coins = [(group.retention, group.smallest_redraw) for group in groups]
         return blankets_of_channels([self.channels[name] for name in sorted(self.channels)], ratio, coins)
 
     def retentions(self) -> list[float]:
         """For each attribute that of its coin."""
-        own = {name: float(group.retention) for group in self.together for name in group.domains}
+        own = {name: float(group.retention) for group in self.groups for name in group.domains}
         own |= {name: float(_retention(channel)) for name, channel in self.channels.items()}
         return [own[name] for name in self.domains]
 
     def publish(self, streams: StreamOf, first: int, codes: Columns, out: Columns) -> None:
         if self.channels:
             self.alone.publish(streams, first, codes, out)
-        for group in self.together:
+        for group in self.groups:
             names = list(group.domains)
             coin = streams("coin", min(names))
             group.publish_by(coin, streams, first, {n: codes[n] for n in names}, {n: out[n] for n in names})
@@ -300,53 +276,16 @@ class CoinGroups:
         return {
             "coin": "groups",
             "sizes": dict(self.domains),
-            "groups": [{"columns": list(g.columns), "bound": str(g.bound)} for g in self.groups],
+            "groups": [{"columns": list(g.domains), "bound": str(g.bound)} for g in self.groups],
             "channels": {name: channel.to_json() for name, channel in self.channels.items()},
         }
-
-    @classmethod
-    def from_json(cls, content: object) -> CoinGroups:
-        statement = mapping_in(content, "coin", "sizes", "groups", "channels")
-        stated = [mapping_in(group, "columns", "bound") for group in list_in(statement["groups"])]
-        groups = tuple(CoinGroup(names_in(group["columns"]), weight_in(group["bound"])) for group in stated)
-        sizes = sizes_in(statement["sizes"])
-        if any(name not in sizes for group in groups for name in group.columns):
-            raise MatrixError("The groups of a law must be of its columns", "others")
-        channels = mapping_in(statement["channels"])
-        return cls(sizes, groups, {name: channel_from_json(channel) for name, channel in channels.items()})
 
 
 def streams_of(mechanism: Mechanism) -> list[tuple[str, str]]:
     """The streams, by purpose and column, that a mechanism reads."""
     groups = mechanism.groups if isinstance(mechanism, CoinGroups) else ()
-    coins = [("coin", min(group.columns)) for group in groups]
+    coins = [("coin", min(group.domains)) for group in groups]
     return [*(("value", name) for name in mechanism.sizes), ("coin", ""), *coins]
-
-
-def mechanism_from_json(content: object) -> Mechanism:
-    """Read what `to_json` wrote; anything else is refused."""
-    coin = mapping_in(content).get("coin")
-    if coin == "attribute":
-        channels = mapping_in(mapping_in(content, "coin", "channels")["channels"])
-        return Product({name: channel_from_json(channel) for name, channel in channels.items()})
-    if coin == "record":
-        statement = mapping_in(content, "coin", "sizes", "bound")
-        return RecordRetention(sizes_in(statement["sizes"]), weight_in(statement["bound"]))
-    if coin == "groups":
-        return CoinGroups.from_json(content)
-    if coin == "exchange":
-        return Exchange.from_json(content)
-    if coin == "levels":
-        from pramana.mechanisms.levels import AtLevel
-
-        return AtLevel.from_json(content)
-    raise MatrixError(
-        "A mechanism must be stated with its coin (attribute, record, groups, exchange or levels) and its integers"
-    )
-
-
-def sizes_in(content: object) -> dict[str, int]:
-    return {name: count_in(size, 1, MOST_VALUES) for name, size in mapping_in(content).items()}
 
 
 def digest_of(mechanism: Mechanism) -> str:
@@ -425,12 +364,3 @@ class Exchange:
     def to_json(self) -> dict[str, Any]:
         groups = [{"columns": list(g.columns), "channel": g.channel.to_json()} for g in self.groups]
         return {"coin": "exchange", "sizes": dict(self.domains), "groups": groups}
-
-    @classmethod
-    def from_json(cls, content: object) -> Exchange:
-        statement = mapping_in(content, "coin", "sizes", "groups")
-        groups = []
-        for stated in list_in(statement["groups"]):
-            group = mapping_in(stated, "columns", "channel")
-            groups.append(ChannelGroup(names_in(group["columns"]), channel_from_json(group["channel"])))
-        return cls(sizes_in(statement["sizes"]), tuple(groups))

@@ -355,9 +355,6 @@ def _certain(w: Floats, m: Integers, present: int) -> Floats | None:
 # on its conditions of Karush, Kuhn and Tucker (a primal-dual interior point method).
 
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
-
 _ENOUGH = 1e-10  # gap and residual, relative to the number of records
 _NEAR = 1e-8
 _EARLY = 0.05  # the gap of a place that is still far enough from all bounds to begin another search there

@@ -230,8 +230,6 @@ def _least_share(t: Integers, wanted: Fraction) -> float:
     return high
 
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 Forbidden = Collection[tuple[int, int]]
 
 RULES = ("best", "paper", "auto")

@@ -17,7 +17,8 @@ from pramana.bundle.certificate import Certificate, JsonObject
 from pramana.bundle.form import Check, Form
 from pramana.errors import BundleError, MatrixError
 from pramana.mechanisms.channel import Channel
-from pramana.mechanisms.table import Exchange, digest_of, mechanism_from_json
+from pramana.mechanisms.stated import mechanism_from_json
+from pramana.mechanisms.table import Exchange, digest_of
 from pramana.methods.coded import CodedPlan
 from pramana.methods.columns import read_from_data
 from pramana.methods.invariant.design import InvariantDesign, InvariantDesignForm, worth_of_exchange

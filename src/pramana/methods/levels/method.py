@@ -11,9 +11,10 @@ from msgspec import Meta
 
 from pramana.bundle.certificate import Certificate, JsonObject
 from pramana.bundle.form import Form
-from pramana.errors import BundleError, InputError, MatrixError, RecipeError, UnreachableError
+from pramana.errors import BundleError, MatrixError, RecipeError, UnreachableError
 from pramana.mechanisms.guarantees import DEFAULT_DELTA, Circumstances, level_guarantees
 from pramana.mechanisms.levels import AtLevel, LevelDesign, LevelSource, Replacement, Uniform, Weighted
+from pramana.mechanisms.stated import mechanism_from_json
 from pramana.mechanisms.table import Product, RecordRetention
 from pramana.methods.columns import Values, reading_of, resolve, unchanged
 from pramana.methods.protocol import (
@@ -43,7 +44,7 @@ from pramana.theory.levels import GRID, Level
 
 
 class LevelsStatement(Form, frozen=True, kw_only=True):
-    """`law` is the design and the level, which `AtLevel.from_json` reads."""
+    """`law` is the design and the level, which `mechanism_from_json` reads."""
 
     law: dict[str, Any]
     out_of: str
@@ -120,9 +121,11 @@ class LevelPlan(RandomisedPlan):
 def restore_version(certificate: Certificate) -> LevelPlan:
     stated = read_section(LevelsStatement, certificate.mechanism, "The mechanism of a certificate", BundleError)
     try:
-        version = AtLevel.from_json(law_in_order(stated.law, certificate.attributes))
-    except (KeyError, TypeError, ValueError, AttributeError, OverflowError, InputError):
-        raise BundleError("The certificate must state its level and design", "something else") from None
+        version = mechanism_from_json(law_in_order(stated.law, certificate.attributes))
+    except MatrixError as error:
+        raise BundleError(error.what, error.got) from None
+    if not isinstance(version, AtLevel):
+        raise BundleError("The law of a version must state its level and design", f"coin = {stated.law['coin']!r}")
     if stated.out_of != str(GRID):
         raise BundleError(f"The level of a certificate must be out of {GRID}", stated.out_of)
     check_sizes(version, certificate)

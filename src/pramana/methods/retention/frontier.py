@@ -17,7 +17,7 @@ import numpy as np
 from pramana.errors import UnreachableError
 from pramana.mechanisms.channel import Redrawn, Retention
 from pramana.mechanisms.guarantees import k_of
-from pramana.mechanisms.table import CoinGroup, CoinGroups, Product, RecordRetention
+from pramana.mechanisms.table import CoinGroups, Product, RecordRetention
 from pramana.mechanisms.units import UnitDraws, composed
 from pramana.methods.retention.calibration import DrawnLaw, Wanted, calibrate, largest_factor
 from pramana.methods.retention.spending import (
@@ -64,7 +64,7 @@ class Candidate:
         """Columns that share a coin."""
         if isinstance(self.law, RecordRetention):
             return (tuple(self.law.sizes),)
-        return tuple(group.columns for group in self.law.groups) if isinstance(self.law, CoinGroups) else ()
+        return tuple(tuple(group.domains) for group in self.law.groups) if isinstance(self.law, CoinGroups) else ()
 
     @property
     def words(self) -> str:
@@ -195,7 +195,7 @@ def _ratios(shares: Sequence[int], ratio: Fraction) -> list[Fraction]:
 def law_of_ratios(sizes: Mapping[str, int], groups: Groups, ratios: Sequence[Fraction]) -> DrawnLaw:
     """The law whose groups have likelihood ratios of at most these, as near as integers come."""
     channels: dict[str, Retention] = {name: Redrawn(size) for name, size in sizes.items() if size == 1}
-    together = {}
+    together = []
     for names, ratio in zip(groups, ratios, strict=True):
         if len(names) == 1:
             size = sizes[names[0]]
@@ -206,14 +206,13 @@ def law_of_ratios(sizes: Mapping[str, int], groups: Groups, ratios: Sequence[Fra
         else:
             own = {name: sizes[name] for name in names}
             odds = (ratio - 1) * RecordRetention(own, 0).smallest_redraw
-            together[names] = RecordRetention.at(odds / (1 + odds), own)
+            together.append(RecordRetention.at(odds / (1 + odds), own))
     ordered = {name: channels[name] for name in sizes if name in channels}
     if not together:
         return Product(ordered)
     if len(together) == 1 and not channels:
-        whole = next(iter(together.values()))
-        return RecordRetention(dict(sizes), whole.bound)
-    return CoinGroups(dict(sizes), tuple(CoinGroup(n, law.bound) for n, law in together.items()), ordered)
+        return RecordRetention(dict(sizes), together[0].bound)
+    return CoinGroups(dict(sizes), tuple(together), ordered)
 
 
 def _candidate(

@@ -13,13 +13,13 @@ from pramana.bundle.certificate import Certificate, JsonObject, canonical
 from pramana.errors import BundleError, MatrixError, SchemaError
 from pramana.mechanisms.channel import profile_of_shuffled
 from pramana.mechanisms.guarantees import Circumstances, guarantees_of, k_of
+from pramana.mechanisms.stated import mechanism_from_json
 from pramana.mechanisms.table import (
     CoinGroups,
     Mechanism,
     Product,
     RecordRetention,
     digest_of,
-    mechanism_from_json,
 )
 from pramana.mechanisms.units import UnitDraws, composed, unit_guarantees
 from pramana.methods.coded import CodedPlan
@@ -220,10 +220,13 @@ def restore_drawn(certificate: Certificate) -> RandomisedPlan:
     stated = read_section(DrawnStatement, certificate.mechanism, "The mechanism of a certificate", BundleError)
     try:
         mechanism = mechanism_from_json(law_in_order(stated.law, certificate.attributes))
-    except (TypeError, ValueError, AttributeError, OverflowError, MatrixError):
-        raise BundleError("The certificate must state its law in integers", "something else") from None
+    except MatrixError as error:
+        raise BundleError(error.what, error.got) from None
     if stated.candidates is not None and stated.candidates < certificate.records:
-        raise BundleError("The candidates of a certificate must be at least its records", "fewer")
+        raise BundleError(
+            f"The candidates of a certificate must be at least its {certificate.records} records",
+            str(stated.candidates),
+        )
     check_sizes(mechanism, certificate)
     return RandomisedPlan(
         **fields_of_certificate(certificate, stated.tables),
@@ -277,6 +280,6 @@ def law_in_order(law: Mapping[str, Any], attributes: tuple[Attribute, ...]) -> d
     rank = {a.name: i for i, a in enumerate(attributes)}
     ordered = dict(law)
     for key in ("channels", "sizes", "laws"):
-        if key in ordered:
+        if isinstance(ordered.get(key), Mapping):
             ordered[key] = dict(sorted(ordered[key].items(), key=lambda item: rank.get(item[0], len(rank))))
     return ordered
