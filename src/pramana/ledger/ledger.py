@@ -10,7 +10,7 @@ import contextlib
 import json
 import secrets
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
@@ -34,7 +34,6 @@ from pramana.ledger.rules import (
     check_total,
     check_turn,
     checked_dataset,
-    known_release,
     same_table,
     total_about,
     version_of,
@@ -273,7 +272,7 @@ class Ledger:
                 "people": booking.people,
                 "method": booking.method,
                 "cost": booking.cost.to_json(),
-                "table": booking.table.to_json(),
+                "table": asdict(booking.table),
             }
             self._write(
                 connection, RESERVED, booking.who, wanted.reserved_at, dataset=booking.dataset,
@@ -284,44 +283,44 @@ class Ledger:
     def commit(self, release: str, content: str, who: str, details: Mapping[str, Any] | None = None) -> Release:
         """The release was made, with this content. Saying so twice changes nothing; other content is refused."""
         with self.store.writing() as connection:
-            known = known_release(State.of(entries(connection, release=release)), release)
+            known = _release_in(connection, release)
             if known.status not in (OPEN, DONE):
                 raise RefusedError("A release must be reserved to be committed", known.status)
             if known.status == DONE:
                 check_content(known, content)
             else:
-                body = {"content": content, "details": dict(details or {})}
-                self._write(
-                    connection, COMMITTED, who, dataset=known.dataset, release=release,
-                    recipient=known.recipient, level=_text_of(known.level), body=body,
-                )  # fmt: skip
-            return known_release(State.of(entries(connection, release=release)), release)
+                self._write_of(known, connection, COMMITTED, who, content=content, details=dict(details or {}))
+            return _release_in(connection, release)
 
     def repeat(self, release: str, content: str, who: str) -> Release:
         """A committed release is given out again: the same content, or it is refused."""
         with self.store.writing() as connection:
-            known = known_release(State.of(entries(connection, release=release)), release)
+            known = _release_in(connection, release)
             check_content(known, content)
-            self._write(
-                connection, REPEATED, who, dataset=known.dataset, release=release, recipient=known.recipient,
-                level=_text_of(known.level),
-            )  # fmt: skip
+            self._write_of(known, connection, REPEATED, who)
         return known
 
     def abandon(self, release: str, who: str, reason: str) -> None:
         """A reservation whose bundle has reached no one, and will not."""
         with self.store.writing() as connection:
-            known = known_release(State.of(entries(connection, release=release)), release)
+            known = _release_in(connection, release)
             if known.status != OPEN:
                 raise RefusedError("Only a release that is reserved can be abandoned", known.status)
-            self._write(
-                connection, ABANDONED, who, dataset=known.dataset, release=release, recipient=known.recipient,
-                level=_text_of(known.level), body={"reason": reason},
-            )  # fmt: skip
+            self._write_of(known, connection, ABANDONED, who, reason=reason)
 
-    def _write(self, connection: Connection, kind: str, who: str, at: str | None = None, **what: Any) -> Entry:
-        return append(connection, Entry(1, at or self.now(), kind, who, **what))
+    def _write(self, connection: Connection, kind: str, who: str, at: str | None = None, **what: Any) -> None:
+        append(connection, Entry(1, at or self.now(), kind, who, **what))
+
+    def _write_of(self, release: Release, connection: Connection, kind: str, who: str, **body: Any) -> None:
+        """An entry about a release that the ledger has."""
+        about = {"dataset": release.dataset, "release": release.id, "recipient": release.recipient}
+        level = "" if release.level is None else str(release.level)
+        self._write(connection, kind, who, **about, level=level, body=body)
 
 
-def _text_of(level: Level | None) -> str:
-    return "" if level is None else str(level)
+def _release_in(connection: Connection, release: str) -> Release:
+    """A release by its own entries alone; refused where the ledger has none of it."""
+    known = State.of(entries(connection, release=release)).releases
+    if release not in known:
+        raise LedgerError("The release must be in the ledger", repr(release))
+    return known[release]

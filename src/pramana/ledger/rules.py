@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -44,6 +45,7 @@ class Total:
         }
 
     def words(self) -> str:
+        """In half a sentence."""
         if self.epsilon is None:
             return "no epsilon: some release about them has none"
         central = "" if self.central is None else f", central {rounding.shown_up(self.central, 4)}"
@@ -54,17 +56,19 @@ def total_about(state: State, people: str, delta: float = DEFAULT_DELTA, extra: 
     """With `extra`, as it would be after one more release."""
     single = [*state.single(people), *([extra] if extra is not None and extra.cost is not None else [])]
     versions = None if extra is None or extra.cost is not None else extra
-    ratio = state.total_ratio(people, versions)
+    ratios = state.ratios(people, versions)
     epsilons = [None if r.cost is None else r.cost.epsilon for r in single]
     at_levels = [r for name, d in state.datasets.items() if d.people == people for r in state.live(name)]
     count = len(single) + len(at_levels) + (versions is not None)
     notes = tuple(_notes(single))
-    if ratio is None or None in epsilons:
+    if None in ratios or None in epsilons:
         return Total(people, count, None, None, delta, notes)
-    exact = Fraction(rounding.log_up(ratio)) + sum(Fraction(e) for e in epsilons if e is not None)
+    finite = [ratio for ratio in ratios if ratio is not None]  # datasets at levels multiply
+    exact = Fraction(rounding.log_up(math.prod(finite, start=Fraction(1))))
+    exact += sum(Fraction(e) for e in epsilons if e is not None)
     local = rounding.float_up(exact)
     profiles = [p for r in single if r.cost is not None and (p := r.cost.central) is not None]
-    profiles += [PrivacyProfile.pure(rounding.log_up(one)) for one in state.ratios(people, versions) if one]
+    profiles += [PrivacyProfile.pure(rounding.log_up(ratio)) for ratio in finite]
     central = composed_epsilon(profiles, delta)
     return Total(people, count, local, local if central is None else min(central, local), delta, notes)
 
@@ -165,13 +169,6 @@ def warnings_about(state: State, dataset: Dataset, again: list[str]) -> Iterator
         yield f"{alike[0]!r} is about {dataset.people!r} too: their epsilons add up, and nothing limits the total."
 
 
-def known_release(state: State, release: str) -> Release:
-    try:
-        return state.releases[release]
-    except KeyError:
-        raise LedgerError("The release must be in the ledger", repr(release)) from None
-
-
 def version_of(state: State, dataset: str, recipient: str, level: Level) -> Release | None:
     versions = [r for r in state.live(dataset) if (r.recipient, r.level) == (recipient, level)]
     return versions[-1] if versions else None
@@ -224,22 +221,20 @@ def check_total(state: State, people: str, wanted: Release) -> None:
     if not people:
         return
     if (limit := state.limits.get(people)) is not None:
-        total = total_about(state, people, extra=wanted)
-        if total.epsilon is None or Fraction(total.epsilon) > limit:
-            reached = "infinity" if total.epsilon is None else rounding.shown_up(total.epsilon)
+        epsilon = total_about(state, people, extra=wanted).epsilon
+        if epsilon is None or Fraction(epsilon) > limit:
             raise RefusedError(
                 f"The total epsilon of all releases about {people!r} must stay within {float(limit):g}",
-                reached,
+                "infinity" if epsilon is None else rounding.shown_up(epsilon),
                 "Ask for less, or set another limit with `pramana ledger limit`.",
             )
     if people in state.central_limits:
         most, delta = state.central_limits[people]
-        total = total_about(state, people, delta, wanted)
-        if total.central is None or total.central > most:
-            reached = "infinity" if total.central is None else rounding.shown_up(total.central, 4)
+        central = total_about(state, people, delta, wanted).central
+        if central is None or central > most:
             raise RefusedError(
                 f"The central epsilon of releases about {people!r} must stay within {most:g} at delta {delta:g}",
-                reached,
+                "infinity" if central is None else rounding.shown_up(central, 4),
                 "Ask for less, or set another limit with `pramana ledger limit --delta`.",
             )
 

@@ -53,25 +53,14 @@ class Entry:
 
     def statement(self) -> dict[str, Any]:
         """Everything but the digest, which covers it."""
-        return {
-            "number": self.number,
-            "at": self.at,
-            "kind": self.kind,
-            "who": self.who,
-            "dataset": self.dataset,
-            "release": self.release,
-            "recipient": self.recipient,
-            "level": self.level,
-            "body": dict(self.body),
-            "previous": self.previous,
-        }
+        return {name: value for name, value in self.to_json().items() if name != "digest"}
 
     def computed_digest(self) -> str:
         text = json.dumps(self.statement(), sort_keys=True, separators=(",", ":"), allow_nan=False)
         return hashlib.sha256(text.encode()).hexdigest()
 
     def to_json(self) -> dict[str, Any]:
-        return {**self.statement(), "digest": self.digest}
+        return {**vars(self), "body": dict(self.body)}
 
 
 # What one release adds to the total about its people.
@@ -159,30 +148,19 @@ class Dataset:
         body = entry.body
         return cls(
             entry.dataset,
-            body["source"],
-            body["key"],
-            body["design"],
-            int(body["records"]),
-            body["people"],
-            body["keyed"],
-            {recipient: Level.of(level) for recipient, level in body["allowances"].items()},
-            None if body["limit"] is None else Fraction(body["limit"]),
-            body["details"],
-            body.get("digests", UNKEYED),
+            **{name: body[name] for name in ("source", "key", "design", "people", "keyed", "details")},
+            records=int(body["records"]),
+            allowances={recipient: Level.of(level) for recipient, level in body["allowances"].items()},
+            limit=None if body["limit"] is None else Fraction(body["limit"]),
+            digests=body.get("digests", UNKEYED),
         )
 
     def to_json(self) -> dict[str, Any]:
-        return {
-            "source": self.source,
-            "key": self.key,
-            "design": self.design,
-            "records": self.records,
-            "people": self.people,
-            "keyed": self.keyed,
+        """The body of its entry, which names it elsewhere."""
+        return {name: value for name, value in vars(self).items() if name != "name"} | {
             "allowances": {recipient: str(level) for recipient, level in self.allowances.items()},
             "limit": None if self.limit is None else str(self.limit),
             "details": dict(self.details),
-            "digests": self.digests,
         }
 
     @property
@@ -214,15 +192,6 @@ class ReleasedTable:
     key: str
     records: int
     key_file: str = ""
-
-    def to_json(self) -> dict[str, Any]:
-        return {
-            "source": self.source,
-            "design": self.design,
-            "key": self.key,
-            "records": self.records,
-            "key_file": self.key_file,
-        }
 
 
 @dataclass(frozen=True)
@@ -393,19 +362,9 @@ class State:
             if dataset.people != people:
                 continue
             releases = self.live(name) + ([extra] if extra is not None and extra.dataset == name else [])
-            ratios = [r.ratio for r in releases]
-            finite = [ratio for ratio in ratios if ratio is not None]
-            largest.append(max(finite, default=Fraction(1)) if len(finite) == len(ratios) else None)
+            finite = [r.ratio for r in releases if r.ratio is not None]
+            largest.append(max(finite, default=Fraction(1)) if len(finite) == len(releases) else None)
         return largest
-
-    def total_ratio(self, people: str, extra: Release | None = None) -> Fraction | None:
-        """e^(total epsilon) of all datasets at levels about some people: they multiply."""
-        total = Fraction(1)
-        for ratio in self.ratios(people, extra):
-            if ratio is None:
-                return None
-            total *= ratio
-        return total
 
 
 def unbroken(entries: Iterable[Entry]) -> bool:

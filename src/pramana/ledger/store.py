@@ -13,7 +13,7 @@ import os
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from sqlalchemy import (
     BigInteger,
@@ -25,9 +25,11 @@ from sqlalchemy import (
     MetaData,
     Table,
     Text,
+    and_,
     func,
     insert,
     inspect,
+    or_,
     select,
     text,
 )
@@ -43,14 +45,29 @@ if TYPE_CHECKING:
     from sqlalchemy import ColumnElement, Engine
 
 
-_LOCK = 0x7072616D616E61  # "pramana": what writers on one PostgreSQL database wait for
 _PATIENCE = 60  # seconds to wait for another writer
+_FULL = ("disk is full", "no space left", "could not extend", "file too large", os.strerror(errno.ENOSPC).lower())
+_FAULTS: tuple[tuple[tuple[str, ...], str, str, str | None], ...] = (  # signs, what must hold, what was got, hint
+    (_FULL, "The ledger {} must have room to grow", "a full disk", "It is as it was."),
+    (("disk i/o error",), "The ledger {} must have room to grow", "a full or failing disk", None),
+    (("locked",), f"The ledger {{}} must be free to write within {_PATIENCE} s", "another writer", None),
+    (("readonly", "read-only", "permission denied"), "The ledger {} must be writable", "one that is not", None),
+    (("append-only",), "The entries of the ledger {} must stay as they are", "an attempt to change one", None),
+    (
+        ("not a database", "malformed"),
+        "The ledger {} must be a SQLite file",
+        "a file that is damaged or no database",
+        None,
+    ),
+    (("connect", "password", "does not exist"), "The ledger {} must be reachable", "no connection", None),
+)
 
 
 @dataclass(frozen=True)
-class Store:
+class Store(WritersInTurn):
     """An opened ledger. `name` is what messages call it; it never holds a password."""
 
+    lock: ClassVar[int] = 0x7072616D616E61  # "pramana"
     engine: Engine = field(repr=False)  # its own words hold the options of the URL
     name: str
     file: Path | None
@@ -79,19 +96,15 @@ class Store:
                 migrate(connection, store.name, create)
         return store
 
-    def close(self) -> None:
-        self.engine.dispose()
-
-    def writing(self) -> contextlib.AbstractContextManager[Connection]:
-        """A transaction that no other writer runs beside; all of it is kept, or nothing."""
-        return self._in_turn.writing()
-
-    def reading(self) -> contextlib.AbstractContextManager[Connection]:
-        return self._in_turn.reading()
-
-    @property
-    def _in_turn(self) -> WritersInTurn:
-        return WritersInTurn(self.engine, _LOCK, lambda error: _plain(error, self.name))
+    def plain_error(self, error: Exception) -> LedgerError:
+        """What must hold of the ledger, by the kind of fault that the database's message tells of."""
+        words = str(getattr(error, "orig", None) or error).lower()
+        for signs, must, got, hint in _FAULTS:
+            if any(sign in words for sign in signs):
+                return LedgerError(must.format(self.name), got, hint)
+        return LedgerError(
+            f"The ledger {self.name} must be usable", f"a fault of the database ({type(error).__name__})"
+        )
 
 
 def entries(
@@ -101,8 +114,6 @@ def entries(
     version: tuple[str, str] | None = None,
 ) -> list[Entry]:
     """Entries in order: all, or those of any of these kinds, this release, or this (recipient, level)."""
-    from sqlalchemy import and_, or_, select
-
     wanted: list[ColumnElement[bool]] = []
     if kinds:
         wanted.append(ENTRIES.c.kind.in_(kinds))
@@ -117,8 +128,6 @@ def entries(
 
 def append(connection: Connection, entry: Entry) -> Entry:
     """Write an entry after the last one; its number, predecessor and digest are filled in here."""
-    from sqlalchemy import insert, select
-
     newest = select(ENTRIES.c.number, ENTRIES.c.digest).order_by(ENTRIES.c.number.desc()).limit(1)
     last = connection.execute(newest).first()
     if last is not None:
@@ -148,7 +157,8 @@ def _make_file(path: Path, name: str, create: bool) -> None:
     try:
         if path.exists():
             if not path.is_file():
-                raise LedgerError(f"The ledger {name} must be a file or a postgresql:// URL", "something else")
+                kind = "a folder" if path.is_dir() else "a device or a pipe"
+                raise LedgerError(f"The ledger {name} must be a file or a postgresql:// URL", kind)
             if create and path.stat().st_size == 0:  # someone made it, with other modes perhaps
                 path.chmod(0o600)
             return
@@ -160,33 +170,6 @@ def _make_file(path: Path, name: str, create: bool) -> None:
         raise LedgerError(f"The ledger {name} must be writable", error.strerror) from None
     except ValueError:
         raise LedgerError("A ledger must be a SQLite file or a postgresql:// URL", "a name that is none") from None
-
-
-def _plain(error: Exception, name: str) -> LedgerError:
-    """A database's own messages can quote what was being written: only the kind of fault is passed on."""
-    words = str(getattr(error, "orig", None) or error).lower()
-    full = (
-        "disk is full",
-        "no space left",
-        "could not extend",
-        "file too large",
-        os.strerror(errno.ENOSPC).lower(),
-    )
-    if any(word in words for word in full):
-        return LedgerError(f"The ledger {name} must have room to grow", "a full disk", "It is as it was.")
-    if "disk i/o error" in words:
-        return LedgerError(f"The ledger {name} must have room to grow", "a full or failing disk")
-    if "locked" in words:
-        return LedgerError(f"The ledger {name} must be free to write within {_PATIENCE} s", "another writer")
-    if "readonly" in words or "read-only" in words or "permission denied" in words:
-        return LedgerError(f"The ledger {name} must be writable", "one that is not")
-    if "append-only" in words:
-        return LedgerError(f"The entries of the ledger {name} must stay as they are", "an attempt to change one")
-    if "not a database" in words or "malformed" in words:
-        return LedgerError(f"The ledger {name} must be a SQLite file", "something else or a damaged one")
-    if "connect" in words or "password" in words or "does not exist" in words:
-        return LedgerError(f"The ledger {name} must be reachable", "no connection")
-    return LedgerError(f"The ledger {name} must be usable", f"a fault of the database ({type(error).__name__})")
 
 
 # The ledger's two tables as SQLAlchemy knows them. They load when a ledger is opened, and not before.

@@ -9,10 +9,10 @@ from __future__ import annotations
 import contextlib
 import getpass
 import os
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from pramana.errors import MissingExtraError, PramanaError, install_command
 
@@ -20,21 +20,26 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection, Engine
 
 
-@dataclass(frozen=True)
-class WritersInTurn:
-    """`lock` is what writers on one PostgreSQL database wait for; `plainly` says a fault without its own words."""
+class WritersInTurn(ABC):
+    """A database and its transactions. `lock` is what writers on one PostgreSQL database wait for."""
 
-    engine: Engine = field(repr=False)  # its own words hold the options of the URL
-    lock: int
-    plainly: Callable[[Exception], PramanaError]
-    faults: tuple[type[Exception], ...] = ()  # that count besides those of databases
+    engine: Engine
+    lock: ClassVar[int]
+    faults: ClassVar[tuple[type[Exception], ...]] = ()  # that count besides those of databases
+
+    @abstractmethod
+    def plain_error(self, error: Exception) -> PramanaError:
+        """A fault without the database's own words, which can quote what was being written."""
+
+    def close(self) -> None:
+        self.engine.dispose()
 
     @contextlib.contextmanager
     def writing(self) -> Iterator[Connection]:
         """A transaction that no other writer runs beside; all of it is kept, or nothing."""
         from sqlalchemy import func, select
 
-        with self.said_plainly(), self.engine.connect() as connection:
+        with self.plain_errors(), self.engine.connect() as connection:
             connection.execution_options(writing=True)
             with connection.begin():
                 if self.engine.dialect.name == "postgresql":
@@ -43,12 +48,12 @@ class WritersInTurn:
 
     @contextlib.contextmanager
     def reading(self) -> Iterator[Connection]:
-        with self.said_plainly(), self.engine.connect() as connection, connection.begin():
+        with self.plain_errors(), self.engine.connect() as connection, connection.begin():
             yield connection
 
     @contextlib.contextmanager
-    def said_plainly(self) -> Iterator[None]:
-        """A database's own messages can quote what was being written: none of their words is passed on."""
+    def plain_errors(self) -> Iterator[None]:
+        """Raise faults of the database as `plain_error` says them."""
         import sqlite3
 
         from sqlalchemy.exc import SQLAlchemyError
@@ -57,7 +62,7 @@ class WritersInTurn:
         try:
             yield
         except known as error:
-            raise self.plainly(error) from None
+            raise self.plain_error(error) from None
 
 
 def sqlite_in_turn(path: Path, patience: int, pragmas: Sequence[str] = (), **options: Any) -> Engine:

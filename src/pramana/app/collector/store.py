@@ -17,7 +17,7 @@ from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection, Engine
 
 
-_LOCK = 0x7072616D73757276  # "pramsurv": what writers on one PostgreSQL database wait for
 _PATIENCE = 30  # seconds to wait for another writer
 _AT_A_TIME = 500  # values in one statement
 _CODE = np.dtype(">u2")
@@ -48,9 +47,11 @@ class Outcome(Enum):
 
 
 @dataclass
-class CollectionStore:
+class CollectionStore(WritersInTurn):
     """The records of one survey. `name` is what messages call it; it never holds a password."""
 
+    lock: ClassVar[int] = 0x7072616D73757276  # "pramsurv"
+    faults: ClassVar[tuple[type[Exception], ...]] = (OSError,)
     engine: Engine = field(repr=False)
     name: str
     file: Path | None
@@ -81,9 +82,6 @@ class CollectionStore:
             raise
         return store
 
-    def close(self) -> None:
-        self.engine.dispose()
-
     # ------------------------------------------------------------ writing
 
     def add(self, batch: Sequence[Submission]) -> list[Outcome]:
@@ -91,7 +89,7 @@ class CollectionStore:
         from pramana.app.collector.closing import INVITATIONS, RECORDS
 
         placed = [(self._place(submission.identifier), submission) for submission in batch]
-        with self._writing() as connection:
+        with self.writing() as connection:
             if self._state(connection, "closed") is not None:
                 return [Outcome.CLOSED for _ in batch]
             known = _present(connection, RECORDS.c.place, [place for place, _ in placed])
@@ -109,7 +107,7 @@ class CollectionStore:
 
         from pramana.app.collector.closing import INVITATIONS
 
-        with self._writing() as connection:
+        with self.writing() as connection:
             if self._state(connection, "invited") is not None:
                 raise CollectionError(f"The store {self.name} must have no invitations yet", "some")
             digests = sorted(invitation_digest(token) for token in tokens)
@@ -124,7 +122,7 @@ class CollectionStore:
 
         from pramana.app.collector.closing import STATE
 
-        with self._writing() as connection:
+        with self.writing() as connection:
             connection.execute(delete(STATE).where(STATE.c.name == "closed"))
             if closed:
                 self._set(connection, "closed", "yes")
@@ -134,10 +132,10 @@ class CollectionStore:
         from sqlalchemy import text
 
         if self.file is not None:
-            with self._in_turn.said_plainly(), self.engine.connect() as connection:
+            with self.plain_errors(), self.engine.connect() as connection:
                 connection.connection.driver_connection.execute("VACUUM")  # type: ignore[union-attr]
         else:
-            with self._writing() as connection:
+            with self.writing() as connection:
                 for table, column in (("survey_records", "place"), ("survey_invitations", "digest")):
                     for statement in (
                         f"LOCK TABLE {table} IN ACCESS EXCLUSIVE MODE",
@@ -153,12 +151,12 @@ class CollectionStore:
 
     @property
     def is_closed(self) -> bool:
-        with self._reading() as connection:
+        with self.reading() as connection:
             return self._state(connection, "closed") is not None
 
     @property
     def has_invitations(self) -> bool:
-        with self._reading() as connection:
+        with self.reading() as connection:
             return self._state(connection, "invited") is not None
 
     def count(self) -> int:
@@ -166,7 +164,7 @@ class CollectionStore:
 
         from pramana.app.collector.closing import RECORDS
 
-        with self._reading() as connection:
+        with self.reading() as connection:
             return int(connection.execute(select(func.count()).select_from(RECORDS)).scalar_one())
 
     def records(self) -> Codes:
@@ -175,7 +173,7 @@ class CollectionStore:
 
         from pramana.app.collector.closing import RECORDS
 
-        with self._reading() as connection:
+        with self.reading() as connection:
             rows = connection.execute(select(RECORDS.c.codes).order_by(RECORDS.c.place)).scalars()
             together = b"".join(bytes(row) for row in rows)
         try:
@@ -191,7 +189,7 @@ class CollectionStore:
     def _begin(self, page: str) -> None:
         from pramana.app.collector.closing import METADATA
 
-        with self._writing() as connection:
+        with self.writing() as connection:
             METADATA.create_all(connection)
             begun, key = self._state(connection, "page"), self._state(connection, "key")
             if begun is None or key is None:
@@ -221,18 +219,7 @@ class CollectionStore:
 
         connection.execute(insert(STATE).values(name=name, value=value))
 
-    def _writing(self) -> contextlib.AbstractContextManager[Connection]:
-        """A transaction that no other writer runs beside; all of it is kept, or nothing."""
-        return self._in_turn.writing()
-
-    def _reading(self) -> contextlib.AbstractContextManager[Connection]:
-        return self._in_turn.reading()
-
-    @property
-    def _in_turn(self) -> WritersInTurn:
-        return WritersInTurn(self.engine, _LOCK, self._plain, faults=(OSError,))
-
-    def _plain(self, error: Exception) -> CollectionError:
+    def plain_error(self, error: Exception) -> CollectionError:
         got = f"a fault of the database ({type(error).__name__})"
         return CollectionError(f"The store {self.name} must be usable", got)
 
