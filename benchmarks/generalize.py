@@ -30,9 +30,10 @@ from pramana.counting.classes import Ladder, Layout, class_numbers, grouped
 from pramana.counting.value_counts import ValueCounts
 from pramana.methods.generalize.conditions import All, Close, Condition, EntropyDiverse, KAnonymous
 from pramana.methods.generalize.lattice import search
+from pramana.methods.generalize.lines import grouped_for
 from pramana.methods.generalize.measures import measure_of
 from pramana.methods.generalize.partition import partition
-from pramana.methods.generalize.recoding import grouped_for, local_recoding
+from pramana.methods.generalize.recoding import local_recoding
 from pramana.recipient.rules import association_rules
 from pramana.schema.hierarchy import Hierarchy
 
@@ -84,7 +85,7 @@ def searches(name: str, layout: Layout, columns: list[np.ndarray], ks: tuple[int
 
 def partitions(name: str, layout: Layout, columns: list[np.ndarray], k: int, times: int) -> float:
     first = 0.0
-    for mode in ("strict", "relaxed", "kl"):
+    for mode in ("mondrian", "mondrian-relaxed", "kl"):
         if mode == "kl" and len(columns[0]) > 2_000_000:
             continue
         seconds, found = best(partial(partition, layout.ladders, columns, k, mode), times)
@@ -103,8 +104,8 @@ def labels(layout: Layout, columns: list[np.ndarray]) -> None:
 def local_loss(layout: Layout, columns: list[np.ndarray], k: int) -> tuple[float, float, int]:
     """CPU seconds, the mean share of further leaves in a cell, and the number of classes."""
     start = time.process_time()
-    base, index = grouped_for(layout, columns)
-    found = local_recoding(layout, columns, base, index, KAnonymous(k))
+    counted = grouped_for(layout, columns)
+    found = local_recoding(counted, KAnonymous(k))
     seconds = time.process_time() - start
     shares = [
         ((cells.sizes - 1) / max(ladder.leaves - 1, 1))[found.class_of].mean()
@@ -209,7 +210,7 @@ def one_of_many_values(place: int) -> None:
     name, stated, share = VALUE_CASES[place]
     condition = stated(np.bincount(secret, minlength=seeded.GIFTS[0]), parents)
     start = time.process_time()
-    base, _ = grouped_for(layout, columns, [(secret, seeded.GIFTS[0])])
+    base = grouped_for(layout, columns, [(secret, seeded.GIFTS[0])]).base
     both = All((KAnonymous(5), condition))
     found = search(base, both, measure_of("loss", base.bare), int(share * len(secret)))
     seconds = time.process_time() - start

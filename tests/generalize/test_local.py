@@ -21,7 +21,8 @@ from pramana.methods.generalize.conditions import (
     EntropyDiverse,
     KAnonymous,
 )
-from pramana.methods.generalize.recoding import Generalised, full_domain, grouped_for, local_recoding
+from pramana.methods.generalize.lines import grouped_for
+from pramana.methods.generalize.recoding import Generalised, full_domain, local_recoding
 from pramana.randomness.key import Key
 
 from .tables import Columns, random_table
@@ -30,8 +31,7 @@ from .tables import Columns, random_table
 def made(
     layout: Layout, columns: Columns, secret: np.ndarray, condition: Condition, measure: str = "loss"
 ) -> Generalised:
-    base, index = grouped_for(layout, columns, [(secret, 3)])
-    return local_recoding(layout, columns, base, index, condition, measure=measure)
+    return local_recoding(grouped_for(layout, columns, [(secret, 3)]), condition, measure=measure)
 
 
 @given(
@@ -77,9 +77,9 @@ def test_its_labels_are_finer_than_those_of_one_level_for_all() -> None:
     losses = []
     for seed in range(60):
         layout, columns = random_table(seed, rows=200)
-        base, index = grouped_for(layout, columns)
-        local = local_recoding(layout, columns, base, index, KAnonymous(5))
-        whole = full_domain(layout, columns, base, index, KAnonymous(5))
+        counted = grouped_for(layout, columns)
+        local = local_recoding(counted, KAnonymous(5))
+        whole = full_domain(counted, KAnonymous(5))
         losses.append((loss(layout, local), loss(layout, whole)))
     found = np.array(losses)
     assert found[:, 0].mean() < found[:, 1].mean() / 2
@@ -88,11 +88,11 @@ def test_its_labels_are_finer_than_those_of_one_level_for_all() -> None:
 
 def test_measures_of_classes_are_refused() -> None:
     layout, columns = random_table(3)
-    base, index = grouped_for(layout, columns)
+    counted = grouped_for(layout, columns)
     with pytest.raises(RecipeError, match="measure must be one of"):
-        local_recoding(layout, columns, base, index, KAnonymous(2), measure="kl")
+        local_recoding(counted, KAnonymous(2), measure="kl")
     with pytest.raises(UnreachableError):
-        local_recoding(layout, columns, base, index, KAnonymous(61))
+        local_recoding(counted, KAnonymous(61))
 
 
 def test_a_release_by_local_recoding_is_counted_again(tmp_path: Path) -> None:

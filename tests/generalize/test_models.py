@@ -3,36 +3,44 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pramana.counting.classes import Classes
+from pramana.counting.classes import Classes, CountedCombinations
 from pramana.errors import RecipeError, UnreachableError
 from pramana.methods.generalize import space as roll_ups
-from pramana.methods.generalize.class_models import (
+from pramana.methods.generalize.conditions import (
     Alike,
+    All,
+    Close,
+    Condition,
     Disclosing,
     FewUniques,
-    Game,
+    KAnonymous,
     LeftOutPresent,
     Mapped,
     MeanRiskWithin,
     Profitable,
+    ProfitSection,
     ShareOfPeople,
     TableCondition,
     staying,
 )
-from pramana.methods.generalize.conditions import All, Close, Condition, KAnonymous
 from pramana.methods.generalize.lattice import search
+from pramana.methods.generalize.lines import beside_people, grouped_for
 from pramana.methods.generalize.measures import CLASSIFICATION, FACTORED, SEPARABLE, measure_of
-from pramana.methods.generalize.recoding import beside_people, grouped_for
+from pramana.methods.generalize.setting import GeneralizeSetting, design_in
 from pramana.methods.presence.shaping import Presence
+from pramana.schema.typed import read_section
 
 from . import oracle
 from .tables import random_table
@@ -54,6 +62,7 @@ class Asked:
 
 Make = Callable[[oracle.OracleTable, np.ndarray], Asked]
 DELTA = (Fraction(1, 5), Fraction(4, 5))
+GAME = ProfitSection(benefit=10.0, loss=12.0, gain=8.0, cost=1.5)
 
 
 def presence(table: oracle.OracleTable, totals: np.ndarray) -> Asked:
@@ -76,10 +85,10 @@ MODELS: dict[str, Make] = {
     "enhanced b": lambda _, totals: Asked(Alike(2.0, totals, True), oracle.b_alike(Fraction(2), True)),
     "ordered t": lambda _, totals: Asked(Close(0.2, totals, None, True), oracle.ordered_close(Fraction(1, 5))),
     "profit": lambda table, _: Asked(
-        table=Profitable(Game(10.0, 12.0, 8.0, 1.5)), rule=oracle.profitable(table, 10.0, 12.0, 8.0, 1.5, True)
+        table=Profitable(GAME), rule=oracle.profitable(table, 10.0, 12.0, 8.0, 1.5, True)
     ),
     "profit, never attacked": lambda table, _: Asked(
-        table=Profitable(Game(10.0, 12.0, 8.0, 1.5, False)),
+        table=Profitable(msgspec.structs.replace(GAME, attacked=False)),
         rule=oracle.profitable(table, 10.0, 12.0, 8.0, 1.5, False),
     ),
     "average risk": lambda *_: Asked(
@@ -101,8 +110,9 @@ def counted(table: oracle.OracleTable) -> Classes:
     columns = [np.array(column, np.uint8) for column in zip(*table.rows, strict=True)]
     people = [np.array(column, np.uint8) for column in zip(*table.population, strict=True)]
     values = np.array(table.values, np.uint8)
-    base, index = grouped_for(table.layout, columns, [(values, 3)])
-    return beside_people(base, index, people, np.ones(len(table.population), np.uint32))[0]
+    counted = grouped_for(table.layout, columns, [(values, 3)])
+    everyone = CountedCombinations(tuple(people), np.ones(len(table.population), np.uint32))
+    return beside_people(counted.base, counted.index, everyone)[0]
 
 
 @settings(deadline=None, max_examples=80)
@@ -227,14 +237,22 @@ def zayatz_by_sums(sizes: list[int], population: int) -> float:
     return float(min(singles * alone / once * Fraction(population, records), Fraction(population)))
 
 
-def test_models_refuse_numbers_that_mean_nothing() -> None:
-    totals = np.array([1, 2])
-    for make in (
-        lambda: Mapped(0),
-        lambda: Disclosing(0.0, totals),
-        lambda: Alike(0.0, totals),
-        lambda: MeanRiskWithin(Fraction(0)),
-        lambda: FewUniques(1.5, 10),
-    ):
-        with pytest.raises(RecipeError):
-            make()
+@pytest.mark.parametrize(
+    "stated",
+    [
+        {"k": 0},
+        {"l": 0.5},
+        {"l": 2, "l_kind": "recursive", "c": 0.0},
+        {"t": 1.5},
+        {"k_map": 0},
+        {"d_disclosure": 0.0},
+        {"b_likeness": 0.0},
+        {"average_risk": 0.0},
+        {"population_uniques": 1.5, "population_size": 10},
+        {"delta": [0.5, 0.1], "cells": "hierarchy"},
+        {"profit": {"benefit": 1.0, "loss": math.inf, "gain": 1.0, "cost": 1.0}, "cells": "hierarchy"},
+    ],
+)
+def test_models_refuse_numbers_that_mean_nothing(stated: dict[str, Any]) -> None:
+    with pytest.raises(RecipeError):
+        design_in(read_section(GeneralizeSetting, {"method": "generalize", "k": 2, **stated}, "[release]"))

@@ -13,7 +13,8 @@ from pramana.counting.classes import Ladder
 from pramana.errors import RecipeError, SchemaError, UnreachableError
 from pramana.methods.cells import kl_cost, pdf_cells
 from pramana.methods.generalize.conditions import DistinctDiverse
-from pramana.methods.generalize.partition import MODES, Partition, partition
+from pramana.methods.generalize.partition import CUTS, partition
+from pramana.methods.generalize.recoding import Generalised
 
 from .tables import random_table
 
@@ -27,7 +28,7 @@ def cost(ladders: tuple[Ladder, ...], columns: list[np.ndarray], class_of: np.nd
 
 
 @settings(deadline=None, max_examples=80)
-@given(st.integers(0, 10**6), st.integers(1, 20), st.sampled_from(sorted(MODES)), st.booleans())
+@given(st.integers(0, 10**6), st.integers(1, 20), st.sampled_from(sorted(CUTS)), st.booleans())
 def test_every_class_has_at_least_k_rows_and_every_row_a_class(
     seed: int, k: int, mode: str, ordered: bool
 ) -> None:
@@ -45,7 +46,7 @@ def test_every_class_has_at_least_k_rows_and_every_row_a_class(
 def test_strict_classes_are_boxes_that_do_not_overlap(seed: int, k: int) -> None:
     """Rows that agree on everything stay together, and no row lies in the box of another class."""
     layout, columns = random_table(seed, rows=90)
-    found = partition(layout.ladders, columns, k, "strict")
+    found = partition(layout.ladders, columns, k, "mondrian")
     rows = np.stack(columns, axis=1)
     for number in range(found.classes):
         inside = rows[found.class_of == number]
@@ -66,17 +67,17 @@ def test_relaxed_cuts_between_equal_values() -> None:
     column = np.zeros(8, np.uint8)
     column[-1] = 1
     ladders = (Ladder.flat("a", 2),)
-    assert partition(ladders, [column], 4, "strict").classes == 1
-    assert partition(ladders, [column], 4, "relaxed").sizes.tolist() == [4, 4]
+    assert partition(ladders, [column], 4, "mondrian").classes == 1
+    assert partition(ladders, [column], 4, "mondrian-relaxed").sizes.tolist() == [4, 4]
 
 
 def test_hierarchical_cuts_follow_the_tree() -> None:
     ladder = Ladder("a", (np.arange(4), np.array([0, 1, 0, 1]), np.zeros(4, np.int64)))
     column = np.repeat(np.arange(4), 3).astype(np.uint8)
-    found = partition((ladder,), [column], 6, "strict", ordered=[False])
+    found = partition((ladder,), [column], 6, "mondrian", ordered=[False])
     assert [set(column[found.class_of == c].tolist()) for c in range(2)] == [{0, 2}, {1, 3}]
     # one child with too few rows forbids the cut
-    assert partition((ladder,), [column[:-1]], 6, "strict", ordered=[False]).classes == 1
+    assert partition((ladder,), [column[:-1]], 6, "mondrian", ordered=[False]).classes == 1
 
 
 def test_further_conditions_forbid_cuts() -> None:
@@ -84,7 +85,7 @@ def test_further_conditions_forbid_cuts() -> None:
     ladders = (Ladder.flat("a", 2),)
     for sensitive, classes in (([0, 1] * 4, 2), ([0] * 4 + [1] * 4, 1)):
         codes = np.array(sensitive, np.uint8)
-        for mode in MODES:
+        for mode in CUTS:
             found = partition(ladders, [column], 2, mode, condition=DistinctDiverse(2), sensitive=(codes, 2))
             assert found.classes >= classes
             for c in range(found.classes):
@@ -106,7 +107,7 @@ def test_the_kl_cut_of_two_classes_is_near_the_best_of_all(seed: int) -> None:
         class_of = np.ones(10, np.int64)
         class_of[[0, *chosen]] = 0
         best = min(best, cost(layout.ladders, columns, class_of, 2))
-    strict = partition(layout.ladders, columns, 5, "strict")
+    strict = partition(layout.ladders, columns, 5, "mondrian")
     assert best - 1e-9 <= ours <= cost(layout.ladders, columns, strict.class_of, strict.classes) + 1e-9
 
 
@@ -114,10 +115,10 @@ def test_the_kl_partition_costs_less_than_mondrian() -> None:
     for seed in range(5):
         layout, columns = random_table(seed, attributes=5, rows=2000, leaves=9)
         costs = {}
-        for mode in ("strict", "kl"):
+        for mode in ("mondrian", "kl"):
             found = partition(layout.ladders, columns, 10, mode)
             costs[mode] = cost(layout.ladders, columns, found.class_of, found.classes)
-        assert costs["kl"] < costs["strict"]
+        assert costs["kl"] < costs["mondrian"]
 
 
 def test_large_parts_are_cut_as_small_ones_are() -> None:
@@ -145,7 +146,7 @@ def test_bad_input_is_one_clear_error() -> None:
     layout, columns = random_table(1)
     with pytest.raises(UnreachableError, match="k must be from 1 to the number of rows, 60, got 61"):
         partition(layout.ladders, columns, 61)
-    with pytest.raises(RecipeError, match="strict, relaxed, kl"):
+    with pytest.raises(RecipeError, match="mondrian, mondrian-relaxed, kl"):
         partition(layout.ladders, columns, 2, "loose")
     with pytest.raises(SchemaError, match="at most 65536 values"):
         partition((Ladder.flat("a", 70000),), [np.zeros(5, np.uint32)], 2)
@@ -166,7 +167,7 @@ def test_counts_of_combinations_give_the_classes_of_the_rows(
     moved = lines[np.argsort(place)].astype(np.uint16)
     condition = DistinctDiverse(2) if diverse else None
 
-    def cut(table: np.ndarray, times: np.ndarray | None) -> Partition:
+    def cut(table: np.ndarray, times: np.ndarray | None) -> Generalised:
         sensitive = (table[:, -1], 3) if diverse else None
         weights = {layout.ladders[0].name: 0.5}
         return partition(
@@ -182,7 +183,7 @@ def test_counts_of_combinations_give_the_classes_of_the_rows(
 
 def test_lines_are_cut_between_values_alone() -> None:
     column, times = np.array([0, 1], np.uint8), np.array([4, 4], np.uint32)
-    for mode in ("relaxed", "kl"):
+    for mode in ("mondrian-relaxed", "kl"):
         with pytest.raises(RecipeError, match="cut between values"):
             partition((Ladder.flat("a", 2),), [column], 2, mode, times=times)
     with pytest.raises(UnreachableError, match="at most 4294967295 rows"):

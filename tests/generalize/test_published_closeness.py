@@ -17,8 +17,9 @@ from pramana.counting.classes import Layout, grouped
 from pramana.counting.value_counts import ValueCounts
 from pramana.errors import UnreachableError
 from pramana.methods.generalize.conditions import All, Close, KAnonymous
+from pramana.methods.generalize.lines import grouped_for
 from pramana.methods.generalize.measures import measure_of
-from pramana.methods.generalize.recoding import full_domain, grouped_for
+from pramana.methods.generalize.recoding import full_domain
 from pramana.randomness.key import Key
 
 from .tables import Columns, random_table, with_counts_of
@@ -114,10 +115,10 @@ def test_what_is_published_keeps_t_and_is_found_where_it_was(
     layout, columns = random_table(seed)
     secret = np.random.default_rng(seed + 1).integers(0, 6, len(columns[0])).astype(np.uint8)
     before = nodes_that_held_before(layout, columns, secret, k, Fraction(t), limit, tree)
-    base, index = grouped_for(layout, columns, [(secret, 6)])
+    counted = grouped_for(layout, columns, [(secret, 6)])
     close = Close(float(t), np.bincount(secret, minlength=6), TREE if tree else None)
     try:
-        made = full_domain(layout, columns, base, index, All((KAnonymous(k), close)), limit=limit)
+        made = full_domain(counted, All((KAnonymous(k), close)), limit=limit)
     except UnreachableError:
         assert not before
         return
@@ -154,10 +155,10 @@ def test_ordered_distances_go_with_suppression(seed: int, limit: int) -> None:
     """A class that is left out may have values alone that what is published lacks."""
     layout, columns = random_table(seed)
     secret = np.minimum(np.random.default_rng(seed + 1).geometric(0.5, len(columns[0])) - 1, 5).astype(np.uint8)
-    base, index = grouped_for(layout, columns, [(secret, 6)])
+    counted = grouped_for(layout, columns, [(secret, 6)])
     close = Close(0.15, np.bincount(secret, minlength=6), ordered=True)
     try:
-        made = full_domain(layout, columns, base, index, All((KAnonymous(2), close)), limit=limit)
+        made = full_domain(counted, All((KAnonymous(2), close)), limit=limit)
     except UnreachableError:
         return
     shown = np.stack([np.bincount(secret[made.class_of == c], minlength=6) for c in range(made.classes)])

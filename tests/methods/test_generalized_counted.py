@@ -15,9 +15,11 @@ from pramana.errors import RecipeError, UnreachableError
 from pramana.methods.cells import KINDS
 from pramana.methods.columns import Quasi
 from pramana.methods.generalize.conditions import KAnonymous
+from pramana.methods.generalize.lines import OccurringLines, grouped_for
 from pramana.methods.generalize.measured import InClasses, measure
 from pramana.methods.generalize.measures import MEASURES
-from pramana.methods.generalize.recoding import Generalised, full_domain, grouped_for, multidimensional
+from pramana.methods.generalize.partition import partition
+from pramana.methods.generalize.recoding import Generalised, full_domain
 from pramana.methods.generalize.search import solve_lines
 from pramana.methods.generalize.setting import CellKind, GeneralizeDesign, GeneralizeSetting, Measure, design_in
 from pramana.methods.sensitive import Sensitive
@@ -64,17 +66,9 @@ def solve_rows(
     layout = Layout(LADDERS)
     looked = list(zip(sensitive, secret, strict=True)) if design.looks_at_sensitive else []
     condition = design.condition([(np.bincount(code, minlength=s.size), s.parents) for s, code in looked])
-    base, index = grouped_for(layout, columns, [(code, s.size) for s, code in looked])
-    return full_domain(
-        layout,
-        columns,
-        base,
-        index,
-        condition,
-        measure=design.measure,
-        limit=int(design.suppression * base.rows),
-        weights=None,
-    )
+    counted = grouped_for(layout, columns, [(code, s.size) for s, code in looked])
+    limit = int(design.suppression * counted.base.rows)
+    return full_domain(counted, condition, measure=design.measure, limit=limit)
 
 
 WANTED: list[dict[str, Any]] = [
@@ -140,10 +134,10 @@ def test_lines_with_counts_are_as_good_as_rows(
     asked = pairs if design.looks_at_sensitive else []
     if made is None:
         with pytest.raises(UnreachableError) as refused:
-            solve_lines(design, own, lines, asked, None)
+            solve_lines(design, own, OccurringLines(lines, asked), None)
         assert str(refused.value) == expected
         return
-    counted = solve_lines(design, own, lines, asked, None)
+    counted = solve_lines(design, own, OccurringLines(lines, asked), None)
     finder = counted.finder
     held = []
     for _, found in pairs:
@@ -198,7 +192,6 @@ def test_a_hierarchical_distance_where_the_last_value_does_not_occur() -> None:
 def test_only_a_full_domain_tells_the_class_of_any_row() -> None:
     columns = table(1, 60)[:3]
     with pytest.raises(RecipeError, match="full-domain"):
-        _ = multidimensional(LADDERS, columns, 3, "mondrian").finder
-    layout = Layout(LADDERS)
-    made = full_domain(layout, columns, *grouped_for(layout, columns), KAnonymous(3))
+        _ = partition(LADDERS, columns, 3).finder
+    made = full_domain(grouped_for(Layout(LADDERS), columns), KAnonymous(3))
     assert made.finder.find(columns).tolist() == made.class_of.tolist()

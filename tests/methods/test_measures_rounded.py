@@ -12,7 +12,7 @@ import pytest
 
 from pramana import Recipe, release
 from pramana.counting.value_counts import ValueCounts
-from pramana.methods.generalize.measured import diversity_of, rounded_up
+from pramana.methods.generalize.models import Diversity, PublishedClasses, share_up
 from pramana.methods.generalize.setting import GeneralizeDesign
 
 NINTH = Fraction(1, 10**9)
@@ -36,9 +36,13 @@ def design_of(kind: Literal["entropy", "recursive"], c: float | None = None) -> 
     )
 
 
-def counted(counts: tuple[int, ...]) -> ValueCounts:
+def diversity_of(counts: tuple[int, ...], design: GeneralizeDesign) -> Diversity:
+    """Of one class with so many rows of each value."""
     codes = np.repeat(np.arange(len(counts)), counts).astype(np.uint8)
-    return ValueCounts.of(np.zeros(len(codes), np.uint8), codes)
+    own = {"s": ValueCounts.of(np.zeros(len(codes), np.uint8), codes)}
+    (model,) = design.sensitive_models
+    stated: Diversity = model.of_column(PublishedClasses(np.array([len(codes)]), own, {"s": None}), "s")
+    return stated
 
 
 def exact_entropy_l(counts: tuple[int, ...]) -> Fraction:
@@ -52,7 +56,7 @@ def exact_entropy_l(counts: tuple[int, ...]) -> Fraction:
 def test_l_by_entropy_is_rounded_down() -> None:
     design, wrong = design_of("entropy"), 0
     for counts in COUNTS:
-        exact, stated = exact_entropy_l(counts), Fraction(diversity_of(counted(counts), design).l)
+        exact, stated = exact_entropy_l(counts), Fraction(diversity_of(counts, design).l)
         if len(set(counts)) == 1:  # equally frequent values are so many, and not a hair fewer
             assert stated == len(counts)
             continue
@@ -65,7 +69,7 @@ def test_c_of_recursive_diversity_is_rounded_up() -> None:
     design, wrong = design_of("recursive", 9.0), 0
     for counts in COUNTS:
         most, *rest = sorted(counts, reverse=True)
-        exact, stated = Fraction(most, sum(rest)), diversity_of(counted(counts), design).c
+        exact, stated = Fraction(most, sum(rest)), diversity_of(counts, design).c
         assert stated is not None
         assert 0 <= Fraction(stated) - exact + Fraction(1, 10**12) < NINTH + Fraction(1, 10**11)
         wrong += Fraction(round(exact * 10**9), 10**9) < exact
@@ -76,7 +80,7 @@ def test_shares_are_rounded_up() -> None:
     wrong = 0
     for top in range(1, 40):
         for bottom in range(top, 41):
-            exact, stated = Fraction(top, bottom), Fraction(rounded_up(top / bottom))
+            exact, stated = Fraction(top, bottom), Fraction(share_up(top / bottom))
             assert stated <= 1 and -Fraction(1, 10**12) <= stated - exact < NINTH + Fraction(1, 10**12)
             wrong += Fraction(round(exact * 10**9), 10**9) < exact
     assert wrong > 100

@@ -59,8 +59,8 @@ from pramana.io.codes import encode
 from pramana.io.source import Source
 from pramana.methods.generalize.conditions import KAnonymous
 from pramana.methods.generalize.lattice import search
+from pramana.methods.generalize.lines import grouped_for
 from pramana.methods.generalize.measures import measure_of
-from pramana.methods.generalize.recoding import grouped_for
 from pramana.methods.recipe import AnyRecipe
 from pramana.methods.registry import METHODS
 from pramana.rows.memory import MemoryRows
@@ -501,8 +501,8 @@ def test_counts_and_levels_are_those_of_the_local_engine(desk: Path, engine: Spa
     towns = Ladder("town", (np.arange(300), np.arange(300) // 30, np.zeros(300, np.int64)))
     ages = Ladder("age", (np.arange(12), np.arange(12) // 3, np.zeros(12, np.int64)))
     layout = Layout((towns, ages))
-    local, _ = grouped_for(layout, [codes["town"], codes["age"]])
-    summed, _ = grouped_for(layout, [np.repeat(column, found[0].times) for column in found[0].columns])
+    local = grouped_for(layout, [codes["town"], codes["age"]]).base
+    summed = grouped_for(layout, [np.repeat(column, found[0].times) for column in found[0].columns]).base
     for k in (2, 5, 50, 500, 12_000):
         mine = search(summed, KAnonymous(k), measure_of("loss", summed, None), 0)
         theirs = search(local, KAnonymous(k), measure_of("loss", local, None), 0)

@@ -49,10 +49,11 @@ class ValueCounts:
         """
         if len(values) != len(class_of):
             raise SourceError("The sensitive column must be as long as the others", f"{len(values)} rows")
-        pairs = _counted_pairs(class_of, values, times)
-        order = np.lexsort((pairs[1], pairs[0]))
+        classes, value, count = _counted_pairs(class_of, values, times)
+        order = np.lexsort((value, classes))
         sizes = np.bincount(class_of, times).astype(np.float64)
-        return cls(*(part[order] for part in pairs), sizes, int(values.max()) + 1 if size is None else size)
+        size = int(values.max()) + 1 if size is None else size
+        return cls(classes[order], value[order], count[order], sizes, size)
 
     @classmethod
     def of_table(cls, table: NDArray[np.uint32]) -> ValueCounts:

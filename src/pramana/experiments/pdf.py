@@ -16,7 +16,9 @@ from pramana.experiments.adult_trees import AdultTable, Miner, read_adult
 from pramana.experiments.outputs import Outputs
 from pramana.methods.cells import kl_cost
 from pramana.methods.generalize.conditions import KAnonymous
-from pramana.methods.generalize.recoding import Generalised, full_domain, grouped_for, multidimensional
+from pramana.methods.generalize.lines import grouped_for
+from pramana.methods.generalize.partition import partition
+from pramana.methods.generalize.recoding import Generalised, full_domain
 from pramana.pages.figures import Panel, Picture, Series
 
 KS = (5, 10, 25, 50, 75, 100)
@@ -75,10 +77,8 @@ def figure_3(table: AdultTable, ks: Sequence[int], draws: int) -> list[dict[str,
 
 def classes_of(table: AdultTable, algorithm: str, k: int) -> Generalised:
     if algorithm != "incognito":
-        return multidimensional(table.ladders, table.columns, k, algorithm)
-    layout = Layout(table.ladders)
-    base, index = grouped_for(layout, table.columns)
-    return full_domain(layout, table.columns, base, index, KAnonymous(k))
+        return partition(table.ladders, table.columns, k, algorithm)
+    return full_domain(grouped_for(Layout(table.ladders), table.columns), KAnonymous(k))
 
 
 def picture(rows: Sequence[dict[str, Any]], ks: Sequence[int]) -> Picture:

@@ -168,9 +168,7 @@ def joint_values(rows: Rows, design: GeneralizeDesign, looked: Sequence[Sensitiv
     for place, s in enumerate(looked or [NO_COLUMN]):
         own = codes[s.coded] if looked else np.zeros(len(units), np.uint8)
         joint, number = JointValues.of(units, own, s.size)
-        shares = (design.t, design.d_disclosure, design.b_likeness)
-        by_shares = any(asked is not None for asked in shares) or design.l_kind != "distinct"
-        if looked and not joint.single and by_shares:
+        if looked and not joint.single and any(model.by_shares for model in design.sensitive_models):
             raise RecipeError(
                 f"For t, d, b, or l by entropy or recursive, a {owners.largest} must have one value of {s.name!r}",
                 "several for some",

@@ -1,35 +1,43 @@
-"""What a class must satisfy, as predicates on its counts. A search may take any object with these members.
+"""What classes must satisfy, as predicates on their counts. A search may take any object with these members.
 
 Column 0 of the counts is the class size; the columns behind it are the classes' counts of sensitive values (or,
 for presence, of private rows). Where sensitive values are many, their counts come as the pairs that occur. Every
-condition here holds of a class made of classes that hold. `anchor` is what holding implies and what also survives
-merging with a class that does not hold: only that part may prune a search that suppresses.
+condition on a class holds of a class made of classes that hold. `anchor` is what holding implies and what also
+survives merging with a class that does not hold: only that part may prune a search that suppresses.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import cached_property
-from typing import Protocol
+from typing import Annotated, Literal, Protocol
 
 import numpy as np
+from msgspec import Meta
 from numpy.typing import NDArray
 
-from pramana.counting.classes import SeenCounts
+from pramana.bundle.form import Form
+from pramana.counting.classes import Classes, SeenCounts
 from pramana.counting.value_counts import JointValues, UnitCounts, ValueCounts
 from pramana.errors import RecipeError
+from pramana.methods.presence.shaping import Presence
+from pramana.schema.typed import Flag
+from pramana.theory import disclosure
 
 # Entropies are sums of floats; an equality such as l values equally often must not fail by rounding.
 _SLACK = 1e-12
-_DIGITS = 1e9  # distances are certified rounded up at the ninth place, and compared so
+DIGITS = 1e9  # what is certified is rounded against ourselves at the ninth place, and compared so
 Flags = NDArray[np.bool_]
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+UniquesModel = Literal["dankar", "pitman", "zayatz", "snb"]
 
 
-class Compared:
-    """A condition that compares a class with how often each value occurs in the whole: `totals`."""
-
-    totals: NDArray[np.int64]
+def rounded_up(numbers: Floats | float) -> Floats:
+    """At the ninth place; what lies a float's rounding above one of its multiples is that multiple."""
+    return np.asarray(np.ceil(numbers * DIGITS * (1 - 4e-16)) / DIGITS)
 
 
 class Condition(Protocol):
@@ -39,37 +47,38 @@ class Condition(Protocol):
     def held(self, counts: SeenCounts) -> Flags: ...
 
 
-@dataclass(frozen=True)
-class KAnonymous:
-    """At least k rows (paper 4, Definition 1)."""
+class Compared:
+    """A condition that compares a class with how often each value occurs in the whole: `totals`."""
 
-    k: int
+    totals: Ints
 
-    def __post_init__(self) -> None:
-        if self.k < 1:
-            raise RecipeError("k must be at least 1", str(self.k))
+
+class Surviving:
+    """A condition that a class keeps whatever is merged into it."""
 
     @property
     def anchor(self) -> Condition:
         return self
 
     def held(self, counts: SeenCounts) -> Flags:
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class KAnonymous(Surviving):
+    """At least k rows (paper 4, Definition 1)."""
+
+    k: int
+
+    def held(self, counts: SeenCounts) -> Flags:
         return np.asarray(sizes_in(counts) >= self.k)
 
 
 @dataclass(frozen=True)
-class DistinctDiverse:
+class DistinctDiverse(Surviving):
     """At least l different sensitive values."""
 
     l: int  # noqa: E741 - the notion's own name
-
-    def __post_init__(self) -> None:
-        if self.l < 1:
-            raise RecipeError("l must be at least 1", str(self.l))
-
-    @property
-    def anchor(self) -> Condition:
-        return self
 
     def held(self, counts: SeenCounts) -> Flags:
         return np.asarray(values_in(counts).distinct >= self.l)
@@ -80,10 +89,6 @@ class EntropyDiverse:
     """Entropy of the sensitive values at least ln l."""
 
     l: float  # noqa: E741
-
-    def __post_init__(self) -> None:
-        if not self.l >= 1:
-            raise RecipeError("l must be at least 1", str(self.l))
 
     @property
     def anchor(self) -> Condition:
@@ -100,10 +105,6 @@ class RecursiveDiverse:
 
     c: float
     l: int  # noqa: E741
-
-    def __post_init__(self) -> None:
-        if not self.c > 0 or self.l < 1:
-            raise RecipeError("c must be above 0 and l at least 1", f"c = {self.c}, l = {self.l}")
 
     @property
     def anchor(self) -> Condition:
@@ -125,13 +126,9 @@ class Close(Compared):
     """
 
     t: float
-    totals: NDArray[np.int64]
-    parents: tuple[NDArray[np.int64], ...] | None = field(default=None)
+    totals: Ints
+    parents: tuple[Ints, ...] | None = None
     ordered: bool = False
-
-    def __post_init__(self) -> None:
-        if not 0 <= self.t <= 1:
-            raise RecipeError("t must be from 0 to 1", str(self.t))
 
     @property
     def anchor(self) -> Condition | None:
@@ -154,39 +151,149 @@ class Close(Compared):
     def held(self, counts: SeenCounts) -> Flags:
         values = values_in(counts)
         enough = values.sizes >= self.least
-        found = self.distances(values if enough.all() else values.only(enough))
-        return np.asarray(np.ceil(found * _DIGITS) / _DIGITS <= self.t) & enough
+        distances = self.distances(values if enough.all() else values.only(enough))
+        return np.asarray(np.ceil(distances * DIGITS) / DIGITS <= self.t) & enough
 
-    def distances(self, values: ValueCounts) -> NDArray[np.float64]:
+    def distances(self, values: ValueCounts) -> Floats:
         if self.ordered:
             return values.ordered_distances(self.totals)
         return values.distances(self.totals, self.parents)
 
 
+@dataclass(frozen=True, eq=False)
+class Disclosing(Compared):
+    """d-disclosure privacy (Brickell and Shmatikov 2008): every value's share within 2^-d and 2^d of the table's.
+
+    A value that the table has and a class lacks is infinitely less frequent there: such a class does not hold.
+    """
+
+    d: float
+    totals: Ints
+
+    @property
+    def anchor(self) -> Condition:
+        """A class that holds has every value, and so has whatever it is merged into."""
+        return DistinctDiverse(int((self.totals > 0).sum()))
+
+    def held(self, counts: SeenCounts) -> Flags:
+        return np.asarray(rounded_up(values_in(counts).ratios(self.totals)) <= self.d)
+
+
+@dataclass(frozen=True, eq=False)
+class Alike(Compared):
+    """b-likeness (Cao and Karras 2012): no value gains more than b times its share of the table.
+
+    Enhanced: nor more than -ln of its share times that, which bounds the gain of frequent values.
+    """
+
+    b: float
+    totals: Ints
+    enhanced: bool = False
+
+    @property
+    def anchor(self) -> Condition | None:
+        return KAnonymous(self.least) if self.least > 1 else None
+
+    @cached_property
+    def least(self) -> int:
+        """The fewest rows that a class which holds can have: each of its values may be so many of them at most."""
+        shares = self.totals[self.totals > 0] / self.totals.sum()
+        gain = np.minimum(self.b, -np.log(shares)) if self.enhanced else np.full(len(shares), self.b)
+        allowed = shares * (1 + gain) * (1 + 1e-9)
+        for rows in range(1, int(min(self.totals.sum(), 10_000))):
+            if float(np.floor(rows * allowed).sum()) >= rows:
+                return rows
+        return 1
+
+    def held(self, counts: SeenCounts) -> Flags:
+        values = values_in(counts)
+        held = rounded_up(values.gains(self.totals)) <= self.b
+        if self.enhanced:
+            held &= values.gains_within_entropy(self.totals)
+        return np.asarray(held)
+
+
+def people_in(counts: SeenCounts) -> Ints:
+    """How many people of the population each class stands for: the column behind the sizes."""
+    if isinstance(counts, np.ndarray):
+        return counts[:, 1].astype(np.int64)
+    people = counts[0].people
+    assert people is not None, "a population is asked of classes that were counted with one"
+    return people
+
+
 @dataclass(frozen=True)
-class On:
-    """A condition on one of several sensitive attributes: the `which`-th, `columns` of the counts."""
+class Mapped(Surviving):
+    """k-map (Sweeney 2002): at least k people of the population have what a class shows."""
+
+    k: int
+
+    def held(self, counts: SeenCounts) -> Flags:
+        return np.asarray(people_in(counts) >= self.k)
+
+
+@dataclass(frozen=True)
+class ShareOfPeople:
+    """delta-presence of classes that show labels: the share of a class's people who are in the table.
+
+    The share of two classes together lies between theirs, so it holds of a class made of classes that hold.
+    """
+
+    wanted: Presence
+    anchor = None
+
+    def held(self, counts: SeenCounts) -> Flags:
+        table = np.stack([people_in(counts), np.asarray(sizes_in(counts), np.int64)], axis=1)
+        return self.wanted.held(table.astype(np.uint32))
+
+
+# ------------------------------------------------------------------ of one column, of units, of several
+
+
+@dataclass(frozen=True)
+class _OnPart:
+    """A condition on a part of what is counted."""
 
     condition: Condition
-    columns: range
-    which: int = 0
 
     @property
     def anchor(self) -> Condition | None:
         inner = self.condition.anchor
         if inner is self.condition:
             return self
-        return None if inner is None else On(inner, self.columns, self.which)
+        return None if inner is None else replace(self, condition=inner)
 
     def held(self, counts: SeenCounts) -> Flags:
         return self.condition.held(self.part(counts))
 
     def part(self, counts: SeenCounts) -> SeenCounts:
         """What the condition looks at."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class On(_OnPart):
+    """A condition on one of several sensitive attributes: the `which`-th, `columns` of the counts."""
+
+    columns: range
+    which: int = 0
+
+    def part(self, counts: SeenCounts) -> SeenCounts:
         if not isinstance(counts, np.ndarray):
             return (counts[self.which],)
         here = slice(self.columns.start, self.columns.stop)
         return np.concatenate([counts[:, :1], counts[:, here]], axis=1)
+
+
+@dataclass(frozen=True)
+class InUnits(_OnPart):
+    """A condition on people, or on households: of counts of joint values, by attribute, each unit counts once."""
+
+    joints: tuple[JointValues, ...]
+
+    def part(self, counts: SeenCounts) -> tuple[ValueCounts, ...]:
+        assert not isinstance(counts, np.ndarray), "units are counted from the pairs that occur"
+        return tuple(UnitCounts.of_joint(own, joint) for own, joint in zip(counts, self.joints, strict=True))
 
 
 @dataclass(frozen=True)
@@ -210,29 +317,6 @@ class All:
         return flags
 
 
-@dataclass(frozen=True)
-class InUnits:
-    """A condition on people, or on households: of counts of joint values, by attribute, each unit counts once."""
-
-    condition: Condition
-    joints: tuple[JointValues, ...]
-
-    @property
-    def anchor(self) -> Condition | None:
-        inner = self.condition.anchor
-        if inner is self.condition:
-            return self
-        return None if inner is None else InUnits(inner, self.joints)
-
-    def held(self, counts: SeenCounts) -> Flags:
-        return self.condition.held(self.seen(counts))
-
-    def seen(self, counts: SeenCounts) -> tuple[ValueCounts, ...]:
-        """What the condition looks at, counted in units."""
-        assert not isinstance(counts, np.ndarray), "units are counted from the pairs that occur"
-        return tuple(UnitCounts.of_joint(own, joint) for own, joint in zip(counts, self.joints, strict=True))
-
-
 def kept_classes(condition: Condition, counts: SeenCounts, among: Flags | None = None) -> Flags:
     """Which classes stay, of all or those in `among`: those that hold, t being measured from the rows that stay.
 
@@ -252,28 +336,18 @@ def kept_classes(condition: Condition, counts: SeenCounts, among: Flags | None =
 
 def _among(condition: Condition, counts: SeenCounts, held: Flags) -> Condition:
     """The same condition, with what it compares a class with taken from the classes that stay."""
-    if isinstance(condition, InUnits):
-        inner = _among(condition.condition, condition.seen(counts), held)
+    if isinstance(condition, On | InUnits):
+        inner = _among(condition.condition, condition.part(counts), held)
         return condition if inner is condition.condition else replace(condition, condition=inner)
     if isinstance(condition, All):
         parts = tuple(_among(c, counts, held) for c in condition.conditions)
         same = all(a is b for a, b in zip(parts, condition.conditions, strict=True))
         return condition if same else All(parts)
-    if isinstance(condition, On) and isinstance(condition.condition, Compared):
-        if isinstance(counts, np.ndarray):
-            totals = counts[held][:, condition.columns.start : condition.columns.stop].sum(axis=0, dtype=np.int64)
-        else:
-            totals = counts[condition.which].only(held).totals
-        return replace(condition, condition=_against(condition.condition, totals))
     if isinstance(condition, Compared):
-        return _against(condition, values_in(counts).only(held).totals)
+        totals = values_in(counts).only(held).totals
+        changed: Condition = replace(condition, totals=totals)  # type: ignore[type-var] # a dataclass that has them
+        return changed
     return condition
-
-
-def _against(condition: Condition, totals: NDArray[np.int64]) -> Condition:
-    """The same condition, compared with other totals."""
-    changed: Condition = replace(condition, totals=totals)  # type: ignore[type-var] # a dataclass that has them
-    return changed
 
 
 def least_lost(condition: Condition, counts: SeenCounts) -> NDArray[np.float64]:
@@ -306,12 +380,11 @@ def least_rows(condition: Condition) -> int:
         return condition.k
     if isinstance(condition, DistinctDiverse):
         return condition.l
-    if isinstance(condition, EntropyDiverse | RecursiveDiverse | Compared) and condition.anchor is not None:
-        return least_rows(condition.anchor)
-    return 1
+    anchor = condition.anchor
+    return 1 if anchor is None or anchor is condition else least_rows(anchor)
 
 
-def sizes_in(counts: SeenCounts) -> NDArray[np.uint32] | NDArray[np.float64]:
+def sizes_in(counts: SeenCounts) -> NDArray[np.uint32] | Floats:
     """The sizes of the classes."""
     return counts[:, 0] if isinstance(counts, np.ndarray) else counts[0].sizes
 
@@ -319,3 +392,186 @@ def sizes_in(counts: SeenCounts) -> NDArray[np.uint32] | NDArray[np.float64]:
 def values_in(counts: SeenCounts) -> ValueCounts:
     """The pairs of a class and a sensitive value."""
     return ValueCounts.of_table(counts) if isinstance(counts, np.ndarray) else counts[0]
+
+
+# ------------------------------------------------------------------ all published classes together
+
+
+class TableCondition:
+    """A condition on all published classes together. Where it fails, classes are left out: the smallest first."""
+
+    def stays_up(self, limit: int) -> bool:
+        """Whether it can be met above every node at which it can, with so many rows left out at most.
+
+        Only then may a search prune by it. What was tried on all small tables stands in the tests.
+        """
+        del limit
+        return False
+
+    def kept(self, classes: Classes, held: Flags) -> Flags:
+        """Which of the classes in `held` may stay so that all that stays holds; none where nothing does."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class MeanRiskWithin(TableCondition):
+    """The mean of 1/size over records, which is classes over records, at most `most`.
+
+    Leaving out the smallest classes leaves the fewest rows out. Whatever can stay at a node can stay above it, in
+    no more classes and with no fewer rows: so it survives generalisation, with suppression as well.
+    """
+
+    most: Fraction
+
+    def stays_up(self, limit: int) -> bool:
+        del limit
+        return True
+
+    def kept(self, classes: Classes, held: Flags) -> Flags:
+        numbers = np.flatnonzero(held)
+        # of equal sizes by what they show, so that the rows' order tells nothing
+        ranked = numbers[np.lexsort((*classes.keys[numbers].T, classes.sizes[numbers]))]
+        rows = np.cumsum(classes.sizes[ranked][::-1].astype(np.int64))[::-1]  # left with the smaller ones gone
+        left = np.arange(len(ranked), 0, -1)
+        fine = left * self.most.denominator <= rows.astype(object) * self.most.numerator
+        if not fine.any():
+            return np.zeros_like(held)
+        stays = held.copy()
+        stays[ranked[: int(np.argmax(fine))]] = False
+        return stays
+
+
+@dataclass(frozen=True)
+class FewUniques(TableCondition):
+    """At most a share of the population is estimated to be unique; else the sample's uniques are left out.
+
+    An estimate may rise where classes merge: pairs become rarer, too.
+    """
+
+    share: float
+    population: int
+    model: UniquesModel = "dankar"
+
+    def kept(self, classes: Classes, held: Flags) -> Flags:
+        sizes = classes.sizes[held]
+        if not len(sizes) or uniques_of(sizes, self.population, self.model)[1] <= self.share:
+            return held
+        return np.asarray(held & (classes.sizes > 1))
+
+
+def uniques_of(sizes: NDArray[np.integer], population: int, model: UniquesModel) -> tuple[str, float]:
+    """The model that was used in the end, and the share of the population that it estimates to be unique."""
+    used, estimate = disclosure.uniques_by(model, disclosure.SizeCounts.of(sizes), population)
+    return used, estimate / population
+
+
+@dataclass(frozen=True)
+class LeftOutPresent(TableCondition):
+    """Everyone of the population whose class is not published, as one more class: their share of the table, too.
+
+    Without suppression these are the people of classes in which nobody is present.
+    """
+
+    wanted: Presence
+    people: int
+    present: int
+
+    def stays_up(self, limit: int) -> bool:
+        return limit == 0
+
+    def kept(self, classes: Classes, held: Flags) -> Flags:
+        kept = classes.counts[held].sum(axis=0, dtype=np.int64)
+        people, present = self.people - int(kept[1]), self.present - int(kept[0])
+        fine = people == 0 or self.wanted.lowest * people <= present <= self.wanted.highest * people
+        return held if fine else np.zeros_like(held)
+
+
+class ProfitSection(Form, frozen=True, kw_only=True):
+    """profit = { ... }: what publisher and intruder stand to gain and to lose by a record."""
+
+    benefit: Annotated[float, Meta(gt=0, description="What a record as it is in the source is worth to publish.")]
+    loss: Annotated[float, Meta(ge=0, description="What the publisher loses by a record that is found.")]
+    gain: Annotated[float, Meta(ge=0, description="What an intruder gains by finding it.")]
+    cost: Annotated[float, Meta(ge=0, description="What an attack on a record costs.")]
+    intruder: Annotated[
+        Literal["prosecutor", "journalist"],
+        Meta(description="Who knows that a person is in the table, or does not."),
+    ] = "prosecutor"
+    attacked: Annotated[Flag, Meta(description="Whether attacks that pay an intruder are put up with.")] = True
+
+    def __post_init__(self) -> None:
+        numbers = (self.benefit, self.loss, self.gain, self.cost)
+        if not all(map(math.isfinite, numbers)):
+            raise RecipeError("benefit, loss, gain and cost must be finite numbers", f"{numbers}")
+
+    def payoffs(self, widths: list[Floats], leaves: list[int], alike: NDArray[np.integer]) -> Floats:
+        """What publishing a record of each class pays, rounded down; 0 where an attack pays that must not.
+
+        A game between a publisher and an intruder (Wan et al. 2015), as ARX plays it. A record is worth `benefit`
+        times what its labels tell: 1 less the logarithms of the leaves under them over those of all leaves. An
+        intruder who expects to gain more than an attack costs attacks, and the publisher loses `loss` with the
+        chance that the attack finds the record among those that are `alike`.
+        """
+        most = sum(math.log(number) for number in leaves)
+        lost = np.asarray(sum(np.log(width) for width in widths), np.float64)
+        informative = 1.0 - lost / most if most else np.ones_like(lost)
+        chance = 1.0 / alike
+        attack = self.gain * chance > self.cost
+        payoff = self.benefit * informative - np.where(attack, self.loss * chance, 0.0)
+        if not self.attacked:
+            payoff = np.where(attack, 0.0, payoff)
+        return np.asarray(np.floor(payoff * DIGITS) / DIGITS)
+
+
+@dataclass(frozen=True)
+class Profitable(TableCondition):
+    """Records that do not pay are left out; the intruder may pick from those of a population.
+
+    The more is generalised, the less a record is worth and the less it is at risk: every node is asked.
+    """
+
+    game: ProfitSection
+
+    def kept(self, classes: Classes, held: Flags) -> Flags:
+        ladders = classes.layout.ladders
+        widths = [
+            np.bincount(ladder.maps[level])[classes.codes(a)].astype(np.float64)
+            for a, (ladder, level) in enumerate(zip(ladders, classes.levels, strict=True))
+        ]
+        alike = classes.counts[:, 1] if self.game.intruder == "journalist" else classes.sizes
+        return np.asarray(held & (self.game.payoffs(widths, [ladder.leaves for ladder in ladders], alike) > 0))
+
+
+@dataclass(frozen=True)
+class Together(TableCondition):
+    """Several of them. They are asked in turn until none leaves anything out."""
+
+    conditions: tuple[TableCondition, ...]
+
+    def stays_up(self, limit: int) -> bool:
+        """Each by itself may leave out what another needs: with suppression only one alone is known to."""
+        alone = len(self.conditions) == 1 or limit == 0
+        return alone and all(one.stays_up(limit) for one in self.conditions)
+
+    def kept(self, classes: Classes, held: Flags) -> Flags:
+        while True:
+            stays = held
+            for one in self.conditions:
+                stays = one.kept(classes, stays)
+            if np.array_equal(stays, held) or not stays.any():
+                return stays
+            held = stays
+
+
+def staying(condition: Condition, classes: Classes, table: TableCondition | None) -> tuple[Flags, Flags]:
+    """Which classes hold by themselves, and which of them are published so that the whole does, too.
+
+    What t and its like compare a class with changes with what stays, so both are asked until nothing goes.
+    """
+    alone = held = kept_classes(condition, classes.seen)
+    while table is not None and bool(held.any()):
+        stays = table.kept(classes, held)
+        if np.array_equal(stays, held):
+            break
+        held = kept_classes(condition, classes.seen, stays)
+    return alone, held

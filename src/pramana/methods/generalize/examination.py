@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -18,16 +17,16 @@ from pramana.errors import BundleError, PramanaError
 from pramana.io.codes import Encoder
 from pramana.methods.cell_table import ShownCells, ShownColumn, published_types
 from pramana.methods.columns import Quasi
-from pramana.methods.generalize.measured import Measured, diversity_of, rounded_up
-from pramana.methods.generalize.models import ModelMeasures, models_counted_again
+from pramana.methods.generalize.measured import Measured
+from pramana.methods.generalize.models import MODELS, PublishedClasses, agree, share_up
 from pramana.methods.generalize.setting import GeneralizeDesign
 from pramana.methods.protocol import Examination
 from pramana.methods.published_cells import check_companion
 from pramana.methods.sensitive import Sensitive
-from pramana.methods.usefulness import CellLook, worth_of_cells
+from pramana.methods.usefulness import worth_of_cells
 from pramana.schema.domain import Attribute, Domain
 
-_HAIR = 2e-9  # figures are rounded at the ninth place; sums of floats may differ below it
+_NEEDS_PEOPLE = "stated, not checked: it needs the population (--source and --key)"
 _SEARCHED = "stated, not checked: only the search itself can tell"
 
 
@@ -61,31 +60,36 @@ def examine_classes(
         return Examination((Check("data", False, "the columns are not those of a generalised table"),))
     same = bundle.has_content(content)
     k, records = int(sizes.min()), int(sizes.sum())
+    published = PublishedClasses(sizes, counts, {s.name: s.parents for s in sensitive}, looks=looks)
     checks = [
         Check("content", same, "as certified" if same else "other content"),
         Check("records", records == stated.records, f"{records} found"),
         _smallest(k, stated),
         Check("classes counted again", len(sizes) == stated.classes, f"{len(sizes)} that look different"),
-        *([] if stated.counted_unit else _counted_again(counts, sensitive, design, stated)),
+        *([] if stated.counted_unit else _inferences(counts, stated)),
         *_risks(sizes, stated),
-        *_models(sizes, counts, design, stated, looks),
+        *([] if stated.counted_unit else _models(published, design, stated)),
         *_cells_counted(shown, quasi, stated),
     ]
     usefulness = worth_of_cells(looks, sizes, left_out, tables, exact=design.exact_cells)
     return Examination(tuple(checks), usefulness=usefulness)
 
 
-def _models(
-    sizes: NDArray[np.int64],
-    counts: Mapping[str, ValueCounts],
-    design: GeneralizeDesign,
-    stated: Measured,
-    looks: Mapping[str, CellLook],
-) -> list[Check]:
-    if stated.counted_unit is not None:
-        return []
-    models = ModelMeasures() if stated.models is UNSET else stated.models
-    return models_counted_again(sizes, counts, design, models, looks)
+def _models(classes: PublishedClasses, design: GeneralizeDesign, stated: Measured) -> list[Check]:
+    """Every model that was asked for, counted again, but for what needs the population."""
+    checks = []
+    for kind in MODELS[1:]:
+        model, value = kind(design), stated.of_model(kind)
+        missing = set(value) != set(classes.counts) if isinstance(value, dict) else value is None
+        if model.asked and missing:
+            checks.append(Check("models", False, f"{model.key} was asked for and is not stated"))
+        elif model.asked:
+            checks += model.checks(value, classes)
+        elif value:
+            checks.append(Check("models", False, f"{model.key} is stated and was not asked for"))
+    if design.compares_people:
+        checks.insert(0, Check("population", True, _NEEDS_PEOPLE, derived=False))
+    return checks
 
 
 def shown_columns(
@@ -145,34 +149,15 @@ class _ClassValues:
         return ValueCounts(class_of, value, times, all_sizes, self.column.size)
 
 
-def _counted_again(
-    counts: Mapping[str, ValueCounts],
-    sensitive: Sequence[Sensitive],
-    design: GeneralizeDesign,
-    stated: Measured,
-) -> list[Check]:
+def _inferences(counts: Mapping[str, ValueCounts], stated: Measured) -> list[Check]:
+    """How sure of a person's value someone who knows their class can be."""
     checks = []
     if set(stated.inferred) != set(counts) or set(stated.single_valued) != set(counts):
         checks.append(Check("inferences", False, "not stated for every sensitive column, or for others"))
-    if set(stated.l) != (set(counts) if design.l is not None else set()) or set(stated.t) != (
-        set(counts) if design.t is not None else set()
-    ):
-        checks.append(Check("l and t", False, "not stated for every sensitive column, or for others"))
-        return checks
-    for s in sensitive:
-        counted = counts[s.name]
-        if s.name in stated.l:
-            again = diversity_of(counted, design)
-            right = again.kind == stated.l[s.name].kind and _alike(again.l, stated.l[s.name].l)
-            right = right and _alike(again.c or 0.0, stated.l[s.name].c or 0.0)
-            checks.append(Check(f"l of {s.name} counted again", right, f"{again.l:.10g}, {again.kind}"))
-        if s.name in stated.t:
-            t = rounded_up(counted.t(design.t_distance, () if s.parents is None else s.parents))
-            checks.append(Check(f"t of {s.name} counted again", _alike(t, stated.t[s.name]), f"{t:.10g}"))
-        share = rounded_up(counted.largest_share)
-        right = _alike(share, stated.inferred.get(s.name, -1.0))
-        right = right and counted.single_valued == stated.single_valued.get(s.name)
-        checks.append(Check(f"what can be inferred of {s.name} counted again", right, f"up to {share:.10g}"))
+    for name, counted in counts.items():
+        share = share_up(counted.largest_share)
+        same = agree(share, stated.inferred.get(name)) and counted.single_valued == stated.single_valued.get(name)
+        checks.append(Check(f"what can be inferred of {name} counted again", same, f"up to {share:.10g}"))
     return checks
 
 
@@ -186,9 +171,5 @@ def _risks(sizes: NDArray[np.int64], stated: Measured) -> list[Check]:
         told = "stated, not checked: it needs the population"
         return [*checks, Check("risks", True, told, derived=False)]
     risks = Risks.of(sizes.astype(np.uint32))
-    same = _alike(risks.prosecutor, stated.prosecutor) and _alike(risks.marketer, stated.marketer)
+    same = agree(risks.prosecutor, stated.prosecutor) and agree(risks.marketer, stated.marketer)
     return [*checks, Check("risks counted again", same, f"at most {risks.prosecutor:.10g} for a record")]
-
-
-def _alike(one: float, other: float) -> bool:
-    return math.isclose(one, other, rel_tol=_HAIR, abs_tol=_HAIR) or one == other

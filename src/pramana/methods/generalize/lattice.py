@@ -31,8 +31,14 @@ from numpy.typing import NDArray
 
 from pramana.counting.classes import Classes, Layout, Levels
 from pramana.errors import RecipeError, UnreachableError
-from pramana.methods.generalize.class_models import TableCondition, staying
-from pramana.methods.generalize.conditions import Condition, KAnonymous, least_lost, least_rows
+from pramana.methods.generalize.conditions import (
+    Condition,
+    KAnonymous,
+    TableCondition,
+    least_lost,
+    least_rows,
+    staying,
+)
 from pramana.methods.generalize.measures import Measure, is_plain_loss, separable
 from pramana.methods.generalize.space import Probes, Tables, down, lost_rows, up
 

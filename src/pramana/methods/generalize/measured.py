@@ -2,53 +2,43 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import msgspec
 import numpy as np
-from msgspec import Meta
+from msgspec import Meta, UnsetType
 from numpy.typing import NDArray
 
 from pramana.bundle.certificate import JsonObject
 from pramana.bundle.form import Form
 from pramana.counting.classes import Counts
-from pramana.counting.value_counts import Risks, ValueCounts
+from pramana.counting.value_counts import Ints, Risks, ValueCounts
 from pramana.methods.cell_table import CLASS_NUMBER
 from pramana.methods.cells import common_levels, kl_cost, labels_of
 from pramana.methods.columns import Quasi
+from pramana.methods.generalize.lines import PopulationLines
 from pramana.methods.generalize.models import (
+    MODELS,
+    ClassModel,
+    Diversity,
     ModelMeasures,
-    PopulationLines,
-    UniquesMeasure,
-    measure_models,
-    model_guarantees,
+    PublishedClasses,
+    SharedTerms,
+    agree,
+    share_up,
 )
 from pramana.methods.generalize.recoding import Generalised
 from pramana.methods.generalize.setting import GeneralizeDesign
 from pramana.methods.sensitive import Sensitive, UnitsInClasses, derive_codes
-from pramana.notions.classes import KAnonymity
-from pramana.notions.guarantee import THIS_TABLE, Guarantee
-from pramana.notions.sensitive_values import LDiversity, TCloseness
+from pramana.notions.guarantee import Guarantee
 from pramana.randomness.samplers import Codes
 from pramana.rows.protocol import Rows
 from pramana.schema.unit import Storey, Unit
 
-_DIGITS = 1e9  # l is rounded down and t up at the ninth place
-
-
 Share = Annotated[float, Meta(ge=0, le=1)]
 Cost = Annotated[float, Meta(ge=0)]
-
-
-class Diversity(Form, frozen=True, kw_only=True, omit_defaults=True):
-    """How many values a class has at least, by one of three notions."""
-
-    kind: Literal["distinct", "entropy", "recursive"]
-    l: Annotated[float, Meta(ge=0)]  # noqa: E741 - the notion's own name
-    c: Cost | None = None
 
 
 class PersonMeasures(Form, frozen=True, kw_only=True):
@@ -95,11 +85,11 @@ class Measured(Form, frozen=True, kw_only=True, omit_defaults=True):
     prosecutor: Share
     journalist: Share | None
     marketer: Share
-    unit: Storey | msgspec.UnsetType = msgspec.UNSET
-    fewest_records: Annotated[int, Meta(ge=1)] | msgspec.UnsetType = msgspec.UNSET
-    persons: PersonMeasures | msgspec.UnsetType = msgspec.UNSET
+    unit: Storey | UnsetType = msgspec.UNSET
+    fewest_records: Annotated[int, Meta(ge=1)] | UnsetType = msgspec.UNSET
+    persons: PersonMeasures | UnsetType = msgspec.UNSET
     cells: SuppressedCells | None = None  # where single cells may be suppressed
-    models: ModelMeasures | msgspec.UnsetType = msgspec.UNSET  # what is asked for beyond k, l and t
+    models: ModelMeasures | UnsetType = msgspec.UNSET  # what is asked for beyond k, l and t
 
     def to_json(self) -> JsonObject:
         plain: JsonObject = msgspec.to_builtins(self)
@@ -109,6 +99,12 @@ class Measured(Form, frozen=True, kw_only=True, omit_defaults=True):
     def counted_unit(self) -> Storey | None:
         """Who is counted; None where rows are."""
         return None if self.unit is msgspec.UNSET else self.unit
+
+    def of_model(self, model: type[ClassModel]) -> Any:
+        """What is stated of a model; None, or of no column, where nothing is."""
+        if model.key in ("k", "l", "t"):
+            return getattr(self, model.key)
+        return getattr(ModelMeasures() if self.models is msgspec.UNSET else self.models, model.measure_key)
 
     def guarantees(
         self,
@@ -149,60 +145,9 @@ class Measured(Form, frozen=True, kw_only=True, omit_defaults=True):
             common.append(
                 f"which published rows are one {unit}'s does not follow from the columns that are published"
             )
-        words = tuple(common)
-        statement = "paper 4, Definition 1" + (
-            "" if unit == "record" else f", every {unit} counted once in a class"
-        )
-        guarantees: list[Guarantee] = [
-            KAnonymity(
-                THIS_TABLE,
-                statement,
-                k=self.k,
-                uncovered=tuple(raw),
-                assumptions=words,
-                unit=unit,
-                most=most,
-            )
-        ]
-        for name, value in sorted(self.l.items()):  # in the order a certificate has them
-            statement = "Machanavajjhala et al. 2006, counted in the published classes"
-            guarantees.append(
-                LDiversity(
-                    THIS_TABLE,
-                    statement,
-                    attribute=name,
-                    kind=value.kind,
-                    l=value.l,
-                    c=value.c,
-                    uncovered=tuple(column for column in raw if column != name),
-                    assumptions=(*words, *_of_gaps(name, gaps)),
-                    unit=unit,
-                    most=most,
-                )
-            )
-        for name, distance in sorted(self.t.items()):
-            statement = "Li, Li and Venkatasubramanian 2007, counted in the published classes"
-            guarantees.append(
-                TCloseness(
-                    THIS_TABLE,
-                    statement,
-                    attribute=name,
-                    distance=design.t_distance,
-                    t=distance,
-                    uncovered=tuple(column for column in raw if column != name),
-                    assumptions=(*words, *_of_gaps(name, gaps)),
-                    unit=unit,
-                    most=most,
-                )
-            )
-        if self.models is not msgspec.UNSET:
-            about_gaps = {name: _of_gaps(name, gaps) for name in gaps}
-            guarantees += model_guarantees(self.models, design, raw, words, about_gaps, unit, most)
-        return tuple(guarantees)
-
-
-def _of_gaps(name: str, gaps: Sequence[str]) -> tuple[str, ...]:
-    return (f"a missing value of {name} counts as a value of its own",) if name in gaps else ()
+        terms = SharedTerms(raw, tuple(common), gaps, unit, most)
+        models = [kind(design) for kind in MODELS]
+        return tuple(g for model in models for g in model.guarantees(self.of_model(type(model)), terms))
 
 
 @dataclass(frozen=True, eq=False)
@@ -213,7 +158,7 @@ class InClasses:
     codes: Codes
     times: Counts | None = None
 
-    def counts(self, alike: NDArray[np.int64], values: int) -> ValueCounts:
+    def counts(self, alike: Ints, values: int) -> ValueCounts:
         """Of the classes as they are shown: those with the same number in `alike` are one."""
         kept = self.class_of >= 0
         shown = alike[self.class_of[kept]]
@@ -243,43 +188,44 @@ def measure(
         risks = Risks.of(sizes)
     else:
         risks = Risks.of(generalised.sizes.astype(np.uint32), people[1].astype(np.uint32))
-    published = generalised.cells(design.cells, design.intermediate)
-    of_rows = int(sizes.min())
+    trees = {s.name: s.parents for s in sensitive}
+    k = of_rows = int(sizes.min())
     of_units: dict[str, Any] = {}
     if units is not None:
         shown, storey = units.shown(alike), units.owners.largest
         counts = {s.name: shown.counts(storey, s) for s in sensitive}
-        risks = shown.risks(storey)
+        k, risks = shown.k(storey), shown.risks(storey)
         of_units = {"unit": storey, "fewest_records": of_rows}
         if storey == "household":
-            of_units["persons"] = _in_people(shown, design, sensitive)
+            of_people = {s.name: shown.counts("person", s) for s in sensitive}
+            values = _measured_models(design, PublishedClasses(sizes, of_people, trees))
+            of_units["persons"] = PersonMeasures(k=shown.k("person"), l=values.get("l", {}), t=values.get("t", {}))
+    values = _measured_models(design, PublishedClasses(sizes, counts, trees, generalised, people))
+    diversities, distances = values.pop("l", {}), values.pop("t", {})
+    models, published = ModelMeasures(**values), generalised.cells(design.cells, design.intermediate)
     return Measured(
         records=int(generalised.sizes.sum()),
         classes=len(sizes),
-        k=of_rows if units is None else units.shown(alike).k(units.owners.largest),
-        l={} if design.l is None else {name: diversity_of(counted, design) for name, counted in counts.items()},
-        t={} if design.t is None else {s.name: _distance(counts[s.name], s, design) for s in sensitive},
+        k=k,
+        l=diversities,
+        t=distances,
         single_valued={name: counted.single_valued for name, counted in counts.items()},
-        inferred={name: rounded_up(counted.largest_share) for name, counted in counts.items()},
+        inferred={name: share_up(counted.largest_share) for name, counted in counts.items()},
         kl_cost=float(sum(kl_cost(o, p) for o, p in zip(generalised.pdf, published, strict=True))),
         cost=None if generalised.cost is None else float(generalised.cost),
         nodes=generalised.nodes,
         checked=generalised.checked,
         by_class=by_class,
         cells=_cells(generalised, design),
-        models=measure_models(design, sizes, counts, generalised, people),
+        models=msgspec.UNSET if models == ModelMeasures() else models,
         **asdict(risks),
         **of_units,
     )
 
 
-def _in_people(shown: UnitsInClasses, design: GeneralizeDesign, sensitive: Sequence[Sensitive]) -> PersonMeasures:
-    counts = {s.name: shown.counts("person", s) for s in sensitive}
-    return PersonMeasures(
-        k=shown.k("person"),
-        l={} if design.l is None else {name: diversity_of(counted, design) for name, counted in counts.items()},
-        t={} if design.t is None else {s.name: _distance(counts[s.name], s, design) for s in sensitive},
-    )
+def _measured_models(design: GeneralizeDesign, classes: PublishedClasses) -> dict[str, Any]:
+    """All but k, under the names that certificates have for them."""
+    return {model.measure_key: model.measure(classes) for model in design.models if model.key != "k"}
 
 
 def _cells(generalised: Generalised, design: GeneralizeDesign) -> SuppressedCells | None:
@@ -290,7 +236,7 @@ def _cells(generalised: Generalised, design: GeneralizeDesign) -> SuppressedCell
     return SuppressedCells(by_column=by_column, fewest=generalised.fewest_cells)
 
 
-def _alike(generalised: Generalised, design: GeneralizeDesign, quasi: Sequence[Quasi]) -> NDArray[np.int64]:
+def _alike(generalised: Generalised, design: GeneralizeDesign, quasi: Sequence[Quasi]) -> Ints:
     """For each class a number that classes with the same published cells share."""
     if design.cells == "hierarchy":
         return _alike_by_labels(generalised, quasi)
@@ -307,7 +253,7 @@ def _alike(generalised: Generalised, design: GeneralizeDesign, quasi: Sequence[Q
     return look_of
 
 
-def _alike_by_labels(generalised: Generalised, quasi: Sequence[Quasi]) -> NDArray[np.int64]:
+def _alike_by_labels(generalised: Generalised, quasi: Sequence[Quasi]) -> Ints:
     """By what is written: levels may share a label, and whoever reads it cannot tell which was meant."""
     columns = []
     for a, (q, cells) in enumerate(zip(quasi, generalised.pdf, strict=True)):
@@ -315,24 +261,6 @@ def _alike_by_labels(generalised: Generalised, quasi: Sequence[Quasi]) -> NDArra
         shown = labels_of(q.ladder, q.labels, cells, common_levels(q.ladder, cells) if level is None else level)
         columns.append(np.unique(np.array(shown), return_inverse=True)[1])
     return np.unique(np.stack(columns), axis=1, return_inverse=True)[1].reshape(-1).astype(np.int64)
-
-
-def diversity_of(counted: ValueCounts, design: GeneralizeDesign) -> Diversity:
-    if design.l_kind == "distinct":
-        return Diversity(kind="distinct", l=counted.distinct_l)
-    if design.l_kind == "entropy":
-        # e^H of l equally frequent values is l up to a float's rounding, some 1e-15: beyond, l is rounded down
-        return Diversity(kind="entropy", l=math.floor(counted.entropy_l * (1 + 1e-14) * _DIGITS) / _DIGITS)
-    least = counted.recursive_c(int(design.l or 1))
-    return Diversity(kind="recursive", l=int(design.l or 1), c=math.ceil(least * _DIGITS) / _DIGITS)
-
-
-def _distance(counted: ValueCounts, column: Sensitive, design: GeneralizeDesign) -> float:
-    return rounded_up(counted.t(design.t_distance, () if column.parents is None else column.parents))
-
-
-def rounded_up(share: float) -> float:
-    return min(math.ceil(share * _DIGITS) / _DIGITS, 1.0)
 
 
 def sensitive_in_classes(rows: Rows, sensitive: Sequence[Sensitive], generalised: Generalised) -> list[InClasses]:
@@ -347,7 +275,7 @@ def sensitive_in_classes(rows: Rows, sensitive: Sequence[Sensitive], generalised
     return in_classes
 
 
-def agree(again: Measured, stated: Measured) -> bool:
+def measured_alike(again: Measured, stated: Measured) -> bool:
     """Whether two measurements of one table are the same, but for the last digits of sums of floats.
 
     The search's own figures are not there for classes that were made again at known levels, nor is the
@@ -356,15 +284,6 @@ def agree(again: Measured, stated: Measured) -> bool:
     skipped = {"cost", "nodes", "checked"}
     if again.journalist is None:
         skipped |= {"journalist", *({"prosecutor", "marketer"} if stated.journalist is not None else ())}
-    one, other = (msgspec.structs.asdict(m) for m in (again, stated))
-    return all(_equal(one[key], other[key]) for key in one if key not in skipped)
-
-
-def _equal(one: object, other: object) -> bool:
-    if isinstance(one, float) and isinstance(other, float | int):
-        return math.isclose(one, other, rel_tol=1e-9, abs_tol=2e-9)
-    if isinstance(one, ModelMeasures | UniquesMeasure) and isinstance(other, ModelMeasures | UniquesMeasure):
-        return _equal(msgspec.structs.asdict(one), msgspec.structs.asdict(other))
-    if isinstance(one, dict) and isinstance(other, dict):
-        return one.keys() == other.keys() and all(_equal(one[key], other[key]) for key in one)
-    return one == other
+    return all(
+        agree(getattr(again, key), getattr(stated, key)) for key in again.__struct_fields__ if key not in skipped
+    )

@@ -13,8 +13,8 @@ from pramana.files.locations import named_in
 from pramana.methods.cells import CLASS
 from pramana.methods.columns import Quasi, levels_given, quasi_of, reading_of, require_hierarchy, unchanged
 from pramana.methods.generalize.explanation import PDF, changes_of, offers_pdf
+from pramana.methods.generalize.lines import PopulationLines, read_population
 from pramana.methods.generalize.measured import measure, sensitive_in_classes
-from pramana.methods.generalize.models import PopulationLines, read_population
 from pramana.methods.generalize.plan import GeneralizePlan, GeneralizeStatement, restore_generalisation
 from pramana.methods.generalize.search import goes_by_class, solve, space_in
 from pramana.methods.generalize.setting import (

@@ -1,11 +1,17 @@
-"""What classes came to by the models beyond k, l and t: measured, promised, and counted again."""
+"""The keys of [release] that ask something of classes, one class for each.
+
+A model knows its key and what that goes with, the condition that a search keeps, what published classes come to,
+the promise that is made of it, and how `verify` counts it again. A new one is a class here, its key in `setting`,
+and the field of `ModelMeasures` that certificates state it in.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Annotated
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import msgspec
 import numpy as np
@@ -13,127 +19,51 @@ from msgspec import Meta
 from numpy.typing import NDArray
 
 from pramana.bundle.form import Check, Form
-from pramana.counting.classes import CombinationCounter, CountedCombinations
-from pramana.counting.value_counts import JointValues, ValueCounts
-from pramana.errors import RecipeError, SourceError
-from pramana.files.store_path import AnyPath
-from pramana.io.codes import Encoder
-from pramana.io.source import Source
-from pramana.methods.cell_table import MARK, derive_marks
-from pramana.methods.columns import Quasi
-from pramana.methods.generalize.class_models import told_by_labels, uniques_of
-from pramana.methods.generalize.recoding import Generalised
-from pramana.methods.generalize.setting import GeneralizeDesign
-from pramana.methods.sensitive import NO_COLUMN, Sensitive, joint_columns
+from pramana.counting.value_counts import Ints, ValueCounts
+from pramana.errors import RecipeError
+from pramana.methods.generalize.conditions import (
+    DIGITS,
+    Alike,
+    Close,
+    Condition,
+    Disclosing,
+    DistinctDiverse,
+    EntropyDiverse,
+    FewUniques,
+    KAnonymous,
+    LeftOutPresent,
+    Mapped,
+    MeanRiskWithin,
+    Profitable,
+    RecursiveDiverse,
+    ShareOfPeople,
+    TableCondition,
+    rounded_up,
+    uniques_of,
+)
+from pramana.methods.presence.shaping import Presence
 from pramana.methods.usefulness import CellLook
-from pramana.notions.classes import AverageRisk, KMap, PopulationUniqueness, Profitability
+from pramana.notions.classes import AverageRisk, KAnonymity, KMap, PopulationUniqueness, Profitability
 from pramana.notions.guarantee import THIS_TABLE, Guarantee
 from pramana.notions.presence import DeltaPresence
-from pramana.notions.sensitive_values import BLikeness, DDisclosure
-from pramana.randomness.samplers import code_dtype
-from pramana.rows.protocol import Rows
+from pramana.notions.sensitive_values import BLikeness, DDisclosure, LDiversity, TCloseness
 from pramana.schema.typed import Count, Share
 
-# The population that records are of: another file, or the source itself with the published rows marked.
+if TYPE_CHECKING:
+    from pramana.methods.generalize.lines import PopulationLines
+    from pramana.methods.generalize.recoding import Generalised
+    from pramana.methods.generalize.setting import GeneralizeDesign
 
-
-_ROWS = 1 << 18  # of a population that are looked at together
-
-
-@dataclass(frozen=True, eq=False)
-class PopulationLines:
-    """The combinations of quasi-identifying values that people have, and how many have each."""
-
-    lines: CountedCombinations
-
-    @property
-    def people(self) -> int:
-        return self.lines.rows
-
-    def in_classes(self, generalised: Generalised) -> NDArray[np.int64]:
-        """How many people each published class stands for."""
-        number = generalised.finder.find(list(self.lines.columns))
-        sizes = np.bincount(number, self.lines.times, generalised.classes + 1).astype(np.int64)[:-1]
-        if bool((sizes < generalised.sizes).any()):
-            raise RecipeError("The population must contain every record of the table", "a class with fewer people")
-        return sizes
-
-
-def read_population(path: AnyPath, quasi: Sequence[Quasi]) -> PopulationLines:
-    """From a file, piece by piece: what occurs is held, and no row."""
-    encoders = [Encoder(q.attribute.coded, q.name) for q in quasi]
-    sizes = [q.attribute.coded.size for q in quasi]
-    counting = CombinationCounter(sizes)
-    for batch in Source(path=path).batches([q.name for q in quasi], _ROWS):
-        codes = [encoder.encode(batch.column(q.name)) for encoder, q in zip(encoders, quasi, strict=True)]
-        if not any(encoder.has_faults for encoder in encoders):
-            counting.update(codes)
-    for encoder in encoders:
-        encoder.finish()
-    if not counting.parts:
-        raise SourceError("A population must have people", "an empty table")
-    found = counting.merged()
-    order = np.lexsort(found.keys.T)
-    columns = tuple(found.codes(a).astype(code_dtype(size))[order] for a, size in enumerate(sizes))
-    return PopulationLines(CountedCombinations(columns, np.ascontiguousarray(found.sizes[order])))
-
-
-@dataclass(frozen=True, eq=False)
-class OccurringLines:
-    """Combinations that occur: by themselves, with each sensitive column, with a target, and of the population."""
-
-    lines: CountedCombinations
-    beside: list[tuple[Sensitive, CountedCombinations]]
-    learnt: tuple[Sensitive, CountedCombinations] | None
-    everyone: PopulationLines | None
-
-
-def occurring_lines(
-    rows: Rows,
-    quasi: Sequence[Quasi],
-    looked: Sequence[Sensitive],
-    joints: Sequence[JointValues],
-    subset: str | None,
-    target: Sensitive | None,
-) -> OccurringLines:
-    """With a subset those of its rows, beside all of them; with `joints` people are counted."""
-    own = {q.name: q.attribute.coded.size for q in quasi}
-    beside = joint_columns(joints) or {s.coded: s.size for s in looked}
-    groups = [own, *({**own, name: size} for name, size in beside.items())]
-    if target is not None:
-        groups.append({**own, target.coded: target.size})
-    (lines, *others), everyone = _in_subset(rows, groups, subset)
-    learnt = None if target is None else (target, others.pop())
-    paired = list(zip(looked or [NO_COLUMN] * len(joints), others, strict=True))
-    return OccurringLines(lines, paired, learnt, everyone)
-
-
-def _in_subset(
-    rows: Rows, groups: Sequence[Mapping[str, int]], subset: str | None
-) -> tuple[list[CountedCombinations], PopulationLines | None]:
-    if subset is None:
-        return rows.combinations(groups), None
-    derive_marks(rows, subset)
-    everyone, *marked = rows.combinations([groups[0], *({**group, MARK: 2} for group in groups)])
-    return [_meant(lines) for lines in marked], PopulationLines(everyone)
-
-
-def _meant(lines: CountedCombinations) -> CountedCombinations:
-    """The lines that are marked, without their marks."""
-    here = lines.columns[-1] == 1
-    if not here.any():
-        raise SourceError("A subset must have rows", "none that is marked")
-    return CountedCombinations(tuple(column[here] for column in lines.columns[:-1]), lines.times[here])
-
-
-_DIGITS = 1e9  # numbers are rounded against ourselves at the ninth place
-_HAIR = 2e-9
-_SEARCHED = (
-    "the intruder infers nothing from the choice of levels, which were searched on the private table, nor from "
-    "which classes were left out"
-)
-_NEEDS_PEOPLE = "stated, not checked: it needs the population (--source and --key)"
 Number = Annotated[float, Meta(ge=0)]
+Tree = tuple[Ints, ...] | None  # along which the values of a sensitive column lie
+
+
+class Diversity(Form, frozen=True, kw_only=True, omit_defaults=True):
+    """How many values a class has at least, by one of three notions."""
+
+    kind: Literal["distinct", "entropy", "recursive"]
+    l: Number  # noqa: E741 - the notion's own name
+    c: Number | None = None
 
 
 class UniquesMeasure(Form, frozen=True, kw_only=True):
@@ -156,225 +86,422 @@ class ModelMeasures(Form, frozen=True, kw_only=True, omit_defaults=True):
     b: dict[str, Number] = msgspec.field(default_factory=dict)
 
 
-def measure_models(
-    design: GeneralizeDesign,
-    sizes: NDArray[np.integer],
-    counts: Mapping[str, ValueCounts],
-    generalised: Generalised,
-    people: tuple[PopulationLines, NDArray[np.int64]] | None,
-) -> ModelMeasures | msgspec.UnsetType:
-    """`sizes` and `counts` are of the classes as they are shown; `people` of each class as it was made."""
-    measured = ModelMeasures(
-        k_map=None if design.k_map is None or people is None else int(people[1].min()),
-        presence=None if design.delta is None or people is None else _presence(design, generalised, *people),
-        average_risk=_average(design, sizes),
-        uniques=_uniques(design, sizes),
-        payoff=_payoff_made(design, generalised, None if people is None else people[1]),
-        d={} if design.d_disclosure is None else {name: d_of(counted) for name, counted in counts.items()},
-        b={} if design.b_likeness is None else {name: b_of(counted) for name, counted in counts.items()},
+@dataclass(frozen=True, eq=False)
+class PublishedClasses:
+    """Classes as they are shown; at the holder's also as they were made, and beside whom."""
+
+    sizes: NDArray[np.integer]
+    counts: Mapping[str, ValueCounts]  # by sensitive column
+    trees: Mapping[str, Tree]
+    generalised: Generalised | None = None
+    people: tuple[PopulationLines, Ints] | None = None  # everyone, and how many each class stands for
+    looks: Mapping[str, CellLook] = field(default_factory=dict)  # by published column
+
+
+@dataclass(frozen=True)
+class SharedTerms:
+    """What all promises of a release have in common. `raw`: the columns released unchanged."""
+
+    raw: Sequence[str]
+    assumptions: tuple[str, ...]
+    gaps: Sequence[str]  # the sensitive columns with missing values
+    unit: str
+    most: Mapping[str, int] | None
+
+    def promise(self, model: ClassModel, numbers: Mapping[str, Any], column: str | None = None) -> Guarantee:
+        gap = (f"a missing value of {column} counts as a value of its own",) if column in self.gaps else ()
+        statement = model.statement
+        if model.key == "k" and self.unit != "record":
+            statement += f", every {self.unit} counted once in a class"
+        stated: Guarantee = model.notion(
+            THIS_TABLE,
+            statement,
+            **numbers,
+            uncovered=tuple(name for name in self.raw if name != column),
+            assumptions=(*model.assumptions, *self.assumptions, *gap),
+            unit=self.unit,
+            most=self.most,
+        )
+        return stated
+
+
+class ClassModel:
+    """One key of [release] that is asked of classes, as a design states it."""
+
+    key: ClassVar[str]
+    measure_key: ClassVar[str]  # of the measures in a certificate
+    notion: ClassVar[Any]  # the class of its guarantee
+    number_key: ClassVar[str]  # of the guarantee
+    statement: ClassVar[str]
+    assumptions: ClassVar[tuple[str, ...]] = ()
+    counted_again: ClassVar[str] = ""  # what `verify` calls it
+    by_levels: ClassVar[bool] = True  # whether only a search over levels that suppresses rows can keep it
+
+    def __init__(self, design: GeneralizeDesign) -> None:
+        self.design = design
+
+    @property
+    def asked(self) -> bool:
+        return getattr(self.design, self.key) is not None
+
+    @property
+    def needs_people(self) -> bool:
+        """Whether classes are held against a population table."""
+        return False
+
+    def check(self) -> None:
+        """Refuse what does not go with it, asked for or not."""
+
+    def condition(self) -> Condition | None:
+        """What each class must satisfy."""
+        return None
+
+    def table_condition(self, people: int, present: int) -> TableCondition | None:
+        """What all published classes must satisfy together; of a population so many people are present."""
+        del people, present
+        return None
+
+    def measure(self, classes: PublishedClasses) -> Any:
+        """What the classes come to; None where that needs a population that is not at hand."""
+        raise NotImplementedError
+
+    def numbers(self, value: Any) -> dict[str, Any]:
+        """The fields of its guarantee."""
+        return msgspec.structs.asdict(value) if isinstance(value, msgspec.Struct) else {self.number_key: value}
+
+    def guarantees(self, value: Any, terms: SharedTerms) -> list[Guarantee]:
+        return [] if value is None else [terms.promise(self, self.numbers(value))]
+
+    def checks(self, stated: Any, classes: PublishedClasses) -> list[Check]:
+        """Counted again from the published classes alone."""
+        again = self.measure(classes)
+        return [] if again is None else [Check(self.counted_again, agree(again, stated), self.shown(again))]
+
+    def shown(self, value: Any) -> str:
+        return f"{value:.10g}"
+
+
+class SensitiveModel(ClassModel):
+    """A key that is asked of the values that each sensitive column has in a class."""
+
+    by_levels = False
+    of_households: ClassVar[bool] = False  # whether it is counted where people of a household have several values
+
+    @property
+    def by_shares(self) -> bool:
+        """Whether it goes by how frequent values are, so that nobody may have several."""
+        return True
+
+    def condition_on(self, totals: Ints, tree: Tree) -> Condition:
+        """`totals`: how often each value occurs in the table."""
+        raise NotImplementedError
+
+    def of_column(self, classes: PublishedClasses, name: str) -> Any:
+        """What one column comes to in the classes."""
+        raise NotImplementedError
+
+    def measure(self, classes: PublishedClasses) -> dict[str, Any]:
+        return {name: self.of_column(classes, name) for name in classes.counts}
+
+    def guarantees(self, value: Any, terms: SharedTerms) -> list[Guarantee]:
+        """In the order a certificate has the columns."""
+        columns = sorted(value.items())
+        return [terms.promise(self, {"attribute": name, **self.numbers(own)}, name) for name, own in columns]
+
+    def checks(self, stated: Any, classes: PublishedClasses) -> list[Check]:
+        checks = []
+        for name, again in self.measure(classes).items():
+            same = agree(again, stated.get(name)) and self.kept_by(classes.counts[name])
+            checks.append(Check(f"{self.measure_key} of {name} counted again", same, self.shown(again)))
+        return checks
+
+    def kept_by(self, counts: ValueCounts) -> bool:
+        """What it asks of a column beyond its number."""
+        del counts
+        return True
+
+
+class _K(ClassModel):
+    key = measure_key = number_key = "k"
+    notion = KAnonymity
+    statement = "paper 4, Definition 1"
+    by_levels = False
+
+    def condition(self) -> Condition:
+        return KAnonymous(self.design.k)
+
+
+class _LDiversity(SensitiveModel):
+    key = measure_key = "l"
+    notion = LDiversity
+    statement = "Machanavajjhala et al. 2006, counted in the published classes"
+    of_households = True
+
+    @property
+    def by_shares(self) -> bool:
+        return self.design.l_kind != "distinct"
+
+    def check(self) -> None:
+        l, kind = self.design.l, self.design.l_kind  # noqa: E741 - the notion's own name
+        if l is not None and kind == "recursive" and self.design.c is None:
+            raise RecipeError("Recursive l-diversity must state c", "no c")
+        if self.design.c is not None and (l is None or kind != "recursive"):
+            other = "no l" if l is None else f'l_kind = "{kind}"'
+            raise RecipeError('c must go with l and l_kind = "recursive"', other)
+        if l is not None and kind != "entropy" and l != int(l):
+            raise RecipeError(f"l must be a whole number with l_kind = {kind!r}", str(l))
+
+    def condition_on(self, totals: Ints, tree: Tree) -> Condition:
+        del totals, tree
+        least = self.design.l or 1
+        if self.design.l_kind == "entropy":
+            return EntropyDiverse(least)
+        if self.design.l_kind == "recursive":
+            return RecursiveDiverse(self.design.c or 0.0, int(least))
+        return DistinctDiverse(int(least))
+
+    def of_column(self, classes: PublishedClasses, name: str) -> Diversity:
+        counts = classes.counts[name]
+        if self.design.l_kind == "distinct":
+            return Diversity(kind="distinct", l=counts.distinct_l)
+        if self.design.l_kind == "entropy":
+            # e^H of l equally frequent values is l up to a float's rounding, some 1e-15: beyond, l is rounded down
+            return Diversity(kind="entropy", l=math.floor(counts.entropy_l * (1 + 1e-14) * DIGITS) / DIGITS)
+        l = int(self.design.l or 1)  # noqa: E741
+        return Diversity(kind="recursive", l=l, c=math.ceil(counts.recursive_c(l) * DIGITS) / DIGITS)
+
+    def shown(self, value: Diversity) -> str:
+        return f"{value.l:.10g}, {value.kind}"
+
+
+class _TCloseness(SensitiveModel):
+    key = measure_key = number_key = "t"
+    notion = TCloseness
+    statement = "Li, Li and Venkatasubramanian 2007, counted in the published classes"
+    of_households = True
+
+    def condition_on(self, totals: Ints, tree: Tree) -> Condition:
+        return Close(self.design.t or 0.0, totals, tree, self.design.t_distance == "ordered")
+
+    def of_column(self, classes: PublishedClasses, name: str) -> float:
+        return share_up(classes.counts[name].t(self.design.t_distance, classes.trees[name]))
+
+    def numbers(self, value: float) -> dict[str, Any]:
+        return {"distance": self.design.t_distance, "t": value}
+
+
+class _KMap(ClassModel):
+    key = measure_key = "k_map"
+    notion, number_key = KMap, "k"
+    statement = "Sweeney 2002, counted in the population table"
+    assumptions = ("everyone whom an intruder may look for is in the population table",)
+
+    @property
+    def needs_people(self) -> bool:
+        return self.asked
+
+    def condition(self) -> Condition:
+        return Mapped(self.design.k_map or 1)
+
+    def measure(self, classes: PublishedClasses) -> int | None:
+        return None if classes.people is None else int(classes.people[1].min())
+
+
+class _Presence(ClassModel):
+    key, measure_key = "delta", "presence"
+    notion = DeltaPresence
+    statement = "paper 4, Definition 3, of labels; whoever is left out is one class"
+    assumptions = (
+        "the intruder knows the population table and this certificate",
+        "beforehand every person of a class, or of all that are left out, is as likely to be present as any",
+        "the intruder infers nothing from the choice of levels, which were searched on the private table, nor "
+        "from which classes were left out",
     )
-    return msgspec.UNSET if measured == ModelMeasures() else measured
 
+    @property
+    def needs_people(self) -> bool:
+        return self.asked
 
-def _presence(
-    design: GeneralizeDesign, generalised: Generalised, population: PopulationLines, people: NDArray[np.int64]
-) -> tuple[float, float]:
-    """Rounded outwards, except that an end of the range that is reached is not passed."""
-    assert design.delta is not None
-    shares = generalised.sizes / people
-    low, high = float(shares.min()), float(shares.max())
-    rest = population.people - int(people.sum())
-    if rest:
-        share = generalised.suppressed / rest
-        low, high = min(low, share), max(high, share)
-    least, most = design.delta
-    return (
-        least if abs(low - least) < 1 / _DIGITS else math.floor(low * _DIGITS) / _DIGITS,
-        most if abs(high - most) < 1 / _DIGITS else math.ceil(high * _DIGITS) / _DIGITS,
-    )
+    @property
+    def wanted(self) -> Presence:
+        return Presence.of(*self.design.delta or (0, 1))
 
-
-def _payoff_made(
-    design: GeneralizeDesign, generalised: Generalised, people: NDArray[np.int64] | None
-) -> float | None:
-    """Of classes at their levels."""
-    if design.profit is None or generalised.levels is None:
-        return None
-    cells = [c.sizes.astype(np.float64) for c in generalised.cells("hierarchy")]
-    leaves = [ladder.leaves for ladder in generalised.ladders]
-    alike = people if design.journalist and people is not None else generalised.sizes
-    return float(design.profit.game.payoffs(told_by_labels(cells, leaves), 1.0 / alike).min())
-
-
-def payoff_shown(
-    design: GeneralizeDesign, looks: Mapping[str, CellLook], sizes: NDArray[np.int64]
-) -> float | None:
-    """Of published labels; a journalist's needs the population."""
-    if design.profit is None or design.journalist:
-        return None
-    widths = [look.width.astype(np.float64) for look in looks.values()]
-    told = told_by_labels(widths, [look.leaves for look in looks.values()])
-    return float(design.profit.game.payoffs(told, 1.0 / sizes).min())
-
-
-def _average(design: GeneralizeDesign, sizes: NDArray[np.integer]) -> float | None:
-    if design.average_risk is None:
-        return None
-    return _up(len(sizes) / float(sizes.sum(dtype=np.int64)))
-
-
-def _uniques(design: GeneralizeDesign, sizes: NDArray[np.integer]) -> UniquesMeasure | None:
-    if design.population_uniques is None or design.population_size is None:
-        return None
-    used, share = uniques_of(sizes, design.population_size, design.uniques_model)
-    return UniquesMeasure(share=min(_up(share), 1.0), population=design.population_size, model=used)
-
-
-def d_of(counted: ValueCounts) -> float:
-    return _up(float(counted.ratios(counted.totals).max()))
-
-
-def b_of(counted: ValueCounts) -> float:
-    return _up(float(counted.gains(counted.totals).max()))
-
-
-def _up(number: float) -> float:
-    """What lies a float's rounding above a multiple is that multiple."""
-    return math.ceil(number * _DIGITS * (1 - 4e-16)) / _DIGITS
-
-
-def model_guarantees(
-    measured: ModelMeasures,
-    design: GeneralizeDesign,
-    raw: Sequence[str],
-    words: tuple[str, ...],
-    gaps: Mapping[str, tuple[str, ...]],
-    unit: str,
-    most: Mapping[str, int] | None,
-) -> list[Guarantee]:
-    """`words`: the assumptions that all share; `gaps`: what is to be said of a column's missing values."""
-    found: list[Guarantee] = []
-    outside = tuple(raw)
-    if measured.k_map is not None:
-        statement = "Sweeney 2002, counted in the population table"
-        known = ("everyone whom an intruder may look for is in the population table", *words)
-        found.append(KMap(THIS_TABLE, statement, k=measured.k_map, uncovered=outside, assumptions=known))
-    if measured.presence is not None and design.delta is not None:
-        known = (
-            "the intruder knows the population table and this certificate",
-            "beforehand every person of a class, or of all that are left out, is as likely to be present as any",
-            _SEARCHED,
-            *words,
-        )
-        found.append(
-            DeltaPresence(
-                THIS_TABLE,
-                "paper 4, Definition 3, of labels; whoever is left out is one class",
-                lowest=design.delta[0],
-                highest=design.delta[1],
-                reached_lowest=measured.presence[0],
-                reached_highest=measured.presence[1],
-                mode="public",
-                reversal="withstood",
-                uncovered=outside,
-                assumptions=known,
+    def check(self) -> None:
+        if self.asked and self.wanted and self.design.cells != "hierarchy":
+            raise RecipeError(
+                'delta must go with cells = "hierarchy"',
+                f"cells = {self.design.cells!r}",
+                "Distributions tell more of who is present: method presence has them.",
             )
+
+    def condition(self) -> Condition:
+        return ShareOfPeople(self.wanted)
+
+    def table_condition(self, people: int, present: int) -> TableCondition:
+        return LeftOutPresent(self.wanted, people, present)
+
+    def measure(self, classes: PublishedClasses) -> tuple[float, float] | None:
+        """Rounded outwards, except that an end of the range that is reached is not passed."""
+        if classes.people is None or classes.generalised is None or self.design.delta is None:
+            return None
+        population, people = classes.people
+        shares = classes.generalised.sizes / people
+        if left_out := population.people - int(people.sum()):
+            shares = np.append(shares, classes.generalised.suppressed / left_out)
+        low, high, (least, most) = float(shares.min()), float(shares.max()), self.design.delta
+        return (
+            least if abs(low - least) < 1 / DIGITS else math.floor(low * DIGITS) / DIGITS,
+            most if abs(high - most) < 1 / DIGITS else math.ceil(high * DIGITS) / DIGITS,
         )
-    if measured.average_risk is not None:
-        statement = "classes over records, counted in the published classes"
-        average = measured.average_risk
-        found.append(AverageRisk(THIS_TABLE, statement, average=average, uncovered=outside, assumptions=words))
-    if measured.uniques is not None:
-        statement = "estimated from the published classes (see theory: disclosure)"
-        uniques = msgspec.structs.asdict(measured.uniques)
-        known = ("the records are a random sample of the population, and the model describes it", *words)
-        found.append(PopulationUniqueness(THIS_TABLE, statement, **uniques, uncovered=outside, assumptions=known))
-    if measured.payoff is not None and design.profit is not None:
-        stated = msgspec.structs.asdict(design.profit)
-        known = ("benefit, loss, gain and cost are as the recipe states them", *words)
-        statement = "Wan et al. 2015, worked out from the published classes"
-        payoff = measured.payoff
-        found.append(
-            Profitability(THIS_TABLE, statement, payoff=payoff, **stated, uncovered=outside, assumptions=known)
-        )
-    for name, value in sorted(measured.d.items()):
-        statement = "Brickell and Shmatikov 2008, counted in the published classes"
-        rest = tuple(column for column in raw if column != name)
-        known = (*words, *gaps.get(name, ()))
-        found.append(
-            DDisclosure(
-                THIS_TABLE,
-                statement,
-                attribute=name,
-                d=value,
-                uncovered=rest,
-                assumptions=known,
-                unit=unit,
-                most=most,
-            )
-        )
-    for name, value in sorted(measured.b.items()):
-        statement = "Cao and Karras 2012, counted in the published classes"
-        rest = tuple(column for column in raw if column != name)
-        known = (*words, *gaps.get(name, ()))
-        found.append(
-            BLikeness(
-                THIS_TABLE,
-                statement,
-                attribute=name,
-                kind=design.b_kind,
-                b=value,
-                uncovered=rest,
-                assumptions=known,
-                unit=unit,
-                most=most,
-            )
-        )
-    return found
+
+    def numbers(self, value: tuple[float, float]) -> dict[str, Any]:
+        lowest, highest = self.design.delta or (0, 1)
+        reached = {"reached_lowest": value[0], "reached_highest": value[1]}
+        return {"lowest": lowest, "highest": highest, **reached, "mode": "public", "reversal": "withstood"}
 
 
-def models_counted_again(
-    sizes: NDArray[np.int64],
-    counts: Mapping[str, ValueCounts],
-    design: GeneralizeDesign,
-    stated: ModelMeasures,
-    looks: Mapping[str, CellLook],
-) -> list[Check]:
-    """From the published classes alone, but for what needs the population."""
-    checks = []
-    for asked, told in (
-        (design.k_map is not None, stated.k_map is not None),
-        (design.delta is not None, stated.presence is not None),
-        (design.average_risk is not None, stated.average_risk is not None),
-        (design.population_uniques is not None, stated.uniques is not None),
-        (design.profit is not None, stated.payoff is not None),
-        (design.d_disclosure is not None, set(stated.d) == set(counts)),
-        (design.b_likeness is not None, set(stated.b) == set(counts)),
-    ):
-        if asked and not told:
-            checks.append(Check("models", False, "something that was asked for is not stated"))
-    if design.compares_people:
-        checks.append(Check("population", True, _NEEDS_PEOPLE, derived=False))
-    if (average := _average(design, sizes)) is not None:
-        same = _alike(average, stated.average_risk)
-        checks.append(Check("average risk counted again", same, f"{average:.10g}"))
-    if (uniques := _uniques(design, sizes)) is not None:
-        same = stated.uniques is not None and _alike(uniques.share, stated.uniques.share)
-        same = same and stated.uniques is not None and uniques.model == stated.uniques.model
-        told_words = f"{uniques.share:.6g} by {uniques.model}"
-        checks.append(Check("population uniques estimated again", same, told_words))
-    if (payoff := payoff_shown(design, looks, sizes)) is not None:
-        checks.append(Check("payoff worked out again", _alike(payoff, stated.payoff), f"{payoff:.10g}"))
-    for name in stated.d:
-        same = name in counts and _alike(d_of(counts[name]), stated.d[name])
-        checks.append(Check(f"d of {name} counted again", same, f"{stated.d[name]:.10g}"))
-    for name in stated.b:
-        same = name in counts and _alike(b_of(counts[name]), stated.b[name])
-        if same and design.b_kind == "enhanced":
-            same = bool(counts[name].gains_within_entropy(counts[name].totals).all())
-        checks.append(Check(f"b of {name} counted again", same, f"{stated.b[name]:.10g}"))
-    return checks
+class _AverageRisk(ClassModel):
+    key = measure_key = "average_risk"
+    notion, number_key = AverageRisk, "average"
+    statement = "classes over records, counted in the published classes"
+    counted_again = "average risk counted again"
+
+    def check(self) -> None:
+        if self.design.average_risk == 0:
+            raise RecipeError("average_risk must be above 0", "0")
+
+    def table_condition(self, people: int, present: int) -> TableCondition:
+        del people, present
+        return MeanRiskWithin(Fraction(str(self.design.average_risk)))
+
+    def measure(self, classes: PublishedClasses) -> float:
+        return float(rounded_up(len(classes.sizes) / float(classes.sizes.sum(dtype=np.int64))))
 
 
-def _alike(one: float, other: float | None) -> bool:
-    return other is not None and math.isclose(one, other, rel_tol=_HAIR, abs_tol=_HAIR)
+class _PopulationUniques(ClassModel):
+    key, measure_key = "population_uniques", "uniques"
+    notion = PopulationUniqueness
+    statement = "estimated from the published classes (see theory: disclosure)"
+    assumptions = ("the records are a random sample of the population, and the model describes it",)
+    counted_again = "population uniques estimated again"
+
+    def check(self) -> None:
+        if self.asked != (self.design.population_size is not None):
+            missing = "population_size" if self.asked else "population_uniques"
+            raise RecipeError("population_uniques and population_size must go together", f"no {missing}")
+        if not self.asked and self.design.uniques_model != "dankar":
+            raise RecipeError("uniques_model must go with population_uniques", "no population_uniques")
+
+    def table_condition(self, people: int, present: int) -> TableCondition:
+        del people
+        size = self.design.population_size or 0
+        if size < present:
+            raise RecipeError(f"population_size must be at least the {present} records of the table", str(size))
+        return FewUniques(self.design.population_uniques or 0.0, size, self.design.uniques_model)
+
+    def measure(self, classes: PublishedClasses) -> UniquesMeasure:
+        population = self.design.population_size or 0
+        used, share = uniques_of(classes.sizes, population, self.design.uniques_model)
+        return UniquesMeasure(share=min(float(rounded_up(share)), 1.0), population=population, model=used)
+
+    def shown(self, value: UniquesMeasure) -> str:
+        return f"{value.share:.6g} by {value.model}"
+
+
+class _Profit(ClassModel):
+    key, measure_key = "profit", "payoff"
+    notion, number_key = Profitability, "payoff"
+    statement = "Wan et al. 2015, worked out from the published classes"
+    assumptions = ("benefit, loss, gain and cost are as the recipe states them",)
+    counted_again = "payoff worked out again"
+
+    @property
+    def needs_people(self) -> bool:
+        return self.design.profit is not None and self.design.profit.intruder == "journalist"
+
+    def check(self) -> None:
+        if self.asked and self.design.cells != "hierarchy":
+            raise RecipeError('profit must go with cells = "hierarchy"', f"cells = {self.design.cells!r}")
+
+    def table_condition(self, people: int, present: int) -> TableCondition | None:
+        del people, present
+        return None if self.design.profit is None else Profitable(self.design.profit)
+
+    def measure(self, classes: PublishedClasses) -> float | None:
+        """Of classes at their levels, or of published labels; a journalist's needs the population."""
+        made, people = classes.generalised, classes.people
+        if self.design.profit is None or (self.needs_people and people is None):
+            return None
+        if made is None:
+            widths = [look.width.astype(np.float64) for look in classes.looks.values()]
+            leaves, alike = [look.leaves for look in classes.looks.values()], classes.sizes
+        else:
+            widths = [cells.sizes.astype(np.float64) for cells in made.cells("hierarchy")]
+            leaves, alike = [ladder.leaves for ladder in made.ladders], made.sizes
+        if self.needs_people and people is not None:
+            alike = people[1]
+        return float(self.design.profit.payoffs(widths, leaves, alike).min())
+
+    def numbers(self, value: float) -> dict[str, Any]:
+        return {"payoff": value, **super().numbers(self.design.profit)}
+
+
+class _DDisclosure(SensitiveModel):
+    key, measure_key = "d_disclosure", "d"
+    notion, number_key = DDisclosure, "d"
+    statement = "Brickell and Shmatikov 2008, counted in the published classes"
+
+    def condition_on(self, totals: Ints, tree: Tree) -> Condition:
+        del tree
+        return Disclosing(self.design.d_disclosure or 0.0, totals)
+
+    def of_column(self, classes: PublishedClasses, name: str) -> float:
+        counts = classes.counts[name]
+        return float(rounded_up(float(counts.ratios(counts.totals).max())))
+
+
+class _BLikeness(SensitiveModel):
+    key, measure_key = "b_likeness", "b"
+    notion = BLikeness
+    statement = "Cao and Karras 2012, counted in the published classes"
+
+    def check(self) -> None:
+        if not self.asked and self.design.b_kind != "basic":
+            raise RecipeError("b_kind must go with b_likeness", "no b_likeness")
+
+    def condition_on(self, totals: Ints, tree: Tree) -> Condition:
+        del tree
+        return Alike(self.design.b_likeness or 0.0, totals, self.design.b_kind == "enhanced")
+
+    def of_column(self, classes: PublishedClasses, name: str) -> float:
+        counts = classes.counts[name]
+        return float(rounded_up(float(counts.gains(counts.totals).max())))
+
+    def numbers(self, value: float) -> dict[str, Any]:
+        return {"kind": self.design.b_kind, "b": value}
+
+    def kept_by(self, counts: ValueCounts) -> bool:
+        return self.design.b_kind == "basic" or bool(counts.gains_within_entropy(counts.totals).all())
+
+
+# in the order in which a certificate promises them
+MODELS: tuple[type[ClassModel], ...] = (
+    _K, _LDiversity, _TCloseness, _KMap, _Presence, _AverageRisk, _PopulationUniques, _Profit,
+    _DDisclosure, _BLikeness,
+)  # fmt: skip
+
+
+def share_up(share: float) -> float:
+    """A share rounded up at the ninth place."""
+    return min(math.ceil(share * DIGITS) / DIGITS, 1.0)
+
+
+def agree(one: object, other: object) -> bool:
+    """Whether two measurements are the same, but for the last digits of sums of floats."""
+    if isinstance(one, float) and isinstance(other, float | int):
+        return math.isclose(one, other, rel_tol=1e-9, abs_tol=2e-9)
+    if isinstance(one, msgspec.Struct) and type(one) is type(other):
+        return agree(msgspec.structs.asdict(one), msgspec.structs.asdict(other))
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(agree(one[key], other[key]) for key in one)
+    return one == other

@@ -39,8 +39,8 @@ from pramana.methods.cells import (
 from pramana.methods.columns import Quasi, QuasiForm, read_from_data, restored_quasi
 from pramana.methods.generalize.examination import examine_classes, shown_columns
 from pramana.methods.generalize.explanation import explanation_of_classes
-from pramana.methods.generalize.measured import Measured, agree, measure, sensitive_in_classes
-from pramana.methods.generalize.models import PopulationLines, read_population
+from pramana.methods.generalize.lines import PopulationLines, read_population
+from pramana.methods.generalize.measured import Measured, measure, measured_alike, sensitive_in_classes
 from pramana.methods.generalize.recoding import Generalised
 from pramana.methods.generalize.search import Searched, solve
 from pramana.methods.generalize.setting import GeneralizeDesign
@@ -215,7 +215,7 @@ class GeneralizePlan(Plan):
         again = measure(
             generalised, self.design, self.quasi, sensitive, in_classes, self.by_class, searched.population, units
         )
-        same = agree(again, self.measured)
+        same = measured_alike(again, self.measured)
         return Check("measures", same, "as derived from the source" if same else "differ from those of the source")
 
     def explain(self) -> Explanation:

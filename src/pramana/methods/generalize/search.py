@@ -6,32 +6,21 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import msgspec
 import numpy as np
-from numpy.typing import NDArray
 
-from pramana.counting.classes import Classes, CountedCombinations, Counts, Layout
+from pramana.counting.classes import Layout
 from pramana.counting.value_counts import JointValues
 from pramana.errors import RecipeError, UnreachableError
 from pramana.methods.cell_table import CLASS_NUMBER, MARK
 from pramana.methods.columns import Quasi
-from pramana.methods.generalize.class_models import TableCondition
-from pramana.methods.generalize.conditions import Condition, InUnits
+from pramana.methods.generalize.conditions import InUnits
+from pramana.methods.generalize.lines import OccurringLines, PopulationLines, counted_lines, occurring_lines
 from pramana.methods.generalize.measures import SEPARABLE, measure_of
-from pramana.methods.generalize.models import PopulationLines, occurring_lines
-from pramana.methods.generalize.partition_search import (
-    COPIES,
-    by_combinations,
-    by_rows,
-    by_unit_lines,
-    condition_of,
-    counted_lines,
-    totals_of,
-)
+from pramana.methods.generalize.partition import COPIES, by_combinations, by_rows, by_unit_lines, condition_in
 from pramana.methods.generalize.recoding import Generalised, at_levels, full_domain, full_domain_with_cells
-from pramana.methods.generalize.setting import GeneralizeDesign, whole_table_keys
+from pramana.methods.generalize.setting import GeneralizeDesign
 from pramana.methods.generalize.space import TABLE_BYTES, SolutionSpace, space_of
-from pramana.methods.sensitive import NO_COLUMN, Sensitive, derive_codes, joint_values, sensitive_in
+from pramana.methods.sensitive import Sensitive, derive_codes, joint_values, sensitive_in
 from pramana.randomness.samplers import Codes
 from pramana.rows.protocol import Columns, Rows
 
@@ -58,13 +47,10 @@ def solve(
 
     `population`: that of a file; a subset's is read with the rows.
     """
-    _check_units(rows, design)
     if design.k > (most := rows.records if rows.owners is None else rows.owners.largest_units):
         units = "rows" if rows.owners is None else "people" if rows.owners.household is None else "households"
         raise UnreachableError(f"k must be at most the number of {units}, {most}", str(design.k))
-    looked = tuple(sensitive) if design.looks_at_sensitive else ()
-    derive_codes(rows, looked)
-    joints = joint_values(rows, design, looked)
+    looked, joints = _looked_at(rows, design, sensitive)
     if rows.owners is not None and design.suppress == "cells":
         raise RecipeError(
             'suppress = "cells" must be of rows that are people',
@@ -80,15 +66,22 @@ def solve(
     return Searched(by_rows(rows, design, quasi, looked), population)
 
 
-def _check_units(rows: Rows, design: GeneralizeDesign) -> None:
-    """What is not counted in people is refused where people have several rows."""
-    if rows.owners is None:
-        return
-    asked = whole_table_keys(design)
-    if rows.owners.household is not None:
-        asked += [key for key in ("d_disclosure", "b_likeness") if msgspec.structs.asdict(design)[key] is not None]
-    if asked:
-        raise RecipeError(f"{asked[0]} must be of rows that are people", "a [unit] of several rows")
+def _looked_at(
+    rows: Rows, design: GeneralizeDesign, sensitive: Sequence[Sensitive]
+) -> tuple[tuple[Sensitive, ...], list[JointValues]]:
+    """The sensitive columns that conditions look at, and their joint values where people have several rows.
+
+    What is not counted in people is refused there.
+    """
+    if rows.owners is not None:
+        refused = design.keys_by_levels
+        if rows.owners.household is not None:
+            refused += [model.key for model in design.sensitive_models if not model.of_households]
+        if refused:
+            raise RecipeError(f"{refused[0]} must be of rows that are people", "a [unit] of several rows")
+    looked = tuple(sensitive) if design.looks_at_sensitive else ()
+    derive_codes(rows, looked)
+    return looked, joint_values(rows, design, looked)
 
 
 def _by_counts(
@@ -102,26 +95,27 @@ def _by_counts(
 ) -> Searched:
     """A full-domain generalisation rolls up the combinations that occur; no row is held."""
     target = _target(rows, design) if levels is None else None
-    asked = occurring_lines(rows, quasi, looked, joints, design.subset, target)
-    lines, others = asked.lines, [found for _, found in asked.beside]
-    population = asked.everyone or population
+    occurring = occurring_lines(rows, quasi, looked, joints, design.subset, target, population)
     layout = Layout(tuple(q.ladder for q in quasi))
     # a key and a count for each combination; with a sensitive value a key may need one word more
-    size = len(lines.times) * (8 * layout.words + 4)
-    size += sum(len(found.times) * (8 * (layout.words + 1) + 4) for found in others)
-    rows.check_room(COPIES * size + (0 if levels is not None else _kept(design, layout, size)))
-    generalised = solve_lines(design, quasi, lines, asked.beside, levels, joints, population, asked.learnt)
+    size = len(occurring.lines.times) * (8 * layout.words + 4)
+    size += sum(len(own.times) * (8 * (layout.words + 1) + 4) for _, own in occurring.beside)
+    kept = 0  # bytes of tables that a search keeps to roll up from, about; with a separable measure they are few
+    if levels is None and design.measure not in SEPARABLE:
+        kept = min(TABLE_BYTES, math.prod(layout.heights) * size // 8)
+    rows.check_room(COPIES * size + kept)
+    generalised = solve_lines(design, quasi, occurring, levels, joints)
     finder, names, in_none = generalised.finder, tuple(q.name for q in quasi), generalised.classes
     marks = () if design.subset is None else (MARK,)
 
     def number(columns: Columns) -> Codes:
-        found = finder.find([columns[name] for name in names])
+        numbers = finder.find([columns[name] for name in names])
         for mark in marks:  # rows outside the subset are in no class
-            found = np.where(columns[mark] == 1, found, in_none).astype(found.dtype)
-        return found
+            numbers = np.where(columns[mark] == 1, numbers, in_none).astype(numbers.dtype)
+        return numbers
 
     rows.derive(CLASS_NUMBER, (*names, *marks), number)
-    return Searched(generalised, population)
+    return Searched(generalised, occurring.population)
 
 
 def _target(rows: Rows, design: GeneralizeDesign) -> Sensitive | None:
@@ -133,28 +127,38 @@ def _target(rows: Rows, design: GeneralizeDesign) -> Sensitive | None:
     return target
 
 
-def _kept(design: GeneralizeDesign, layout: Layout, size: int) -> int:
-    """Bytes of tables that a search keeps to roll up from, about; with a separable measure they are few."""
-    if design.measure in SEPARABLE:
-        return 0
-    return min(TABLE_BYTES, math.prod(layout.heights) * size // 8)
+def _people_of(occurring: OccurringLines) -> int:
+    return 0 if occurring.population is None else occurring.population.people
 
 
 def solve_lines(
     design: GeneralizeDesign,
     quasi: Sequence[Quasi],
-    lines: CountedCombinations,
-    looked: Sequence[tuple[Sensitive, CountedCombinations]],
+    occurring: OccurringLines,
     levels: tuple[int, ...] | None,
     joints: Sequence[JointValues] = (),
-    population: PopulationLines | None = None,
-    learnt: tuple[Sensitive, CountedCombinations] | None = None,
 ) -> Generalised:
-    """The full-domain classes of the rows that `lines` stand for, counted in rows or, with `joints`, in people."""
-    counted = counted_lines(quasi, lines, looked, joints, population if design.compares_people else None, learnt)
-    condition = condition_of(design, counted.totals, [s for s, _ in looked if s is not NO_COLUMN], joints)
-    table = design.table(0 if population is None else population.people, lines.rows)
-    return _full_domain(design, lines.columns, counted.base, counted.index, condition, levels, lines.times, table)
+    """The full-domain classes of what the lines stand for, counted in rows or, with `joints`, in people."""
+    counted = counted_lines(quasi, occurring, joints, design.compares_people)
+    condition = condition_in(design, occurring.totals(joints), joints)
+    weights = design.weights or None
+    limit = _limit(design, counted.base.rows, len(quasi))
+    if design.suppress == "cells":
+        return full_domain_with_cells(
+            counted, condition, levels=levels, measure=design.measure, limit=limit, weights=weights
+        )
+    table = design.table(_people_of(occurring), occurring.lines.rows)
+    if levels is not None:
+        return at_levels(counted, condition, levels, table)
+    factors = design.factors_of([q.name for q in quasi])
+    return full_domain(
+        counted, condition, measure=design.measure, limit=limit, weights=weights, factors=factors, table=table
+    )
+
+
+def _limit(design: GeneralizeDesign, rows: int, columns: int) -> int:
+    """How many rows, or cells, may be suppressed."""
+    return int(design.suppression * rows * (columns if design.suppress == "cells" else 1))
 
 
 def space_in(
@@ -166,71 +170,22 @@ def space_in(
     population: PopulationLines | None = None,
 ) -> SolutionSpace:
     """Every node of the lattice on these rows."""
-    _check_units(rows, design)
-    looked = tuple(sensitive) if design.looks_at_sensitive else ()
-    derive_codes(rows, looked)
-    joints = joint_values(rows, design, looked)
-    asked = occurring_lines(rows, quasi, looked, joints, design.subset, _target(rows, design))
-    lines, population = asked.lines, asked.everyone or population
-    beside = population if design.compares_people else None
-    counted = counted_lines(quasi, lines, asked.beside, joints, beside, asked.learnt)
-    named = design.named_conditions(totals_of(counted.totals, looked, joints))
-    cells = design.suppress == "cells"
-    weights = design.weights or None
+    looked, joints = _looked_at(rows, design, sensitive)
+    target = _target(rows, design)
+    occurring = occurring_lines(rows, quasi, looked, joints, design.subset, target, population)
+    counted = counted_lines(quasi, occurring, joints, design.compares_people)
+    named = design.named_conditions(occurring.totals(joints))
+    weights, factors = design.weights or None, design.factors_of([q.name for q in quasi])
     return space_of(
         counted.base,
         [(name, InUnits(one, tuple(joints))) for name, one in named] if joints else named,
-        measure_of(
-            design.measure, counted.base.occupied.bare, weights, design.factors_of([q.name for q in quasi])
-        ),
+        measure_of(design.measure, counted.base.occupied.bare, weights, factors),
         design.measure,
-        limit=int(design.suppression * counted.base.rows * (len(quasi) if cells else 1)),
-        cells=cells,
+        limit=_limit(design, counted.base.rows, len(quasi)),
+        cells=design.suppress == "cells",
         chosen=chosen,
         weights=weights,
-        table=design.table(0 if population is None else population.people, lines.rows),
-    )
-
-
-def _full_domain(
-    design: GeneralizeDesign,
-    columns: Sequence[Codes],
-    base: Classes,
-    index: NDArray[np.uint32],
-    condition: Condition,
-    levels: tuple[int, ...] | None,
-    times: Counts | None = None,
-    table: TableCondition | None = None,
-) -> Generalised:
-    layout, weights = base.layout, design.weights or None
-    if design.suppress == "cells":
-        limit = int(design.suppression * base.rows * len(layout.ladders))
-        return full_domain_with_cells(
-            layout,
-            columns,
-            base,
-            index,
-            condition,
-            levels=levels,
-            measure=design.measure,
-            limit=limit,
-            weights=weights,
-            times=times,
-        )
-    if levels is not None:
-        return at_levels(layout, columns, base, index, condition, levels, times=times, table=table)
-    return full_domain(
-        layout,
-        columns,
-        base,
-        index,
-        condition,
-        measure=design.measure,
-        limit=int(design.suppression * base.rows),
-        weights=weights,
-        factors=design.factors_of([ladder.name for ladder in layout.ladders]),
-        times=times,
-        table=table,
+        table=design.table(_people_of(occurring), occurring.lines.rows),
     )
 
 

@@ -2,195 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from fractions import Fraction
-from typing import Annotated, Any, Literal, Protocol
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
 import msgspec
-import numpy as np
 from msgspec import Meta
-from numpy.typing import NDArray
 
 from pramana.bundle.form import Form
+from pramana.counting.value_counts import Ints
 from pramana.errors import RecipeError
 from pramana.methods.columns import ClassifiedColumn, GivenLevels
-from pramana.methods.generalize.class_models import (
-    Alike,
-    Disclosing,
-    FewUniques,
-    Game,
-    LeftOutPresent,
-    Mapped,
-    MeanRiskWithin,
-    Profitable,
-    ShareOfPeople,
+from pramana.methods.generalize.conditions import (
+    All,
+    Condition,
+    On,
+    ProfitSection,
     TableCondition,
     Together,
     UniquesModel,
 )
-from pramana.methods.generalize.conditions import (
-    All,
-    Close,
-    Condition,
-    DistinctDiverse,
-    EntropyDiverse,
-    KAnonymous,
-    On,
-    RecursiveDiverse,
-)
 from pramana.methods.generalize.measures import CLASSIFICATION, EVEN, FACTORED, SEPARABLE
-from pramana.methods.presence.shaping import Presence
+from pramana.methods.generalize.models import MODELS, ClassModel, SensitiveModel, Tree
 from pramana.methods.protocol import Capabilities
 from pramana.methods.recipe import Recipe
 from pramana.schema.domain import Role
 from pramana.schema.sections import Setting, Weights
-from pramana.schema.typed import Count, FilePath, Flag, PlainText, Positive, keys_of
-
-# What a recipe may ask of classes beyond k, l and t, what goes together, and the condition it comes to.
-
-
-BKind = Literal["basic", "enhanced"]
-Factor = Annotated[float, Meta(ge=0, le=1, extra={"must": "a number from 0 to 1"})]
-Probability = Annotated[float, Meta(ge=0, le=1, extra={"must": "a number from 0 to 1"})]
-Range = Annotated[tuple[float, float], Meta(extra={"must": "two numbers, such as delta = [0.01, 0.5]"})]
-
-
-class ProfitSection(Form, frozen=True, kw_only=True):
-    """profit = { ... }: what publisher and intruder stand to gain and to lose by a record."""
-
-    benefit: Annotated[float, Meta(gt=0, description="What a record as it is in the source is worth to publish.")]
-    loss: Annotated[float, Meta(ge=0, description="What the publisher loses by a record that is found.")]
-    gain: Annotated[float, Meta(ge=0, description="What an intruder gains by finding it.")]
-    cost: Annotated[float, Meta(ge=0, description="What an attack on a record costs.")]
-    intruder: Annotated[
-        Literal["prosecutor", "journalist"],
-        Meta(description="Who knows that a person is in the table, or does not."),
-    ] = "prosecutor"
-    attacked: Annotated[Flag, Meta(description="Whether attacks that pay an intruder are put up with.")] = True
-
-    @property
-    def game(self) -> Game:
-        return Game(self.benefit, self.loss, self.gain, self.cost, self.attacked)
-
-
-class ModelsAsked(Protocol):
-    """The keys of a setting that this module knows."""
-
-    @property
-    def algorithm(self) -> str: ...
-    @property
-    def cells(self) -> str: ...
-    @property
-    def suppress(self) -> str: ...
-    @property
-    def measure(self) -> str: ...
-    @property
-    def b_likeness(self) -> float | None: ...
-    @property
-    def b_kind(self) -> str: ...
-    @property
-    def k_map(self) -> int | None: ...
-    @property
-    def delta(self) -> tuple[float, float] | None: ...
-    @property
-    def average_risk(self) -> float | None: ...
-    @property
-    def population_uniques(self) -> float | None: ...
-    @property
-    def population_size(self) -> int | None: ...
-    @property
-    def uniques_model(self) -> UniquesModel: ...
-    @property
-    def gs_factor(self) -> float: ...
-    @property
-    def profit(self) -> ProfitSection | None: ...
-    @property
-    def target(self) -> str | None: ...
-    @property
-    def factors(self) -> Mapping[str, float]: ...
-    @property
-    def subset(self) -> str | None: ...
-
-
-def wanted_presence(delta: tuple[float, float]) -> Presence:
-    return Presence.of(*delta)
-
-
-def whole_table_keys(design: ModelsAsked) -> list[str]:
-    """The keys, of those that are stated, that only a search over levels can keep."""
-    stated = {
-        "k_map": design.k_map,
-        "delta": design.delta,
-        "average_risk": design.average_risk,
-        "population_uniques": design.population_uniques,
-        "profit": design.profit,
-        "target": design.target,
-        "subset": design.subset,
-        "gs_factor": None if design.gs_factor == EVEN and not design.factors else design.gs_factor,
-    }
-    return [key for key, value in stated.items() if value is not None]
-
-
-def check_models(design: ModelsAsked) -> None:
-    """Refuse what does not go together."""
-    for key in whole_table_keys(design):
-        if design.algorithm != "incognito" or design.suppress == "cells":
-            other = (
-                f"algorithm = {design.algorithm!r}" if design.algorithm != "incognito" else 'suppress = "cells"'
-            )
-            raise RecipeError(f'{key} must go with algorithm = "incognito" and suppress = "rows"', other)
-    if (design.gs_factor != EVEN or design.factors) and design.measure not in FACTORED:
-        raise RecipeError(
-            f"gs_factor must go with one of the measures {', '.join(FACTORED)}", repr(design.measure)
-        )
-    if design.delta is not None:
-        wanted_presence(design.delta)
-        if design.cells != "hierarchy":
-            raise RecipeError(
-                'delta must go with cells = "hierarchy"',
-                f"cells = {design.cells!r}",
-                "Distributions tell more of who is present: method presence has them.",
-            )
-    if design.average_risk is not None and not design.average_risk > 0:
-        raise RecipeError("average_risk must be above 0", f"{design.average_risk:g}")
-    if (design.population_uniques is None) != (design.population_size is None):
-        missing = "population_size" if design.population_size is None else "population_uniques"
-        raise RecipeError("population_uniques and population_size must go together", f"no {missing}")
-    if design.population_uniques is None and design.uniques_model != "dankar":
-        raise RecipeError("uniques_model must go with population_uniques", "none")
-    if (design.measure == CLASSIFICATION) != (design.target is not None):
-        raise RecipeError(
-            'target must go with measure = "classification", and it with a target',
-            f"measure = {design.measure!r}" if design.target is not None else "no target",
-        )
-    if design.profit is not None and design.cells != "hierarchy":
-        raise RecipeError('profit must go with cells = "hierarchy"', f"cells = {design.cells!r}")
-    if design.b_likeness is None and design.b_kind != "basic":
-        raise RecipeError("b_kind must go with b_likeness", "none")
-
-
-def table_condition(design: ModelsAsked, people: int, present: int) -> TableCondition | None:
-    conditions: list[TableCondition] = []
-    if design.average_risk is not None:
-        conditions.append(MeanRiskWithin(Fraction(str(design.average_risk))))
-    if design.population_uniques is not None and design.population_size is not None:
-        if design.population_size < present:
-            raise RecipeError(
-                f"population_size must be at least the {present} records of the table", str(design.population_size)
-            )
-        conditions.append(FewUniques(design.population_uniques, design.population_size, design.uniques_model))
-    if design.profit is not None:
-        conditions.append(Profitable(design.profit.game, design.profit.intruder == "journalist"))
-    if design.delta is not None:
-        conditions.append(LeftOutPresent(wanted_presence(design.delta), people, present))
-    if not conditions:
-        return None
-    return conditions[0] if len(conditions) == 1 else Together(tuple(conditions))
-
+from pramana.schema.typed import Count, FilePath, PlainText, Positive, keys_of
 
 Algorithm = Literal["incognito", "local", "mondrian", "mondrian-relaxed", "kl"]
+BKind = Literal["basic", "enhanced"]
 CellKind = Literal["pdf", "set", "interval", "hierarchy"]
+Factor = Annotated[float, Meta(ge=0, le=1, extra={"must": "a number from 0 to 1"})]
 Measure = Literal["loss", "entropy", "precision", "discernibility", "class-size", "kl", "classification"]
+Range = Annotated[tuple[float, float], Meta(extra={"must": "two numbers, such as delta = [0.01, 0.5]"})]
 Steps = Annotated[tuple[int, int], Meta(extra={"must": "a step and the number of steps, such as [2, 3]"})]
 Suppression = Annotated[float, Meta(ge=0, lt=1, extra={"must": "a share of the rows from 0 to below 1"})]
 Suppress = Literal["rows", "cells"]
@@ -238,9 +82,9 @@ class GeneralizeSetting(Setting, frozen=True, kw_only=True, tag="generalize"):
     delta: Annotated[
         Range | None, Meta(description="The share of a class's people who are in the table: delta-presence.")
     ] = None
-    average_risk: Annotated[Probability | None, Meta(description="Classes over records, at most.")] = None
+    average_risk: Annotated[Factor | None, Meta(description="Classes over records, at most.")] = None
     population_uniques: Annotated[
-        Probability | None, Meta(description="The estimated share of the population that is unique, at most.")
+        Factor | None, Meta(description="The estimated share of the population that is unique, at most.")
     ] = None
     population_size: Annotated[Count | None, Meta(description="People of whom the table is a sample.")] = None
     uniques_model: UniquesModel = "dankar"
@@ -258,36 +102,40 @@ class GeneralizeSetting(Setting, frozen=True, kw_only=True, tag="generalize"):
     solution: Annotated[FilePath | None, Meta(description="An earlier bundle whose levels are used.")] = None
 
 
-class GeneralizeDesign(Form, frozen=True, kw_only=True, omit_defaults=True):
+# Of these keys those that a certificate leaves out, since it has what they come to, and those it always states.
+_NOT_CERTIFIED = ("tables", "shuffle", "levels", "population", "solution")
+_ALWAYS_STATED = (
+    "k", "algorithm", "cells", "suppression", "measure", "weights", "l", "l_kind", "c", "t", "t_distance",
+    "intermediate",
+)  # fmt: skip
+
+
+def _certified_keys() -> type[msgspec.Struct]:
+    """The keys of [release] as a certificate states them: without their descriptions."""
+    fields: list[Any] = []
+    kinds = get_type_hints(GeneralizeSetting, include_extras=True)
+    for key in msgspec.structs.fields(GeneralizeSetting):
+        if key.name in _NOT_CERTIFIED:
+            continue
+        kind, *metas = (
+            get_args(kinds[key.name]) if get_origin(kinds[key.name]) is Annotated else (kinds[key.name],)
+        )
+        for meta in metas:
+            kind = kind if meta.description else Annotated[kind, meta]
+        fields.append((key.name, kind) if key.name in _ALWAYS_STATED else (key.name, kind, key.default))
+    return msgspec.defstruct("_CertifiedKeys", fields, bases=(Form,), kw_only=True, frozen=True)
+
+
+if TYPE_CHECKING:
+    _CertifiedKeys = GeneralizeSetting
+else:
+    _CertifiedKeys = _certified_keys()
+
+
+class GeneralizeDesign(_CertifiedKeys, frozen=True, kw_only=True, omit_defaults=True):
     """Conditions, algorithm, and what stands in the cells; part of the certificate."""
 
-    k: Count
-    algorithm: Algorithm
-    cells: CellKind
-    suppression: Suppression
-    measure: Measure
-    weights: dict[str, float]
-    l: Annotated[float, Meta(ge=1)] | None  # noqa: E741
-    l_kind: Literal["distinct", "entropy", "recursive"]
-    c: Annotated[float, Meta(gt=0)] | None
-    t: Annotated[float, Meta(ge=0, le=1)] | None
-    t_distance: TDistance
-    intermediate: Steps | None
-    suppress: Suppress = "rows"
-    d_disclosure: Positive | None = None
-    b_likeness: Positive | None = None
-    b_kind: BKind = "basic"
-    k_map: Count | None = None
-    delta: Range | None = None
-    average_risk: Probability | None = None
-    population_uniques: Probability | None = None
-    population_size: Count | None = None
-    uniques_model: UniquesModel = "dankar"
-    gs_factor: Factor = EVEN
     factors: dict[str, Factor] = {}  # of columns that have their own
-    subset: PlainText | None = None
-    profit: ProfitSection | None = None
-    target: PlainText | None = None
 
     def __post_init__(self) -> None:
         if self.suppression and self.algorithm != "incognito":
@@ -298,11 +146,6 @@ class GeneralizeDesign(Form, frozen=True, kw_only=True, omit_defaults=True):
             )
         if self.suppress == "cells":
             self._check_cells()
-        if self.l is not None and self.l_kind == "recursive" and self.c is None:
-            raise RecipeError("Recursive l-diversity must state c", "none")
-        if self.c is not None and (self.l is None or self.l_kind != "recursive"):
-            kind = "no l" if self.l is None else f'l_kind = "{self.l_kind}"'
-            raise RecipeError('c must go with l and l_kind = "recursive"', kind)
         if self.intermediate is not None:
             step, steps = self.intermediate
             if self.cells != "pdf":
@@ -311,8 +154,26 @@ class GeneralizeDesign(Form, frozen=True, kw_only=True, omit_defaults=True):
                 raise RecipeError(
                     "intermediate must be a step and the number of steps, such as [2, 3]", f"[{step}, {steps}]"
                 )
-        self._diverse()
-        check_models(self)
+        self._check_keys()
+        for model in MODELS:
+            model(self).check()
+
+    def _check_keys(self) -> None:
+        for key in self.keys_by_levels:
+            if self.algorithm != "incognito" or self.suppress == "cells":
+                other = (
+                    f"algorithm = {self.algorithm!r}" if self.algorithm != "incognito" else 'suppress = "cells"'
+                )
+                raise RecipeError(f'{key} must go with algorithm = "incognito" and suppress = "rows"', other)
+        if (self.gs_factor != EVEN or self.factors) and self.measure not in FACTORED:
+            raise RecipeError(
+                f"gs_factor must go with one of the measures {', '.join(FACTORED)}", repr(self.measure)
+            )
+        if (self.measure == CLASSIFICATION) != (self.target is not None):
+            raise RecipeError(
+                'target must go with measure = "classification", and it with a target',
+                f"measure = {self.measure!r}" if self.target is not None else "no target",
+            )
 
     def _check_cells(self) -> None:
         if self.algorithm != "incognito":
@@ -348,69 +209,59 @@ class GeneralizeDesign(Form, frozen=True, kw_only=True, omit_defaults=True):
         return self.cells == "pdf" and (self.intermediate is None or self.intermediate[0] > 0)
 
     @property
+    def models(self) -> tuple[ClassModel, ...]:
+        """What is asked of classes."""
+        return tuple(model for kind in MODELS if (model := kind(self)).asked)
+
+    @property
+    def sensitive_models(self) -> tuple[SensitiveModel, ...]:
+        """Of those the ones that look at sensitive values."""
+        return tuple(model for model in self.models if isinstance(model, SensitiveModel))
+
+    @property
     def looks_at_sensitive(self) -> bool:
-        return any(asked is not None for asked in (self.l, self.t, self.d_disclosure, self.b_likeness))
+        return bool(self.sensitive_models)
 
     @property
     def compares_people(self) -> bool:
         """Whether classes are held against a population table."""
-        return self.k_map is not None or self.delta is not None or self.journalist
+        return any(model.needs_people for model in self.models)
 
     @property
-    def journalist(self) -> bool:
-        """Whether the intruder of the game picks from the people of the population."""
-        return self.profit is not None and self.profit.intruder == "journalist"
+    def keys_by_levels(self) -> list[str]:
+        """The keys, of those that are stated, that only a search over levels can keep."""
+        keys = [model.key for model in self.models if model.by_levels]
+        keys += [key for key in ("target", "subset") if getattr(self, key) is not None]
+        return keys + (["gs_factor"] if self.gs_factor != EVEN or self.factors else [])
 
     def table(self, people: int, present: int) -> TableCondition | None:
         """What all published classes must satisfy together; of a population so many people are present."""
-        return table_condition(self, people, present)
+        found = [model.table_condition(people, present) for model in self.models]
+        conditions = tuple(condition for condition in found if condition is not None)
+        return None if not conditions else conditions[0] if len(conditions) == 1 else Together(conditions)
 
     def factors_of(self, names: Sequence[str]) -> dict[str, float] | None:
         """Of each column its own, or that of all; None where suppressing and generalising count the same."""
         factors = {name: self.factors.get(name, self.gs_factor) for name in names}
         return None if set(factors.values()) == {EVEN} else factors
 
-    def _diverse(self) -> Condition | None:
-        if self.l is None:
-            return None
-        if self.l_kind == "entropy":
-            return EntropyDiverse(self.l)
-        if self.l != int(self.l):
-            raise RecipeError(f"l must be a whole number with l_kind = {self.l_kind!r}", str(self.l))
-        if self.l_kind == "recursive":
-            return RecursiveDiverse(self.c or 0.0, int(self.l))
-        return DistinctDiverse(int(self.l))
-
-    def condition(self, sensitive: list[tuple[NDArray[np.int64], tuple[Any, ...] | None]]) -> Condition:
+    def condition(self, sensitive: Sequence[tuple[Ints, Tree]]) -> Condition:
         """`sensitive`: how often each value occurs and, for the hierarchical distance, its tree."""
         conditions = [condition for _, condition in self.named_conditions(sensitive)]
         return conditions[0] if len(conditions) == 1 else All(tuple(conditions))
 
-    def named_conditions(
-        self, sensitive: list[tuple[NDArray[np.int64], tuple[Any, ...] | None]]
-    ) -> list[tuple[str, Condition]]:
+    def named_conditions(self, sensitive: Sequence[tuple[Ints, Tree]]) -> list[tuple[str, Condition]]:
         """The same one by one, under the keys of [release]; several sensitive columns are numbered."""
-        conditions: list[tuple[str, Condition]] = [("k", KAnonymous(self.k))]
-        if self.k_map is not None:
-            conditions.append(("k_map", Mapped(self.k_map)))
-        if self.delta is not None:
-            conditions.append(("delta", ShareOfPeople(wanted_presence(self.delta))))
+        own = [(model.key, model.condition()) for model in self.models]
+        conditions = [(key, condition) for key, condition in own if condition is not None]
         start = 1
-        for which, (totals, parents) in enumerate(sensitive):
-            here = range(start, start + len(totals))
+        for which, (totals, tree) in enumerate(sensitive):
+            here, number = range(start, start + len(totals)), f" {which + 1}" if len(sensitive) > 1 else ""
             start += len(totals)
-            diverse, number = self._diverse(), f" {which + 1}" if len(sensitive) > 1 else ""
-            if diverse is not None:
-                conditions.append((f"l{number}", On(diverse, here, which)))
-            if self.t is not None:
-                close = Close(self.t, totals, parents, self.t_distance == "ordered")
-                conditions.append((f"t{number}", On(close, here, which)))
-            if self.d_disclosure is not None:
-                disclosing = Disclosing(self.d_disclosure, totals)
-                conditions.append((f"d_disclosure{number}", On(disclosing, here, which)))
-            if self.b_likeness is not None:
-                alike = Alike(self.b_likeness, totals, self.b_kind == "enhanced")
-                conditions.append((f"b_likeness{number}", On(alike, here, which)))
+            conditions += [
+                (f"{model.key}{number}", On(model.condition_on(totals, tree), here, which))
+                for model in self.sensitive_models
+            ]
         return conditions
 
 
@@ -425,7 +276,7 @@ def design_of(recipe: Recipe[GeneralizeSetting, GeneralizedColumn]) -> Generaliz
     if design.looks_at_sensitive and not any(
         column.role is Role.SENSITIVE for column in recipe.attributes.values()
     ):
-        raise RecipeError("l, t, d_disclosure and b_likeness must have a sensitive column", "none")
+        raise RecipeError("l, t, d_disclosure and b_likeness must have a sensitive column", "no sensitive column")
     if setting.subset is not None and setting.subset in recipe.attributes:
         raise RecipeError(
             f"The column {setting.subset!r} marks the subset and must have no section of its own", "an attribute"
@@ -437,10 +288,10 @@ def design_of(recipe: Recipe[GeneralizeSetting, GeneralizedColumn]) -> Generaliz
     ):
         raise RecipeError("target must be a published column that is not quasi-identifying", repr(design.target))
     if design.compares_people and setting.subset is None and setting.population is None:
-        key = "k_map" if design.k_map is not None else "delta" if design.delta is not None else "profit"
+        key = next(model.key for model in design.models if model.needs_people)
         raise RecipeError(
             f"{key} must be counted in a population",
-            "none",
+            "no population",
             'Write population = "everyone.csv", or subset = "column" where the source has everyone.',
         )
     factors = {}
@@ -449,9 +300,7 @@ def design_of(recipe: Recipe[GeneralizeSetting, GeneralizedColumn]) -> Generaliz
             raise RecipeError("gs_factor must be of a quasi-identifying column", repr(name))
         if column.gs_factor is not None:
             factors[name] = column.gs_factor
-    design = msgspec.structs.replace(design, weights=weights_of(setting.weights, recipe), factors=factors)
-    check_models(design)
-    return design
+    return msgspec.structs.replace(design, weights=weights_of(setting.weights, recipe), factors=factors)
 
 
 def weights_of(stated: Weights, recipe: Recipe[Setting, ClassifiedColumn]) -> dict[str, float]:

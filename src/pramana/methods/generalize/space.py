@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 
 from pramana.counting.classes import Classes, Levels
 from pramana.errors import RecipeError
-from pramana.methods.generalize.class_models import TableCondition, staying
-from pramana.methods.generalize.conditions import All, Condition
+from pramana.methods.generalize.conditions import All, Condition, TableCondition, staying
 from pramana.methods.generalize.measures import Measure, Separable
 from pramana.methods.generalize.suppression import cells_of, cost_of, suppressed_at
 from pramana.randomness.samplers import joint_codes
