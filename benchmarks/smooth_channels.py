@@ -33,7 +33,7 @@ from pramana.mechanisms.table import Product
 from pramana.methods.retention.ordered import Criterion, OrderedValues, Shape, ordered_channel
 from pramana.recipient.law import PublishedTable
 from pramana.recipient.likelihood import fit
-from pramana.recipient.quantiles import smooth_fit
+from pramana.recipient.numbers import smooth_fit
 from pramana.schema.domain import Axis
 from pramana.schema.kind import Kind
 from pramana.theory import rounding

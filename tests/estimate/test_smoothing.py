@@ -16,7 +16,7 @@ from pramana.mechanisms.table import Product
 from pramana.methods.retention.ordered import Criterion, OrderedValues, ordered_channel
 from pramana.recipient.law import PublishedTable
 from pramana.recipient.likelihood import fit
-from pramana.recipient.quantiles import likeliest_steps, smooth_fit, steps_of_width
+from pramana.recipient.numbers import likeliest_steps, smooth_fit, steps_of_width
 from pramana.schema.domain import Axis
 from pramana.schema.kind import Kind
 

@@ -19,9 +19,17 @@ from pramana.mechanisms.channel import Dense, Retention
 from pramana.mechanisms.table import ChannelGroup, Exchange, Mechanism, Product, RecordRetention
 from pramana.randomness.key import Key
 from pramana.randomness.samplers import ONE
-from pramana.recipient.junction import Clique, Dependence, Junction, Target, attenuation, fit_junction, margin_of
+from pramana.recipient.junction import (
+    Clique,
+    Dependence,
+    Junction,
+    Learner,
+    Target,
+    attenuation,
+    fit_junction,
+    margin_of,
+)
 from pramana.recipient.law import Array
-from pramana.recipient.learning import Learner
 from pramana.recipient.likelihood import fit
 from pramana.recipient.model import ModelColumn, exact_weights, fit_records, tables_of, variables_of
 from pramana.recipient.study import Study

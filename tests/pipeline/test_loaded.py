@@ -21,7 +21,7 @@ OF_OTHERS = (  # what recipes with a ledger, a signature, parts, a database, a b
     "pramana.methods.retention.ordered",
     "pramana.methods.retention.spending",
     "pramana.methods.retention.frontier",
-    "pramana.recipient.regression",
+    "pramana.recipient.numbers",
     "pramana.ledger",
     "pramana.mechanisms.levels",
     "pramana.methods.levels.method",

@@ -25,10 +25,9 @@ from tests.security.bundles import copied
 from pramana import Bundle, Key, Recipe, crosstab, export, open_study, release, report, synthesise, verify
 from pramana.app.main import run
 from pramana.methods.registry import restore
-from pramana.recipient.analysis import counted_on, study_of, worked_on_parts
-from pramana.recipient.axes import BundleAxes
+from pramana.recipient.analysis import BundleAxes, counted_on, study_of, worked_on_parts
+from pramana.recipient.model import ModelledRecords
 from pramana.recipient.models import RandomisedNaiveBayes
-from pramana.recipient.records import ModelledRecords
 from pramana.recipient.study import Study
 from pramana.recipient.synthesis import records_of
 from pramana.run.parts import check_parts

@@ -20,7 +20,7 @@ from pramana.files.locations import located
 from pramana.files.store_path import StorePath, put, put_file
 from pramana.io.writing import write_table
 from pramana.ledger.ledger import Ledger
-from pramana.recipient import records as record_objects
+from pramana.recipient import synthesis as record_objects
 
 
 @pytest.fixture

@@ -1,33 +1,41 @@
-"""A bundle as a study: verified, then opened for questions. Estimation itself knows no files."""
+"""A bundle as a study: verified, then its columns opened for questions. Estimation itself knows no files."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import replace
-from functools import partial
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from pramana.bundle.bundle import Bundle
 from pramana.errors import BundleError
+from pramana.io.codes import decode, in_order_of_values
+from pramana.io.columns import numbers, values_of
 from pramana.io.source import Source
 from pramana.methods.protocol import Doubt, Plan, Version
+from pramana.methods.published_cells import PublishedCells
 from pramana.methods.registry import restore
 from pramana.randomness.key import Key
-from pramana.randomness.samplers import joint_codes
+from pramana.randomness.samplers import Codes, code_dtype, joint_codes
 from pramana.recipient.answers import Crosstab
-from pramana.recipient.axes import BundleAxes, cell_study_of
+from pramana.recipient.cell_counts import CellColumn
 from pramana.recipient.cell_study import CellStudy
 from pramana.recipient.filters import Filter
 from pramana.recipient.inversion import DEFAULT_CONFIDENCE
-from pramana.recipient.study import PartCounts, PartWork, Study
+from pramana.recipient.study import Codes as ColumnCodes
+from pramana.recipient.study import PartCounts, PartWork, Study, weights_of
 from pramana.rows.protocol import ColumnReading
 from pramana.run.config import ExecutionConfig
 from pramana.run.verify import verify
+from pramana.schema.domain import MISSING, Attribute, Axis
+from pramana.schema.kind import Kind, label_of
 
 if TYPE_CHECKING:
     from pramana.rows.spark.rows import SparkEngine
@@ -108,27 +116,28 @@ def best_of(
     Versions at levels are steps of one process, in which a lower one is a noisier copy of a higher one: beside the
     highest the others tell nothing (paper 3).
     """
-    places = list(bundle) if isinstance(bundle, list | tuple) else [cast("str | Path | Bundle", bundle)]
-    if not places:
-        raise BundleError("Questions must be asked of a bundle", "none")
-    opened = [Bundle.open(place) for place in places]
+    bundles = list(bundle) if isinstance(bundle, list | tuple) else [cast("str | Path | Bundle", bundle)]
+    if not bundles:
+        raise BundleError("Questions must be asked of a bundle", "an empty list")
+    opened = [Bundle.open(one) for one in bundles]
     plans = [restore(one.certificate) for one in opened]
     best = 0 if len(opened) == 1 else _highest(opened, [plan.version for plan in plans])
     if not unverified:
-        for place, one in zip(places, opened, strict=True):
-            require_valid(one, place, config)
+        for name, one in zip(bundles, opened, strict=True):
+            require_valid(one, name, config)
     return opened[best], plans[best]
 
 
 def _highest(bundles: Sequence[Bundle], versions: Sequence[Version | None]) -> int:
-    kept = [version.kept for version in versions if version is not None]
+    levels = [version.kept for version in versions if version is not None]
     tables = {version.of for version in versions if version is not None}
     sources = {bundle.certificate.source.get("commitment") for bundle in bundles}
-    if len(kept) < len(versions) or len(tables) > 1 or len(sources) > 1:
-        raise BundleError(
-            "Several bundles must be versions of one table at levels", "others", "Ask each of them on its own."
-        )
-    return kept.index(max(kept))
+    alone = len(versions) - len(levels)
+    if alone or len(tables) > 1 or len(sources) > 1:
+        got = f"{alone} that are at no level" if alone else f"versions of {max(len(tables), len(sources))} tables"
+        must = "Several bundles must be versions of one table at levels"
+        raise BundleError(must, got, "Ask each of them on its own.")
+    return levels.index(max(levels))
 
 
 def require_valid(bundle: Bundle, name: object, config: ExecutionConfig | None = None) -> None:
@@ -148,26 +157,26 @@ def counted_on(engine: SparkEngine, bundle: Bundle, names: list[str]) -> NDArray
     from pramana.rows.protocol import no_progress
     from pramana.rows.spark.rows import SparkRows
 
-    named = [bundle.certificate.attribute(name) for name in names]
-    if any(a.raw for a in named):
+    attributes = [bundle.certificate.attribute(name) for name in names]
+    if any(a.raw for a in attributes):
         return None
-    if bundle.certificate.parts is not None and bundle.fetched is None:
-        work = partial(_cells_of, names, tuple(a.coded.size for a in named))
-        return np.asarray(sum(replace(bundle, spread=engine).each_part(work)), np.int64)
+    shape = [a.coded.size for a in attributes]
+    if (parts := worked_on_parts(engine, bundle, names, partial(_cells_of, names, shape))) is not None:
+        return np.asarray(sum(counts for [counts] in parts), np.int64)
     form = bundle.certificate.output
     # Executors read what lies in a store where it lies: the copy of this machine is not theirs.
     path = bundle.data_path if bundle.fetched is None else bundle.fetched.origin / bundle.data_path.name
     source = Source(path=path, format=form, trim=form != "csv")  # published as it is
-    readings = [ColumnReading(a.name, a.coded.as_published()) for a in named]
+    readings = [ColumnReading(a.name, a.coded.as_published()) for a in attributes]
     with SparkRows.open(source, readings, Key.create(), engine, no_progress) as rows:
-        return rows.counts(names, [a.coded.size for a in named])
+        return rows.counts(names, shape)
 
 
-def _cells_of(names: list[str], shape: tuple[int, ...], bundle: Bundle) -> NDArray[np.int64]:
+def _cells_of(names: list[str], shape: list[int], pieces: Iterable[ColumnCodes]) -> PartCounts:
     counts = np.zeros(math.prod(shape), np.int64)
-    for columns in bundle.pieces(names):
+    for columns in pieces:
         counts += np.bincount(joint_codes([columns[name] for name in names], shape), minlength=len(counts))
-    return counts.reshape(shape)
+    return [counts.reshape(shape)]
 
 
 def worked_on_parts(
@@ -204,3 +213,132 @@ def study_of(bundle: Bundle, plan: Plan, axes: BundleAxes, spark: SparkEngine | 
     return replace(
         study, counted=partial(counted_on, spark, bundle), parted=partial(worked_on_parts, spark, bundle)
     )
+
+
+# The columns of a bundle as a recipient asks for them: axes, codes, and the values that codes stand for.
+
+
+@dataclass(frozen=True, eq=False)
+class UnchangedColumn:
+    """A column released unchanged: its published values in the order of their kind, and the codes of its rows."""
+
+    axis: Axis
+    codes: Codes
+    values: pa.Array  # by code, null for the missing one
+
+
+class BundleAxes(Mapping[str, Axis]):
+    """The attributes of a bundle; a column released unchanged gets the values that are published as its axis."""
+
+    def __init__(self, bundle: Bundle) -> None:
+        self.bundle = bundle
+        self.attributes = {a.name: a for a in bundle.certificate.attributes}
+        self.unchanged: dict[str, UnchangedColumn] = {}
+
+    def __getitem__(self, name: str) -> Axis:
+        attribute = self.attributes[name]
+        if attribute.domain is not None:
+            return Axis.of_domain(name, attribute.domain)
+        return self.column(name).axis
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.attributes)
+
+    def __len__(self) -> int:
+        return len(self.attributes)
+
+    def codes(self, names: list[str]) -> dict[str, Codes]:
+        coded = self.bundle.codes([n for n in names if not self.attributes[n].raw])
+        return {n: self.column(n).codes if self.attributes[n].raw else coded[n] for n in names}
+
+    def pieces(self, names: list[str]) -> Iterator[dict[str, Codes]]:
+        """The rows piece by piece; of columns released unchanged the codes are all known once their axis is."""
+        first = 0
+        for columns in self.bundle.pieces(names):
+            rows = slice(first, first + len(next(iter(columns.values()))))
+            first = rows.stop
+            yield {n: self.column(n).codes[rows] if self.attributes[n].raw else columns[n] for n in names}
+
+    def column(self, name: str) -> UnchangedColumn:
+        if name not in self.unchanged:
+            self.unchanged[name] = read_unchanged(self.attributes[name], self.bundle.column(name))
+        return self.unchanged[name]
+
+    def shown(self, name: str, codes: NDArray[np.unsignedinteger]) -> pa.Array:
+        """What codes stand for, as the bundle publishes it."""
+        attribute = self.attributes[name]
+        if attribute.domain is not None:
+            return decode(codes, attribute.domain)
+        return self.column(name).values.take(numbers(codes.astype(np.int64)))
+
+
+def read_unchanged(attribute: Attribute, column: pa.ChunkedArray) -> UnchangedColumn:
+    """The published values in the order of their kind: the stated one, or the one they look like."""
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    encoded = column.combine_chunks().dictionary_encode()
+    if isinstance(encoded, pa.ChunkedArray):
+        encoded = encoded.combine_chunks()
+    published = encoded.dictionary.to_pylist()
+    labels = [label_of(value) for value in published]
+    by_label = {label: value for label, value in zip(labels, published, strict=True) if label}  # NaN is missing
+    ordered, kind = in_order_of_values(by_label, column.type)
+    if attribute.kind is not Kind.NOMINAL:
+        ordered, kind = attribute.kind.in_order(by_label), attribute.kind
+    missing = encoded.indices.null_count > 0 or "" in labels
+    rank_of = {label: i for i, label in enumerate(ordered)}
+    rank = np.array([*(rank_of.get(label, len(rank_of)) for label in labels), len(rank_of)])
+    rank = rank.astype(code_dtype(len(labels) + 1))
+    codes = np.asarray(rank[pc.fill_null(encoded.indices, len(labels)).to_numpy(zero_copy_only=False)])
+    index_of = {label: i for i, label in enumerate(labels)}
+    values = encoded.dictionary.take(numbers(np.array([index_of[label] for label in ordered], np.int64)))
+    if missing:
+        values = pa.concat_arrays([values, pa.nulls(1, values.type)])
+    return UnchangedColumn(Axis.of_labels(attribute.name, ordered, missing, kind), codes, values)
+
+
+class CellReader:
+    """Reads one column after the other, as questions ask for them."""
+
+    def __init__(self, bundle: Bundle, plan: Plan, axes: BundleAxes) -> None:
+        self.bundle, self.plan, self.axes = bundle, plan, axes
+
+    @cached_property
+    def cells(self) -> PublishedCells:
+        return PublishedCells.of_bundle(self.bundle)
+
+    def __call__(self, name: str) -> CellColumn:
+        attribute, axis = self.bundle.certificate.attribute(name), self.axes[name]
+        doubt = self.plan.doubt(name)
+        if attribute in self.plan.celled:
+            cells = self.cells.cells[self.cells.names.index(name)]
+            return CellColumn(axis, cells, self.cells.class_of.astype(np.uint32), doubt)
+        if attribute.raw:
+            return CellColumn.of_codes(axis, self.axes.column(name).codes, doubt)
+        return CellColumn.of_codes(axis, self._labelled(name), doubt)
+
+    def _labelled(self, name: str) -> np.ndarray[tuple[int], np.dtype[np.unsignedinteger]]:
+        """The codes of a column of labels, in which a missing value may be one by its own name."""
+        domain = self.bundle.certificate.attribute(name).coded
+        code_of = {label: code for code, label in enumerate(domain.labels)}
+        if domain.missing_code is not None:
+            code_of |= {MISSING: domain.missing_code, "": domain.missing_code}
+        column = self.bundle.column(name)
+        plain = column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
+        encoded = plain.combine_chunks().dictionary_encode()
+        texts = [*("" if text is None else str(text) for text in encoded.dictionary.to_pylist()), ""]
+        if unknown := [text for text in texts[:-1] if text not in code_of]:
+            raise BundleError(
+                f"The published values of {name!r} must be of its domain", f"{len(unknown)} values outside it"
+            )
+        codes = np.array([code_of.get(text, 0) for text in texts], code_dtype(domain.size))
+        return np.asarray(codes[values_of(encoded.indices.fill_null(len(texts) - 1))])
+
+
+def cell_study_of(bundle: Bundle, plan: Plan, axes: BundleAxes, weights: str | None) -> CellStudy:
+    """The study of a bundle that has no law."""
+    numbers = None
+    if weights is not None:
+        column = axes.column(weights)
+        numbers = weights_of(column.axis, column.codes)
+    return CellStudy(axes, CellReader(bundle, plan, axes), bundle.certificate.records, numbers)

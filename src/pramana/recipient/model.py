@@ -1,4 +1,8 @@
-"""A fitted model of the private table, and records drawn from it: exactly, by key, and as many as wanted.
+"""Synthetic records: drawn from a fitted model of the private table, or the published records themselves.
+
+A release with a law is modelled, and records are drawn from the model, exactly, by key, and as many as wanted. One
+without has records that are true as far as they go: each is taken equally often, in an order of the key, and a
+cell that stands for several values becomes one of them, drawn by the cell's published distribution.
 
 Probabilities become integers out of 2^62, and every value is drawn from its own place of a keyed stream, so row
 i of a draw is a pure function of model, key and i, whatever the batches.
@@ -7,20 +11,29 @@ i of a draw is a pure function of model, key and i, whatever the batches.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
+from pramana.bundle.bundle import Bundle
+from pramana.io.codes import decode
+from pramana.io.columns import numbers
 from pramana.mechanisms.table import Exchange, Mechanism, Product, RecordRetention
+from pramana.methods.protocol import Plan
+from pramana.methods.published_cells import PublishedCells
 from pramana.randomness._kernels import alias as draw_from_table
 from pramana.randomness.key import Key
 from pramana.randomness.samplers import ONE, Codes, alias_table, code_dtype, joint_codes, split_codes
-from pramana.recipient.junction import Dependence, JunctionFit
+from pramana.randomness.shuffle import shuffled_order
+from pramana.recipient.analysis import BundleAxes
+from pramana.recipient.junction import Dependence, JunctionFit, Learner
 from pramana.recipient.law import Array, PublishedTable, check_memory
-from pramana.recipient.learning import Learner
 from pramana.recipient.likelihood import fit
 from pramana.recipient.study import Study
 from pramana.schema.domain import Axis
@@ -157,6 +170,8 @@ def _counted(
 
 
 MOST_JOINT_CELLS = 1 << 17
+ROWS = 1 << 18  # drawn at a time
+_PURPOSE = "synthetic records"
 
 
 @dataclass(frozen=True, eq=False)
@@ -280,3 +295,92 @@ def exact_weights(rows: Array) -> NDArray[np.int64]:
     weights = np.floor(shares * float(ONE)).astype(np.int64)
     weights[np.arange(len(rows)), shares.argmax(axis=1)] += ONE - weights.sum(axis=1)
     return weights
+
+
+# Where the synthetic records of a bundle come from.
+
+
+class RecordSource(ABC):
+    """Synthetic records of a bundle, as many as wanted, in pieces."""
+
+    @abstractmethod
+    def pieces(self, key: Key, records: int) -> Iterator[pa.Table]: ...
+
+    @abstractmethod
+    def statement(self) -> dict[str, Any]:
+        """What the records were drawn from."""
+
+    @property
+    @abstractmethod
+    def words(self) -> str:
+        """The same, for people."""
+
+
+class ModelledRecords(RecordSource):
+    """Drawn from a model of the private table that was fitted through the law of the release."""
+
+    def __init__(self, axes: BundleAxes, model: RecordModel) -> None:
+        self.axes, self.model = axes, model
+
+    def pieces(self, key: Key, records: int) -> Iterator[pa.Table]:
+        context = self.axes.bundle.certificate.content
+        for first in range(0, records, ROWS):
+            codes = self.model.draw(key, context, first, min(ROWS, records - first))
+            yield pa.table({name: self.axes.shown(name, codes[name]) for name in self.axes})
+
+    def statement(self) -> dict[str, Any]:
+        return {
+            "kind": self.model.kind,
+            "tables": [list(names) for names in self.model.tables],
+            "converged": self.model.converged,
+        }
+
+    @property
+    def words(self) -> str:
+        if self.model.kind == "joint":
+            return "Records were drawn from the maximum-likelihood table of all columns."
+        return (
+            "Records were drawn from a graphical model of the tables named here; columns together in none of "
+            "them hang together only through others."
+        )
+
+
+class PublishedRecords(RecordSource):
+    """The published records, each equally often, with one value for every cell."""
+
+    def __init__(self, bundle: Bundle, plan: Plan) -> None:
+        self.bundle, self.several = bundle, plan.celled
+        self.cells = PublishedCells.of_bundle(bundle) if self.several else None
+        self.table = self.cells.others if self.cells is not None else pa.Table.from_batches(bundle.batches())
+
+    def pieces(self, key: Key, records: int) -> Iterator[pa.Table]:
+        own, context = self.bundle.certificate.records, self.bundle.certificate.content
+        for turn, first in enumerate(range(0, records, own)):
+            whole = self._one_of_each(key, turn)
+            order = shuffled_order(key, f"{_PURPOSE}\n{context}\n{turn}", own)[: records - first]
+            for start in range(0, len(order), ROWS):
+                yield whole.take(numbers(order[start : start + ROWS].astype(np.int64)))
+
+    def _one_of_each(self, key: Key, turn: int) -> pa.Table:
+        drawn: dict[str, Any] = {}
+        if self.cells is not None:
+            codes = self.cells.codes(key, turn)
+            drawn = {a.name: decode(c, a.coded) for a, c in zip(self.several, codes, strict=True)}
+        names = [a.name for a in self.bundle.certificate.attributes]
+        return pa.table({n: drawn[n] if n in drawn else self.table.column(n) for n in names})
+
+    def statement(self) -> dict[str, Any]:
+        return {"kind": "cells" if self.several else "published", "tables": [], "converged": True}
+
+    @property
+    def words(self) -> str:
+        if self.several:
+            return "Every published record was taken equally often, with a value drawn for each of its cells."
+        return "Every published record was taken equally often; its values are the published ones."
+
+
+def source_of_records(bundle: Bundle, plan: Plan, study: Study | None, axes: BundleAxes) -> RecordSource:
+    """What synthetic records of a bundle are drawn from; `study` is that of a bundle with a law."""
+    if study is None:
+        return PublishedRecords(bundle, plan)
+    return ModelledRecords(axes, fit_records(study, list(axes)))

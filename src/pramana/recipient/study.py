@@ -266,7 +266,7 @@ class Study(Questions):
                 fitted = fit(table)
                 gap = fitted.gap
             else:  # what is smoothed is not meant to be the likeliest
-                from pramana.recipient.quantiles import smooth_fit
+                from pramana.recipient.numbers import smooth_fit
 
                 fitted = smooth_fit(table)
             converged = fitted.converged
@@ -308,7 +308,7 @@ class Study(Questions):
     def _mean_of(
         self, axis: Axis, by: Sequence[str], where: Filter | None, confidence: float, within_bins: bool
     ) -> Callable[[Filter | None], EstimatedNumber]:
-        from pramana.recipient.quantiles import mean_of_middles, mean_within_bins
+        from pramana.recipient.numbers import mean_of_middles, mean_within_bins
 
         estimate = mean_within_bins if within_bins else mean_of_middles
         table = self.table([*by, *Ratio(axis, where).names])
@@ -317,12 +317,12 @@ class Study(Questions):
     def _quantiles(
         self, axis: Axis, shares: Sequence[float], where: Filter | None, confidence: float
     ) -> list[EstimatedQuantile]:
-        from pramana.recipient.quantiles import estimate_quantiles
+        from pramana.recipient.numbers import estimate_quantiles
 
         return estimate_quantiles(self.table(Ratio(axis, where).names), axis, where, shares, confidence)
 
     def _regression(self, axes: Sequence[Axis], where: Filter | None, confidence: float) -> EstimatedRegression:
-        from pramana.recipient.regression import estimate_regression
+        from pramana.recipient.numbers import estimate_regression
 
         table = self.table([*(axis.name for axis in axes), *([] if where is None else where.names)])
         return estimate_regression(table, axes[0], axes[1:], where, confidence)

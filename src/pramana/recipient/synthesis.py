@@ -11,36 +11,45 @@ import contextlib
 import hashlib
 import json
 import os
+import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+
 from pramana import __version__
-from pramana.bundle.bundle import Bundle
+from pramana.bundle.bundle import Bundle, published_batches
 from pramana.bundle.certificate import canonical
-from pramana.errors import BundleError, InputError
+from pramana.bundle.form import Check
+from pramana.errors import BundleError, InputError, PramanaError
 from pramana.files.atomic import already_exists, bundle_around, flush, named_when_whole, write_whole
+from pramana.files.folder import scratch_beside
 from pramana.files.locations import located, path_here
-from pramana.files.store_path import AnyPath, StorePath
+from pramana.files.regular import own_file
+from pramana.files.store_path import AnyPath, StorePath, put_file
+from pramana.files.upload import check_new_object
 from pramana.io.formats import DATA_FILES, kind_by_name
+from pramana.io.parquet import check_parquet
 from pramana.io.writing import TableWriter
 from pramana.methods.registry import restore
 from pramana.randomness.key import Key
 from pramana.randomness.samplers import available_cores
-from pramana.recipient.analysis import require_valid, study_of
-from pramana.recipient.axes import BundleAxes
-from pramana.recipient.records import ENDING, RecordSource, objects_of_records, source_of_records
+from pramana.recipient.analysis import BundleAxes, require_valid, study_of
+from pramana.recipient.model import RecordSource, source_of_records
 from pramana.rows.protocol import Progress, no_progress
 from pramana.run.config import ExecutionConfig
 from pramana.run.write import file_entry
+from pramana.schema.domain import MISSING
 
 if TYPE_CHECKING:
     from pramana.rows.spark.rows import SparkEngine
 
 
 FORMAT, VERSION = "pramana-synthetic", 1
+ENDING = ".certificate.json"  # of the certificate, after the name of the records
 MOST_RECORDS = 2**32 - 1
 _LONGEST = 1 << 24  # bytes of a certificate
 POST_PROCESSING = (
@@ -64,7 +73,7 @@ class Synthesised:
 
     @property
     def certificate(self) -> Path:
-        return _beside(self.path)
+        return _certificate_path(self.path)
 
     def to_json(self) -> dict[str, object]:
         return {
@@ -98,13 +107,13 @@ def synthesise(
     target = located(out, "A file of synthetic records", BundleError)
     form = _form(target)
     if isinstance(target, StorePath):
-        with objects_of_records(target) as place:
-            here = synthesise(bundle, place, records, key, unverified=unverified, engine=engine, progress=progress)
+        with objects_of_records(target) as copy:
+            here = synthesise(bundle, copy, records, key, unverified=unverified, engine=engine, progress=progress)
         return replace(here, out=target)
     opened = Bundle.open(bundle)
     _check_free(target)
     if not (left := _left_behind(target)):
-        _check_free(_beside(target))
+        _check_free(_certificate_path(target))
     wanted = opened.certificate.records if records is None else records
     if isinstance(wanted, bool) or not isinstance(wanted, Integral) or not 1 <= wanted <= MOST_RECORDS:
         must = f"The number of records must be a whole number from 1 to {MOST_RECORDS:,}"
@@ -119,13 +128,13 @@ def synthesise(
         with named_when_whole(target.absolute()) as data:
             write_records(opened, source, data, form, secret, wanted, progress)
             entry = file_entry(data)
-            told = _statement(opened, source, secret, wanted, target.name, entry)
-            text = (json.dumps(told, indent=2, sort_keys=True, allow_nan=False) + "\n").encode()
+            statement = _statement(opened, source, secret, wanted, target.name, entry)
+            text = (json.dumps(statement, indent=2, sort_keys=True, allow_nan=False) + "\n").encode()
             if left is None:
-                write_whole(_beside(target.absolute()), text, 0o666)  # first: no records are without it
+                write_whole(_certificate_path(target.absolute()), text, 0o666)  # first: no records are without it
                 undo.callback(_take_back, target, entry)
             elif left != text:
-                _check_free(_beside(target))
+                _check_free(_certificate_path(target))
             flush(data)
         undo.pop_all()
     return Synthesised(target, wanted, source.statement()["kind"])
@@ -141,13 +150,13 @@ def records_of(bundle: Bundle, config: ExecutionConfig | None = None) -> RecordS
 def write_records(
     bundle: Bundle,
     source: RecordSource,
-    place: Path,
+    path: Path,
     form: str,
     key: Key | None,
     records: int,
     progress: Progress = no_progress,
 ) -> None:
-    """The file, piece by piece."""
+    """Write the records to a file, piece by piece."""
     secret = key_of_content(bundle.certificate.content) if key is None else key
     writer: TableWriter | None = None
     done = 0
@@ -155,7 +164,7 @@ def write_records(
         for piece in source.pieces(secret, records):
             if writer is None:
                 escape, workers = bundle.certificate.escaped, available_cores()
-                writer = written.enter_context(TableWriter(place, form, piece.schema, escape, workers))
+                writer = written.enter_context(TableWriter(path, form, piece.schema, escape, workers))
             writer.write(piece)
             done += piece.num_rows
             progress("synthesising", done, records)
@@ -170,7 +179,7 @@ def _statement(
     bundle: Bundle, source: RecordSource, key: Key | None, records: int, name: str, file: dict[str, object]
 ) -> dict[str, Any]:
     certificate = bundle.certificate
-    told: dict[str, Any] = {
+    statement: dict[str, Any] = {
         "format": FORMAT,
         "version": VERSION,
         "pramana": __version__,
@@ -191,7 +200,7 @@ def _statement(
         "key": "the bundle's content" if key is None else key.commitment(),
         "file": {"name": name, **file},
     }
-    return {**told, "digest": hashlib.sha256(canonical(told)).hexdigest()}
+    return {**statement, "digest": hashlib.sha256(canonical(statement)).hexdigest()}
 
 
 def _form(target: AnyPath) -> str:
@@ -201,19 +210,19 @@ def _form(target: AnyPath) -> str:
     return form
 
 
-def _beside(target: Path) -> Path:
+def _certificate_path(target: Path) -> Path:
     return target.with_name(target.name + ENDING)
 
 
-def _check_free(place: Path) -> None:
-    parent = place.absolute().parent
-    if place.exists() or place.is_symlink():
-        raise already_exists(place, BundleError, "Choose another name, or move it away.")
+def _check_free(path: Path) -> None:
+    parent = path.absolute().parent
+    if path.exists() or path.is_symlink():
+        raise already_exists(path, BundleError, "Choose another name, or move it away.")
     if not parent.is_dir():
-        raise BundleError(f"The folder {parent} must exist", "none", "Create it first.")
-    if (bundle := bundle_around(place)) is not None:
+        raise BundleError(f"The folder {parent} must exist", "no such folder", "Create it first.")
+    if (bundle := bundle_around(path)) is not None:
         raise BundleError(
-            f"{place} must lie outside of every bundle, whose files are certified", f"a place inside {bundle}"
+            f"{path} must lie outside of every bundle, whose files are certified", f"a path inside {bundle}"
         )
 
 
@@ -222,15 +231,15 @@ def _take_back(target: Path, entry: dict[str, object]) -> None:
     with contextlib.suppress(OSError):
         if file_entry(target) == entry:
             return
-    _beside(target).unlink(missing_ok=True)
+    _certificate_path(target).unlink(missing_ok=True)
 
 
 def _left_behind(target: Path) -> bytes | None:
     """What a certificate without its records says, as a killed run leaves it: the same run takes it up again."""
-    beside = _beside(target)
-    if os.path.lexists(target) or beside.is_symlink() or not beside.is_file():
+    path = _certificate_path(target)
+    if os.path.lexists(target) or path.is_symlink() or not path.is_file():
         return None
-    with contextlib.suppress(OSError), beside.open("rb") as file:
+    with contextlib.suppress(OSError), path.open("rb") as file:
         return file.read(_LONGEST)
     return None
 
@@ -241,7 +250,99 @@ def _said_plainly(target: Path) -> Iterator[None]:
         yield
     except FileExistsError:
         _check_free(target)
-        _check_free(_beside(target))
+        _check_free(_certificate_path(target))
         raise
     except OSError as error:
         raise BundleError(f"{target} must be writable", error.strerror or "an error of the file system") from None
+
+
+# Synthetic records in a store: two objects, the certificate first, so that no records are without it.
+
+
+@contextlib.contextmanager
+def objects_of_records(target: StorePath) -> Iterator[Path]:
+    """A path on this machine for the records, with their certificate next to it; both go up when all is well.
+
+    A certificate without records, as a killed run leaves it, is taken up by the run that makes the same one.
+    """
+    stored = target.with_name(target.name + ENDING)
+    check_new_object(target)
+    if not (left := stored.again().is_file()):
+        check_new_object(stored)
+    with contextlib.ExitStack() as stack:
+        try:  # locked while this process lives: the next one removes what a killed one left
+            folder = stack.enter_context(scratch_beside(Path(tempfile.gettempdir()).resolve() / "pramana-records"))
+        except OSError as error:
+            raise BundleError("There must be a folder for temporary files", error.strerror) from None
+        records = folder / target.name
+        yield records
+        certificate = _certificate_path(records)
+        if left and not _is(stored, certificate.read_bytes()):
+            check_new_object(stored)
+        check_new_object(target)
+        if not left:
+            put_file(stored, certificate, BundleError)
+        try:
+            put_file(target, records, BundleError)
+        except BaseException:
+            # Only what this run has put goes, and only where the store says that there are no records: its
+            # answer to them may be all that was lost.
+            with contextlib.suppress(PramanaError):
+                if not left and not target.again().exists():
+                    stored.unlink()
+            raise
+
+
+def _is(path: StorePath, content: bytes) -> bool:
+    now = path.again()
+    return now.is_file() and now.stat().st_size == len(content) and now.read_bytes(len(content)) == content
+
+
+# Synthetic records that the holder puts into the bundle: covered by its certificate, and checked.
+
+
+def write_companion(bundle: Bundle) -> None:
+    """Write as many records as the bundle has, by coins that everyone with the bundle can throw again."""
+    certificate = bundle.certificate
+    path = bundle.path / f"synthetic.{certificate.output}"
+    write_records(bundle, records_of(bundle), path, certificate.output, None, certificate.records)
+
+
+def check_companion(bundle: Bundle) -> Check:
+    """Check that the synthetic records are as many as the bundle's, and in their domains.
+
+    Their digest was taken with those of the other files. They are not drawn again: a model is fitted in floating
+    point, which another machine may round otherwise.
+    """
+    certificate = bundle.certificate
+    path = bundle.path / f"synthetic.{certificate.output}"
+    attributes, records = certificate.attributes, 0
+    domains = {a.name: {*a.coded.labels, *([MISSING] if a.coded.missing else [])} for a in attributes if not a.raw}
+    strange: dict[str, None] = {}
+    try:
+        _check_file(bundle, path)
+        for batch in published_batches(path, [a.name for a in attributes], certificate.escaped):
+            records += batch.num_rows
+            for name, labels in domains.items():
+                column = batch.column(name)
+                plain = column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
+                if not {None if v is None else str(v) for v in plain.unique().to_pylist()} <= labels | {None}:
+                    strange[name] = None
+    except PramanaError as error:
+        return Check("synthetic records", False, str(error))
+    if records != certificate.records:
+        return Check("synthetic records", False, f"{certificate.records} expected, {records} found")
+    detail = f"outside of their domains: {', '.join(strange)}" if strange else f"{records}, all in their domains"
+    return Check("synthetic records", not strange, detail)
+
+
+def _check_file(bundle: Bundle, path: Path) -> None:
+    """Refuse, before a row is read, a file that is not the certified number of rows of the bundle's columns."""
+    if bundle.certificate.output != "parquet":
+        return
+    own_file(path)
+    try:
+        columns = {a.name: None if a.raw else pa.string() for a in bundle.certificate.attributes}
+        check_parquet(path, bundle.certificate.records, columns)
+    except OSError:  # Arrow's word for a footer that it cannot decode
+        raise BundleError(f"{path.name} must be a readable parquet file", "damaged data") from None

@@ -21,7 +21,6 @@ from pramana.methods.protocol import Examination, Plan, Publication
 from pramana.methods.registry import restore
 from pramana.pages.rendering import html_of
 from pramana.randomness.key import Key
-from pramana.recipient.companion import check_companion, synthetic_name
 from pramana.reporting.page import PageMaterial, page_of
 from pramana.rows.engines import bytes_of
 from pramana.rows.protocol import Progress, no_progress
@@ -146,7 +145,7 @@ def _verified(
         checks.append(_report(opened, plan, examination))
         checks += check_codebook(opened)
         if all(check.ok for check in examination.checks):
-            checks += [*_formulas(opened), *check_companion(opened), *check_copies(opened)]
+            checks += [*_formulas(opened), *_synthetic(opened), *check_copies(opened)]
     else:
         checks.append(Check("data", False, _NOT_READ))
     if key is not None and whole:
@@ -209,7 +208,7 @@ def _files(bundle: Bundle) -> list[Check]:
 
 def _companions(bundle: Bundle, plan: Plan) -> list[Check]:
     """A certificate may name what its method publishes, and no file besides."""
-    known = {_REPORT, synthetic_name(bundle), *plan.companions}
+    known = {_REPORT, f"synthetic.{bundle.certificate.output}", *plan.companions}
     if bundle.certificate.parts is None:
         known.add(DATA_FILES[bundle.certificate.output])
     if bundle.certificate.output == "parquet":
@@ -221,6 +220,14 @@ def _companions(bundle: Bundle, plan: Plan) -> list[Check]:
     if missing := sorted({*plan.companions} - stated):
         checks.append(Check("files", False, f"the certificate does not name {', '.join(missing)}"))
     return checks
+
+
+def _synthetic(bundle: Bundle) -> list[Check]:
+    if f"synthetic.{bundle.certificate.output}" not in bundle.certificate.files:
+        return []
+    from pramana.recipient.synthesis import check_companion  # few releases have one
+
+    return [check_companion(bundle)]
 
 
 def _devices(bundle: Bundle, plan: Plan) -> list[Check]:

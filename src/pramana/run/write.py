@@ -138,7 +138,7 @@ class BundleWriter:
         if variables := self.source.variables([a.name for a in plan.attributes]):
             certificate = replace(certificate, codebook=codebook_of(Bundle(folder, certificate), variables))
         if output.synthetic:
-            from pramana.recipient.companion import write_companion  # few releases have one
+            from pramana.recipient.synthesis import write_companion  # few releases have one
 
             write_companion(Bundle(folder, certificate))
         if output.copy_format is not None:
