@@ -82,6 +82,9 @@ class Bar:
     drawn: bool = True
 
 
+NUMBERS = ("published", "estimate", "low", "high", "true")  # of a bar, in the order they are shown
+
+
 @dataclass(frozen=True)
 class Bars:
     """Values, one a line: a small drawing to one scale, and the numbers. `names` head the labels."""
@@ -92,26 +95,13 @@ class Bars:
     @property
     def columns(self) -> Sequence[str]:
         """What is known of some value, in the order it is shown."""
-        known = ("published", "estimate", "low", "high", "true")
-        return [name for name in known if any(number_of(bar, name) is not None for bar in self.bars)]
+        return [name for name in NUMBERS if any(getattr(bar, name) is not None for bar in self.bars)]
 
     @cached_property
     def scale(self) -> float:
         """The number that a full line stands for."""
-        names = ("published", "estimate", "high", "true")
-        shown = (number_of(bar, name) for bar in self.bars if bar.drawn for name in names)
+        shown = (getattr(bar, name) for bar in self.bars if bar.drawn for name in NUMBERS if name != "low")
         return max((number for number in shown if number is not None), default=1.0) or 1.0
-
-
-def number_of(bar: Bar, name: str) -> float | None:
-    numbers = {
-        "published": bar.published,
-        "estimate": bar.estimate,
-        "low": bar.low,
-        "high": bar.high,
-        "true": bar.true,
-    }
-    return numbers[name]
 
 
 @dataclass(frozen=True)

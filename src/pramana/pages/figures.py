@@ -27,28 +27,7 @@ MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 DASHES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (8, 2)), (0, (1, 1)))
 HATCHES = ("", "///", "...", "xxx", "\\\\\\", "+++", "ooo")
 _FEW = 8
-STYLE: Any = {  # matplotlib types the names of its own settings, and they differ by version
-    "font.family": "sans-serif",
-    "font.size": 9.0,
-    "axes.titlesize": 10.0,
-    "axes.titley": 1.0,  # where it always is; looking for a free place measures every word
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.grid": True,
-    "axes.axisbelow": True,
-    "grid.color": "#dddddd",
-    "grid.linewidth": 0.6,
-    "lines.linewidth": 1.6,
-    "lines.markersize": 4.5,
-    "hatch.linewidth": 0.6,
-    "legend.frameon": True,
-    "legend.framealpha": 0.85,
-    "legend.edgecolor": "none",
-    "legend.fontsize": 8.5,
-    "svg.fonttype": "none",  # words stay words: small files that can be searched and read aloud
-    "svg.hashsalt": "pramana",  # the same picture is the same bytes
-    "savefig.dpi": 150,
-}
+STYLE = Path(__file__).with_name("figures.mplstyle")
 
 
 @dataclass(frozen=True)
@@ -103,7 +82,7 @@ def draw(picture: Picture) -> Figure:
 
     columns = min(picture.columns, len(picture.panels))
     rows = -(-len(picture.panels) // columns)
-    with rc_context(STYLE):
+    with rc_context(fname=STYLE):
         size = (picture.width, picture.height * rows)
         figure = Figure(figsize=size, layout="constrained")
         axes = figure.subplots(rows, columns, squeeze=False).ravel()
@@ -251,7 +230,7 @@ def write_figure(picture: Picture, place: str | Path) -> list[Path]:
     place.parent.mkdir(parents=True, exist_ok=True)
     single = place.suffix.lower() in KINDS
     paths = [place] if single else [place.with_name(place.name + suffix) for suffix in KINDS]
-    with rc_context(STYLE):
+    with rc_context(fname=STYLE):
         figure = draw(picture)
         figure.draw_without_rendering()  # ticks may change with the room for them, and the room with their words
         for path in paths:

@@ -15,20 +15,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from pramana.errors import printable
-from pramana.pages.content import (
-    Bar,
-    Bars,
-    Block,
-    Drawn,
-    Grid,
-    Legend,
-    Meter,
-    Page,
-    Points,
-    Steps,
-    Text,
-    number_of,
-)
+from pramana.pages.content import NUMBERS, Bar, Bars, Block, Meter, Page
 from pramana.pages.figures import Panel, Series, in_words
 
 if TYPE_CHECKING:
@@ -79,27 +66,27 @@ class Plot:
 
 @dataclass(frozen=True)
 class Scale:
-    """Numbers to places on a line; `places` are the ends of the line."""
+    """Numbers to positions on a line, which has these ends."""
 
     low: float
     high: float
     logarithmic: bool
-    places: tuple[float, float]
+    ends: tuple[float, float]
 
     @classmethod
     def over(
-        cls, numbers: Sequence[float], logarithmic: bool, from_zero: bool, places: tuple[float, float]
+        cls, numbers: Sequence[float], logarithmic: bool, from_zero: bool, ends: tuple[float, float]
     ) -> Scale:
         low, high = min(numbers, default=0.0), max(numbers, default=1.0)
         if from_zero and not logarithmic:
             low = min(low, 0.0)
         if low == high:
             low, high = (low / 2, high * 2) if logarithmic else (low - 0.5, high + 0.5)
-        return cls(low, high, logarithmic, places)
+        return cls(low, high, logarithmic, ends)
 
     def at(self, number: float) -> float:
         low, high, here = (math.log10(v) if self.logarithmic else v for v in (self.low, self.high, number))
-        start, end = self.places
+        start, end = self.ends
         return round(start + (here - low) / (high - low) * (end - start), 1)
 
     def ticks(self) -> list[Tick]:
@@ -169,17 +156,7 @@ MOST = {  # of each in one page
     "label": 100,  # characters of a name or value
     "words": 5000,  # characters of a paragraph
 }
-_KINDS: dict[type[Block] | type[Meter] | type[Steps], str] = {
-    Text: "text",
-    Points: "points",
-    Grid: "grid",
-    Drawn: "curves",
-    Bars: "bars",
-    Legend: "legend",
-    Meter: "meter",
-    Steps: "steps",
-}
-_HEADS = {"published": "published", "estimate": "estimate", "low": "from", "high": "to", "true": "true"}
+_HEADS = {name: name for name in NUMBERS} | {"low": "from", "high": "to"}
 
 
 def html_of(page: Page) -> str:
@@ -232,7 +209,6 @@ def page_environment(*packages: str) -> Environment:
         plain=in_words,
         extent=_extent,
         drawing=_drawing,
-        number_of=number_of,
         amount=_amount,
     )
     return environment
@@ -264,10 +240,10 @@ def _spoken(words: str) -> Markup:
 
 
 def _kind(shown: object) -> str:
-    """Which macro of the templates shows it."""
+    """Which macro of the templates shows it: a number's, or that of its class."""
     if isinstance(shown, int | float) and not isinstance(shown, bool):
         return "number"
-    return next((kind for known, kind in _KINDS.items() if isinstance(shown, known)), "word")
+    return type(shown).__name__.lower()
 
 
 def _extent(meter: Meter) -> dict[str, str]:
@@ -285,9 +261,9 @@ def _drawing(bar: Bar, bars: Bars) -> dict[str, str]:
     """Where the marks of a line stand, in percent of its width, so that it may be drawn at any width."""
     if not bar.drawn:
         return {}
-    known = ((name, number_of(bar, name)) for name in ("published", "estimate", "low", "high", "true"))
+    known = ((name, getattr(bar, name)) for name in NUMBERS)
     shares = {name: min(max(0.0, number), bars.scale) for name, number in known if number is not None}
-    places = {name: f"{96 * number / bars.scale + 2:.1f}" for name, number in shares.items()}
+    marks = {name: f"{96 * number / bars.scale + 2:.1f}" for name, number in shares.items()}
     if "published" in shares:
-        places["published_length"] = f"{96 * shares['published'] / bars.scale:.1f}"
-    return places
+        marks["published_length"] = f"{96 * shares['published'] / bars.scale:.1f}"
+    return marks

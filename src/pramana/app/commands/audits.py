@@ -115,8 +115,8 @@ def space(recipe: str, out: str | None, as_json: bool) -> None:
 
 
 def _write(found: Any, folder: str) -> list[str]:
+    from pramana.methods.generalize.space import space_picture
     from pramana.pages.figures import write_figure, write_table
-    from pramana.pages.results import space_picture
 
     paths = [*write_table(found.rows(), f"{folder}/space"), *write_figure(space_picture(found), f"{folder}/space")]
     return [str(path) for path in paths]

@@ -18,6 +18,7 @@ from pramana.errors import RecipeError
 from pramana.methods.generalize.conditions import All, Condition, TableCondition, staying
 from pramana.methods.generalize.measures import Measure, Separable
 from pramana.methods.generalize.suppression import cells_of, cost_of, suppressed_at
+from pramana.pages.figures import Panel, Picture, Series
 from pramana.randomness.samplers import joint_codes
 
 # Classes at nodes of a lattice, rolled up from the smallest table at hand that is finer, not from the rows.
@@ -226,6 +227,23 @@ class SolutionSpace:
                 for node in self.nodes
             ],
         }
+
+
+def space_picture(space: SolutionSpace) -> Picture:
+    """A point for each node that leaves something: the chosen one, those that hold, and those that fail."""
+    kinds = {
+        "fails": [n for n in space.nodes if not n.holds],
+        "holds": [n for n in space.nodes if n.holds and not n.chosen],
+        "chosen": [n for n in space.nodes if n.chosen],
+    }
+    series = []
+    for name, nodes in kinds.items():
+        shown = [(n.cost, 100 * n.records_failing / space.records) for n in nodes if n.cost is not None]
+        if shown:
+            series.append(Series(name, [cost for cost, _ in shown], [share for _, share in shown], kind="points"))
+    title = "nodes of the lattice: the further left and down, the better"
+    panel = Panel(series, title, f"cost ({space.measure})", "records that fail (%)")
+    return Picture([panel], width=7.0, height=4.4)
 
 
 def space_of(
