@@ -21,9 +21,8 @@ from pramana.bundle.form import AboutKey
 from pramana.errors import BundleError, InputError
 from pramana.notions.registry import NOTIONS
 from pramana.pages.rendering import html_of
-from pramana.reporting.attacks import AuditResult
+from pramana.reporting.attacks import RISKS, AuditResult
 from pramana.reporting.dossier import ASKED, LISTED, dossier_page, techniques
-from pramana.reporting.risks import RISKS
 
 ONE_OF_EACH = (
     "retention k", "retention epsilon", "matrix", "invariant", "levels", "generalize models",

@@ -1,4 +1,4 @@
-"""What `pramana audit` found, read from its JSON file for the holder's report.
+"""What `pramana audit` measured, read from its JSON file for the holder's report, and the risks it is about.
 
 The file may have been anywhere since: its form, lengths and numbers are checked, and it must name the very files
 of the bundle that the report is about.
@@ -7,8 +7,10 @@ of the bundle that the report is about.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
-from dataclasses import replace
+import json
+import tomllib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated
 
@@ -16,15 +18,18 @@ import msgspec
 from msgspec import Meta
 
 from pramana.bundle.bundle import Bundle
-from pramana.bundle.certificate import JsonObject
+from pramana.bundle.certificate import Certificate, JsonObject
 from pramana.bundle.parts import PartSet
 from pramana.errors import InputError
 from pramana.files.atomic import PARTS
 from pramana.files.locations import local_path
 from pramana.files.regular import open_regular
+from pramana.notions.guarantee import BOUND
+from pramana.notions.registry import NOTIONS, explanation_of, kind_of_number
 from pramana.pages.content import Block, Cell, Grid, Points, Section, Text
 
 _MOST_BYTES = 1 << 22
+WORDS = tomllib.loads(Path(__file__).with_name("dossier.toml").read_text("utf-8"))
 _LEAD = (
     "Attacks that were run on this release by its holder, who counted right answers with source and key. A claim "
     "counts as broken where the whole interval of what was measured lies beyond it; one such verdict is wrong "
@@ -35,6 +40,7 @@ SMALLER_TABLES = (
     "what the same law promises there: among fewer records less is promised. Only a figure for as many records as "
     "the release has is about its own promise."
 )
+_UNKNOWN = "Nothing is known of what these would have found."
 AttackName = Annotated[str, Meta(max_length=400)]
 Words = Annotated[str, Meta(max_length=4000)]
 FileDigest = Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
@@ -58,6 +64,10 @@ class AttackLine(msgspec.Struct, frozen=True, kw_only=True):
         if self.claimed is None:
             return "nothing"
         return f"{self.claimed:.4g}" + (f" ({self.records:,} records)" if self.records else "")
+
+    @property
+    def interval_words(self) -> str:
+        return "" if self.interval is None else f"{self.interval[0]:.4g} to {self.interval[1]:.4g}"
 
 
 class LeftOut(msgspec.Struct, frozen=True, kw_only=True):
@@ -108,18 +118,18 @@ def read_audit(audit: str | Path | JsonObject, bundle: Bundle) -> AuditResult:
     must = f"{'The audit' if isinstance(audit, Mapping) else audit} must be the JSON file of an audit"
     try:
         if isinstance(audit, Mapping):
-            found = msgspec.convert(audit, AuditResult)
+            result = msgspec.convert(audit, AuditResult)
         else:
-            found = msgspec.json.decode(_content(audit, must), type=AuditResult)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        raise InputError(
-            must, "something else", "Write it with `pramana audit BUNDLE ... --json > FILE`."
-        ) from None
-    if found.bundle != audited_files(bundle):
-        raise InputError(
-            "The audit must be of this bundle, as its files are now", "that of other files", "Audit it again."
-        )
-    return found
+            result = msgspec.json.decode(_content(audit, must), type=AuditResult)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        hint = "Write it with `pramana audit BUNDLE ... --json > FILE`."
+        raise InputError(must, f"a {type(error).__name__} in reading it", hint) from None
+    files = audited_files(bundle)
+    if result.bundle != files:
+        differing = [name for name in {**files, **result.bundle} if files.get(name) != result.bundle.get(name)]
+        must = "The audit must be of this bundle, as its files are now"
+        raise InputError(must, f"that of another {', '.join(differing)}", "Audit it again.")
+    return result
 
 
 def _content(path: str | Path, must: str) -> bytes:
@@ -133,35 +143,199 @@ def _content(path: str | Path, must: str) -> bytes:
     return content
 
 
-def attack_sections(found: AuditResult) -> list[Section]:
+def attack_sections(audit: AuditResult) -> list[Section]:
     """The verdicts, what was done, and what was left out."""
     run: list[Block] = [
-        Text(f"{found.verdict}.", note=bool(found.lost)),
+        Text(f"{audit.verdict}.", note=bool(audit.lost)),
         Text(_LEAD),
-        Grid([_row(attack) for attack in found.attacks]),
+        Grid([_row(attack) for attack in audit.attacks]),
     ]
-    if any(attack.records for attack in found.attacks):
+    if any(attack.records for attack in audit.attacks):
         run.append(Text(SMALLER_TABLES, quiet=True))
-    done = Points([f"{attack.name}: {attack.detail}" for attack in found.attacks])
+    done = Points([f"{attack.name}: {attack.detail}" for attack in audit.attacks])
     sections = [
         Section("Attacks that were run", run, anchor="attacks"),
         Section("What the attacks did", [done], anchor="done"),
     ]
-    if found.not_run:
+    if audit.not_run:
         rows: list[dict[str, Cell]] = [
-            {"attack": left.name, "not run because": left.reason} for left in found.not_run
+            {"attack": left.name, "not run because": left.reason} for left in audit.not_run
         ]
-        told = "Nothing is known of what these would have found."
-        sections.append(Section("Attacks that were not run", [Text(told), Grid(rows)], anchor="not-run"))
+        sections.append(Section("Attacks that were not run", [Text(_UNKNOWN), Grid(rows)], anchor="not-run"))
     return sections
 
 
 def _row(attack: AttackLine) -> dict[str, Cell]:
-    interval = "" if attack.interval is None else f"{attack.interval[0]:.4g} to {attack.interval[1]:.4g}"
     return {
         "attack": attack.name,
         "verdict": "stands" if attack.ok else "BROKEN",
         "claimed": attack.claim,
         "measured": f"{attack.measured:.4g}",
-        "interval": interval,
+        "interval": attack.interval_words,
+    }
+
+
+# Singling out, linkability and inference: for each what is promised, assumed, measured and left uncovered. Every
+# promise is shown in the words of its certificate, under the risks that its notion names.
+
+
+TriedBy = Callable[[str], bool]
+_NO_AUDIT = "Not measured: no results of `pramana audit` were given to this dossier."
+_NO_ATTACK = "Not measured: none of the attacks that were run is about this."
+_EXACT = (
+    "Source and key were used to count right answers. Intervals are exact (Clopper and Pearson) and miss with a "
+    "chance of one in a million at each end. A claim counts as broken where the whole interval lies beyond it: "
+    "attacks can break a claim, and cannot prove one."
+)
+
+
+@dataclass(frozen=True)
+class Risk:
+    """One of the three questions: the attacks that try it, and what no notion covers."""
+
+    title: str
+    anchor: str
+    question: str
+    attacks: tuple[str, ...]  # words in the names of attacks
+    uncovered: tuple[str, ...]
+
+    @property
+    def notions(self) -> dict[str, str]:
+        """The notions that are about this risk, and what each of them says of it."""
+        return {name: notion.risks[self.anchor] for name, notion in NOTIONS.items() if self.anchor in notion.risks}
+
+    def is_tried_by(self, attack: str) -> bool:
+        return any(word in attack for word in self.attacks)
+
+
+RISKS = tuple(msgspec.convert(risk, Risk) for risk in WORDS["risks"])
+
+
+def risk_sections(certificate: Certificate, audit: AuditResult | None) -> list[Section]:
+    numbered = list(enumerate(certificate.guarantees, 1))
+    sections: list[Section] = []
+    for risk in RISKS:
+        own = [(number, g) for number, g in numbered if g["notion"] in risk.notions]
+        sections += [
+            Section(risk.title, [Text(risk.question)], anchor=risk.anchor),
+            Section("What is promised", _promised(risk, own), part=True),
+            Section("What the promise assumes", _assumed(own), part=True),
+            Section("What attacks measured", measured(risk.is_tried_by, audit), part=True),
+            Section("What is not covered", [Points(_uncovered(risk, own))], part=True),
+        ]
+    return sections
+
+
+def other_promises(certificate: Certificate) -> list[Section]:
+    """Notions that stand under none of the risks, such as those of a later version."""
+    known = {notion for risk in RISKS for notion in risk.notions}
+    others = [str(g["words"]) for g in certificate.guarantees if g["notion"] not in known]
+    return [Section("Promises that are about none of the three", [Points(others)])] if others else []
+
+
+def attack_details(audit: AuditResult | None) -> list[Section]:
+    """What every attack did, once."""
+    if audit is None:
+        return []
+    done = [f"{attack.name}: {attack.detail}" for attack in audit.attacks]
+    return [Section("What the attacks did", [Text(_EXACT), Points(done)], anchor="done")]
+
+
+def other_attacks(audit: AuditResult | None, shown: Sequence[str]) -> list[Section]:
+    """Attacks that stand nowhere else on the page."""
+    if audit is None:
+        return []
+    others = [a for a in audit.attacks if a.name not in shown]
+    left = [a for a in audit.not_run if a.name not in shown]
+    blocks = _lines(others, left)
+    return [Section("Other attacks", blocks, anchor="other-attacks")] if blocks else []
+
+
+# ---------------------------------------------------------------- promises
+
+
+def _promised(risk: Risk, own: Sequence[tuple[int, JsonObject]]) -> list[Block]:
+    if not own:
+        told = "Nothing: no promise of the certificate is about this."
+        return [Text(told, note=True)]
+    rows: list[dict[str, Cell]] = [
+        {
+            "promise": f"{number}. {explanation_of(str(g['notion'])).title}",
+            "value": in_numbers(g["value"]),
+            "is": kind_of_number(g),
+            "holds for": str(g["scope"]),
+            "unit": str(g["unit"]),
+        }
+        for number, g in own
+    ]
+    words = [f"{number}. {g['words']} (It says {risk.notions[str(g['notion'])]}.)" for number, g in own]
+    blocks: list[Block] = [Grid(rows), Points(words, "In the certificate's words:")]
+    if not any(kind_of_number(g) == BOUND for _, g in own):
+        blocks.append(Text("None of these bounds what can be done.", note=True))
+    return blocks
+
+
+def in_numbers(value: object) -> str:
+    """A guarantee's value with every digit that the certificate has: none is rounded away here."""
+    if value is None:
+        return "none"
+    if isinstance(value, str):
+        return value
+    if isinstance(value, Mapping):
+        ordered = sorted(value.items(), key=lambda item: item[0] != "epsilon")  # which comes first in every text
+        return ", ".join(f"{key} {in_numbers(part)}" for key, part in ordered)
+    if isinstance(value, Sequence):
+        return "; ".join(in_numbers(part) for part in value)
+    return json.dumps(value)
+
+
+def _assumed(own: Sequence[tuple[int, JsonObject]]) -> list[Block]:
+    if not own:
+        return [Text("Nothing is promised, and so nothing assumed.")]
+    of: dict[str, list[str]] = {}
+    for number, guarantee in own:
+        for assumption in map(str, guarantee["assumptions"]):
+            of.setdefault(assumption, []).append(str(number))
+    if not of:
+        return [Text("Nothing beyond what it says.")]
+    return [Points([f"{words} (promise {', '.join(numbers)})" for words, numbers in of.items()])]
+
+
+def _uncovered(risk: Risk, own: Sequence[tuple[int, JsonObject]]) -> list[str]:
+    columns = list(dict.fromkeys(str(name) for _, g in own for name in g["uncovered"]))
+    told = [f"the columns released unchanged: {', '.join(columns)}"] if columns else []
+    statements = ["everything else, since nothing is promised"] if not own else []
+    return [*statements, *told, *risk.uncovered]
+
+
+# ---------------------------------------------------------------- attacks
+
+
+def measured(is_about: TriedBy, audit: AuditResult | None) -> list[Block]:
+    """The attacks that try something, or plainly that nothing was measured."""
+    if audit is None:
+        return [Text(_NO_AUDIT, note=True)]
+    run = [a for a in audit.attacks if is_about(a.name)]
+    left = [a for a in audit.not_run if is_about(a.name)]
+    blocks = _lines(run, left)
+    return blocks if run else [Text(_NO_ATTACK, note=True), *blocks]
+
+
+def _lines(run: Sequence[AttackLine], left: Sequence[LeftOut]) -> list[Block]:
+    blocks: list[Block] = [Grid([_risk_row(attack) for attack in run])] if run else []
+    if any(attack.records for attack in run):
+        blocks.append(Text(SMALLER_TABLES, quiet=True))
+    if left:
+        blocks.append(Points([f"{a.name}: {a.reason}" for a in left], f"Not run. {_UNKNOWN}"))
+    return blocks
+
+
+def _risk_row(attack: AttackLine) -> dict[str, Cell]:
+    interval = attack.interval_words
+    return {
+        "attack": attack.name,
+        "the claim": "stands" if attack.ok else "IS BROKEN",  # early: a telephone hides the last column
+        "claimed": attack.claim,
+        "measured": f"{attack.measured:.4g}",
+        "interval": interval or ("this or more" if attack.lower_bound else "none: counted in full"),
     }

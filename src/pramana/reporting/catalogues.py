@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date
+from pathlib import Path
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 import msgspec
@@ -119,30 +120,13 @@ def _about(certificate: Certificate, said: Mapping[str, str]) -> dict[str, str]:
 # Croissant 1.0 (MLCommons): JSON-LD that names the data file, its digest and its columns.
 
 
-_OWN = (  # properties of Croissant itself
-    "citeAs", "column", "equivalentProperty", "extract", "field", "fileObject", "fileProperty", "fileSet",
-    "format", "includes", "isLiveDataset", "jsonPath", "key", "md5", "parentField", "path", "recordSet",
-    "references", "regex", "repeated", "replace", "samplingRate", "separator", "source", "subField", "transform",
-)  # fmt: skip
-_CONTEXT: dict[str, object] = {
-    "@language": "en",
-    "@vocab": "https://schema.org/",
-    "sc": "https://schema.org/",
-    "cr": "http://mlcommons.org/croissant/",
-    "rai": "http://mlcommons.org/croissant/RAI/",
-    "dct": "http://purl.org/dc/terms/",
-    "conformsTo": "dct:conformsTo",
-    "data": {"@id": "cr:data", "@type": "@json"},
-    "dataType": {"@id": "cr:dataType", "@type": "@vocab"},
-    "examples": {"@id": "cr:examples", "@type": "@json"},
-    **{name: f"cr:{name}" for name in _OWN},
-}
+_CONTEXT = Path(__file__).with_name("croissant.json")  # what its words stand for
 
 
 def croissant(release: DescribedRelease) -> bytes:
     certificate = release.certificate
     stated: dict[str, object] = {
-        "@context": _CONTEXT,
+        "@context": json.loads(_CONTEXT.read_bytes()),
         "@type": "sc:Dataset",
         "conformsTo": "http://mlcommons.org/croissant/1.0",
         "name": release.title,

@@ -10,9 +10,10 @@ from pramana.notions.classes import KAnonymity
 from pramana.notions.randomised import CentralPrivacy, CollusionBound, LocalPrivacy
 from pramana.notions.registry import NOTIONS
 from pramana.pages.content import Cell, Grid, Page, Points, Section, Text
-from pramana.reporting.attacks import AuditResult
-from pramana.reporting.risks import (
+from pramana.reporting.attacks import (
     RISKS,
+    WORDS,
+    AuditResult,
     attack_details,
     in_numbers,
     measured,
@@ -27,19 +28,7 @@ from pramana.reporting.risks import (
 # fits a release is our judgement, and what it has no name for is called by our own.
 
 
-LISTED = (
-    "suppression techniques",
-    "record suppression",
-    "generalization techniques",
-    "local generalization",
-    "randomization techniques",
-    "noise addition",
-    "permutation",
-    "microaggregation",
-    "synthetic data",
-    "k-anonymity model",
-    "differential privacy model",
-)
+LISTED: list[str] = WORDS["listed"]
 _OURS = "(no name in the list)"
 _LEAD = (
     "The names are those of a public summary of ISO/IEC 20889; the standard itself was not read by the makers of "
@@ -224,18 +213,7 @@ def _side_channels(certificate: Certificate) -> str:
 
 
 NOT_STATED = "not stated"
-ASKED = {  # of [about], as data protection officers ask for it
-    "holder": "Controller",
-    "holder_kind": "Kind of controller",
-    "contact": "Contact",
-    "purpose": "Purpose",
-    "recipient": "Recipients",
-    "release_model": "Release model",
-    "date": "Date",
-    "storage_period": "Retention",
-    "region": "Region",
-    "license": "Terms of use",
-}
+ASKED: dict[str, str] = WORDS["asked"]
 _WHOSE = (
     "These are the holder's own words, from `[about]` of the recipe. A signature alone shows whose words they are."
 )
@@ -243,17 +221,6 @@ _JUDGEMENT = (
     "This dossier states what was proved, assumed and measured. Whether the data are anonymous in the sense of a "
     "law, and whether they may be published, the controller judges: means that others have, other data and the "
     "harm that a mistake would do are not known here."
-)
-_SOURCES = (
-    "Article 29 Working Party, Opinion 05/2014 on Anonymisation Techniques (WP216): singling out, linkability and "
-    "inference are its words. Public summaries that quote them were read (such as mgsi.lu, WP29 anonymisation "
-    "techniques), and not the opinion itself: the questions are put in the words of the makers of Pramana.",
-    "ISO/IEC 20889:2018: not read. The names of techniques are those of a public summary (itwiki.kr, ISO/IEC "
-    "20889).",
-    "NIST SP 800-226, Guidelines for Evaluating Differential Privacy Guarantees: its abstract and announcement "
-    "were read (csrc.nist.gov), and not the publication itself.",
-    "Pramana's certificate of this release (certificate.json): promises, assumptions and warnings are in its "
-    "words, and pramana verify derives them again.",
 )
 
 
@@ -273,7 +240,7 @@ def dossier_page(bundle: Bundle, audit: AuditResult | None) -> Page:
             _limits(certificate),
             *other_attacks(audit, shown),
             *attack_details(audit),
-            Section("What was read, and what was not", [Points(_SOURCES)], anchor="sources"),
+            Section("What was read, and what was not", [Points(WORDS["sources"])], anchor="sources"),
         ],
         private=audit is not None,
     )

@@ -36,8 +36,7 @@ from pramana.notions.guarantee import Guarantee
 from pramana.pages.rendering import html_of, load_templates
 from pramana.randomness.key import Key
 from pramana.randomness.samplers import available_cores
-from pramana.reporting.columns import load_estimation
-from pramana.reporting.page import PageMaterial, page_of
+from pramana.reporting.page import PageMaterial, load_estimation, page_of
 from pramana.rows.engines import ahead
 from pramana.rows.protocol import Columns, SpreadPieces
 from pramana.run.codebook import codebook_of, write_copy
