@@ -76,10 +76,10 @@ def test_private_cells_under_the_name_of_public_ones_are_seen(tmp_path: Path) ->
 )
 def test_existence_probabilities_beyond_the_claim_break_it(at_their_word: tuple[float, float], ok: bool) -> None:
     """Also where undoing the distributions came to nothing."""
-    withstood = Reversal("withstood", "", 0.5, 0.5, 1)
+    withstood = Reversal("withstood", "", 0.5, 0.5, 1, 0, 0, None)
     assert ReversalAudit((0.4, 0.95), at_their_word, withstood).ok is ok
-    assert not ReversalAudit((0.4, 0.95), (0.5, 0.6), Reversal("broken", "", 0.5, 0.5, 1)).ok
-    assert not ReversalAudit((0.4, 0.95), (0.5, 0.6), Reversal("unproven", "", None, None, 1)).ok
+    assert not ReversalAudit((0.4, 0.95), (0.5, 0.6), Reversal("broken", "", 0.5, 0.5, 1, 0, 0, None)).ok
+    assert not ReversalAudit((0.4, 0.95), (0.5, 0.6), Reversal("unproven", "", None, None, 1, 0, 0, None)).ok
 
 
 def test_cells_that_tell_more_than_is_claimed_are_seen_from_the_files_alone(tmp_path: Path) -> None:
@@ -122,10 +122,12 @@ def test_other_bundles_are_refused(tmp_path: Path) -> None:
 
 def test_a_range_that_is_not_known_is_not_measured() -> None:
     """Worlds that are too many leave the attack out; cells that are not the public table's are a broken claim."""
-    unproven = Reversal("unproven", "3 of 3 classes have more worlds than were enumerated", None, None, 3)
+    unproven = Reversal(
+        "unproven", "3 of 3 classes have more worlds than were enumerated", None, None, 3, 0, 0, None
+    )
     assert reversal_attack(ReversalAudit((0.1, 0.9), (0.2, 0.8), unproven)) == NotRun(
         "presence, reversal", unproven.reason
     )
-    broken = Reversal("broken", "the cells are not those of the public table", None, None, 3)
+    broken = Reversal("broken", "the cells are not those of the public table", None, None, 3, 0, 0, None)
     found = reversal_attack(ReversalAudit((0.1, 0.9), (0.2, 0.8), broken))
     assert isinstance(found, Attack) and not found.ok and found.measured == 0.8

@@ -60,7 +60,7 @@ def worlds(columns: Sequence[CellColumn]) -> Iterator[tuple[float, World]]:
     records = len(columns[0].codes)
     for choice in product(*options):
         values = np.array([value for value, _ in choice]).reshape(len(columns), records)
-        chance = float(np.prod([share for _, share in choice]))
+        chance = float(np.prod([float(share) for _, share in choice]))
         yield chance, {c.axis.name: values[i] for i, c in enumerate(columns)}
 
 

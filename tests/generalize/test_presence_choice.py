@@ -18,8 +18,7 @@ from tests.generalize.worlds import (
 
 from pramana.counting.classes import Ladder, Layout
 from pramana.errors import UnreachableError
-from pramana.methods.presence.choice import levels_from_public, smallest_class
-from pramana.methods.presence.search import Pair, at_presence_levels
+from pramana.methods.presence.search import Pair, at_presence_levels, levels_from_public, smallest_class
 from pramana.methods.presence.shaping import Presence
 
 RANGES = [Presence.of(*ends) for ends in ((0.2, 0.8), (0.1, 0.7), (0.0, 0.9), (0.0, 1.0))]

@@ -62,7 +62,7 @@ def the_papers_men() -> Pair:
 def checked(made: Presented) -> tuple[float, float]:
     """Existence probabilities from the cells and the rows alone, in rationals."""
     pair, low, high = made.classes.pair, 1.0, 0.0
-    maps = [ladder.maps[level] for ladder, level in zip(pair.layout.ladders, made.levels, strict=True)]
+    maps = [ladder.maps[level] for ladder, level in zip(pair.layout.ladders, made.classes.levels, strict=True)]
     keys = list(zip(*[m[c].tolist() for m, c in zip(maps, pair.columns, strict=True)], strict=True))
     for key in set(keys):
         rows = [i for i, k in enumerate(keys) if k == key]

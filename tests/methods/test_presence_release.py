@@ -76,7 +76,7 @@ def independent(folder: Path, out: Path) -> tuple[float, float]:
         one = (next(iter(f[0])), next(iter(f[1])))
         here = [p for p in people if all(label[i][p[i]] == label[i][one[i]] for i in range(2))]
         reached += len(here)
-        w = [f[0].get(p[0], 0.0) * f[1].get(p[1], 0.0) for p in here]
+        w = [float(f[0].get(p[0], 0) * f[1].get(p[1], 0)) for p in here]
         least, most = presence.extremes(w, int(n))
         low, high = min(low, least), max(high, most)
     return (low if reached == len(people) else 0.0), high

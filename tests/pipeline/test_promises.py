@@ -19,7 +19,7 @@ from pramana.bundle.certificate import JsonObject
 from pramana.errors import UnreachableError
 from pramana.methods.generalize.setting import GeneralizeSetting
 from pramana.methods.invariant.design import InvariantSetting
-from pramana.methods.presence.setting import PresenceSetting
+from pramana.methods.presence.method import PresenceSetting
 from pramana.methods.registry import METHODS, method_named, restore
 from pramana.notions.classes import KAnonymity
 from pramana.notions.guarantee import ANY_TABLE, Guarantee

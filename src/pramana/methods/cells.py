@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
 from typing import Any
@@ -80,18 +81,48 @@ class Cells:
         """How many leaves each cell may be."""
         return np.diff(self.first)
 
-    def at(self, number: int) -> dict[int, float]:
-        """One class's distribution, leaf code to probability."""
+    def entries(self, number: int) -> tuple[list[int], list[int]]:
+        """The leaves that one class may be, and their weights."""
         here = slice(int(self.first[number]), int(self.first[number + 1]))
-        pairs = zip(self.values[here], self.shares[here], strict=True)
-        return {int(value): float(share) for value, share in pairs}
+        return self.values[here].tolist(), self.weights[here].tolist()
+
+    def at(self, number: int) -> dict[int, Fraction]:
+        """One class's distribution, leaf code to probability."""
+        values, weights = self.entries(number)
+        total = sum(weights)
+        return {value: Fraction(weight, total) for value, weight in zip(values, weights, strict=True)}
+
+    def share_of(self, class_of: Ints, values: NDArray[np.integer]) -> NDArray[np.float64]:
+        """f of some values, each in its class; 0 where the cell excludes the value."""
+        wanted = self.keyed(class_of, values)
+        index = np.minimum(np.searchsorted(self.keys, wanted), len(self.keys) - 1)
+        return np.where(self.keys[index] == wanted, self.shares[index], 0.0)
 
     def select(self, classes: Ints) -> Cells:
         """These classes' cells, in this order."""
-        sizes = self.sizes[classes]
-        first = np.concatenate([[0], np.cumsum(sizes)])
-        place = np.arange(int(first[-1])) + np.repeat(self.first[:-1][classes] - first[:-1], sizes)
-        return Cells(self.leaves, first, self.values[place], self.weights[place])
+        entries = entries_of(self.first, classes)
+        first = np.concatenate([[0], np.cumsum(self.sizes[classes])])
+        return Cells(self.leaves, first, self.values[entries], self.weights[entries])
+
+
+def entries_of(first: Ints, classes: Ints) -> Ints:
+    """The entries of some classes, of which class c has first[c]:first[c+1]."""
+    sizes = np.diff(first)[classes]
+    start = np.concatenate([[0], np.cumsum(sizes)])
+    return np.asarray(np.arange(int(start[-1])) + np.repeat(first[:-1][classes] - start[:-1], sizes))
+
+
+def chosen_cells(variants: Sequence[Cells], which: Ints, classes: Ints) -> Cells:
+    """For each i, class classes[i] as it is in variants[which[i]]."""
+    ends = np.cumsum([0, *(len(v.values) for v in variants)])
+    joined = Cells(
+        variants[0].leaves,
+        np.concatenate([[0], *(v.first[1:] + end for v, end in zip(variants, ends, strict=False))]),
+        np.concatenate([v.values for v in variants]),
+        np.concatenate([v.weights for v in variants]),
+    )
+    before = np.cumsum([0, *(len(v) for v in variants)])
+    return joined.select(before[which] + classes)
 
 
 def _from_pairs(leaves: int, classes: int, class_of: Ints, values: Ints, weights: Ints) -> Cells:
@@ -201,12 +232,8 @@ def cells_between(uniform: Cells, optimal: Cells, step: int, steps: int) -> Cell
 
 def kl_cost(optimal: Cells, published: Cells) -> float:
     """Paper 4, Eq. 1: minus the sum of c ln f over one attribute; infinite if a cell excludes a true value."""
-    key = published.class_of * published.leaves + published.values
-    wanted = optimal.class_of * optimal.leaves + optimal.values
-    place = np.minimum(np.searchsorted(key, wanted), len(key) - 1)
-    if not np.array_equal(key[place], wanted):
-        return math.inf
-    return float(-(optimal.weights * np.log(published.shares[place])).sum())
+    shares = published.share_of(optimal.class_of, optimal.values)
+    return float(-(optimal.weights * np.log(shares)).sum()) if shares.all() else math.inf
 
 
 def log_matching_probability(

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from pramana.bundle.form import Form
 from pramana.counting.classes import Ladder
-from pramana.errors import RecipeError, SchemaError
+from pramana.errors import BundleError, RecipeError, SchemaError
 from pramana.files.locations import named_in
 from pramana.files.store_path import StorePath
 from pramana.io.codes import Numbering, domain_from_data
@@ -346,6 +346,15 @@ def restored_quasi(forms: Sequence[QuasiForm], attributes: Sequence[Attribute]) 
         raise SchemaError("The quasi-identifying columns must be those with a domain, in their order", "others")
     by_name = {a.name: a for a in attributes}
     return tuple(Quasi.of_form(form, by_name) for form in forms)
+
+
+def check_levels(levels: Sequence[int], quasi: Sequence[Quasi]) -> None:
+    """Refuse levels of a certificate that its columns do not have."""
+    heights = [q.ladder.height for q in quasi]
+    if len(levels) != len(heights) or any(a >= b for a, b in zip(levels, heights, strict=True)):
+        raise BundleError(
+            f"The levels of a certificate must be levels of its columns, which have {heights}", str(list(levels))
+        )
 
 
 def levels_given(given: Mapping[str, int] | None, heights: Mapping[str, int]) -> tuple[int, ...] | None:

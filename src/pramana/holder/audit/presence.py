@@ -14,6 +14,7 @@ from itertools import combinations, product
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -27,11 +28,10 @@ from pramana.io.codes import encode
 from pramana.io.source import Source
 from pramana.methods.cells import Cells, hierarchy_cells, pdf_cells, set_cells
 from pramana.methods.presence.algorithms import PresenceDesign
-from pramana.methods.presence.choice import SPREAD, levels_from_public
 from pramana.methods.presence.plan import PresencePlan
 from pramana.methods.presence.reversal import Reversal, Seen, reversed_of
 from pramana.methods.presence.search import MEASURES as PRESENCE_MEASURES
-from pramana.methods.presence.search import Pair, matched, spalm
+from pramana.methods.presence.search import SPREAD, Pair, levels_from_public, matched, spalm
 from pramana.methods.presence.shaping import People, Presence, reached_range
 from pramana.methods.published_cells import PublishedCells
 from pramana.methods.registry import restore
@@ -59,7 +59,7 @@ class ReversalAudit:
             "measured": [self.reversal.lowest, self.reversal.highest],
             "ok": self.ok,
             "at_their_word": list(self.at_their_word),
-            **self.reversal.to_json(),
+            **msgspec.to_builtins(self.reversal),
         }
 
 

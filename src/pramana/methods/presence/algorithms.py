@@ -9,29 +9,32 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
+from pramana.bundle.form import Form
 from pramana.errors import RecipeError
-from pramana.methods.cells import Cells
+from pramana.methods.cells import Cells, chosen_cells, entries_of
 from pramana.methods.presence.shaping import (
     STEPS,
     Floats,
     Ints,
     People,
+    Presence,
     Shaped,
     Task,
     cost_by_class,
     holding,
     log_ratio,
-    part_of,
     start_of,
     walked,
 )
 from pramana.randomness.key import Stream
 from pramana.randomness.samplers import ONE
+from pramana.schema.typed import Count, Positive
 from pramana.theory import presence
 
 ALGORITHMS = ("spalm", "wpalm", "ppalm", "optimal")
@@ -43,12 +46,13 @@ _FINE, _FINEST = float(1 << 14), float(1 << 40)
 
 def shaped(task: Task, algorithm: str) -> Shaped:
     """All four algorithms. `spalm` leaves the cells as they are; `ppalm` trusts bounds only; `wpalm` is exact."""
-    if algorithm not in ALGORITHMS:
-        raise RecipeError(f"The algorithm must be one of {', '.join(ALGORITHMS)}", repr(algorithm))
     if algorithm == "spalm":
         return Shaped(task.uniform, np.zeros(len(task), np.int64))
     line = walked(task, exact=algorithm != "ppalm")
-    return _best(task, line) if algorithm == "optimal" else line
+    if algorithm != "optimal":
+        return line
+    with threadpool_limits(limits=1, user_api="blas"):  # systems this small are faster on one thread than shared
+        return _best(task, line)
 
 
 def _best(task: Task, line: Shaped) -> Shaped:
@@ -57,14 +61,10 @@ def _best(task: Task, line: Shaped) -> Shaped:
     ln R beyond ln R* goes in steps, halved: cells at a wider ratio cost no more, so R* itself is tried only where
     nothing wider holds. What holds at one ratio need not at a smaller: all that is tried is checked.
     """
-    with threadpool_limits(limits=1, user_api="blas"):  # systems this small are faster on one thread than shared
-        return _best_beyond(task, line)
-
-
-def _best_beyond(task: Task, line: Shaped) -> Shaped:
     best, cost = line, cost_by_class(task.target, line.cells)
     short = np.flatnonzero(line.reached < task.steps)
-    star = _log_ratios(task, short)
+    pairs = zip(task.people.sizes[short].tolist(), task.present[short].tolist(), strict=True)
+    star = np.array([log_ratio(n, p, task.wanted) for n, p in pairs])
     below = np.floor(star / _STEP)  # in steps from 0 and not from R*: more room never means worse cells
     low, high = below.copy(), below + _STEPS_BEYOND
     problems: dict[int, presence.RowsProblem] = {}
@@ -81,21 +81,20 @@ def _best_beyond(task: Task, line: Shaped) -> Shaped:
         mine = cost_by_class([t.select(chosen) for t in task.target], tried)
         good = np.flatnonzero(held & (mine < cost[chosen]))
         if len(good):
-            best = _replaced(best, tried, chosen[good], good)
+            which, classes = np.zeros(len(task), np.int64), np.arange(len(task))
+            which[chosen[good]], classes[chosen[good]] = 1, good
+            both = zip(best.cells, tried, strict=True)
+            cells = tuple(chosen_cells([old, new], which, classes) for old, new in both)
+            best = Shaped(cells, np.where(which == 1, -1, best.reached))
             cost[chosen[good]] = mine[good]
     return best
-
-
-def _log_ratios(task: Task, classes: Ints) -> Floats:
-    pairs = zip(task.people.sizes[classes].tolist(), task.present[classes].tolist(), strict=True)
-    return np.array([log_ratio(n, p, task.wanted) for n, p in pairs])
 
 
 def _tried(
     task: Task, problems: dict[int, presence.RowsProblem], asked: Ints, widths: Floats
 ) -> tuple[tuple[Cells, ...], NDArray[np.bool_]]:
     """The best cells of some classes at these ln R, and which of them hold."""
-    part = part_of(task.people.first, asked)
+    part = entries_of(task.people.first, asked)
     first = start_of(task.people.first, asked)
     people = People(first, task.people.counts[part], tuple(c[part] for c in task.people.codes))
     rounding = len(people.codes) / _FINE  # half a weight at each end of every attribute
@@ -103,22 +102,6 @@ def _tried(
     logs = people.logs(tried)
     everyone = np.arange(len(asked))
     return tried, holding(logs, people.counts, first, everyone, task.present[asked], task.wanted, exact=True)
-
-
-def _replaced(best: Shaped, tried: Sequence[Cells], classes: Ints, places: Ints) -> Shaped:
-    """The same with some classes as they are at some places of what was tried."""
-    which, place = np.zeros(len(best.reached), np.int64), np.arange(len(best.reached))
-    which[classes], place[classes] = 1, places
-    cells = []
-    for old, new in zip(best.cells, tried, strict=True):
-        both = Cells(
-            old.leaves,
-            np.concatenate([old.first, new.first[1:] + old.first[-1]]),
-            np.concatenate([old.values, new.values]),
-            np.concatenate([old.weights, new.weights]),
-        )
-        cells.append(both.select(which * len(old) + place))
-    return Shaped(tuple(cells), np.where(which == 1, -1, best.reached))
 
 
 def _cells_within(
@@ -147,8 +130,8 @@ def _cells_within(
 
 def _best_shares(counts: Sequence[Floats], problem: presence.RowsProblem | None, width: float) -> list[Floats]:
     """Where all combinations occur the closed form is the answer; it stands in where steps do not settle, too."""
-    found = None if problem is None else problem.best(width)
-    return presence.best_product(counts, math.exp(width)) if found is None else found
+    shares = None if problem is None else problem.best(width)
+    return presence.best_product(counts, math.exp(width)) if shares is None else shares
 
 
 def _weights(shares: Floats) -> Floats:
@@ -173,10 +156,11 @@ def _support(people: People, target: Cells, attribute: int) -> Cells:
 # private the private counts, as in the paper: they can often be reversed
 
 
+Algorithm = Literal["spalm", "wpalm", "ppalm", "optimal"]
+Mode = Literal["public", "noised", "quantised", "private"]
+CellKind = Literal["hierarchy", "set", "pdf"]
+Chosen = Literal["given", "public", "searched"]  # how the levels came about
 StreamOf = Callable[[str, str, str, int], Stream]  # by purpose, context, column and draw
-MODES = ("public", "noised", "quantised", "private")
-# what SPALM publishes: uniform over a label or a set, or the target itself; the others start from uniform cells
-STARTS = ("hierarchy", "set", "pdf")
 QUANTUM = 8
 
 
@@ -186,16 +170,12 @@ class PresenceDesign:
 
     algorithm: str = "optimal"
     mode: str = "public"
-    start: str = "hierarchy"
+    start: str = "hierarchy"  # uniform over a label or a set, or the target itself, which SPALM alone publishes
     steps: int = STEPS
     quantum: int = QUANTUM
     epsilon: float | None = None  # wanted of the noise
 
     def __post_init__(self) -> None:
-        if self.mode not in MODES:
-            raise RecipeError(f"The mode must be one of {', '.join(MODES)}", repr(self.mode))
-        if self.start not in STARTS:
-            raise RecipeError(f"The cells must be one of {', '.join(STARTS)}", repr(self.start))
         if self.start == "pdf" and (self.algorithm != "spalm" or self.mode == "noised"):
             raise RecipeError(
                 'cells = "pdf" must go with algorithm = "spalm" and a mode other than noised',
@@ -229,6 +209,26 @@ class PresenceDesign:
         return 2 * attributes * -math.log(self.coin(attributes) / ONE) * (1 + 1e-12)
 
 
+class PresenceDesignForm(Form, frozen=True, kw_only=True):
+    """The range and the design as a certificate states them."""
+
+    delta: tuple[str, str]
+    algorithm: Algorithm
+    mode: Mode
+    start: CellKind
+    steps: Count
+    quantum: Count
+    epsilon: Positive | None
+
+    @property
+    def wanted(self) -> Presence:
+        return Presence.of(*self.delta)
+
+    @property
+    def design(self) -> PresenceDesign:
+        return PresenceDesign(self.algorithm, self.mode, self.start, self.steps, self.quantum, self.epsilon)
+
+
 def target_cells(
     setting: PresenceDesign,
     public: Sequence[Cells],
@@ -243,34 +243,24 @@ def target_cells(
     if setting.mode == "private":
         return tuple(private)
     aligned = [_aligned(p, q) for p, q in zip(public, private, strict=True)]
-    if setting.mode == "quantised":
-        return tuple(
-            _quantised(cells, counts, setting.quantum) for cells, counts in zip(public, aligned, strict=True)
-        )
-    if streams is None:
-        raise RecipeError("Noise must have a key to be drawn from")
-    coin = setting.coin(len(public))
-    found = []
+    weights = []
     for cells, counts, name in zip(public, aligned, names, strict=True):
-        noisy = counts + _geometric(streams, context, name, coin, 0, len(counts))
-        noisy -= _geometric(streams, context, name, coin, 1, len(counts))
-        found.append(Cells(cells.leaves, cells.first, cells.values, np.maximum(noisy, 1)))
-    return tuple(found)
+        if setting.mode == "quantised":
+            total = np.add.reduceat(counts, cells.first[:-1])[cells.class_of]
+            weights.append(in_levels(counts, total, setting.quantum))
+        else:
+            assert streams is not None, "noise has a key to be drawn from"
+            coin = setting.coin(len(public))
+            up, down = (_geometric(streams, context, name, coin, which, len(counts)) for which in (0, 1))
+            weights.append(np.maximum(counts + up - down, 1))
+    return tuple(Cells(c.leaves, c.first, c.values, w) for c, w in zip(public, weights, strict=True))
 
 
 def _aligned(public: Cells, private: Cells) -> Ints:
     """Private counts of every value of the public class."""
     counts = np.zeros(len(public.values), np.int64)
-    place = np.searchsorted(
-        public.class_of * public.leaves + public.values, private.class_of * private.leaves + private.values
-    )
-    counts[place] = private.weights
+    counts[np.searchsorted(public.keys, private.keys)] = private.weights
     return counts
-
-
-def _quantised(public: Cells, counts: Ints, quantum: int) -> Cells:
-    total = np.add.reduceat(counts, public.first[:-1])[public.class_of]
-    return Cells(public.leaves, public.first, public.values, in_levels(counts, total, quantum))
 
 
 def in_levels(counts: Ints, total: Ints, quantum: int) -> Ints:
@@ -281,13 +271,13 @@ def in_levels(counts: Ints, total: Ints, quantum: int) -> Ints:
 
 def _geometric(streams: StreamOf, context: str, name: str, coin: int, which: int, length: int) -> Ints:
     """Heads before the first tail, for every entry: a coin of `coin` out of ONE, one word for each toss."""
-    found, going, draw = np.zeros(length, np.int64), np.arange(length), which
+    heads, going, draw = np.zeros(length, np.int64), np.arange(length), which
     while len(going):
         words = streams("presence noise", context, name, draw).words(0, length)[going]
         going = going[(words >> np.uint64(2)) < np.uint64(coin)]
-        found[going] += 1
+        heads[going] += 1
         draw += 2
-    return found
+    return heads
 
 
 def start_cells(

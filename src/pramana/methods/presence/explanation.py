@@ -2,30 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Annotated, Literal
-
-import msgspec
-from msgspec import Meta
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from pramana.bundle.bundle import Bundle
-from pramana.bundle.certificate import JsonObject
 from pramana.bundle.form import Check, Form
 from pramana.errors import PramanaError
 from pramana.methods.cell_table import ShownCells, ShownColumn, published_types
-from pramana.methods.columns import Quasi
 from pramana.methods.generalize.explanation import treatments_of
-from pramana.methods.presence.algorithms import PresenceDesign
-from pramana.methods.presence.setting import Chosen
-from pramana.methods.presence.shaping import Presence
-from pramana.methods.protocol import Examination, Explanation
+from pramana.methods.presence.algorithms import Chosen, PresenceDesign
+from pramana.methods.presence.reversal import Chance, Reversal
+from pramana.methods.protocol import Examination, Explanation, content_checks
 from pramana.methods.published_cells import check_companion
 from pramana.methods.usefulness import worth_of_cells
 from pramana.notions.guarantee import IN_EARNEST, THIS_TABLE, Guarantee
 from pramana.notions.presence import DeltaPresence
 from pramana.pages.content import Cell, Grid, Meter, Section, Text
-from pramana.schema.domain import Attribute
+from pramana.schema.typed import Count, Ordinal
 from pramana.theory import rounding
+
+if TYPE_CHECKING:
+    from pramana.methods.presence.plan import PresencePlan
 
 # What a presence release reached, promises, and warns of.
 
@@ -44,22 +41,6 @@ CHOSEN: Mapping[Chosen, str] = {
 }
 
 
-Chance = Annotated[float, Meta(ge=0, le=1)]
-
-
-class ReversalForm(Form, frozen=True, kw_only=True):
-    """What came of undoing the release, as a certificate states it."""
-
-    verdict: Literal["withstood", "broken", "unproven"]
-    reason: str
-    lowest: Chance | None
-    highest: Chance | None
-    classes: Annotated[int, Meta(ge=0)]
-    enumerated: Annotated[int, Meta(ge=0)]
-    broken: Annotated[int, Meta(ge=0)]
-    fewest_worlds: Annotated[int, Meta(ge=0)] | None
-
-
 class Reached(Form, frozen=True, kw_only=True):
     """Numbers of this pair of tables, none of which is computed from private counts below the classes'.
 
@@ -70,92 +51,66 @@ class Reached(Form, frozen=True, kw_only=True):
 
     lowest: Chance
     highest: Chance
-    classes: Annotated[int, Meta(ge=1)]
-    alone: Annotated[int, Meta(ge=0)]
+    classes: Count
+    alone: Ordinal
     expected_cost: float | None
     expected_cost_uniform: float
     expected_gains: dict[str, float | None]
-    reversal: ReversalForm
-
-    def to_json(self) -> JsonObject:
-        plain: JsonObject = msgspec.to_builtins(self)
-        return plain
-
-    @property
-    def verdict(self) -> str:
-        return self.reversal.verdict
-
-    @property
-    def reason(self) -> str:
-        return self.reversal.reason
+    reversal: Reversal
 
 
-def presence_guarantees(
-    wanted: Presence,
-    design: PresenceDesign,
-    reached: Reached,
-    attributes: int,
-    raw: Sequence[str],
-    seeded: bool,
-    chosen: Chosen,
-) -> tuple[Guarantee, ...]:
-    method = (
-        "" if chosen == "searched" else "the method and "
-    )  # who knows how levels were searched learns from them
+def guarantee_of_presence(plan: PresencePlan, seeded: bool) -> Guarantee:
+    # who knows how levels were searched learns from them
+    method = "" if plan.chosen == "searched" else "the method and "
     assumptions = [
-        f"the intruder {WITHSTANDS[design.mode].format(method=method)}",
+        f"the intruder {WITHSTANDS[plan.design.mode].format(method=method)}",
         "beforehand every person of a class is as likely to be present as any other of it",
         "the quasi-identifying columns are all an intruder can know of a person",
-        CHOSEN[chosen],
+        CHOSEN[plan.chosen],
         "this is the only release about these people",
     ]
-    if raw:
+    if raw := plan.raw_names():
         assumptions.append(f"the intruder does not know the columns released unchanged: {', '.join(raw)}")
-    if design.mode == "noised" and seeded:
+    if plan.design.mode == "noised" and seeded:
         assumptions.append(f"{IN_EARNEST}: the noise comes from a seed and is no secret")
-    return (
-        DeltaPresence(
-            THIS_TABLE,
-            "paper 4, Definition 3 and Eq. 4; reversal as audited",
-            lowest=float(wanted.lowest),
-            highest=float(wanted.highest),
-            reached_lowest=reached.lowest,
-            reached_highest=reached.highest,
-            mode=design.mode,
-            reversal=reached.verdict,
-            epsilon=design.spent(attributes),
-            uncovered=tuple(raw),
-            assumptions=tuple(assumptions),
-        ),
+    return DeltaPresence(
+        THIS_TABLE,
+        "paper 4, Definition 3 and Eq. 4; reversal as audited",
+        lowest=float(plan.wanted.lowest),
+        highest=float(plan.wanted.highest),
+        reached_lowest=plan.reached.lowest,
+        reached_highest=plan.reached.highest,
+        mode=plan.design.mode,
+        reversal=plan.reached.reversal.verdict,
+        epsilon=plan.design.spent(len(plan.quasi)),
+        uncovered=tuple(raw),
+        assumptions=tuple(assumptions),
     )
 
 
-def presence_warnings(
-    design: PresenceDesign, reached: Reached, shuffled: bool, seeded: bool, chosen: Chosen
-) -> tuple[str, ...]:
-    warnings = []
+def warnings_of_presence(plan: PresencePlan, seeded: bool) -> list[str]:
+    warnings, design, reached = [], plan.design, plan.reached
     if seeded:
         secrets = "order and noise are" if design.mode == "noised" else "the order of rows is"
         warnings.append(f"The key was made from a seed that anyone can guess: {secrets} no secret.")
-    if not shuffled:
+    if not plan.shuffled:
         warnings.append("Published in source order, which may tell which record is whose.")
     if reached.alone:
         warnings.append(f"{reached.alone} people of the public table are in classes in which nobody is present.")
-    if chosen == "searched":
+    if plan.chosen == "searched":
         warnings.append(
             "The levels were searched on the private table: that cheaper ones failed can tell more of who is "
             "present than delta allows, to an intruder who knows how they were searched."
         )
-    verdict, reason = reached.verdict, reached.reason
-    if verdict == "broken":
-        warnings.append(f"Reversal breaks this release: {reason}. Use mode public.")
-    elif verdict == "unproven":
-        warnings.append(f"Not shown to withstand reversal: {reason}.")
+    if reached.reversal.verdict == "broken":
+        warnings.append(f"Reversal breaks this release: {reached.reversal.reason}. Use mode public.")
+    elif reached.reversal.verdict == "unproven":
+        warnings.append(f"Not shown to withstand reversal: {reached.reversal.reason}.")
     if design.mode in ("private", "quantised") and design.algorithm != "spalm":
         warnings.append(
             "The distributions come from private counts: delta holds for an intruder who takes them at their word."
         )
-    return tuple(warnings)
+    return warnings
 
 
 _USE = (
@@ -185,30 +140,19 @@ _LEVELS: Mapping[Chosen, str] = {
 }
 
 
-def explanation_of_presence(
-    attributes: Sequence[Attribute],
-    quasi: Sequence[Quasi],
-    levels: Sequence[int],
-    chosen: Chosen,
-    wanted: Presence,
-    design: PresenceDesign,
-    reached: Reached,
-) -> Explanation:
-    sections = [_chances(wanted, reached), _distributions(design, reached)]
-    return Explanation(
-        treatments_of(attributes, quasi, levels), (_STEPS, _LEVELS[chosen]), sections, _USE, _VERIFIED
-    )
-
-
-def _chances(wanted: Presence, reached: Reached) -> Section:
+def explanation_of_presence(plan: PresencePlan) -> Explanation:
+    reached, wanted = plan.reached, plan.wanted
     rows: list[dict[str, Cell]] = [
-        {
-            "chance of being present": "asked for",
-            "from 0 to 1": _range(float(wanted.lowest), float(wanted.highest)),
-        },
-        {"chance of being present": "reached", "from 0 to 1": _range(reached.lowest, reached.highest)},
+        {"chance of being present": words, "from 0 to 1": _range(low, high)}
+        for words, low, high in (
+            ("asked for", float(wanted.lowest), float(wanted.highest)),
+            ("reached", reached.lowest, reached.highest),
+        )
     ]
-    return Section("The chance of being present", [Grid(rows), Text(_CHANCES, quiet=True)], anchor="chances")
+    chances = Section("The chance of being present", [Grid(rows), Text(_CHANCES, quiet=True)], anchor="chances")
+    treatments = treatments_of(plan.attributes, plan.quasi, plan.levels)
+    sections = [chances, _distributions(plan.design, reached)]
+    return Explanation(treatments, (_STEPS, _LEVELS[plan.chosen]), sections, _USE, _VERIFIED)
 
 
 def _range(low: float, high: float) -> Meter:
@@ -227,7 +171,7 @@ def _distributions(design: PresenceDesign, reached: Reached) -> Section:
     ]
     words = (
         f"Classes: {reached.classes:,}. Algorithm {design.algorithm}, cells {design.start}, mode {design.mode}. "
-        f"Undoing the cells: {reached.verdict}; {reached.reason}."
+        f"Undoing the cells: {reached.reversal.verdict}; {reached.reversal.reason}."
     )
     return Section(
         "Classes and distributions", [Text(words), Grid(rows), Text(_GAINS, quiet=True)], anchor="classes"
@@ -240,45 +184,35 @@ def _distributions(design: PresenceDesign, reached: Reached) -> Section:
 _NEEDS_PUBLIC = "stated, not checked: they need the public table (--source and --key)"
 
 
-def shown_columns(quasi: Sequence[Quasi], levels: Sequence[int], kind: str) -> list[ShownColumn]:
+def shown_columns(plan: PresencePlan) -> list[ShownColumn]:
     """What the published columns may say."""
-    return [ShownColumn.of(q, kind, level, narrower=True) for q, level in zip(quasi, levels, strict=True)]
+    pairs = zip(plan.quasi, plan.levels, strict=True)
+    return [ShownColumn.of(q, plan.kind, level, narrower=True) for q, level in pairs]
 
 
-def examine_presence(
-    bundle: Bundle,
-    quasi: Sequence[Quasi],
-    levels: Sequence[int],
-    kind: str,
-    records: int,
-    reached: Reached,
-    tables: Sequence[Sequence[str]],
-    exact: bool,
-) -> Examination:
+def examine_presence(plan: PresencePlan, bundle: Bundle) -> Examination:
     """The content is the certified one and shows no more classes than certified.
 
     Existence probabilities need the public table: they are computed again with the source and key.
     """
-    by_class = kind == "pdf" and bundle.certificate.output == "csv"
-    columns = shown_columns(quasi, levels, kind)
+    by_class = plan.kind == "pdf" and bundle.certificate.output == "csv"
+    columns = shown_columns(plan)
     shown = ShownCells(columns, bundle.certificate.output)
     try:
-        bundle.check_columns(published_types(bundle.certificate.attributes, kind, by_class))
+        bundle.check_columns(published_types(bundle.certificate.attributes, plan.kind, by_class))
         for piece in bundle.batches():
             shown.take(piece)
         content, classes = shown.content(), len(shown.sizes)
-        looks = check_companion(bundle, quasi, columns, shown) if by_class else shown.looks(quasi)
+        looks = check_companion(bundle, plan.quasi, columns, shown) if by_class else shown.looks(plan.quasi)
     except PramanaError as error:
         return Examination((Check("data", False, str(error)),))
     except (KeyError, ValueError, TypeError, AttributeError):
         return Examination((Check("data", False, "the columns are not those of a presence table"),))
-    same = bundle.has_content(content)
     return Examination(
         (
-            Check("content", same, "as certified" if same else "other content"),
-            Check("records", shown.records == records, f"{shown.records} found"),
-            Check("classes counted again", 1 <= classes <= reached.classes, f"{classes} that look different"),
+            *content_checks(bundle, content, shown.records, plan.records),
+            Check("classes counted again", 1 <= classes <= plan.reached.classes, f"{classes} that look different"),
             Check("chances of being present, and reversal", True, _NEEDS_PUBLIC, derived=False),
         ),
-        usefulness=worth_of_cells(looks, shown.sizes, 0, tables, exact),
+        usefulness=worth_of_cells(looks, shown.sizes, 0, plan.tables, plan.design.tells_counts),
     )

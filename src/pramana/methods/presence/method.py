@@ -3,32 +3,114 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar
+from pathlib import Path
+from typing import Annotated, ClassVar, Literal
 
 import msgspec
+from msgspec import Meta
 
 from pramana.bundle.certificate import Certificate
-from pramana.errors import RecipeError
+from pramana.errors import BundleError, InputError, RecipeError
 from pramana.files.locations import named_in
 from pramana.files.store_path import AnyPath
 from pramana.io.source import Source
 from pramana.methods.cells import CLASS
-from pramana.methods.columns import ClassifiedColumn, levels_given, quasi_of, reading_of, unchanged
+from pramana.methods.columns import (
+    ClassifiedColumn,
+    GivenLevels,
+    check_levels,
+    levels_given,
+    quasi_of,
+    reading_of,
+    restored_quasi,
+    unchanged,
+)
 from pramana.methods.generalize.setting import weights_of
-from pramana.methods.presence.algorithms import PresenceDesign
-from pramana.methods.presence.choice import SPREAD, levels_from_public, pair_of
-from pramana.methods.presence.plan import PresencePlan, PresenceStatement, restore_presence
-from pramana.methods.presence.search import Pair, PresentClasses, at_presence_levels, presented, spalm
-from pramana.methods.presence.setting import PresenceSetting
+from pramana.methods.presence.algorithms import Algorithm, CellKind, Chosen, Mode, PresenceDesign
+from pramana.methods.presence.plan import PresencePlan, PresenceStatement
+from pramana.methods.presence.search import (
+    SPREAD,
+    at_presence_levels,
+    levels_from_public,
+    pair_of,
+    presented,
+    spalm,
+)
 from pramana.methods.presence.shaping import Presence
-from pramana.methods.protocol import Method, Plan, fields_of_recipe
+from pramana.methods.protocol import Method, Plan, fields_of_certificate, fields_of_recipe
 from pramana.methods.recipe import Recipe
 from pramana.methods.trials import Change, first_useful, without_a_column
 from pramana.rows.protocol import ColumnReading, Rows
 from pramana.schema.domain import Role
-from pramana.schema.sections import SourceSection
+from pramana.schema.sections import Setting, SourceSection, Weights
+from pramana.schema.typed import Count, FilePath, Flag, PlainText, Positive, read_section
 
-# Method `presence`: from a recipe to levels at which nobody can say who is in the table (paper 4, section V).
+Range = Annotated[tuple[float, float], Meta(extra={"must": "two numbers, such as delta = [0.01, 0.5]"})]
+
+
+class PresenceSetting(Setting, frozen=True, kw_only=True, tag="presence"):
+    """method = "presence": that someone is in the table stays uncertain, for these two tables."""
+
+    delta: Range
+    public: Annotated[FilePath | None, Meta(description="The table of everyone.")] = None
+    present: Annotated[PlainText | None, Meta(description="The column that marks who is present by 1 and 0.")] = (
+        None
+    )
+    algorithm: Algorithm = "optimal"
+    cells: CellKind = "hierarchy"
+    mode: Mode = "public"
+    noise_epsilon: Positive | None = None
+    quantum: Count | None = None
+    measure: Literal["loss", "entropy", "precision"] = "loss"
+    weights: Weights = {}
+    levels: GivenLevels | None = None
+    choose: Annotated[
+        Literal["public", "searched"],
+        Meta(description="How levels that are not given are chosen: from public knowledge or on the table."),
+    ] = "public"
+    spread: Annotated[
+        Annotated[float, Meta(ge=1)] | None,
+        Meta(
+            description="By which factor classes may differ from the overall share, as levels are chosen.",
+            extra={"must": "a number of at least 1"},
+        ),
+    ] = None
+    suppression: Annotated[float, Meta(ge=0)] = 0.0
+    compare: Annotated[Flag, Meta(description="Whether to say what the other algorithms would gain.")] = False
+
+    def __post_init__(self) -> None:
+        if self.suppression != 0:
+            raise RecipeError(
+                "With method presence nothing may be suppressed: what is left out tells of its people as well",
+                f"suppression = {self.suppression!r}",
+            )
+        if self.compare and self.mode != "public":
+            raise RecipeError(
+                'compare must go with mode = "public": what other algorithms gain comes from the counts, too',
+                f"mode = {self.mode!r}",
+            )
+        if self.spread is not None and (self.choose != "public" or self.levels is not None):
+            how = "levels that are given" if self.levels is not None else "levels that are searched"
+            raise RecipeError('spread must go with choose = "public"', how)
+        if self.quantum is not None and self.mode != "quantised":
+            raise RecipeError('quantum must go with mode = "quantised"', f"mode = {self.mode!r}")
+        if self.mode == "noised" and self.noise_epsilon is None:
+            raise RecipeError(
+                'With mode = "noised" a recipe must state noise_epsilon', "none", "Write noise_epsilon = 1.0."
+            )
+
+    @property
+    def wanted(self) -> Presence:
+        return Presence.of(*self.delta)
+
+    @property
+    def chosen(self) -> Chosen:
+        return "given" if self.levels is not None else self.choose
+
+    @property
+    def design(self) -> PresenceDesign:
+        quantum = PresenceDesign().quantum if self.quantum is None else self.quantum
+        return PresenceDesign(self.algorithm, self.mode, self.cells, quantum=quantum, epsilon=self.noise_epsilon)
 
 
 _WIDER = (0.25, 0.5, 0.75, 0.9)  # of the way from the stated range to all chances there are
@@ -82,12 +164,14 @@ class PresenceMethod(Method[PresenceSetting, ClassifiedColumn]):
         weights = weights_of(setting.weights, recipe) or None
         if levels is None and setting.chosen == "public":
             levels = levels_from_public(pair, wanted, setting.measure, weights, setting.spread or SPREAD)
-        if levels is not None:
-            classes = _unsearched(pair, wanted, design, levels)
-        else:
+        if levels is None:
             classes = spalm(pair, wanted, setting.measure, weights, design)
+        else:  # what does not hold at levels that were not searched is said before anything is made
+            classes = at_presence_levels(pair, wanted, levels)
+            if design.start == "pdf":
+                presented(classes, design)
         if recipe.output.data_format == "csv" and CLASS in recipe.published:
-            raise RecipeError(f"No column may be called {CLASS!r} where cells go by class", "one that is")
+            raise RecipeError(f"A column must not be called {CLASS!r} where cells go by class", repr(CLASS))
         return PresencePlan(
             **fields_of_recipe(recipe, attributes),
             wanted=wanted,
@@ -119,7 +203,34 @@ class PresenceMethod(Method[PresenceSetting, ClassifiedColumn]):
         return (*first_useful(self, recipe, rows, changes), *without_a_column(self, recipe, rows))
 
     def restore(self, certificate: Certificate) -> PresencePlan:
-        return restore_presence(certificate)
+        stated = read_section(
+            PresenceStatement, certificate.mechanism, "The mechanism of a certificate", BundleError
+        )
+        try:
+            quasi = restored_quasi(stated.quasi, certificate.attributes)
+            wanted, design = stated.setting.wanted, stated.setting.design
+        except (InputError, ValueError, IndexError) as error:
+            raise BundleError(
+                "The certificate must state how presence was reached", type(error).__name__
+            ) from None
+        check_levels(stated.levels, quasi)
+        if (stated.flag is None) == (stated.public is None):
+            got = "neither" if stated.flag is None else "both"
+            raise BundleError("The certificate must name a public table or a mark of presence", got)
+        return PresencePlan(
+            **fields_of_certificate(certificate, stated.tables),
+            wanted=wanted,
+            design=design,
+            quasi=quasi,
+            levels=tuple(stated.levels),
+            present=certificate.records,
+            people=stated.people,
+            flag=stated.flag,
+            public_name=None if stated.public is None else Path(stated.public).name,
+            chosen=stated.levels_chosen,
+            compare=len(stated.reached.expected_gains) > 1,
+            measured=stated.reached,
+        )
 
 
 def _readings(recipe: PresenceRecipe, columns: Mapping[str, ClassifiedColumn]) -> tuple[ColumnReading, ...]:
@@ -140,14 +251,6 @@ def _public_path(recipe: PresenceRecipe) -> AnyPath | None:
             'Write public = "everyone.csv", or present = "column" for one that marks who is present.',
         )
     return named_in(recipe.folder, recipe.release.public, "release.public")
-
-
-def _unsearched(pair: Pair, wanted: Presence, design: PresenceDesign, levels: tuple[int, ...]) -> PresentClasses:
-    """What does not hold at levels that were not searched is said before anything is made."""
-    classes = at_presence_levels(pair, wanted, levels)
-    if design.start == "pdf":
-        presented(classes, design)
-    return classes
 
 
 METHODS = {PresenceMethod.name: PresenceMethod()}

@@ -6,42 +6,43 @@ whose rows are found in the table `public` by all quasi-identifying columns. Pub
 
 from __future__ import annotations
 
-import hashlib
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
-from functools import partial
-from pathlib import Path
 
 import msgspec
 import numpy as np
 import pyarrow as pa
 
 from pramana.bundle.bundle import Bundle
-from pramana.bundle.certificate import Certificate, JsonObject, canonical
+from pramana.bundle.certificate import JsonObject
 from pramana.bundle.form import Check, Form
-from pramana.errors import BundleError, InputError, SourceError
+from pramana.errors import BundleError, SourceError
 from pramana.files.store_path import AnyPath
 from pramana.io.columns import numbers
 from pramana.io.source import Source
-from pramana.mechanisms.table import Product
 from pramana.methods.cell_table import CLASS_NUMBER, MARK, CellTable, check_cells, look_of, look_of_labels
 from pramana.methods.cells import CLASS, COMPANION, companion, label_column, labels_of, list_column
-from pramana.methods.columns import Quasi, QuasiForm, read_from_data, restored_quasi
-from pramana.methods.presence.algorithms import PresenceDesign
-from pramana.methods.presence.choice import digest_of_pair, pair_of
+from pramana.methods.columns import Quasi, QuasiForm, read_from_data
+from pramana.methods.presence.algorithms import Chosen, PresenceDesign, PresenceDesignForm
 from pramana.methods.presence.explanation import (
     Reached,
-    ReversalForm,
     examine_presence,
     explanation_of_presence,
-    presence_guarantees,
-    presence_warnings,
+    guarantee_of_presence,
     shown_columns,
+    warnings_of_presence,
 )
 from pramana.methods.presence.reversal import Seen, reversed_of
-from pramana.methods.presence.search import PresentClasses, Presented, at_presence_levels, compared, presented
-from pramana.methods.presence.setting import Chosen, PresenceDesignForm
+from pramana.methods.presence.search import (
+    PresentClasses,
+    Presented,
+    at_presence_levels,
+    compared,
+    digest_of_pair,
+    pair_of,
+    presented,
+)
 from pramana.methods.presence.shaping import Presence
 from pramana.methods.protocol import (
     Examination,
@@ -49,7 +50,7 @@ from pramana.methods.protocol import (
     Plan,
     Publication,
     StatedTables,
-    fields_of_certificate,
+    coins_context,
     stated_tables,
 )
 from pramana.methods.usefulness import Usefulness, worth_of_cells
@@ -58,7 +59,7 @@ from pramana.randomness.samplers import Codes
 from pramana.rows.digest import Column
 from pramana.rows.protocol import ColumnReading, Columns, Rows
 from pramana.schema.domain import Attribute
-from pramana.schema.typed import Count, Ordinal, read_section
+from pramana.schema.typed import Count, Ordinal
 
 _DIGITS = 1e9  # probabilities are rounded outwards at the ninth place
 
@@ -105,9 +106,9 @@ class PresencePlan(Plan):
         return self
 
     @property
-    def single_values(self) -> bool:
-        """Whether a cell is one label, and not a distribution."""
-        return self.design.algorithm == "spalm" and self.design.start == "hierarchy"
+    def kind(self) -> str:
+        """Whether a cell is one label, or a distribution."""
+        return "hierarchy" if self.design.algorithm == "spalm" and self.design.start == "hierarchy" else "pdf"
 
     @property
     def celled(self) -> tuple[Attribute, ...]:
@@ -150,32 +151,26 @@ class PresencePlan(Plan):
             "people": self.people,
             "flag": self.flag,
             "public": self.public_name,
-            "reached": self.reached.to_json(),
+            "reached": msgspec.to_builtins(self.reached),
             **stated_tables(self.tables),
         }
 
     def guarantees(self, seeded: bool) -> tuple[Guarantee, ...]:
-        attributes, raw = len(self.quasi), self.raw_names()
-        return presence_guarantees(self.wanted, self.design, self.reached, attributes, raw, seeded, self.chosen)
+        return (guarantee_of_presence(self, seeded),)
 
     def warnings(self, seeded: bool) -> tuple[str, ...]:
-        own = presence_warnings(self.design, self.reached, self.shuffled, seeded, self.chosen)
-        return (*own, *read_from_data(self.attributes, "the public table"))
+        return (*warnings_of_presence(self, seeded), *read_from_data(self.attributes, "the public table"))
 
     @property
     def derivation(self) -> str:
         return "as stated, not checked without the public table"
 
     def examine(self, bundle: Bundle) -> Examination:
-        kind = "hierarchy" if self.single_values else "pdf"
-        exact = self.design.tells_counts
-        return examine_presence(
-            bundle, self.quasi, self.levels, kind, self.records, self.reached, self.tables, exact
-        )
+        return examine_presence(self, bundle)
 
     @property
     def companions(self) -> tuple[str, ...]:
-        return (COMPANION,) if self.output == "csv" and not self.single_values else ()
+        return (COMPANION,) if self.output == "csv" and self.kind == "pdf" else ()
 
     def _opened_public(self, rows: Rows) -> Rows | None:
         if self.public is not None or self.public_path is None:
@@ -184,21 +179,15 @@ class PresencePlan(Plan):
         public.encode([q.attribute for q in self.quasi])
         return public
 
-    def _context(self, tables: str, commitment: str) -> str:
-        """What noise and order are bound to: dataset, design, levels, and both tables.
-
-        With one key and the same noise on two tables, their difference would be the person by whom they differ.
-        """
-        stated = canonical({"setting": self._setting(), "levels": list(self.levels), "tables": tables})
-        return f"{self.dataset}\npresence\n{hashlib.sha256(stated).hexdigest()}\n{commitment}"
-
     def publish(self, rows: Rows) -> Publication:
         public = self._opened_public(rows)
         classes = self.searched or self._found_again(rows, public)
-        tables = digest_of_pair(self.quasi, classes.pair, rows, public, self.flag)
+        tables = digest_of_pair(self.quasi, classes.pair, rows, public)
         private = rows.marked(MARK) if self.flag else rows
         commitment = private.commitment()
-        context = self._context(tables, commitment)
+        # with one key and the same noise on two tables, their difference would be the person by whom they differ
+        bound_to = {"setting": self._setting(), "levels": list(self.levels), "tables": tables}
+        context = coins_context(self.dataset, "presence", bound_to, commitment)
         shown = presented(classes, self.design, rows.stream, context)
         check_cells(self.quasi, classes.private, shown.cells, intervals=False)
         finder, quasi = classes.finder, tuple(q.name for q in self.quasi)
@@ -209,8 +198,7 @@ class PresencePlan(Plan):
         private.derive(CLASS_NUMBER, quasi, number)
         cells, extra = _columns(self, shown)
         table = CellTable(self.attributes, cells, classes.classes, by_class=CLASS in cells, output=self.output)
-        names = [CLASS_NUMBER, *self.raw_names()]
-        draw = partial(private.publish, Product({}), context, self.shuffled, names, "generalising")
+        draw = self.draw_in_order(private, context, [CLASS_NUMBER], "generalising")
         reached = _reached(shown, self.compare)
         same = self.measured is None or reached == self.measured
         told = "as computed from the two tables" if same else "differ from those of the two tables"
@@ -220,9 +208,8 @@ class PresencePlan(Plan):
 
     def _worth(self, classes: PresentClasses, shown: Presented, cells: Mapping[str, Column]) -> Usefulness:
         """Distributions follow the public table, or were shaped: what they tell of the rows is their leaves."""
-        if self.single_values:
-            columns = shown_columns(self.quasi, self.levels, "hierarchy")
-            looks = {column.name: look_of_labels(column, cells[column.name].to_pylist()) for column in columns}
+        if self.kind == "hierarchy":
+            looks = {c.name: look_of_labels(c, cells[c.name].to_pylist()) for c in shown_columns(self)}
         else:
             looks = {q.name: look_of(own) for q, own in zip(self.quasi, shown.cells, strict=True)}
         return worth_of_cells(looks, classes.present, 0, self.tables, exact=self.design.tells_counts)
@@ -238,9 +225,7 @@ class PresencePlan(Plan):
         return at_presence_levels(pair, self.wanted, self.levels)
 
     def explain(self) -> Explanation:
-        return explanation_of_presence(
-            self.attributes, self.quasi, self.levels, self.chosen, self.wanted, self.design, self.reached
-        )
+        return explanation_of_presence(self)
 
 
 def _reached(result: Presented, compare: bool) -> Reached:
@@ -259,7 +244,7 @@ def _reached(result: Presented, compare: bool) -> Reached:
         expected_cost=_finite(expected),
         expected_cost_uniform=uniform,
         expected_gains=gains,
-        reversal=msgspec.convert(reversed_of(Seen.of(result)).to_json(), ReversalForm),
+        reversal=reversed_of(Seen.of(result)),
     )
 
 
@@ -275,38 +260,11 @@ def _outward(chance: float, rounded: Callable[[float], int], end: float) -> floa
 
 def _columns(plan: PresencePlan, result: Presented) -> tuple[dict[str, Column], dict[str, pa.Table]]:
     """The published cells by class, and the companion of a CSV."""
-    if plan.single_values:
-        parts = zip(plan.quasi, result.classes.public, result.levels, strict=True)
+    if plan.kind == "hierarchy":
+        parts = zip(plan.quasi, result.classes.public, plan.levels, strict=True)
         return {q.name: label_column(labels_of(q.ladder, q.labels, c, level)) for q, c, level in parts}, {}
     if plan.output == "csv":
         by_name = {q.name: c for q, c in zip(plan.quasi, result.cells, strict=True)}
         table = companion(by_name, {q.name: q.leaf_labels for q in plan.quasi})
         return {CLASS: numbers(np.arange(result.classes.classes))}, {COMPANION: table}
     return {q.name: list_column(c, q.leaf_labels, True) for q, c in zip(plan.quasi, result.cells, strict=True)}, {}
-
-
-def restore_presence(certificate: Certificate) -> PresencePlan:
-    stated = read_section(PresenceStatement, certificate.mechanism, "The mechanism of a certificate", BundleError)
-    try:
-        quasi = restored_quasi(stated.quasi, certificate.attributes)
-        wanted, design = stated.setting.wanted, stated.setting.design
-    except (InputError, ValueError, IndexError) as error:
-        raise BundleError("The certificate must state how presence was reached", type(error).__name__) from None
-    if len(stated.levels) != len(quasi) or any(
-        level >= q.ladder.height for level, q in zip(stated.levels, quasi, strict=True)
-    ):
-        raise BundleError("The levels of a certificate must be levels of its columns", "others")
-    return PresencePlan(
-        **fields_of_certificate(certificate, stated.tables),
-        wanted=wanted,
-        design=design,
-        quasi=quasi,
-        levels=tuple(stated.levels),
-        present=certificate.records,
-        people=stated.people,
-        flag=stated.flag,
-        public_name=None if stated.public is None else Path(stated.public).name,
-        chosen=stated.levels_chosen,
-        compare=len(stated.reached.expected_gains) > 1,
-        measured=stated.reached,
-    )

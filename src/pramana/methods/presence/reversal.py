@@ -12,17 +12,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Annotated, Literal
 
 import numpy as np
+from msgspec import Meta
 from numpy.typing import NDArray
 
+from pramana.bundle.form import Form
 from pramana.methods.cells import Cells
 from pramana.methods.presence.algorithms import PresenceDesign, shaped, start_cells, target_cells
 from pramana.methods.presence.search import Presented
 from pramana.methods.presence.shaping import Floats, Ints, People, Presence, Task
+from pramana.schema.typed import Ordinal
 from pramana.theory import rounding
 
 # Ways to choose the present of a class, people with equal rows counted together; in all so many times that. Each
@@ -31,25 +34,28 @@ MOST_WORLDS = {"spalm": 2_000, "wpalm": 2_000, "ppalm": 2_000, "optimal": 200}
 MOST_IN_ALL = 5
 
 
-@dataclass(frozen=True)
-class Reversal:
-    """The verdict, why, and the least and greatest existence probability the intruder is left with where known."""
+Chance = Annotated[float, Meta(ge=0, le=1)]
+Verdict = Literal["withstood", "broken", "unproven"]
 
-    verdict: str
+
+class Reversal(Form, frozen=True):
+    """What came of undoing a release, as a certificate states it.
+
+    The verdict, why, and the least and greatest existence probability the intruder is left with where known.
+    """
+
+    verdict: Verdict
     reason: str
-    lowest: float | None
-    highest: float | None
-    classes: int
-    enumerated: int = 0
-    broken: int = 0
-    fewest_worlds: int | None = None
+    lowest: Chance | None
+    highest: Chance | None
+    classes: Ordinal
+    enumerated: Ordinal
+    broken: Ordinal
+    fewest_worlds: Ordinal | None
 
     @property
     def ok(self) -> bool:
         return self.verdict == "withstood"
-
-    def to_json(self) -> dict[str, Any]:
-        return asdict(self)
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,20 +74,20 @@ class Seen:
     remade: tuple[Cells, ...] | None = None  # what the public table leads to, where that is known already
 
     @classmethod
-    def of(cls, made: Presented) -> Seen:
-        classes = made.classes
-        from_public = all(t is p for t, p in zip(made.target, classes.public, strict=True))
+    def of(cls, shown: Presented) -> Seen:
+        classes = shown.classes
+        from_public = all(t is p for t, p in zip(shown.target, classes.public, strict=True))
         return cls(
             classes.people,
             classes.present,
-            classes.uniform(made.setting.start),
+            classes.uniform(shown.setting.start),
             classes.public,
-            made.cells,
+            shown.cells,
             classes.wanted,
-            made.setting,
+            shown.setting,
             tuple(ladder.name for ladder in classes.pair.layout.ladders),
             classes.alone,
-            made.cells if from_public else None,  # made of nothing else: no need to make them once more
+            shown.cells if from_public else None,  # made of nothing else: no need to make them once more
         )
 
 
@@ -100,25 +106,23 @@ def reversed_of(seen: Seen) -> Reversal:
             seen, spent, f"the cells come from counts with noise of epsilon {rounding.shown_up(spent)}"
         )
     if harmless:
-        return Reversal("broken", "the cells are not those of the public table", None, None, len(seen.present))
+        reason = "the cells are not those of the public table"
+        return Reversal("broken", reason, None, None, len(seen.present), 0, 0, None)
     return _by_worlds(seen)
 
 
 def _from_public(seen: Seen) -> bool:
     """Whether the cells can be made from what is public: then they add nothing to it."""
-    made = seen.remade or _made_from_public(seen)
-    return all(_same(a, b) for a, b in zip(made, seen.cells, strict=True))
-
-
-def _made_from_public(seen: Seen) -> tuple[Cells, ...]:
-    start = start_cells(seen.setting, seen.uniform, seen.public)
-    task = Task(seen.people, seen.present, start, seen.public, seen.wanted, seen.setting.steps)
-    return shaped(task, seen.setting.algorithm).cells
-
-
-def _same(a: Cells, b: Cells) -> bool:
-    """Published weights are integers, and that is what an intruder compares."""
-    return all(np.array_equal(x, y) for x, y in ((a.first, b.first), (a.values, b.values), (a.weights, b.weights)))
+    cells = seen.remade
+    if cells is None:
+        start = start_cells(seen.setting, seen.uniform, seen.public)
+        task = Task(seen.people, seen.present, start, seen.public, seen.wanted, seen.setting.steps)
+        cells = shaped(task, seen.setting.algorithm).cells
+    return all(
+        np.array_equal(getattr(again, part), getattr(published, part))  # integers: what an intruder compares
+        for again, published in zip(cells, seen.cells, strict=True)
+        for part in ("first", "values", "weights")
+    )
 
 
 def _by_share(seen: Seen, epsilon: float, reason: str) -> Reversal:
@@ -131,7 +135,7 @@ def _by_share(seen: Seen, epsilon: float, reason: str) -> Reversal:
     kept = bool(held) if epsilon == 0 else seen.wanted.holds(low, high)
     if not kept:
         reason += ", which does not keep an informed intruder within delta"
-    return Reversal("withstood" if kept else "unproven", reason, low, high, len(seen.present))
+    return Reversal("withstood" if kept else "unproven", reason, low, high, len(seen.present), 0, 0, None)
 
 
 # ------------------------------------------------------------------ worlds
@@ -159,17 +163,16 @@ def _by_worlds(seen: Seen) -> Reversal:
     ranges |= enumerated
     broken = sum(_outside(seen.wanted, low, high) for low, high, _ in ranges.values())
     unproven = classes - len(enumerated)
-    verdict = "broken" if broken else "unproven" if unproven else "withstood"
-    reason = {
-        "broken": f"at least {broken} of {classes} classes can be undone beyond delta",
-        "unproven": f"{unproven} of {classes} classes have more worlds than were enumerated",
-        "withstood": "every world that leads to these cells was enumerated, and none tells more than delta allows",
-    }[verdict]
-    # with classes left out, what is known to be left to the intruder is only a part
-    lows, highs = [r[0] for r in ranges.values()], [r[1] for r in ranges.values()]
-    known = bool(broken or not unproven)
-    low = 0.0 if seen.alone and known else min(lows) if known else None
-    return Reversal(verdict, reason, low, max(highs) if known else None, classes, len(enumerated), broken, fewest)
+    verdict: Verdict = "withstood"
+    reason = "every world that leads to these cells was enumerated, and none tells more than delta allows"
+    if broken:
+        verdict, reason = "broken", f"at least {broken} of {classes} classes can be undone beyond delta"
+    elif unproven:
+        verdict, reason = "unproven", f"{unproven} of {classes} classes have more worlds than were enumerated"
+    known = verdict != "unproven"  # with classes left out, what is left to the intruder is known only in part
+    low = (0.0 if seen.alone else min(r[0] for r in ranges.values())) if known else None
+    high = max(r[1] for r in ranges.values()) if known else None
+    return Reversal(verdict, reason, low, high, classes, len(enumerated), broken, fewest)
 
 
 def _outside(wanted: Presence, low: float, high: float) -> bool:
@@ -241,11 +244,11 @@ def _fitting(seen: Seen, c: int, chosen: Ints, counts: Ints, codes: Sequence[Int
     start_at = start_cells(seen.setting, tuple(u.select(again) for u in seen.uniform), target)
     present = np.full(worlds, int(seen.present[c]))
     task = Task(people, present, start_at, target, seen.wanted, seen.setting.steps)
-    made = shaped(task, seen.setting.algorithm).cells
+    again_shaped = shaped(task, seen.setting.algorithm).cells
     same = np.ones(worlds, np.bool_)
-    for mine, published in zip(made, seen.cells, strict=True):
-        wanted = _entries(published, c)
-        same &= np.array([_entries(mine, w) == wanted for w in range(worlds)])
+    for mine, published in zip(again_shaped, seen.cells, strict=True):
+        wanted = published.entries(c)
+        same &= np.array([mine.entries(w) == wanted for w in range(worlds)])
     return np.asarray(same[which.reshape(-1)])
 
 
@@ -261,14 +264,6 @@ def _as_cells(leaves: int, values: Ints, table: Ints) -> Cells:
     world, value = np.nonzero(table)
     first = np.searchsorted(world, np.arange(len(table) + 1)).astype(np.int64)
     return Cells(leaves, first, values[value], table[world, value])
-
-
-def _one(cells: Cells, c: int) -> list[tuple[int, Fraction]]:
-    here = slice(int(cells.first[c]), int(cells.first[c + 1]))
-    total = int(cells.totals[c])
-    return [
-        (int(v), Fraction(int(w), total)) for v, w in zip(cells.values[here], cells.weights[here], strict=True)
-    ]
 
 
 # ------------------------------------------------------------------ counts
@@ -294,19 +289,14 @@ def _solved(seen: Seen, c: int) -> tuple[float, float, int] | None:
 
 def _at_step(seen: Seen, c: int, step: int) -> Floats | None:
     """For every value of every attribute the share of its people who are present, if the class is at this step."""
-    n, steps, found = int(seen.present[c]), seen.setting.steps, []
+    n, steps, chances = int(seen.present[c]), seen.setting.steps, []
     for uniform, public, cells in zip(seen.uniform, seen.public, seen.cells, strict=True):
         support = int(uniform.sizes[c])
-        shares = dict(_one(cells, c))
-        for value, people in _entries(public, c):
+        shares = cells.at(c)
+        for value, people in zip(*public.entries(c), strict=True):
             share = shares.get(value, Fraction(0))
             count = (share - Fraction(steps - step, steps * support)) * n * steps / step
             if count.denominator != 1 or not 0 <= count <= people:
                 return None
-            found.append(float(count / people))
-    return np.array(found)
-
-
-def _entries(cells: Cells, c: int) -> list[tuple[int, int]]:
-    here = slice(int(cells.first[c]), int(cells.first[c + 1]))
-    return list(zip(cells.values[here].tolist(), cells.weights[here].tolist(), strict=True))
+            chances.append(float(count / people))
+    return np.array(chances)

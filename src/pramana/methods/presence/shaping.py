@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from pramana.counting.classes import SeenCounts
 from pramana.errors import RecipeError
-from pramana.methods.cells import Cells, cells_between
+from pramana.methods.cells import Cells, cells_between, chosen_cells, entries_of
 from pramana.theory import presence
 
 Ints = NDArray[np.int64]
@@ -47,7 +47,7 @@ class Presence:
                 f"{float(self.lowest):g} and {float(self.highest):g}",
             )
         if max(self.lowest.denominator, self.highest.denominator) > _FINEST:
-            raise RecipeError("delta must have at most nine decimals", "more")
+            raise RecipeError("delta must have at most nine decimals", f"{self.lowest} and {self.highest}")
 
     @classmethod
     def of(cls, lowest: float | str | Fraction, highest: float | str | Fraction) -> Presence:
@@ -95,9 +95,7 @@ class People:
 
     def shares(self, cells: Cells, attribute: int) -> Floats:
         """f of each row's value in its class; 0 where the cell excludes it."""
-        key, wanted = cells.keys, cells.keyed(self.class_of, self.codes[attribute])
-        place = np.minimum(np.searchsorted(key, wanted), len(key) - 1)
-        return np.where(key[place] == wanted, cells.shares[place], 0.0)
+        return cells.share_of(self.class_of, self.codes[attribute])
 
     def logs(self, cells: Sequence[Cells]) -> Floats:
         """ln of each row's likelihood (Definition 10)."""
@@ -141,7 +139,7 @@ def walked(task: Task, exact: bool) -> Shaped:
     reached = np.zeros(len(task), np.int64)
     left = np.arange(len(task))
     for step in range(steps, 0, -1):
-        part = part_of(people.first, left)
+        part = entries_of(people.first, left)
         share = step / steps
         with np.errstate(divide="ignore"):
             logs = sum(np.log((1 - share) * u[part] + share * t[part]) for u, t in ends)
@@ -162,54 +160,25 @@ def walked(task: Task, exact: bool) -> Shaped:
     return Shaped(_cells_at(task, reached), reached)
 
 
-def _between(task: Task, left: Ints, step: int, place: int) -> list[Fraction]:
+def _between(task: Task, left: Ints, step: int, position: int) -> list[Fraction]:
     """The likelihood of each distinct row of a class at a step, in rationals."""
-    c, share = int(left[place]), Fraction(step, task.steps)
+    c, share = int(left[position]), Fraction(step, task.steps)
     here = slice(int(task.people.first[c]), int(task.people.first[c + 1]))
-    found = [Fraction(1)] * (here.stop - here.start)
+    likelihoods = [Fraction(1)] * (here.stop - here.start)
     for codes, uniform, target in zip(task.people.codes, task.uniform, task.target, strict=True):
-        u, t = exact_shares(uniform, c), exact_shares(target, c)
+        u, t = uniform.at(c), target.at(c)
         mixed = {v: (1 - share) * u.get(v, 0) + share * t.get(v, 0) for v in {*u, *t}}
-        found = [w * mixed.get(v, 0) for w, v in zip(found, codes[here].tolist(), strict=True)]
-    return found
-
-
-def exact_shares(cells: Cells, c: int) -> dict[int, Fraction]:
-    here = slice(int(cells.first[c]), int(cells.first[c + 1]))
-    total = int(cells.totals[c])
-    return {int(v): Fraction(int(w), total) for v, w in zip(cells.values[here], cells.weights[here], strict=True)}
+        likelihoods = [w * mixed.get(v, 0) for w, v in zip(likelihoods, codes[here].tolist(), strict=True)]
+    return likelihoods
 
 
 def _cells_at(task: Task, reached: Ints) -> tuple[Cells, ...]:
     """Each class's cells at its own step."""
-    found, used = [], np.unique(reached)
+    cells, used = [], np.unique(reached)
     for uniform, target in zip(task.uniform, task.target, strict=True):
         variants = [cells_between(uniform, target, int(step), task.steps) for step in used]
-        found.append(_chosen(variants, np.searchsorted(used, reached)))
-    return tuple(found)
-
-
-def _chosen(variants: Sequence[Cells], which: Ints) -> Cells:
-    """Class c as it is in variants[which[c]]."""
-    first = [v.first[1:] + offset for v, offset in zip(variants, _offsets(variants), strict=True)]
-    everything = Cells(
-        variants[0].leaves,
-        np.concatenate([[0], *first]),
-        np.concatenate([v.values for v in variants]),
-        np.concatenate([v.weights for v in variants]),
-    )
-    return everything.select(which * len(which) + np.arange(len(which)))
-
-
-def _offsets(variants: Sequence[Cells]) -> list[int]:
-    return [0, *np.cumsum([len(v.values) for v in variants])[:-1].tolist()]
-
-
-def part_of(first: Ints, chosen: Ints) -> Ints:
-    """The entries of some classes."""
-    sizes = np.diff(first)[chosen]
-    start = np.concatenate([[0], np.cumsum(sizes)])
-    return np.asarray(np.arange(int(start[-1])) + np.repeat(first[:-1][chosen] - start[:-1], sizes))
+        cells.append(chosen_cells(variants, np.searchsorted(used, reached), np.arange(len(task))))
+    return tuple(cells)
 
 
 # ------------------------------------------------------------------ checking
@@ -231,7 +200,7 @@ def holding(
     where these do not decide either, the law itself. The range is closed: what floats cannot tell from its ends is
     decided by the `rational` likelihoods of a small class's entries, and refused without them.
     """
-    start = np.concatenate([[0], np.cumsum(np.diff(first)[chosen])])
+    start = start_of(first, chosen)
     size = np.add.reduceat(counts, start[:-1])
     limit = np.array([log_ratio(int(n), int(p), wanted) for n, p in zip(size, present, strict=True)])
     least, most = np.minimum.reduceat(logs, start[:-1]), np.maximum.reduceat(logs, start[:-1])
@@ -285,31 +254,22 @@ def exact_extremes(logs: Floats, counts: Ints, present: int) -> tuple[float, flo
     return presence.extremes(np.exp(logs - logs.max()), present, counts)
 
 
-def probability_bounds(
-    logs: Floats, counts: Ints, first: Ints, present: Ints, asked: Ints
-) -> tuple[tuple[Floats, Floats], tuple[Floats, Floats]]:
-    """For the smallest and for the largest existence probability of the asked classes: from below, from above."""
-    if not len(asked):
-        return (np.zeros(0), np.zeros(0)), (np.zeros(0), np.zeros(0))
-    part = part_of(first, asked)
-    possible = ~np.isneginf(logs[part])
-    sizes = np.add.reduceat(possible.astype(np.int64), start_of(first, asked)[:-1])
-    start = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-    here, people = logs[part][possible], counts[part][possible].astype(np.float64)
-    none = (
-        np.add.reduceat((~possible).astype(np.int64), start_of(first, asked)[:-1]) > 0 if len(asked) else possible
-    )
-    if not len(asked):
-        return (np.zeros(0), np.zeros(0)), (np.zeros(0), np.zeros(0))
-    n = present[asked].astype(np.float64)
-    least = presence.mode_bounds(here, people, start, n, _where(here, start, np.minimum))
-    most = presence.mode_bounds(here, people, start, n, _where(here, start, np.maximum))
-    # someone whose value the cells exclude cannot be present
-    return (np.where(none, 0.0, least[0]), np.where(none, 0.0, least[1])), most
-
-
 def start_of(first: Ints, chosen: Ints) -> Ints:
     return np.concatenate([[0], np.cumsum(np.diff(first)[chosen])])
+
+
+def _probability_bounds(
+    logs: Floats, counts: Ints, first: Ints, present: Ints
+) -> tuple[tuple[Floats, Floats], tuple[Floats, Floats]]:
+    """For the smallest and for the largest existence probability of each class: from below, from above."""
+    possible = ~np.isneginf(logs)
+    sizes = np.add.reduceat(possible.astype(np.int64), first[:-1])
+    start = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    here, people, n = logs[possible], counts[possible].astype(np.float64), present.astype(np.float64)
+    least = presence.mode_bounds(here, people, start, n, _where(here, start, np.minimum))
+    most = presence.mode_bounds(here, people, start, n, _where(here, start, np.maximum))
+    excluded = sizes < np.diff(first)  # someone whose value the cells exclude cannot be present
+    return (np.where(excluded, 0.0, least[0]), np.where(excluded, 0.0, least[1])), most
 
 
 def _where(logs: Floats, first: Ints, extreme: np.ufunc) -> Ints:
@@ -317,31 +277,30 @@ def _where(logs: Floats, first: Ints, extreme: np.ufunc) -> Ints:
     value = extreme.reduceat(logs, first[:-1])
     class_of = np.repeat(np.arange(len(value)), np.diff(first))
     hits = np.flatnonzero(logs == value[class_of])
-    found = np.zeros(len(value), np.int64)
-    found[class_of[hits][::-1]] = hits[::-1]
-    return found
+    entries = np.zeros(len(value), np.int64)
+    entries[class_of[hits][::-1]] = hits[::-1]
+    return entries
 
 
 def reached_range(people: People, present: Ints, cells: Sequence[Cells]) -> tuple[float, float]:
     """The smallest and the largest existence probability of all classes; a law only where it may be an extreme."""
     logs = people.logs(cells)
-    everyone = np.arange(len(present))
-    low, high = probability_bounds(logs, people.counts, people.first, present, everyone)
+    low, high = _probability_bounds(logs, people.counts, people.first, present)
     least, most = math.inf, -math.inf
+
+    def exact(c: int) -> tuple[float, float]:
+        here = slice(int(people.first[c]), int(people.first[c + 1]))
+        return exact_extremes(logs[here], people.counts[here], int(present[c]))
+
     for c in np.argsort(low[0]):
         if low[0][c] >= least:
             break
-        least = min(least, _exact(people, logs, present, int(c))[0])
+        least = min(least, exact(int(c))[0])
     for c in np.argsort(-high[1]):
         if high[1][c] <= most:
             break
-        most = max(most, _exact(people, logs, present, int(c))[1])
+        most = max(most, exact(int(c))[1])
     return least, most
-
-
-def _exact(people: People, logs: Floats, present: Ints, c: int) -> tuple[float, float]:
-    here = slice(int(people.first[c]), int(people.first[c + 1]))
-    return exact_extremes(logs[here], people.counts[here], int(present[c]))
 
 
 # ------------------------------------------------------------------ cost
@@ -351,9 +310,7 @@ def cost_by_class(counts: Sequence[Cells], published: Sequence[Cells]) -> Floats
     """Paper 4, Eq. 1 by class: minus the sum of c ln f over attributes and values."""
     total = np.zeros(len(published[0]))
     for c, p in zip(counts, published, strict=True):
-        key = p.class_of * p.leaves + p.values
-        wanted = c.class_of * c.leaves + c.values
-        place = np.minimum(np.searchsorted(key, wanted), len(key) - 1)
-        logs = np.where(key[place] == wanted, np.log(p.shares[place]), -np.inf)
+        with np.errstate(divide="ignore"):
+            logs = np.log(p.share_of(c.class_of, c.values))
         total -= np.bincount(c.class_of, weights=c.weights * logs, minlength=len(total))
     return np.asarray(total)
