@@ -23,7 +23,7 @@ import pramana
 from pramana.files import parts, upload
 from pramana.files.parts import PartFolder, PartPrefix, WrittenFile
 from pramana.ledger.ledger import Ledger
-from pramana.rows.spark import table as spark_table
+from pramana.rows.spark import rows as spark_rows
 from pramana.rows.spark.session import quiet
 
 T = TypeVar("T")
@@ -158,7 +158,7 @@ def main() -> None:
         spark = SparkSession.builder.master(sys.argv[1]).appName("pramana").getOrCreate()
         for line in sys.stdin:
             order = json.loads(line)
-            spark_table._BUCKET = order.get("bucket", BUCKET)
+            spark_rows._BUCKET = order.get("bucket", BUCKET)
             start = time.perf_counter()
             {"release": release, "issue": issue, "shuffle": shuffle}[order["do"]](spark, order)
             sys.stdout.write(json.dumps({"seconds": time.perf_counter() - start}) + "\n")

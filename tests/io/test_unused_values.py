@@ -169,8 +169,8 @@ def test_every_reader_of_a_chunk_sees_its_rows_alone(chunk: pa.Array, rows: list
     assert [shown[code] for code in encode(column, domain, "x").tolist()] == labels
     strict = Encoder(Domain.declared(["another", "one more"]), "x", show=True)
     strict.encode(chunk)
-    assert (strict.outside, strict.unexpected) == (len(rows) - sum(missing), sum(missing))
-    assert strict.seen == present
+    assert (strict.faults.outside, strict.faults.unexpected) == (len(rows) - sum(missing), sum(missing))
+    assert set(strict.faults.seen) == present
 
 
 def test_an_index_beyond_its_dictionary_is_a_fault_and_no_crash() -> None:

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from pramana import SparkEngine
-from pramana.rows.spark import jobs, session, table
+from pramana.rows.spark import rows as spark_rows
+from pramana.rows.spark import session
 
 
 @pytest.fixture(scope="module")
@@ -43,6 +44,6 @@ def spark(places: dict[str, Path]) -> Iterator[Any]:
 def engine(spark: Any, monkeypatch: pytest.MonkeyPatch) -> SparkEngine:
     assert spark.sparkContext.master == "local[2,4]"
     monkeypatch.setattr(session, "_check", lambda *_: None)
-    monkeypatch.setattr(table, "_BUCKET", 1 << 18)  # several buckets
-    monkeypatch.setattr(jobs, "_COUNTED", 1 << 12)  # by tasks
+    monkeypatch.setattr(spark_rows, "_BUCKET", 1 << 18)  # several buckets
+    monkeypatch.setattr(spark_rows, "_COUNTED", 1 << 12)  # by tasks
     return SparkEngine()

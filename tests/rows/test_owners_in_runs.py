@@ -16,11 +16,19 @@ from tests.rows.test_steps import SEAL, runs_of
 from pramana.errors import SourceError
 from pramana.rows.digest import ContentDigest
 from pramana.rows.owners import PERSON
-from pramana.rows.spark.attached import AttachedRows, RunOwners, SealedRuns
 from pramana.rows.spark.blocks import Encoding, joined, packed, unpacked
-from pramana.rows.spark.owners import DigestRun, FirstRows, ToldRun, _digests_of, _numbered
-from pramana.rows.spark.steps import REPORT, Seal, performed
-from pramana.rows.spark.table import SparkTable
+from pramana.rows.spark.frames import SparkTable
+from pramana.rows.spark.owners import (
+    AttachedRows,
+    DigestRun,
+    FirstRows,
+    RunOwners,
+    SealedRuns,
+    ToldRun,
+    _digests_of,
+    _numbered,
+)
+from pramana.rows.spark.steps import REPORT, performed
 
 
 def first_rows(values: pa.Array, cuts: list[int], buckets: int) -> tuple[list[int], dict[int, ToldRun], bytes]:
@@ -83,16 +91,13 @@ class OtherRows:
     def __init__(self, rows: list[int]) -> None:
         self.rows = rows
 
-    def seal(self) -> Seal:
-        return SEAL
-
     def job(self, step: DigestRun) -> OtherRows:
-        del step
+        self.seal = step.seal
         return self
 
     def ordered(self, *_: Any) -> Iterator[tuple[int, int, bytes]]:
         pairs = np.array([self.rows, [0] * len(self.rows)], np.uint32)
-        yield 1, 0, SEAL.closed(1, 0, pairs.tobytes())
+        yield 1, 0, self.seal.closed(1, 0, pairs.tobytes())
 
 
 @pytest.mark.parametrize("rows", [[0], [0, 1, 1], [0, 2]], ids=["fewer", "more", "beyond the end"])
@@ -194,4 +199,4 @@ def test_numbers_of_people_are_digested_and_travel_after_all_columns() -> None:
     assert list(block.columns) == [PERSON] and block.columns[PERSON].dtype == np.uint32
     assert {name: codes.tolist() for name, codes in block.derived.items()} == {PERSON: [3, 1], "\0class": [1, 0]}
     twice = joined([unpacked(packed(block)), block])
-    assert twice.owners[PERSON].tolist() == [3, 1, 3, 1] and twice.owners[PERSON].dtype == np.uint32
+    assert twice.columns[PERSON].tolist() == [3, 1, 3, 1] and twice.columns[PERSON].dtype == np.uint32

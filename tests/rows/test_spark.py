@@ -67,9 +67,7 @@ from pramana.rows.memory import MemoryRows
 from pramana.rows.protocol import ColumnReading, Rows, no_progress
 from pramana.rows.spark import jobs, session
 from pramana.rows.spark import owners as spark_owners
-from pramana.rows.spark import table as spark_table
-from pramana.rows.spark.attached import hashed, labels_for
-from pramana.rows.spark.jobs import Job
+from pramana.rows.spark.jobs import Job, hashed, labels_for
 from pramana.rows.spark.rows import SparkRows
 from pramana.schema.domain import Attribute, Domain, Role
 
@@ -319,7 +317,7 @@ def test_executors_write_the_parts_of_a_set(
     """No row comes to the driver; numbers within bins are drawn by the rows' places among all."""
     recipe = variant(desk / "recipe.toml", ("bins = [0, 20", 'publish = "draw"\nbins = [0, 20'))
     recipe.write_text(recipe.read_text() + SET)
-    monkeypatch.setattr(spark_table.SparkTable, "publish", None)
+    monkeypatch.setattr(SparkRows, "collected", None)
     here, there = both(recipe, desk, engine)
     same(here, there)
     assert len(list((there / "data").iterdir())) == 5
@@ -333,7 +331,7 @@ def test_executors_draw_noise_and_write_the_parts(
     """Covariances are summed where the rows lie, and no row comes to the driver."""
     recipe = desk / "recipe.toml"
     recipe.write_text(CORRELATED + SET)
-    monkeypatch.setattr(spark_table.SparkTable, "publish", None)
+    monkeypatch.setattr(SparkRows, "collected", None)
     here, there = both(recipe, desk, engine)
     same(here, there)
     Key(bytes(range(32))).write(desk / "key")
@@ -347,7 +345,7 @@ def test_executors_write_the_parts_of_a_table_with_rows_left_out(
     trees(desk)
     recipe = desk / "recipe.toml"
     recipe.write_text(GENERALIZE.replace("k = 20", "k = 47") + SET)
-    monkeypatch.setattr(spark_table.SparkTable, "publish", None)
+    monkeypatch.setattr(SparkRows, "collected", None)
     here, there = both(recipe, desk, engine)
     same(here, there)
     assert Bundle.open(there).certificate.records < RECORDS
@@ -679,9 +677,9 @@ def test_sessions_and_tables_that_cannot_be_used(
 def test_labels_go_where_spark_sends_them(spark: Any) -> None:
     numbers = [0, 1, 7, 12345, 2**31 - 1]
     told = spark.createDataFrame([(n,) for n in numbers], "n int").selectExpr("hash(n) as h").collect()
-    assert [row.h for row in told] == [hashed(n) for n in numbers]
+    assert [row.h for row in told] == hashed(np.array(numbers)).tolist()
     for partitions in (1, 2, 5, 129):
-        assert [hashed(label) % partitions for label in labels_for(partitions)] == list(range(partitions))
+        assert (hashed(np.array(labels_for(partitions))) % partitions).tolist() == list(range(partitions))
 
 
 def test_numbers_drawn_within_bins(desk: Path, engine: SparkEngine) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,15 +12,13 @@ import pytest
 from cryptography.exceptions import InvalidTag
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.rows.test_steps import ATTRIBUTES, KEY, MECHANISM, RAW, SEAL, SIZES, locally, seen_of, table_of
+from tests.rows.test_steps import ATTRIBUTES, KEY, MECHANISM, RAW, SEAL, SIZES, draw, locally, seen_of, table_of
 
 from pramana.errors import EngineError
-from pramana.mechanisms.table import streams_of
 from pramana.randomness.shuffle import bucket_counts, bucketed, tag_stream
-from pramana.rows.digest import commitment_secret
 from pramana.rows.protocol import Kept
-from pramana.rows.spark.parts import CountKept, CountRange, DrawParts, PartBorders, WorkOnPart, bits_for
-from pramana.rows.spark.steps import Buckets, Sent
+from pramana.rows.spark.parts import Buckets, CountKept, PartBorders, WorkOnPart
+from pramana.rows.spark.steps import Sent
 
 RECORDS = 3_000
 
@@ -34,8 +33,9 @@ def test_borders_are_those_that_counting_gives(sizes: list[int], rows: int) -> N
     for part in range(borders.count):
         own = bucket_of[part * rows : (part + 1) * rows]
         assert (borders.first[part], borders.last[part]) == (own[0], own[-1])
+        assert borders.skipped is not None and borders.lengths is not None
         assert borders.skipped[part] == part * rows - bucket_of.index(own[0])
-        assert borders.length(part) == len(own)
+        assert borders.lengths[part] == len(own)
 
 
 def test_buckets_are_counted_without_their_rows() -> None:
@@ -43,28 +43,24 @@ def test_buckets_are_counted_without_their_rows() -> None:
     for first, rows, bits in ((0, 1, 1), (7, 40_000, 5), (16_384, 16_384, 0)):
         _, starts = bucketed(tags, first, rows, bits)
         assert bucket_counts(tags, first, rows, bits).tolist() == np.diff(starts.astype(np.int64)).tolist()
-    assert [bits_for(n, 1_000) for n in (1, 1_000, 1_001, 3_000, 1 << 60)] == [1, 4, 5, 6, 20]
+    parts = [Buckets.of_parts(n, tags, 1_000) for n in (1, 1_000, 1_001, 3_000, 1 << 60)]
+    assert [buckets.bits for buckets in parts] == [1, 4, 5, 6, 20]
 
 
 def in_parts(table: pa.Table, shuffled: bool, rows: int, cuts: list[int], kept: Kept | None) -> list[Any]:
     tags = tag_stream(KEY, "here")
+    buckets = Buckets.of_parts(RECORDS, tags if shuffled else None, rows)
     if shuffled:
-        buckets = Buckets(bits_for(RECORDS, rows), tags)
-        sizes = CountRange(tags, buckets.bits).counts(0, RECORDS)
+        sizes = bucket_counts(tags, 0, RECORDS, buckets.bits)
     else:
-        buckets = Buckets((-(-RECORDS // rows) - 1).bit_length(), None, rows)
         sizes = np.diff(np.minimum(np.arange(buckets.count + 1) * rows, RECORDS))
-    streams = {(purpose, name): KEY.stream(purpose, "here", name) for purpose, name in streams_of(MECHANISM)}
     attributes = (*ATTRIBUTES, RAW)
-    drawn: Any = (
-        attributes, tuple(a.name for a in attributes), MECHANISM, streams, buckets, SEAL, commitment_secret(KEY),
-    )  # fmt: skip
+    drawn = draw(attributes, tuple(a.name for a in attributes), MECHANISM, buckets, kept=kept)
     if kept is not None:
-        reports, _ = seen_of(CountKept(*drawn, kept=kept), table, cuts)
-        sizes = np.sum([report.counts[0] for report in reports.values()], axis=0)
+        reports: Any = seen_of(CountKept(**vars(drawn)), table, cuts)[0]
+        sizes = np.sum([report.total[0] for report in reports.values()], axis=0)
     borders = PartBorders.of(sizes, rows)
-    step = DrawParts(*drawn, borders=borders, kept=kept)
-    _, sent = seen_of(step, table, cuts)
+    _, sent = seen_of(replace(drawn, borders=borders), table, cuts)
     work = WorkOnPart(buckets, borders, SEAL, lambda number, pieces: (number, list(pieces)))
     results: list[Sent] = []
     for slot in range(1, borders.count + 1):
@@ -104,11 +100,9 @@ def test_parts_are_runs_of_the_published_order(shuffled: bool, cuts: list[int], 
 def test_contents_of_rows_cannot_pass_for_results_and_lost_ones_are_noticed() -> None:
     table, rows = table_of(RECORDS), 1_000
     tags = tag_stream(KEY, "here")
-    buckets = Buckets(bits_for(RECORDS, rows), tags)
-    borders = PartBorders.of(CountRange(tags, buckets.bits).counts(0, RECORDS), rows)
-    streams = {(purpose, name): KEY.stream(purpose, "here", name) for purpose, name in streams_of(MECHANISM)}
-    shown, secret = tuple(SIZES), commitment_secret(KEY)
-    step = DrawParts(ATTRIBUTES, shown, MECHANISM, streams, buckets, SEAL, secret, borders=borders)
+    buckets = Buckets.of_parts(RECORDS, tags, rows)
+    borders = PartBorders.of(bucket_counts(tags, 0, RECORDS, buckets.bits), rows)
+    step = draw(ATTRIBUTES, tuple(SIZES), MECHANISM, buckets, borders=borders)
     _, sent = seen_of(step, table, [1_000, 2_500])
     work = WorkOnPart(buckets, borders, SEAL, lambda _, pieces: sum(len(piece["sex"]) for piece in pieces))
     with pytest.raises(InvalidTag):

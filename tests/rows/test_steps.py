@@ -25,9 +25,9 @@ from pramana.rows.digest import commitment_secret, commitment_to
 from pramana.rows.engines import LocalEngine
 from pramana.rows.protocol import ROW_NUMBER
 from pramana.rows.spark import blocks, steps
-from pramana.rows.spark.blocks import DerivedColumn, Digests, refuse
-from pramana.rows.spark.groups import SumRun
-from pramana.rows.spark.steps import REPORT, Buckets, CountRun, DrawRun, OrderBucket, RunReport, Seal, performed
+from pramana.rows.spark.blocks import DerivedColumn, refuse, root_of_digests
+from pramana.rows.spark.parts import Buckets, DrawRun, OrderPart, PartBorders
+from pramana.rows.spark.steps import REPORT, ReadRun, RunReport, Seal, SumRun, performed
 from pramana.schema.domain import Attribute, Domain, Role
 
 KEY = Key.from_seed(8)
@@ -85,27 +85,40 @@ def seen_of(step: Any, table: pa.Table, cuts: list[int]) -> tuple[dict[int, RunR
 
 
 def root(reports: dict[int, RunReport], records: int) -> str:
-    secret, whole = commitment_secret(KEY), Digests()
-    for seen in reports.values():
-        whole.leaves |= seen.digests.leaves
-    whole.close(secret, (edge for seen in reports.values() for edge in seen.edges))
-    return whole.root(secret, records)
+    return root_of_digests((seen.digests for seen in reports.values()), commitment_secret(KEY), records)
+
+
+def read(attributes: tuple[Attribute, ...], **options: Any) -> ReadRun:
+    return ReadRun(attributes=attributes, seal=SEAL, secret=commitment_secret(KEY), **options)
+
+
+def draw(
+    attributes: tuple[Attribute, ...], shown: tuple[str, ...], law: Any, buckets: Buckets, **options: Any
+) -> DrawRun:
+    """A step that draws some columns, by coins that are bound to "here"."""
+    return DrawRun(
+        attributes=attributes,
+        seal=SEAL,
+        shown=shown,
+        mechanism=law,
+        streams={(purpose, name): KEY.stream(purpose, "here", name) for purpose, name in streams_of(law)},
+        buckets=buckets,
+        secret=commitment_secret(KEY),
+        **{"borders": PartBorders.of_buckets(buckets), **options},
+    )
 
 
 def published(table: pa.Table, attributes: tuple[Attribute, ...], mechanism: Any, bits: int, shuffled: bool,
               cuts: list[int]) -> dict[str, Any]:  # fmt: skip
-    streams = {(purpose, name): KEY.stream(purpose, "here", name) for purpose, name in streams_of(mechanism)}
-    tags = tag_stream(KEY, "here") if shuffled else None
-    buckets = Buckets(bits, tags, -(-table.num_rows >> bits))
-    shown = tuple(a.name for a in attributes)
-    step = DrawRun(attributes, shown, mechanism, streams, buckets, SEAL, commitment_secret(KEY))
+    buckets = Buckets(bits, tag_stream(KEY, "here") if shuffled else None, -(-table.num_rows >> bits))
+    step = draw(attributes, tuple(a.name for a in attributes), mechanism, buckets)
     _, sent = seen_of(step, table, cuts)
-    return dict(brought_back(OrderBucket(buckets, SEAL), sent).columns)
+    return dict(brought_back(step, sent).columns)
 
 
-def brought_back(order: OrderBucket, sent: list[steps.Sent]) -> blocks.RowBlock:
+def brought_back(step: DrawRun, sent: list[steps.Sent]) -> blocks.RowBlock:
     """All buckets one after the other; of what comes back nothing can be read on its way."""
-    found = []
+    found, order = [], OrderPart(step.buckets, step.borders, SEAL)
     for place in range(1, order.buckets.count + 1):
         contents = [(number, content) for p, number, content in reversed(sent) if p == place]
         for back in order.ordered(place, contents):
@@ -147,17 +160,11 @@ def test_runs_publish_what_the_local_engine_publishes(
 @given(cuts=st.lists(st.integers(0, RECORDS), max_size=5))
 def test_edges_and_leaves_make_the_digests_of_the_whole(cuts: list[int]) -> None:
     table, attributes = table_of(), (*ATTRIBUTES, RAW)
-    groups = ((("sex", 2),), (("job", 11), ("sex", 2)))
-    step = CountRun(attributes, SEAL, commitment_secret(KEY), groups)
-    reports, sent = seen_of(step, table, cuts)
+    reports, sent = seen_of(read(attributes), table, cuts)
     assert not sent
     codes: dict[str, Any] = {a.name: encode(table.column(a.name), a.coded, a.name) for a in ATTRIBUTES}
     everything = commitment_to({**codes, "note": table.column("note")}, KEY)
     assert root(reports, table.num_rows) == everything
-    joint = np.sum([seen.counts[1] for seen in reports.values()], axis=0)
-    assert joint.tolist() == [
-        [int(((codes["job"] == j) & (codes["sex"] == s)).sum()) for s in range(2)] for j in range(11)
-    ]
 
 
 @settings(max_examples=15)
@@ -169,21 +176,25 @@ def test_derived_columns_are_worked_out_run_by_run_and_are_no_part_of_the_digest
     pair = DerivedColumn("pair", ("half", "sex"), lambda own: own["half"] * 2 + own["sex"])
     codes: dict[str, Any] = {a.name: encode(table.column(a.name), a.coded, a.name) for a in ATTRIBUTES}
     pairs = codes["job"] // 2 * 2 + codes["sex"]
-    step = CountRun(ATTRIBUTES, SEAL, commitment_secret(KEY), ((("pair", 12),),), derived=(half, pair))
-    reports, _ = seen_of(step, table, cuts)
-    found = np.sum([seen.counts[0] for seen in reports.values()], axis=0)
+    derived = (half, pair)
+    count = SumRun(
+        attributes=ATTRIBUTES,
+        seal=SEAL,
+        derived=derived,
+        shown=("pair",),
+        summand=lambda own: np.bincount(own["pair"], minlength=12),
+    )
+    counted: Any = seen_of(count, table, cuts)[0]
+    found = np.sum([sum(seen.total) for seen in counted.values() if seen.rows], axis=0)
     assert found.tolist() == np.bincount(pairs, minlength=12).tolist()
+    reports, _ = seen_of(read(ATTRIBUTES, derived=derived), table, cuts)
     assert root(reports, RECORDS) == commitment_to(codes, KEY)
     law = Product({"pair": Retention.at(Fraction(1, 3), 12)})
-    streams = {("value", "pair"): KEY.stream("value", "here", "pair"), ("coin", ""): KEY.stream("coin", "here")}
-    buckets = Buckets(2, tag_stream(KEY, "here"))
-    draw = DrawRun(
-        ATTRIBUTES, ("pair",), law, streams, buckets, SEAL, commitment_secret(KEY), derived=(half, pair)
-    )
-    _, sent = seen_of(draw, table, cuts)
+    step = draw(ATTRIBUTES, ("pair",), law, Buckets(2, tag_stream(KEY, "here")), derived=derived)
+    _, sent = seen_of(step, table, cuts)
     drawn = LocalEngine(1).publish(law, KEY, "here", {"pair": pairs})
     order = LocalEngine(1).order(KEY, "here", RECORDS)
-    assert (brought_back(OrderBucket(buckets, SEAL), sent).columns["pair"] == drawn["pair"][order]).all()
+    assert (brought_back(step, sent).columns["pair"] == drawn["pair"][order]).all()
 
 
 @settings(max_examples=15)
@@ -194,31 +205,32 @@ def test_columns_worked_out_from_the_numbers_of_rows_travel_with_them_and_are_su
     """Twice the number of the row, as an Arrow column; in published order it is where its row is."""
     table = table_of().drop(["note"])
     twice = DerivedColumn("twice", (ROW_NUMBER,), lambda own: pa.array(2.0 * own[ROW_NUMBER]))
-    total = SumRun((), ("twice",), lambda own: int(sum(own["twice"].to_pylist())), SEAL, (twice,))
+    total = SumRun(
+        attributes=(),
+        seal=SEAL,
+        derived=(twice,),
+        shown=("twice",),
+        summand=lambda own: int(sum(own["twice"].to_pylist())),
+    )
     reports: Any = seen_of(total, table, cuts)[0]
     assert sum(report.rows for report in reports.values()) == RECORDS
     assert sum(sum(report.total) for report in reports.values()) == RECORDS * (RECORDS - 1)
     assert all(len(report.total) == bool(report.rows) for report in reports.values())
-    buckets = Buckets(2, tag_stream(KEY, "here"))
-    secret = commitment_secret(KEY)
-    draw = DrawRun(ATTRIBUTES, ("twice",), Product({}), {}, buckets, SEAL, secret, derived=(twice,))
-    _, sent = seen_of(draw, table, cuts)
-    order, columns = (
-        LocalEngine(1).order(KEY, "here", RECORDS),
-        brought_back(OrderBucket(buckets, SEAL), sent).columns,
-    )
+    step = draw(ATTRIBUTES, ("twice",), Product({}), Buckets(2, tag_stream(KEY, "here")), derived=(twice,))
+    _, sent = seen_of(step, table, cuts)
+    order, columns = LocalEngine(1).order(KEY, "here", RECORDS), brought_back(step, sent).columns
     assert columns["twice"].to_pylist() == (2.0 * order).tolist()
 
 
 def test_sums_of_a_source_that_changed_are_refused() -> None:
-    step = SumRun(ATTRIBUTES, ("sex",), lambda own: len(own["sex"]), SEAL)
+    step = SumRun(attributes=ATTRIBUTES, seal=SEAL, shown=("sex",), summand=lambda own: len(own["sex"]))
     table = table_of().drop(["note"])
     changed = table.set_column(0, "sex", pa.array(["somebody"] * RECORDS))
     assert isinstance(seen_of(step, changed, [])[0][0], SourceError)
 
 
 def test_a_changed_value_changes_the_digest() -> None:
-    step = CountRun(ATTRIBUTES, SEAL, commitment_secret(KEY))
+    step = read(ATTRIBUTES)
     table = table_of().drop(["note"])
     reports, _ = seen_of(step, table, [1000])
     values = table.column("sex").to_pylist()
@@ -228,7 +240,7 @@ def test_a_changed_value_changes_the_digest() -> None:
 
 
 def test_missing_rows_are_noticed() -> None:
-    step = CountRun(ATTRIBUTES, SEAL, commitment_secret(KEY))
+    step = read(ATTRIBUTES)
     reports, _ = seen_of(step, table_of(), [640])
     del reports[0]
     with pytest.raises(SourceError, match="Every row of a source must be read once"):
@@ -240,7 +252,7 @@ def test_faults_of_all_runs_are_told_as_one() -> None:
     values = table.column("job").to_pylist()
     values[3] = values[2900] = "astronaut"
     values[1500] = "pilot"
-    step = CountRun(ATTRIBUTES, SEAL, commitment_secret(KEY), show=True)
+    step = read(ATTRIBUTES, show=True)
     reports, _ = seen_of(step, table.set_column(2, "job", pa.array(values)), [1000, 2000])
     faults = [seen.faults for seen in reports.values()]
     with pytest.raises(SourceError, match=r"got 3 rows outside it$"):
@@ -260,20 +272,20 @@ def test_faults_are_told_in_the_words_of_one_machine(wrong: str) -> None:
     attributes = (Attribute("job", Role.QUASI_IDENTIFYING, domain),)
     with pytest.raises(SourceError) as expected:
         encode(table.column("job"), domain, "job")
-    reports, _ = seen_of(CountRun(attributes, SEAL, commitment_secret(KEY)), table, [1000, 2000])
+    reports, _ = seen_of(read(attributes), table, [1000, 2000])
     with pytest.raises(SourceError) as told:
         refuse([seen.faults for seen in reports.values()], attributes, show=False)
     assert str(told.value) == str(expected.value)
 
 
 def test_what_fails_in_a_task_quotes_no_value() -> None:
-    class Failing(CountRun):
+    class Failing(ReadRun):
         def work(self, rows: Any) -> Iterator[Any]:
             for _, table in rows:
                 raise ValueError(f"cannot take {table.column('note')[1].as_py()}")
             yield None
 
-    step = Failing(ATTRIBUTES, SEAL, commitment_secret(KEY))
+    step = Failing(attributes=ATTRIBUTES, seal=SEAL, secret=commitment_secret(KEY))
     with pytest.raises(RuntimeError) as caught:
         list(performed(step, 0, 0, [table_of()]))
     assert "note 1" not in str(caught.value)
@@ -285,9 +297,7 @@ def test_contents_are_sealed() -> None:
     """Neither a row's number nor its value can be read from what engines may write to disk."""
     table = table_of()
     attributes = (*ATTRIBUTES, RAW)
-    streams = {("value", name): KEY.stream("value", "here", name) for name in SIZES}
-    buckets, secret = Buckets(1, tag_stream(KEY, "here")), commitment_secret(KEY)
-    step = DrawRun(attributes, (*SIZES, "note"), MECHANISM, streams, buckets, SEAL, secret)
+    step = draw(attributes, (*SIZES, "note"), MECHANISM, Buckets(1, tag_stream(KEY, "here")))
     _, sent = seen_of(step, table, [])
     assert sent
     for place, number, content in sent:
@@ -299,11 +309,9 @@ def test_contents_are_sealed() -> None:
 
 
 def test_no_subkey_in_a_representation() -> None:
-    streams = {("value", name): KEY.stream("value", "here", name) for name in SIZES}
-    buckets = Buckets(1, tag_stream(KEY, "here"))
-    step = DrawRun(ATTRIBUTES, tuple(SIZES), MECHANISM, streams, buckets, SEAL, commitment_secret(KEY))
+    step = draw(ATTRIBUTES, tuple(SIZES), MECHANISM, Buckets(1, tag_stream(KEY, "here")))
     text = repr(step)
-    for secret in [SEAL.key, commitment_secret(KEY), *(s.subkey for s in streams.values())]:
+    for secret in [SEAL.key, commitment_secret(KEY), *(s.subkey for s in step.streams.values())]:
         assert repr(secret)[2:-1] not in text
         assert secret.hex() not in text
 
@@ -327,11 +335,9 @@ def test_a_content_sealed_twice_is_the_same_and_others_share_no_nonce() -> None:
 
 def test_steps_that_are_done_again_send_the_same_bytes() -> None:
     buckets = Buckets(2, tag_stream(KEY, "here"))
-    streams = {(purpose, name): KEY.stream(purpose, "here", name) for purpose, name in streams_of(MECHANISM)}
-    shown = (*SIZES, "note")
     for step in (
-        DrawRun((*ATTRIBUTES, RAW), shown, MECHANISM, streams, buckets, SEAL, commitment_secret(KEY)),
-        CountRun((*ATTRIBUTES, RAW), SEAL, commitment_secret(KEY)),
+        draw((*ATTRIBUTES, RAW), (*SIZES, "note"), MECHANISM, buckets),
+        read((*ATTRIBUTES, RAW)),
     ):
         sent = [list(performed(step, 0, 0, [table_of()])) for _ in range(2)]
         assert sent[0] == sent[1] and len(sent[0]) >= 1

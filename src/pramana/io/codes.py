@@ -5,8 +5,9 @@ from __future__ import annotations
 import contextlib
 import re
 import threading
-from collections.abc import Collection, Iterable, Iterator, Mapping
-from typing import Any, NoReturn, Protocol
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, NoReturn
 
 import numpy as np
 import pyarrow as pa
@@ -142,19 +143,27 @@ def _readable(name: str | None = None) -> Iterator[None]:
         raise SourceError(f"{column} must hold texts, numbers, dates or truth values", "others") from None
 
 
-class CountedFaults(Protocol):
-    """What is wrong with rows of a column: an encoder has it, and whatever brings that from elsewhere."""
+@dataclass(frozen=True)
+class Faults:
+    """How many rows of a column have no code, and why; `seen` are their values, where those may be shown."""
 
-    @property
-    def outside(self) -> int: ...
-    @property
-    def padded(self) -> int: ...
-    @property
-    def commas(self) -> int: ...
-    @property
-    def unexpected(self) -> int: ...
-    @property
-    def seen(self) -> Collection[str]: ...
+    outside: int = 0  # of the domain; among them:
+    padded: int = 0  # only by blanks around the value
+    commas: int = 0  # numbers with a decimal comma
+    unexpected: int = 0  # missing values where there must be none
+    seen: tuple[str, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.outside or self.unexpected)
+
+    def __add__(self, other: Faults) -> Faults:
+        return Faults(
+            self.outside + other.outside,
+            self.padded + other.padded,
+            self.commas + other.commas,
+            self.unexpected + other.unexpected,
+            tuple(sorted({*self.seen, *other.seen})),
+        )
 
 
 class Encoder:
@@ -165,7 +174,7 @@ class Encoder:
 
     def __init__(self, domain: Domain, name: str, show: bool = False) -> None:
         self.domain, self.name, self.show = domain, name, show
-        self.outside, self.padded, self.commas, self.unexpected, self.seen = 0, 0, 0, 0, set[str]()
+        self.faults = Faults()
         self.lock = threading.Lock()
 
     def encode(self, chunk: pa.Array, out: Codes | None = None) -> Codes:
@@ -174,67 +183,61 @@ class Encoder:
         with _readable(self.name):
             faults = _encode_chunk(chunk, self.domain, out)
         if faults is not None:
-            with self.lock:
-                self._note(chunk, faults)
+            self.add(self._counted(chunk, faults))
         return out
 
-    def _note(self, chunk: pa.Array, faults: NDArray[np.int8]) -> None:
-        self.unexpected += int((faults == _MISSING).sum())
-        padded = faults == _PADDED
-        wrong = padded | (faults == _OUTSIDE) | (faults == _COMMA)
-        self.commas += int((faults == _COMMA).sum())
-        self.outside += int(wrong.sum())
-        self.padded += int(padded.sum())
-        if self.show:
-            self.seen |= {label_of(value) for value in occurring(chunk.filter(pa.array(wrong)))[1]}
+    def encode_column(self, column: pa.ChunkedArray) -> Codes:
+        """The codes of all chunks, one after the other."""
+        out = np.empty(len(column), code_dtype(self.domain.size))
+        start = 0
+        for chunk in column.chunks:
+            self.encode(chunk, out[start : start + len(chunk)])
+            start += len(chunk)
+        return out
 
-    @property
-    def has_faults(self) -> bool:
-        return bool(self.outside or self.unexpected)
+    def _counted(self, chunk: pa.Array, faults: NDArray[np.int8]) -> Faults:
+        wrong = (faults != 0) & (faults != _MISSING)
+        values = occurring(chunk.filter(pa.array(wrong)))[1] if self.show else []
+        rows = {kind: int((faults == kind).sum()) for kind in (_PADDED, _COMMA, _MISSING)}
+        seen = tuple(map(label_of, values))
+        return Faults(int(wrong.sum()), rows[_PADDED], rows[_COMMA], rows[_MISSING], seen)
 
     def another(self) -> Encoder:
         """One for the same column that has seen nothing yet."""
         return Encoder(self.domain, self.name, self.show)
 
-    def add(self, other: CountedFaults) -> None:
-        """Count what another one has found of the same column, too."""
+    def add(self, faults: Faults) -> None:
+        """Count what another one has seen of the same column, too."""
         with self.lock:
-            self.outside += other.outside
-            self.padded += other.padded
-            self.commas += other.commas
-            self.unexpected += other.unexpected
-            self.seen.update(other.seen)
+            self.faults += faults
 
     def finish(self) -> None:
         """Refuse a column with values outside its domain, or without values where it must have them."""
-        if self.outside:
+        if self.faults.outside:
             self._refuse_outside()
-        if self.unexpected:
+        if number := self.faults.unexpected:
             raise SourceError(
                 f"The column {self.name!r} must have no missing values",
-                f"{self.unexpected} {'row' if self.unexpected == 1 else 'rows'} without one",
+                f"{number} {'row' if number == 1 else 'rows'} without one",
                 'Set missing = "category" to publish missing as a value of its own.',
             )
 
     def _refuse_outside(self) -> NoReturn:
-        got = f"{self.outside} {'row' if self.outside == 1 else 'rows'} outside it"
-        if self.padded:
-            number = "all" if self.padded == self.outside else str(self.padded)
+        faults = self.faults
+        got = f"{faults.outside} {'row' if faults.outside == 1 else 'rows'} outside it"
+        if faults.padded:
+            number = "all" if faults.padded == faults.outside else str(faults.padded)
             got += f", {number} of them only by blanks around the value"
         if self.show:
-            got += f": {', '.join(map(repr, Kind.of_labels(self.seen).in_order(self.seen)[:20]))}"
-        hint = 'Is its decimal mark a comma? Set decimal = "," in [source].' if self.commas else None
+            got += f": {', '.join(map(repr, Kind.of_labels(faults.seen).in_order(faults.seen)[:20]))}"
+        hint = 'Is its decimal mark a comma? Set decimal = "," in [source].' if faults.commas else None
         raise OutsideDomainError(f"Every value of the column {self.name!r} must be in its domain", got, hint)
 
 
 def encode(column: pa.ChunkedArray, domain: Domain, name: str, show: bool = False) -> Codes:
     """The codes of a column in domain order."""
     encoder = Encoder(domain, name, show)
-    out = np.empty(len(column), code_dtype(domain.size))
-    start = 0
-    for chunk in column.chunks:
-        encoder.encode(chunk, out[start : start + len(chunk)])
-        start += len(chunk)
+    out = encoder.encode_column(column)
     encoder.finish()
     return out
 

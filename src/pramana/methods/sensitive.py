@@ -174,7 +174,7 @@ def joint_values(rows: Rows, design: GeneralizeDesign, looked: Sequence[Sensitiv
                 "several for some",
                 'l with l_kind = "distinct" takes them as they are.',
             )
-        whole.attach(_joint_name(place), (), number)
+        whole.attach(_joint_name(place), number)
         joints.append(joint)
     return joints
 

@@ -74,8 +74,8 @@ class KnownCoder:
         codes = own.encode(chunk)
         if self.missing_code is not None and not self.missing:
             self.missing = bool((codes == self.missing_code).any())
-        self.encoder.add(own)
-        return codes, own.has_faults
+        self.encoder.add(own.faults)
+        return codes, bool(own.faults)
 
     def without(self, faulty: Iterable[pa.Array]) -> KnownCoder:
         fewer = KnownCoder(self.encoder.another())

@@ -135,7 +135,7 @@ class Commitment:
             self._close()
 
     def _close(self) -> None:
-        joined = {name: _joined([part[name] for part in self.rest]) for name in self.rest[0]}
+        joined = {name: joined_column([part[name] for part in self.rest]) for name in self.rest[0]}
         self.leaves.append(leaf_of(self.secret, joined))
         self.rest, self.waiting = [], 0
 
@@ -151,10 +151,12 @@ def parts_of(columns: Columns, rows: int, size: int) -> Iterator[dict[str, Colum
         yield {name: column[start : min(start + size, rows)] for name, column in columns.items()}
 
 
-def _joined(parts: list[Column]) -> Column:
+def joined_column(parts: list[Column]) -> Column:
+    """Pieces of one column, one after the other."""
     if isinstance(parts[0], np.ndarray):
         return np.concatenate(parts)
-    return pa.chunked_array([c for p in parts for c in (p.chunks if isinstance(p, pa.ChunkedArray) else [p])])
+    chunks = [c for p in parts for c in (p.chunks if isinstance(p, pa.ChunkedArray) else [p])]
+    return pa.chunked_array(chunks, parts[0].type)
 
 
 def _framed(name: bytes) -> bytes:

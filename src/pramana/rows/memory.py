@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import operator
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from abc import abstractmethod
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import reduce
 from typing import TYPE_CHECKING
@@ -18,18 +18,18 @@ from pramana.io.columns import numbers
 from pramana.io.parquet import ROW_GROUP
 from pramana.io.source import Source, Table
 from pramana.io.writing import raw_column
-from pramana.mechanisms.table import Mechanism, Product
-from pramana.randomness.key import Key, Stream
+from pramana.randomness.key import Key
 from pramana.randomness.samplers import Codes
 from pramana.rows.digest import Column, commitment_to, parts_of
 from pramana.rows.engines import LocalEngine, ahead
-from pramana.rows.owners import HOUSEHOLD, PERSON, Owners, SharedDraws, bring_together
+from pramana.rows.owners import HOUSEHOLD, PERSON, bring_together
 from pramana.rows.protocol import (
-    NO_UNITS,
     ROW_NUMBER,
     ColumnReading,
     Columns,
+    Draw,
     Progress,
+    R,
     Rows,
     S,
     Work,
@@ -37,89 +37,45 @@ from pramana.rows.protocol import (
 )
 from pramana.rows.repeats import repeats
 from pramana.schema.domain import Attribute
-from pramana.schema.unit import Storey, UnitSection
+from pramana.schema.unit import UnitSection
 
 if TYPE_CHECKING:
     from pramana.counting.classes import CountedCombinations
 
 
-# What the homes on one machine have in common: a key, encoded attributes, a commitment that is made once.
+_COPIES = 8  # of the combinations that are in memory at one time, measured where they are most of it
 
 
-class KeyedRows(ABC):
-    """Rows under a key."""
-
-    def __init__(self, key: Key) -> None:
-        self._key = key
-        self._attributes: tuple[Attribute, ...] = ()
-        self._commitments: dict[Key, str] = {}
-        self._owners: Owners | None = None
-
-    @property
-    def owners(self) -> Owners | None:
-        return self._owners
-
-    def _set_attributes(self, attributes: Sequence[Attribute]) -> None:
-        """Other columns are published from now on; what was digested of the old ones is forgotten."""
-        self._attributes = tuple(attributes)
-        self._commitments.clear()
-
-    def commitment(self, key: Key | None = None) -> str:
-        under = self._key if key is None else key
-        if under not in self._commitments:
-            names = [a.name for a in sorted(self._attributes, key=lambda a: a.raw)]
-            self._commitments[under] = self._digest_under(under, names)
-        return self._commitments[under]
+class LocalRows(Rows):
+    """Rows on one machine, in memory or in scratch room: what can be asked of them piece after piece."""
 
     @abstractmethod
-    def _digest_under(self, key: Key, names: Sequence[str]) -> str:
-        """The keyed digest of some columns."""
+    def _mapped(self, work: Callable[[Columns], R], names: Iterable[str]) -> Iterator[R]:
+        """What `work` makes of some columns, piece after piece."""
 
-    def stream(self, purpose: str, context: str, column: str, draw: int) -> Stream:
-        return self._key.stream(purpose, context, column, draw)
+    def summed(self, names: Sequence[str], work: Callable[[Columns], S]) -> S:
+        return reduce(operator.add, self._mapped(work, names))
 
-    @abstractmethod
-    def codes(self, sizes: Mapping[str, int]) -> dict[str, Codes]:
-        """The codes of some columns, which are given with their numbers of codes."""
+    def combinations(self, groups: Sequence[Mapping[str, int]]) -> list[CountedCombinations]:
+        from pramana.counting.classes import Classes, CombinationCounter  # a plain release counts none
 
-    def _shared_draws(
-        self, mechanism: Mechanism, context: str, once: Mapping[str, Storey], threads: int
-    ) -> SharedDraws:
-        """The values that a person or a household has in common, drawn, and the law of all others."""
-        return draw_once(mechanism, self._key, context, once, self._owners, self.codes, threads)
+        counters = [CombinationCounter(list(group.values())) for group in groups]
 
+        def count(columns: Columns) -> list[Classes]:
+            return [c.of([columns[n] for n in group]) for c, group in zip(counters, groups, strict=True)]
 
-def draw_once(
-    mechanism: Mechanism,
-    key: Key,
-    context: str,
-    once: Mapping[str, Storey],
-    owners: Owners | None,
-    codes: Callable[[Mapping[str, int]], Mapping[str, Codes]],
-    threads: int,
-) -> SharedDraws:
-    """The values that a person or a household has in common, drawn, and the law of all others.
-
-    The coin of such a value is that of the unit's number: no column is drawn both ways in one release. `codes` are
-    those of all rows, of columns that are given with their numbers of codes.
-    """
-    if not once:
-        return SharedDraws(mechanism)
-    assert isinstance(mechanism, Product), "columns are drawn once where each has a coin of its own"
-    assert owners is not None, "rows are brought together where columns are drawn once"
-    each = Product({name: c for name, c in mechanism.channels.items() if name not in once})
-    drawn: dict[str, Codes] = {}
-    for name, of in once.items():
-        own = Product({name: mechanism.channels[name]})
-        common = {name: codes(own.sizes)[name][owners.first_rows(of)]}
-        drawn |= LocalEngine(threads).publish(own, key, context, common)
-    return SharedDraws(each, drawn, {name: owners.numbers_of(of) for name, of in once.items()})
+        names = dict.fromkeys(name for group in groups for name in group)
+        for parts in self._mapped(count, names) if groups else ():
+            for counter, part in zip(counters, parts, strict=True):
+                counter.join(part)
+            self.check_room(_COPIES * sum(sum(part.nbytes for part in c.parts) for c in counters))
+        return [counter.counted() for counter in counters]
 
 
 _PIECE = 8 * ROW_GROUP  # rows that are digested, decoded and written while the next ones are
 
 
-class MemoryRows(KeyedRows):
+class MemoryRows(LocalRows):
     """A table in memory, under a key."""
 
     def __init__(
@@ -130,8 +86,8 @@ class MemoryRows(KeyedRows):
         progress: Progress = no_progress,
         show: bool = False,
     ) -> None:
-        super().__init__(key)
-        self._table, self._progress, self._show = table, progress, show
+        super().__init__(key, progress, show)
+        self._table = table
         self._engine = LocalEngine() if engine is None else engine
         self._columns: Columns = {}  # codes, and columns that pass unchanged
         self._derived: dict[str, tuple[tuple[str, ...], Work]] = {}
@@ -150,17 +106,13 @@ class MemoryRows(KeyedRows):
     def has_missing(self, name: str) -> bool:
         return has_missing(self._table.column(name))
 
-    def encode(self, attributes: Sequence[Attribute]) -> None:
-        if tuple(attributes) == self._attributes:
-            return
-
+    def _encode(self, attributes: Sequence[Attribute]) -> None:
         def coded(a: Attribute) -> Column:
             column = self._table.column(a.name)
             return raw_column(column, None) if a.raw else encode(column, a.coded, a.name, self._show)
 
         with ThreadPoolExecutor(self._engine.workers) as pool:
             self._columns = dict(zip((a.name for a in attributes), pool.map(coded, attributes), strict=True))
-        self._set_attributes(attributes)
 
     def derive(self, name: str, of: Sequence[str], work: Work) -> None:
         self._derived[name] = (tuple(of), work)
@@ -181,26 +133,9 @@ class MemoryRows(KeyedRows):
             return self._owners.columns()[name]
         return raw_column(self._table.column(name), None)  # read for the method alone, and not published
 
-    def counts(self, names: Sequence[str], shape: Sequence[int]) -> NDArray[np.int64]:
-        joint = np.ravel_multi_index([self._column(name) for name in names], tuple(shape))
-        return np.bincount(joint, minlength=int(np.prod(shape))).astype(np.int64).reshape(shape)
-
-    def combinations(self, groups: Sequence[Mapping[str, int]]) -> list[CountedCombinations]:
-        from pramana.counting.classes import CombinationCounter  # a plain release counts none
-
-        counted = []
-        for group in groups:
-            counter = CombinationCounter(list(group.values()))
-            counter.update([self._column(name) for name in group])
-            counted.append(counter.counted())
-        return counted
-
-    def summed(self, names: Sequence[str], work: Callable[[Columns], S]) -> S:
+    def _mapped(self, work: Callable[[Columns], R], names: Iterable[str]) -> Iterator[R]:
         columns = {name: self._column(name) for name in names}
-        return reduce(operator.add, ahead(work, parts_of(columns, self.records, _PIECE), self._engine.workers))
-
-    def check_room(self, needed: int) -> None:
-        """What is in memory already is not bounded."""
+        return ahead(work, parts_of(columns, self.records, _PIECE), self._engine.workers)
 
     def _digest_under(self, key: Key, names: Sequence[str]) -> str:
         columns = {name: self._columns[name] for name in names}
@@ -209,26 +144,16 @@ class MemoryRows(KeyedRows):
         with ThreadPoolExecutor(self._engine.workers) as pool:
             return commitment_to(columns, key, pool.map)
 
-    def publish(
-        self,
-        mechanism: Mechanism,
-        context: str,
-        shuffled: bool,
-        names: Sequence[str],
-        stage: str = "randomising",
-        once: Mapping[str, Storey] = NO_UNITS,
-    ) -> Iterator[Columns]:
-        del stage
-        true = {name: self._column(name) for name in dict.fromkeys([*mechanism.sizes, *names])}
-        shared = self._shared_draws(mechanism, context, once, self._engine.threads)
-        drawn = self._engine.publish(shared.each, self._key, context, true, progress=self._progress)
+    def _drawn(self, draw: Draw) -> Iterator[Columns]:
+        true = {name: self._column(name) for name in dict.fromkeys([*draw.mechanism.sizes, *draw.names])}
+        shared = self._draw_once(draw, self._engine.threads)
+        drawn = self._engine.publish(shared.each, self._key, draw.context, true, progress=self._progress)
         drawn |= shared.of_rows(0, self.records)
-        columns = {name: drawn.get(name, true[name]) for name in names}
-        if shuffled:
-            columns = self._shuffled(columns, context, drawn)
+        columns = {name: drawn.get(name, true[name]) for name in draw.names}
+        if draw.shuffled:
+            columns = self._shuffled(columns, draw.context, drawn)
         self._progress("writing", 0, 1)
-        for first in range(0, self.records, _PIECE):
-            yield {name: column[first : first + _PIECE] for name, column in columns.items()}
+        yield from parts_of(columns, self.records, _PIECE)
 
     def _shuffled(self, columns: Columns, context: str, drawn: Collection[str]) -> Columns:
         """In keyed order; what was drawn is nobody else's, and stays where it is."""
@@ -251,14 +176,10 @@ class MemoryRows(KeyedRows):
         table = source.read([reading.name for reading in readings])
         return MemoryRows(table, Key.create(), self._engine, show=self._show)  # no coin is drawn from its key
 
-    def whole(self) -> MemoryRows:
-        return self
-
     def codes(self, sizes: Mapping[str, int]) -> dict[str, Codes]:
         return {name: self._column(name) for name in sizes}
 
-    def attach(self, name: str, of: Sequence[str], codes: Codes) -> None:
-        del of
+    def attach(self, name: str, codes: Codes) -> None:
         self._attached[name] = codes
 
     def in_units(self, unit: UnitSection) -> MemoryRows:

@@ -69,7 +69,7 @@ class Spool:
     def _store(self, column: Column) -> tuple[int, int, Any]:
         if isinstance(column, np.ndarray):
             return self.scratch.append(column), column.nbytes, column.dtype
-        packed = pack({"": column})
+        packed = pack(pa.record_batch({"": column}))
         return self.scratch.append(packed), len(packed), None
 
     def read(self, block: SpoolBlock, names: Iterable[str] | None = None) -> Columns:
@@ -122,12 +122,11 @@ class Spool:
         return digest.hexdigest()
 
 
-def pack(columns: Mapping[str, pa.Array]) -> memoryview:
+def pack(rows: pa.RecordBatch | pa.Table) -> memoryview:
     """Columns that pass unchanged as bytes, types included."""
     sink = pa.BufferOutputStream()
-    batch = pa.RecordBatch.from_arrays(list(columns.values()), names=list(columns))
-    with pa.ipc.new_stream(sink, batch.schema) as writer:
-        writer.write_batch(batch)
+    with pa.ipc.new_stream(sink, rows.schema) as writer:
+        writer.write(rows)
     return memoryview(sink.getvalue())
 
 
@@ -181,7 +180,7 @@ class Scattering:
             first, stop = bounds[bucket], bounds[bucket + 1]
             part = [piece[first:stop].reshape(-1) for piece in moved]
             if unchanged and stop > first:
-                packed = pack({name: column[first:stop] for name, column in unchanged.items()})
+                packed = pack(pa.record_batch({name: column[first:stop] for name, column in unchanged.items()}))
                 part.append(np.frombuffer(packed, np.uint8))
             parts += part
             end += sum(map(len, part))

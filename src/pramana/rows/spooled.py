@@ -6,41 +6,34 @@ of rows in memory.
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import reduce
-from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from pramana.counting.classes import Classes, CombinationCounter, CountedCombinations
 from pramana.errors import RecipeError
-from pramana.io.codes import Encoder
+from pramana.io.codes import Encoder, Faults
 from pramana.io.parquet import ROW_GROUP
 from pramana.io.source import Source, expected_records
 from pramana.io.writing import raw_column
-from pramana.mechanisms.table import Mechanism
 from pramana.randomness.key import Key
 from pramana.randomness.samplers import Codes, code_dtype
 from pramana.randomness.shuffle import tag_stream
 from pramana.rows.coders import Coder, KeptCoder, coders_for
 from pramana.rows.engines import BatchEngine, LocalEngine, ahead
-from pramana.rows.memory import KeyedRows
+from pramana.rows.memory import LocalRows
 from pramana.rows.owners import check_told, owners_by
-from pramana.rows.protocol import NO_UNITS, ColumnReading, Columns, Progress, S, Work, chunks_of, no_progress
+from pramana.rows.protocol import ColumnReading, Columns, Draw, Progress, R, Work, chunks_of, no_progress
 from pramana.rows.repeats import numbered_in_blocks, repeats_in_blocks
 from pramana.rows.spool import Scattering, Spool, SpoolBlock
 from pramana.schema.domain import Attribute
-from pramana.schema.unit import Storey, UnitSection
+from pramana.schema.unit import UnitSection
 
-B = TypeVar("B")
 _OWNED = 72  # bytes of a row while rows are brought together by person and household
-_COPIES = 8  # of the combinations that are in memory at one time, measured where they are most of it
 
 
-class SpooledRows(KeyedRows):
+class SpooledRows(LocalRows):
     """A table in scratch room, under a key."""
 
     def __init__(
@@ -52,9 +45,8 @@ class SpooledRows(KeyedRows):
         progress: Progress,
         show: bool = False,
     ) -> None:
-        super().__init__(key)
-        self._spool, self._coders = spool, coders
-        self._engine, self._progress, self._show = engine, progress, show
+        super().__init__(key, progress, show)
+        self._spool, self._coders, self._engine = spool, coders, engine
         self._others: list[SpooledRows] = []
 
     @classmethod
@@ -120,14 +112,13 @@ class SpooledRows(KeyedRows):
     def has_missing(self, name: str) -> bool:
         return self._coders[name].missing
 
-    def encode(self, attributes: Sequence[Attribute]) -> None:
+    def _encode(self, attributes: Sequence[Attribute]) -> None:
         for attribute in attributes:
             if not attribute.raw:
                 self._check_fit(attribute)
                 lookup = self._coders[attribute.name].lookup(attribute.coded)
                 if lookup is not None:
                     self._spool.lookups[attribute.name] = lookup
-        self._set_attributes(attributes)
 
     def _check_fit(self, attribute: Attribute) -> None:
         """Refuse values that the domain does not have, with the numbers of their rows."""
@@ -136,47 +127,19 @@ class SpooledRows(KeyedRows):
             return
         self._spool.lookups.pop(attribute.name, None)  # as they were stored
         encoder = Encoder(attribute.coded, attribute.name, self._show)
+        encoder.add(Faults(seen=unfit.labels))
         for codes in self._mapped(lambda columns: columns[attribute.name], [attribute.name]):
-            encoder.outside += int(np.isin(codes, unfit.outside).sum())
-            encoder.unexpected += 0 if unfit.missing is None else int((codes == unfit.missing).sum())
-        encoder.seen = set(unfit.labels)
+            missing = 0 if unfit.missing is None else int((codes == unfit.missing).sum())
+            encoder.add(Faults(int(np.isin(codes, unfit.outside).sum()), unexpected=missing))
         encoder.finish()
 
     def derive(self, name: str, of: Sequence[str], work: Work) -> None:
         self._spool.beside.pop(name, None)
         self._spool.derived[name] = (tuple(of), work)
 
-    def _mapped(self, work: Callable[[Columns], B], names: Iterable[str]) -> Iterator[B]:
-        """What `work` makes of some columns, block after block."""
+    def _mapped(self, work: Callable[[Columns], R], names: Iterable[str]) -> Iterator[R]:
         wanted = tuple(names)
         return ahead(lambda block: work(self._spool.read(block, wanted)), self._spool.blocks, self._engine.workers)
-
-    def counts(self, names: Sequence[str], shape: Sequence[int]) -> NDArray[np.int64]:
-        total = np.zeros(int(np.prod(shape)), np.int64)
-
-        def count(codes: Columns) -> NDArray[np.int64]:
-            joint = np.ravel_multi_index([codes[name] for name in names], tuple(shape))
-            return np.bincount(joint, minlength=len(total))
-
-        for part in self._mapped(count, names):
-            total += part
-        return total.reshape(shape)
-
-    def combinations(self, groups: Sequence[Mapping[str, int]]) -> list[CountedCombinations]:
-        counters = [CombinationCounter(list(group.values())) for group in groups]
-
-        def count(columns: Columns) -> list[Classes]:
-            return [c.of([columns[n] for n in group]) for c, group in zip(counters, groups, strict=True)]
-
-        names = dict.fromkeys(name for group in groups for name in group)
-        for parts in self._mapped(count, names) if groups else ():
-            for counter, part in zip(counters, parts, strict=True):
-                counter.join(part)
-            self.check_room(_COPIES * sum(sum(part.nbytes for part in c.parts) for c in counters))
-        return [counter.counted() for counter in counters]
-
-    def summed(self, names: Sequence[str], work: Callable[[Columns], S]) -> S:
-        return reduce(operator.add, self._mapped(work, names))
 
     def check_room(self, needed: int) -> None:
         self._check_room(
@@ -193,35 +156,27 @@ class SpooledRows(KeyedRows):
         people = () if self._owners is None else self._owners.columns()
         return self._spool.commitment(key, [*names, *people], self._engine.workers)
 
-    def publish(
-        self,
-        mechanism: Mechanism,
-        context: str,
-        shuffled: bool,
-        names: Sequence[str],
-        stage: str = "randomising",
-        once: Mapping[str, Storey] = NO_UNITS,
-    ) -> Iterator[Columns]:
+    def _drawn(self, draw: Draw) -> Iterator[Columns]:
         local, spool, progress = LocalEngine(1), self._spool, self._progress
-        shared = self._shared_draws(mechanism, context, once, self._engine.workers)
+        shared = self._draw_once(draw, self._engine.workers)
 
         def drawn(block: SpoolBlock) -> tuple[SpoolBlock, Columns]:
-            columns = spool.read(block, dict.fromkeys([*names, *mechanism.sizes]))
-            drawn_columns = local.publish(shared.each, self._key, context, columns, block.first)
+            columns = spool.read(block, dict.fromkeys([*draw.names, *draw.mechanism.sizes]))
+            drawn_columns = local.publish(shared.each, self._key, draw.context, columns, block.first)
             drawn_columns |= shared.of_rows(block.first, block.rows)
-            return block, {name: drawn_columns.get(name, columns[name]) for name in names}
+            return block, {name: drawn_columns.get(name, columns[name]) for name in draw.names}
 
-        if not shuffled:
+        if not draw.shuffled:
             for block, columns in ahead(drawn, spool.blocks, self._engine.workers):
-                progress(stage, block.first + block.rows, spool.records)
+                progress(draw.stage, block.first + block.rows, spool.records)
                 yield columns
             return
         with self._engine.scratch() as scratch:
             bits = self._engine.bucket_bits(spool.records, spool.width)
-            scattering = Scattering(scratch, tag_stream(self._key, context), bits)
+            scattering = Scattering(scratch, tag_stream(self._key, draw.context), bits)
             for part in ahead(lambda b: scattering.scatter(*drawn(b)), spool.blocks, self._engine.workers):
                 scattering.blocks.append(part)
-                progress(stage, part.first + part.rows, spool.records)
+                progress(draw.stage, part.first + part.rows, spool.records)
             done = 0
             early = 1 + (ROW_GROUP << bits) // spool.records  # small ones wait until there is enough to write
             for columns in ahead(scattering.bucket, range(1 << bits), self._engine.workers, early):
@@ -244,17 +199,13 @@ class SpooledRows(KeyedRows):
         self._others.append(other)
         return other
 
-    def whole(self) -> SpooledRows:
-        return self
-
     def codes(self, sizes: Mapping[str, int]) -> dict[str, Codes]:
         width = sum(np.dtype(code_dtype(size)).itemsize for size in sizes.values())
         self._check_room("Codes that are needed of all rows at once", 2 * width * self.records)
         parts = list(self._mapped(lambda columns: columns, sizes))
         return {name: np.concatenate([part[name] for part in parts]) for name in sizes}
 
-    def attach(self, name: str, of: Sequence[str], codes: Codes) -> None:
-        del of
+    def attach(self, name: str, codes: Codes) -> None:
         self._spool.beside[name] = codes
 
     def in_units(self, unit: UnitSection) -> SpooledRows:
@@ -296,7 +247,7 @@ class SpooledRows(KeyedRows):
 
     def only(self, kept: NDArray[np.bool_]) -> SpooledRows:
         rows = self._with(self._spool.only(kept))
-        rows._set_attributes(self._attributes)
+        rows._attributes = self._attributes
         return rows
 
     def _with(self, spool: Spool) -> SpooledRows:

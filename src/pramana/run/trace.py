@@ -22,11 +22,10 @@ from pramana.methods.registry import restore
 from pramana.randomness.key import Key
 from pramana.randomness.samplers import Codes
 from pramana.rows.memory import MemoryRows
-from pramana.rows.protocol import NO_UNITS, Columns, Rows
+from pramana.rows.protocol import Columns, Draw, Rows
 from pramana.run.config import ExecutionConfig, certified_source
 from pramana.run.run import Run
 from pramana.run.write import file_entry
-from pramana.schema.unit import Storey
 
 _ROW = "\0source row"  # a column under a name that no column of a source has, and no method's own
 
@@ -154,23 +153,12 @@ class NumberedRows(MemoryRows):
         numbered._numbers = np.arange(rows.records, dtype=np.uint32)
         return numbered
 
-    def publish(
-        self,
-        mechanism: Mechanism,
-        context: str,
-        shuffled: bool,
-        names: Sequence[str],
-        stage: str = "randomising",
-        once: Mapping[str, Storey] = NO_UNITS,
-    ) -> Iterator[Columns]:
-        self.through.append((mechanism, context))
-        self.attach(_ROW, (), self._numbers)
-        for columns in super().publish(mechanism, context, shuffled, [*names, _ROW], stage, once):
+    def _drawn(self, draw: Draw) -> Iterator[Columns]:
+        self.through.append((draw.mechanism, draw.context))
+        self.attach(_ROW, self._numbers)
+        for columns in super()._drawn(replace(draw, names=(*draw.names, _ROW))):
             self.published.append(columns.pop(_ROW))
             yield columns
-
-    def whole(self) -> NumberedRows:
-        return self
 
     def only(self, kept: NDArray[np.bool_]) -> Rows:
         fewer = NumberedRows.of(super().only(kept))

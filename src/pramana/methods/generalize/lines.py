@@ -61,7 +61,7 @@ def read_population(path: AnyPath, quasi: Sequence[Quasi]) -> PopulationLines:
     counter = CombinationCounter([q.attribute.coded.size for q in quasi])
     for batch in Source(path=path).batches([q.name for q in quasi], _ROWS):
         codes = [encoder.encode(batch.column(q.name)) for encoder, q in zip(encoders, quasi, strict=True)]
-        if not any(encoder.has_faults for encoder in encoders):
+        if not any(encoder.faults for encoder in encoders):
             counter.update(codes)
     for encoder in encoders:
         encoder.finish()

@@ -29,7 +29,7 @@ from pramana.methods.generalize.recoding import Generalised, local_recoding
 from pramana.methods.generalize.setting import GeneralizeDesign
 from pramana.methods.sensitive import Sensitive, lines_of_units
 from pramana.randomness.samplers import Codes, code_dtype
-from pramana.rows.protocol import Columns, Rows, WholeRows
+from pramana.rows.protocol import Columns, Rows
 
 CUTS = {"mondrian": 0, "mondrian-relaxed": 1, "kl": 2}  # by algorithm, as the kernel numbers them
 MOST_LEAVES = 1 << 16
@@ -146,7 +146,6 @@ def by_combinations(
     else:
         lines = beside[0] if looked else occurring.lines
         generalised = _cut(design, quasi, looked, lines.columns, times=lines.times)
-    names = tuple(q.name for q in quasi)
     layout = Layout(tuple(Ladder.flat(q.name, q.attribute.coded.size) for q in quasi))
     base, index = grouped(layout, generalised.columns, generalised.times)
     numbers = np.empty(len(base), np.int64)
@@ -205,7 +204,7 @@ def by_rows(
     _check_one_column(design, looked)
     whole = rows.whole()
     codes = _codes(whole, quasi, looked)
-    return _attached(whole, quasi, _cut(design, quasi, looked, list(codes.values())))
+    return _attached(whole, _cut(design, quasi, looked, list(codes.values())))
 
 
 def by_unit_lines(
@@ -228,20 +227,17 @@ def by_unit_lines(
     k = min((design.k - 1) * lines.most + 1, len(at))
     of_lines = _cut(design, quasi, looked, [column[at] for column in codes.values()], k)
     columns = tuple(codes[q.name] for q in quasi)
-    return _attached(
-        whole, quasi, replace(of_lines, columns=columns, class_of=of_lines.class_of[lines.line_of_row])
-    )
+    return _attached(whole, replace(of_lines, columns=columns, class_of=of_lines.class_of[lines.line_of_row]))
 
 
-def _codes(whole: WholeRows, quasi: Sequence[Quasi], looked: Sequence[Sensitive]) -> Mapping[str, Codes]:
+def _codes(whole: Rows, quasi: Sequence[Quasi], looked: Sequence[Sensitive]) -> Mapping[str, Codes]:
     """Those of the quasi-identifying columns, and of the sensitive ones behind them."""
     names = {**{q.name: q.attribute.coded.size for q in quasi}, **{s.coded: s.size for s in looked}}
     codes = whole.codes(names)
     return {name: codes[name] for name in names}
 
 
-def _attached(whole: WholeRows, quasi: Sequence[Quasi], generalised: Generalised) -> Generalised:
+def _attached(whole: Rows, generalised: Generalised) -> Generalised:
     number = np.where(generalised.class_of < 0, generalised.classes, generalised.class_of)
-    names = tuple(q.name for q in quasi)
-    whole.attach(CLASS_NUMBER, names, number.astype(code_dtype(generalised.classes + 1)))
+    whole.attach(CLASS_NUMBER, number.astype(code_dtype(generalised.classes + 1)))
     return generalised

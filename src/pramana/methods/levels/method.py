@@ -114,7 +114,7 @@ class LevelPlan(RandomisedPlan):
         whole = rows.whole()
         version = self.recorded.version(self.mechanism.level, whole.codes(self.mechanism.sizes))
         for name, codes in version.items():
-            whole.attach(name, (name,), codes)
+            whole.attach(name, codes)
         return self.publish_drawn(rows, Product({}), self.context(rows.commitment()))
 
 

@@ -184,7 +184,7 @@ class MicroaggregatePlan(Plan):
         aggregated = self.aggregated or aggregate(rows, self.design, self.attributes, context)
         groups = aggregated.groups
         numbers = groups.class_of.astype(code_dtype(groups.classes + 1))
-        rows.whole().attach(CLASS_NUMBER, (), numbers)
+        rows.whole().attach(CLASS_NUMBER, numbers)
         table = CellTable(self.attributes, aggregated.cells, groups.classes, by_class=False, output=self.output)
         draw = self.draw_in_order(rows, context, [CLASS_NUMBER], "aggregating")
         same = aggregated.measured == self.measured

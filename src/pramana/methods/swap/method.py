@@ -103,7 +103,7 @@ class SwapPlan(PerturbedPlan):
         context = coins_context(self.dataset, "swap", self.design, rows.commitment())
         swapped = self.swapped or swap_rows(rows, self.design, context)
         for name, codes in swapped.codes.items():
-            rows.whole().attach(coded(name), (), codes)
+            rows.whole().attach(coded(name), codes)
         changed = {name: column.published for name, column in swapped.columns.items()}
         table = PerturbedTable([a.name for a in self.attributes], changed)
         draw = self.draw_in_order(rows, context, [coded(name) for name in swapped.codes], "exchanging")

@@ -7,21 +7,23 @@ collects the runs.
 
 from __future__ import annotations
 
-import io
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from pramana.errors import SourceError
-from pramana.io.codes import Encoder
+from pramana.io.codes import Encoder, Faults
+from pramana.io.columns import numbers, plain_type
 from pramana.io.writing import raw_column
-from pramana.randomness.samplers import Codes, code_dtype
-from pramana.rows.digest import LEAF, Column, leaf_of, root_of
+from pramana.randomness.shuffle import gathered
+from pramana.rows.digest import LEAF, Column, joined_column, leaf_of, root_of
 from pramana.rows.owners import HOUSEHOLD, PERSON
 from pramana.rows.protocol import ROW_NUMBER, Columns, Work
+from pramana.rows.spool import pack, split
 from pramana.schema.domain import Attribute
 
 BLOCK = 1 << 18  # rows; a multiple of LEAF
@@ -31,18 +33,25 @@ assert BLOCK % LEAF == 0
 
 @dataclass(frozen=True)
 class RowBlock:
-    """Rows `first`, first+1, ... of a table: codes of the coded columns, the others as they are."""
+    """Rows `first`, first+1, ... of a table: its columns in the order of the digest."""
 
     first: int
     rows: int
-    codes: Mapping[str, Codes]
-    raw: Mapping[str, pa.ChunkedArray]
-    derived: Mapping[str, Column] = field(default_factory=dict)  # worked out from other columns, or attached
-    owners: Mapping[str, Codes] = field(default_factory=dict)  # the numbers of people, where rows have them
+    columns: Columns
+    derived: Columns = field(default_factory=dict)  # worked out from other columns, or attached
 
-    @property
-    def columns(self) -> dict[str, Column]:
-        return {**self.codes, **self.raw, **self.owners}
+    def cut(self, start: int, stop: int) -> RowBlock:
+        """Some of its rows, by their positions in it."""
+        columns = {name: column[start:stop] for name, column in self.columns.items()}
+        return RowBlock(self.first + start, stop - start, columns)
+
+    def take(self, order: NDArray[np.uint32]) -> RowBlock:
+        """Its rows in another order, by their positions in it."""
+        coded, raw = split(self.columns)
+        indices = numbers(order) if raw else None
+        taken = {name: gathered(codes, order) for name, codes in coded.items()}
+        taken |= {name: column.take(indices) for name, column in raw.items()}
+        return RowBlock(self.first, len(order), {name: taken[name] for name in self.columns})
 
 
 def blocks_from(tables: Iterable[pa.Table], first: int) -> Iterator[tuple[int, pa.Table]]:
@@ -72,25 +81,7 @@ def _stacked(tables: list[pa.Table]) -> pa.Table:
 
 
 def _without_dictionaries(table: pa.Table) -> pa.Table:
-    kinds = [(f.name, f.type.value_type if pa.types.is_dictionary(f.type) else f.type) for f in table.schema]
-    return table.cast(pa.schema(kinds))
-
-
-@dataclass(frozen=True)
-class Faults:
-    """What an encoder found in the rows of one run."""
-
-    outside: int = 0
-    padded: int = 0
-    commas: int = 0
-    unexpected: int = 0
-    seen: tuple[str, ...] = ()
-
-    @classmethod
-    def of(cls, encoder: Encoder) -> Faults:
-        return cls(
-            encoder.outside, encoder.padded, encoder.commas, encoder.unexpected, tuple(sorted(encoder.seen))
-        )
+    return table.cast(pa.schema([(field.name, plain_type(field.type)) for field in table.schema]))
 
 
 @dataclass(frozen=True)
@@ -118,157 +109,110 @@ class Encoding:
         self.raw = [a.name for a in attributes if a.raw]
 
     def block(self, first: int, table: pa.Table) -> RowBlock:
-        codes = {name: _encoded(encoder, table.column(name)) for name, encoder in self.coded.items()}
-        raw = {name: raw_column(table.column(name), None) for name in self.raw}
-        known: Columns = {**codes, **raw, **{n: raw_column(table.column(n), None) for n in self.beside}}
+        columns: Columns = {n: encoder.encode_column(table.column(n)) for n, encoder in self.coded.items()}
+        columns |= {name: raw_column(table.column(name), None) for name in self.raw}
+        attached = {n: table.column(n).to_numpy() for n in table.column_names if n.startswith(ATTACHED)}
+        known = {**columns, **{n: raw_column(table.column(n), None) for n in self.beside}, **attached}
         known[ROW_NUMBER] = np.arange(first, first + table.num_rows, dtype=np.uint64)
-        attached = {n: _attached(table.column(n)) for n in table.column_names if n.startswith(ATTACHED)}
-        known |= attached
         if not self.faults:  # codes of faulty rows mean nothing
             for column in self.derived:
                 known[column.name] = column.work({name: known[name] for name in column.of})
         derived = {column.name: known[column.name] for column in self.derived if column.name in known}
-        owners = {name: attached[name] for name in (PERSON, HOUSEHOLD) if name in attached}
-        return RowBlock(first, table.num_rows, codes, raw, {**attached, **derived}, owners)
+        columns |= {name: attached[name] for name in (PERSON, HOUSEHOLD) if name in attached}
+        return RowBlock(first, table.num_rows, columns, {**attached, **derived})
 
     @property
     def faults(self) -> dict[str, Faults]:
-        return {name: Faults.of(encoder) for name, encoder in self.coded.items() if encoder.has_faults}
-
-
-def _encoded(encoder: Encoder, column: pa.ChunkedArray) -> Codes:
-    out = np.empty(len(column), code_dtype(encoder.domain.size))
-    start = 0
-    for chunk in column.chunks:
-        encoder.encode(chunk, out[start : start + len(chunk)])
-        start += len(chunk)
-    return out
-
-
-def _attached(column: pa.ChunkedArray) -> Codes:
-    return np.concatenate([chunk.to_numpy() for chunk in column.chunks])
+        return {name: encoder.faults for name, encoder in self.coded.items() if encoder.faults}
 
 
 def refuse(faults_by_run: Iterable[Mapping[str, Faults]], attributes: Sequence[Attribute], show: bool) -> None:
-    """Tell of the faults of all runs as if they had been found in one; columns in their order."""
+    """Tell of the faults of all runs as if they had been seen in one; columns in their order."""
     runs = list(faults_by_run)
     for a in attributes:
-        if faults := [f[a.name] for f in runs if a.name in f]:
+        if not a.raw:
             encoder = Encoder(a.coded, a.name, show)
-            for found in faults:
-                encoder.add(found)
+            for faults in runs:
+                encoder.add(faults.get(a.name, Faults()))
             encoder.finish()
 
 
 # ---------------------------------------------------------------- digests
 
 
-@dataclass(frozen=True)
-class Edge:
-    """Rows of a leaf that another run has other rows of."""
-
-    first: int
-    rows: int
-    content: bytes = field(repr=False)  # as `packed`
-
-
 @dataclass
 class Digests:
-    """Leaves of a table by number, over all its columns, coded ones first."""
+    """Digests of a run's leaves by number, over all columns, and the rows of leaves that other runs share.
+
+    Such an edge is the number of its first row, and its rows, packed.
+    """
 
     leaves: dict[int, bytes] = field(default_factory=dict)
+    edges: list[tuple[int, bytes]] = field(default_factory=list, repr=False)
 
-    def add(self, secret: bytes, block: RowBlock) -> list[Edge]:
-        """Digest the whole leaves of a block, and return the others."""
-        edges = []
+    def add(self, secret: bytes, block: RowBlock) -> None:
         start = 0
         while start < block.rows:
             stop = min(block.rows, start + LEAF - (block.first + start) % LEAF)
-            if stop - start == LEAF:
-                self._leaf(secret, (block.first + start) // LEAF, _cut(block, start, stop))
+            part = block.cut(start, stop)
+            if part.rows == LEAF:
+                self.leaves[part.first // LEAF] = leaf_of(secret, part.columns)
             else:
-                edges.append(Edge(block.first + start, stop - start, packed(_cut(block, start, stop))))
+                self.edges.append((part.first, packed(part)))
             start = stop
-        return edges
-
-    def _leaf(self, secret: bytes, number: int, block: RowBlock) -> None:
-        self.leaves[number] = leaf_of(secret, block.columns)
-
-    def close(self, secret: bytes, edges: Iterable[Edge]) -> None:
-        """Put the edges together."""
-        by_leaf: dict[int, list[Edge]] = {}
-        for edge in sorted(edges, key=lambda e: e.first):
-            by_leaf.setdefault(edge.first // LEAF, []).append(edge)
-        for number, parts in by_leaf.items():
-            blocks = [unpacked(edge.content, edge.first) for edge in parts]
-            self._leaf(secret, number, joined(blocks))
-
-    def root(self, secret: bytes, records: int) -> str:
-        if sorted(self.leaves) != list(range(-(-records // LEAF))):
-            raise SourceError("Every row of a source must be read once", "others", "Did it change meanwhile?")
-        return root_of(secret, records, (self.leaves[i] for i in sorted(self.leaves)))
 
 
-def _cut(block: RowBlock, start: int, stop: int) -> RowBlock:
-    return RowBlock(
-        block.first + start,
-        stop - start,
-        {name: codes[start:stop] for name, codes in block.codes.items()},
-        {name: column.slice(start, stop - start) for name, column in block.raw.items()},
-        owners={name: numbers[start:stop] for name, numbers in block.owners.items()},
-    )
-
-
-def joined(blocks: Sequence[RowBlock]) -> RowBlock:
-    """Blocks one after the other."""
-    first = blocks[0]
-    return RowBlock(
-        first.first,
-        sum(block.rows for block in blocks),
-        {name: np.concatenate([block.codes[name] for block in blocks]) for name in first.codes},
-        {
-            name: pa.chunked_array([c for block in blocks for c in block.raw[name].chunks], column.type)
-            for name, column in first.raw.items()
-        },
-        owners={name: np.concatenate([block.owners[name] for block in blocks]) for name in first.owners},
-    )
+def root_of_digests(runs: Iterable[Digests], secret: bytes, records: int) -> str:
+    """The digest of a table from those of all its runs."""
+    leaves: dict[int, bytes] = {}
+    edges: list[tuple[int, bytes]] = []
+    for digests in runs:
+        leaves |= digests.leaves
+        edges += digests.edges
+    by_leaf: dict[int, list[RowBlock]] = {}
+    for first, content in sorted(edges):
+        by_leaf.setdefault(first // LEAF, []).append(unpacked(content))
+    leaves |= {number: leaf_of(secret, joined(blocks).columns) for number, blocks in by_leaf.items()}
+    number = -(-records // LEAF)
+    if sorted(leaves) != list(range(number)):
+        got = f"{len(leaves)} of {number} blocks of {LEAF} rows"
+        raise SourceError("Every row of a source must be read once", got, "Did it change meanwhile?")
+    return root_of(secret, records, (leaves[i] for i in range(number)))
 
 
 # ---------------------------------------------------------------- on the way from one machine to another
 
 
+def joined(blocks: Sequence[RowBlock]) -> RowBlock:
+    """Blocks one after the other."""
+    names, rows = blocks[0].columns, sum(block.rows for block in blocks)
+    columns = {name: joined_column([block.columns[name] for block in blocks]) for name in names}
+    return RowBlock(blocks[0].first, rows, columns)
+
+
 def packed(block: RowBlock) -> bytes:
     """A block as bytes: what it holds, the codes column by column, the other columns as an Arrow stream."""
-    coded = {**block.codes, **block.owners}
-    kinds = [[name, codes.dtype.str, name in block.owners] for name, codes in coded.items()]
+    coded, raw = split(block.columns)
+    kinds = [[name, coded[name].dtype.str if name in coded else None] for name in block.columns]
     head = json.dumps([block.rows, kinds]).encode()
     parts = [len(head).to_bytes(8, "little"), head]
     parts += (np.ascontiguousarray(codes).tobytes() for codes in coded.values())
-    if block.raw:
-        parts.append(_stream(pa.table(dict(block.raw))))
+    if raw:
+        parts.append(bytes(pack(pa.table(raw))))
     return b"".join(parts)
 
 
-def unpacked(content: bytes, first: int = 0) -> RowBlock:
-    """What `packed` was given."""
+def unpacked(content: bytes) -> RowBlock:
+    """What `packed` was given; the number of the first row is not in it."""
     offset = 8 + int.from_bytes(content[:8], "little")
     rows, kinds = json.loads(content[8:offset])
-    codes: dict[str, Codes] = {}
-    owners: dict[str, Codes] = {}
-    for name, dtype, of_owners in kinds:
-        kind = np.dtype(dtype)
-        column = np.frombuffer(content, kind, rows, offset)
-        (owners if of_owners else codes)[name] = column if column.flags.aligned else column.copy()
-        offset += rows * kind.itemsize
-    raw = {}
+    columns: dict[str, Column] = dict.fromkeys(name for name, _ in kinds)  # in their order
+    for name, dtype in kinds:
+        if dtype is not None:
+            codes = np.frombuffer(content, dtype, rows, offset)
+            columns[name] = codes if codes.flags.aligned else codes.copy()
+            offset += codes.nbytes
     if offset < len(content):
         table = pa.ipc.open_stream(pa.py_buffer(content)[offset:]).read_all()
-        raw = {name: table.column(name) for name in table.column_names}
-    return RowBlock(first, rows, codes, raw, owners=owners)
-
-
-def _stream(table: pa.Table) -> bytes:
-    sink = io.BytesIO()
-    with pa.ipc.new_stream(sink, table.schema) as writer:
-        writer.write_table(table)
-    return sink.getvalue()
+        columns |= {name: table.column(name) for name in table.column_names}
+    return RowBlock(0, rows, columns)

@@ -9,20 +9,34 @@ the seal is forgotten with the job; what does not fit in memory, Spark writes to
 from __future__ import annotations
 
 import contextlib
-import os
+import itertools
+import pickle
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pyarrow as pa
 
 from pramana.errors import EngineError, InputError, SourceError
+from pramana.io.pieces import Piece
 from pramana.io.source import Source
-from pramana.rows.spark.blocks import BLOCK
-from pramana.rows.spark.jobs import SCHEMA, Batches, failing, partition, task_of
+from pramana.rows.spark.blocks import BLOCK, DerivedColumn
+from pramana.rows.spark.jobs import SCHEMA, Batches, Job, RunWork, failing, partition, task_of
+from pramana.rows.spark.owners import AttachedRows
 from pramana.rows.spark.session import session
-from pramana.rows.spark.steps import NONCE, EvaluatedAnewError, Seal, Sent, unquoted
+from pramana.rows.spark.steps import (
+    NONCE,
+    EvaluatedAnewError,
+    Seal,
+    Sent,
+    Step,
+    SurveyReport,
+    SurveyRun,
+    new_seal,
+    unquoted,
+)
+from pramana.rows.spool import pack
 from pramana.schema.typed import near
 
 _ROWS_A_VALUE = 4  # rows for each value of a column that is worth a dictionary
@@ -40,10 +54,10 @@ def check_frame(frame: Any, columns: Sequence[str]) -> None:
     if not is_frame(frame):
         raise SourceError("A table for the Spark engine must be a path or a Spark DataFrame", type(frame).__name__)
     kinds: dict[str, str] = {}
-    for field in frame.schema.fields:
-        if field.name in kinds:
+    for column in frame.schema.fields:
+        if column.name in kinds:
             raise SourceError("The columns of the data frame must have distinct names", "a name that occurs twice")
-        kinds[field.name] = field.dataType.typeName()
+        kinds[column.name] = column.dataType.typeName()
     alike = Counter(name.lower() for name in kinds)
     exact = str(frame.sparkSession.conf.get("spark.sql.caseSensitive", "false")).lower() == "true"
     for name in columns:
@@ -112,7 +126,7 @@ class SealedCopy:
         """What is kept of a run: its number, how many rows a content has, and the content, sealed."""
         for number, table in enumerate(_gathered(batches)):
             compact = pa.table({name: _compact(table.column(name)) for name in self.columns})
-            yield run, table.num_rows, self.seal.closed(run, number, _packed(compact))
+            yield run, table.num_rows, self.seal.closed(run, number, bytes(pack(compact)))
 
     def tables(self, run: int, batches: Batches, columns: Sequence[str] | None = None) -> Iterator[pa.Table]:
         """The rows of a run in their order; `columns` are those that are needed, where not all are."""
@@ -149,7 +163,7 @@ class FrameCopy:
 @contextlib.contextmanager
 def copied(spark: Any, frame: Any, columns: tuple[str, ...]) -> Iterator[FrameCopy]:
     """Evaluate some columns of a frame, and keep them for as long as the block lasts."""
-    sealed = SealedCopy(columns, Seal(os.urandom(32)))
+    sealed = SealedCopy(columns, new_seal())
     with failing():
         chosen = frame.select(*map(_quoted, columns))
         contents = chosen.mapInArrow(task_of(spark, _Copying(sealed)), SCHEMA).persist()
@@ -195,13 +209,6 @@ def _gathered(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
         yield pa.Table.from_batches(waiting)
 
 
-def _packed(table: pa.Table) -> bytes:
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, table.schema) as writer:
-        writer.write_table(table)
-    return bytes(sink.getvalue())
-
-
 def _compact(column: pa.ChunkedArray) -> pa.ChunkedArray:
     """Texts that repeat as a dictionary, with indices as narrow as they may be."""
     if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
@@ -213,4 +220,93 @@ def _compact(column: pa.ChunkedArray) -> pa.ChunkedArray:
     width = next(kind for kind in (pa.int8(), pa.int16(), pa.int32()) if len(values) <= 1 << (kind.bit_width - 1))
     return pa.chunked_array(
         [pa.DictionaryArray.from_arrays(chunk.indices.cast(width), values) for chunk in coded.chunks]
+    )
+
+
+# ---------------------------------------------------------------- the table
+
+
+@dataclass
+class SparkTable:
+    """A table in runs of rows, which are numbered in source order: pieces of files, or a data frame's copy."""
+
+    spark: Any = field(repr=False)
+    columns: tuple[str, ...]
+    pieces: tuple[Piece, ...] | None
+    copy: FrameCopy | None = field(default=None, repr=False)  # of a data frame, instead of pieces
+    watch: Callable[[int], None] | None = field(default=None, repr=False)
+    marks: DerivedColumn | None = None  # of which rows the table is, where it is not of all
+    attached: AttachedRows | None = field(default=None, repr=False)  # whose rows they are, and further columns
+    firsts: tuple[int, ...] = ()
+    total: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.attached is not None:
+            self._number(self.attached.stays)
+        elif self.pieces is not None and all(piece.rows is not None for piece in self.pieces):
+            self._number([piece.rows or 0 for piece in self.pieces])
+        elif self.copy is not None and self.marks is None:
+            self._number(self.copy.rows)
+
+    @property
+    def records(self) -> int:
+        if self.total is None:
+            self.survey(self.columns[:1])
+        assert self.total is not None
+        return self.total
+
+    def _number(self, rows: Sequence[int]) -> None:
+        """The runs begin where those before them end. Empty ones at the end may or may not be told of."""
+        last = max((run for run, number in enumerate(rows) if number), default=-1)
+        ends = list(itertools.accumulate(rows[: last + 1]))
+        total = ends[-1] if ends else 0
+        if self.total is not None and (total != self.total or (0, *ends[:-1]) != self.firsts):
+            raise changed_rows()
+        if total < 1:
+            raise SourceError("A table must have at least one record", "none")
+        self.firsts, self.total = (0, *ends[:-1]), total
+
+    def job(self, step: Step) -> Job:
+        pieces = None if self.pieces is None else tuple(map(pickle.dumps, self.pieces))
+        work = RunWork(step, pieces, self.firsts, self.watch, self.marks)
+        layers: tuple[tuple[Any, ...], ...] = ()
+        if self.attached is not None:
+            work, layers = replace(work, attached=self.attached.sealed), tuple(self.attached.layers)
+        if self.copy is None:
+            return Job(self.spark, work, None, layers)
+        return Job(self.spark, replace(work, copy=self.copy.sealed), self.copy.frame, layers)
+
+    def reports(self, step: Step) -> dict[int, Any]:
+        """What a step reports of each run, with the number of its rows, which must be that of before."""
+        if self.total is None and not isinstance(step, SurveyRun) and (not self.pieces or len(self.pieces) > 1):
+            self.survey(self.columns[:1])
+        reports = self.job(step).reports()
+        runs = range(max(reports, default=-1) + 1)
+        self._number([reports[run].rows if run in reports else 0 for run in runs])
+        return reports
+
+    def survey(self, columns: Sequence[str], listed: Sequence[str] = ()) -> dict[str, pa.ChunkedArray]:
+        """Count the rows, and list the values of some columns."""
+        reports: dict[int, SurveyReport] = self.reports(SurveyRun(tuple(columns), new_seal(), frozenset(listed)))
+        parts = [reports[run] for run in sorted(reports) if reports[run].rows]
+        kinds = dict(parts[0].kinds)
+        if any(part.kinds != kinds for part in parts):
+            raise SourceError("Every column must have values of one kind in all files", "several kinds")
+        return {name: pa.chunked_array([part.values[name] for part in parts], kinds[name]) for name in listed}
+
+    def of_people(self, attached: AttachedRows) -> SparkTable:
+        """The same table without the rows that do not stay, which are numbered anew."""
+        return replace(self, attached=attached, firsts=(), total=None)
+
+    def marked(self, marks: DerivedColumn) -> SparkTable:
+        """The same table without the rows that do not have 1 in a derived column; they are numbered anew."""
+        pieces = None if self.pieces is None else tuple(replace(piece, rows=None) for piece in self.pieces)
+        return replace(self, pieces=pieces, marks=marks, attached=None, firsts=(), total=None)
+
+
+def changed_rows() -> SourceError:
+    return SourceError(
+        "A source must stay as it is while it is read",
+        "other rows at another reading",
+        "A data frame must give its rows in the same order each time; write it to a table first.",
     )

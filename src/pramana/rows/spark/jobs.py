@@ -7,13 +7,12 @@ step (a law with large tables) is sealed and broadcast, and its seal's key trave
 from __future__ import annotations
 
 import gc
-import os
 import pickle
 import re
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -23,16 +22,18 @@ from pramana.errors import EngineError, PramanaError
 from pramana.io.pieces import Piece
 from pramana.io.writing import raw_column
 from pramana.rows.engines import ahead
-from pramana.rows.spark.attached import SealedRuns, labels_for
 from pramana.rows.spark.blocks import DerivedColumn, blocks_from
-from pramana.rows.spark.parts import CountRange, WorkOnPart
+from pramana.rows.spark.parts import SlotWork, WorkOnPart
 from pramana.rows.spark.session import quiet
-from pramana.rows.spark.steps import REPORT, Seal, Sent, SlotWork, Step, performed, unquoted
+from pramana.rows.spark.steps import REPORT, Seal, Sent, Step, new_seal, performed, unquoted
+
+if TYPE_CHECKING:
+    from pramana.rows.spark.frames import SealedCopy
+    from pramana.rows.spark.owners import SealedRuns
 
 SCHEMA = "slot int, number long, content binary"
 _FIELDS = pa.schema([("slot", pa.int32()), ("number", pa.int64()), ("content", pa.binary())])
 _INLINE = 1 << 18
-_COUNTED = 1 << 24  # rows whose buckets a task counts
 _AT_ONCE = 6  # buckets that are put in order: so many keep a driver busy, and it has room for them
 # what a failed task may say: its own words, which quote nothing, and that something is not installed where it ran
 _TOLD = r"^(?:RuntimeError|pramana\.[\w.]+|ModuleNotFoundError): (.*)$"
@@ -41,13 +42,6 @@ Layers = tuple[tuple[Any, ...], ...]
 Form = Callable[[Any, Any], Iterator[Any]]
 T = TypeVar("T")
 R = TypeVar("R")
-
-
-class CopiedRuns(Protocol):
-    """Rows of a data frame, sealed partition by partition."""
-
-    def tables(self, run: int, batches: Batches, columns: Sequence[str]) -> Iterator[pa.Table]:
-        """Some columns of a partition's rows, in their order."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +53,7 @@ class RunWork:
     firsts: tuple[int, ...]
     watch: Callable[[int], None] | None
     marks: DerivedColumn | None = None  # rows that do not have 1 in it are as if they were not there
-    copy: CopiedRuns | None = None  # instead of pieces, of a data frame
+    copy: SealedCopy | None = None  # instead of pieces, of a data frame
     attached: SealedRuns | None = None  # columns beside the rows, and which rows stay
     layers: Layers = ()  # of what is attached, by run, as broadcasts; known in a task alone
 
@@ -158,21 +152,12 @@ class Job:
         reports = {number: self.report(number, content) for slot, number, content in sent if slot == REPORT}
         return reports, work.results(one for one in sent if one[0] != REPORT)
 
-    def grouped(self, schema: pa.Schema, words: list[str]) -> pa.Table:
-        """Batches of combinations and their numbers, equal ones added up by Spark."""
-        kinds = ", ".join(f"{name} long" for name in schema.names)
-        with failing():
-            mapped = self._frame().mapInArrow(task_of(self.spark, _Grouping(self.work), self.layers), kinds)
-            return (
-                mapped.groupBy(*words).agg({"number": "sum"}).withColumnRenamed("sum(number)", "number").toArrow()
-            )
-
-    def any_twice(self, schema: pa.Schema, words: list[str]) -> bool:
-        """Whether some combination occurs more than once; Spark stops at the first."""
-        kinds = ", ".join(f"{name} long" for name in schema.names)
-        with failing():
-            mapped = self._frame().mapInArrow(task_of(self.spark, _Grouping(self.work), self.layers), kinds)
-            return bool(mapped.groupBy(*words).count().filter("count > 1").limit(1).collect())
+    def grouped(self, words: int) -> Any:
+        """Combinations of so many words, as a frame in which Spark adds up equal ones."""
+        names = [f"word{i}" for i in range(words)]
+        kinds = ", ".join(f"{name} long" for name in (*names, "number"))
+        mapped = self._frame().mapInArrow(task_of(self.spark, _Grouping(self.work), self.layers), kinds)
+        return mapped.groupBy(*names).agg({"number": "sum"}).withColumnRenamed("sum(number)", "number")
 
     def _mapped(self, labels: tuple[int, ...] | None) -> Any:
         function = task_of(self.spark, _Working(self.work, labels), self.layers)
@@ -186,32 +171,11 @@ class Job:
         return self.frame
 
 
-def bucket_sizes(spark: Any, count: CountRange, records: int, seal: Seal) -> NDArray[np.int64]:
-    """How many rows of a table are in each bucket, told from their numbers by tasks that read nothing."""
-    tasks = min(-(-records // _COUNTED), 2 * spark.sparkContext.defaultParallelism)
-    if tasks == 1:
-        return count.counts(0, records)  # done here before a task would have begun
-    bounds = tuple(records * task // tasks for task in range(tasks + 1))
-    with failing():
-        sent = _of_each_number(spark, _Counting(count, bounds, seal), tasks)
-    parts = [np.frombuffer(seal.opened(REPORT, number, content), np.int64) for _, number, content in sent]
-    return np.asarray(sum(parts), np.int64)
-
-
-def done_there(spark: Any, work: Sequence[Callable[[], object]]) -> list[object]:
-    """Pieces of work in tasks, and their results in order; the first fault, in that order, is raised."""
-    return done_for_each(spark, _call, work)
-
-
-def _call(work: Callable[[], object]) -> object:
-    return work()
-
-
 def done_for_each(spark: Any, work: Callable[[T], R], items: Sequence[T]) -> list[R]:
-    """The same for one piece of work on many items."""
+    """What `work` makes of each item, in tasks, in their order; the first fault, in that order, is raised."""
     if not items:
         return []
-    seal = Seal(os.urandom(32))
+    seal = new_seal()
     with failing():
         doing = _Doing(pickle.dumps(work), tuple(map(pickle.dumps, items)), seal)
         sent = _of_each_number(spark, doing, len(items))
@@ -299,19 +263,6 @@ class _Grouping:
 
 
 @dataclass(frozen=True)
-class _Counting:
-    count: CountRange
-    bounds: tuple[int, ...]
-    seal: Seal
-
-    def __call__(self, batches: Batches) -> Iterator[Sent]:
-        for task in (task for batch in batches for task in batch.column(0).to_pylist()):
-            with unquoted():
-                counts = self.count.counts(self.bounds[task], self.bounds[task + 1])
-            yield REPORT, task, self.seal.closed(REPORT, task, counts.tobytes())
-
-
-@dataclass(frozen=True)
 class _Ordering:
     order: SlotWork
     labels: tuple[int, ...]
@@ -366,7 +317,7 @@ def _inline(plain: bytes, layers: Layers, form: Form) -> Callable[[Any], Iterato
 
 
 def _sealed(spark: Any, plain: bytes, layers: Layers, form: Form) -> Callable[[Any], Iterator[Any]]:
-    seal = Seal(os.urandom(32))
+    seal = new_seal()
     sealed = spark.sparkContext.broadcast(seal.closed(0, 0, plain))
 
     def task(given: Any) -> Iterator[Any]:
@@ -381,11 +332,7 @@ def _with_layers(work: Any, layers: Layers) -> Any:
 
 
 def _of_batches(work: Callable[[Batches], Iterator[Any]], batches: Batches) -> Iterator[pa.RecordBatch]:
-    return _batches(work(batches))
-
-
-def _batches(items: Iterable[Any]) -> Iterator[pa.RecordBatch]:
-    for item in items:
+    for item in work(batches):
         if isinstance(item, pa.RecordBatch):
             yield item
             continue
@@ -399,3 +346,33 @@ def _of_numbers(work: Callable[[Batches], Iterator[Sent]], numbers: Iterable[int
 
 def _of_rows(ordering: _Ordering, rows: Iterable[Any]) -> Iterator[Sent]:
     return ordering.of(_tuples(rows))
+
+
+# ---------------------------------------------------------------- where Spark sends what is sent
+
+_HASH_SEED = 42  # of Spark's hash partitioning
+
+
+def labels_for(partitions: int) -> tuple[int, ...]:
+    """For each partition a number that Spark's hash partitioning sends there."""
+    most = 16 * partitions
+    while True:
+        reached, labels = np.unique(hashed(np.arange(most)) % partitions, return_index=True)
+        if len(reached) == partitions:
+            return tuple(labels.tolist())
+        most *= 2
+
+
+def hashed(values: NDArray[np.integer]) -> NDArray[np.int32]:
+    """Spark's hash of 32-bit integers: Murmur3 (x86, 32 bits), as signed numbers."""
+    with np.errstate(over="ignore"):
+        mixed = _rotated(values.astype(np.uint32) * np.uint32(0xCC9E2D51), 15) * np.uint32(0x1B873593)
+        hashes = _rotated(np.uint32(_HASH_SEED) ^ mixed, 13) * np.uint32(5) + np.uint32(0xE6546B64)
+        hashes ^= np.uint32(4)  # bytes of a value
+        hashes = (hashes ^ hashes >> np.uint32(16)) * np.uint32(0x85EBCA6B)
+        hashes = (hashes ^ hashes >> np.uint32(13)) * np.uint32(0xC2B2AE35)
+    return (hashes ^ hashes >> np.uint32(16)).view(np.int32)
+
+
+def _rotated(values: NDArray[np.uint32], by: int) -> NDArray[np.uint32]:
+    return values << np.uint32(by) | values >> np.uint32(32 - by)

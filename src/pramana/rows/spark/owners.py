@@ -2,17 +2,20 @@
 
 No value leaves the task that reads it: what is shuffled are digests under a key that is made for the job, and they
 are sealed. The driver gets, for every row, the first one of the same person: it numbers people, and chooses which
-rows stay, as on one machine.
+rows stay, as on one machine. What it then knows of rows by their numbers (whose they are, which stay, codes beside
+them) travels run by run, each run's in a sealed broadcast of its own: a task opens no other than its run's.
 """
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
-from collections.abc import Iterable, Iterator, Mapping
+import pickle
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -21,14 +24,17 @@ from numpy.typing import NDArray
 from pramana.errors import SourceError
 from pramana.io.writing import raw_column
 from pramana.randomness.key import Key
+from pramana.randomness.samplers import Codes
 from pramana.rows.digest import ContentDigest
 from pramana.rows.owners import Owners, check_told, owners_by
 from pramana.rows.repeats import numbered_by_first
-from pramana.rows.spark.attached import AttachedRows, RunOwners, SealedRuns, changed_people
-from pramana.rows.spark.steps import LARGEST, REPORT, Seal, Sent, Tables
-from pramana.rows.spark.table import SparkTable
+from pramana.rows.spark.parts import LARGEST
+from pramana.rows.spark.steps import REPORT, Seal, Sent, Tables, new_seal
 from pramana.schema.kind import label_of
 from pramana.schema.unit import UnitSection
+
+if TYPE_CHECKING:
+    from pramana.rows.spark.frames import SparkTable
 
 _DIGEST = 16  # bytes
 _BUCKET = 1 << 20  # rows that one task brings together, about
@@ -109,8 +115,8 @@ class FirstRows:
             yield slot, part, self.seal.closed(slot, part, told)
 
 
-def brought_together(table: SparkTable, unit: UnitSection, key: Key) -> tuple[SparkTable, Owners]:
-    """The table without surplus rows, and whose the rows are; the driver holds that, and no row."""
+def brought_together(table: SparkTable, unit: UnitSection, key: Key) -> tuple[AttachedRows, Owners]:
+    """Which rows of a table stay, as tasks get it, and whose the rows are; the driver holds that, and no row."""
     records = table.records
     if records > _MOST_ROWS:
         raise SourceError(f"A table of people with several rows must have at most {_MOST_ROWS} rows", str(records))
@@ -126,10 +132,10 @@ def brought_together(table: SparkTable, unit: UnitSection, key: Key) -> tuple[Sp
         RunOwners(stop - start, _digests_of(told, run, stop - start), kept[start:stop])
         for run, (start, stop) in enumerate(zip(table.firsts, ends, strict=True))
     ]
-    attached = AttachedRows.of(table.spark, SealedRuns(table.seal(), unit.columns), runs)
+    attached = AttachedRows.of(table.spark, SealedRuns(new_seal(), unit.columns), runs)
     try:
         attached.attach(owners.columns())
-        return table.of_people(attached), owners
+        return attached, owners
     except BaseException:  # nobody else knows of what was sent
         attached.close()
         raise
@@ -146,7 +152,7 @@ def _digests_of(told: Mapping[str, Mapping[int, ToldRun]], run: int, rows: int) 
 
 def _numbered(table: SparkTable, column: str) -> tuple[Numbers, dict[int, ToldRun]]:
     """Numbers for the values of a column as they first appear, and what each run told of itself."""
-    records, seal = table.records, table.seal()
+    records, seal = table.records, new_seal()
     buckets = min(_MOST_BUCKETS, 1 + records // _BUCKET)
     job = table.job(DigestRun(column, buckets, seal))
     told: dict[int, ToldRun] = {}
@@ -163,3 +169,102 @@ def _numbered(table: SparkTable, column: str) -> tuple[Numbers, dict[int, ToldRu
     if seen != records:
         raise changed_people()
     return numbered_by_first(first), told
+
+
+# ---------------------------------------------------------------- what tasks get of it
+
+
+@dataclass(frozen=True, eq=False)
+class RunOwners:
+    """Of a run before rows are left out: how many it has, what [unit]'s columns hold, and which rows stay."""
+
+    rows: int
+    digests: Mapping[str, str]  # of the columns of [unit]
+    kept: NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class SealedRuns:
+    """How a task opens what is attached to its run; `columns` are those of [unit], which every reading checks."""
+
+    seal: Seal
+    columns: tuple[str, ...]
+
+    def extended(self, run: int, layers: Sequence[bytes], tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
+        """The rows that stay, with the columns that are attached to them; refused where they are other ones.
+
+        Whose a row is must be told by the row itself, and not by another that took its place.
+        """
+        if not layers:  # a run that had no rows, at the end
+            if any(table.num_rows for table in tables):
+                raise changed_people()
+            return
+        opened = [pickle.loads(self.seal.opened(layer, run, content)) for layer, content in enumerate(layers)]
+        owners: RunOwners = opened[0]
+        columns: dict[str, Codes] = {name: codes for layer in opened[1:] for name, codes in layer.items()}
+        digests = {name: ContentDigest() for name in self.columns}
+        seen = place = 0
+        for table in tables:
+            if not table.num_rows:
+                continue
+            for name, digest in digests.items():
+                digest.update({name: raw_column(table.column(name), None)})
+            kept = owners.kept[seen : seen + table.num_rows]
+            seen += table.num_rows
+            if seen > owners.rows:
+                raise changed_people()
+            own = table if bool(kept.all()) else table.filter(pa.array(kept))
+            for name, codes in columns.items():
+                own = own.append_column(name, pa.array(codes[place : place + own.num_rows]))
+            place += own.num_rows
+            yield own
+        if seen != owners.rows or {name: d.hexdigest() for name, d in digests.items()} != owners.digests:
+            raise changed_people()
+
+
+def changed_people() -> SourceError:
+    return SourceError(
+        "A source must stay as it is while it is read",
+        "other people at another reading",
+        "A data frame must give its rows in the same order each time; write it to a table first.",
+    )
+
+
+@dataclass(eq=False)
+class AttachedRows:
+    """The same at the driver, which cuts columns of all rows into runs and sends them out."""
+
+    spark: Any = field(repr=False)
+    sealed: SealedRuns
+    stays: tuple[int, ...]  # rows of each run that stay
+    layers: list[tuple[Any, ...]] = field(default_factory=list, repr=False)
+    names: list[frozenset[str]] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, spark: Any, sealed: SealedRuns, runs: Sequence[RunOwners]) -> AttachedRows:
+        attached = cls(spark, sealed, tuple(int(run.kept.sum()) for run in runs))
+        attached._send(runs, frozenset())
+        return attached
+
+    def attach(self, columns: Mapping[str, Codes]) -> None:
+        """Further columns of the rows that stay, or others in the place of those of the same names."""
+        starts = np.concatenate([[0], np.cumsum(self.stays)])
+        own = [{n: codes[a:b] for n, codes in columns.items()} for a, b in pairwise(starts)]
+        self._send(own, frozenset(columns))
+
+    def _send(self, contents: Sequence[object], names: frozenset[str]) -> None:
+        layer = len(self.layers)
+        closed = [
+            self.sealed.seal.closed(layer, run, pickle.dumps(content)) for run, content in enumerate(contents)
+        ]
+        self.layers.append(tuple(map(self.spark.sparkContext.broadcast, closed)))
+        self.names.append(names)
+
+    def has(self, name: str) -> bool:
+        return any(name in names for names in self.names)
+
+    def close(self) -> None:
+        """Nothing of it stays with executors or in temporary files."""
+        for content in (content for layer in self.layers for content in layer):
+            with contextlib.suppress(Exception):  # a session that has ended keeps nothing
+                content.destroy()

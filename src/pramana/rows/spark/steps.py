@@ -10,11 +10,11 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import hmac
+import os
 import pickle
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from itertools import pairwise
-from typing import Any, Protocol
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Generic, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -22,34 +22,19 @@ import pyarrow.compute as pc
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from numpy.typing import NDArray
 
-from pramana.errors import PramanaError
-from pramana.io.codes import has_missing
-from pramana.mechanisms.table import Mechanism
-from pramana.randomness.key import Stream
-from pramana.randomness.shuffle import bucket_order, bucketed, gathered
-from pramana.rows.spark.blocks import (
-    DerivedColumn,
-    Digests,
-    Edge,
-    Encoding,
-    Faults,
-    RowBlock,
-    blocks_from,
-    joined,
-    packed,
-    unpacked,
-)
+from pramana.counting.classes import CombinationCounter
+from pramana.errors import PramanaError, SourceError
+from pramana.io.codes import Faults
+from pramana.io.columns import plain_type
+from pramana.rows.protocol import Columns, S
+from pramana.rows.spark.blocks import DerivedColumn, Digests, Encoding, RowBlock, blocks_from
 from pramana.schema.domain import Attribute
+from pramana.schema.kind import label_of
 
-CHUNK = 1 << 16  # rows whose coins, codes and results stay in cache together
-_LOWER = np.uint64(2**32 - 1)
-LARGEST = 1 << 22  # rows of one content on its way back
 REPORT = 0
-BACK = 1 << 62  # added to the number of what comes back: no row's content can pass for it
 NONCE = 12  # bytes
 Sent = tuple[int, int, bytes]  # slot, number, content
 Tables = Iterable[tuple[int, pa.Table]]  # with the number of their first row
-Group = tuple[tuple[str, int], ...]  # columns and their numbers of codes
 
 
 class EvaluatedAnewError(RuntimeError):
@@ -76,6 +61,10 @@ class Seal:
 
     def opened(self, slot: int, number: int, content: bytes) -> bytes:
         return AESGCM(self.key).decrypt(content[:NONCE], content[NONCE:], _name(slot, number))
+
+
+def new_seal() -> Seal:
+    return Seal(os.urandom(32))
 
 
 def _name(slot: int, number: int) -> bytes:
@@ -130,264 +119,183 @@ def _report(step: Step, run: int, report: Any) -> Sent:
 
 @dataclass(frozen=True)
 class SurveyReport:
-    """A run: its rows, the values that occur where they were asked for, and which columns have missing ones."""
+    """A run: its rows, and the values that occur and their kinds, where they were asked for."""
 
     rows: int
     values: Mapping[str, pa.Array]
-    missing: frozenset[str]
     kinds: Mapping[str, pa.DataType]
 
 
 @dataclass(frozen=True)
 class SurveyRun:
-    """Count rows, and look where the recipe says so: at the values that occur, or for missing ones."""
+    """Count rows, and list the values that occur in some columns."""
 
     columns: tuple[str, ...]
     seal: Seal
     listed: frozenset[str] = frozenset()
 
     def work(self, rows: Tables) -> Iterator[Any]:
-        count, missing = 0, set[str]()
-        values: dict[str, list[pa.Array]] = {name: [] for name in self.columns}
-        kinds: dict[str, pa.DataType] = {}
+        count, values, kinds = 0, dict[str, pa.Array](), dict[str, pa.DataType]()
         for _, table in rows:
             count += table.num_rows
             for name in self.columns:
                 column = table.column(name)
-                kinds[name] = _plain_type(column.type)
-                if name not in missing and has_missing(column):
-                    missing.add(name)
+                kinds[name] = plain_type(column.type)
                 if name in self.listed:
-                    values[name] = [_distinct([*values[name], *_plain(column).chunks], kinds[name])]
-        yield SurveyReport(count, {n: v[0] for n, v in values.items() if v}, frozenset(missing), kinds)
+                    before = [values[name]] if name in values else []
+                    values[name] = pc.unique(pa.chunked_array([*before, *_distinct(column)], kinds[name]))
+        yield SurveyReport(count, values, kinds)
 
 
-def _plain_type(kind: pa.DataType) -> pa.DataType:
-    return kind.value_type if pa.types.is_dictionary(kind) else kind
-
-
-def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
+def _distinct(column: pa.ChunkedArray) -> list[pa.Array]:
+    """Of a dictionary the entries that rows have; other columns as they are."""
     if not pa.types.is_dictionary(column.type):
-        return column
-    distinct = [chunk.dictionary.take(pc.unique(chunk.indices)) for chunk in column.chunks]
-    return pa.chunked_array(distinct, column.type.value_type)
-
-
-def _distinct(parts: Sequence[pa.Array], kind: pa.DataType) -> pa.Array:
-    return pc.unique(pa.chunked_array(parts, kind))
-
-
-# ---------------------------------------------------------------- digests and counts
+        return list(column.chunks)
+    return [chunk.dictionary.take(pc.unique(chunk.indices)) for chunk in column.chunks]
 
 
 @dataclass(frozen=True)
-class RunReport:
-    """A run, encoded: its rows, faults, missing values and leaves, counts, and bytes of unchanged columns."""
+class RepeatRun:
+    """Keyed digests of a run's values of one column, so that Spark can see whether one occurs twice."""
 
-    rows: int
-    faults: Mapping[str, Faults]
-    missing: frozenset[str]
-    digests: Digests
-    edges: tuple[Edge, ...]
-    raw_bytes: int
-    counts: tuple[NDArray[np.int64], ...] = ()
-
-
-@dataclass(frozen=True)
-class CountRun:
-    """Digest the source, and count the combinations of some groups of columns."""
-
-    attributes: tuple[Attribute, ...]
+    column: str
     seal: Seal
-    secret: bytes | None = field(repr=False)  # none: no digests are wanted
-    groups: tuple[Group, ...] = ()
-    show: bool = False
-    derived: tuple[DerivedColumn, ...] = ()
+    secret: bytes = field(default_factory=lambda: os.urandom(32), repr=False)
 
     @property
     def columns(self) -> tuple[str, ...]:
-        return tuple(a.name for a in self.attributes)
-
-    def work(self, rows: Tables) -> Iterator[Any]:
-        encoding = Encoding(self.attributes, self.show, self.derived)
-        seen = _Seeing(self.secret, self.attributes)
-        shapes = [tuple(size for _, size in group) for group in self.groups]
-        counts = [np.zeros(int(np.prod(shape)), np.int64) for shape in shapes]
-        for first, table in rows:
-            block = encoding.block(first, table)
-            seen.add(block)
-            if not encoding.faults:  # codes of faulty rows mean nothing
-                codes = {**block.codes, **block.derived}
-                for group, shape, count in zip(self.groups, shapes, counts, strict=True):
-                    joint = np.ravel_multi_index([codes[name] for name, _ in group], shape)
-                    count += np.bincount(joint, minlength=len(count))
-        shaped = [count.reshape(shape) for count, shape in zip(counts, shapes, strict=True)]
-        yield replace(seen.seen(encoding), counts=tuple(shaped))
-
-
-class _Seeing:
-    def __init__(self, secret: bytes | None, attributes: Sequence[Attribute]) -> None:
-        self.secret, self.digests, self.edges, self.rows, self.raw = secret, Digests(), list[Edge](), 0, 0
-        codes = {a.name: a.coded.missing_code for a in attributes if not a.raw}
-        self.missing_codes = {name: code for name, code in codes.items() if code is not None}
-        self.missing = set[str]()
-
-    def add(self, block: RowBlock) -> None:
-        for name, code in self.missing_codes.items():
-            if name not in self.missing and bool((block.codes[name] == code).any()):
-                self.missing.add(name)
-        if self.secret is not None:
-            self.edges += self.digests.add(self.secret, block)
-        self.rows += block.rows
-        self.raw += sum(column.nbytes for column in block.raw.values())
-
-    def seen(self, encoding: Encoding) -> RunReport:
-        seen = encoding.faults, frozenset(self.missing), self.digests, tuple(self.edges)
-        return RunReport(self.rows, *seen, self.raw)
-
-
-# ---------------------------------------------------------------- publishing
-
-
-@dataclass(frozen=True)
-class Buckets:
-    """Where a row goes: 2^bits buckets by the top of its tag, or runs of `span` rows in source order."""
-
-    bits: int
-    tags: Stream | None
-    span: int = 1 << 40
+        return (self.column,)
 
     @property
-    def count(self) -> int:
-        return 1 << self.bits
+    def words(self) -> int:
+        return 2
 
-    def entries(self, first: int, rows: int) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
-        """Rows bucket by bucket, each as its place after `first` in the lower half, and where buckets start."""
-        if self.tags is not None:
-            return bucketed(self.tags, first, rows, self.bits)
-        bounds = np.arange(self.count + 1, dtype=np.int64) * self.span
-        return np.arange(rows, dtype=np.uint64), np.clip(bounds - first, 0, rows).astype(np.uint64)
+    def work(self, rows: Tables) -> Iterator[pa.RecordBatch]:
+        for _, table in rows:
+            labels = [label_of(value) for value in table.column(self.column).to_pylist()]
+            digests = b"".join(self._digest(label) for label in labels if label)
+            words = np.frombuffer(digests, "<i8").reshape(-1, 2)
+            yield combinations_batch(words, np.ones(len(words), np.int64))
 
-    def order(self, entries: NDArray[np.uint64], rows: NDArray[np.uint64]) -> NDArray[np.uint32]:
-        """The places of these rows of one bucket, as they are published."""
-        if self.tags is not None:
-            return bucket_order(self.tags, entries, rows)
-        return np.argsort(rows).astype(np.uint32)
+    def _digest(self, label: str) -> bytes:
+        return hashlib.blake2b(label.encode(), digest_size=16, key=self.secret).digest()
 
 
-@dataclass(frozen=True)
-class DrawRun:
-    """Encode, publish and hand out a run's rows to the buckets; its report digests the source once more."""
+def combinations_batch(words: NDArray[np.int64], counts: NDArray[np.int64]) -> pa.RecordBatch:
+    """Combinations as words of 64 bits, and how often each occurs, in the form in which Spark adds them up."""
+    columns = {f"word{i}": pa.array(words[:, i]) for i in range(words.shape[1])}
+    return pa.record_batch({**columns, "number": pa.array(counts)})
+
+
+# ---------------------------------------------------------------- rows in codes
+
+
+@dataclass(frozen=True, kw_only=True)
+class CodedRun:
+    """A step on rows in codes, with the columns that are derived from others."""
 
     attributes: tuple[Attribute, ...]
-    shown: tuple[str, ...]  # the columns that are published
-    mechanism: Mechanism
-    streams: Mapping[tuple[str, str], Stream] = field(repr=False)
-    buckets: Buckets
     seal: Seal
-    secret: bytes = field(repr=False)
     derived: tuple[DerivedColumn, ...] = ()
-    beside: tuple[str, ...] = ()  # columns that others are derived from, and no more
-    drawn: Mapping[str, str] = field(default_factory=dict)  # those drawn already, and where that is attached
+    unpublished: tuple[str, ...] = ()  # columns that others are derived from, and no more
 
     @property
     def columns(self) -> tuple[str, ...]:
-        return (*(a.name for a in self.attributes), *self.beside)
+        return (*(a.name for a in self.attributes), *self.unpublished)
 
-    def work(self, rows: Tables) -> Iterator[Any]:
-        encoding = Encoding(self.attributes, derived=self.derived, beside=self.beside)
-        seen = _Seeing(self.secret, self.attributes)
+    def encoding(self, show: bool = False) -> Encoding:
+        return Encoding(self.attributes, show, self.derived, self.unpublished)
+
+    def blocks(self, rows: Tables) -> Iterator[RowBlock]:
+        """The rows in codes; values outside the domains were refused when the source was digested."""
+        encoding = self.encoding()
         for first, table in rows:
             block = encoding.block(first, table)
-            seen.add(block)
-            if encoding.faults:  # the source changed, as the report will tell
-                break
-            yield from self._handed_out(self._published(block))
-        yield seen.seen(encoding)
-
-    def _published(self, block: RowBlock) -> RowBlock:
-        codes, raw = dict(block.codes), dict(block.raw)
-        for name, column in block.derived.items():
-            if isinstance(column, np.ndarray):
-                codes[name] = column
-            else:
-                raw[name] = _chunked(column)
-        out = {name: np.empty_like(codes[name]) for name in self.mechanism.sizes}
-        for start in range(0, block.rows, CHUNK):
-            part = slice(start, start + CHUNK)
-            self.mechanism.publish(
-                lambda purpose, column: self.streams[purpose, column],
-                block.first + start,
-                {name: codes[name][part] for name in out},
-                {name: values[part] for name, values in out.items()},
-            )
-        out |= {name: codes[attached] for name, attached in self.drawn.items()}
-        coded = {name: out.get(name, codes[name]) for name in self.shown if name in codes}
-        return RowBlock(block.first, block.rows, coded, {n: raw[n] for n in self.shown if n not in codes})
-
-    def _handed_out(self, block: RowBlock) -> Iterator[Sent]:
-        entries, starts = self.buckets.entries(block.first, block.rows)
-        ordered = taken(block, entries.astype(np.uint32))
-        for bucket, (start, stop) in enumerate(pairwise(starts.tolist())):
-            if stop > start:
-                own = entries[start:stop].tobytes()
-                content = len(own).to_bytes(8, "little") + own + packed(cut_out(ordered, start, stop))
-                yield bucket + 1, block.first, self.seal.closed(bucket + 1, block.first, content)
+            if encoding.faults:
+                raise SourceError("A source must stay as it is while it is read", "values outside its domains")
+            yield block
 
 
-def taken(block: RowBlock, order: NDArray[np.uint32]) -> RowBlock:
-    raw = {}
-    if block.raw:
-        places = pa.Array.from_buffers(pa.uint32(), len(order), [None, pa.py_buffer(order)])
-        raw = {name: _chunked(column.take(places)) for name, column in block.raw.items()}
-    return RowBlock(block.first, len(order), {n: gathered(codes, order) for n, codes in block.codes.items()}, raw)
+@dataclass(frozen=True, kw_only=True)
+class GroupRun(CodedRun):
+    """Group a run's rows by some columns, coded or derived: names and numbers of codes.
 
-
-def _chunked(column: Any) -> pa.ChunkedArray:
-    return column if isinstance(column, pa.ChunkedArray) else pa.chunked_array([column])
-
-
-def cut_out(block: RowBlock, start: int, stop: int) -> RowBlock:
-    """Rows of a block, by their places in it."""
-    return RowBlock(
-        block.first,
-        stop - start,
-        {name: codes[start:stop] for name, codes in block.codes.items()},
-        {name: column.slice(start, stop - start) for name, column in block.raw.items()},
-    )
-
-
-class SlotWork(Protocol):
-    """Work on what arrived in one slot: numbers and contents, as runs sent them."""
-
-    def ordered(self, slot: int, contents: Iterable[tuple[int, bytes]]) -> Iterator[Sent]: ...
-
-
-@dataclass(frozen=True)
-class OrderBucket:
-    """Put the rows of one bucket into published order.
-
-    What comes out is sealed as well: where nothing is drawn, as for questions about all rows, it is the source.
+    Spark adds the counts of equal combinations; the driver gets one line for each, however many rows there are.
     """
 
-    buckets: Buckets
-    seal: Seal
+    group: Mapping[str, int]
 
-    def ordered(self, slot: int, contents: Iterable[tuple[int, bytes]]) -> Iterator[Sent]:
-        entries, rows, blocks = [], [], []
-        for first, content in contents:
-            plain = self.seal.opened(slot, first, content)
-            size = int.from_bytes(plain[:8], "little")
-            entries.append(np.frombuffer(plain, np.uint64, size // 8, 8))
-            rows.append((entries[-1] & _LOWER) + np.uint64(first))
-            blocks.append(unpacked(plain[8 + size :]))
-        if not blocks:
-            return
-        whole = taken(joined(blocks), self.buckets.order(np.concatenate(entries), np.concatenate(rows)))
-        for part, start in enumerate(range(0, whole.rows, LARGEST)):
-            content = packed(cut_out(whole, start, min(start + LARGEST, whole.rows)))
-            yield slot, part, self.seal.closed(slot, BACK + part, content)
+    @property
+    def words(self) -> int:
+        return CombinationCounter(list(self.group.values())).layout.words
 
-    def opened(self, slot: int, part: int, content: bytes) -> RowBlock:
-        """What came back."""
-        return unpacked(self.seal.opened(slot, BACK + part, content))
+    def work(self, rows: Tables) -> Iterator[pa.RecordBatch]:
+        counter, any_rows = CombinationCounter(list(self.group.values())), False
+        for block in self.blocks(rows):
+            columns = {**block.columns, **block.derived}
+            counter.update([columns[name] for name in self.group])
+            any_rows = True
+        if any_rows:
+            counted = counter.merged()
+            yield combinations_batch(counted.keys.view(np.int64), counted.sizes.astype(np.int64))
+
+
+@dataclass(frozen=True)
+class SumReport(Generic[S]):
+    """A run: its rows, and the sum of them, of one piece or none where there are no rows."""
+
+    rows: int
+    total: tuple[S, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SumRun(CodedRun, Generic[S]):
+    """Have some columns of a run, coded or derived or as they are, worked on block by block, and add up."""
+
+    shown: tuple[str, ...]
+    summand: Callable[[Columns], S]
+
+    def work(self, rows: Tables) -> Iterator[Any]:
+        count, total = 0, list[S]()
+        for block in self.blocks(rows):
+            columns = {**block.columns, **block.derived}
+            own = self.summand({name: columns[name] for name in self.shown})
+            total = [total[0] + own] if total else [own]
+            count += block.rows
+        yield SumReport(count, tuple(total))
+
+
+@dataclass
+class RunReport:
+    """A run, encoded: its rows, faults, columns with missing values, digests, and bytes of unchanged columns."""
+
+    rows: int = 0
+    faults: Mapping[str, Faults] = field(default_factory=dict)
+    missing: list[str] = field(default_factory=list)  # no set: a task that is run again must send the same bytes
+    digests: Digests = field(default_factory=Digests)
+    raw_bytes: int = 0
+
+    def add(self, block: RowBlock, secret: bytes, attributes: Iterable[Attribute]) -> None:
+        for a in attributes:
+            column = block.columns[a.name]
+            if a.raw:
+                self.raw_bytes += column.nbytes
+            elif (code := a.coded.missing_code) is not None and a.name not in self.missing:
+                self.missing += [a.name] if bool((column == code).any()) else []
+        self.digests.add(secret, block)
+        self.rows += block.rows
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReadRun(CodedRun):
+    """Encode a run's rows, and digest the source."""
+
+    secret: bytes = field(repr=False)
+    show: bool = False
+
+    def work(self, rows: Tables) -> Iterator[Any]:
+        encoding, report = self.encoding(self.show), RunReport()
+        for first, table in rows:
+            report.add(encoding.block(first, table), self.secret, self.attributes)
+        report.faults = encoding.faults
+        yield report
