@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import random
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pyarrow as pa
@@ -11,11 +12,15 @@ import pytest
 
 from pramana.errors import SourceError
 from pramana.io import csv_blocks, pieces
-from pramana.io.csv_blocks import effect_of, in_turn, is_cuttable, parts_of, scans_of, then
-from pramana.io.pieces import EvenCut, pieces_of
+from pramana.io.csv_blocks import effect_of, is_cuttable, parts_of, scans_of, then
+from pramana.io.pieces import Cut, pieces_of
 from pramana.io.source import Source
 
 NAMES = ["c1", "c2", "c3"]
+
+
+def in_turn(work: Sequence[Callable[[], object]]) -> list[object]:
+    return [item() for item in work]
 
 
 def hostile(draw: random.Random) -> tuple[bytes, str, list[str]]:
@@ -96,7 +101,7 @@ def read(path: Path, names: list[str], encoding: str | None, wanted: int | None)
             table = source.read(names)
             rows: list[dict[str, object]] = pa.table({n: table.column(n) for n in names}).to_pylist()
             return rows
-        found = [t for piece in pieces_of(source, names, EvenCut(wanted), in_turn) for t in piece.read(names)]
+        found = [t for piece in pieces_of(source, names, Cut(wanted), in_turn) for t in piece.read(names)]
         return [row for table in found for row in table.to_pylist()] or "none"
     except SourceError as error:
         return str(error)
@@ -129,7 +134,7 @@ def test_a_long_value_and_large_windows(tmp_path: Path, monkeypatch: pytest.Monk
     for wanted in (2, 7, 60):
         assert read(path, NAMES, None, wanted) == whole
     source = Source(path=path)
-    assert 20 < len(pieces_of(source, NAMES, EvenCut(60), in_turn)) < 60  # some lie inside the long value
+    assert 20 < len(pieces_of(source, NAMES, Cut(60), in_turn)) < 60  # some lie inside the long value
 
 
 def test_effects_compose() -> None:
@@ -148,7 +153,7 @@ def test_what_cannot_be_cut_is_one_piece(encoding: str, tmp_path: Path, monkeypa
     assert not is_cuttable(codecs.lookup(encoding).name)
     path = tmp_path / "t.csv"
     path.write_text("c1,c2\n1,2\n3,4\n", encoding=encoding)
-    assert len(pieces_of(Source(path=path, encoding=encoding, delimiter=","), ["c1"], EvenCut(8), in_turn)) == 1
+    assert len(pieces_of(Source(path=path, encoding=encoding, delimiter=","), ["c1"], Cut(8), in_turn)) == 1
 
 
 def test_encodings_that_are_cut_have_one_byte_for_what_matters() -> None:
@@ -173,7 +178,7 @@ def test_a_packed_file_is_one_piece_and_encodings_are_told(
     (tmp_path / "1.csv.gz").write_bytes(gzip.compress(text.encode("cp1252")))
     (tmp_path / "2.csv").write_bytes(text.encode("cp1252"))
     source = Source(path=tmp_path, format="csv")
-    found = pieces_of(source, ["c1"], EvenCut(10), in_turn)
+    found = pieces_of(source, ["c1"], Cut(10), in_turn)
     assert len([p for p in found if p.part is None]) == 1 and len(found) > 4
     assert source.notes.encodings == {"cp1252"}
     assert sum(t.num_rows for p in found for t in p.read(["c1"])) == 100

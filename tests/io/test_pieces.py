@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from pramana.errors import SourceError
 from pramana.io import pieces
-from pramana.io.pieces import Cut, EvenCut, TaperedCut, pieces_of, side_by_side
+from pramana.io.pieces import Cut, pieces_of, side_by_side
 from pramana.io.source import Source
 
 
@@ -55,11 +55,11 @@ def folder(tmp_path: Path) -> Path:
 def test_pieces_are_the_table(folder: Path, place: str, wanted: int) -> None:
     source = Source(path=folder / place)
     columns = ["name", "id"] + (["year"] if place == "parquet" else [])
-    assert read(source, columns, EvenCut(wanted)) == at_once(source, columns)
+    assert read(source, columns, Cut(wanted)) == at_once(source, columns)
 
 
 def test_as_many_as_wanted(folder: Path) -> None:
-    assert len(pieces_of(Source(path=folder / "parquet" / "year=2019" / "0.parquet"), ["id"], EvenCut(4))) == 4
+    assert len(pieces_of(Source(path=folder / "parquet" / "year=2019" / "0.parquet"), ["id"], Cut(4))) == 4
     assert len(pieces_of(Source(path=folder / "parquet"), ["id"])) == 4  # one for each file
     assert len(pieces_of(Source(path=folder / "csv"), ["id"])) == 2
 
@@ -73,9 +73,9 @@ def test_pieces_are_smaller_towards_the_end(tmp_path: Path, monkeypatch: pytest.
         pq.write_table(pa.table({"id": range(start, stop)}), tmp_path / f"{name}.parquet", row_group_size=10)
     for place in ("one.parquet", "two"):
         source = Source(path=tmp_path / place)
-        found = [piece.rows for piece in pieces_of(source, ["id"], TaperedCut(2))]
+        found = [piece.rows for piece in pieces_of(source, ["id"], Cut(cores=2))]
         assert found == [100, 100, 100, 100, 70, 50, 40, 30, 30, 30, 30, 20]
-        assert read(source, ["id"], TaperedCut(2)) == at_once(source, ["id"])
+        assert read(source, ["id"], Cut(cores=2)) == at_once(source, ["id"])
 
 
 @given(rows=st.lists(st.integers(0, 50), min_size=1, max_size=20), most=st.integers(1, 120))
@@ -165,7 +165,7 @@ def test_faults_show_before_rows_are_read(folder: Path) -> None:
 
 def test_a_file_damaged_later_is_a_fault_that_quotes_nothing(folder: Path) -> None:
     path = folder / "parquet" / "year=2019" / "0.parquet"
-    pieces = pieces_of(Source(path=path), ["name", "id"], EvenCut(4))
+    pieces = pieces_of(Source(path=path), ["name", "id"], Cut(4))
     content = path.read_bytes()
     path.write_bytes(content[:40] + bytes(200) + content[240:])
     with pytest.raises(SourceError) as caught:

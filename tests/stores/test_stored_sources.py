@@ -16,7 +16,7 @@ from tests.object_store import Bucket
 import pramana
 from pramana.app.main import run
 from pramana.files.locations import located
-from pramana.io.pieces import EvenCut, pieces_of
+from pramana.io.pieces import Cut, pieces_of
 from pramana.io.source import Source
 from pramana.run.trace import retraced
 
@@ -71,7 +71,7 @@ def test_a_prefix_is_read_like_a_folder(kind: str, bucket: Bucket, tmp_path: Pat
     there = Source(path=located(bucket.url("parts/")))
     assert columns(there) == columns(Source(path=tmp_path / "parts"))
     assert columns(there)["age"] == list(range(200)) or kind == "csv"
-    pieces = pieces_of(there, NAMES, EvenCut(4))
+    pieces = pieces_of(there, NAMES, Cut(4))
     rows = [row for piece in pieces for table in piece.read(["age"]) for row in table.column("age").to_pylist()]
     assert [int(row) for row in rows] == list(range(200))
     assert len(pieces) >= 3

@@ -85,7 +85,7 @@ class PartFolder:
         hidden = self.bundle / _UNFINISHED / f"{name}.{secrets.token_hex(4)}"
         try:
             with hidden.open("xb") as file:
-                sink = Digesting(file)
+                sink = DigestedFile(file)
                 result = fill(cast(BinaryIO, sink))
                 file.flush()
                 os.fsync(file.fileno())
@@ -102,7 +102,7 @@ class PartFolder:
             raise BundleError("The folder of the output must be writable and have room", got) from None
         finally:
             hidden.unlink(missing_ok=True)
-        return WrittenFile(sink.written, sink.sha256.hexdigest(), name), result
+        return WrittenFile(sink.length, sink.sha256.hexdigest(), name), result
 
     def finish(self, parts: Sequence[CertifiedPart], names: Sequence[str]) -> None:
         """Parts that were given up are removed, too."""
@@ -134,19 +134,19 @@ class PartPrefix:
     def write(self, name: str, fill: Callable[[BinaryIO], T]) -> tuple[WrittenFile, T]:
         hidden = self.claim.hidden / f"{name}.{secrets.token_hex(8)}"
         with new_object(hidden, BundleError) as file:
-            sink = Digesting(cast(BinaryIO, file))
+            sink = DigestedFile(file)
             result = fill(cast(BinaryIO, sink))
         if not self.claim.stands():
             hidden.unlink()
             raise BundleError("A part must be written while its run goes on", "a run that was given up")
-        most = _MOST_BYTES.get(hidden.scheme, sink.written)
-        if sink.written > most:
+        most = _MOST_BYTES.get(hidden.scheme, sink.length)
+        if sink.length > most:
             raise BundleError(
                 f"A part in this store must have at most {most:,} bytes",
-                f"{sink.written:,} bytes",
+                f"{sink.length:,} bytes",
                 "Lower output.part_rows.",
             )
-        return WrittenFile(sink.written, sink.sha256.hexdigest(), hidden.name), result
+        return WrittenFile(sink.length, sink.sha256.hexdigest(), hidden.name), result
 
     def finish(self, parts: Sequence[CertifiedPart], names: Sequence[str]) -> None:
         """Each part must be as large as its task has said; which objects they are is noted."""
@@ -178,17 +178,21 @@ class HiddenParts:
         return cls({name: one["hidden"] for name, one in notes.items()}, entries)
 
 
-class Digesting(io.RawIOBase):
-    """A file that is digested as it is written."""
+class DigestedFile(io.RawIOBase):
+    """A file that is digested as it is written; without one only the digest is made."""
 
-    def __init__(self, file: BinaryIO) -> None:
-        self.file, self.sha256, self.written = file, hashlib.sha256(), 0
+    def __init__(self, file: Any = None) -> None:
+        self.sha256, self.length, self._file = hashlib.sha256(), 0, file
 
     def writable(self) -> bool:
         return True
 
     def write(self, data: Any) -> int:
-        self.file.write(data)
+        if self._file is not None:
+            self._file.write(data)
         self.sha256.update(data)
-        self.written += len(data)
+        self.length += len(data)
         return len(data)
+
+    def tell(self) -> int:
+        return self.length

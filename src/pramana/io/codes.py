@@ -14,6 +14,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from pramana.errors import OutsideDomainError, SchemaError, SourceError
+from pramana.io.columns import compute as pc
 from pramana.io.columns import flags_of, is_text, numbers, plain_type, texts, values_of
 from pramana.randomness._order import translate as translated
 from pramana.randomness.samplers import Codes, code_dtype
@@ -62,8 +63,6 @@ def has_missing(column: pa.ChunkedArray) -> bool:
     with _readable():
         if pa.types.is_dictionary(kind):
             return any(_has_empty(chunk) for chunk in column.chunks)
-        import pyarrow.compute as pc  # takes as long to load as a million rows take to be read
-
         if pa.types.is_floating(kind):
             return bool(pc.any(pc.is_nan(column)).as_py())
         if is_text(kind):
@@ -283,8 +282,6 @@ class Numbering:
 
     def seen(self) -> pa.ChunkedArray:
         """Every value once, and a missing one where there was any."""
-        import pyarrow.compute as pc
-
         values = pa.array([*self.values, None] if self.missing else self.values, self.type)
         if self.order is None:
             return pa.chunked_array([values])

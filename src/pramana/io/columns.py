@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import importlib
 from collections.abc import Sequence
 from typing import Any
 
@@ -87,6 +88,16 @@ _KINDS = (
     pa.types.is_floating, pa.types.is_decimal, pa.types.is_boolean, pa.types.is_date, pa.types.is_time,
     pa.types.is_timestamp, pa.types.is_duration, pa.types.is_null, is_bytes,
 )  # fmt: skip
+
+
+class _Compute:
+    """Arrow's functions, loaded when one is used: that takes as long as a million rows take to be read."""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(importlib.import_module("pyarrow.compute"), name)
+
+
+compute: Any = _Compute()
 
 
 # ---------------------------------------------------------------- plain buffers

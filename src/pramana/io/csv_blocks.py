@@ -123,10 +123,6 @@ class CsvPart:
 Do = Callable[[Sequence[Callable[[], object]]], list[object]]
 
 
-def in_turn(work: Sequence[Callable[[], object]]) -> list[object]:
-    return [item() for item in work]
-
-
 def scans_of(path: AnyPath, delimiter: str, block: int) -> list[BlockScan]:
     """The rows of a file in blocks of about so many bytes; none where there is nothing after the header."""
     size, begin = path.stat().st_size, _header_end(path, delimiter)

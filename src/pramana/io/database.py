@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+from abc import ABC, abstractmethod
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any
 
 import pyarrow as pa
 
-from pramana.errors import SourceError
+from pramana.errors import PramanaError, SourceError
 from pramana.io.columns import is_bytes
 from pramana.schema.connection import connection_string
 
@@ -39,7 +40,7 @@ class TableName:
     def __post_init__(self) -> None:
         for part in (self.name, self.schema):
             if part is not None and (not part.strip() or "\0" in part):
-                raise SourceError("The name of a table must be text", "one that is none")
+                raise SourceError("The name of a table must be text", "a blank name or a zero byte")
 
     @property
     def quoted(self) -> str:
@@ -51,20 +52,61 @@ def quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-class Database(Protocol):
+class Database(ABC):
     """A connection. What was created and not committed when it is closed was never there."""
 
+    _connection: Any
+
+    def __init__(self, section: str) -> None:
+        self._where = f"The database of [{section}]"
+
+    @abstractmethod
     def batches(self, what: str | TableName, wanted: Sequence[str] | None, rows: int) -> Iterator[pa.RecordBatch]:
         """The rows in batches, the last of which is empty: there is a schema also where there are no rows."""
 
+    @abstractmethod
     def create(self, table: TableName, schema: pa.Schema, batches: Iterator[pa.RecordBatch]) -> None:
         """A new table with these rows, seen by nobody before `commit`; one that exists is an error."""
 
-    def commit(self) -> None: ...
+    @abstractmethod
+    def _fault(self, error: Exception) -> str | None:
+        """What an error of the driver means, in words that quote nothing of it; None for any other error."""
 
-    def drop(self, table: TableName) -> None: ...
+    def _is_taken(self, error: Exception) -> bool:
+        """Whether the name of a new table is in use."""
+        raise NotImplementedError
 
-    def close(self) -> None: ...
+    def _execute(self, statement: str) -> None:
+        self._connection.execute(statement)
+
+    def commit(self) -> None:
+        with self._plainly("must commit the new table"):
+            self._connection.commit()
+
+    def drop(self, table: TableName) -> None:
+        with self._plainly("must drop the table again"):
+            self._execute(f"DROP TABLE {table.quoted}")
+            self._connection.commit()
+
+    def close(self) -> None:
+        with contextlib.suppress(Exception):  # what is open ends with the connection
+            self._connection.close()
+
+    @contextlib.contextmanager
+    def _plainly(self, must: str, table: TableName | None = None) -> Iterator[None]:
+        """Whatever the driver says, in words that quote nothing of it."""
+        try:
+            yield
+        except PramanaError:
+            raise
+        except Exception as error:
+            if (got := self._fault(error)) is None:
+                raise
+            if table is not None and self._is_taken(error):
+                raise SourceError(
+                    f"The table {table.name!r} already exists", hint="Choose another name, or drop it."
+                ) from None
+            raise SourceError(f"{self._where} {must}", got) from None
 
 
 def open_database(url: str, section: str = "source", writing: bool = False) -> Database:
@@ -72,10 +114,9 @@ def open_database(url: str, section: str = "source", writing: bool = False) -> D
     text = connection_string(url, f"[{section}]", SourceError, CAN_READ)
     scheme, separator, _ = text.partition("://")
     if not separator or scheme not in _CLASS_OF:
-        raise SourceError(f"The URL of [{section}] must be one of a known database", "another", CAN_READ)
-    module, made = _CLASS_OF[scheme]
-    room = importlib.import_module(f"pramana.io.{module}")
-    opened: Database = vars(room)[made](text, section, writing)
+        raise SourceError(f"The URL of [{section}] must be one of a known database", "no such scheme", CAN_READ)
+    module, name = _CLASS_OF[scheme]
+    opened: Database = vars(importlib.import_module(f"pramana.io.{module}"))[name](text, section, writing)
     return opened
 
 
@@ -114,13 +155,11 @@ def _stream(
             yield batch
 
 
-def name_of(what: str | TableName) -> str:
-    """What messages call the rows that were asked for."""
-    return "the query" if isinstance(what, str) else f"the table {what.name!r}"
-
-
-def exists(table: TableName) -> SourceError:
-    return SourceError(f"The table {table.name!r} already exists", hint="Choose another name, or drop it.")
+def named_query(what: str | TableName) -> tuple[str, str]:
+    """What messages call the rows that were asked for, and the query for them."""
+    if isinstance(what, str):
+        return "the query", what
+    return f"the table {what.name!r}", f"SELECT * FROM {what.quoted}"
 
 
 # ---------------------------------------------------------------- types that every database can store
@@ -151,14 +190,11 @@ def _storable(name: str, kind: pa.DataType) -> pa.DataType:
         return pa.binary()
     if types.is_decimal(kind) and kind.precision <= DIGITS:
         return pa.decimal128(kind.precision, kind.scale)
-    for is_kind, made in (
-        (types.is_boolean, pa.bool_()),
-        (types.is_date, pa.date32()),
-        (types.is_time, pa.time64("us")),
-    ):
-        if is_kind(kind):
-            return made
-    return pa.string()
+    if types.is_boolean(kind):
+        return pa.bool_()
+    if types.is_date(kind):
+        return pa.date32()
+    return pa.time64("us") if types.is_time(kind) else pa.string()
 
 
 def _whole(kind: pa.DataType) -> pa.DataType:
@@ -177,7 +213,8 @@ def stored(batches: Iterator[pa.RecordBatch], schema: pa.Schema) -> Iterator[pa.
                 schema=schema,
             )
         except (pa.ArrowException, ValueError):
-            raise SourceError("Every published value must be one that a table can hold", "others") from None
+            got = "values that do not fit their columns"
+            raise SourceError("Every published value must be one that a table can hold", got) from None
 
 
 class Fallible:

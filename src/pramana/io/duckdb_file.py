@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,7 @@ import pyarrow as pa
 from pramana.errors import MissingExtraError, SourceError, install_command
 from pramana.files.regular import open_regular
 from pramana.io.columns import check_type, select
-from pramana.io.database import Fallible, TableName, exists, name_of, quoted
+from pramana.io.database import Database, Fallible, TableName, named_query, quoted
 from pramana.io.sqlite import file_of
 
 # Extensions would be fetched from the internet when a query needs one. What a query cannot hold in memory would be
@@ -45,7 +44,7 @@ _FAULTS = {  # class of the package's error: what it means
 }
 
 
-class DuckDB:
+class DuckDB(Database):
     """A connection to a file that exists, with one transaction."""
 
     def __init__(self, url: str, section: str, writing: bool) -> None:
@@ -55,8 +54,8 @@ class DuckDB:
             raise MissingExtraError(
                 "DuckDB needs the package duckdb", "none", install_command("database")
             ) from None
+        super().__init__(section)
         path = file_of(url, section)
-        self._where = f"The database of [{section}]"
         _check_file(path, self._where)
         with self._plainly("must be a DuckDB file that is free"):
             self._connection = duckdb.connect(path, read_only=not writing, config=dict(_SETTINGS))
@@ -69,17 +68,16 @@ class DuckDB:
             raise
 
     def batches(self, what: str | TableName, wanted: Sequence[str] | None, rows: int) -> Iterator[pa.RecordBatch]:
-        name = name_of(what)
+        name, query = named_query(what)
         with self._plainly(f"must answer {name}"):
-            query = what if isinstance(what, str) else f"SELECT * FROM {what.quoted}"
             kinds = [statement.type.name for statement in self._connection.extract_statements(query)]
             if kinds != ["SELECT"]:  # others change settings, write files, or fetch extensions
                 raise SourceError(f"{self._where} must answer {name}", "another statement", "Ask by one SELECT.")
             relation: Any = self._connection.sql(query)
             names = select(relation.columns, wanted, name)
             types = dict(zip(relation.columns, map(str, relation.types), strict=True))
-            asked = relation.project(", ".join(_asked(n, types[n]) for n in names))
-            with asked.to_arrow_reader(rows) as reader:
+            chosen = relation.project(", ".join(_as_arrow(n, types[n]) for n in names))
+            with chosen.to_arrow_reader(rows) as reader:
                 for field in reader.schema:
                     check_type(field.name, field.type)
                 yield from reader
@@ -91,45 +89,29 @@ class DuckDB:
             self._connection.register("published rows", source.reader)
             self._connection.execute(f'CREATE TABLE {table.quoted} AS SELECT * FROM "published rows"')
 
-    def commit(self) -> None:
-        with self._plainly("must commit the new table"):
-            self._connection.commit()
+    def _is_taken(self, error: Exception) -> bool:
+        return "already exists" in str(error)
 
-    def drop(self, table: TableName) -> None:
-        with self._plainly("must drop the table again"):
-            self._connection.execute(f"DROP TABLE {table.quoted}")
-            self._connection.commit()
-
-    def close(self) -> None:
-        with contextlib.suppress(Exception):
-            self._connection.close()
-
-    @contextlib.contextmanager
-    def _plainly(self, must: str, table: TableName | None = None) -> Iterator[None]:
-        """Whatever the package says, in words that quote nothing of it."""
+    def _fault(self, error: Exception) -> str | None:
         import duckdb
 
-        try:
-            yield
-        except (duckdb.Error, OSError, ValueError, pa.ArrowException) as error:
-            if table is not None and "already exists" in str(error):
-                raise exists(table) from None
-            got = _FAULTS.get(type(error).__name__, "a failure while rows were moved")
-            raise SourceError(f"{self._where} {must}", got) from None
+        if not isinstance(error, duckdb.Error | OSError | ValueError | pa.ArrowException):
+            return None
+        return _FAULTS.get(type(error).__name__, "a failure while rows were moved")
 
 
 def _check_file(path: Path, where: str) -> None:
     """Other files it opens as well: as a database in memory, or with an extension from the internet."""
     try:
         with open_regular(path) as file:
-            found = file.read(12)[8:] == b"DUCK"
+            is_duckdb = file.read(12)[8:] == b"DUCK"
     except OSError as error:
         raise SourceError(f"{where} must be a readable file", error.strerror) from None
-    if not found:
+    if not is_duckdb:
         raise SourceError(f"{where} must be a DuckDB file", "another kind of file")
 
 
-def _asked(name: str, kind: str) -> str:
+def _as_arrow(name: str, kind: str) -> str:
     nested = kind.endswith("]") or kind.startswith(_NESTED)
     if nested or kind in _PLAIN or kind.startswith("DECIMAL"):
         return quoted(name)

@@ -21,6 +21,7 @@ from pramana.errors import SourceError
 from pramana.files.locations import arrow_input
 from pramana.files.store_path import AnyPath, StorePath
 from pramana.io.columns import check_type, checked, plain_type, select
+from pramana.io.columns import compute as pc
 from pramana.io.formats import files_of, kind_of
 from pramana.randomness.samplers import available_cores
 
@@ -210,8 +211,6 @@ def _text_bytes(array: pa.Array) -> int:
             return sum(map(_text_bytes, array.flatten()))
         array = array.flatten()
     if pa.types.is_dictionary(array.type):
-        import pyarrow.compute as pc
-
         lengths = pc.fill_null(pc.binary_length(array.dictionary), 0)
         return int(pc.sum(pc.take(lengths, array.indices.drop_null())).as_py() or 0)
     return int(array.nbytes)

@@ -91,49 +91,35 @@ class Piece:
 
 
 @dataclass(frozen=True)
-class EvenCut:
-    """Into about so many pieces of one size."""
+class Cut:
+    """Into about so many pieces of one size; or, for so many cores, smaller ones towards the end.
 
-    pieces: int = 1
+    There cores wait for the last one.
+    """
 
-    def rows(self, of: int, left: int) -> int:
-        """Of a piece of Parquet files that begins where some of all rows are left."""
-        del left
-        return -(-of // max(1, self.pieces))
-
-    def bytes(self, of: int) -> int:
-        """Of each piece of CSV files."""
-        return max(LEAST_BLOCK, -(-of // max(1, self.pieces)))
-
-
-@dataclass(frozen=True)
-class TaperedCut:
-    """For so many cores: into pieces that are smaller towards the end, where cores wait for the last one."""
-
-    cores: int
+    pieces: int | None = None
+    cores: int = 1
 
     def rows(self, of: int, left: int) -> int:
-        """As `EvenCut` has them: each core could have two of such pieces of what is left."""
-        del of
+        """Of a piece of Parquet files that begins where some of all rows are left; two more for each core."""
+        if self.pieces is not None:
+            return -(-of // max(1, self.pieces))
         return max(LEAST_ROWS, min(MOST_ROWS, left // (2 * self.cores)))
 
     def bytes(self, of: int) -> int:
         """Of each piece of CSV files, which are cut evenly."""
-        return EvenCut(4 * self.cores).bytes(of)
-
-
-Cut = EvenCut | TaperedCut
+        return max(LEAST_BLOCK, -(-of // max(1, 4 * self.cores if self.pieces is None else self.pieces)))
 
 
 def pieces_of(
-    source: Source, columns: Sequence[str], cut: Cut | None = None, do: Do | None = None
+    source: Source, columns: Sequence[str], cut: Cut = Cut(1), do: Do | None = None
 ) -> tuple[Piece, ...]:
     """A source in source order, cut as is asked; into more pieces where it has more files, fewer if it is small.
 
     Checks what can be told without reading rows: that the files are there and have the columns. CSV files are cut
     where there is someone to scan them: `do` does some pieces of work, anywhere, and returns their results.
     """
-    path, kind, cut = source.path, source.kind, cut or EvenCut()
+    path, kind = source.path, source.kind
     if path is None:
         raise SourceError("A table that is read in pieces must be a file or a folder", "a data frame")
     if kind not in ("csv", "parquet"):

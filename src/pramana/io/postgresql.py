@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
@@ -10,7 +9,7 @@ import pyarrow.compute as pc
 
 from pramana.errors import MissingExtraError, SourceError, install_command
 from pramana.io.columns import check_type, select
-from pramana.io.database import DIGITS, Fallible, TableName, exists, name_of, quoted
+from pramana.io.database import DIGITS, Database, Fallible, TableName, named_query, quoted
 
 _LONGEST_NAME = 63  # bytes; PostgreSQL would cut a longer name and say nothing
 _BATCH_BYTES = 1 << 22
@@ -59,7 +58,7 @@ _WORDS = {  # libpq has no code for what fails before there is a session
 }
 
 
-class PostgreSQL:
+class PostgreSQL(Database):
     """A connection with one transaction, read-only unless it is for writing."""
 
     def __init__(self, url: str, section: str, writing: bool) -> None:
@@ -69,7 +68,7 @@ class PostgreSQL:
             raise MissingExtraError(
                 "PostgreSQL needs the package adbc-driver-postgresql", "none", install_command("database")
             ) from None
-        self._where = f"The database of [{section}]"
+        super().__init__(section)
         with self._plainly("must be reachable"):
             self._connection = dbapi.connect(url)
         if not writing:
@@ -91,8 +90,7 @@ class PostgreSQL:
         wanted: Sequence[str] | None,
         rows: int,  # noqa: ARG002 - batches are bounded in bytes here; the caller cuts them
     ) -> Iterator[pa.RecordBatch]:
-        name = name_of(what)
-        query = what if isinstance(what, str) else f"SELECT * FROM {what.quoted}"
+        name, query = named_query(what)
         with self._plainly(f"must answer {name}"), self._connection.cursor() as cursor:
             schema = cursor.adbc_execute_schema(query)
             if not len(schema):
@@ -101,12 +99,12 @@ class PostgreSQL:
             cursor.adbc_statement.set_options(**{"adbc.postgresql.batch_size_hint_bytes": str(_BATCH_BYTES)})
             cursor.execute(self._statement(what, query, schema, names))
             with cursor.fetch_record_batch() as reader:
-                made = pa.schema([pa.field(n, _type(reader.schema.field(n))) for n in names])
-                for field in made:
+                schema = pa.schema([pa.field(n, _type(reader.schema.field(n))) for n in names])
+                for field in schema:
                     check_type(field.name, field.type)
                 for batch in reader:
-                    yield pa.record_batch([_column(batch.column(f.name), f.type) for f in made], schema=made)
-                yield pa.RecordBatch.from_pylist([], schema=made)
+                    yield pa.record_batch([_column(batch.column(f.name), f.type) for f in schema], schema=schema)
+                yield pa.RecordBatch.from_pylist([], schema=schema)
 
     def _statement(self, what: str | TableName, query: str, schema: pa.Schema, names: Sequence[str]) -> str:
         """The query itself where it can be: what stands around one need not keep its order."""
@@ -115,14 +113,16 @@ class PostgreSQL:
             return query
         columns = ", ".join(f"{quoted(n)}::text AS {quoted(n)}" if n in cast else quoted(n) for n in names)
         if isinstance(what, str):
-            return f"SELECT {columns} FROM (\n{query}) AS asked"
+            return f"SELECT {columns} FROM (\n{query}) AS answer"
         self._execute("SET LOCAL max_parallel_workers_per_gather = 0")  # else in the order workers finish
         return f"SELECT {columns} FROM {what.quoted}"
 
     def create(self, table: TableName, schema: pa.Schema, batches: Iterator[pa.RecordBatch]) -> None:
         for name in (table.name, table.schema or "", *schema.names):
-            if len(name.encode()) > _LONGEST_NAME:
-                raise SourceError(f"A name in PostgreSQL must have at most {_LONGEST_NAME} bytes", "a longer one")
+            if (length := len(name.encode())) > _LONGEST_NAME:
+                raise SourceError(
+                    f"A name in PostgreSQL must have at most {_LONGEST_NAME} bytes", f"{length} bytes"
+                )
         columns = ", ".join(f"{quoted(field.name)} {_type_name(field.type)}" for field in schema)
         with self._plainly(f"must take the table {table.name!r}", table):
             self._execute(f"CREATE TABLE {table.quoted} ({columns})")
@@ -131,35 +131,19 @@ class PostgreSQL:
         with source.first(), plainly, self._connection.cursor() as cursor:
             cursor.adbc_ingest(table.name, source.reader, mode="append", db_schema_name=table.schema)
 
-    def commit(self) -> None:
-        with self._plainly("must commit the new table"):
-            self._connection.commit()
-
-    def drop(self, table: TableName) -> None:
-        with self._plainly("must drop the table again"):
-            self._execute(f"DROP TABLE {table.quoted}")
-            self._connection.commit()
-
-    def close(self) -> None:
-        with contextlib.suppress(Exception):  # the server ends what is open when the connection ends
-            self._connection.close()
-
     def _execute(self, statement: str) -> None:
         with self._connection.cursor() as cursor:
             cursor.execute(statement)
 
-    @contextlib.contextmanager
-    def _plainly(self, must: str, table: TableName | None = None) -> Iterator[None]:
-        """Whatever the driver says, in words that quote nothing of it."""
+    def _is_taken(self, error: Exception) -> bool:
+        return getattr(error, "sqlstate", None) in _TAKEN
+
+    def _fault(self, error: Exception) -> str | None:
         from adbc_driver_manager import Error
 
-        try:
-            yield
-        except (Error, OSError, ValueError, pa.ArrowException) as error:
-            state = str(getattr(error, "sqlstate", None) or "")
-            if table is not None and state in _TAKEN:
-                raise exists(table) from None
-            raise SourceError(f"{self._where} {must}", _kind(state, str(error))) from None
+        if not isinstance(error, Error | OSError | ValueError | pa.ArrowException):
+            return None
+        return _kind(str(getattr(error, "sqlstate", None) or ""), str(error))
 
 
 def _kind(state: str, message: str) -> str:

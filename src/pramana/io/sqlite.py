@@ -6,9 +6,8 @@ first, in the same transaction; a reader that takes them from the first rows mus
 
 from __future__ import annotations
 
-import contextlib
 import sqlite3
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,7 @@ import pyarrow as pa
 
 from pramana.errors import SourceError
 from pramana.io.columns import select
-from pramana.io.database import TableName, exists, name_of, quoted
+from pramana.io.database import Database, TableName, named_query, quoted
 from pramana.schema.connection import lost_its_end
 from pramana.schema.kind import label_of
 
@@ -43,12 +42,12 @@ _TYPES = (
 )
 
 
-class SQLite:
+class SQLite(Database):
     """A connection to a file that exists, with one transaction."""
 
     def __init__(self, url: str, section: str, writing: bool) -> None:
+        super().__init__(section)
         path = file_of(url, section)
-        self._where = f"The database of [{section}]"
         with self._plainly("must be a SQLite file"):
             self._connection = sqlite3.connect(
                 f"{path.absolute().as_uri()}?mode={'rw' if writing else 'ro'}",
@@ -68,37 +67,26 @@ class SQLite:
             raise
 
     def batches(self, what: str | TableName, wanted: Sequence[str] | None, rows: int) -> Iterator[pa.RecordBatch]:
-        name = name_of(what)
+        name, query = named_query(what)
         with self._plainly(f"must answer {name}"):
-            query = what if isinstance(what, str) else f"SELECT * FROM {what.quoted}"
             self._connection.execute(f"SELECT * FROM (\n{query}) LIMIT 0")  # in brackets only a SELECT can stand
             cursor = self._connection.execute(query)
             present = [column[0] for column in cursor.description]
             names = select(present, wanted, name)
             schema = self._schema(query, names)
-            places = [present.index(n) for n in names]
-            while found := cursor.fetchmany(min(rows, _MOST_ROWS)):
-                columns = list(zip(*found, strict=True))
-                yield pa.record_batch(
-                    [_column(columns[place], field) for place, field in zip(places, schema, strict=True)],
-                    schema=schema,
-                )
+            while fetched := cursor.fetchmany(min(rows, _MOST_ROWS)):
+                columns = dict(zip(present, zip(*fetched, strict=True), strict=True))
+                yield pa.record_batch([_column(columns[field.name], field) for field in schema], schema=schema)
             yield pa.RecordBatch.from_pylist([], schema=schema)
 
     def _schema(self, query: str, names: Sequence[str]) -> pa.Schema:
         kinds = ", ".join(f"typeof({quoted(n)})" for n in names)
-        found = self._connection.execute(f"SELECT DISTINCT {kinds} FROM (\n{query})").fetchall()
-        columns = zip(*found, strict=True) if found else ([] for _ in names)
-        return pa.schema([pa.field(n, _type(n, set(held))) for n, held in zip(names, columns, strict=True)])
+        seen = self._connection.execute(f"SELECT DISTINCT {kinds} FROM (\n{query})").fetchall()
+        columns = zip(*seen, strict=True) if seen else ([] for _ in names)
+        return pa.schema([pa.field(n, _type(n, set(own))) for n, own in zip(names, columns, strict=True)])
 
     def create(self, table: TableName, schema: pa.Schema, batches: Iterator[pa.RecordBatch]) -> None:
-        with self._plainly(f"must take the table {table.name!r}"):
-            taken = self._connection.execute(
-                f"SELECT 1 FROM {quoted(table.schema or 'main')}.sqlite_master WHERE lower(name) = lower(?)",
-                (table.name,),
-            ).fetchone()
-            if taken:
-                raise exists(table)
+        with self._plainly(f"must take the table {table.name!r}", table):
             columns = ", ".join(f"{quoted(field.name)} {_type_name(field.type)}" for field in schema)
             self._connection.execute(f"CREATE TABLE {table.quoted} ({columns})")
             insert = f"INSERT INTO {table.quoted} VALUES ({', '.join('?' * len(schema))})"
@@ -106,34 +94,18 @@ class SQLite:
                 rows = zip(*(_values(column) for column in batch.columns), strict=True)
                 self._connection.executemany(insert, rows)
 
-    def commit(self) -> None:
-        with self._plainly("must commit the new table"):
-            self._connection.execute("COMMIT")
+    def _is_taken(self, error: Exception) -> bool:
+        return "already exists" in str(error) or "there is already" in str(error)
 
-    def drop(self, table: TableName) -> None:
-        with self._plainly("must drop the table again"):
-            self._connection.execute(f"DROP TABLE {table.quoted}")
-            self._connection.execute("COMMIT")
-
-    def close(self) -> None:
-        with contextlib.suppress(Exception):
-            self._connection.close()
-
-    @contextlib.contextmanager
-    def _plainly(self, must: str) -> Iterator[None]:
-        """Whatever the library says, in words that quote nothing of it."""
-        try:
-            yield
-        except (sqlite3.Error, sqlite3.Warning, pa.ArrowException, ValueError, OverflowError) as error:
-            name = getattr(error, "sqlite_errorname", None) or ""
-            got = next((words for start, words in _FAULTS.items() if name.startswith(start)), None)
-            if got is None:
-                got = (
-                    "something it cannot do"
-                    if isinstance(error, sqlite3.Error) and name
-                    else "values it cannot take"
-                )
-            raise SourceError(f"{self._where} {must}", got if not name else f"{got} ({name})") from None
+    def _fault(self, error: Exception) -> str | None:
+        ours = (sqlite3.Error, sqlite3.Warning, pa.ArrowException, ValueError, OverflowError)
+        if not isinstance(error, ours):
+            return None
+        name = getattr(error, "sqlite_errorname", None) or ""
+        got = next((words for start, words in _FAULTS.items() if name.startswith(start)), None)
+        if got is None:
+            got = "something it cannot do" if name else "values it cannot take"
+        return f"{got} ({name})" if name else got
 
 
 def file_of(url: str, section: str) -> Path:
@@ -157,7 +129,9 @@ def _type(name: str, kinds: set[str]) -> pa.DataType:
     if not kinds:
         return pa.null()
     if "blob" in kinds and len(kinds) > 1:
-        raise SourceError(f"The column {name!r} must hold texts, numbers, dates or truth values", "others")
+        raise SourceError(
+            f"The column {name!r} must hold values of one kind", f"{' and '.join(sorted(kinds))} values"
+        )
     if "text" in kinds:
         return pa.string()
     if "blob" in kinds:
@@ -176,8 +150,6 @@ def _type_name(kind: pa.DataType) -> str:
 
 
 def _values(column: pa.Array) -> Sequence[Any]:
-    kept: tuple[Callable[[pa.DataType], bool], ...] = tuple(is_kind for is_kind, _ in _TYPES)
-    if any(is_kind(column.type) for is_kind in kept):
-        found: list[Any] = column.to_pylist()
-        return found
-    return column.cast(pa.string()).to_pylist()  # type: ignore[no-any-return]
+    as_is = any(is_kind(column.type) for is_kind, _ in _TYPES)
+    values: list[Any] = (column if as_is else column.cast(pa.string())).to_pylist()
+    return values

@@ -18,6 +18,7 @@ import numpy as np
 import pyarrow as pa
 
 from pramana.errors import RecipeError, SourceError
+from pramana.io.columns import compute as pc
 from pramana.io.columns import is_text, plain_type
 from pramana.io.columns import texts as text_array
 from pramana.schema.kind import Kind, label_of
@@ -54,8 +55,6 @@ class NumberMarks:
         In a column of numbers (`number`) one in another notation is refused: 1.234 is a thousand to one reader and
         little more than one to another.
         """
-        import pyarrow.compute as pc
-
         fits = pc.match_substring_regex(texts, self._pattern())
         if number and pc.any(pc.and_not(pc.match_substring_regex(texts, _OTHER), fits)).as_py():
             raise SourceError(
@@ -191,8 +190,6 @@ class Settling:
 
     def _texts(self, name: str, chunk: pa.DictionaryArray, form: ValueForm) -> pa.Array:
         """Only the dictionary is worked on: what stands in a million rows may be two values."""
-        import pyarrow.compute as pc
-
         entries = chunk.dictionary
         settled = pc.utf8_trim_whitespace(entries) if self.trim else entries
         if self.trim and not settled.equals(entries):
@@ -214,15 +211,11 @@ class Settling:
 
     @staticmethod
     def _as_stated(form: ValueForm, before: pa.Array, after: pa.Array) -> pa.Array:
-        import pyarrow.compute as pc
-
         if not form.stated:
             return after
         return pc.if_else(pc.is_in(before, value_set=_set_of(before, form.stated)), before, after)
 
     def _count(self, name: str, chunk: pa.DictionaryArray, changed: pa.Array) -> None:
-        import pyarrow.compute as pc
-
         rows = pc.sum(changed.take(chunk.indices)).as_py() or 0
         if rows:
             self.notes.trimmed[name] = self.notes.trimmed.get(name, 0) + rows
@@ -233,15 +226,11 @@ def _set_of(like: pa.Array, values: Iterable[str]) -> pa.Array:
 
 
 def _nulled(values: pa.Array, gone: pa.Array) -> pa.Array:
-    import pyarrow.compute as pc
-
     return pc.if_else(gone, pa.nulls(len(values), values.type), values) if pc.any(gone).as_py() else values
 
 
 def _without(chunk: pa.Array, codes: tuple[str, ...]) -> pa.Array:
     """Values that are written as one of the codes become null; the others keep their type."""
-    import pyarrow.compute as pc
-
     coded = chunk if pa.types.is_dictionary(chunk.type) else chunk.dictionary_encode()
     gone = np.array([label_of(value) in codes for value in coded.dictionary.to_pylist()], np.bool_)
     if not gone.any():
@@ -251,8 +240,6 @@ def _without(chunk: pa.Array, codes: tuple[str, ...]) -> pa.Array:
 
 def _day_of(chunk: pa.Array) -> pa.Array:
     """The day of a time, where the clock is that hangs there."""
-    import pyarrow.compute as pc
-
     plain = chunk.cast(chunk.type.value_type) if pa.types.is_dictionary(chunk.type) else chunk
     local = plain if plain.type.tz is None else pc.local_timestamp(plain)
     return pc.floor_temporal(local, unit="day").cast(pa.date32())
@@ -312,8 +299,6 @@ def stated_days(texts: pa.Array, form: str, name: str) -> pa.Array:
 
 def plain_days(texts: pa.Array, name: str) -> pa.Array:
     """Texts as ISO's days where they can be read one way only, and unchanged where they are no dates."""
-    import pyarrow.compute as pc
-
     if pc.any(pc.match_substring_regex(texts, _EITHER)).as_py():
         raise SourceError(
             f"Dates of the column {name!r} must say whether day or month comes first",
@@ -327,8 +312,6 @@ def plain_days(texts: pa.Array, name: str) -> pa.Array:
 
 def _days(texts: pa.Array, pattern: str) -> pa.Array:
     """ISO's days where the pattern fits and the calendar has the day; null elsewhere."""
-    import pyarrow.compute as pc
-
     parts = pc.extract_regex(texts, pattern)
     year, month, day = (
         np.asarray(pc.fill_null(pc.struct_field(parts, name).cast(pa.int32()), 0), np.int64) for name in "ymd"

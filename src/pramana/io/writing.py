@@ -13,8 +13,6 @@ nothing else, as -5 is, runs nothing and stays as it is.
 from __future__ import annotations
 
 import contextlib
-import hashlib
-import io
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -25,6 +23,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pramana.errors import SourceError
+from pramana.files.parts import DigestedFile
+from pramana.io.columns import compute as pc
 from pramana.io.columns import is_text, plain_type
 from pramana.io.columns import texts as text_array
 from pramana.io.parquet import ROW_GROUP
@@ -78,7 +78,7 @@ class TableWriter:
         self._waiting: list[pa.Table] = []
         self._rows = 0
         self._owned = path.open("wb") if isinstance(path, Path) else None
-        self._file = _DigestedFile(cast(BinaryIO, path) if self._owned is None else self._owned)
+        self._file = DigestedFile(path if self._owned is None else self._owned)
         self._encoder: _Encoder
         if format == "csv":
             self._encoder = _CsvLines(self._file, self._schema, escape_formulas, workers)
@@ -142,27 +142,6 @@ def _refuse(format: str) -> NoReturn:  # noqa: A002
     ) from None
 
 
-class _DigestedFile(io.RawIOBase):
-    """A file that is digested while it is written; without one only the digest is kept."""
-
-    def __init__(self, file: BinaryIO | None = None) -> None:
-        self.sha256, self.length = hashlib.sha256(), 0
-        self._file = file
-
-    def writable(self) -> bool:
-        return True
-
-    def write(self, data: Any) -> int:
-        self.sha256.update(data)
-        self.length += len(data)
-        if self._file is not None:
-            self._file.write(data)
-        return len(data)
-
-    def tell(self) -> int:
-        return self.length
-
-
 class _Encoder(Protocol):
     """Turns rows into a file's bytes."""
 
@@ -181,7 +160,7 @@ class _RowGroups:
 
     at_once = ROW_GROUP
 
-    def __init__(self, file: _DigestedFile, schema: pa.Schema) -> None:
+    def __init__(self, file: DigestedFile, schema: pa.Schema) -> None:
         self._writer = pq.ParquetWriter(file, schema, **_PARQUET)
 
     def add(self, rows: pa.Table) -> None:
@@ -201,7 +180,7 @@ class _CsvLines:
 
     at_once = _LINES
 
-    def __init__(self, file: _DigestedFile, schema: pa.Schema, escape: bool, workers: int) -> None:
+    def __init__(self, file: DigestedFile, schema: pa.Schema, escape: bool, workers: int) -> None:
         self._file, self._escape, self._workers = file, escape, workers
         self._pool = ThreadPoolExecutor(workers)
         self._under_way: deque[Future[pa.Buffer]] = deque()
@@ -233,7 +212,7 @@ class _CsvLines:
 
 def digest_of_written(write: Callable[[BinaryIO], object]) -> str:
     """SHA-256 of the file that `write` would write; nothing touches the disk."""
-    sink = _DigestedFile()
+    sink = DigestedFile()
     write(cast(BinaryIO, sink))
     return sink.sha256.hexdigest()
 
@@ -277,8 +256,6 @@ def _texts_of(column: pa.ChunkedArray) -> list[pa.Array]:
 
 
 def _any_formula(texts: pa.Array) -> bool:
-    import pyarrow.compute as pc
-
     runs = pc.match_substring_regex(texts, _RUNS)
     if not pc.any(runs).as_py():
         return False
@@ -308,8 +285,6 @@ def _escaped_column(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def _escaped_texts(texts: pa.Array) -> pa.Array:
-    import pyarrow.compute as pc
-
     number = pc.match_substring_regex(texts, _NUMBER)
     runs = pc.and_not(pc.match_substring_regex(texts, _ESCAPABLE), number)
     before = text_array(["'", ""]).cast(texts.type)
@@ -318,6 +293,4 @@ def _escaped_texts(texts: pa.Array) -> pa.Array:
 
 def unescaped(texts: pa.ChunkedArray) -> pa.ChunkedArray:
     """What `escaped` was given: one apostrophe less where it added one."""
-    import pyarrow.compute as pc
-
     return pc.if_else(pc.match_substring_regex(texts, _ESCAPED), pc.utf8_slice_codeunits(texts, 1), texts)

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from pramana.io.columns import compute as pc
 from pramana.io.columns import is_bytes, texts
 from pramana.randomness.key import Key
 
@@ -30,8 +31,6 @@ def as_bytes(column: Column) -> tuple[Any, ...]:
     """
     if isinstance(column, np.ndarray):
         return (np.ascontiguousarray(column, column.dtype.newbyteorder("<")).view(np.uint8),)
-    import pyarrow.compute as pc
-
     kind = pa.large_binary() if is_bytes(column.type) else pa.large_string()
     cast = column.cast(kind)
     whole = pa.concat_arrays(cast.chunks) if isinstance(cast, pa.ChunkedArray) else cast

@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from pramana.io.columns import compute as pc
 from pramana.rows.digest import as_bytes
 from pramana.rows.protocol import chunks_of
 
@@ -22,8 +23,6 @@ _STEP = np.uint64(0x9E3779B97F4A7C15)  # odd: multiplication by it loses nothing
 
 def repeats(column: pa.ChunkedArray) -> bool:
     """Whether a value other than a missing one occurs twice."""
-    import pyarrow.compute as pc
-
     plain = _plain(column)
     if not len(plain):  # no values at all may have no type that can be counted
         return False
@@ -83,8 +82,6 @@ def _bucket_bits(records: int, room: int) -> int:
 
 def _plain(column: pa.ChunkedArray | pa.Array) -> pa.ChunkedArray:
     """Values without a dictionary, and without the missing ones."""
-    import pyarrow.compute as pc
-
     chunked = chunks_of(column)
     if pa.types.is_dictionary(chunked.type):
         chunked = chunked.cast(chunked.type.value_type)

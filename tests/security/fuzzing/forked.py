@@ -16,7 +16,7 @@ from unittest import mock
 
 import pyreadstat  # noqa: F401 - here, so that no fork has to
 
-from pramana.io import survey_worker
+from pramana.io import survey
 
 
 class ForkedWorker:
@@ -64,7 +64,7 @@ def _work(path: str, kind: str, asked: int, told: int) -> None:
         os.dup2(told, 1)
         os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
         sys.stdin, sys.stdout = os.fdopen(0), os.fdopen(1, "w")
-        survey_worker.main(path, kind)
+        survey.serve(path, kind)
         sys.stdout.flush()
         status = 0
     finally:

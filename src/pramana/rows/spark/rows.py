@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from pramana.counting.classes import Classes, CombinationCounter, CountedCombinations
 from pramana.errors import EngineError, RecipeError, SourceError
 from pramana.io.codes import domain_from_data
-from pramana.io.pieces import EvenCut, TaperedCut, ordered_columns, pieces_of
+from pramana.io.pieces import Cut, ordered_columns, pieces_of
 from pramana.io.source import Source
 from pramana.mechanisms.table import Product, streams_of
 from pramana.randomness.key import Key, Stream
@@ -128,8 +128,7 @@ class SparkEngine:
                 with copied(spark, source.frame, tuple(dict.fromkeys([*names, *watched]))) as copy:
                     yield SparkTable(spark, names, None, copy, self.watch)
                 return
-            cores = spark.sparkContext.defaultParallelism
-            cut = EvenCut(self.pieces) if self.pieces else TaperedCut(cores)
+            cut = Cut(self.pieces or None, spark.sparkContext.defaultParallelism)
             pieces = pieces_of(source, columns, cut, partial(done_for_each, spark, operator.call))
             yield SparkTable(spark, names, pieces, None, self.watch)
 
