@@ -152,6 +152,8 @@ def by_combinations(
     numbers[index] = generalised.class_of
     finder = ClassFinder(layout, layout.bottom, base.keys, numbers)
 
+    names = tuple(q.name for q in quasi)
+
     def number(columns: Columns) -> Codes:
         return finder.find([columns[name] for name in names])
 
