@@ -74,7 +74,7 @@ def test_a_release_from_a_seed_is_not_private_whatever_the_seed(
     found = json.loads(capsys.readouterr().out)
     assert [attack["name"] for attack in found["attacks"] if not attack["ok"]] == ["key, guessed seed"]
     assert run(command) == 2
-    assert "key must be given" in capsys.readouterr().err
+    assert "--key or --seed must be given" in capsys.readouterr().err
 
 
 def test_another_key_or_source_is_refused(desk: Path, tmp_path: Path) -> None:

@@ -48,7 +48,7 @@ COMMANDS = {
     "key": ("keys", "Make keys: for releases, and for signing certificates."),
     "ledger": ("ledger", "Keep account of every release about the same people, with totals and limits."),
     "plan": ("releases", "Show what a recipe's tables will be worth; compare several recipes."),
-    "levels": ("levels", "Issue versions at many levels from a ledger; collusion is useless."),
+    "levels": ("ledger", "Issue versions at many levels from a ledger; collusion is useless."),
     "presence": ("identification", "Say how likely each person of a class is in the private table."),
     "quantiles": ("analysis", "Estimate the median and other quantiles of a number or date of a bundle."),
     "recipe": ("keys", "Check a recipe, or print the JSON Schema of recipes for editors."),

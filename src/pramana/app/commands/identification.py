@@ -1,4 +1,7 @@
-"""`pramana block` and `pramana identification`: an invariant matrix with a bound on correct matches (paper 2)."""
+"""`pramana block` and `identification`: an invariant matrix with a bound on correct matches (paper 2).
+
+`pramana presence`: how likely each person of one class is in the private table (paper 4, section V).
+"""
 
 from __future__ import annotations
 
@@ -7,14 +10,40 @@ from typing import Any
 
 import click
 
-from pramana.app.screen import json_option, show
+from pramana.app.screen import Answer, Text, json_option, numbers
 from pramana.errors import RecipeError
 
 _MOST_SHOWN = 2000  # categories up to which the matrix is printed
+_EXACT = 64  # people up to whom the check is made in rationals
+_MOST = 100_000
 
+_COUNTS = numbers(int, "whole numbers, such as 2,205,431", least=0)
 _xi = click.option(
     "--xi", required=True, help="The largest chance of a correct match that is accepted, such as 0.1."
 )
+
+
+def _pair(text: str) -> tuple[int, int]:
+    first, second = (int(part) for part in text.split(","))
+    if min(first, second) < 0:
+        raise ValueError("positions count from 0")
+    return first, second
+
+
+def _fraction(text: str) -> Fraction:
+    top, _, bottom = text.strip().partition("/")
+    for part in (top, bottom or "1"):
+        value = float(part)
+        if len(part) > 40 or (value != 0 and not 1e-30 <= abs(value) <= 1e30):
+            raise ValueError("a number too long, or too far from 1 to be written out")
+    return Fraction(top.strip()) / Fraction(bottom.strip() or "1")
+
+
+def _range(text: str) -> tuple[Fraction, Fraction]:
+    low, high = (_fraction(part) for part in text.split(","))
+    if not 0 <= low <= high <= 1:
+        raise ValueError("no range of probabilities")
+    return low, high
 
 
 @click.command("block")
@@ -23,7 +52,7 @@ _xi = click.option(
 )
 @_xi
 @json_option
-def block_command(frequency: int, xi: str, as_json: bool) -> None:
+def block_command(frequency: int, xi: str) -> Answer:
     """Say how many records a rare category must exchange (theta), and in a block of what size."""
     from pramana.methods.invariant.blocks import checked_xi
     from pramana.theory import identification, rounding
@@ -44,11 +73,13 @@ def block_command(frequency: int, xi: str, as_json: bool) -> None:
             f"{frequency} records;",
             f"or a block of two with one partner of at least {content['partner_of_a_pair']} records.",
         ]
-    show(as_json, content, lines)
+    return Answer(content, lines)
 
 
 @click.command("identification")
-@click.option("--frequencies", required=True, help="Records in each category, such as 2,205,431.")
+@click.option(
+    "--frequencies", "counts", type=_COUNTS, required=True, help="Records in each category, such as 2,205,431."
+)
 @_xi
 @click.option(
     "--rule",
@@ -58,21 +89,24 @@ def block_command(frequency: int, xi: str, as_json: bool) -> None:
     help="paper: theta* and the ceiling size; best: least error; auto: the paper's where it reaches xi.",
 )
 @click.option("--ordered", is_flag=True, help="The categories are in order: prefer neighbours.")
-@click.option("--forbid", multiple=True, help="FROM,TO: two positions, from 0, that must not be exchanged.")
+@click.option(
+    "--forbid",
+    type=Text(_pair, "two positions, such as 0,3"),
+    multiple=True,
+    help="FROM,TO: two positions, from 0, that must not be exchanged.",
+)
 @click.option("--go-on", is_flag=True, help="Exit with 0 although xi is not reached.")
 @json_option
 def identification_command(
-    frequencies: str, xi: str, rule: str, ordered: bool, forbid: tuple[str, ...], go_on: bool, as_json: bool
-) -> int:
+    counts: list[int], xi: str, rule: str, ordered: bool, forbid: tuple[tuple[int, int], ...], go_on: bool
+) -> Answer:
     """Choose blocks for a whole attribute, and say how far two intruders get: one who sees the count of the
     target's category, and one who sees every count."""
     from pramana.mechanisms.invariant import match_risk
     from pramana.methods.invariant.blocks import plan_blocks
     from pramana.theory import rounding
 
-    counts = _whole(frequencies, "frequencies")
-    pairs = [_pair(text) for text in forbid]
-    plan = plan_blocks(counts, xi, rule=rule, ordered=ordered, forbidden=pairs)
+    plan = plan_blocks(counts, xi, rule=rule, ordered=ordered, forbidden=list(forbid))
     risk = match_risk(plan.channel, counts)
     thetas = list(plan.thetas)
     content = {
@@ -85,29 +119,10 @@ def identification_command(
         **risk.to_json(),
         "matrix": (plan.channel.weights / float(1 << 62)).tolist() if len(counts) <= _MOST_SHOWN else None,
     }
-    show(as_json, content, _words(content, counts))
+    problem = ""
     if not plan.holds and not go_on:
-        reached = rounding.shown_up(plan.xi_reached)
-        click.echo(f"pramana: xi = {float(plan.wanted):g} is not reached, {reached} is", err=True)
-        return 1
-    return 0
-
-
-def _whole(text: str, what: str) -> list[int]:
-    try:
-        values = [int(part) for part in text.split(",")]
-    except ValueError:
-        values = []
-    if not values or min(values) < 0:
-        raise RecipeError(f"{what} must be whole numbers, such as 2,205,431", repr(text[:80]))
-    return values
-
-
-def _pair(text: str) -> tuple[int, int]:
-    values = _whole(text, "--forbid")
-    if len(values) != 2:
-        raise RecipeError("--forbid must name two positions, such as 0,3", repr(text[:80]))
-    return values[0], values[1]
+        problem = f"xi = {float(plan.wanted):g} is not reached, {rounding.shown_up(plan.xi_reached)} is"
+    return Answer(content, _words(content, counts), problem=problem)
 
 
 def _words(content: dict[str, Any], counts: list[int]) -> list[str]:
@@ -129,25 +144,22 @@ def _words(content: dict[str, Any], counts: list[int]) -> list[str]:
     return lines
 
 
-# `pramana presence`: how likely each person of one class is in the private table (paper 4, section V).
-
-
-_EXACT = 64  # people up to whom the check is made in rationals
-_MOST = 100_000
-
-
 @click.command("presence")
 @click.option("--likelihoods", required=True, help="Of each person of the class, such as 3,9,9,3,1 or 0.2,1/3.")
 @click.option("--present", type=click.IntRange(min=0), required=True, help="People of the class who are present.")
-@click.option("--delta", help="The range that existence probabilities must keep to, such as .4,.95.")
+@click.option(
+    "--delta",
+    "wanted",
+    type=Text(_range, "two numbers from 0 to 1, the smaller first, such as .4,.95"),
+    help="The range that existence probabilities must keep to, such as .4,.95.",
+)
 @json_option
-def presence_command(likelihoods: str, present: int, delta: str | None, as_json: bool) -> None:
+def presence_command(likelihoods: str, present: int, wanted: tuple[Fraction, Fraction] | None) -> Answer:
     """Say how likely each person of a class is in the private table, between which bounds that lies, and whether
     a range holds."""
     from pramana.theory import presence
 
-    weights = _numbers(likelihoods)
-    wanted = None if delta is None else _delta(delta)
+    weights = _weights(likelihoods)
     possible = sum(1 for w in weights if w)
     if present > possible:
         raise RecipeError(f"--present must be at most the {possible} who may be present", str(present))
@@ -156,16 +168,16 @@ def presence_command(likelihoods: str, present: int, delta: str | None, as_json:
     low, high = presence.bounds(len(weights), present, min(weights), max(weights))
     if len(weights) <= _EXACT:
         exact = presence.exact_existence(weights, present)
-        found = [float(x) for x in exact]
+        existence = [float(x) for x in exact]
         least, most = min(exact), max(exact)
     else:
-        found = presence.existence(small, present).tolist()
-        least, most = Fraction(min(found)), Fraction(max(found))
+        existence = presence.existence(small, present).tolist()
+        least, most = Fraction(min(existence)), Fraction(max(existence))
     star = None if wanted is None else presence.ratio_bound(len(weights), present, *wanted)
     content: dict[str, Any] = {
         "people": len(weights),
         "present": present,
-        "existence": found,
+        "existence": existence,
         "lowest": float(least),
         "highest": float(most),
         "bounds": [float(low), float(high)],
@@ -174,44 +186,23 @@ def presence_command(likelihoods: str, present: int, delta: str | None, as_json:
         "holds_by_bounds": None if wanted is None else wanted[0] <= low and high <= wanted[1],
         "ratio": None if star is None else float(star),
     }
-    show(as_json, content, _presence_words(content))
+    return Answer(content, _presence_words(content))
 
 
-def _numbers(text: str) -> list[Fraction]:
+def _weights(text: str) -> list[Fraction]:
     must = f"--likelihoods must be 1 to {_MOST} numbers of at least 0, such as 3,9,9,3,1"
     parts = text.split(",")
     if len(parts) > _MOST:
         raise RecipeError(must, f"{len(parts)} of them")
-    found = []
+    weights = []
     for part in parts:
         try:
-            found.append(_fraction(part))
+            weights.append(_fraction(part))
         except (ValueError, ZeroDivisionError):
             raise RecipeError(must, repr(part[:80])) from None
-        if found[-1] < 0:
+        if weights[-1] < 0:
             raise RecipeError(must, repr(part[:80]))
-    return found
-
-
-def _fraction(text: str) -> Fraction:
-    top, _, bottom = text.strip().partition("/")
-    for part in (top, bottom or "1"):
-        value = float(part)
-        if len(part) > 40 or (value != 0 and not 1e-30 <= abs(value) <= 1e30):
-            raise ValueError("a number too long, or too far from 1 to be written out")
-    return Fraction(top.strip()) / Fraction(bottom.strip() or "1")
-
-
-def _delta(text: str) -> tuple[Fraction, Fraction]:
-    try:
-        low, high = (_fraction(part) for part in text.split(","))
-    except (ValueError, ZeroDivisionError):
-        low, high = Fraction(1), Fraction(0)
-    if not 0 <= low <= high <= 1:
-        raise RecipeError(
-            "--delta must be two numbers from 0 to 1, the smaller first, such as .4,.95", repr(text[:80])
-        )
-    return low, high
+    return weights
 
 
 def _presence_words(content: dict[str, Any]) -> list[str]:

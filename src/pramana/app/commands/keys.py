@@ -1,15 +1,14 @@
-"""`pramana key`: keys for releases, and key pairs for signing certificates."""
+"""`pramana key`, `recipe` and `demo`: new keys, a recipe checked, and the main job on people who do not exist."""
 
 from __future__ import annotations
 
 import json
 import time
-from itertools import count
 from pathlib import Path
 
 import click
 
-from pramana.app.screen import json_option, show
+from pramana.app.screen import Answer, free_path, guarantee_lines, json_option
 
 
 @click.group("key")
@@ -20,30 +19,23 @@ def key_command() -> None:
 @key_command.command("new")
 @click.argument("path")
 @json_option
-def new(path: str, as_json: bool) -> None:
+def new(path: str) -> Answer:
     """Write a fresh release key to PATH, readable by its owner alone."""
     from pramana.randomness.key import Key
 
     Key.create().write(path)
-    show(as_json, {"path": path}, [f"A new key is in {path}. Keep it secret; use it for one table only."])
+    return Answer({"path": path}, [f"A new key is in {path}. Keep it secret; use it for one table only."])
 
 
 @key_command.command("sign")
 @click.argument("path")
 @json_option
-def sign(path: str, as_json: bool) -> None:
+def sign(path: str) -> Answer:
     """Write an Ed25519 signing key to PATH and its public half to PATH.pub."""
     from pramana.bundle.signing import make_signing_key
 
-    public = make_signing_key(path)
-    show(
-        as_json,
-        {"path": path, "public_key": public},
-        [f"Signing key in {path}; give {path}.pub to your recipients."],
-    )
-
-
-# `pramana recipe`: what a recipe may hold, and whether one does.
+    content = {"path": path, "public_key": make_signing_key(path)}
+    return Answer(content, [f"Signing key in {path}; give {path}.pub to your recipients."])
 
 
 @click.group("recipe")
@@ -62,17 +54,13 @@ def schema_command() -> None:
 @recipe_command.command("check")
 @click.argument("recipe")
 @json_option
-def check_command(recipe: str, as_json: bool) -> int:
+def check_command(recipe: str) -> Answer:
     """Say what is wrong with RECIPE, section by section; no data is read."""
     from pramana.methods.registry import problems_of
 
     problems = problems_of(recipe)
     lines = problems or ["The recipe is in order. Whether its promises can be kept shows with the data."]
-    show(as_json, {"valid": not problems, "problems": problems}, lines)
-    return 1 if problems else 0
-
-
-# `pramana demo`: the main job from end to end on people who do not exist.
+    return Answer({"valid": not problems, "problems": problems}, lines, ok=not problems)
 
 
 RECORDS = 500_000
@@ -96,7 +84,7 @@ def demo_command(out: str, records: int, k: int) -> int:
     from pramana.run.verify import verify
 
     start = time.monotonic()
-    folder = _free(Path(out))
+    folder = free_path(Path(out))
     folder.mkdir(parents=True)
     people = datasets.census(records, seed=1).select(COLUMNS)
     people.write_parquet(folder / "people.parquet")
@@ -106,13 +94,10 @@ def demo_command(out: str, records: int, k: int) -> int:
 
     # however few records were asked for: the table below shows what can be learned
     done = release(Recipe.read(folder / "recipe.toml"), folder / "published", even_if_useless=True)
-    for guarantee in done.guarantees:
-        click.echo(f"{guarantee['notion']} (holds for {guarantee['scope']}; {guarantee['statement']})")
-        click.echo(f"  {guarantee['words']}")
-        for assumption in guarantee["assumptions"]:
-            click.echo(f"  - assumes: {assumption}")
-    found = verify(folder / "published", source=folder / "people.parquet", key=folder / "published.key")
-    click.echo(f"\nVerified, and made again from source and key: {'valid' if found.valid else 'NOT VALID'}.\n")
+    for line in filter(None, guarantee_lines(done.guarantees, cited=True)):
+        click.echo(line)
+    valid = verify(folder / "published", source=folder / "people.parquet", key=folder / "published.key").valid
+    click.echo(f"\nVerified, and made again from source and key: {'valid' if valid else 'NOT VALID'}.\n")
 
     click.echo(f"What a recipient reconstructs of {' by '.join(TABLE)}, next to the truth they never see:\n")
     truth = people.counts(TABLE)
@@ -128,9 +113,4 @@ def demo_command(out: str, records: int, k: int) -> int:
     click.echo(
         f"Its key, never to be given away, is {folder / 'published.key'}. ({time.monotonic() - start:.0f} s)"
     )
-    return 0 if found.valid else 1
-
-
-def _free(out: Path) -> Path:
-    names = (out.name if i == 1 else f"{out.name}-{i}" for i in count(1))
-    return next(place for name in names if not (place := out.with_name(name)).exists())
+    return 0 if valid else 1

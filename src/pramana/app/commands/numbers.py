@@ -1,4 +1,4 @@
-"""`pramana calibrate` and `pramana guarantee`: from promise to parameters, and back."""
+"""`pramana calibrate`, `guarantee`, `theorems`, `experiment`: from promise to parameters and back."""
 
 from __future__ import annotations
 
@@ -8,40 +8,25 @@ from typing import Any
 
 import click
 
-from pramana.app.screen import json_option, show
+from pramana.app.screen import Answer, Text, guarantee_lines, json_option, numbers
 from pramana.errors import MatrixError, RecipeError
 from pramana.experiments.outputs import EXPERIMENTS
 from pramana.schema.kind import exact_number
 
-
-def _whole_numbers(text: str, what: str) -> list[int]:
-    try:
-        values = [int(part) for part in text.split(",")]
-    except ValueError:
-        values = []
-    if not values or min(values) < 1:
-        raise RecipeError(f"{what} must be whole numbers of at least 1, such as 2,5,10", repr(text))
-    return values
-
-
-def _numbers(text: str, what: str) -> list[Fraction]:
-    try:
-        return [exact_number(part.strip()) for part in text.split(",")]
-    except ValueError:
-        raise RecipeError(f"{what} must be numbers, such as .3 or .3,.3,.3", repr(text)) from None
+_NUMBER = Text(lambda text: exact_number(text.strip()), "one number, such as .3")
+_DOMAINS = numbers(int, "whole numbers of at least 1, such as 2,5,10", least=1)
+_records = click.option("--records", type=click.IntRange(min=1), required=True, help="Number of records R.")
+_coin = click.option("--coin", type=click.Choice(["attribute", "record"]), default="attribute", show_default=True)
+_delta = click.option(
+    "--delta", type=float, default=1e-6, show_default=True, help="delta of the central guarantee."
+)
+_population = click.option(
+    "--population", type=int, default=None, help="People among whom the records are a secret uniform sample."
+)
 
 
-def _number(text: str | None, what: str) -> Fraction | None:
-    if text is None:
-        return None
-    values = _numbers(text, what)
-    if len(values) != 1:
-        raise RecipeError(f"{what} must be one number", repr(text))
-    return values[0]
-
-
-def _named(sizes: list[int]) -> dict[str, int]:
-    return {f"attribute {i + 1}": size for i, size in enumerate(sizes)}
+def _named(values: list[Any]) -> dict[str, Any]:
+    return {f"attribute {i + 1}": value for i, value in enumerate(values)}
 
 
 def _circumstances(records: int, delta: float, population: int | None) -> Any:
@@ -54,93 +39,82 @@ def _circumstances(records: int, delta: float, population: int | None) -> Any:
     return Circumstances(records=records, delta=delta, candidates=population)
 
 
-def _content(mechanism: Any, circumstances: Any) -> dict[str, Any]:
+def _answer(mechanism: Any, circumstances: Any) -> Answer:
+    """What a law guarantees."""
     from pramana.mechanisms.guarantees import guarantees_of
 
-    found = {g.notion: g for g in guarantees_of(mechanism, circumstances)}
-    central = found.get("central-differential-privacy")
-    return {
+    by_notion = {g.notion: g for g in guarantees_of(mechanism, circumstances)}
+    central = by_notion.get("central-differential-privacy")
+    guarantees = [g.to_json() for g in by_notion.values()]
+    content = {
         "retention": mechanism.retentions(),
-        "k": found["pk-anonymity"].value,
-        "epsilon": found["local-differential-privacy"].value,
+        "k": by_notion["pk-anonymity"].value,
+        "epsilon": by_notion["local-differential-privacy"].value,
         "central": {"epsilon": None, "delta": circumstances.delta} if central is None else central.value,
-        "guarantees": [g.to_json() for g in found.values()],
+        "guarantees": guarantees,
     }
-
-
-def _words(content: dict[str, Any]) -> list[str]:
-    lines = [f"retention  {', '.join(f'{r:.12g}' for r in content['retention'])}"]
-    for guarantee in content["guarantees"]:
-        lines += ["", f"{guarantee['notion']} (holds for {guarantee['scope']}; {guarantee['statement']})"]
-        lines += [f"  {guarantee['words']}", *(f"  - assumes: {a}" for a in guarantee["assumptions"])]
-    return lines
-
-
-_records = click.option("--records", type=click.IntRange(min=1), required=True, help="Number of records R.")
-_coin = click.option("--coin", type=click.Choice(["attribute", "record"]), default="attribute", show_default=True)
-_delta = click.option(
-    "--delta", type=float, default=1e-6, show_default=True, help="delta of the central guarantee."
-)
-_population = click.option(
-    "--population", type=int, default=None, help="People among whom the records are a secret uniform sample."
-)
+    retentions = ", ".join(f"{r:.12g}" for r in content["retention"])
+    return Answer(content, [f"retention  {retentions}", *guarantee_lines(guarantees, cited=True)])
 
 
 @click.command("calibrate")
 @_records
-@click.option("--domains", required=True, help="Domain sizes, such as 2,5,10.")
-@click.option("--k", default=None, help="No link with more than 1/k confidence.")
-@click.option("--epsilon", default=None, help="Local differential privacy.")
-@click.option("--central-epsilon", "central", default=None, help="Of the whole shuffled release, at --delta.")
+@click.option("--domains", type=_DOMAINS, required=True, help="Domain sizes, such as 2,5,10.")
+@click.option("--k", type=_NUMBER, default=None, help="No link with more than 1/k confidence.")
+@click.option("--epsilon", type=_NUMBER, default=None, help="Local differential privacy.")
+@click.option(
+    "--central-epsilon", "central", type=_NUMBER, default=None, help="Of the whole shuffled release, at --delta."
+)
 @_coin
 @_delta
 @_population
 @json_option
 def calibrate_command(
-    records: int, domains: str, k: str | None, epsilon: str | None, central: str | None, coin: str, delta: float,
-    population: int | None, as_json: bool,
-) -> None:  # fmt: skip
+    records: int, domains: list[int], k: Fraction | None, epsilon: Fraction | None, central: Fraction | None,
+    coin: str, delta: float, population: int | None,
+) -> Answer:  # fmt: skip
     """Find the largest retention that reaches k, epsilon and/or a central epsilon, and say what it guarantees."""
     from pramana.methods.retention.calibration import Wanted, calibrate
 
     circumstances = _circumstances(records, delta, population)
-    wanted = Wanted(
-        circumstances, _number(k, "k"), _number(epsilon, "epsilon"), _number(central, "central epsilon")
-    )
-    mechanism = calibrate(_named(_whole_numbers(domains, "domains")), wanted, coin)
-    content = _content(mechanism, circumstances)
-    show(as_json, content, _words(content))
+    mechanism = calibrate(_named(domains), Wanted(circumstances, k, epsilon, central), coin)
+    return _answer(mechanism, circumstances)
 
 
 @click.command("guarantee")
 @_records
-@click.option("--domains", default=None, help="Domain sizes, such as 2,5,10.")
-@click.option("--retention", default=None, help="One retention for all attributes, or one each.")
+@click.option("--domains", type=_DOMAINS, default=None, help="Domain sizes, such as 2,5,10.")
+@click.option(
+    "--retention",
+    "retentions",
+    type=numbers(exact_number, "numbers, such as .3 or .3,.3,.3"),
+    default=None,
+    help="One retention for all attributes, or one each.",
+)
 @click.option("--matrix", "matrices", multiple=True, help="A transition matrix per attribute, as CSV files.")
 @_coin
 @_delta
 @_population
 @json_option
 def guarantee_command(
-    records: int, domains: str | None, retention: str | None, matrices: tuple[str, ...], coin: str, delta: float,
-    population: int | None, as_json: bool,
-) -> None:  # fmt: skip
+    records: int, domains: list[int] | None, retentions: list[Fraction] | None, matrices: tuple[str, ...],
+    coin: str, delta: float, population: int | None,
+) -> Answer:  # fmt: skip
     """Say what a retention or transition matrices guarantee for a table of R records."""
     from pramana.mechanisms.table import Product
     from pramana.methods.retention.setting import read_matrix
 
     if matrices:
-        if domains or retention:
+        if domains or retentions:
             raise RecipeError("A law must be stated as matrices or as domains with retention", "both")
         if coin == "record":
             raise RecipeError("Matrices must be used with one coin per attribute", "--coin record")
-        mechanism: Any = Product({f"attribute {i + 1}": read_matrix(m) for i, m in enumerate(matrices)})
+        mechanism: Any = Product(_named([read_matrix(m) for m in matrices]))
     else:
-        if not domains or not retention:
+        if not domains or not retentions:
             raise RecipeError("A law must be stated as --domains with --retention, or as --matrix", "neither")
-        mechanism = _retention_law(_whole_numbers(domains, "domains"), _numbers(retention, "retention"), coin)
-    content = _content(mechanism, _circumstances(records, delta, population))
-    show(as_json, content, _words(content))
+        mechanism = _retention_law(domains, retentions, coin)
+    return _answer(mechanism, _circumstances(records, delta, population))
 
 
 def _retention_law(sizes: list[int], retentions: list[Fraction], coin: str) -> Any:
@@ -154,16 +128,12 @@ def _retention_law(sizes: list[int], retentions: list[Fraction], coin: str) -> A
     if len(retentions) not in (1, len(sizes)):
         raise MatrixError(f"There must be one retention, or {len(sizes)} like the domains", str(len(retentions)))
     each = retentions * len(sizes) if len(retentions) == 1 else retentions
-    named = _named(sizes)
-    return Product({n: Retention.at(r, v) for (n, v), r in zip(named.items(), each, strict=True)})
-
-
-# `pramana theorems`: what is proved, and where it is computed and tested.
+    return Product(_named([Retention.at(r, size) for r, size in zip(each, sizes, strict=True)]))
 
 
 @click.command("theorems")
 @json_option
-def theorems_command(as_json: bool) -> None:
+def theorems_command() -> Answer:
     """List every statement of the papers with its function and its test."""
     from pramana.theory.statements import PAPERS, STATEMENTS
 
@@ -174,10 +144,7 @@ def theorems_command(as_json: bool) -> None:
             lines += ["", f"Paper {paper}. {title}"]
         for s in rows:
             lines += [f"  {s.name}: {s.says}", f"      {s.function.replace(':', '.')}", f"      {s.test}"]
-    show(as_json, {"statements": [asdict(s) for s in STATEMENTS]}, lines[1:] if lines and not lines[0] else lines)
-
-
-# `pramana experiment`: the papers' tables and figures, made again.
+    return Answer({"statements": [asdict(s) for s in STATEMENTS]}, lines[1:])
 
 
 _HELP = f"""Reproduce the experiment NAME: tables as CSV and Markdown, pictures as SVG and PNG.
@@ -190,8 +157,8 @@ NAME is one of {", ".join(sorted(EXPERIMENTS))}."""
 @click.option("--out", required=True, help="The folder to write tables and figures into.")
 @click.option("--quick", is_flag=True, help="Smaller sizes: a minute at most.")
 @json_option
-def experiment_command(name: str, out: str, quick: bool, as_json: bool) -> None:
+def experiment_command(name: str, out: str, quick: bool) -> Answer:
     from pramana.experiments.outputs import run_experiment
 
     content = run_experiment(name, out, quick).to_json()
-    show(as_json, content, [*content["tables"], *content["figures"]])
+    return Answer(content, [*content["tables"], *content["figures"]])

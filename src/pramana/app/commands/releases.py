@@ -1,4 +1,7 @@
-"""`pramana release`, `pramana verify` and `pramana export`."""
+"""`pramana release`, `verify`, `export`, `plan` and `report`.
+
+Options whose names are those of the public function's parameters are passed on as they are.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,18 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from pramana.app.screen import ProgressLine, engine_of, engine_options, json_option, show, table_lines
+from pramana.app.screen import (
+    NAMES,
+    Answer,
+    ProgressLine,
+    engine_options,
+    guarantee_lines,
+    json_option,
+    numbers,
+    sign_option,
+    table_lines,
+    unverified_option,
+)
 from pramana.errors import OutsideDomainError, RecipeError
 
 if TYPE_CHECKING:
@@ -23,7 +37,7 @@ if TYPE_CHECKING:
     help="The key of an earlier release, to re-make it. Without: a new one, OUT.key (of a URL, NAME.key here).",
 )
 @click.option("--seed", type=int, default=None, help="A reproducible release that is marked as not private.")
-@click.option("--sign", default=None, help="An Ed25519 private key (PEM) to sign the certificate with.")
+@sign_option
 @click.option("--source", default=None, help="Read this file or URL instead of the recipe's.")
 @engine_options
 @click.option("--threads", type=click.IntRange(0, 1024), default=0, help="0: as many as there are cores.")
@@ -31,30 +45,22 @@ if TYPE_CHECKING:
 @click.option("--show-values", is_flag=True, help="Show values outside their domain on this screen.")
 @click.option("--even-if-useless", is_flag=True, help="Publish although nothing can be learned from it.")
 @json_option
-def release_command(
-    recipe: str, out: str, key: str | None, seed: int | None, sign: str | None, source: str | None, engine: str,
-    master: str | None, threads: int, memory: str | None, show_values: bool, even_if_useless: bool, as_json: bool,
-) -> None:  # fmt: skip
+def release_command(recipe: str, out: str, source: str | None, show_values: bool, **options: Any) -> Answer:
     """Publish the table of RECIPE (a TOML file) as a bundle: data, certificate and report."""
     from pramana.methods.recipe import Recipe
     from pramana.run.release import release
 
-    chosen = engine_of(engine, master)
     read = Recipe.read(recipe)
     if source is not None:
         read = read.with_source(source)
-    progress = ProgressLine()
     try:
-        done = release(
-            read, out, key=key, seed=seed, sign=sign, threads=threads, memory=memory,
-            engine=chosen, progress=progress, show_values=show_values, even_if_useless=even_if_useless,
-        )  # fmt: skip
+        with ProgressLine() as progress:
+            done = release(read, out, progress=progress, show_values=show_values, **options)
     except OutsideDomainError as error:
         if show_values:
             raise
         hint = " ".join(filter(None, (error.hint, "Run with --show-values to see them on this screen.")))
         raise OutsideDomainError(error.what, error.got, hint) from None
-    progress.close()
     certificate = done.certificate
     content = {
         "bundle": str(done.out),
@@ -67,7 +73,7 @@ def release_command(
         "notes": list(done.notes),
         "usefulness": done.usefulness.to_json(),
     }
-    show(as_json, content, [*_words(content), "", *done.usefulness.sentences()])
+    return Answer(content, [*_words(content), "", *done.usefulness.sentences()])
 
 
 def _words(content: dict[str, Any]) -> list[str]:
@@ -76,9 +82,7 @@ def _words(content: dict[str, Any]) -> list[str]:
         lines.append(
             f"The key is {content['key']}: keep it secret, and keep it. Whoever has it can undo the release."
         )
-    for guarantee in content["guarantees"]:
-        lines += ["", f"{guarantee['notion']} (holds for {guarantee['scope']})", f"  {guarantee['words']}"]
-        lines += [f"  - assumes: {a}" for a in guarantee["assumptions"]]
+    lines += guarantee_lines(content["guarantees"])
     lines += ["", *(f"Note: {w}" for w in content["warnings"])] if content["warnings"] else []
     lines += content["ledger"]
     if content["formulas"]:
@@ -100,26 +104,18 @@ def _words(content: dict[str, Any]) -> list[str]:
 @click.option("--memory", default=None, help="Make the data again within so much memory, e.g. 2GiB.")
 @engine_options
 @json_option
-def verify_command(
-    bundle: str, source: str | None, key: str | None, seed: int | None, public_key: str | None,
-    part: str | None, threads: int, memory: str | None, engine: str, master: str | None, as_json: bool,
-) -> int:  # fmt: skip
+def verify_command(bundle: str, key: str | None, seed: int | None, **options: Any) -> Answer:
     """Check BUNDLE: its digests, signature and guarantees and, with source and key, every byte of its data."""
     from pramana.run.verify import verify
 
     if key is not None and seed is not None:
         raise RecipeError("A release has a key or a seed", "both")
-    progress = ProgressLine()
-    found = verify(
-        bundle, source=source, key=key, seed=seed, public_key=public_key, part=part, threads=threads,
-        memory=memory, engine=engine_of(engine, master), progress=progress,
-    )  # fmt: skip
-    progress.close()
-    lines = [f"{_mark(check)}  {check.name}: {check.detail}" for check in found.checks]
-    lines.append(found.verdict)
-    lines += [f"Note: {w}" for w in found.warnings] if found.valid else []
-    show(as_json, found.to_json(), lines)
-    return 0 if found.valid else 1
+    with ProgressLine() as progress:
+        result = verify(bundle, key=key, seed=seed, progress=progress, **options)
+    lines = [f"{_mark(check)}  {check.name}: {check.detail}" for check in result.checks]
+    lines.append(result.verdict)
+    lines += [f"Note: {w}" for w in result.warnings] if result.valid else []
+    return Answer(result.to_json(), lines, result.valid)
 
 
 def _mark(check: Check) -> str:
@@ -140,126 +136,107 @@ def _mark(check: Check) -> str:
     help="Describe the release for a catalogue instead: YAML, JSON-LD or XML.",
 )  # fmt: skip
 @click.option("--about", multiple=True, help="With --as: KEY=TEXT that [about] does not say. Repeatable.")
-@click.option("--unverified", is_flag=True, help="Go on although the bundle was not verified.")
+@unverified_option
 @json_option
-def export_command(
-    bundle: str, out: str, form: str | None, about: tuple[str, ...], unverified: bool, as_json: bool
-) -> None:
+def export_command(bundle: str, out: str, form: str | None, about: tuple[str, ...], unverified: bool) -> Answer:
     """Write the data of BUNDLE for SPSS, Stata, Excel or Arrow, with the labels that its source had."""
     from pramana.reporting.exporting import export
 
-    said = dict(line.partition("=")[::2] for line in about)
-    path = export(bundle, out, form=form, about=said, unverified=unverified)
+    texts = dict(line.partition("=")[::2] for line in about)
+    path = export(bundle, out, form=form, about=texts, unverified=unverified)
     done = "and read back" if form is None else f"as {form}"
-    show(as_json, {"file": str(path)}, [f"{path} was written, {done}."])
+    return Answer({"file": str(path)}, [f"{path} was written, {done}."])
 
 
-# `pramana plan`: usefulness before release.
-
-
-def _numbers(text: str | None, option: str, name: str) -> dict[str, list[float]]:
-    if text is None:
-        return {}
-    try:
-        return {name: [float(part) for part in text.split(",") if part.strip()]}
-    except ValueError:
-        raise RecipeError(f"{option} must be numbers, such as 2,10,100", repr(text)) from None
+_RANGE = numbers(float, "numbers, such as 2,10,100")
 
 
 @click.command("plan")
 @click.argument("recipes", nargs=-1, required=True, metavar="RECIPE...")
 @click.option("--records", type=click.IntRange(min=1), default=None, help="Plan for this many; nothing is read.")
-@click.option("--k", default=None, help="The values of k to show, such as 2,10,100.")
-@click.option("--epsilon", default=None, help="The values of epsilon to show, such as 1,2,4.")
+@click.option("--k", "ks", type=_RANGE, default=None, help="The values of k to show, such as 2,10,100.")
+@click.option(
+    "--epsilon", "epsilons", type=_RANGE, default=None, help="The values of epsilon to show, such as 1,2,4."
+)
 @click.option("--with-data", is_flag=True, help="For the holder: use the true tables' shape.")
 @click.option("--out", default=None, help="A folder for the table (CSV, Markdown) and the picture (SVG, PNG).")
 @json_option
-def plan_command(
-    recipes: tuple[str, ...], records: int | None, k: str | None, epsilon: str | None, with_data: bool,
-    out: str | None, as_json: bool,
-) -> None:  # fmt: skip
+def plan_command(recipes: tuple[str, ...], out: str | None, **options: Any) -> Answer:
     """Show what the tables that RECIPE names will be worth, so that k and epsilon can be chosen; of several
     recipes, side by side."""
     from pramana.run.planning import plan
 
-    ranges: dict[str, Any] = _numbers(k, "--k", "ks") | _numbers(epsilon, "--epsilon", "epsilons")
     if len(recipes) > 1:
-        compared = plan(list(recipes), records=records, with_data=with_data, **ranges)
+        compared = plan(list(recipes), **options)
         content = compared.to_json() | {"files": [] if out is None else compared.write(out)}
-        show(as_json, content, [*table_lines(compared.rows()), *_advice(compared.candidates)])
-        return
-    found = plan(recipes[0], records=records, with_data=with_data, **ranges)
-    content = found.to_json() | {"files": [] if out is None else found.write(out)}
-    words = table_lines(found.rows())
-    if words:
-        words.append("L1: expected sum of absolute errors of the table's shares (0 perfect, 2 useless).")
-    if found.unreachable:
-        words.append(f"Out of reach with {found.counted}: {', '.join(found.unreachable)}.")
-    if found.frontier:
-        words += ["", found.frontier_title]
-        words += table_lines(found.frontier_rows())
-        words.append(
+        return Answer(content, [*table_lines(compared.rows()), *_advice(compared.candidates)])
+    outlook = plan(recipes[0], **options)
+    lines = table_lines(outlook.rows())
+    if lines:
+        lines.append("L1: expected sum of absolute errors of the table's shares (0 perfect, 2 useless).")
+    if outlook.unreachable:
+        lines.append(f"Out of reach with {outlook.counted}: {', '.join(outlook.unreachable)}.")
+    if outlook.frontier:
+        lines += ["", outlook.frontier_title, *table_lines(outlook.frontier_rows())]
+        lines.append(
             "mean: over the tables that the recipe names, or all pairs; large errors count by their proportion."
         )
-    words += ["", "The recipe as it is:", *found.usefulness.sentences()] if found.usefulness.tables else []
-    show(as_json, content, [*words, *_advice([found]), *found.notes])
+    if outlook.usefulness.tables:
+        lines += ["", "The recipe as it is:", *outlook.usefulness.sentences()]
+    content = outlook.to_json() | {"files": [] if out is None else outlook.write(out)}
+    return Answer(content, [*lines, *_advice([outlook]), *outlook.notes])
 
 
-def _advice(found: Sequence[Any]) -> list[str]:
+def _advice(candidates: Sequence[Any]) -> list[str]:
     lines = []
-    for one in found:
-        if one.usefulness.useless:
-            lines.append(f"{one.title} is useless: nothing can be learned from it.")
-            lines += [f"  {advice}" for advice in one.advice]
+    for candidate in candidates:
+        if candidate.usefulness.useless:
+            lines.append(f"{candidate.title} is useless: nothing can be learned from it.")
+            lines += [f"  {advice}" for advice in candidate.advice]
     return lines
-
-
-# `pramana report`: the one-file HTML of a bundle.
 
 
 @click.command("report")
 @click.argument("bundle")
 @click.option("--out", default=None, help="Where to write, also as URL of a store; BUNDLE.report.html without.")
-@click.option("--table", "tables", multiple=True, help="A table to reconstruct, such as sex,age. Repeatable.")
+@click.option(
+    "--table", "tables", type=NAMES, multiple=True, help="A table to reconstruct, such as sex,age. Repeatable."
+)
 @click.option("--source", default=None, help="The original file: the holder's private report, not for release.")
 @click.option("--audit", default=None, help="The JSON that `pramana audit` wrote: its attacks go in, privately.")
 @click.option(
     "--dossier", is_flag=True, help="A dossier for data protection officers instead: BUNDLE.dossier.html."
 )
 @click.option("--key", default=None, help="With --dossier and --source: the release's key, to run attacks now.")
-@click.option("--unverified", is_flag=True, help="Go on with a bundle that fails verification.")
+@unverified_option
 @engine_options
 @json_option
 def report_command(
-    bundle: str, out: str | None, tables: tuple[str, ...], source: str | None, audit: str | None, dossier: bool,
-    key: str | None, unverified: bool, engine: str, master: str | None, as_json: bool,
-) -> None:  # fmt: skip
+    bundle: str, out: str | None, source: str | None, audit: str | None, dossier: bool, key: str | None,
+    **options: Any,
+) -> Answer:  # fmt: skip
     """Write a page with the promises, pictures and reconstructed tables of BUNDLE; it needs no network."""
     from pramana.reporting.reports import report
 
-    chosen = engine_of(engine, master)
     if key is not None or (dossier and source is not None):
         if not dossier or source is None or key is None or audit is not None:
+            got = {"--dossier": dossier, "--source": source, "--key": key, "--audit": audit}
             raise RecipeError(
                 "To run attacks, --dossier must come with --source and --key, and without --audit",
-                "others",
+                " ".join(name for name, value in got.items() if value),
                 "Attacks that were run already are given by --audit.",
             )
         from pramana.holder.audit.suite import audit_bundle
 
-        found = audit_bundle(bundle, source, key)
-        path = report(bundle, out, audit=found.to_json(), dossier=True, unverified=unverified, engine=chosen)
+        attacks = audit_bundle(bundle, source, key).to_json()
+        path = report(bundle, out, audit=attacks, dossier=True, **options)
     else:
-        asked = [[name.strip() for name in table.split(",")] for table in tables]
-        path = report(
-            bundle, out, tables=asked, source=source, audit=audit, dossier=dossier, unverified=unverified,
-            engine=chosen,
-        )  # fmt: skip
+        path = report(bundle, out, source=source, audit=audit, dossier=dossier, **options)
     private = source is not None or audit is not None
     words = f"{'Dossier' if dossier else 'Report'} written to {path}"
     if private:
         words += f". NOT FOR RELEASE: it shows {_shown(source, audit, dossier)}."
-    show(as_json, {"path": str(path), "private": private}, [words])
+    return Answer({"path": str(path), "private": private}, [words])
 
 
 def _shown(source: str | None, audit: str | None, dossier: bool) -> str:

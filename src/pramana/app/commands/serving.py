@@ -1,15 +1,15 @@
-"""`pramana collect`: a survey whose answers are randomised on the devices of those who give them."""
+"""`pramana collect` and `pramana studio`: pages that are served on this machine."""
 
 from __future__ import annotations
 
 import json
-from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from pramana.errors import MissingExtraError, RecipeError, install_command
+from pramana.app.screen import free_path, missing_server, sign_option
+from pramana.errors import RecipeError
 
 if TYPE_CHECKING:
     from pramana.app.collector.survey import Survey
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 @click.option("--url", default=None, help="What people call it, where a proxy stands before it: https://...")
 @click.option("--db", default=None, help="Keep answers in PostgreSQL: a URL, or env:NAME.")
 @click.option("--per-address", type=click.IntRange(0), default=120, show_default=True, help="A minute; 0: any.")
-@click.option("--sign", default=None, help="An Ed25519 private key (PEM) to sign the certificate with.")
+@sign_option
 @click.option("--no-browser", is_flag=True, help="Do not open the organiser's page.")
 @click.option("--close", "closing", is_flag=True, help="Serve nothing: publish what came as the bundle OUT.")
 def collect_command(
@@ -38,15 +38,14 @@ def collect_command(
     survey = _survey(recipe, demo)
     if out is None:
         if not demo:
-            raise RecipeError("--out must name the folder of the bundle to come", "none")
-        out = _free("collected")
+            raise RecipeError("--out must name the folder of the bundle to come", "no --out")
+        out = str(free_path(Path("collected"), ".collection"))
     try:
         from pramana.app.collector.application import Collector
         from pramana.app.collector.pages import SurveyPage
         from pramana.app.web.serving import Listener, serve
     except ModuleNotFoundError as error:
-        hint = install_command("studio")
-        raise MissingExtraError("Pages that are served need starlette and uvicorn", error.name, hint) from None
+        raise missing_server(error) from None
     page = SurveyPage(survey)
     if closing:
         certificate = complete_collection(survey, page.digest, Path(out))
@@ -81,15 +80,6 @@ def _survey(recipe: str | None, demo: bool) -> Survey:
     return Survey.read(DEMONSTRATION if recipe is None else recipe)
 
 
-def _free(name: str) -> str:
-    """A name of which neither the bundle nor the answers are there yet."""
-    names = (name if i == 1 else f"{name}-{i}" for i in count(1))
-    return next(n for n in names if not Path(n).exists() and not Path(f"{n}.collection").exists())
-
-
-# `pramana studio`: publish, keep account and analyse in a browser, on one's own machine.
-
-
 @click.command("studio")
 @click.option(
     "--data", "folder", default=".", show_default=True, help="The one folder to read from and publish into."
@@ -103,8 +93,7 @@ def studio_command(folder: str, port: int, no_browser: bool) -> None:
         from pramana.app.studio.folders import AllowedFolder
         from pramana.app.web.serving import Listener, serve
     except ModuleNotFoundError as error:
-        hint = install_command("studio")
-        raise MissingExtraError("Pages that are served need starlette and uvicorn", error.name, hint) from None
+        raise missing_server(error) from None
     allowed = AllowedFolder.of(folder)
     listener = Listener.open("127.0.0.1", port)
     studio = Studio(allowed, listener.hosts)
