@@ -5,6 +5,7 @@ A candidate may still fail on the table (xi out of reach, a class that is too sm
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -32,6 +33,7 @@ from pramana.schema.domain import Role
 
 
 MOST_VALUES = 24  # of a domain that is randomised
+Roles = Mapping[str, tuple[Role, str]]  # of every column, with the reason
 
 
 @dataclass(frozen=True)
@@ -152,9 +154,8 @@ BEARABLE = 0.15  # expected L1 error of a single column's shares
 _LEAST_COLUMNS = 3  # of a table that is published
 
 
-def publish(examined: Examined, wish: Wish) -> Iterator[Draft]:
+def publish(examined: Examined, _: Wish) -> Iterator[Draft]:
     """Retention: fewer and fewer columns are randomised until a promise leaves something to learn."""
-    del wish
     roles = roles_of(examined)
     wanted = [look for look in examined.looks if look.name and _is_randomised(look, roles[look.name][0])]
     person = person_of(examined)
@@ -167,15 +168,15 @@ def publish(examined: Examined, wish: Wish) -> Iterator[Draft]:
             drafts |= {name: drafts[name].of_persons() for name in constant if name in drafts}
             sizes = _sizes(drafts, constant, person)
             if person is None:
-                found = _bearable(sizes, examined.records)
+                promise = _bearable(sizes, examined.records)
             else:  # a person's rows have no coin of their own
-                found = _bearable(sizes, person.people, COINS[:1])
-            if found is not None:
-                made = _published(examined, roles, drafts, *found)
-                if _is_strong(found[0]):
-                    yield made
+                promise = _bearable(sizes, person.people, COINS[:1])
+            if promise is not None:
+                draft = _published(examined, roles, drafts, *promise)
+                if _is_strong(promise[0]):
+                    yield draft
                     break
-                weaker.append(made)
+                weaker.append(draft)
             if most == MOST_VALUES or len(drafts) <= _LEAST_COLUMNS:
                 break
             drafts = _without_least(drafts, examined, constant)
@@ -242,7 +243,7 @@ def _bearable(
 
 def _published(
     examined: Examined,
-    roles: Mapping[str, tuple[Role, str]],
+    roles: Roles,
     randomised: Mapping[str, ColumnDraft],
     release: dict[str, Value],
     error: float,
@@ -279,7 +280,6 @@ def _not_randomised(look: Look, reason: str, examined: Examined) -> ColumnDraft:
     return unchanged(look, Role.INSENSITIVE, reason)
 
 
-TOO_MANY = "they have too many values"
 _MOST_NODES = 4_000  # of a lattice that is searched whole
 
 
@@ -289,9 +289,8 @@ Candidates = Callable[[Examined, Wish], Iterator[Draft]]
 # ---------------------------------------------------------------- frequencies, levels
 
 
-def frequencies(examined: Examined, wish: Wish) -> Iterator[Draft]:
+def frequencies(examined: Examined, _: Wish) -> Iterator[Draft]:
     """Invariant: counts kept in expectation, no match likelier than xi."""
-    del wish
     roles = roles_of(examined)
     for most in (60, MOST_VALUES, 10):
         drafts = _coded_columns(examined, roles, most, Role.QUASI_IDENTIFYING)
@@ -302,9 +301,8 @@ def frequencies(examined: Examined, wish: Wish) -> Iterator[Draft]:
             yield Draft({"method": "invariant", "xi": xi}, words, drafts)
 
 
-def levels(examined: Examined, wish: Wish) -> Iterator[Draft]:
+def levels(examined: Examined, _: Wish) -> Iterator[Draft]:
     """Levels: sensitive columns are perturbed, all others pass."""
-    del wish
     roles = roles_of(examined)
     role = Role.SENSITIVE
     drafts = _coded_columns(examined, roles, 60, role)
@@ -324,19 +322,30 @@ def levels(examined: Examined, wish: Wish) -> Iterator[Draft]:
     yield Draft({"method": "levels", "retention": 0.5}, words, drafts, confirm)
 
 
-def _coded_columns(
-    examined: Examined, roles: Mapping[str, tuple[Role, str]], most: int, wanted: Role
-) -> tuple[ColumnDraft, ...]:
+def _coded_columns(examined: Examined, roles: Roles, most: int, wanted: Role) -> tuple[ColumnDraft, ...]:
     """Columns of one role with a domain, the others as they pass."""
+
+    def drafted(look: Look, role: Role, reason: str) -> ColumnDraft | None:
+        return _coded_or_left_out(examined, look, role, reason, most) if role is wanted else None
+
+    return _columns(examined, roles, drafted)
+
+
+def _columns(
+    examined: Examined, roles: Roles, drafted: Callable[[Look, Role, str], ColumnDraft | None]
+) -> tuple[ColumnDraft, ...]:
+    """Columns with a name and several values as `drafted` has them; others, and where that is none, pass."""
     drafts = []
     for look in examined.looks:
         role, reason = roles[look.name]
-        draft = None
-        if role is wanted and not look.is_constant and look.name:
-            draft = coded(look, role, reason, most, examined.looks)
-            draft = draft or left_out(look, f"{reason}, with too many values", TOO_MANY)
+        draft = None if look.is_constant or not look.name else drafted(look, role, reason)
         drafts.append(draft or passed(look, role, reason))
     return tuple(drafts)
+
+
+def _coded_or_left_out(examined: Examined, look: Look, role: Role, reason: str, most: int) -> ColumnDraft:
+    draft = coded(look, role, reason, most, examined.looks)
+    return draft or left_out(look, f"{reason}, with too many values", "they have too many values")
 
 
 def _none_suits(job: str, what: str) -> RecipeError:
@@ -348,17 +357,14 @@ def _none_suits(job: str, what: str) -> RecipeError:
 # ---------------------------------------------------------------- k-anonymity, microaggregate, presence
 
 
-def k_anonymity(examined: Examined, wish: Wish) -> Iterator[Draft]:
+def k_anonymity(examined: Examined, _: Wish) -> Iterator[Draft]:
     """Generalisation over hierarchies."""
-    del wish
     roles = roles_of(examined)
     drafts = _with_hierarchies(examined, roles)
     quasi = [draft for draft in drafts if draft.role is Role.QUASI_IDENTIFYING]
     if not quasi:
         raise _none_suits("k-anonymity", "a quasi-identifying column that can have a hierarchy")
-    nodes = 1
-    for draft in quasi:
-        nodes *= 2 if draft.built is None else draft.built.hierarchy.height
+    nodes = math.prod(2 if draft.built is None else draft.built.hierarchy.height for draft in quasi)
     ks = [k for k in (5, 3, 2) if examined.records >= 4 * k] or [2]
     for k in ks:
         release: dict[str, Value] = {
@@ -374,50 +380,44 @@ def k_anonymity(examined: Examined, wish: Wish) -> Iterator[Draft]:
         yield Draft({**release, "algorithm": "mondrian", "cells": "set"}, words, drafts)
 
 
-def _with_hierarchies(examined: Examined, roles: Mapping[str, tuple[Role, str]]) -> tuple[ColumnDraft, ...]:
-    drafts = []
-    for look in examined.looks:
-        role, reason = roles[look.name]
-        if role is not Role.QUASI_IDENTIFYING or look.is_constant or not look.name:
-            drafts.append(passed(look, role, reason))
-            continue
+def _with_hierarchies(examined: Examined, roles: Roles) -> tuple[ColumnDraft, ...]:
+
+    def drafted(look: Look, role: Role, reason: str) -> ColumnDraft | None:
+        if role is not Role.QUASI_IDENTIFYING:
+            return None
         draft = with_hierarchy(look, role, reason, examined.looks) or coded(look, role, reason, 200)
-        drafts.append(
-            draft
-            or left_out(
-                look, f"{reason}, and no hierarchy could be made for it", "no hierarchy could be made for them"
-            )
-        )
-    return tuple(drafts)
+        why = f"{reason}, and no hierarchy could be made for it"
+        return draft or left_out(look, why, "no hierarchy could be made for them")
+
+    return _columns(examined, roles, drafted)
 
 
-def microaggregate(examined: Examined, wish: Wish) -> Iterator[Draft]:
+def microaggregate(examined: Examined, _: Wish) -> Iterator[Draft]:
     """Means of small classes of near records."""
-    del wish
-    roles, drafts, numbers = roles_of(examined), [], 0
-    for look in examined.looks:
-        role, reason = roles[look.name]
-        measured = role in (Role.QUASI_IDENTIFYING, Role.SENSITIVE) and look.form.kind == "number"
-        if measured and not look.is_constant and look.name and _is_plain_number(look):
-            numbers += 1
+    averaged: list[str] = []
+
+    def drafted(look: Look, role: Role, reason: str) -> ColumnDraft | None:
+        if role in (Role.QUASI_IDENTIFYING, Role.SENSITIVE) and _is_plain_number(look):
+            averaged.append(look.name)
             words = f"{reason}; published as means of small classes"
-            drafts.append(ColumnDraft(look.name, Role.QUASI_IDENTIFYING, words=words))
-        elif role is Role.QUASI_IDENTIFYING and not look.is_constant and look.name:
-            draft = coded(look, role, reason, 60, examined.looks)
-            drafts.append(draft or left_out(look, f"{reason}, with too many values", TOO_MANY))
-        else:
-            drafts.append(passed(look, role, reason))
-    if not numbers:
+            return ColumnDraft(look.name, Role.QUASI_IDENTIFYING, words=words)
+        if role is Role.QUASI_IDENTIFYING:
+            return _coded_or_left_out(examined, look, role, reason, 60)
+        return None
+
+    drafts = _columns(examined, roles_of(examined), drafted)
+    if not averaged:
         raise _none_suits("microaggregate", "a column of plain numbers without missing values")
     for k in [k for k in (5, 3, 2) if examined.records >= 2 * k]:
         words = f"Every record has the means of at least {k} near records."
         confirm = ("Sensitive numbers are averaged as well: make those `sensitive` that must stay exact.",)
-        yield Draft({"method": "microaggregate", "k": k}, words, tuple(drafts), confirm, sample=2_000)
+        yield Draft({"method": "microaggregate", "k": k}, words, drafts, confirm, sample=2_000)
     raise RecipeError("A table to microaggregate must have at least 4 records", str(examined.records))
 
 
 def _is_plain_number(look: Look) -> bool:
-    plain = look.form.decimal == "." and not look.form.thousands and not look.form.words.any()
+    form = look.form
+    plain = form.kind == "number" and form.decimal == "." and not form.thousands and not form.words.any()
     return plain and not look.column.missing and reads_plainly(look) and not look.is_postcode
 
 
@@ -437,7 +437,7 @@ def presence(examined: Examined, wish: Wish) -> Iterator[Draft]:
     if mark is not None:
         release["present"] = mark
         examined = Examined(tuple(look for look in examined.looks if look.name != mark), examined.guesses)
-    drafts = _with_hierarchies(examined, {**roles})
+    drafts = _with_hierarchies(examined, roles)
     if not any(draft.role is Role.QUASI_IDENTIFYING for draft in drafts):
         raise _none_suits("presence", "a quasi-identifying column that can have a hierarchy")
     confirm = ("delta was chosen around the share of people who are present: state the range that you must keep.",)
@@ -448,17 +448,11 @@ def presence(examined: Examined, wish: Wish) -> Iterator[Draft]:
 
 def _mark(examined: Examined) -> str | None:
     """A column of 1 and 0 without missing values, the last where there are several."""
-    marks = [
-        look.name
-        for look in examined.looks
-        if not look.column.missing
-        and {text.strip().lower() for text in _few_texts(look)} in ({"0", "1"}, {"true", "false"})
-    ]
-    return marks[-1] if marks else None
-
-
-def _few_texts(look: Look) -> list[str]:
-    return look.column.texts() if look.column.distinct == 2 else []
+    for look in reversed(examined.looks):
+        texts = look.column.texts() if look.column.distinct == 2 and not look.column.missing else []
+        if {text.strip().lower() for text in texts} in ({"0", "1"}, {"true", "false"}):
+            return look.name
+    return None
 
 
 JOBS: dict[str, Candidates] = {

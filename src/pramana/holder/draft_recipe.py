@@ -249,10 +249,8 @@ def draft_recipe(
     stated = {key: value for key, value in (("encoding", encoding), ("delimiter", delimiter)) if value is not None}
     examined, keys = _examined({**named, **stated})
     examined = _with_roles(examined, roles or {})
-    if present is not None and present not in examined.guesses:
-        raise InputError(
-            "The mark of presence must be a column", repr(present), near(present, list(examined.guesses))
-        )
+    if present is not None:
+        examined.check_has(present, "The mark of presence must be a column")
     wish = Wish(None if public is None else str(located(public, "The public table").absolute()), present)
     units = list(_units(examined)) if unit is None else [dict(unit)]
     whole = {"path": str(located(named["path"]).absolute())} if "path" in named else {}
@@ -278,8 +276,7 @@ def _with_roles(examined: Examined, roles: Mapping[str, str]) -> Examined:
     """With roles that someone stated, who is surer than a guess."""
     guesses = dict(examined.guesses)
     for name, stated in roles.items():
-        if name not in guesses:
-            raise InputError("Every role must be of a column of the table", repr(name), near(name, list(guesses)))
+        examined.check_has(name, "Every role must be of a column of the table")
         if stated not in [role.value for role in Role]:
             known = ", ".join(role.value for role in Role)
             raise InputError(f"A role must be one of {known}", repr(stated)[:80])
@@ -336,32 +333,28 @@ def _first_that_runs(
                 return fitting, unit
         if trials >= _MOST_TRIALS:
             break
-    told = "" if refused is None else f": {refused}"
     raise RecipeError(
         f"A first recipe for the job {job} must run on this table",
-        f"none that does{told}",
+        "none that does" if refused is None else f"none that does: {refused}",
         "Try another job, or write a recipe by hand.",
     )
 
 
 def _units(examined: Examined) -> Iterator[dict[str, Value]]:
-    """What [unit] may say, the preferred first."""
+    """What [unit] may say, the preferred first.
+
+    Persons go by the finest identifier, a promise for whom costs least; households by one that is called so.
+    """
     if examined.repeated:
-        yield from _repeated_units(examined)
-        yield {"row": True}
-        return
-    yield {}
+        persons, households = persons_in(examined), households_in(examined)
+        finest = (persons or households)[0]
+        person: dict[str, Value] = {"person": finest.name, "rows": int(finest.column.counts.max())}
+        yield person
+        if persons and households:
+            yield {**person, "household": households[0].name}
+    else:
+        yield {}
     yield {"row": True}
-
-
-def _repeated_units(examined: Examined) -> Iterator[dict[str, Value]]:
-    """Persons by the finest identifier, a promise for whom costs least; households by one that is called so."""
-    persons, households = persons_in(examined), households_in(examined)
-    finest = (persons or households)[0]
-    person: dict[str, Value] = {"person": finest.name, "rows": int(finest.column.counts.max())}
-    yield person
-    if persons and households:
-        yield {**person, "household": households[0].name}
 
 
 def _tried(written: Written, sample: int | None, target: Path) -> PramanaError | None:

@@ -179,16 +179,8 @@ class Guess:
 
 
 def guess_of(look: Look) -> Guess:
-    kind, notes = look.form.kind, _notes(look)
-    role, reason, firm = _role(look)
-    return Guess(kind, role, reason, notes, firm)
-
-
-def _role(look: Look) -> tuple[Role, str, bool]:
-    for rule in (_identifies, _is_known, _is_wanted):
-        if (found := rule(look)) is not None:
-            return found
-    return _default(look)
+    role, reason, firm = _identifies(look) or _is_known(look) or _is_wanted(look) or _default(look)
+    return Guess(look.form.kind, role, reason, _notes(look), firm)
 
 
 def _identifies(look: Look) -> tuple[Role, str, bool] | None:
@@ -253,29 +245,19 @@ def _default(look: Look) -> tuple[Role, str, bool]:
 
 
 def _notes(look: Look) -> tuple[str, ...]:
-    column, form = look.column, look.form
-    notes = []
-    if look.is_constant:
-        notes.append("constant")
-    elif look.is_near_unique:
-        notes.append("near-unique")
-    if form.kind == "text":
-        notes.append("free-text")
-    if look.is_repeated_identifier:
-        notes.append("repeated-identifier")
-    if look.suspected.any():
-        notes.append("missing-codes")
-    if form.decimal == ",":
-        notes.append("decimal-comma")
-    if form.thousands:
-        notes.append("thousands-marks")
-    if len(form.date_formats) > 1:
-        notes.append("day-or-month-first")
-    if column.is_text and column.distinct and _padded(look):
-        notes.append("blanks-around-values")
-    return tuple(notes)
-
-
-def _padded(look: Look) -> bool:
-    values = look.column.values
-    return bool(pc.any(pc.not_equal(pc.utf8_trim_whitespace(values), values)).as_py())
+    values, form = look.column.values, look.form
+    padded = False
+    if look.column.is_text and look.column.distinct:
+        padded = bool(pc.any(pc.not_equal(pc.utf8_trim_whitespace(values), values)).as_py())
+    notes = {
+        "constant": look.is_constant,
+        "near-unique": look.is_near_unique and not look.is_constant,
+        "free-text": form.kind == "text",
+        "repeated-identifier": look.is_repeated_identifier,
+        "missing-codes": look.suspected.any(),
+        "decimal-comma": form.decimal == ",",
+        "thousands-marks": form.thousands,
+        "day-or-month-first": len(form.date_formats) > 1,
+        "blanks-around-values": padded,
+    }
+    return tuple(note for note, applies in notes.items() if applies)

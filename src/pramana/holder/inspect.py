@@ -119,6 +119,11 @@ class Examined:
     def look(self, name: str) -> Look:
         return next(look for look in self.looks if look.name == name)
 
+    def check_has(self, name: str, must: str) -> None:
+        """Refuse a name that is no column's."""
+        if name not in self.guesses:
+            raise InputError(must, repr(name), near(name, list(self.guesses)))
+
     @property
     def repeated(self) -> tuple[str, ...]:
         return tuple(look.name for look in self.looks if look.is_repeated_identifier)
@@ -151,8 +156,8 @@ def examine(source: Source) -> Examined:
         return look, guess_of(look)
 
     with ThreadPoolExecutor(available_cores()) as pool:
-        found = list(pool.map(looked_at, table.columns))
-    return Examined(tuple(look for look, _ in found), {look.name: guess for look, guess in found})
+        looks = list(pool.map(looked_at, table.columns))
+    return Examined(tuple(look for look, _ in looks), {look.name: guess for look, guess in looks})
 
 
 def inspect(
@@ -182,7 +187,12 @@ def inspect(
     if weight is not None and population is not None:
         raise InputError("A weight or the size of the population must be stated", "both")
     examined = examine(source_for(data, encoding, delimiter))
-    named = _checked(quasi, examined) if quasi is not None else examined.guessed_quasi()
+    named = examined.guessed_quasi()
+    if quasi is not None:
+        check_named(quasi)
+        for name in quasi:
+            examined.check_has(name, "Every quasi-identifying column must be one of the table")
+        named = tuple(quasi)
     weights = None if weight is None else _weights(weight, examined)
     columns = [examined.look(name).column for name in named]
     return Inspection(
@@ -195,24 +205,16 @@ def inspect(
     )
 
 
-def _checked(quasi: Sequence[str], examined: Examined) -> tuple[str, ...]:
+def check_named(quasi: Sequence[str]) -> None:
+    """Refuse a list of quasi-identifying columns that is empty, or has one twice."""
     if not quasi:
         raise InputError("At least one quasi-identifying column must be named", "none")
-    known = [look.name for look in examined.looks]
-    for i, name in enumerate(quasi):
-        if name not in known:
-            raise InputError(
-                "Every quasi-identifying column must be one of the table", repr(name), near(name, known)
-            )
-        if name in quasi[:i]:
-            raise InputError("Every quasi-identifying column must be named once", f"{name!r} twice")
-    return tuple(quasi)
+    if twice := [name for i, name in enumerate(quasi) if name in quasi[:i]]:
+        raise InputError("Every quasi-identifying column must be named once", f"{twice[0]!r} twice")
 
 
 def _weights(name: str, examined: Examined) -> NDArray[np.float64]:
-    known = [look.name for look in examined.looks]
-    if name not in known:
-        raise InputError("The weight must be a column of the table", repr(name), near(name, known))
+    examined.check_has(name, "The weight must be a column of the table")
     look = examined.look(name)
     if look.form.numbers is None or look.form.words.any() or look.column.missing:
         raise InputError(f"The weight {name!r} must be a number in every row", "rows without one")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -15,11 +14,10 @@ from numpy.typing import NDArray
 from pramana.counting.classes import CombinationCounter, class_numbers
 from pramana.counting.value_counts import ValueCounts
 from pramana.errors import InputError
-from pramana.files.locations import located
 from pramana.holder.audit.linkage import AttackedLaw, LinkedTable, distinct_rows
 from pramana.holder.audit.verdict import CHANCE_OF_FALSE_ALARM, Attack, NotRun, Outcome, at_most, clopper_pearson
+from pramana.holder.inspect import check_named, source_for
 from pramana.io.codes import Numbering
-from pramana.io.source import Source
 from pramana.mechanisms.channel import Channel, Retention
 from pramana.mechanisms.table import CoinGroups, Product, RecordRetention
 from pramana.randomness.samplers import ONE, Codes
@@ -57,16 +55,11 @@ def anonymity_of_table(
     >>> pramana.holder.audit.anonymity.anonymity_of_table("people.csv", ["sex", "age"]).k  # doctest: +SKIP
     3
     """
-    if not columns:
-        raise InputError("At least one quasi-identifying column must be named", "none")
-    if twice := [name for i, name in enumerate(columns) if name in columns[:i]]:
-        raise InputError("Every quasi-identifying column must be named once", f"{twice[0]!r} twice")
+    check_named(columns)
     names = [*columns, *([] if sensitive is None else [sensitive])]
     if sensitive in columns:
         raise InputError("The sensitive column must not be among the quasi-identifying ones", repr(sensitive))
-    source = Source(frame=data)
-    if isinstance(data, str | os.PathLike):
-        source = Source(path=located(data), encoding=encoding, delimiter=delimiter)
+    source = source_for(data, encoding, delimiter)
     numbering = {name: Numbering() for name in names}
     for batch in source.batches(names, _ROWS):
         for name in names:
@@ -76,11 +69,11 @@ def anonymity_of_table(
     for batch in source.batches(names, _ROWS):
         records += batch.num_rows
         combinations.update([numbering[name].number(batch.column(name)) for name in names])
-    found = combinations.merged()
+    merged = combinations.merged()
     if sensitive is None:
-        return TableAnonymity(records, len(found), int(found.sizes.min()))
-    codes = [found.codes(a).astype(np.uint32) for a in range(len(names))]
-    counts = ValueCounts.of(class_numbers(codes[:-1]), codes[-1], found.sizes)
+        return TableAnonymity(records, len(merged), int(merged.sizes.min()))
+    codes = [merged.codes(a).astype(np.uint32) for a in range(len(names))]
+    counts = ValueCounts.of(class_numbers(codes[:-1]), codes[-1], merged.sizes)
     return TableAnonymity(
         records, len(counts.sizes), int(counts.sizes.min()), counts.distinct_l, counts.entropy_l, counts.t()
     )
@@ -250,10 +243,10 @@ def control_inference(
     if central is not None:
         epsilon, delta = central
         claimed = (math.expm1(epsilon) + 2 * delta) / (math.exp(epsilon) + 1)
-    told = "nothing is claimed of it" if claimed is None else f"claimed at most {claimed:.4g}"
+    claim = "nothing is claimed of it" if claimed is None else f"claimed at most {claimed:.4g}"
     what = (
         f"{target}: right {hits[0] / tries[0]:.4g} of people in the release, {hits[1] / tries[1]:.4g} of others; "
-        f"the difference {more:.4g}, {told}"
+        f"the difference {more:.4g}, {claim}"
     )
     return Attack(name, claimed, more, claimed is None or interval[0] <= claimed, what, interval)
 

@@ -6,10 +6,10 @@ The intruder groups the public table by the certified levels, reads the cells of
 
 from __future__ import annotations
 
+import contextlib
 import math
-import os
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from itertools import combinations, product
 from pathlib import Path
 from typing import Any
@@ -21,18 +21,16 @@ from numpy.typing import NDArray
 from pramana.bundle.bundle import Bundle
 from pramana.counting.classes import Layout, grouped
 from pramana.errors import BundleError, CheckError, UnreachableError
-from pramana.files.locations import located
 from pramana.holder.audit.attacked import Attacked
 from pramana.holder.audit.verdict import CHANCE_OF_FALSE_ALARM, Attack, NotRun, Outcome, clopper_pearson
+from pramana.holder.inspect import source_for
 from pramana.io.codes import encode
-from pramana.io.source import Source
-from pramana.methods.cells import Cells, hierarchy_cells, pdf_cells, set_cells
-from pramana.methods.presence.algorithms import PresenceDesign
+from pramana.methods.cells import hierarchy_cells, pdf_cells, set_cells
 from pramana.methods.presence.plan import PresencePlan
 from pramana.methods.presence.reversal import Reversal, Seen, reversed_of
 from pramana.methods.presence.search import MEASURES as PRESENCE_MEASURES
 from pramana.methods.presence.search import SPREAD, Pair, levels_from_public, matched, spalm
-from pramana.methods.presence.shaping import People, Presence, reached_range
+from pramana.methods.presence.shaping import People, reached_range
 from pramana.methods.published_cells import PublishedCells
 from pramana.methods.registry import restore
 from pramana.run.trace import coded_as_certified
@@ -113,61 +111,52 @@ def reversal(bundle: str | Path, public: Any) -> ReversalAudit:
 
 
 def seen_by_intruder(plan: PresencePlan, published: PublishedCells, public: Any) -> Seen:
+    """The public table grouped by the certified levels, and the cells of every class."""
     quasi = plan.quasi
-    source = Source(path=located(public)) if isinstance(public, str | os.PathLike) else Source(frame=public)
-    table = source.read([q.name for q in quasi])
+    table = source_for(public).read([q.name for q in quasi])
     columns = [encode(table.column(q.name), q.attribute.coded, q.name) for q in quasi]
     layout = Layout(tuple(q.ladder for q in quasi))
-    order = [published.names.index(q.name) for q in quasi]
-    cells = tuple(published.cells[i] for i in order)
-    labels = [_labels(q.ladder.maps[level], c) for q, level, c in zip(quasi, plan.levels, cells, strict=True)]
+    cells = tuple(published.cells[published.names.index(q.name)] for q in quasi)
+    labels = [
+        ladder.maps[level][c.values[c.first[:-1]]].tolist()
+        for ladder, level, c in zip(layout.ladders, plan.levels, cells, strict=True)
+    ]
     base, index = grouped(layout, columns)
     rolled, into = base.rolled_with_index(plan.levels)
     number = {key: c for c, key in enumerate(zip(*labels, strict=True))}
-    if len(number) != len(cells[0]):
-        raise CheckError("Published classes must differ in their labels", "two that do not")
+    classes = len(cells[0])
+    if len(number) != classes:
+        raise CheckError("Published classes must differ in their labels", f"{classes - len(number)} that repeat")
     keys = zip(*[rolled.codes(a).tolist() for a in range(len(quasi))], strict=True)
     class_number = np.array([number.get(key, -1) for key in keys], np.int64)
-    if len(set(class_number.tolist()) - {-1}) != len(number):
-        raise CheckError("Every published class must have people of the public table", "one without")
-    return _seen(plan, layout, base, class_number[into], index, columns, cells, published.sizes)
-
-
-def _labels(labels: Any, cells: Cells) -> list[int]:
-    return [int(label) for label in labels[cells.values[cells.first[:-1]]]]
-
-
-def _seen(
-    plan: PresencePlan,
-    layout: Layout,
-    base: Any,
-    row_class: Any,
-    index: Any,
-    columns: list[Any],
-    cells: tuple[Cells, ...],
-    present: Any,
-) -> Seen:
+    if alone := len(number) - len(set(class_number.tolist()) - {-1}):
+        raise CheckError("Every published class must have people of the public table", f"{alone} without")
+    row_class = class_number[into]
     rows = np.argsort(row_class, kind="stable")
     rows = rows[row_class[rows] >= 0]
-    classes = len(present)
     first = np.searchsorted(row_class[rows], np.arange(classes + 1)).astype(np.int64)
-    people = People(
-        first, base.sizes[rows].astype(np.int64), tuple(base.codes(a)[rows] for a in range(len(columns)))
-    )
+    codes = tuple(base.codes(a)[rows] for a in range(len(columns)))
     class_of = row_class[index]
-    kept = class_of >= 0
-    public = tuple(
-        pdf_cells(ladder, column[kept], class_of[kept], classes)
+    inside = class_of >= 0
+    counted = tuple(
+        pdf_cells(ladder, column[inside], class_of[inside], classes)
         for ladder, column in zip(layout.ladders, columns, strict=True)
     )
-    setting: PresenceDesign = plan.design
-    wanted: Presence = plan.wanted
     uniform = tuple(
-        set_cells(c) if setting.start == "set" else hierarchy_cells(ladder, c, level)
-        for ladder, c, level in zip(layout.ladders, public, plan.levels, strict=True)
+        set_cells(c) if plan.design.start == "set" else hierarchy_cells(ladder, c, level)
+        for ladder, c, level in zip(layout.ladders, counted, plan.levels, strict=True)
     )
-    names = tuple(ladder.name for ladder in layout.ladders)
-    return Seen(people, present, uniform, public, cells, wanted, setting, names, int((~kept).sum()))
+    return Seen(
+        people=People(first, base.sizes[rows].astype(np.int64), codes),
+        present=published.sizes,
+        uniform=uniform,
+        public=counted,
+        cells=cells,
+        wanted=plan.wanted,
+        setting=plan.design,
+        names=tuple(ladder.name for ladder in layout.ladders),
+        alone=int((~inside).sum()),
+    )
 
 
 # Presence: what the choice of levels tells an intruder who knows how levels are chosen.
@@ -185,7 +174,6 @@ _WORLDS, _LEAST_WORLDS = 300, 50
 _PEOPLE = 1_000_000  # of all worlds that are tried
 Levels = tuple[int, ...]
 World = NDArray[np.bool_]
-Choice = Callable[[Pair], Levels | None]
 
 
 def choice_attack(plan: PresencePlan, pair: Pair) -> Outcome:
@@ -198,33 +186,28 @@ def choice_attack(plan: PresencePlan, pair: Pair) -> Outcome:
         lowest, highest = _shares(plan, pair)
         what = "the levels follow from the public table, the number present and delta: they tell nothing"
         return _against(plan, lowest, highest, (lowest, highest), what)
-    measure = next((m for m in PRESENCE_MEASURES if _searched(plan, m)(pair) == plan.levels), None)
+    measure = next((m for m in PRESENCE_MEASURES if _searched(plan, m, pair)), None)
     if measure is None:
         return NotRun(NAME, "the levels are of a choice with weights or a spread that no certificate states")
-    return _by_worlds(plan, pair, _searched(plan, measure))
+    return _by_worlds(plan, pair, measure)
 
 
 def _from_public(plan: PresencePlan, pair: Pair) -> bool:
     for measure in PRESENCE_MEASURES:
-        try:
+        with contextlib.suppress(UnreachableError):
             if levels_from_public(pair, plan.wanted, measure, None, SPREAD) == plan.levels:
                 return True
-        except UnreachableError:
-            continue
     return False
 
 
-def _searched(plan: PresencePlan, measure: str) -> Choice:
-    def choose(pair: Pair) -> Levels | None:
-        try:
-            return spalm(pair, plan.wanted, measure, None, plan.design).levels
-        except UnreachableError:
-            return None
-
-    return choose
+def _searched(plan: PresencePlan, measure: str, pair: Pair) -> bool:
+    """Whether a search by this measure leads to the published levels."""
+    with contextlib.suppress(UnreachableError):
+        return spalm(pair, plan.wanted, measure, None, plan.design).levels == plan.levels
+    return False
 
 
-def _by_worlds(plan: PresencePlan, pair: Pair, choose: Choice) -> Outcome:
+def _by_worlds(plan: PresencePlan, pair: Pair, measure: str) -> Outcome:
     class_of = class_of_people(pair, plan.levels)
     present = np.bincount(class_of, weights=pair.present).astype(int)
     people = np.bincount(class_of)
@@ -234,7 +217,7 @@ def _by_worlds(plan: PresencePlan, pair: Pair, choose: Choice) -> Outcome:
     if tries < _LEAST_WORLDS and not every:
         return NotRun(NAME, f"{len(class_of):,} people are too many to try worlds with")
     worlds = _all_worlds(class_of, present) if every else some_worlds(class_of, present, tries)
-    fitting = [world for world in worlds if choose(Pair(pair.layout, pair.columns, world)) == plan.levels]
+    fitting = [world for world in worlds if _searched(plan, measure, replace(pair, present=world))]
     chance = np.mean(fitting, axis=0) if fitting else pair.present.astype(float)
     lowest, highest = float(chance.min()), float(chance.max())
     shown = "all" if every else "some"
@@ -269,8 +252,8 @@ def _against(
     inside = surely[0] >= low - 1e-9 and surely[1] <= high + 1e-9
     ranges = {"claimed_range": [low, high], "measured_range": [lowest, highest], "inside": inside, **(more or {})}
     if plan.chosen == "searched":
-        told = "keeps to" if inside else "LEAVES"
-        words = f"{what}, which {told} {low:.4g} to {high:.4g}; of searched levels nothing is claimed"
+        verb = "keeps to" if inside else "LEAVES"
+        words = f"{what}, which {verb} {low:.4g} to {high:.4g}; of searched levels nothing is claimed"
         return Attack(NAME, None, highest, True, words, None, ranges)
     return Attack(NAME, high, highest, inside, f"{what}; claimed {low:.4g} to {high:.4g}", None, ranges)
 
