@@ -13,7 +13,7 @@ import pytest
 from pramana.errors import LedgerError
 from pramana.files.folder import scratch_beside, whole_folder
 from pramana.mechanisms.history import History
-from pramana.run.version_store import VersionStore
+from pramana.run.booking import VersionStore
 
 
 @pytest.fixture(autouse=True)

@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pramana.bundle.certificate import MOST_BYTES, Certificate
+from pramana.bundle.parts import part_files
 from pramana.bundle.published_numbers import numbers_of
 from pramana.errors import BundleError
 from pramana.files.atomic import PARTS
@@ -125,8 +126,6 @@ class Bundle:
         For those who must read a file that is not as it was certified.
         """
         if self.certificate.parts is not None:
-            from pramana.bundle.parts import part_files
-
             part_files(self.data_path)
         for path in self.data_files:
             if self.certificate.output == "parquet":
@@ -234,8 +233,6 @@ def published_batches(
     import pyarrow.csv as pacsv
 
     if path.is_dir() and not path.is_symlink():
-        from pramana.bundle.parts import part_files
-
         for part in part_files(path):
             yield from published_batches(part, names, escaped)
         return

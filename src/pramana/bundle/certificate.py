@@ -12,7 +12,7 @@ import json
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -20,7 +20,8 @@ import msgspec
 import numpy as np
 import rfc8785
 
-from pramana.bundle.form import FORMAT, VERSION, CertificateForm, UnitForm
+from pramana.bundle.form import FORMAT, VERSION, CertificateForm
+from pramana.bundle.parts import PartSet
 from pramana.errors import BundleError, SchemaError
 from pramana.pages.figures import Panel, Picture, Series
 from pramana.pages.results import Scalar, TabularResult
@@ -30,8 +31,6 @@ from pramana.schema.unit import Unit
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-
-    from pramana.bundle.parts import PartSet
 
 
 MOST_BYTES = 1 << 28  # of a certificate
@@ -110,36 +109,11 @@ class Certificate:
         raise KeyError(name)
 
     def to_json(self) -> dict[str, Any]:
-        statement: dict[str, Any] = {
-            "format": FORMAT,
-            "version": VERSION,
-            "pramana": self.pramana,
-            "method": self.method,
-            "dataset": self.dataset,
-            "records": self.records,
-            "attributes": [a.to_json() for a in self.attributes],
-            "dropped": list(self.dropped),
-            "mechanism": dict(self.mechanism),
-            "source": dict(self.source),
-            "output": self.output,
-            "about": dict(self.about),
-            "escaped": self.escaped,
-            "shuffled": self.shuffled,
-            "guarantees": [dict(g) for g in self.guarantees],
-            "warnings": list(self.warnings),
-            "key": None if self.key is None else dict(self.key),
-            "files": {name: dict(entry) for name, entry in self.files.items()},
-            "content": self.content,
-        }
-        if self.unit is not None:
-            statement["unit"] = self.unit.to_json()
-        if self.codebook:
-            statement["codebook"] = {name: dict(variable) for name, variable in self.codebook.items()}
-        if self.parts is not None:
-            statement["parts"] = self.parts.to_json()
-        if self.signature is not None:
-            statement["signature"] = dict(self.signature)
-        return statement
+        stated = {f.name: _plain(getattr(self, f.name)) for f in fields(self)}
+        for name in ("unit", "codebook", "parts", "signature"):
+            if not stated[name]:
+                del stated[name]
+        return {"format": FORMAT, "version": VERSION, **stated}
 
     @classmethod
     def from_json(cls, statement: object) -> Certificate:
@@ -149,36 +123,20 @@ class Certificate:
                 made_by = str(statement.get("pramana"))[:20]
                 hint = f"It was made by Pramana {made_by}; use that version, or have the release made again."
                 raise BundleError(f"The certificate must be of format version {VERSION}", str(version)[:20], hint)
-        form = read_section(CertificateForm, statement, "certificate.json", BundleError)
         try:
+            form = read_section(CertificateForm, statement, "certificate.json", BundleError)
             attributes = tuple(Attribute.from_json(a) for a in form.attributes)
+            unit = None if form.unit is None else Unit(**msgspec.structs.asdict(form.unit))
         except SchemaError as error:
-            raise BundleError("The columns of a certificate must be stated in full", str(error)) from None
-        unit = None if form.unit is None else _unit(form.unit)
-        plain = msgspec.to_builtins(form)
-        return cls(
-            pramana=form.pramana,
-            method=form.method,
-            records=form.records,
-            attributes=attributes,
-            dropped=tuple(form.dropped),
-            mechanism=form.mechanism,
-            source=plain["source"],
-            output=form.output,
-            shuffled=form.shuffled,
-            guarantees=tuple(plain["guarantees"]),
-            warnings=tuple(form.warnings),
-            key=plain["key"],
-            files=plain["files"],
-            content=form.content,
-            dataset=form.dataset,
-            about=plain["about"],
-            escaped=form.escaped,
-            signature=plain["signature"],
-            unit=unit,
-            codebook=plain.get("codebook", {}),
-            parts=_parts(plain["parts"]) if "parts" in plain else None,
-        )
+            raise BundleError(
+                "The columns and the unit of a certificate must be stated in full", str(error)
+            ) from None
+        stated = msgspec.to_builtins(form)
+        del stated["format"], stated["version"], stated["digest"]
+        stated |= {name: tuple(stated[name]) for name in ("dropped", "guarantees", "warnings")}
+        if "parts" in stated:
+            stated["parts"] = PartSet.from_json(stated["parts"])
+        return cls(**{**stated, "attributes": attributes, "unit": unit})
 
     @classmethod
     def read(cls, path: Path) -> Certificate:
@@ -266,17 +224,13 @@ def canonical(statement: JsonObject) -> bytes:
     return rfc8785.dumps(dict(statement))
 
 
-def _parts(stated: Any) -> PartSet:
-    from pramana.bundle.parts import PartSet
-
-    return PartSet.from_json(stated)
-
-
-def _unit(form: UnitForm) -> Unit:
-    try:
-        return Unit(**msgspec.structs.asdict(form))
-    except SchemaError as error:
-        raise BundleError(error.what, error.got) from None
+def _plain(value: Any) -> Any:
+    """A field of a certificate as JSON has it."""
+    if isinstance(value, Attribute | Unit | PartSet):
+        return value.to_json()
+    if isinstance(value, tuple):
+        return [_plain(entry) for entry in value]
+    return dict(value) if isinstance(value, Mapping) else value
 
 
 def _without_repetition(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -7,7 +7,6 @@ either no bundle or a whole one.
 from __future__ import annotations
 
 import contextlib
-import hmac
 import json
 import tomllib
 from collections.abc import Callable, Iterator
@@ -45,9 +44,9 @@ from pramana.randomness.key import Key
 from pramana.randomness.samplers import Codes
 from pramana.rows.engines import bytes_of
 from pramana.rows.protocol import Progress, Rows, no_progress
+from pramana.run.booking import DigestUnderKeys, KeptKey, VersionStore, sealed
 from pramana.run.config import ExecutionConfig, source_of
 from pramana.run.run import Run
-from pramana.run.version_store import DigestUnderKeys, KeptKey, VersionStore
 from pramana.run.write import Destination
 from pramana.schema.domain import Attribute
 from pramana.theory.levels import Level
@@ -130,15 +129,10 @@ class _LevelRun:
         Under the key: a domain may have been read from the table.
         """
         stated = json.dumps([[a.to_json() for a in self.attributes], self.design.to_json()], sort_keys=True)
-        return _sealed(key, "design", stated)
+        return sealed(key, "design", stated.encode())
 
     def plan(self, dataset: str, level: Level) -> LevelPlan:
         return version_at(self.recipe, self.attributes, self.design, level, self.rows.records, dataset)
-
-
-def _sealed(key: Key, what: str, text: str) -> str:
-    """A digest for the ledger that only the key's holder can compute."""
-    return hmac.digest(key.derive("ledger", what), text.encode(), "sha256").hex()
 
 
 # ---------------------------------------------------------------- create
@@ -212,10 +206,7 @@ def create_levels(
                 "versions": str(_beside(ledger, key_file).absolute()) if setting.history else None,
             },
         )
-        under = DigestUnderKeys(opened.digest)
-        for _, earlier in known.state().tables():
-            if earlier.records == wanted.records:
-                under(earlier)  # before anyone has to wait for it
+        under = DigestUnderKeys.prepared(opened.digest, known, wanted.records)
         try:
             warnings = known.add_dataset(wanted, who or whoami(), under, independent, kept.keep)
         except BaseException:
@@ -299,7 +290,7 @@ def issue(
             plan = replace(plan, recorded=_recorded(known, registered, opened, release))
 
         def is_wanted(content: str) -> bool:
-            return not again or _sealed(secret, "content", content) == release.content
+            return not again or sealed(secret, "content", content.encode()) == release.content
 
         def written(folder: AnyPath, compared: bool = False) -> Certificate:
             to = Destination(folder, secret, None, signing, is_wanted, threads=config.threads, compared=compared)
@@ -308,7 +299,7 @@ def issue(
         certificate = None if again else _left_behind(out, written)
         if certificate is None:
             certificate = written(out)
-    content = _sealed(secret, "content", certificate.content)
+    content = sealed(secret, "content", certificate.content.encode())
     with _said_of_the_bundle(out, again):
         if again:
             release = known.repeat(release.id, content, asking)

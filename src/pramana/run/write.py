@@ -22,6 +22,7 @@ import pyarrow as pa
 from pramana import __version__
 from pramana.bundle.bundle import Bundle, published_batches
 from pramana.bundle.certificate import Certificate
+from pramana.bundle.parts import PartSet
 from pramana.errors import RefusedError, SourceError
 from pramana.files.atomic import named_when_whole
 from pramana.files.folder import compared_folder, new_parts, whole_folder
@@ -45,7 +46,6 @@ from pramana.schema.sections import OutputSection
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-    from pramana.bundle.parts import PartSet
     from pramana.io.database import Database, TableName
 
 
