@@ -19,7 +19,7 @@ import numpy as np
 
 from pramana.counting.classes import Ladder, Layout
 from pramana.experiments.adult_trees import read_adult
-from pramana.experiments.pdf_presence import patients
+from pramana.experiments.pdf import patients
 from pramana.methods.presence.algorithms import PresenceDesign
 from pramana.methods.presence.search import Pair, presented, spalm
 from pramana.methods.presence.shaping import Presence

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from pramana.experiments import levels as experiment
-from pramana.experiments.level_simulation import _largest_by_chance, simulate
+from pramana.experiments.levels import _largest_by_chance, simulate
 from pramana.experiments.outputs import Outputs
 
 

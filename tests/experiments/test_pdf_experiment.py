@@ -9,8 +9,7 @@ from tests.statistical.thresholds import OF_A_SHARE
 
 from pramana.errors import SourceError
 from pramana.experiments.adult_trees import QUASI, adult_file, hierarchies, read_adult
-from pramana.experiments.pdf import CELLS, figure_3
-from pramana.experiments.pdf_presence import PATIENTS, figure_4, patients, prevalence, table_8
+from pramana.experiments.pdf import CELLS, PATIENTS, figure_3, figure_4, patients, prevalence, table_8
 
 ADULT = Path(__file__).parents[3] / "shared" / "data" / "adult.csv"
 

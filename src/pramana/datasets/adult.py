@@ -1,11 +1,12 @@
 """The Adult table (UCI "Census Income", both halves together) as a CSV with a header.
 
-Domains are those of the table's documentation, declared here and not read from the file. An empty field or a
-question mark is a missing value, a category of its own in the three columns that have any.
+Domains are those of the table's documentation, declared in adult.toml and not read from the file. An empty field
+or a question mark is a missing value, a category of its own in the three columns that have any.
 """
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,33 +25,10 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-_NAMED = {
-    "workclass": """
-        Private Self-emp-not-inc Self-emp-inc Federal-gov Local-gov State-gov Without-pay Never-worked""",
-    "education": """
-        Preschool 1st-4th 5th-6th 7th-8th 9th 10th 11th 12th HS-grad Some-college Assoc-voc Assoc-acdm Bachelors
-        Masters Prof-school Doctorate""",
-    "marital-status": """
-        Never-married Married-civ-spouse Married-AF-spouse Married-spouse-absent Separated Divorced Widowed""",
-    "occupation": """
-        Adm-clerical Armed-Forces Craft-repair Exec-managerial Farming-fishing Handlers-cleaners Machine-op-inspct
-        Other-service Priv-house-serv Prof-specialty Protective-serv Sales Tech-support Transport-moving""",
-    "relationship": "Husband Wife Own-child Other-relative Unmarried Not-in-family",
-    "race": "White Black Asian-Pac-Islander Amer-Indian-Eskimo Other",
-    "sex": "Female Male",
-    "native-country": """
-        United-States Cambodia Canada China Columbia Cuba Dominican-Republic Ecuador El-Salvador England France
-        Germany Greece Guatemala Haiti Holand-Netherlands Honduras Hong Hungary India Iran Ireland Italy Jamaica
-        Japan Laos Mexico Nicaragua Outlying-US(Guam-USVI-etc) Peru Philippines Poland Portugal Puerto-Rico
-        Scotland South Taiwan Thailand Trinadad&Tobago Vietnam Yugoslavia""",
-    "salary-class": "<=50K >50K",
-}
-_COUNTED = {"age": range(17, 91), "hours-per-week": range(1, 100)}
-_ORDER = """age workclass education marital-status occupation relationship race sex hours-per-week native-country
-    salary-class"""
+_TABLES = tomllib.loads(Path(__file__).with_name("adult.toml").read_text("utf-8"))
 DOMAINS: dict[str, tuple[str, ...]] = {
-    name: tuple(map(str, _COUNTED[name])) if name in _COUNTED else tuple(_NAMED[name].split())
-    for name in _ORDER.split()
+    name: tuple(domain) if isinstance(domain, list) else tuple(map(str, range(domain["from"], domain["to"] + 1)))
+    for name, domain in _TABLES["domains"].items()
 }
 MAY_BE_MISSING = ("workclass", "occupation", "native-country")
 
@@ -134,20 +112,7 @@ def _coded(path: str | Path, name: str, column: Any) -> Codes:
 # here are ours.
 
 
-# The names of the raw file's columns, in its order. A leading A marks most allocation flags.
-_RAW_ORDER = """
-    AAGE AANCSTR1 AANCSTR2 AAUGMENT ABIRTHPL ACITIZEN ACLASS ADEPART ADISABL1 ADISABL2 AENGLISH AFERTIL AGE
-    AHISPAN AHOUR89 AHOURS AIMMIGR AINCOME1 AINCOME2 AINCOME3 AINCOME4 AINCOME5 AINCOME6 AINCOME7 AINCOME8
-    AINDUSTR ALABOR ALANG1 ALANG2 ALSTWRK AMARITAL AMEANS AMIGSTAT AMOBLLIM AMOBLTY ANCSTRY1 ANCSTRY2 AOCCUP
-    APERCARE APOWST ARACE ARELAT1 ARIDERS ASCHOOL ASERVPER ASEX ATRAVTME AVAIL AVETS1 AWKS89 AWORK89 AYEARSCH
-    AYRSSERV CITIZEN CLASS DEPART DISABL1 DISABL2 ENGLISH FEB55 FERTIL HISPANIC HOUR89 HOURS IMMIGR INCOME1
-    INCOME2 INCOME3 INCOME4 INCOME5 INCOME6 INCOME7 INCOME8 INDUSTRY KOREAN LANG1 LANG2 LOOKING MARITAL MAY75880
-    MEANS MIGPUMA MIGSTATE MILITARY MOBILITY MOBILLIM OCCUP OTHRSERV PERSCARE POB POVERTY POWPUMA POWSTATE PWGT1
-    RACE RAGECHLD REARNING RECTYPE RELAT1 RELAT2 REMPLPAR RIDERS RLABOR ROWNCHLD RPINCOME RPOB RRELCHLD RSPOUSE
-    RVETSERV SCHOOL SEPT80 SERIALNO SEX SUBFAM1 SUBFAM2 TMPABSNT TRAVTIME VIETNAM WEEK89 WORK89 WORKLWK WWII
-    YEARSCH YEARWRK YRSSERV
-"""
-RAW_COLUMNS = tuple(_RAW_ORDER.split())
+RAW_COLUMNS = tuple(_TABLES["raw_columns"].split())
 _INCOME_EDGES = np.array([0, 1, *range(5000, 30001, 5000), 40000, 50000, 75000])
 
 Values = NDArray[np.int64]
@@ -158,19 +123,15 @@ class _Column:
     """Where an attribute stands in a file, the values it may hold there, and how they become codes."""
 
     name: str
-    found: str
+    source: str
     labels: tuple[str, ...]
     low: int
     high: int
     code: Callable[[Values], Values]
 
 
-def _as_is(values: Values) -> Values:
-    return values
-
-
-def _raw(name: str, found: str, labels: tuple[str, ...]) -> _Column:
-    return _Column(name, found, labels, 0, len(labels) - 1, _as_is)
+def _raw(name: str, source: str, labels: tuple[str, ...]) -> _Column:
+    return _Column(name, source, labels, 0, len(labels) - 1, lambda values: values)
 
 
 _RAW = (
@@ -223,12 +184,12 @@ def _layout(path: str | Path) -> tuple[tuple[_Column, ...], bool]:
     if len(line.split(b"\t")) == len(RAW_COLUMNS):
         return _RAW, True
     header = line.decode("ascii", "replace").strip().split(",")
-    if {column.found for column in _CODED} <= set(header):
+    if {column.source for column in _CODED} <= set(header):
         return _CODED, False
     raise SourceError(
         f"{path} must be USCensus1990raw.data.txt ({len(RAW_COLUMNS)} columns between tabs, no header) or "
         "USCensus1990.data.txt (a header and commas)",
-        "another first line",
+        f"a first line of {len(header)} fields between commas",
         "Both come in the archive of UCI's US Census Data (1990).",
     )
 
@@ -237,7 +198,7 @@ def _batches(path: str | Path, columns: tuple[_Column, ...], raw: bool) -> Itera
     import pyarrow as pa
     from pyarrow import csv
 
-    found = [column.found for column in columns]
+    names = [column.source for column in columns]
     reading = csv.ReadOptions(column_names=list(RAW_COLUMNS) if raw else None, block_size=1 << 24)
     try:
         with csv.open_csv(
@@ -245,14 +206,14 @@ def _batches(path: str | Path, columns: tuple[_Column, ...], raw: bool) -> Itera
             read_options=reading,
             parse_options=csv.ParseOptions(delimiter="\t" if raw else ",", quote_char=False),
             convert_options=csv.ConvertOptions(
-                include_columns=found, column_types=dict.fromkeys(found, pa.int64()), null_values=[]
+                include_columns=names, column_types=dict.fromkeys(names, pa.int64()), null_values=[]
             ),
         ) as reader:
             for batch in reader:
-                yield [np.asarray(batch.column(name)) for name in found]
+                yield [np.asarray(batch.column(name)) for name in names]
     except pa.ArrowException:  # its message quotes the record
         raise SourceError(
-            f"{path} must have the same number of fields in every line and whole numbers in {', '.join(found)}",
+            f"{path} must have the same number of fields in every line and whole numbers in {', '.join(names)}",
             hint="The file may be damaged or cut short: fetch it again.",
         ) from None
 
@@ -261,7 +222,7 @@ def _coded_columns(path: str | Path, column: _Column, values: Values) -> Codes:
     outside = int(np.count_nonzero((values < column.low) | (values > column.high)))
     if outside:
         raise SourceError(
-            f"{column.found} in {path} must lie between {column.low} and {column.high}",
+            f"{column.source} in {path} must lie between {column.low} and {column.high}",
             f"{outside} values outside in one block of lines",
         )
     return column.code(values).astype(np.uint8)

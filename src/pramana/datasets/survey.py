@@ -7,6 +7,7 @@ weights, postcodes with leading zeros, dates as 01.03.2024. Every figure below i
 from __future__ import annotations
 
 import datetime
+import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,33 +26,10 @@ if TYPE_CHECKING:
 WAVES = 5
 FIRST_YEAR = 2019
 REFUSED = 99
-LABELS = {
-    "person": "Number of the person",
-    "household": "Number of the household",
-    "wave": "Wave of the panel",
-    "interviewed": "Day of the interview",
-    "sex": "Sex",
-    "born": "Day of birth",
-    "postcode": "Postcode of the home",
-    "region": "Region",
-    "people": "People in the household",
-    "marital": "Marital status",
-    "education": "Highest education",
-    "employment": "Employment",
-    "hours": "Hours worked in a week",
-    "income": "Net income of the household in a month",
-    "rent": "Rent in a month",
-    "satisfaction": "Satisfaction with life",
-    "health": "Health",
-    "weight": "Weight of the person",
-}
+_WORDS = tomllib.loads(Path(__file__).with_name("survey.toml").read_text("utf-8"))
+LABELS: dict[str, str] = _WORDS["labels"]
 CODES: dict[str, dict[int, str]] = {
-    "sex": {1: "male", 2: "female"},
-    "region": {1: "Nordküste", 2: "Östliche Höhen", 3: "Mittelland", 4: "Südtäler", 5: "Hauptstadt"},
-    "marital": {1: "single", 2: "married", 3: "divorced", 4: "widowed", REFUSED: "refused"},
-    "education": {1: "none", 2: "basic", 3: "middle", 4: "vocational", 5: "degree", REFUSED: "refused"},
-    "employment": {1: "full time", 2: "part time", 3: "unemployed", 4: "retired", 5: "in education", 6: "other"},
-    "health": {1: "very good", 2: "good", 3: "fair", 4: "bad", 5: "very bad", REFUSED: "refused"},
+    name: {int(code): label for code, label in labels.items()} for name, labels in _WORDS["codes"].items()
 }
 ORDERED = ("education", "health")
 _WITH_REFUSED = {  # and how often

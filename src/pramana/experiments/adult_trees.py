@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,60 +23,9 @@ from pramana.schema.hierarchy import Hierarchy, hierarchy_of_intervals, hierarch
 
 QUASI = ("age", "workclass", "education", "marital-status", "occupation", "race", "sex", "native-country")
 AGE_WIDTH = 8  # 17-24, 25-32, ...: ten groups, as the paper has them
-PLACES = ("adult.csv", "data/adult.csv", "../shared/data/adult.csv")
+PATHS = ("adult.csv", "data/adult.csv", "../shared/data/adult.csv")
 
-TREES: dict[str, object] = {
-    "sex": ["Female", "Male"],
-    "race": {
-        "majority": ["White"],
-        "minority": ["Black", "Asian-Pac-Islander", "Amer-Indian-Eskimo", "Other"],
-    },
-    "workclass": {
-        "government": ["Federal-gov", "State-gov", "Local-gov"],
-        "own business": ["Self-emp-inc", "Self-emp-not-inc"],
-        "private sector": ["Private"],
-        "unpaid": ["Without-pay", "Never-worked"],
-    },
-    "education": {
-        "no degree": {
-            "primary": ["Preschool", "1st-4th", "5th-6th", "7th-8th"],
-            "some high school": ["9th", "10th", "11th", "12th"],
-        },
-        "middle": {"high school": ["HS-grad"], "some years more": ["Some-college", "Assoc-voc", "Assoc-acdm"]},
-        "degree": {"first": ["Bachelors"], "further": ["Masters", "Prof-school", "Doctorate"]},
-    },
-    "marital-status": {
-        "lives with a spouse": ["Married-civ-spouse", "Married-AF-spouse"],
-        "was married": ["Married-spouse-absent", "Separated", "Divorced", "Widowed"],
-        "never married": ["Never-married"],
-    },
-    "occupation": {
-        "office": ["Exec-managerial", "Prof-specialty", "Adm-clerical", "Sales", "Tech-support"],
-        "workshop": ["Craft-repair", "Machine-op-inspct", "Handlers-cleaners", "Transport-moving"],
-        "service": ["Other-service", "Protective-serv", "Priv-house-serv", "Armed-Forces"],
-        "land": ["Farming-fishing"],
-    },
-    "native-country": {
-        "North America": {
-            "USA": ["United-States", "Outlying-US(Guam-USVI-etc)", "Puerto-Rico"],
-            "other": ["Canada"],
-        },
-        "Latin America": {
-            "Central": ["Mexico", "Guatemala", "Honduras", "Nicaragua", "El-Salvador"],
-            "Caribbean": ["Cuba", "Jamaica", "Haiti", "Dominican-Republic", "Trinadad&Tobago"],
-            "South": ["Columbia", "Ecuador", "Peru"],
-        },
-        "Europe": {
-            "West": ["England", "Scotland", "Ireland", "France", "Germany", "Holand-Netherlands"],
-            "South and East": ["Italy", "Portugal", "Greece", "Yugoslavia", "Hungary", "Poland"],
-        },
-        "Asia": {
-            "East": ["China", "Hong", "Taiwan", "Japan", "South"],
-            "South-East": ["Philippines", "Vietnam", "Cambodia", "Laos", "Thailand"],
-            "West and South": ["India", "Iran"],
-        },
-    },
-}
+TREES: dict[str, Any] = json.loads(Path(__file__).with_name("adult_trees.json").read_bytes())
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,19 +44,19 @@ class AdultTable:
 def adult_file() -> Path:
     """The Adult CSV: what PRAMANA_ADULT names, or adult.csv in a usual place."""
     named = os.environ.get("PRAMANA_ADULT")
-    for place in [named] if named else PLACES:
-        if Path(place).is_file():
-            return Path(place)
+    for path in [named] if named else PATHS:
+        if Path(path).is_file():
+            return Path(path)
     raise SourceError(
         "The experiment must have the Adult table (UCI) as a CSV with a header",
-        named or "none",
+        named or f"none of {', '.join(PATHS)}",
         "Put it here as adult.csv, or set PRAMANA_ADULT to its path.",
     )
 
 
 def hierarchies() -> dict[str, Hierarchy]:
     """One hierarchy per quasi-identifier; ages stand in groups of eight years from 17 on."""
-    found = {name: hierarchy_of_tree(tree) for name, tree in TREES.items()}  # type: ignore[arg-type]
+    by_name = {name: hierarchy_of_tree(tree) for name, tree in TREES.items()}
     lows = range(17, 91, AGE_WIDTH)
     groups = [f"{low}-{min(low + AGE_WIDTH - 1, 90)}" for low in lows]
     tens = hierarchy_of_intervals(range(len(groups)), [2, 4])
@@ -114,8 +64,8 @@ def hierarchies() -> dict[str, Hierarchy]:
     for level in tens.levels[1:-1]:
         spans = [[g for g, other in zip(groups, level, strict=True) if other == label] for label in level]
         names.append(tuple(f"{s[0].split('-')[0]}-{s[-1].split('-')[1]}" for s in spans))
-    found["age"] = Hierarchy((*names, ("*",) * len(groups)))
-    return {name: found[name] for name in QUASI}
+    by_name["age"] = Hierarchy((*names, ("*",) * len(groups)))
+    return {name: by_name[name] for name in QUASI}
 
 
 def read_adult(path: Path | None = None) -> AdultTable:
@@ -159,15 +109,15 @@ class Miner:
 
     def errors(self, class_of: NDArray[np.integer], cells: Sequence[Cells], draws: int) -> dict[str, Any]:
         key = Key.from_seed(SEED)
-        found = []
+        distances = []
         accuracy: float | None = None
         for draw in range(draws):
             columns = reconstructed(cells, self.names, class_of, key, draw)
             mined = self._mined(columns)
-            found.append([rule_distance(a, b) for a, b in zip(self.rules, mined, strict=True)])
+            distances.append([rule_distance(a, b) for a, b in zip(self.rules, mined, strict=True)])
             if draw == 0:
                 accuracy = self._accuracy(columns)
-        means = np.mean(found, axis=0)
+        means = np.mean(distances, axis=0)
         return {
             "association rule error": float(means[0]),
             "class rule error": float(means[1]),

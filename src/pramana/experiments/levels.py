@@ -9,8 +9,8 @@ is replaced by the generated earners, which have its attributes and its domain s
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import Any
 
@@ -18,7 +18,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pramana.datasets.census import salaries
-from pramana.experiments.level_simulation import Trial, simulate
 from pramana.experiments.outputs import Outputs
 from pramana.holder.audit.collusion import (
     GroupValues,
@@ -28,13 +27,19 @@ from pramana.holder.audit.collusion import (
     independent_versions,
 )
 from pramana.mechanisms.history import History, RecordedLevels
-from pramana.mechanisms.levels import KeyedLevels, LevelDesign, Uniform
+from pramana.mechanisms.levels import KeyedLevels, LevelDesign, Uniform, Weighted
 from pramana.pages.figures import Panel, Picture, Series
 from pramana.pages.results import coalition_picture
 from pramana.randomness.key import Key
-from pramana.randomness.samplers import Codes
+from pramana.randomness.samplers import Codes, code_dtype
 from pramana.theory import levels
 from pramana.theory.levels import Level
+
+Floats = NDArray[np.float64]
+LEVELS = (Level.of("0.3"), Level.of("0.1"), Level.of("0.5"))  # Alice, Bob, Charlie
+_BATCH = 1 << 22
+_ENOUGH = 50  # simulations behind a distribution, below which its deviation says nothing
+
 
 SEED = 1
 LOWEST, HIGHEST = 0.001, 0.5  # the paper's range of retentions
@@ -90,8 +95,8 @@ def retentions(count: int) -> list[Level]:
     """Drawn uniformly from the paper's range, all different."""
     words = Key.from_seed(SEED).stream("experiment", "retentions").words(0, 4 * count)
     share = words.astype(np.float64) / 2.0**64
-    found = dict.fromkeys(Level.of(f"{LOWEST + (HIGHEST - LOWEST) * x:.9f}") for x in share)
-    return list(found)[:count]
+    drawn = dict.fromkeys(Level.of(f"{LOWEST + (HIGHEST - LOWEST) * x:.9f}") for x in share)
+    return list(drawn)[:count]
 
 
 # ---------------------------------------------------------------- Figures 5 and 6
@@ -99,49 +104,38 @@ def retentions(count: int) -> list[Level]:
 
 def figure_5(outputs: Outputs, trials: dict[str, Trial]) -> None:
     """Collusion of Alice (.3), Bob (.1) and Charlie (.5) against Charlie alone."""
-    outputs.table([{"law": name, **trial.collusion.to_row()} for name, trial in trials.items()], "levels-figure-5")
-    panels = []
-    for name, trial in trials.items():
-        worst = trial.collusion
-        values = [float(x) for x in range(len(worst.measured))]
-        title = f"{name}: y = {', '.join(map(str, worst.place))}"
-        panels.append(
-            Panel(
-                [
-                    Series("all three together", values, list(map(float, worst.measured))),
-                    Series("Charlie alone", values, list(map(float, worst.expected))),
-                ],
-                title=title,
-                x_label="x",
-                y_label="P(X = x | seen)",
-                from_zero=True,
-            )
-        )
-    outputs.figure(Picture(panels, "Figure 5: the most dissimilar pair of distributions"), "levels-figure-5")
+    worst = {f"{name}: y = {_listed(t.collusion.position)}": t.collusion for name, t in trials.items()}
+    names = ("all three together", "Charlie alone")
+    _draw_worst(outputs, "5: the most dissimilar pair of distributions", worst, names, ("x", "P(X = x | seen)"))
 
 
 def figure_6(outputs: Outputs, trials: dict[str, Trial]) -> None:
     """Each recipient's version against uniform perturbation."""
-    outputs.table(
-        [{"law": name, **trial.equivalence.to_row()} for name, trial in trials.items()], "levels-figure-6"
-    )
-    panels = []
+    worst = {}
     for name, trial in trials.items():
-        worst = trial.equivalence
-        values = [float(y) for y in range(len(worst.measured))]
-        panels.append(
-            Panel(
-                [
-                    Series("measured", values, list(map(float, worst.measured))),
-                    Series("uniform perturbation", values, list(map(float, worst.expected))),
-                ],
-                title=f"{name}: recipient {'abc'[worst.place[0]]}, x = {worst.place[1]}",
-                x_label="y",
-                y_label="P(Y = y | X = x)",
-                from_zero=True,
-            )
-        )
-    outputs.figure(Picture(panels, "Figure 6: the most erroneous version"), "levels-figure-6")
+        recipient, x = trial.equivalence.position
+        worst[f"{name}: recipient {'abc'[recipient]}, x = {x}"] = trial.equivalence
+    names = ("measured", "uniform perturbation")
+    _draw_worst(outputs, "6: the most erroneous version", worst, names, ("y", "P(Y = y | X = x)"))
+
+
+def _listed(position: Sequence[int]) -> str:
+    return ", ".join(map(str, position))
+
+
+def _draw_worst(
+    outputs: Outputs, title: str, worst: Mapping[str, Worst], names: tuple[str, str], labels: tuple[str, str]
+) -> None:
+    """Figure and table `title`: of each law, by the title of its panel, what was measured and expected."""
+    stem = f"levels-figure-{title[0]}"
+    outputs.table([{"law": name.split(":")[0], **case.to_row()} for name, case in worst.items()], stem)
+    panels = []
+    for name, case in worst.items():
+        values = [float(x) for x in range(len(case.measured))]
+        laws = zip(names, (case.measured, case.expected), strict=True)
+        series = [Series(words, values, list(map(float, law))) for words, law in laws]
+        panels.append(Panel(series, name, *labels, from_zero=True))
+    outputs.figure(Picture(panels, f"Figure {title}"), stem)
 
 
 # ---------------------------------------------------------------- Figure 7
@@ -217,7 +211,7 @@ def _overhead(
     design = LevelDesign({"salary": Uniform(50)})
     true = {"salary": np.resize(salary, sizes.kept)}
     source = RecordedLevels(design, sizes.kept)
-    key, found = Key.from_seed(SEED), []
+    key, rows = Key.from_seed(SEED), []
     keyed = KeyedLevels(design, lambda purpose, column: key.stream(purpose, "figure 8", column))
     many = {"salary": np.resize(true["salary"], sizes.timed)}
     for m, level in enumerate(order, 1):
@@ -228,7 +222,7 @@ def _overhead(
         spread = RecordedLevels(design, sizes.timed, histories={("salary",): _repeated(history, sizes.timed)})
         reached = order[:m]
         bound = levels.history_size(float(max(reached).retention), float(min(reached).retention), 50)
-        found.append(
+        rows.append(
             {
                 "order": name,
                 "versions": m,
@@ -240,7 +234,7 @@ def _overhead(
                 "process bytes": 0,
             }
         )
-    return found
+    return rows
 
 
 def _repeated(history: History, rows: int) -> History:
@@ -256,9 +250,171 @@ def _repeated(history: History, rows: int) -> History:
 
 def _milliseconds(work: Any, times: int) -> float:
     """CPU time, as the paper measures it; the best of a few."""
-    found = []
+    spent = []
     for _ in range(times):
         start = time.process_time()
         work()
-        found.append(1000 * (time.process_time() - start))
-    return min(found)
+        spent.append(1000 * (time.process_time() - start))
+    return min(spent)
+
+
+# ---------------------------------------------------------------- three recipients, simulated
+
+
+@dataclass(frozen=True)
+class Worst:
+    """The distribution furthest from the one it should be, among `compared`, and what chance explains.
+
+    `by_chance` is the median of the largest deviation if the theorem holds, `at_most` its 99 % point.
+    `independent` is the largest deviation of independent releases, in the same number of simulations.
+    """
+
+    position: tuple[int, ...]
+    measured: Floats
+    expected: Floats
+    deviation: float
+    by_chance: float
+    at_most: float
+    compared: int
+    behind: int
+    simulations: int
+    independent: float | None = None
+
+    def to_row(self) -> dict[str, Any]:
+        row: dict[str, Any] = {
+            "simulations": self.simulations,
+            "distributions": self.compared,
+            "largest deviation": self.deviation,
+            "at": " ".join(map(str, self.position)),
+            "simulations behind it": self.behind,
+            "by chance (median)": self.by_chance,
+            "by chance (99 %)": self.at_most,
+            "within chance": bool(self.deviation <= self.at_most),
+        }
+        if self.independent is not None:
+            row["independent releases"] = self.independent
+        return row
+
+
+@dataclass(frozen=True)
+class Trial:
+    """The worst case of Figure 5 and that of Figure 6."""
+
+    collusion: Worst
+    equivalence: Worst
+
+
+def simulate(law: Floats, simulations: int, seed: int) -> Trial:
+    """Values drawn from `law`, versions for the three, and all s^4 combinations counted."""
+    size = len(law)
+    together = _counts(law, simulations, seed, _one_process(size, seed))
+    apart = _counts(law, simulations, seed, _independently(size, seed))
+    collusion = replace(_collusion(together, simulations), independent=_collusion(apart, simulations).deviation)
+    return Trial(collusion, _equivalence(together, size, simulations))
+
+
+Versions = Callable[[Codes, int], list[Codes]]  # true codes and the number of the first -> a version for each
+
+
+def _one_process(size: int, seed: int) -> Versions:
+    return lambda true, first: [_version(size, seed, "together", level, true, first) for level in LEVELS]
+
+
+def _independently(size: int, seed: int) -> Versions:
+    return lambda true, first: [_version(size, seed, f"apart {level}", level, true, first) for level in LEVELS]
+
+
+def _version(size: int, seed: int, context: str, level: Level, true: Codes, first: int) -> Codes:
+    design, key = LevelDesign({"x": Uniform(size)}), Key.from_seed(seed)
+    source = KeyedLevels(design, lambda purpose, column: key.stream(purpose, context, column), first)
+    return source.version(level, {"x": true})["x"]
+
+
+def _counts(law: Floats, simulations: int, seed: int, versions: Versions) -> NDArray[np.int64]:
+    """F[x, ya, yb, yc]."""
+    size = len(law)
+    drawn, stream = Weighted.of([float(p) for p in law]), Key.from_seed(seed).stream("experiment", "truth")
+    total = np.zeros(size**4, np.int64)
+    for first in range(0, simulations, _BATCH):
+        rows = min(_BATCH, simulations - first)
+        true = np.empty(rows, code_dtype(size))
+        _fill(true, drawn, stream.blocks(first, rows))
+        code = true.astype(np.int64)
+        for version in versions(true, first):
+            code = code * size + version
+        total += np.bincount(code, minlength=size**4)
+    return total.reshape((size,) * 4)
+
+
+def _fill(out: Codes, law: Weighted, blocks: NDArray[np.uint64]) -> None:
+    law.draw(lambda _rows, _attempt: blocks, np.arange(len(out), dtype=np.uint32), out)
+
+
+def _collusion(counts: NDArray[np.int64], simulations: int) -> Worst:
+    """Eq. 15 over all ya, yb, yc: the posterior of all three against that of Charlie."""
+    size = len(counts)
+    behind = counts.sum(axis=0).reshape(-1)
+    measured = counts.reshape(size, -1).T / np.maximum(behind, 1)[:, None]
+    alone = counts.sum(axis=(1, 2))
+    expected = np.tile((alone / np.maximum(alone.sum(axis=0), 1)).T, (size * size, 1))
+    positions = np.stack(np.unravel_index(np.arange(len(behind)), (size,) * 3), axis=1)
+    return _worst(measured, expected, behind, positions, simulations)
+
+
+def _equivalence(counts: NDArray[np.int64], size: int, simulations: int) -> Worst:
+    """Eq. 16 over all recipients and x: P(Y = y | X = x) against uniform perturbation."""
+    measured, expected, behind, positions = [], [], [], []
+    for i, level in enumerate(LEVELS):
+        others = tuple(axis for axis in (1, 2, 3) if axis != i + 1)
+        pairs = counts.sum(axis=others)
+        rho = float(level.retention)
+        behind.append(pairs.sum(axis=1))
+        measured.append(pairs / np.maximum(behind[-1], 1)[:, None])
+        expected.append(np.full((size, size), (1 - rho) / size) + rho * np.eye(size))
+        positions += [(i, x) for x in range(size)]
+    return _worst(
+        np.concatenate(measured),
+        np.concatenate(expected),
+        np.concatenate(behind),
+        np.array(positions),
+        simulations,
+    )
+
+
+def _worst(
+    measured: Floats, expected: Floats, behind: NDArray[np.int64], positions: NDArray[np.int64], simulations: int
+) -> Worst:
+    known = behind >= _ENOUGH
+    measured, expected, behind, positions = measured[known], expected[known], behind[known], positions[known]
+    deviation = np.sqrt(((measured - expected) ** 2).sum(axis=1))
+    at = int(deviation.argmax())
+    by_chance, at_most = _largest_by_chance(expected, behind)
+    position = tuple(int(p) for p in positions[at])
+    worst = position, measured[at], expected[at], float(deviation[at])
+    return Worst(*worst, by_chance, at_most, len(behind), int(behind[at]), simulations)
+
+
+def _largest_by_chance(law: Floats, behind: NDArray[np.int64]) -> tuple[float, float]:
+    """Median and 99 % point of the largest L2 distance between each law and as many draws from it.
+
+    The squared distance is a sum of squared normals with the weights of (diag f - f f')/n; a shifted gamma law
+    of the same three moments stands for it, and the cells are nearly independent.
+    """
+    from scipy import optimize, stats
+
+    second, third, fourth = ((law**power).sum(axis=1) for power in (2, 3, 4))
+    mean = (1 - second) / behind
+    squares = (second - 2 * third + second**2) / behind.astype(np.float64) ** 2
+    cubes = (third - 3 * fourth + 3 * second * third - second**3) / behind.astype(np.float64) ** 3
+    deviation = np.sqrt(2 * squares)
+    skewness = 8 * cubes / deviation**3
+    shape, scale = 4 / skewness**2, deviation * skewness / 2
+    shift = mean - shape * scale
+
+    def excess(log_square: float, share: float) -> float:
+        known = stats.gamma.logcdf(np.exp(log_square), shape, shift, scale)
+        return max(float(known.sum() - np.log(share)), -1e12)
+
+    low, high = float(np.log(mean.min())) - 5, float(np.log(mean.max())) + 8
+    ends = [float(optimize.brentq(excess, low, high, args=(share,), xtol=1e-6)) for share in (0.5, 0.99)]
+    return float(np.exp(ends[0] / 2)), float(np.exp(ends[1] / 2))
