@@ -73,6 +73,11 @@ def randomised_attributes(recipe: Recipe[Setting, RandomisedColumn], rows: Value
     )
 
 
+def sizes_of(attributes: Sequence[Attribute]) -> dict[str, int]:
+    """How many values each randomised column has."""
+    return {a.name: a.coded.size for a in attributes if not a.raw}
+
+
 def unchanged(name: str, column: ColumnSection) -> Attribute:
     """A column that is released as it is."""
     asked = [key for key in ("bottom", "top", "round") if msgspec.structs.asdict(column)[key] is not None]

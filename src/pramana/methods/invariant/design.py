@@ -13,6 +13,7 @@ from msgspec import Meta
 from pramana.bundle.certificate import JsonObject
 from pramana.bundle.form import Form
 from pramana.errors import RecipeError
+from pramana.methods.columns import sizes_of
 from pramana.methods.invariant.blocks import checked_xi
 from pramana.methods.recipe import Recipe
 from pramana.methods.retention.setting import K
@@ -241,7 +242,7 @@ def worth_of_exchange(
     move, and withheld matrices do not tell how much that is. A record adds at most 1 to the summed variances of a
     table's counts, so these are at most the number of records whatever the matrices are.
     """
-    sizes = {a.name: a.coded.size for a in attributes if not a.raw}
+    sizes = sizes_of(attributes)
     asked, is_named = tables_asked(named, list(sizes))
     worth = []
     for names in asked:

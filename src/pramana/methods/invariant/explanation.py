@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pramana.bundle.published_numbers import notes_on_numbers
+from pramana.methods.columns import sizes_of
 from pramana.methods.invariant.design import InvariantDesign
 from pramana.methods.protocol import Explanation
 from pramana.pages.content import Cell, Grid, Meter, Section, Text
@@ -85,7 +86,7 @@ def _treatment(
 def _risks(
     attributes: Sequence[Attribute], design: InvariantDesign, summaries: Mapping[str, Mapping[str, Any]]
 ) -> Section:
-    sizes = {a.name: a.coded.size for a in attributes if not a.raw}
+    sizes = sizes_of(attributes)
     rows: list[dict[str, Cell]] = []
     for group in design.groups:
         summary = summaries[" and ".join(group)]

@@ -20,7 +20,7 @@ from pramana.mechanisms.channel import Channel
 from pramana.mechanisms.stated import mechanism_from_json
 from pramana.mechanisms.table import Exchange, digest_of
 from pramana.methods.coded import CodedPlan
-from pramana.methods.columns import read_from_data
+from pramana.methods.columns import read_from_data, sizes_of
 from pramana.methods.invariant.design import InvariantDesign, InvariantDesignForm, worth_of_exchange
 from pramana.methods.invariant.explanation import explanation_of_exchange
 from pramana.methods.invariant.table_law import InvariantLaw, alike, channel_for, law_for, stratum_of, summaries_of
@@ -289,7 +289,7 @@ def restore_invariant(certificate: Certificate) -> InvariantPlan:
 
 def _check_columns(plan: InvariantPlan) -> None:
     """Every randomised column is in one group; the design names no column that is not there."""
-    sizes = {a.name: a.coded.size for a in plan.attributes if not a.raw}
+    sizes = sizes_of(plan.attributes)
     grouped = sorted(name for group in plan.design.groups for name in group)
     barred = dict(plan.design.forbidden)
     if grouped != sorted(sizes) or not {*plan.design.ordered, *barred} <= set(sizes):

@@ -17,6 +17,7 @@ from pramana.io.codes import domain_from_data, encode, has_missing
 from pramana.mechanisms.channel import Channel
 from pramana.mechanisms.invariant import MatchRisk, match_risk, sinkhorn, two_stage
 from pramana.mechanisms.table import ChannelGroup, Exchange
+from pramana.methods.columns import sizes_of
 from pramana.methods.invariant.blocks import plan_blocks, plan_combinations, plan_strata
 from pramana.methods.invariant.design import InvariantDesign
 from pramana.randomness.samplers import Codes, code_dtype
@@ -55,7 +56,7 @@ def law_for(
     design: InvariantDesign, attributes: tuple[Attribute, ...], rows: Rows, k: float | None = None
 ) -> InvariantLaw:
     """The same for the same table and design, always: `verify` calls it again."""
-    sizes = {a.name: a.coded.size for a in attributes if not a.raw}
+    sizes = sizes_of(attributes)
     strata = derive_strata(design, rows)
     columns: list[tuple[str, ...]] = []
     for group in design.groups:

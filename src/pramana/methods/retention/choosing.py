@@ -16,7 +16,7 @@ from pramana.errors import BundleError, InputError, RecipeError
 from pramana.mechanisms.guarantees import Circumstances
 from pramana.mechanisms.table import Mechanism
 from pramana.mechanisms.units import UnitDraws
-from pramana.methods.columns import coarser_domains
+from pramana.methods.columns import coarser_domains, sizes_of
 from pramana.methods.recipe import Recipe
 from pramana.methods.retention.calibration import Wanted
 from pramana.methods.retention.setting import ChoiceForm, RetentionColumn, RetentionSetting
@@ -26,6 +26,8 @@ from pramana.schema.domain import Attribute, Domain
 if TYPE_CHECKING:
     from pramana.methods.retention.frontier import Candidate
     from pramana.methods.retention.spending import Coarsening, SpendingQuestion
+
+RetentionRecipe = Recipe[RetentionSetting, RetentionColumn]
 
 
 @dataclass(frozen=True)
@@ -107,7 +109,7 @@ def _merged(finest: Domain, coarse: Domain) -> Coarsening:
     return Coarsening(tuple(counts))
 
 
-def options_of(recipe: Recipe[RetentionSetting, RetentionColumn], attributes: tuple[Attribute, ...]) -> Options:
+def options_of(recipe: RetentionRecipe, attributes: tuple[Attribute, ...]) -> Options:
     """Which columns may be published coarser, and how."""
     own = {name: column for name, column in recipe.published.items() if column.coarsen}
     if own and recipe.release.coin != "best":
@@ -126,7 +128,7 @@ def options_of(recipe: Recipe[RetentionSetting, RetentionColumn], attributes: tu
 
 
 def ways_to_spend(
-    recipe: Recipe[RetentionSetting, RetentionColumn],
+    recipe: RetentionRecipe,
     attributes: tuple[Attribute, ...],
     around: Circumstances,
     draws: UnitDraws | None,
@@ -135,7 +137,7 @@ def ways_to_spend(
     from pramana.methods.retention.frontier import frontier, way_of_units
 
     allowed = options_of(recipe, attributes) if recipe.release.coin == "best" else Options(attributes, {})
-    asked, sizes = _asked(recipe.release, around.records, allowed), _sizes(attributes)
+    asked, sizes = _asked(recipe.release, around.records, allowed), sizes_of(attributes)
     question = asked.question(sizes, recipe.tables)
     if draws is None:
         return frontier(question, asked.wanted(around))
@@ -145,24 +147,19 @@ def ways_to_spend(
 
 
 def chosen_law(
-    recipe: Recipe[RetentionSetting, RetentionColumn], attributes: tuple[Attribute, ...], around: Circumstances
+    recipe: RetentionRecipe, attributes: tuple[Attribute, ...], around: Circumstances
 ) -> tuple[Mechanism, tuple[Attribute, ...], CoinChoice]:
     """The law, the attributes as they will be published, and what it was chosen from."""
     from pramana.methods.retention.frontier import best_candidate
 
     allowed = options_of(recipe, attributes)
     asked = _asked(recipe.release, around.records, allowed)
-    best = best_candidate(asked.question(_sizes(attributes), recipe.tables), asked.wanted(around))
+    best = best_candidate(asked.question(sizes_of(attributes), recipe.tables), asked.wanted(around))
     return best.law, allowed.published(best.coarsened), replace(asked, taken=dict(best.coarsened))
 
 
 def _asked(release: RetentionSetting, records: int, allowed: Options) -> CoinChoice:
-    central = None if release.central is None else release.central.epsilon
-    return CoinChoice(release.k, release.epsilon, central, records, allowed.coarsenings())
-
-
-def _sizes(attributes: Sequence[Attribute]) -> dict[str, int]:
-    return {a.name: a.coded.size for a in attributes if not a.raw}
+    return CoinChoice(release.k, release.epsilon, release.central_epsilon, records, allowed.coarsenings())
 
 
 def check_choice(

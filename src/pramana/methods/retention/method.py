@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, ClassVar, NoReturn, TypeVar
+from typing import TYPE_CHECKING, ClassVar, Generic, NoReturn, TypeVar
 
 from pramana.bundle.certificate import Certificate
 from pramana.errors import MatrixError, RecipeError, UnreachableError
@@ -13,11 +14,11 @@ from pramana.mechanisms.channel import Dense, Retention
 from pramana.mechanisms.guarantees import Circumstances, guarantees_of
 from pramana.mechanisms.table import Mechanism, Product, RecordRetention
 from pramana.mechanisms.units import UnitDraws, composed
-from pramana.methods.columns import randomised_attributes, randomised_readings
+from pramana.methods.columns import randomised_attributes, randomised_readings, sizes_of
 from pramana.methods.protocol import Capabilities, Method, Plan, fields_of_recipe
 from pramana.methods.recipe import Recipe
 from pramana.methods.retention.calibration import Wanted, calibrate
-from pramana.methods.retention.choosing import CoinChoice, chosen_law, options_of, ways_to_spend
+from pramana.methods.retention.choosing import CoinChoice, RetentionRecipe, chosen_law, options_of, ways_to_spend
 from pramana.methods.retention.plan import (
     RandomisedPlan,
     circumstances_for,
@@ -31,6 +32,7 @@ from pramana.methods.retention.setting import (
     MatrixSetting,
     RetentionColumn,
     RetentionSetting,
+    read_matrix,
 )
 from pramana.methods.retention.units import around_units, bounded, calibrated_for_units, units_of, with_sizes
 from pramana.rows.protocol import ColumnReading, Rows
@@ -46,6 +48,20 @@ if TYPE_CHECKING:
 
 S = TypeVar("S", bound=DrawnSetting)
 C = TypeVar("C", bound=DrawnColumn)
+
+
+@dataclass(frozen=True)
+class LawTask(Generic[S, C]):
+    """What a law is made for: a recipe, its columns, and what the guarantees depend on besides."""
+
+    recipe: Recipe[S, C]
+    attributes: tuple[Attribute, ...]
+    circumstances: Circumstances
+    draws: UnitDraws | None  # of people, where they have several rows
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        return sizes_of(self.attributes)
 
 
 _ADVICE_FOR_UNITS = (
@@ -79,11 +95,11 @@ class DrawnMethod(Method[S, C]):
         self, recipe: Recipe[S, C], attributes: tuple[Attribute, ...], records: int, rows: Rows | None
     ) -> RandomisedPlan:
         circumstances = _circumstances(recipe.release, attributes, records)
-        sizes = _sizes(attributes)
+        sizes = sizes_of(attributes)
         if not sizes:
             raise RecipeError("A recipe must randomise at least one column", "none", "Make one quasi-identifying.")
         draws = units_of(recipe, sizes, None if rows is None else rows.owners)
-        mechanism, attributes, choice = self._designed(recipe, attributes, circumstances, draws)
+        mechanism, attributes, choice = self._designed(LawTask(recipe, attributes, circumstances, draws))
         fields = fields_of_recipe(recipe, attributes, rows)
         if draws is not None and rows is not None and rows.owners is not None:
             draws = with_sizes(draws, mechanism, rows.owners)
@@ -96,15 +112,9 @@ class DrawnMethod(Method[S, C]):
             choice=choice,
         )
 
-    def _designed(
-        self,
-        recipe: Recipe[S, C],
-        attributes: tuple[Attribute, ...],
-        circumstances: Circumstances,
-        draws: UnitDraws | None,
-    ) -> tuple[Mechanism, tuple[Attribute, ...], CoinChoice | None]:
+    @abstractmethod
+    def _designed(self, task: LawTask[S, C]) -> tuple[Mechanism, tuple[Attribute, ...], CoinChoice | None]:
         """The law, the attributes as they are published, and what the law was chosen from, if it was."""
-        return self._mechanism(recipe, attributes, circumstances, draws), attributes, None
 
     def advise(self, recipe: Recipe[S, C], plan: Plan, rows: Rows | None) -> tuple[str, ...]:
         if rows is not None and rows.owners is not None:
@@ -114,15 +124,6 @@ class DrawnMethod(Method[S, C]):
         law = plan.law if isinstance(plan.law, Product | RecordRetention) else None
         columns = [a.name for a in plan.attributes if not a.raw]
         return advice_for_retention(law, columns, plan.records, recipe.tables)
-
-    @abstractmethod
-    def _mechanism(
-        self,
-        recipe: Recipe[S, C],
-        attributes: tuple[Attribute, ...],
-        circumstances: Circumstances,
-        draws: UnitDraws | None,
-    ) -> Mechanism: ...
 
     def restore(self, certificate: Certificate) -> RandomisedPlan:
         return restore_drawn(certificate)
@@ -137,70 +138,49 @@ class RetentionMethod(DrawnMethod[RetentionSetting, RetentionColumn]):
     statement = DrawnStatement
 
     def _designed(
-        self,
-        recipe: Recipe[RetentionSetting, RetentionColumn],
-        attributes: tuple[Attribute, ...],
-        circumstances: Circumstances,
-        draws: UnitDraws | None,
+        self, task: LawTask[RetentionSetting, RetentionColumn]
     ) -> tuple[Mechanism, tuple[Attribute, ...], CoinChoice | None]:
-        if recipe.release.coin != "best":
-            options_of(recipe, attributes)  # which refuses coarser values that nothing would decide on
-            return super()._designed(recipe, attributes, circumstances, draws)
-        _ordered_columns(recipe, attributes, circumstances.records)  # which refuses them with another coin
-        if recipe.release.retention is not None or any(
-            c.retention is not None for c in recipe.attributes.values()
-        ):
-            raise RecipeError('coin = "best" must leave the law to be calculated', "a retention")
-        if circumstances.records == 0:
-            _needs_records()
-        return chosen_law(recipe, attributes, circumstances)
-
-    def _mechanism(
-        self,
-        recipe: Recipe[RetentionSetting, RetentionColumn],
-        attributes: tuple[Attribute, ...],
-        circumstances: Circumstances,
-        draws: UnitDraws | None,
-    ) -> Mechanism:
-        release, sizes = recipe.release, _sizes(attributes)
-        ordered = _ordered_columns(recipe, attributes, circumstances.records)
-        own = {name: c.retention for name, c in recipe.attributes.items() if c.retention is not None}
-        if release.retention is None and not own:
-            needed = release.k is not None or release.central is not None or release.allocation == "best"
-            if circumstances.records == 0 and needed:
+        recipe, attributes, around, draws = task.recipe, task.attributes, task.circumstances, task.draws
+        release, own = recipe.release, _own_retentions(recipe)
+        ordered = _ordered_columns(recipe, attributes, around.records)  # refuses them with another coin
+        if release.coin == "best":
+            if release.retention is not None or own:
+                raise RecipeError('coin = "best" must leave the law to be calculated', "a retention")
+            if around.records == 0:
                 _needs_records()
-            central = None if release.central is None else release.central.epsilon
-            wanted = Wanted(around_units(circumstances, draws), release.k, release.epsilon, central)
-            if draws is not None:
-                law = _with_ordered(calibrated_for_units(sizes, wanted, draws), ordered)
-                check_promise(release, law, circumstances, draws)
-                return law
-            calibrated = calibrate(sizes, wanted, release.coin, release.allocation, recipe.tables)
-            return _with_ordered(calibrated, ordered, wanted) if isinstance(calibrated, Product) else calibrated
-        mechanism = _stated(release, own, sizes)
-        check_promise(release, mechanism, circumstances, draws)
-        return mechanism
+            return chosen_law(recipe, attributes, around)
+        options_of(recipe, attributes)  # refuses coarser values that nothing would decide on
+        if release.retention is not None or own:
+            law = _stated(release, own, task.sizes)
+            check_promise(release, law, around, draws)
+            return law, attributes, None
+        if around.records == 0 and (
+            release.k is not None or release.central is not None or release.allocation == "best"
+        ):
+            _needs_records()
+        wanted = _wanted(release, around_units(around, draws))
+        if draws is not None:
+            law = _with_ordered(calibrated_for_units(task.sizes, wanted, draws), ordered)
+            check_promise(release, law, around, draws)
+            return law, attributes, None
+        law = calibrate(task.sizes, wanted, release.coin, release.allocation, recipe.tables)
+        return _with_ordered(law, ordered, wanted) if isinstance(law, Product) else law, attributes, None
 
     def frontier(
         self,
-        recipe: Recipe[RetentionSetting, RetentionColumn],
+        recipe: RetentionRecipe,
         attributes: tuple[Attribute, ...],
         records: int,
         draws: UnitDraws | None,
     ) -> tuple[Candidate, ...]:
-        release, columns = recipe.release, recipe.attributes.values()
-        stated = release.retention is not None or any(c.retention is not None for c in columns)
-        if stated or any(c.channel == "ordered" for c in columns):
+        ordered = any(c.channel == "ordered" for c in recipe.attributes.values())
+        if ordered or recipe.release.retention is not None or _own_retentions(recipe):
             return ()
-        return ways_to_spend(recipe, attributes, _circumstances(release, attributes, records), draws)
+        return ways_to_spend(recipe, attributes, _circumstances(recipe.release, attributes, records), draws)
 
-    def advise(
-        self, recipe: Recipe[RetentionSetting, RetentionColumn], plan: Plan, rows: Rows | None
-    ) -> tuple[str, ...]:
+    def advise(self, recipe: RetentionRecipe, plan: Plan, rows: Rows | None) -> tuple[str, ...]:
         release, attributes = recipe.release, plan.attributes
-        sizes = _sizes(attributes)
-        own = any(column.retention is not None for column in recipe.attributes.values())
-        if release.retention is not None or own:
+        if release.retention is not None or _own_retentions(recipe):
             return super().advise(recipe, plan, rows)
         from pramana.methods.retention.advice import advice_for_promise, weaker_promises
         from pramana.methods.trials import first_useful
@@ -209,15 +189,21 @@ class RetentionMethod(DrawnMethod[RetentionSetting, RetentionColumn]):
             weaker = weaker_promises(release.k, release.epsilon)
             tried = [words for some in weaker for words in first_useful(self, recipe, rows, some)]
             return (*tried, *super().advise(recipe, plan, rows))
-        central = None if release.central is None else release.central.epsilon
-        around = _circumstances(release, attributes, plan.records)
-        wanted = Wanted(around, release.k, release.epsilon, central)
+        wanted = _wanted(release, _circumstances(release, attributes, plan.records))
         coin = "record" if isinstance(plan.law, RecordRetention) else "attribute"
-        return advice_for_promise(sizes, wanted, coin, recipe.tables)
+        return advice_for_promise(sizes_of(attributes), wanted, coin, recipe.tables)
+
+
+def _own_retentions(recipe: RetentionRecipe) -> dict[str, float]:
+    return {name: c.retention for name, c in recipe.attributes.items() if c.retention is not None}
+
+
+def _wanted(setting: DrawnSetting, around: Circumstances) -> Wanted:
+    return Wanted(around, setting.k, setting.epsilon, setting.central_epsilon)
 
 
 def _ordered_columns(
-    recipe: Recipe[RetentionSetting, RetentionColumn], attributes: tuple[Attribute, ...], records: int
+    recipe: RetentionRecipe, attributes: tuple[Attribute, ...], records: int
 ) -> Mapping[str, OrderedValues]:
     """The columns with channel = "ordered": few recipes have any, and what designs channels loads for them."""
     if not any(column.channel == "ordered" for column in recipe.attributes.values()):
@@ -244,17 +230,11 @@ class MatrixMethod(DrawnMethod[MatrixSetting, MatrixColumn]):
     column = MatrixColumn
     statement = DrawnStatement
 
-    def _mechanism(
-        self,
-        recipe: Recipe[MatrixSetting, MatrixColumn],
-        attributes: tuple[Attribute, ...],
-        circumstances: Circumstances,
-        draws: UnitDraws | None,
-    ) -> Mechanism:
-        from pramana.methods.retention.setting import read_matrix
-
-        channels = {}
-        for name, size in _sizes(attributes).items():
+    def _designed(
+        self, task: LawTask[MatrixSetting, MatrixColumn]
+    ) -> tuple[Mechanism, tuple[Attribute, ...], CoinChoice | None]:
+        recipe, channels = task.recipe, {}
+        for name, size in task.sizes.items():
             matrix = recipe.attributes[name].matrix
             if matrix is None:
                 raise RecipeError(f'With method "matrix" the column {name!r} must have a matrix', "none")
@@ -267,12 +247,8 @@ class MatrixMethod(DrawnMethod[MatrixSetting, MatrixColumn]):
                 )
             channels[name] = channel
         mechanism = Product(channels)
-        check_promise(recipe.release, mechanism, circumstances, draws)
-        return mechanism
-
-
-def _sizes(attributes: tuple[Attribute, ...]) -> dict[str, int]:
-    return {a.name: a.coded.size for a in attributes if not a.raw}
+        check_promise(recipe.release, mechanism, task.circumstances, task.draws)
+        return mechanism, task.attributes, None
 
 
 def _circumstances(setting: DrawnSetting, attributes: tuple[Attribute, ...], records: int) -> Circumstances:
@@ -294,18 +270,14 @@ def _stated(setting: RetentionSetting, own: Mapping[str, float], sizes: Mapping[
             raise RecipeError(
                 'With coin = "record" one retention must be stated for the release', "one per column"
             )
-        return RecordRetention.at(_as_written(setting.retention), sizes)
+        return RecordRetention.at(Fraction(str(setting.retention)), sizes)  # 0.3 is three tenths
     channels = {}
     for name, size in sizes.items():
         chosen = own.get(name, setting.retention)
         if chosen is None:
             raise RecipeError(f"The column {name!r} must have a retention like the others", "none")
-        channels[name] = Retention.at(_as_written(chosen), size)
+        channels[name] = Retention.at(Fraction(str(chosen)), size)
     return Product(channels)
-
-
-def _as_written(retention: float) -> Fraction:
-    return Fraction(str(retention))  # 0.3 is three tenths
 
 
 def check_promise(
@@ -315,12 +287,11 @@ def check_promise(
     if draws is not None and isinstance(mechanism, Product):
         mechanism = composed(mechanism, draws, draws.size(draws.largest))
         circumstances = around_units(circumstances, draws)
-    central = None if setting.central is None else setting.central.epsilon
-    if setting.k is None and setting.epsilon is None and central is None:
+    if setting.k is None and setting.epsilon is None and setting.central is None:
         return
-    if circumstances.records == 0 and (setting.k is not None or central is not None):
+    if circumstances.records == 0 and (setting.k is not None or setting.central is not None):
         _needs_records()
-    if Wanted(circumstances, setting.k, setting.epsilon, central).is_kept_by(mechanism):
+    if _wanted(setting, circumstances).is_kept_by(mechanism):
         return
     reached = ", ".join(f"{g.notion} {g.value}" for g in guarantees_of(mechanism, circumstances)[:2])
     raise UnreachableError(

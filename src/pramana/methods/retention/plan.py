@@ -23,7 +23,7 @@ from pramana.mechanisms.table import (
 )
 from pramana.mechanisms.units import UnitDraws, composed, unit_guarantees
 from pramana.methods.coded import CodedPlan
-from pramana.methods.columns import read_from_data
+from pramana.methods.columns import read_from_data, sizes_of
 from pramana.methods.protocol import (
     Capabilities,
     Examination,
@@ -271,7 +271,7 @@ def _draws(stated: DrawnStatement, certificate: Certificate, law: Mechanism) -> 
 
 
 def check_sizes(mechanism: Mechanism, certificate: Certificate) -> None:
-    if {a.name: a.coded.size for a in certificate.attributes if not a.raw} != mechanism.sizes:
+    if sizes_of(certificate.attributes) != mechanism.sizes:
         raise BundleError("The law of a certificate must fit its domains", "other sizes")
 
 

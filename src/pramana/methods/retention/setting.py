@@ -54,6 +54,10 @@ class DrawnSetting(Setting, frozen=True, kw_only=True):
             )
 
     @property
+    def central_epsilon(self) -> float | None:
+        return None if self.central is None else self.central.epsilon
+
+    @property
     def stated_delta(self) -> float:
         """The delta at which the central guarantee is stated."""
         if self.central is not None:
