@@ -21,7 +21,7 @@ from pramana.datasets.population import Population
 from pramana.experiments.outputs import Outputs
 from pramana.mechanisms.channel import Channel
 from pramana.mechanisms.invariant import drawn_diagonals, match_risk, two_stage
-from pramana.methods.invariant.blocks import plan_blocks, plan_combinations
+from pramana.methods.invariant.blocks import plan_blocks
 from pramana.pages.figures import Panel, Picture, Series
 from pramana.randomness.key import Key
 from pramana.randomness.samplers import ONE
@@ -149,10 +149,8 @@ def _compared(table: str, case: Case, xi: str) -> Iterator[dict[str, Any]]:
     flat = case.counts.reshape(-1)
     rare = sum(0 < n * Fraction(xi) < 1 for n in flat.tolist())
     for rule in ("best", "paper"):
-        if case.counts.ndim == 1:
-            plan = plan_blocks(flat, xi, rule=rule, ordered=case.ordered)
-        else:
-            plan = plan_combinations(case.counts, xi, rule=rule)
+        ordered = [case.ordered] if case.counts.ndim == 1 else []
+        plan = plan_blocks(case.counts, xi, rule=rule, ordered=ordered)
         yield _row(table, case, xi, rare, rule, plan.channel)
 
 

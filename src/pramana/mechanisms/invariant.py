@@ -406,7 +406,10 @@ def match_risk(channel: Channel, counts: Sequence[int] | Integers) -> MatchRisk:
     for members, weights in components(channel):
         part, real = t[members], weights / ONE
         if len(members) == 1:
-            _alone(members[0], int(part[0]), every, match, interval)
+            category, count = members[0], int(part[0])
+            if count:  # published as it is: one of its records is the target's
+                every[category] = every_count.OutcomeRisk(Fraction(1, count), True)
+                match[category], interval[category] = 1 / count, (1 / count, 1 / count)
             continue
         error[members] = identification.squared_errors(real, part)
         guesses = every_count.matches_all_counts(real, part)
@@ -424,19 +427,6 @@ def match_risk(channel: Channel, counts: Sequence[int] | Integers) -> MatchRisk:
         tuple(error.tolist()),
         tuple(drift_of(channel, t.tolist())),
     )
-
-
-def _alone(
-    category: int,
-    count: int,
-    every: list[every_count.OutcomeRisk | None],
-    match: list[float | None],
-    interval: list[tuple[float, float] | None],
-) -> None:
-    """A category that is published as it is: one of its records is the target's."""
-    if count:
-        every[category] = every_count.OutcomeRisk(Fraction(1, count), True)
-        match[category], interval[category] = 1 / count, (1 / count, 1 / count)
 
 
 def _counts(channel: Channel, counts: Sequence[int] | Integers) -> Integers:

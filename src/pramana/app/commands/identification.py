@@ -106,7 +106,7 @@ def identification_command(
     from pramana.methods.invariant.blocks import plan_blocks
     from pramana.theory import rounding
 
-    plan = plan_blocks(counts, xi, rule=rule, ordered=ordered, forbidden=list(forbid))
+    plan = plan_blocks(counts, xi, rule=rule, ordered=[ordered], forbidden=[list(forbid)])
     risk = match_risk(plan.channel, counts)
     thetas = list(plan.thetas)
     content = {

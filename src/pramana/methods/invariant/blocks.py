@@ -45,11 +45,6 @@ class PartnerExchange:
     theta: float
 
 
-def anywhere(_rare: int, others: Places) -> Floats:
-    """Every other category is as near."""
-    return np.ones(len(others))
-
-
 def exchanges(counts: Integers, xi: Fraction, distance: Distance) -> tuple[list[PartnerExchange], list[int]]:
     """Partners for the categories below 1/xi at the least expected error, and the categories left without.
 
@@ -274,49 +269,30 @@ def plan_blocks(
     xi: float | Fraction | str,
     *,
     rule: str = "best",
-    ordered: bool = False,
-    forbidden: Forbidden = (),
-) -> BlockPlan:
-    """Blocks for one attribute. `ordered`: near categories are preferred; `forbidden`: (from, to) never published.
-
-    When xi cannot be reached the plan is the best found on the ladder 1/(n-1), 1/(n-2), ...: see `holds`.
-    """
-    t = checked_counts(counts)
-    barred = _barred(forbidden, len(t))
-
-    def distance(rare: int, others: Places) -> Floats:
-        far = np.abs(others - rare).astype(np.float64) if ordered else anywhere(rare, others)
-        blocked = barred.get(rare)
-        return far if blocked is None else np.where(np.isin(others, blocked), np.inf, far)
-
-    return _planned(t, checked_xi(xi), rule, distance)
-
-
-def plan_combinations(
-    counts: ArrayLike,
-    xi: float | Fraction | str,
-    *,
     ordered: Sequence[bool] = (),
     forbidden: Sequence[Forbidden] = (),
-    rule: str = "best",
 ) -> BlockPlan:
-    """Blocks for combinations of attributes: `counts` has an axis per attribute, codes are in C order.
+    """Blocks for one attribute, or for combinations of several.
 
-    A combination moves to one that differs in as few attributes as can be (ordered ones: by as little as can be).
-    Only combinations that occur are ever published, so an impossible one cannot appear.
+    `counts` has an axis for each attribute, codes are in C order. A combination moves to one that differs in as
+    few attributes as can be (`ordered` ones: by as little as can be); `forbidden` has, by attribute, pairs of
+    values (from, to) of which the second is never published for the first. Only combinations that occur are ever
+    published.
+    When xi cannot be reached the plan is the best found on the ladder 1/(n-1), 1/(n-2), ...: see `holds`.
     """
     table = np.asarray(counts)
     flat = checked_counts(table.reshape(-1))
     shape = table.shape
     kinds = [*ordered, *[False] * (len(shape) - len(ordered))]
     barred = [_barred(pairs, size) for pairs, size in zip(forbidden, shape, strict=False)]
+    widths = [max(1, size - 1) for size in shape] if len(shape) > 1 else [1]
 
     def distance(rare: int, others: Places) -> Floats:
         far = np.zeros(len(others))
         here, there = np.unravel_index(rare, shape), np.unravel_index(others, shape)
         for axis, (a, b) in enumerate(zip(here, there, strict=True)):
             step = np.abs(b - a)
-            far += step / max(1, shape[axis] - 1) if kinds[axis] else step > 0
+            far += step / widths[axis] if kinds[axis] else step > 0
             if axis < len(barred) and int(a) in barred[axis]:
                 far[np.isin(b, barred[axis][int(a)])] = np.inf
         return far
@@ -341,11 +317,7 @@ def plan_strata(
     if table.ndim < 2:
         raise SchemaError("Counts by stratum must be a table of strata by categories")
     size = table[0].size
-    if table.ndim == 2:
-        alone, barred = bool(ordered and ordered[0]), forbidden[0] if forbidden else ()
-        plans = [plan_blocks(row, xi, rule=rule, ordered=alone, forbidden=barred) for row in table]
-    else:
-        plans = [plan_combinations(row, xi, rule=rule, ordered=ordered, forbidden=forbidden) for row in table]
+    plans = [plan_blocks(row, xi, rule=rule, ordered=ordered, forbidden=forbidden) for row in table]
     blocks = tuple(
         Block(tuple(stratum * size + m for m in block.members), block.weights)
         for stratum, plan in enumerate(plans)

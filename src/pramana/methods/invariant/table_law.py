@@ -18,7 +18,7 @@ from pramana.mechanisms.channel import Channel
 from pramana.mechanisms.invariant import MatchRisk, match_risk, sinkhorn, two_stage
 from pramana.mechanisms.table import ChannelGroup, Exchange
 from pramana.methods.columns import sizes_of
-from pramana.methods.invariant.blocks import plan_blocks, plan_combinations, plan_strata
+from pramana.methods.invariant.blocks import plan_blocks, plan_strata
 from pramana.methods.invariant.design import InvariantDesign
 from pramana.randomness.samplers import Codes, code_dtype
 from pramana.rows.protocol import Columns, Rows, Work, chunks_of
@@ -140,11 +140,8 @@ def channel_for(
     xi = design.xi or Fraction(1)
     ordered = [name in design.ordered for name in group]
     forbidden = [design.barred(name) for name in group]
-    if design.strata:
-        return plan_strata(counts, xi, rule=design.rule, ordered=ordered, forbidden=forbidden).channel
-    if len(group) > 1:
-        return plan_combinations(counts, xi, rule=design.rule, ordered=ordered, forbidden=forbidden).channel
-    return plan_blocks(counts, xi, rule=design.rule, ordered=ordered[0], forbidden=forbidden[0]).channel
+    plan = plan_strata if design.strata else plan_blocks
+    return plan(counts, xi, rule=design.rule, ordered=ordered, forbidden=forbidden).channel
 
 
 def _retention_for(k: float, records: int, counts: Mapping[Any, Counts]) -> Fraction:
