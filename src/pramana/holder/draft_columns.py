@@ -6,6 +6,7 @@ import datetime
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import compress
 
 import numpy as np
 from numpy.typing import NDArray
@@ -80,30 +81,22 @@ class ColumnDraft:
 
 
 def left_out(look: Look, why: str, because: str) -> ColumnDraft:
-    return ColumnDraft(
-        look.name,
-        Role.IDENTIFYING,
-        words=f"left out: {why}",
-        asks=(f"Left out, because {because}: {{}}.",),
-    )
+    ask = f"Left out, because {because}: {{}}."
+    return ColumnDraft(look.name, Role.IDENTIFYING, words=f"left out: {why}", asks=(ask,))
 
 
 def unchanged(look: Look, role: Role, why: str) -> ColumnDraft:
     """A column that is published as it is."""
-    return ColumnDraft(
-        look.name,
-        role,
-        words=f"{why}; published unchanged, outside every promise",
-        asks=("Published unchanged, outside every promise: {}. Nobody must be found by these.",),
-    )
+    ask = "Published unchanged, outside every promise: {}. Nobody must be found by these."
+    return ColumnDraft(look.name, role, words=f"{why}; published unchanged, outside every promise", asks=(ask,))
 
 
 def coded(look: Look, role: Role, why: str, most: int, others: Sequence[Look] = ()) -> ColumnDraft | None:
     """A column with a domain of at most about so many values; None where it has no such domain."""
     draft = ColumnDraft(look.name, role, words=why)
     for code in (_ages, _years, _numbers, _levels, _values):
-        if (found := code(look, draft, most, others)) is not None:
-            return _with_missing(look, found)
+        if (column := code(look, draft, most, others)) is not None:
+            return _with_missing(look, column)
     return None
 
 
@@ -127,8 +120,7 @@ def reads_plainly(look: Look) -> bool:
 # ---------------------------------------------------------------- domains
 
 
-def _ages(look: Look, draft: ColumnDraft, most: int, others: Sequence[Look]) -> ColumnDraft | None:
-    del others
+def _ages(look: Look, draft: ColumnDraft, most: int, _: Sequence[Look]) -> ColumnDraft | None:
     if not (look.is_age and "age" in look.hints) or look.column.distinct <= 3 or not reads_plainly(look):
         return None
     width = 5 if most >= 20 else 10
@@ -136,15 +128,13 @@ def _ages(look: Look, draft: ColumnDraft, most: int, others: Sequence[Look]) -> 
     return _by_bins(look, draft, edges, f"ages by {width} years, open above", width=width)
 
 
-def _years(look: Look, draft: ColumnDraft, most: int, others: Sequence[Look]) -> ColumnDraft | None:
-    del most, others
+def _years(look: Look, draft: ColumnDraft, *_: object) -> ColumnDraft | None:
     if not (look.is_year and "birth" in look.hints) or look.column.distinct <= 3 or not reads_plainly(look):
         return None
     return _by_bins(look, draft, years(look.valid), "years of birth by decade")
 
 
-def _numbers(look: Look, draft: ColumnDraft, most: int, others: Sequence[Look]) -> ColumnDraft | None:
-    del others
+def _numbers(look: Look, draft: ColumnDraft, most: int, _: Sequence[Look]) -> ColumnDraft | None:
     if look.form.kind != "number" or look.form.numbers is None or not len(look.valid) or look.is_postcode:
         return None
     if look.column.distinct <= min(FEW_NUMBERS, most) or not reads_plainly(look):
@@ -168,8 +158,7 @@ def _levels(look: Look, draft: ColumnDraft, most: int, others: Sequence[Look]) -
     return _by_hierarchy(draft, built, level)
 
 
-def _values(look: Look, draft: ColumnDraft, most: int, others: Sequence[Look]) -> ColumnDraft | None:
-    del others
+def _values(look: Look, draft: ColumnDraft, most: int, _: Sequence[Look]) -> ColumnDraft | None:
     if look.column.distinct > most or look.form.timed:
         return None
     words = f"{draft.words}; its values are read from the data, which is flagged: better list them"
@@ -210,8 +199,7 @@ def _by_hierarchy(draft: ColumnDraft, built: Built, level: int) -> ColumnDraft:
 def _with_missing(look: Look, draft: ColumnDraft) -> ColumnDraft:
     """A missing category where rows have no value, and codes for it where recipes can name them."""
     keys, asks, size = dict(draft.keys), list(draft.asks), draft.size
-    texts = np.array(look.column.texts(), object) if look.suspected.any() else np.array([], object)
-    codes = [str(text) for text in texts[look.suspected]] if len(texts) else []
+    codes = list(compress(look.column.texts(), look.suspected)) if look.suspected.any() else []
     measured = look.form.kind in ("number", "date")
     if codes and measured:
         keys["missing"] = codes
@@ -319,22 +307,15 @@ def _of_dates(look: Look) -> Built | None:
     if look.form.kind != "date" or look.form.timed or not look.form.date_formats:
         return None
     form = look.form.date_formats[0]
-    days = [
-        datetime.datetime.strptime(text.strip(), form).date()
-        for text, word in zip(look.column.texts(), look.form.words, strict=True)
-        if not word
-    ]
+    texts = [text for text, word in zip(look.column.texts(), look.form.words, strict=True) if not word]
+    days = [datetime.datetime.strptime(text.strip(), form).date() for text in texts]
     first, last = min(days).year // 10 * 10, max(days).year // 10 * 10 + 9
     if last - first < 110:
-        start = datetime.date(first, 1, 1).toordinal()
-        every = [
-            datetime.date.fromordinal(start + i)
-            for i in range((datetime.date(last, 12, 31).toordinal() - start) + 1)
-        ]
+        start, end = datetime.date(first, 1, 1), datetime.date(last, 12, 31)
+        every = [start + datetime.timedelta(i) for i in range((end - start).days + 1)]
         built = _covering(_dated(every, [day.strftime(form) for day in every]), look)
         if built is not None:
             return Built(built, False, f"every day from {first} to {last}, by month, quarter, year and decade")
-    texts = [t for t, word in zip(look.column.texts(), look.form.words, strict=True) if not word]
     built = _covering(_dated(days, texts), look)
     return None if built is None else Built(built, True, "days by month, quarter, year and decade")
 
@@ -380,18 +361,11 @@ def _of_separated(look: Look) -> Built | None:
             continue
         if len({path[0] for path in paths}) > len(paths) / 2:
             continue
-        depth = max(map(len, paths))
-        rows = [
-            [
-                text,
-                *(
-                    separator.join(path[:level]) if level < len(path) else text
-                    for level in range(depth - 1, 0, -1)
-                ),
-                TOP,
-            ]
-            for text, path in sorted(zip(texts, paths, strict=True))
-        ]
+        levels = range(max(map(len, paths)) - 1, 0, -1)
+        rows = []
+        for text, path in sorted(zip(texts, paths, strict=True)):
+            parents = [separator.join(path[:level]) if level < len(path) else text for level in levels]
+            rows.append([text, *parents, TOP])
         return Built(Hierarchy.from_rows(rows), True, f"categories by what stands before {separator!r}")
     return None
 
@@ -400,17 +374,14 @@ def _of_parent(look: Look, others: Sequence[Look]) -> Built | None:
     """Another column that each value decides, such as the region of a town."""
     if look.form.kind in ("date", "number") or look.column.missing:
         return None
-    best: Look | None = None
-    for other in others:
-        if (
-            other.name == look.name
-            or other.column.missing
-            or not 2 <= other.column.distinct <= look.column.distinct / 2
-        ):
-            continue
+
+    def decided(other: Look) -> bool:
+        if other.column.missing or not 2 <= other.column.distinct <= look.column.distinct / 2:
+            return False
         pairs = np.unique(look.column.codes.astype(np.int64) * other.column.size + other.column.codes)
-        if len(pairs) == look.column.distinct and (best is None or other.column.distinct > best.column.distinct):
-            best = other
+        return len(pairs) == look.column.distinct
+
+    best = max(filter(decided, others), key=lambda other: other.column.distinct, default=None)
     if best is None:
         return None
     codes = np.zeros(look.column.distinct, np.int64)
@@ -418,10 +389,9 @@ def _of_parent(look: Look, others: Sequence[Look]) -> Built | None:
     texts, parents = look.column.texts(), best.column.texts()
     if set(texts) & set(parents) or TOP in {*texts, *parents}:
         return None
-    rows = sorted([texts[i], parents[codes[i]], TOP] for i in range(len(texts)))
-    return Built(
-        Hierarchy.from_rows(sorted(rows, key=lambda row: (row[1], row[0]))), True, f"categories by {best.name}"
-    )
+    rows = [[text, parents[code], TOP] for text, code in zip(texts, codes, strict=True)]
+    rows.sort(key=lambda row: row[::-1])  # by parent
+    return Built(Hierarchy.from_rows(rows), True, f"categories by {best.name}")
 
 
 def _flat(look: Look) -> Built | None:

@@ -6,6 +6,7 @@ import re
 import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import compress
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +40,8 @@ _MUST = {
     "dates": "every value must be a date like 2024-03-31",
     "tree": "the tree must have every value",
 }
+_OPTIONS = {"widths": "intervals", "origin": "intervals", "sizes": "ordered", "order": "ordered"}
+_OPTIONS |= {"levels": "mask", "units": "dates", "tree": "tree"}  # the kind that each option goes with
 _MOST_SHOWN = 20
 
 
@@ -60,16 +63,7 @@ class HierarchyPlan:
             raise InputError(
                 f"The kind must be one of {', '.join(KINDS)}", repr(self.kind), near(self.kind, KINDS)
             )
-        own = {
-            "widths": "intervals",
-            "origin": "intervals",
-            "sizes": "ordered",
-            "order": "ordered",
-            "levels": "mask",
-            "units": "dates",
-            "tree": "tree",
-        }
-        for name, kind in own.items():
+        for name, kind in _OPTIONS.items():
             if self.__dict__[name] not in ((), 0, None) and kind != self.kind:
                 raise InputError(f"--{name} must go with --kind {kind}", f"--kind {self.kind}")
 
@@ -91,7 +85,8 @@ class HierarchyPlan:
             return hierarchy_by_masking(sorted(values), levels=self.levels)
         if self.kind == "dates":
             return hierarchy_of_dates(values, self.units) if self.units else hierarchy_of_dates(values)
-        return hierarchy_of_groups(_in_order(values, self.order), self.sizes or (2, 4))
+        order = self.order or Kind.of_labels(values).in_order(values)  # as stated; else of numbers, dates, letters
+        return hierarchy_of_groups(list(order), self.sizes or (2, 4))
 
 
 def build_hierarchy(
@@ -101,38 +96,33 @@ def build_hierarchy(
     """Write the hierarchy of a column's values to a new file."""
     target = local_path(out, "A hierarchy", InputError)
     check_free([target])
-    found = read_column(data, column, encoding, delimiter)
-    values = found.texts()
+    read = read_column(data, column, encoding, delimiter)
+    values = read.texts()
     if not values:
         raise SchemaError(f"The column {column!r} must have values", "only missing ones")
     grown = _grown(plan.tree) if plan.kind == "tree" else None
     leaves = None if grown is None else set(grown.leaves)
     lost = [not plan.fits(value) if leaves is None else value not in leaves for value in values]
     if any(lost):
-        raise SchemaError(
-            f"{column}: {_MUST[plan.kind]}", _located(found, values, lost, show_values), _hint(show_values)
-        )
+        hint = None if show_values else "Run with --show-values to see them on this screen."
+        raise SchemaError(f"{column}: {_MUST[plan.kind]}", _located(read, values, lost, show_values), hint)
     hierarchy = plan.build(values) if grown is None else grown
     write_all({target: hierarchy_text(hierarchy)})
     return target, hierarchy
 
 
-def _hint(show_values: bool) -> str | None:
-    return None if show_values else "Run with --show-values to see them on this screen."
-
-
-def _located(found: ColumnValues, values: Sequence[str], lost: Sequence[bool], show_values: bool) -> str:
+def _located(column: ColumnValues, values: Sequence[str], lost: Sequence[bool], show_values: bool) -> str:
     """How many values do not fit, in how many rows, and which rows come first; the values only where asked for."""
-    rows = _rows_of(found, np.array(lost, np.bool_))
-    wrong = [value for value, gone in zip(values, lost, strict=True) if gone]
+    rows = _rows_of(column, np.array(lost, np.bool_))
+    wrong = list(compress(values, lost))
     several = "s" if len(wrong) > 1 else ""
-    told = f"{len(wrong)} value{several} that do not, in {len(rows)} rows, the first in row {int(rows[0]) + 1}"
-    return told + (f": {', '.join(map(repr, wrong[:_MOST_SHOWN]))}" if show_values else "")
+    words = f"{len(wrong)} value{several} that do not, in {len(rows)} rows, the first in row {int(rows[0]) + 1}"
+    return words + (f": {', '.join(map(repr, wrong[:_MOST_SHOWN]))}" if show_values else "")
 
 
-def _rows_of(found: ColumnValues, wanted: NDArray[np.bool_]) -> NDArray[np.int64]:
+def _rows_of(column: ColumnValues, wanted: NDArray[np.bool_]) -> NDArray[np.int64]:
     """The rows that have one of the wanted values."""
-    return np.flatnonzero(np.append(wanted, False)[found.codes])
+    return np.flatnonzero(np.append(wanted, False)[column.codes])
 
 
 def read_column(data: Any, column: str, encoding: str | None = None, delimiter: str | None = None) -> ColumnValues:
@@ -173,22 +163,23 @@ def check_hierarchy(
     """Read a hierarchy file, which checks it, and hold a column of a table against its leaves."""
     hierarchy = Hierarchy.read(path)
     if (data is None) != (column is None):
-        raise InputError("A table must come with the column to look at, and the other way round", "one of them")
+        given = "a column alone" if data is None else "a table alone"
+        raise InputError("A table must come with the column to look at, and the other way round", given)
     if data is None or column is None:
         return HierarchyCheck(len(hierarchy.leaves), hierarchy.height)
-    found = read_column(data, column, encoding, delimiter)
-    texts = found.texts()
+    read = read_column(data, column, encoding, delimiter)
+    texts = read.texts()
     leaves = set(hierarchy.leaves)
     lost = np.array([text not in leaves for text in texts], np.bool_)
-    at = _rows_of(found, lost)
+    at = _rows_of(read, lost)
     return HierarchyCheck(
         leaves=len(hierarchy.leaves),
         levels=hierarchy.height,
-        values=found.distinct,
+        values=read.distinct,
         lost=int(lost.sum()),
         rows=len(at),
         first_rows=tuple(int(row) + 1 for row in at[:_MOST_SHOWN]),
-        shown=tuple(t for t, gone in zip(texts, lost, strict=True) if gone)[:_MOST_SHOWN] if show_values else (),
+        shown=tuple(compress(texts, lost))[:_MOST_SHOWN] if show_values else (),
     )
 
 
@@ -215,11 +206,6 @@ def preview_hierarchy(path: str | Path, lines: int = 10) -> HierarchyPreview:
     return HierarchyPreview(tuple(len(set(level)) for level in hierarchy.levels), tuple(rows[::step]))
 
 
-def _in_order(values: Sequence[str], order: Sequence[str]) -> list[str]:
-    """The stated order; else that of numbers and dates, or of letters."""
-    return list(order) if order else Kind.of_labels(values).in_order(values)
-
-
 def _grown(path: str | None) -> Hierarchy:
     if path is None:
         raise InputError(
@@ -229,6 +215,6 @@ def _grown(path: str | None) -> Hierarchy:
         content = tomllib.loads(regular_text(path))
     except OSError as error:
         raise InputError(f"The tree {path} must be readable", error.strerror) from None
-    except (RecursionError, ValueError):  # no text, or no TOML
-        raise InputError(f"The tree {path} must be valid TOML", "something else") from None
+    except (RecursionError, ValueError) as error:  # no text, or no TOML
+        raise InputError(f"The tree {path} must be valid TOML", type(error).__name__) from None
     return hierarchy_of_tree(content)

@@ -155,7 +155,7 @@ USUAL_FRACTION = 0.01  # what sdcMicro takes where nobody states the share of th
 
 @dataclass(frozen=True)
 class IndividualRisk:
-    """Benedetti and Franconi: the mean of 1/F by record, and how many records one must expect to be found."""
+    """Benedetti and Franconi: the mean of 1/F by record, and how many records one must expect to be unique."""
 
     largest: float
     mean: float
@@ -165,7 +165,7 @@ class IndividualRisk:
 
 @dataclass(frozen=True)
 class SpecialRisk:
-    """What the search for minimal sample uniques found."""
+    """What the search for minimal sample uniques unique."""
 
     largest_subset: int
     minimal: tuple[int, ...]
@@ -242,7 +242,7 @@ def risk_of(
     behind = _behind(table, records, weights, population)
     size = None if behind is None else max(round(float(behind.sum())), records)
     fraction = USUAL_FRACTION if size is None else records / size
-    found = special_uniques(table, k, fraction)
+    unique = special_uniques(table, k, fraction)
     names = [column.name for column in columns]
     risks = Risks.of(table.counts, None if behind is None else np.maximum(behind, table.counts))
     return TableRisk(
@@ -258,19 +258,19 @@ def risk_of(
         mean=len(table) / records,
         journalist=risks.journalist,
         marketer=risks.marketer,
-        subsets=tuple(_named(subset, names) for subset in found.subsets),
+        subsets=tuple((tuple(names[c] for c in s.columns), s.uniques, s.below_k) for s in unique.subsets),
         special=SpecialRisk(
-            largest_subset=found.largest,
-            minimal=found.minimal,
-            special=int((found.scores > 0).sum()),
-            largest_score=float(found.scores.max(initial=0.0)),
-            mean_score=float(found.scores[found.scores > 0].mean()) if (found.scores > 0).any() else 0.0,
-            dis=found.dis,
+            largest_subset=unique.largest,
+            minimal=unique.minimal,
+            special=int((unique.scores > 0).sum()),
+            largest_score=float(unique.scores.max(initial=0.0)),
+            mean_score=float(unique.scores[unique.scores > 0].mean()) if (unique.scores > 0).any() else 0.0,
+            dis=unique.dis,
             fraction=fraction,
             fraction_assumed=size is None,
-            largest_dis_score=float(found.dis_scores.max(initial=0.0)),
-            dis_above=int((found.dis_scores > 0.1).sum()),
-            contributions=tuple(zip(names, found.contributions, strict=True)),
+            largest_dis_score=float(unique.dis_scores.max(initial=0.0)),
+            dis_above=int((unique.dis_scores > 0.1).sum()),
+            contributions=tuple(zip(names, unique.contributions, strict=True)),
         ),
         individual=None if behind is None else _individual(table.counts, behind, k),
         population=None
@@ -282,8 +282,8 @@ def risk_of(
 def _behind(table: Grouped, records: int, weights: Floats | None, population: int | None) -> Floats | None:
     """How many people of the population each class is estimated to stand for."""
     if weights is not None:
-        if not np.isfinite(weights).all() or bool((weights < 0).any()):
-            raise InputError("Sampling weights must be numbers of at least 0", "others")
+        if wrong := int((~np.isfinite(weights) | (weights < 0)).sum()):
+            raise InputError("Sampling weights must be numbers of at least 0", f"{wrong} that are not")
         return np.bincount(table.of_row, weights=weights, minlength=len(table)).astype(np.float64)
     if population is None:
         return None
@@ -306,7 +306,3 @@ def _sizes(counts: NDArray[np.int64]) -> tuple[tuple[str, int], ...]:
         label = f"{low} or more" if high is None else str(low) if low == high else f"{low} to {high}"
         parts.append((label, int(counts[here].sum())))
     return tuple(parts)
-
-
-def _named(subset: SubsetRisk, names: Sequence[str]) -> tuple[tuple[str, ...], int, int]:
-    return tuple(names[c] for c in subset.columns), subset.uniques, subset.below_k

@@ -63,7 +63,7 @@ class ColumnValues:
             return cls._of(name, column)
         except (pa.ArrowException, ValueError, OverflowError, TypeError):
             raise SourceError(
-                f"The column {name!r} must hold texts, numbers, dates or truth values", "others"
+                f"The column {name!r} must hold texts, numbers, dates or truth values", str(column.type)
             ) from None
 
     @classmethod

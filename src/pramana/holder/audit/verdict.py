@@ -126,7 +126,7 @@ def check_page_name(path: Path) -> None:
     if os.path.lexists(path):
         raise already_exists(path, InputError, "Choose another name, or move it away.")
     if (bundle := bundle_around(path)) is not None:
-        raise InputError(f"{path} must lie outside of every bundle", f"a place inside {bundle}")
+        raise InputError(f"{path} must lie outside of every bundle", f"a name inside {bundle}")
 
 
 def write_attack_page(report: AttackReport, title: str, path: Path) -> None:
