@@ -20,11 +20,10 @@ from collections import Counter
 from pathlib import Path
 
 from benchmarks import tables
-from pramana.app.collector.demonstration import DEMONSTRATION
-from pramana.app.collector.pages import SurveyPage
+from pramana.app.collector.application import SurveyPage
 from pramana.app.collector.store import CollectionStore, Outcome
 from pramana.app.collector.submission import Submission
-from pramana.app.collector.survey import Survey
+from pramana.app.collector.survey import DEMONSTRATION, Survey
 
 RESULTS = Path(__file__).parent / "results"
 CONNECTIONS = 100

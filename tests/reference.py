@@ -8,8 +8,7 @@ from pathlib import Path
 from tests.docs.reference_pages import pages
 
 from pramana.app.collector.application import openapi_of
-from pramana.app.collector.demonstration import DEMONSTRATION
-from pramana.app.collector.survey import Survey
+from pramana.app.collector.survey import DEMONSTRATION, Survey
 from pramana.methods.registry import certificate_schema, recipe_schema
 
 FOLDER = Path(__file__).parents[1] / "docs" / "reference"

@@ -16,11 +16,11 @@ from typing import Any
 import httpx
 import pytest
 from tests.browser.conftest import NewPage, axe_problems
+from tests.collection.people import simulated_answers
 from tests.collection.running import collecting
 
 from pramana import crosstab, verify
-from pramana.app.collector.demonstration import DEMONSTRATION, simulated_answers
-from pramana.app.collector.survey import Survey
+from pramana.app.collector.survey import DEMONSTRATION, Survey
 from pramana.app.main import run
 
 pytestmark = pytest.mark.xdist_group("browser")

@@ -18,7 +18,7 @@ from pathlib import Path
 import httpx
 from tests.collection.running import SURVEY, record
 
-from pramana.app.collector.pages import SurveyPage
+from pramana.app.collector.application import SurveyPage
 from pramana.app.collector.survey import Survey
 from pramana.app.main import run
 

@@ -16,8 +16,8 @@ from tests.notions.word_checks import overclaims_in, problems_of
 
 from pramana import Ledger, crosstab, make_signing_key, report, verify
 from pramana.app import collector
+from pramana.app.collector.application import SurveyPage
 from pramana.app.collector.closing import CollectionPlace, close_collection, results_of
-from pramana.app.collector.pages import SurveyPage
 from pramana.app.collector.store import CollectionStore
 from pramana.app.collector.submission import Submission
 from pramana.app.collector.survey import Survey

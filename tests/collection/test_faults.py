@@ -16,7 +16,7 @@ from tests import needs
 from tests.collection.running import SURVEY, Running, collecting, record
 from tests.servers import Server
 
-from pramana.app.collector.pages import SurveyPage
+from pramana.app.collector.application import SurveyPage
 from pramana.app.collector.store import CollectionStore, Outcome
 from pramana.app.collector.submission import Submission
 from pramana.app.collector.survey import Survey

@@ -18,8 +18,7 @@ from tests import needs
 from tests.collection.running import SURVEY, Running, collecting, record
 
 from pramana.app.collector.application import openapi_of
-from pramana.app.collector.demonstration import DEMONSTRATION
-from pramana.app.collector.survey import Survey
+from pramana.app.collector.survey import DEMONSTRATION, Survey
 
 REFERENCE = Path(__file__).parents[2] / "docs" / "reference" / "collector.openapi.json"
 

@@ -60,7 +60,7 @@ def test_an_invitation_is_spent_with_its_record_and_leaves_nothing(store_place: 
     assert store.add([same_token]) == [Outcome.UNINVITED]
     assert store.add([first]) == [Outcome.ALREADY], "a lost acknowledgement is no second answer"
     assert store.count() == 1
-    with pytest.raises(CollectionError, match="no invitations yet"):
+    with pytest.raises(CollectionError, match="has invitations already"):
         store.invite(new_invitations(1))
     store.close()
 

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.collection.people import simulated_answers
 
-from pramana.app.collector.demonstration import DEMONSTRATION, simulated_answers
 from pramana.app.collector.submission import AddressLimit, Submission
-from pramana.app.collector.survey import Survey, interface_words
+from pramana.app.collector.survey import DEMONSTRATION, Survey, interface_words
 from pramana.errors import PramanaError, RecipeError, SourceError
 
 

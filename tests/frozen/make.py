@@ -625,8 +625,8 @@ def make_bundles(folder: Path) -> dict[str, dict[str, Any]]:
 
 def make_collected(folder: Path) -> dict[str, dict[str, Any]]:
     """Surveys that people answered on devices: bundles that nobody has a key or a source of."""
+    from pramana.app.collector.application import SurveyPage
     from pramana.app.collector.closing import CollectionPlace, close_collection
-    from pramana.app.collector.pages import SurveyPage
     from pramana.app.collector.submission import Submission
     from pramana.app.collector.survey import Survey
 

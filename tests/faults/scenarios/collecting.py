@@ -10,8 +10,8 @@ from tests.faults.desk import Desk
 from tests.faults.scenarios.scenario import Scenario, must
 
 from pramana import verify
+from pramana.app.collector.application import SurveyPage
 from pramana.app.collector.closing import CollectionPlace, close_collection
-from pramana.app.collector.pages import SurveyPage
 from pramana.app.collector.store import CollectionStore, Outcome
 from pramana.app.collector.submission import Submission
 from pramana.app.collector.survey import Survey

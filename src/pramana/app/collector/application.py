@@ -1,15 +1,20 @@
-"""The collector's addresses. Respondents get a page and send a record; the organiser sees results and closes."""
+"""The collector's pages. Respondents get one and send a record; the organiser sees results and closes."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import hashlib
+import json
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
+from functools import cached_property
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs
 
+from markupsafe import Markup
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
@@ -18,107 +23,121 @@ from starlette.types import ASGIApp
 
 from pramana import __version__
 from pramana.app.collector.closing import CollectionPlace, CollectionResults, close_collection, results_of
-from pramana.app.collector.pages import SurveyPage, results_context
 from pramana.app.collector.store import Arrivals, CollectionStore, Outcome
 from pramana.app.collector.submission import AddressLimit, Submission
-from pramana.app.collector.survey import Survey
+from pramana.app.collector.survey import Survey, interface_words
 from pramana.app.web.guard import Guard, Visitor
-from pramana.app.web.serving import Listener
+from pramana.app.web.serving import Asset, Assets, Listener, Pages
 from pramana.errors import CollectionError, PramanaError, SourceError
+from pramana.pages.content import Bar, Bars, Legend, Section
+from pramana.recipient.answers import Crosstab
+from pramana.theory import rounding
 
-# The interface between a device and the store, as OpenAPI: for other people's apps, and for tests.
+_STATUS = {Outcome.STORED: 201, Outcome.ALREADY: 409, Outcome.UNINVITED: 403, Outcome.CLOSED: 410}
+_WAIT = {"retry-after": "60"}
+_SCRIPTS = ("survey.js", "organiser.js", "survey.css")
+_READABLE = ("randomise.js", "survey.js", "survey.css", "report.css", "web.css")
 
 
-_HEX = {"type": "string", "pattern": "^[0-9a-f]{32}$"}
-_OUTCOMES = {
-    "201": "stored",
-    "400": "refused",
-    "403": "uninvited",
-    "409": "already",
-    "410": "closed",
-    "413": "too large",
-    "415": "refused",
-    "421": "asked for under another name",
-    "429": "busy",
-    "503": "not stored",
-}
-_WORDS = {
-    "201": "The record is on disk.",
-    "400": "What was sent is not a record of this survey; nothing was stored.",
-    "403": "The invitation is unknown or was used, or the request came from another site; nothing was stored.",
-    "409": "A record with this id was stored before; nothing was stored again.",
-    "410": "The survey is closed; nothing was stored.",
-    "413": "What was sent is too large; nothing was stored.",
-    "415": "What was sent is not JSON; nothing was stored.",
-    "421": "The server is asked for under a name that is not its own.",
-    "429": "Too much comes from this network at the moment; nothing was stored.",
-    "503": "The record could not be stored; try again with the same id.",
-}
-_PLAIN = ("413", "421")
+@dataclass(frozen=True)
+class SurveyPage:
+    """The page of a survey, the same for everyone: an invitation is in the part of a link that is never sent."""
+
+    survey: Survey
+
+    @cached_property
+    def assets(self) -> Assets:
+        return Assets(
+            Asset.of_package("pramana.app.collector", "randomiser/lib/randomise.js"),
+            *(Asset.of_package("pramana.app.collector", f"static/{name}") for name in _SCRIPTS),
+        )
+
+    @cached_property
+    def pages(self) -> Pages:
+        return Pages(self.assets, "pramana.app.collector")
+
+    @cached_property
+    def definition(self) -> bytes:
+        return json.dumps(self.survey.definition(), ensure_ascii=True, allow_nan=False).encode()
+
+    @cached_property
+    def content(self) -> bytes:
+        first = self.survey.languages[0]
+        page = self.pages.html(
+            "survey.html",
+            language=first,
+            title=self.survey.title[first],
+            words=interface_words(first),
+            definition=Markup(_harmless(self.definition.decode())),
+        )
+        return page.encode()
+
+    @cached_property
+    def digest(self) -> str:
+        return hashlib.sha256(self.content).hexdigest()
+
+    @property
+    def files(self) -> list[Asset]:
+        """What the page loads, and anyone may read."""
+        return [self.assets[name] for name in _READABLE]
+
+
+def _harmless(text: str) -> str:
+    """JSON that cannot end the element it stands in."""
+    return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
+
+
+# The organiser's results in the blocks of the report.
+
+
+def results_context(survey: Survey, results: CollectionResults) -> dict[str, Any]:
+    """What the template shows. Numbers of promises are rounded against ourselves."""
+    language = survey.languages[0]
+    return {
+        "title": survey.title[language],
+        "results": results,
+        "k_now": rounding.shown_down(results.k, 4),
+        "k_planned": None if results.k_planned is None else rounding.shown_down(results.k_planned, 4),
+        "epsilon": rounding.shown_up(results.epsilon, 4),
+        "legend": Legend(estimated=True),
+        "tables": [_section(survey, table, language) for table in results.tables],
+    }
+
+
+def _section(survey: Survey, table: Crosstab, language: str) -> Section:
+    names = [axis.name for axis in table.axes]
+    bars = [
+        Bar(
+            [survey.words_of(name, cell[name], language) for name in names],
+            estimate=cell["estimate"],
+            low=cell["low"],
+            high=cell["high"],
+        )
+        for cell in table.cells()
+    ]
+    title = survey.question(names[0]).text[language] if len(names) == 1 else " by ".join(names)
+    return Section(title, [Bars(bars, ["answer"] if len(names) == 1 else names)], part=True)
 
 
 def openapi_of(survey: Survey) -> dict[str, Any]:
-    """What may be sent, value by value; the law by which to draw it is in /survey.json."""
+    """The interface between a device and the store, value by value: for other people's apps, and for tests.
+
+    The law by which to draw what is sent is in /survey.json.
+    """
+    described: dict[str, Any] = json.loads(files(__package__).joinpath("openapi.json").read_text("utf-8"))
+    described["info"]["version"] = __version__
+    content = described["paths"]["/records"]["post"]["requestBody"]["content"]
+    record = content["application/json"]["schema"]
     answers = {
         a.name: {"enum": [*a.coded.labels, None], "description": "A randomised answer; null is no answer."}
         for a in survey.plan.attributes
     }
-    record: dict[str, Any] = {
-        "type": "object",
-        "additionalProperties": False,
-        "required": ["id", "answers"],
-        "properties": {
-            "id": {**_HEX, "description": "Drawn on the device; what is sent twice under it is stored once."},
-            "answers": {
-                "type": "object",
-                "additionalProperties": False,
-                "required": list(answers),
-                "properties": answers,
-            },
-        },
-    }
-    if survey.invitations is not None:
+    record["properties"]["answers"] |= {"required": list(answers), "properties": answers}
+    if survey.invitations is None:
+        del record["properties"]["invitation"]
+    else:
         record["required"].append("invitation")
-        record["properties"]["invitation"] = {**_HEX, "description": "The part of the link after #."}
-    return {
-        "openapi": "3.1.0",
-        "info": {"title": "Pramana collector", "version": __version__},
-        "paths": {
-            "/survey.json": {
-                "get": {
-                    "summary": "The survey: questions, words, and the law by which answers are randomised.",
-                    "responses": {"200": _answer("The definition.", {"type": "object"}), "421": _refusal("421")},
-                }
-            },
-            "/records": {
-                "post": {
-                    "summary": "Send a record that was randomised on this device.",
-                    "requestBody": {"required": True, "content": {"application/json": {"schema": record}}},
-                    "responses": {status: _refusal(status) for status in _OUTCOMES},
-                }
-            },
-        },
-    }
-
-
-def _refusal(status: str) -> dict[str, Any]:
-    if status in _PLAIN:
-        return {"description": _WORDS[status], "content": {"text/plain": {"schema": {"type": "string"}}}}
-    outcome = {"const": _OUTCOMES[status]}
-    schema = {
-        "type": "object",
-        "required": ["outcome"],
-        "properties": {"outcome": outcome, "reason": {"type": "string"}},
-    }
-    return _answer(_WORDS[status], schema)
-
-
-def _answer(words: str, schema: dict[str, Any]) -> dict[str, Any]:
-    return {"description": words, "content": {"application/json": {"schema": schema}}}
-
-
-_STATUS = {Outcome.STORED: 201, Outcome.ALREADY: 409, Outcome.UNINVITED: 403, Outcome.CLOSED: 410}
-_WAIT = {"retry-after": "60"}
+    return described
 
 
 @dataclass

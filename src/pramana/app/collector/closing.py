@@ -8,8 +8,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from sqlalchemy import Column, LargeBinary, MetaData, Table, Text
-
 from pramana.app.collector.store import CollectionStore
 from pramana.app.collector.submission import new_invitations
 from pramana.app.collector.survey import Survey
@@ -157,34 +155,5 @@ def complete_collection(survey: Survey, page: str, out: Path) -> Certificate | N
         return None
     if certificate.source != Devices(page).to_json():
         return None
-    told = commit_collection(survey.recipe, survey.plan, page, out, certificate.content)
-    return certificate if told else None
-
-
-# The store's tables as SQLAlchemy knows them: nothing in them is a time, an address or a running number.
-#
-# Rows lie in the order of their primary keys, which are keyed digests.
-
-
-METADATA = MetaData()
-
-STATE = Table(
-    "survey_state",
-    METADATA,
-    Column("name", Text, primary_key=True),
-    Column("value", Text, nullable=False),
-    sqlite_with_rowid=False,
-)
-RECORDS = Table(
-    "survey_records",
-    METADATA,
-    Column("place", LargeBinary, primary_key=True),
-    Column("codes", LargeBinary, nullable=False),
-    sqlite_with_rowid=False,
-)
-INVITATIONS = Table(
-    "survey_invitations",
-    METADATA,
-    Column("digest", LargeBinary, primary_key=True),
-    sqlite_with_rowid=False,
-)
+    committed = commit_collection(survey.recipe, survey.plan, page, out, certificate.content)
+    return certificate if committed else None

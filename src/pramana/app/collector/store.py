@@ -17,9 +17,10 @@ from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
+import sqlalchemy as sql
 
 from pramana.app.collector.submission import Submission, invitation_digest
 from pramana.errors import CollectionError
@@ -27,14 +28,32 @@ from pramana.ledger.turns import WritersInTurn, postgresql_in_turn, sqlite_in_tu
 from pramana.randomness.samplers import Codes
 from pramana.schema.connection import connection_string, lost_its_end, shown_url
 
-if TYPE_CHECKING:
-    from sqlalchemy import Connection, Engine
-
-
 _PATIENCE = 30  # seconds to wait for another writer
 _AT_A_TIME = 500  # values in one statement
 _CODE = np.dtype(">u2")
 _PRAGMAS = ("secure_delete = ON", "temp_store = MEMORY")
+
+
+# Nothing in the tables is a time, an address or a running number. Rows lie in the order of their primary keys,
+# which are keyed digests.
+METADATA = sql.MetaData()
+
+
+def _table(name: str, *columns: sql.Column[Any]) -> sql.Table:
+    return sql.Table(name, METADATA, *columns, sqlite_with_rowid=False)
+
+
+STATE = _table(
+    "survey_state",
+    sql.Column("name", sql.Text, primary_key=True),
+    sql.Column("value", sql.Text, nullable=False),
+)
+RECORDS = _table(
+    "survey_records",
+    sql.Column("place", sql.LargeBinary, primary_key=True),
+    sql.Column("codes", sql.LargeBinary, nullable=False),
+)
+INVITATIONS = _table("survey_invitations", sql.Column("digest", sql.LargeBinary, primary_key=True))
 
 
 class Outcome(Enum):
@@ -52,7 +71,7 @@ class CollectionStore(WritersInTurn):
 
     lock: ClassVar[int] = 0x7072616D73757276  # "pramsurv"
     faults: ClassVar[tuple[type[Exception], ...]] = (OSError,)
-    engine: Engine = field(repr=False)
+    engine: sql.Engine = field(repr=False)
     name: str
     file: Path | None
     columns: int
@@ -86,8 +105,6 @@ class CollectionStore(WritersInTurn):
 
     def add(self, batch: Sequence[Submission]) -> list[Outcome]:
         """Store a batch in one transaction, in an order that only the key tells; on disk when it returns."""
-        from pramana.app.collector.closing import INVITATIONS, RECORDS
-
         placed = [(self._place(submission.identifier), submission) for submission in batch]
         with self.writing() as connection:
             if self._state(connection, "closed") is not None:
@@ -103,34 +120,24 @@ class CollectionStore(WritersInTurn):
 
     def invite(self, tokens: Sequence[str]) -> None:
         """Let these tokens in, once each; a store takes invitations once."""
-        from sqlalchemy import insert
-
-        from pramana.app.collector.closing import INVITATIONS
-
         with self.writing() as connection:
             if self._state(connection, "invited") is not None:
-                raise CollectionError(f"The store {self.name} must have no invitations yet", "some")
+                raise CollectionError(f"The store {self.name} has invitations already")
             digests = sorted(invitation_digest(token) for token in tokens)
             for first in range(0, len(digests), _AT_A_TIME):
                 part = digests[first : first + _AT_A_TIME]
-                connection.execute(insert(INVITATIONS), [{"digest": digest} for digest in part])
+                connection.execute(sql.insert(INVITATIONS), [{"digest": digest} for digest in part])
             self._set(connection, "invited", str(len(digests)))
 
     def set_closed(self, closed: bool) -> None:
         """Take no more records; or take them again."""
-        from sqlalchemy import delete
-
-        from pramana.app.collector.closing import STATE
-
         with self.writing() as connection:
-            connection.execute(delete(STATE).where(STATE.c.name == "closed"))
+            connection.execute(sql.delete(STATE).where(STATE.c.name == "closed"))
             if closed:
                 self._set(connection, "closed", "yes")
 
     def tidy(self) -> None:
         """Write everything anew in the order of the keys: in a file's pages, and by a database's own counters."""
-        from sqlalchemy import text
-
         if self.file is not None:
             with self.plain_errors(), self.engine.connect() as connection:
                 connection.connection.driver_connection.execute("VACUUM")  # type: ignore[union-attr]
@@ -144,7 +151,7 @@ class CollectionStore(WritersInTurn):
                         f"INSERT INTO {table} SELECT * FROM anew ORDER BY {column}",
                         "DROP TABLE anew",
                     ):
-                        connection.execute(text(statement))
+                        connection.execute(sql.text(statement))
         self.untidied = 0
 
     # ------------------------------------------------------------ reading
@@ -160,26 +167,20 @@ class CollectionStore(WritersInTurn):
             return self._state(connection, "invited") is not None
 
     def count(self) -> int:
-        from sqlalchemy import func, select
-
-        from pramana.app.collector.closing import RECORDS
-
         with self.reading() as connection:
-            return int(connection.execute(select(func.count()).select_from(RECORDS)).scalar_one())
+            return int(connection.execute(sql.select(sql.func.count()).select_from(RECORDS)).scalar_one())
 
     def records(self) -> Codes:
         """All records, one a row, in the order of their keys."""
-        from sqlalchemy import select
-
-        from pramana.app.collector.closing import RECORDS
-
         with self.reading() as connection:
-            rows = connection.execute(select(RECORDS.c.codes).order_by(RECORDS.c.place)).scalars()
+            rows = connection.execute(sql.select(RECORDS.c.codes).order_by(RECORDS.c.place)).scalars()
             together = b"".join(bytes(row) for row in rows)
         try:
             return np.frombuffer(together, _CODE).reshape(-1, self.columns).astype(np.uint16)
         except ValueError:
-            raise CollectionError(f"The store {self.name} must hold records of this survey", "others") from None
+            size = f"{len(together):,} bytes in all"
+            must = f"The store {self.name} must hold records of {self.columns} answers"
+            raise CollectionError(must, size) from None
 
     # ------------------------------------------------------------ its own
 
@@ -187,8 +188,6 @@ class CollectionStore(WritersInTurn):
         return hmac.digest(self._key, identifier, "sha256")[:16]
 
     def _begin(self, page: str) -> None:
-        from pramana.app.collector.closing import METADATA
-
         with self.writing() as connection:
             METADATA.create_all(connection)
             begun, key = self._state(connection, "page"), self._state(connection, "key")
@@ -204,20 +203,12 @@ class CollectionStore(WritersInTurn):
             )
         self._key = bytes.fromhex(key)
 
-    def _state(self, connection: Connection, name: str) -> str | None:
-        from sqlalchemy import select
-
-        from pramana.app.collector.closing import STATE
-
-        value = connection.execute(select(STATE.c.value).where(STATE.c.name == name)).scalar_one_or_none()
+    def _state(self, connection: sql.Connection, name: str) -> str | None:
+        value = connection.execute(sql.select(STATE.c.value).where(STATE.c.name == name)).scalar_one_or_none()
         return None if value is None else str(value)
 
-    def _set(self, connection: Connection, name: str, value: str) -> None:
-        from sqlalchemy import insert
-
-        from pramana.app.collector.closing import STATE
-
-        connection.execute(insert(STATE).values(name=name, value=value))
+    def _set(self, connection: sql.Connection, name: str, value: str) -> None:
+        connection.execute(sql.insert(STATE).values(name=name, value=value))
 
     def plain_error(self, error: Exception) -> CollectionError:
         got = f"a fault of the database ({type(error).__name__})"
@@ -236,32 +227,26 @@ def _outcome(place: bytes, submission: Submission, known: set[bytes], unspent: s
     return Outcome.STORED
 
 
-def _write(connection: Connection, stored: Sequence[tuple[bytes, Submission]]) -> None:
+def _write(connection: sql.Connection, stored: Sequence[tuple[bytes, Submission]]) -> None:
     """Records in the order of their places, invitations in that of their digests: neither tells of the other."""
-    from sqlalchemy import bindparam, delete, insert
-
-    from pramana.app.collector.closing import INVITATIONS, RECORDS
-
     if spent := sorted(_digest(submission) for _, submission in stored if submission.invitation is not None):
-        spending = delete(INVITATIONS).where(INVITATIONS.c.digest == bindparam("spent"))
+        spending = sql.delete(INVITATIONS).where(INVITATIONS.c.digest == sql.bindparam("spent"))
         connection.execute(spending, [{"spent": digest} for digest in spent])
     if rows := sorted((place, np.array(submission.codes, _CODE).tobytes()) for place, submission in stored):
-        connection.execute(insert(RECORDS), [{"place": place, "codes": codes} for place, codes in rows])
+        connection.execute(sql.insert(RECORDS), [{"place": place, "codes": codes} for place, codes in rows])
 
 
 def _digest(submission: Submission) -> bytes:
     return invitation_digest(submission.invitation or "")
 
 
-def _present(connection: Connection, column: Any, values: Sequence[bytes]) -> set[bytes]:
+def _present(connection: sql.Connection, column: Any, values: Sequence[bytes]) -> set[bytes]:
     """Which of some values a column has."""
-    from sqlalchemy import select
-
-    found: set[bytes] = set()
+    present: set[bytes] = set()
     for first in range(0, len(values), _AT_A_TIME):
-        part = select(column).where(column.in_(values[first : first + _AT_A_TIME]))
-        found |= {bytes(value) for value in connection.execute(part).scalars()}
-    return found
+        part = sql.select(column).where(column.in_(values[first : first + _AT_A_TIME]))
+        present |= {bytes(value) for value in connection.execute(part).scalars()}
+    return present
 
 
 def _make_file(path: Path, name: str) -> None:
@@ -300,7 +285,9 @@ class Arrivals:
         try:
             self._waiting.put_nowait((submission, done))
         except asyncio.QueueFull:
-            raise CollectionError("A survey must have time to store what arrives", "too much at once") from None
+            raise CollectionError(
+                "A survey must have time to store what arrives", f"{MOST_WAITING:,} records waiting"
+            ) from None
         return await done
 
     @contextlib.asynccontextmanager

@@ -15,8 +15,7 @@ from typing import Any
 from pramana.app.collector.survey import Survey
 from pramana.errors import SourceError
 
-_IDENTIFIER = re.compile(r"[0-9a-f]{32}")
-_INVITATION = re.compile(r"[0-9a-f]{32}")
+_TOKEN = re.compile(r"[0-9a-f]{32}")
 _KEYS = {"id", "answers", "invitation"}
 
 
@@ -34,26 +33,36 @@ class Submission:
         try:
             content = json.loads(body, object_pairs_hook=_without_repetition, parse_constant=_refuse)
         except (ValueError, RecursionError):
-            raise SourceError("What is sent must be JSON without repeated keys", "something else") from None
-        if not isinstance(content, dict) or not set(content) <= _KEYS or not {"id", "answers"} <= set(content):
-            raise SourceError(
-                "What is sent must have the keys id and answers, and no other but invitation", "others"
-            )
-        identifier, invitation = content["id"], content.get("invitation")
-        if not isinstance(identifier, str) or not _IDENTIFIER.fullmatch(identifier):
-            raise SourceError("id must be 32 hexadecimal digits", "something else")
+            got = f"{len(body):,} bytes that are not"
+            raise SourceError("What is sent must be JSON without repeated keys", got) from None
+        if not isinstance(content, dict) or not {"id", "answers"} <= set(content) <= _KEYS:
+            must = "What is sent must have the keys id and answers, and no other but invitation"
+            raise SourceError(must, _kind(content))
+        identifier = _token(content, "id")
         if survey.invitations is None and "invitation" in content:
-            raise SourceError("A survey that is open to anyone must get no invitation", "one")
-        if survey.invitations is not None and (
-            not isinstance(invitation, str) or not _INVITATION.fullmatch(invitation)
-        ):
-            raise SourceError("invitation must be 32 hexadecimal digits", "something else")
+            raise SourceError("A survey that is open to anyone takes no invitation")
+        invitation = None if survey.invitations is None else _token(content, "invitation")
         return cls(bytes.fromhex(identifier), _codes(survey, content["answers"]), invitation)
+
+
+def _token(content: dict[str, Any], key: str) -> str:
+    token = content.get(key)
+    if not isinstance(token, str) or not _TOKEN.fullmatch(token):
+        raise SourceError(f"{key} must be 32 hexadecimal digits", _kind(token))
+    return token
+
+
+def _kind(value: Any) -> str:
+    """What a value is, without quoting it."""
+    units: dict[type, str] = {dict: "keys", list: "values in a list", str: "characters"}
+    unit = units.get(type(value))
+    return type(value).__name__ if unit is None else f"{len(value)} {unit}"
 
 
 def _codes(survey: Survey, answers: Any) -> tuple[int, ...]:
     if not isinstance(answers, dict) or set(answers) != set(survey.columns):
-        raise SourceError("answers must have a value for every column of the survey, and no other", "others")
+        must = f"answers must have a value for each of the {len(survey.columns)} columns, and no other"
+        raise SourceError(must, _kind(answers))
     codes = []
     for attribute in survey.plan.attributes:
         value, domain = answers[attribute.name], attribute.coded
@@ -61,7 +70,7 @@ def _codes(survey: Survey, answers: Any) -> tuple[int, ...]:
         if isinstance(value, str):
             code = domain.as_published().code_of(value)
         if code is None:
-            raise SourceError(f"The answer to {attribute.name!r} must be one of its values, or null", "another")
+            raise SourceError(f"The answer to {attribute.name!r} must be one of its values, or null", _kind(value))
         codes.append(code)
     return tuple(codes)
 
@@ -91,7 +100,7 @@ def invitation_digest(token: str) -> bytes:
 
 
 _WINDOW = 60.0
-_MOST_KEPT = 100_000
+_MOST_ADDRESSES = 100_000
 
 
 class AddressLimit:
@@ -110,30 +119,24 @@ class AddressLimit:
 
     def allows(self, address: str | None) -> bool:
         """Whether one more may come from there now; it is counted if so."""
-        if self._most == 0 or address is None or _is_own(address):
+        network = None if self._most == 0 or address is None else _network(address)
+        if network is None:
             return True
-        if self._now() >= self._end or len(self._counts) >= _MOST_KEPT:
+        if self._now() >= self._end or len(self._counts) >= _MOST_ADDRESSES:
             self._renew()
-        name = hashlib.blake2b(_network(address).encode(), key=self._key, digest_size=16).digest()
+        name = hashlib.blake2b(network.encode(), key=self._key, digest_size=16).digest()
         if self._counts.get(name, 0) >= self._most:
             return False
         self._counts[name] = self._counts.get(name, 0) + 1
         return True
 
 
-def _network(address: str) -> str:
-    """An address; of version 6 the network that one household has."""
+def _network(address: str) -> str | None:
+    """An address; of version 6 the network that one household has. None for this machine's own."""
     try:
         number = ipaddress.ip_address(address)
     except ValueError:
         return address
-    if number.version == 4:
-        return str(number)
-    return str(ipaddress.ip_network((number, 64), strict=False))
-
-
-def _is_own(address: str) -> bool:
-    try:
-        return ipaddress.ip_address(address).is_loopback
-    except ValueError:
-        return False
+    if number.is_loopback:
+        return None
+    return str(number) if number.version == 4 else str(ipaddress.ip_network((number, 64), strict=False))

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import math
+import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
 from functools import cache, cached_property
 from importlib.resources import files
@@ -27,13 +28,15 @@ from pramana.schema.sections import QuestionSection, RandomisedColumn, SurveySec
 from pramana.schema.typed import near
 from pramana.theory import rounding
 
-# The page's own words in the languages that ship with it; another language falls back to English.
+_FILES = files("pramana.app.collector")
+# A survey to try, as its recipe has it.
+DEMONSTRATION: dict[str, Any] = tomllib.loads((_FILES / "demonstration.toml").read_text("utf-8"))
 
 
 @cache
 def interface_words(language: str) -> Mapping[str, str]:
-    """By name; `de-AT` is served by `de`."""
-    folder = files("pramana.app.collector") / "words"
+    """The page's own words by name; `de-AT` is served by `de`, and a language that does not ship by English."""
+    folder = _FILES / "words"
     for name in (language.lower(), language.lower().partition("-")[0], "en"):
         file = folder / f"{name}.json"
         if file.is_file():
@@ -57,16 +60,6 @@ class Question:
     options: tuple[Wordings, ...]  # of each value but the missing one
     when: Mapping[str, tuple[int, ...]]
     otherwise: int  # the code of those who are not asked
-
-    def to_json(self) -> dict[str, Any]:
-        return {
-            "column": self.column,
-            "text": dict(self.text),
-            "help": None if self.help is None else dict(self.help),
-            "options": [dict(words) for words in self.options],
-            "when": {name: list(codes) for name, codes in self.when.items()},
-            "otherwise": self.otherwise,
-        }
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,7 +138,7 @@ class Survey:
             "columns": list(self.columns),
             "labels": [list(a.coded.labels) for a in self.plan.attributes],
             "law": self.plan.mechanism.to_json(),
-            "questions": [question.to_json() for question in self.questions],
+            "questions": [asdict(question) for question in self.questions],
             "kept": [_percent_up(self._same(a)) for a in self.plan.attributes],
             "factor": rounding.shown_up(self._ratio, 3),
             "epsilon": rounding.shown_up(self.epsilon, 4),
@@ -218,7 +211,8 @@ def _questions(
             if name not in by_name:
                 raise RecipeError(f"{where} must name columns that are published", repr(name), near(name, by_name))
     if len(set(section.order)) < len(section.order):
-        raise RecipeError("survey.order must name every question once", "one twice")
+        twice = next(name for name in section.order if section.order.count(name) > 1)
+        raise RecipeError("survey.order must name every question once", f"{twice!r} twice")
     ordered = [*section.order, *(name for name in by_name if name not in section.order)]
     questions: dict[str, Question] = {}
     for name in ordered:

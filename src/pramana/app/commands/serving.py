@@ -41,8 +41,7 @@ def collect_command(
             raise RecipeError("--out must name the folder of the bundle to come", "no --out")
         out = str(free_path(Path("collected"), ".collection"))
     try:
-        from pramana.app.collector.application import Collector
-        from pramana.app.collector.pages import SurveyPage
+        from pramana.app.collector.application import Collector, SurveyPage
         from pramana.app.web.serving import Listener, serve
     except ModuleNotFoundError as error:
         raise missing_server(error) from None
@@ -72,8 +71,7 @@ def collect_command(
 
 
 def _survey(recipe: str | None, demo: bool) -> Survey:
-    from pramana.app.collector.demonstration import DEMONSTRATION
-    from pramana.app.collector.survey import Survey
+    from pramana.app.collector.survey import DEMONSTRATION, Survey
 
     if demo == (recipe is not None):
         raise RecipeError("A survey must have a recipe, or be the demonstration", "both" if demo else "neither")
