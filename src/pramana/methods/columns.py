@@ -20,12 +20,12 @@ from pramana.errors import BundleError, RecipeError, SchemaError
 from pramana.files.locations import named_in
 from pramana.files.store_path import StorePath
 from pramana.io.codes import Numbering, domain_from_data
-from pramana.methods.recipe import Recipe
+from pramana.methods.recipe import Recipe, naming
 from pramana.randomness.samplers import Codes, code_dtype
 from pramana.rows.protocol import ColumnReading, Columns, Rows, chunks_of
 from pramana.schema.domain import Attribute, Domain, Role
 from pramana.schema.hierarchy import TOP, Hierarchy
-from pramana.schema.kind import Kind, Publish
+from pramana.schema.kind import Kind
 from pramana.schema.sections import ColumnSection, RandomisedColumn, Setting
 from pramana.schema.typed import Flag, Ordinal
 
@@ -112,15 +112,14 @@ def hierarchy_of(name: str, column: ColumnSection, folder: Path) -> Hierarchy | 
     if column.hierarchy is None:
         return None
     path = named_in(folder, column.hierarchy, f"attributes.{name}.hierarchy")
-    try:
-        if isinstance(path, StorePath):
-            return Hierarchy.read(path)
-        stated = path.stat()
-        return _read_once(path, stated.st_mtime_ns, stated.st_size)
-    except (OSError, ValueError):
-        return Hierarchy.read(path)  # which says what is wrong
-    except SchemaError as error:
-        raise SchemaError(f"{name}: {error.what}", error.got, error.hint) from None
+    with naming(name):
+        try:
+            if not isinstance(path, StorePath):
+                stated = path.stat()
+                return _read_once(path, stated.st_mtime_ns, stated.st_size)
+        except (OSError, ValueError):
+            pass  # reading it says what is wrong
+        return Hierarchy.read(path)
 
 
 @lru_cache(maxsize=32)
@@ -139,7 +138,8 @@ def resolve(
     """
     domain = _stated_domain(name, column, folder, rows, hierarchy)
     if isinstance(column, RandomisedColumn) and column.publish != "interval":
-        domain = _published_as(name, domain, column.publish)
+        with naming(name):
+            domain = replace(domain, publish=column.publish)
     if column.stated_kind is not None:
         domain = _of_kind(name, domain, Kind(column.stated_kind))
     if column.missing_rule == "category" and not domain.missing:
@@ -155,18 +155,11 @@ def resolve(
     return Attribute(name, column.role, domain)
 
 
-def _published_as(name: str, domain: Domain, publish: Publish) -> Domain:
-    try:
-        return replace(domain, publish=publish)
-    except SchemaError as error:
-        raise SchemaError(f"{name}: {error.what}", error.got, error.hint) from None
-
-
 def _of_kind(name: str, domain: Domain, kind: Kind) -> Domain:
     if domain.edges and kind is not domain.kind:
         raise SchemaError(f"The bins of {name!r} must be of the kind {domain.kind.value}", kind.value)
     if kind in (Kind.NUMBER, Kind.DATE) and not domain.edges and not kind.reads(domain.labels):
-        raise SchemaError(f"The values of {name!r} must all be of the kind {kind.value}", "others")
+        raise SchemaError(f"The values of {name!r} must all be of the kind {kind.value}", "a value that is not")
     return replace(domain, kind=kind)
 
 
@@ -176,15 +169,13 @@ def _stated_domain(
     tree = hierarchy
     if column.values is None and column.binning is None and tree is None:
         tree = hierarchy_of(name, column, folder)
-    try:
+    with naming(name):
         if column.values is not None:
             return Domain.declared(column.values)
         if column.binning is not None:
             return column.binning.domain()
         if tree is not None:
             return _cut(tree, column.level)
-    except SchemaError as error:
-        raise SchemaError(f"{name}: {error.what}", error.got, error.hint) from None
     if not column.from_data:
         raise RecipeError(
             f"The randomised column {name!r} must have a domain",
@@ -348,7 +339,10 @@ def leaves_of(attribute: Attribute) -> tuple[str, ...]:
 def restored_quasi(forms: Sequence[QuasiForm], attributes: Sequence[Attribute]) -> tuple[Quasi, ...]:
     """Every column with a domain, in the order of the columns."""
     if [form.name for form in forms] != [a.name for a in attributes if not a.raw]:
-        raise SchemaError("The quasi-identifying columns must be those with a domain, in their order", "others")
+        raise SchemaError(
+            "The quasi-identifying columns must be those with a domain, in their order",
+            ", ".join(form.name for form in forms),
+        )
     by_name = {a.name: a for a in attributes}
     return tuple(Quasi.of_form(form, by_name) for form in forms)
 

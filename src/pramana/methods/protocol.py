@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import hashlib
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar, Generic, Literal, TypedDict, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypedDict, TypeVar
 
 import msgspec
 import numpy as np
@@ -32,7 +32,7 @@ from pramana.methods.usefulness import Usefulness
 from pramana.notions.guarantee import Guarantee
 from pramana.pages.content import Cell, Section
 from pramana.rows.protocol import ColumnReading, Columns, Rows
-from pramana.schema.domain import Attribute
+from pramana.schema.domain import Attribute, Role
 from pramana.schema.sections import ColumnSection, Setting, SourceSection
 from pramana.schema.unit import Unit, UnitSection
 from pramana.theory.composition import PrivacyProfile
@@ -482,3 +482,45 @@ def same_people(unit: Unit | None, rows: Rows) -> tuple[Check, ...]:
         return ()
     same = (rows.owners.people, rows.owners.households) == (unit.people, unit.households)
     return (Check("people", same, "as certified" if same else "others than certified"),)
+
+
+# What a recipe would be worth with something changed, tried on the same rows: advice for their holder.
+
+
+Change = tuple[str, Mapping[str, Any]]  # in words, and as keys of [release] with their values
+
+
+def first_useful(
+    method: Method[S, C], recipe: Recipe[S, C], rows: Rows, changes: Iterable[Change]
+) -> Iterator[str]:
+    """A sentence of the first change of [release] with which something is learned, and of what."""
+    for words, keys in changes:
+        try:
+            changed = replace(recipe, release=msgspec.structs.replace(recipe.release, **keys))
+        except PramanaError:
+            continue
+        if said := _said(method, changed, rows, words):
+            yield said
+            return
+
+
+def without_a_column(method: Method[S, C], recipe: Recipe[S, C], rows: Rows) -> Iterator[str]:
+    """The same of leaving one quasi-identifying column out, of those that no named table needs."""
+    needed = {name for table in recipe.tables for name in table}
+    quasi = [name for name, column in recipe.published.items() if column.role is Role.QUASI_IDENTIFYING]
+    for name in quasi if len(quasi) > 1 else ():
+        if name not in needed:
+            others = {other: column for other, column in recipe.attributes.items() if other != name}
+            if said := _said(method, replace(recipe, attributes=others), rows, f"Without {name}"):
+                yield said
+                return
+
+
+def _said(method: Method[S, C], recipe: Recipe[S, C], rows: Rows, words: str) -> str:
+    try:
+        plan = method.plan(recipe, rows)
+        rows.encode(plan.attributes)
+        worth = plan.publish(rows).usefulness
+    except PramanaError:
+        return ""
+    return "" if worth.useless or worth.best is None else f"{words} {worth.best.words}."

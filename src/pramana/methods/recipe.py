@@ -5,7 +5,8 @@ from __future__ import annotations
 import datetime
 import math
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 
 S = TypeVar("S", bound=Setting, covariant=True)
 C = TypeVar("C", bound=ColumnSection, covariant=True)
+T = TypeVar("T", bound=msgspec.Struct)
 SECTIONS = ("about", "source", "unit", "release", "attributes", "output", "ledger", "survey")
 
 
@@ -93,9 +95,9 @@ class Recipe(Generic[S, C]):
 
     def with_source(self, path: str | Path) -> Recipe[S, C]:
         """The same recipe for another file."""
-        place = str(located(path, "A source", RecipeError))
-        other = msgspec.structs.replace(self.source, path=place, url=None, query=None, table=None, schema=None)
-        return replace(self, source=other)
+        file = str(located(path, "A source", RecipeError))
+        source = msgspec.structs.replace(self.source, path=file, url=None, query=None, table=None, schema=None)
+        return replace(self, source=source)
 
 
 AnyRecipe = Recipe[Setting, ColumnSection]  # of whatever method
@@ -109,7 +111,7 @@ def read_toml(path: Path) -> dict[str, Any]:
     except OSError as error:
         raise RecipeError(f"The recipe {path} must be readable", error.strerror) from None
     except ValueError:
-        raise RecipeError("The recipe must be a file", "a name that is none") from None
+        raise RecipeError("The recipe must be a file", "a name that no file can have") from None
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -137,7 +139,10 @@ def parse(content: Mapping[str, Any], folder: Path) -> AnyRecipe:
 
     _check_numbers(content)
     check_keys(content, SECTIONS, "a section of a recipe")
-    sections = {name: _section(content, name) for name in SECTIONS}
+    sections = {name: content.get(name, {}) for name in SECTIONS}
+    for name, body in sections.items():
+        if not isinstance(body, Mapping):
+            raise RecipeError(f"[{name}] must be a section of the recipe", type(body).__name__)
     method = method_named(name_of_method(sections["release"]))
     source, output = source_of_section(sections["source"], folder), output_of(sections["output"], folder)
     if not sections["attributes"]:
@@ -158,32 +163,40 @@ def parse(content: Mapping[str, Any], folder: Path) -> AnyRecipe:
         source,
         output,
         folder,
-        about_of(sections["about"]),
+        section_of(AboutSection, "about", sections["about"]),
         ledger,
         unit,
-        survey_of(sections["survey"]),
+        section_of(SurveySection, "survey", sections["survey"]),
     )
 
 
-def about_of(body: Mapping[str, Any]) -> AboutSection:
-    check_keys(body, keys_of(AboutSection), "a key of [about]")
-    return read_section(AboutSection, body, "[about]", prefix="about.")
+def section_of(kind: type[T], name: str, body: Mapping[str, Any]) -> T:
+    """A section of a recipe as its type."""
+    check_keys(body, keys_of(kind), f"a key of [{name}]")
+    return read_section(kind, body, f"[{name}]", prefix=f"{name}.")
+
+
+@contextmanager
+def naming(column: str) -> Iterator[None]:
+    """Faults of a domain begin with the name of its column."""
+    try:
+        yield
+    except SchemaError as error:
+        raise SchemaError(f"{column}: {error.what}", error.got, error.hint) from None
 
 
 def ledger_of(body: Mapping[str, Any], folder: Path) -> LedgerSection:
     from pramana.ledger.store import is_ledger_file  # few recipes have one
 
-    check_keys(body, keys_of(LedgerSection), "a key of [ledger]")
-    section = read_section(LedgerSection, body, "[ledger]", prefix="ledger.")
-    file = is_ledger_file(section.path)
-    place = str(folder / section.path) if file else connection_url(section.path, "ledger.path", folder)
-    return msgspec.structs.replace(section, path=place)
+    section = section_of(LedgerSection, "ledger", body)
+    if is_ledger_file(section.path):
+        return msgspec.structs.replace(section, path=str(folder / section.path))
+    return msgspec.structs.replace(section, path=connection_url(section.path, "ledger.path", folder))
 
 
 def unit_of(body: Mapping[str, Any], columns: Mapping[str, ColumnSection], method: Method[S, C]) -> UnitSection:
     """[unit], held against the columns and the method, both of which may have no place for it."""
-    check_keys(body, keys_of(UnitSection), "a key of [unit]")
-    section = read_section(UnitSection, body, "[unit]", prefix="unit.")
+    section = section_of(UnitSection, "unit", body)
     for name in section.columns:
         if name in columns and columns[name].role is not Role.IDENTIFYING:
             raise RecipeError(
@@ -199,11 +212,6 @@ def unit_of(body: Mapping[str, Any], columns: Mapping[str, ColumnSection], metho
             "microaggregate, or release one row per person.",
         )
     return section
-
-
-def survey_of(body: Mapping[str, Any]) -> SurveySection:
-    check_keys(body, keys_of(SurveySection), "a key of [survey]")
-    return read_section(SurveySection, body, "[survey]", prefix="survey.")
 
 
 def check_setting(release: Mapping[str, Any], method: Method[S, C]) -> S:
@@ -224,18 +232,11 @@ def check_columns(attributes: Mapping[str, Any], method: Method[S, C]) -> dict[s
         if isinstance(body, Mapping):
             check_keys(body, keys_of(method.column), f"a key of [{where}] with method {method.name!r}")
             body = _with_written_dates(body)
-        columns[name] = read_section(method.column, body, f"[{where}]", prefix=f"{where}.")
-        _check_bins(name, columns[name])
-    return columns
-
-
-def _check_bins(name: str, column: ColumnSection) -> None:
-    """Bins are public, so that what is wrong with them shows in the recipe alone."""
-    try:
+        column = columns[name] = read_section(method.column, body, f"[{where}]", prefix=f"{where}.")
         if column.binning is not None:
-            column.binning.domain()
-    except SchemaError as error:
-        raise SchemaError(f"{name}: {error.what}", error.got, error.hint) from None
+            with naming(name):  # bins are public: what is wrong with them shows in the recipe alone
+                column.binning.domain()
+    return columns
 
 
 def _with_written_dates(value: Any) -> Any:
@@ -256,16 +257,8 @@ def _unknown_key(key: str, method: str, known: tuple[str, ...], others: list[str
     return RecipeError(must, repr(key), near(key, known) or f"Known: {', '.join(sorted(known))}.")
 
 
-def _section(content: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    body = content.get(name, {})
-    if not isinstance(body, Mapping):
-        raise RecipeError(f"[{name}] must be a section of the recipe", type(body).__name__)
-    return body
-
-
 def source_of_section(body: Mapping[str, Any], folder: Path) -> SourceSection:
-    check_keys(body, keys_of(SourceSection), "a key of [source]")
-    section = read_section(SourceSection, body, "[source]", prefix="source.")
+    section = section_of(SourceSection, "source", body)
     check_database_source(body)
     changes: dict[str, str] = {}
     if section.path is not None:
@@ -278,8 +271,7 @@ def source_of_section(body: Mapping[str, Any], folder: Path) -> SourceSection:
 
 
 def output_of(body: Mapping[str, Any], folder: Path) -> OutputSection:
-    check_keys(body, keys_of(OutputSection), "a key of [output]")
-    section = read_section(OutputSection, body, "[output]", prefix="output.")
+    section = section_of(OutputSection, "output", body)
     return msgspec.structs.replace(section, **output_table(body, folder))
 
 

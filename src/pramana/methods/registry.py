@@ -12,18 +12,7 @@ import msgspec
 from pramana.bundle.form import CertificateForm
 from pramana.errors import BundleError, InputError, RecipeError
 from pramana.files.locations import local_path
-from pramana.methods.recipe import (
-    about_of,
-    check_columns,
-    check_setting,
-    ledger_of,
-    output_of,
-    parse,
-    read_toml,
-    source_of_section,
-    survey_of,
-    unit_of,
-)
+from pramana.methods import recipe as recipes
 from pramana.schema.sections import (
     AboutSection,
     ColumnSection,
@@ -96,7 +85,15 @@ DIALECT = "https://json-schema.org/draft/2020-12/schema"
 def recipe_schema() -> dict[str, Any]:
     """A recipe is one of as many kinds as there are methods: `release.method` tells which."""
     methods = {name: method_named(name) for name in METHODS}
-    kinds = [AboutSection, SourceSection, UnitSection, OutputSection, LedgerSection, SurveySection]
+    sections: dict[str, type[msgspec.Struct]] = {
+        "about": AboutSection,
+        "source": SourceSection,
+        "unit": UnitSection,
+        "output": OutputSection,
+        "ledger": LedgerSection,
+        "survey": SurveySection,
+    }
+    kinds = list(sections.values())
     for method in methods.values():
         kinds += [method.setting, method.column]
     references, definitions = msgspec.json.schema_components(kinds, ref_template="#/$defs/{name}")
@@ -109,12 +106,7 @@ def recipe_schema() -> dict[str, Any]:
         "required": ["attributes"],
         "additionalProperties": False,
         "properties": {
-            "about": by_kind[AboutSection],
-            "source": by_kind[SourceSection],
-            "unit": by_kind[UnitSection],
-            "output": by_kind[OutputSection],
-            "ledger": by_kind[LedgerSection],
-            "survey": by_kind[SurveySection],
+            **{name: by_kind[kind] for name, kind in sections.items()},
             "release": {"type": "object"},
             "attributes": {"type": "object", "minProperties": 1},
         },
@@ -167,7 +159,7 @@ def problems_of(recipe: str | Path) -> list[str]:
     """What is wrong with a recipe, section by section; empty where nothing is."""
     path = local_path(recipe, "The recipe", RecipeError)
     try:
-        content = read_toml(path)
+        content = recipes.read_toml(path)
     except InputError as error:
         return [str(error)]
     problems: list[str] = []
@@ -179,23 +171,23 @@ def problems_of(recipe: str | Path) -> list[str]:
             if str(error) not in problems:
                 problems.append(str(error))
 
-    attempt(lambda: about_of(_part(content, "about")))
-    attempt(lambda: source_of_section(_part(content, "source"), path.parent))
-    attempt(lambda: output_of(_part(content, "output"), path.parent))
+    attempt(lambda: recipes.section_of(AboutSection, "about", _part(content, "about")))
+    attempt(lambda: recipes.source_of_section(_part(content, "source"), path.parent))
+    attempt(lambda: recipes.output_of(_part(content, "output"), path.parent))
     if "ledger" in content:
-        attempt(lambda: ledger_of(_part(content, "ledger"), path.parent))
-    attempt(lambda: survey_of(_part(content, "survey")))
+        attempt(lambda: recipes.ledger_of(_part(content, "ledger"), path.parent))
+    attempt(lambda: recipes.section_of(SurveySection, "survey", _part(content, "survey")))
     try:
         method = method_named(name_of_method(_part(content, "release")))
     except InputError as error:
         return [*problems, str(error)]
-    attempt(lambda: check_setting(_part(content, "release"), method))
+    attempt(lambda: recipes.check_setting(_part(content, "release"), method))
     if "unit" in content:
-        attempt(lambda: unit_of(_part(content, "unit"), {}, method))
+        attempt(lambda: recipes.unit_of(_part(content, "unit"), {}, method))
     for name, body in _part(content, "attributes").items():
-        attempt(lambda name=name, body=body: check_columns({name: body}, method))  # type: ignore[misc]
+        attempt(lambda name=name, body=body: recipes.check_columns({name: body}, method))  # type: ignore[misc]
     if not problems:
-        attempt(lambda: parse(content, path.parent))
+        attempt(lambda: recipes.parse(content, path.parent))
     return problems
 
 

@@ -250,6 +250,3 @@ def units_in_classes(rows: Rows, sensitive: Sequence[Sensitive], classes: int) -
     number = codes[CLASS_NUMBER].astype(np.int64)
     kept = number < classes
     return UnitsInClasses(owners, kept, number[kept], {s.name: codes[s.coded] for s in sensitive})
-
-
-# it.

@@ -9,8 +9,7 @@ import numpy as np
 from pramana.methods.columns import Quasi
 from pramana.methods.generalize.measured import Measured
 from pramana.methods.generalize.setting import GeneralizeDesign, GeneralizeSetting
-from pramana.methods.protocol import Explanation
-from pramana.methods.trials import Change
+from pramana.methods.protocol import Change, Explanation
 from pramana.pages.content import Cell, Grid, Meter, Section, Steps, Text
 from pramana.schema.domain import Attribute
 from pramana.theory import rounding

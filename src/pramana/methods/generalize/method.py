@@ -25,7 +25,15 @@ from pramana.methods.generalize.setting import (
     design_of,
 )
 from pramana.methods.generalize.space import SolutionSpace
-from pramana.methods.protocol import USUAL_KS, Capabilities, Method, Plan, fields_of_recipe
+from pramana.methods.protocol import (
+    USUAL_KS,
+    Capabilities,
+    Method,
+    Plan,
+    fields_of_recipe,
+    first_useful,
+    without_a_column,
+)
 from pramana.methods.recipe import Recipe
 from pramana.methods.sensitive import (
     Sensitive,
@@ -34,7 +42,6 @@ from pramana.methods.sensitive import (
     sensitive_in_order,
     units_in_classes,
 )
-from pramana.methods.trials import first_useful, without_a_column
 from pramana.rows.protocol import ColumnReading, Rows
 from pramana.schema.domain import Attribute, Role
 

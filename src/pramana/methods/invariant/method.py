@@ -12,9 +12,8 @@ from pramana.methods.columns import randomised_attributes, randomised_readings
 from pramana.methods.invariant.design import InvariantColumn, InvariantSetting, design_of
 from pramana.methods.invariant.plan import InvariantPlan, InvariantStatement, restore_invariant
 from pramana.methods.invariant.table_law import law_for
-from pramana.methods.protocol import Method, Plan, fields_of_recipe
+from pramana.methods.protocol import Change, Method, Plan, fields_of_recipe, first_useful
 from pramana.methods.recipe import Recipe
-from pramana.methods.trials import Change, first_useful
 from pramana.rows.protocol import ColumnReading, Rows
 from pramana.theory import rounding
 

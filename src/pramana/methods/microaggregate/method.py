@@ -39,11 +39,12 @@ from pramana.methods.protocol import (
     coins_context,
     fields_of_certificate,
     fields_of_recipe,
+    first_useful,
     left_out_words,
     same_people,
     stated_tables,
+    without_a_column,
 )
-from pramana.methods.trials import first_useful, without_a_column
 from pramana.methods.usefulness import TableWorth, Usefulness, blind_error, tables_asked
 from pramana.notions.classes import KAnonymity
 from pramana.notions.guarantee import THIS_TABLE, Guarantee

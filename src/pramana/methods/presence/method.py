@@ -37,9 +37,16 @@ from pramana.methods.presence.search import (
     spalm,
 )
 from pramana.methods.presence.shaping import Presence
-from pramana.methods.protocol import Method, Plan, fields_of_certificate, fields_of_recipe
+from pramana.methods.protocol import (
+    Change,
+    Method,
+    Plan,
+    fields_of_certificate,
+    fields_of_recipe,
+    first_useful,
+    without_a_column,
+)
 from pramana.methods.recipe import Recipe
-from pramana.methods.trials import Change, first_useful, without_a_column
 from pramana.rows.protocol import ColumnReading, Rows
 from pramana.schema.domain import Role
 from pramana.schema.sections import Setting, SourceSection, Weights

@@ -10,8 +10,8 @@ from pramana.mechanisms.channel import Retention
 from pramana.mechanisms.guarantees import Circumstances, k_of
 from pramana.mechanisms.table import Mechanism, Product, RecordRetention
 from pramana.mechanisms.units import UnitDraws, composed
+from pramana.methods.protocol import Change
 from pramana.methods.retention.calibration import Wanted, calibrate
-from pramana.methods.trials import Change
 from pramana.methods.usefulness import TableWorth, expected_error, worth_of_law
 from pramana.pages.figures import Panel, Picture, Series
 from pramana.theory import rounding

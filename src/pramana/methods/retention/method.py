@@ -182,8 +182,8 @@ class RetentionMethod(DrawnMethod[RetentionSetting, RetentionColumn]):
         release, attributes = recipe.release, plan.attributes
         if release.retention is not None or _own_retentions(recipe):
             return super().advise(recipe, plan, rows)
+        from pramana.methods.protocol import first_useful
         from pramana.methods.retention.advice import advice_for_promise, weaker_promises
-        from pramana.methods.trials import first_useful
 
         if rows is not None and rows.owners is not None:
             weaker = weaker_promises(release.k, release.epsilon)
