@@ -78,19 +78,13 @@ def _bounds(law: Law, name: str) -> tuple[NDArray[np.float64], NDArray[np.float6
         return _bounds(law.part_of(name), name)
     if isinstance(law, RecordRetention):
         size, kept = law.sizes[name], float(law.retention)
-        return _flat(size, (1 - kept) / size, kept + (1 - kept) / size)
-    channel = law.channels[name] if isinstance(law, Product) else None
-    if channel is None:
-        return None
-    if isinstance(channel, Retention):
-        kept = float(channel.retention)
-        return _flat(channel.size, (1 - kept) / channel.size, kept + (1 - kept) / channel.size)
-    weights = np.asarray(channel.weights, np.float64) / ONE
-    return weights.min(axis=0), weights.max(axis=0)
-
-
-def _flat(size: int, least: float, most: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    return np.full(size, least), np.full(size, most)
+    else:
+        channel = law.channels[name]
+        if not isinstance(channel, Retention):
+            weights = np.asarray(channel.weights, np.float64) / ONE
+            return weights.min(axis=0), weights.max(axis=0)
+        size, kept = channel.size, float(channel.retention)
+    return np.full(size, (1 - kept) / size), np.full(size, kept + (1 - kept) / size)
 
 
 def _divergence(share: float, chance: float) -> float:

@@ -116,24 +116,19 @@ class TableMaker(ABC):
 class Publication:
     """A release as it is known before its rows are drawn: promises are checked by it, and nothing is written yet.
 
-    `plan` is the plan with everything that was known only from the encoded rows.
+    `plan` is the plan with everything that was known only from the encoded rows. `pieces` gives the published rows,
+    piece by piece in their order; the coins of a piece are thrown when it is taken. They are for the one writer of
+    the release: `table` digests what it makes of them, so they are taken once.
     """
 
     plan: Plan
-    draw: Callable[[], Iterator[Columns]]
+    pieces: Callable[[], Iterator[Columns]]
     table: TableMaker
     commitment: str
     extra: Mapping[str, pa.Table] = field(default_factory=dict)  # further files of the bundle, as CSV
     checks: tuple[Check, ...] = ()  # what only the source can tell of the plan
     usefulness: Usefulness = field(default_factory=Usefulness)  # of what is published, from nothing else
     notes: tuple[str, ...] = ()  # measured against the source: for its holder alone, and in no file
-
-    def pieces(self) -> Iterator[Columns]:
-        """The published rows, piece by piece in their order; the coins of a piece are thrown when it is taken.
-
-        For the one writer of the release: `table` digests what it makes of them, so they are taken once.
-        """
-        return self.draw()
 
 
 @dataclass(frozen=True)

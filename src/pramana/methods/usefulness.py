@@ -34,23 +34,26 @@ def tables_that_matter(tables: Sequence[Sequence[str]], sizes: Mapping[str, int]
     return list(combinations(sizes, 2)) if len(sizes) > 1 else [tuple(sizes)]
 
 
-def variance_inflation(mechanism: Mechanism, table: Sequence[str]) -> float:
-    """h: the total variance of the unbiased estimate of a table of n records is n*(h - 1)."""
-    sizes = mechanism.sizes
+def variance_inflation(mechanism: Mechanism, table: Sequence[str], halves: bool = False) -> float:
+    """h: the total variance of the unbiased estimate of a table of n records is n*(h - 1).
+
+    `halves`: of two values a column, each half of the values, which are kept as often as each of them.
+    """
     if isinstance(mechanism, RecordRetention):
-        return pk.variance_factor(float(mechanism.retention), math.prod(sizes[name] for name in table))
+        cells = 1 << min(len(table), 200) if halves else math.prod(mechanism.sizes[name] for name in table)
+        return pk.variance_factor(float(mechanism.retention), cells)
     if isinstance(mechanism, ProductMechanism):
-        return math.prod(channel_inflation(mechanism.channels[name]) for name in table)
+        return math.prod(channel_inflation(mechanism.channels[name], halves) for name in table)
     if isinstance(mechanism, CoinGroups):
         parts = ((part, [name for name in table if name in part.sizes]) for part in mechanism.parts)
-        return math.prod(variance_inflation(part, own) for part, own in parts if own)
+        return math.prod(variance_inflation(part, own, halves) for part, own in parts if own)
     raise TypeError(f"no error is known for {type(mechanism).__name__}")
 
 
-def channel_inflation(channel: Channel) -> float:
+def channel_inflation(channel: Channel, halves: bool = False) -> float:
     if isinstance(channel, Retention):
-        return pk.variance_factor(float(channel.retention), channel.size)
-    return pk.variance_factor_of_matrix(channel.weights)
+        return pk.variance_factor(float(channel.retention), 2 if halves else channel.size)
+    return math.inf if halves else pk.variance_factor_of_matrix(channel.weights)
 
 
 def mean_ratio(matrix: Dense, values: int, records: int) -> float:
@@ -267,53 +270,33 @@ def worth_of_law(
     """
     if not isinstance(mechanism, ProductMechanism | RecordRetention | CoinGroups) or records < 1:
         return Usefulness()
-    sizes = mechanism.sizes
     inflations = {}
     if isinstance(mechanism, ProductMechanism):
         inflations = {name: channel_inflation(channel) for name, channel in mechanism.channels.items()}
     tables, is_named = tables_asked(named, columns)
     worth = []
     for names in tables:
-        cells = _product(sizes[name] for name in names)
+        cells = _product(mechanism.sizes[name] for name in names)
         if isinstance(mechanism, RecordRetention):
             inflation = pk.variance_factor(float(mechanism.retention), cells)
-        elif isinstance(mechanism, CoinGroups):
-            inflation = variance_inflation(mechanism, names)
-        else:
+        elif inflations:
             inflation = math.prod(inflations[name] for name in names)
-        error = math.sqrt(max(0.0, inflation - 1) / records / cells)
-        halves = _of_halves(mechanism, names, records)
-        if isinstance(mechanism, ProductMechanism) and len(names) == 1 and names[0] in ordered:
-            halves = min(halves, _of_mean(mechanism.channels[names[0]], ordered[names[0]], records))
-        worth.append(TableWorth(names, cells, error, blind_error(cells), halves=halves))
+        else:
+            inflation = variance_inflation(mechanism, names)
+        half = 1 << min(len(names), 200)
+        halves = _error(variance_inflation(mechanism, names, halves=True), records, half) / blind_error(half)
+        if isinstance(mechanism, ProductMechanism) and len(names) == 1 and ordered.get(names[0], 0) > 1:
+            channel = mechanism.channels[names[0]]
+            if isinstance(channel, Dense):
+                halves = min(halves, mean_ratio(channel, ordered[names[0]], records))
+        worth.append(
+            TableWorth(names, cells, _error(inflation, records, cells), blind_error(cells), halves=halves)
+        )
     return Usefulness(tuple(worth), is_named)
 
 
-def _of_mean(channel: Channel, values: int, records: int) -> float:
-    return mean_ratio(channel, values, records) if isinstance(channel, Dense) and values > 1 else math.inf
-
-
-def _of_halves(
-    mechanism: ProductMechanism | RecordRetention | CoinGroups, names: Sequence[str], records: int
-) -> float:
-    """Values put in two halves are kept as often as each of them: a table of two values a column."""
-    cells = 1 << min(len(names), 200)
-    inflation = _inflation_of_halves(mechanism, names)
-    return math.sqrt(max(0.0, inflation - 1) / records / cells) / blind_error(cells)
-
-
-def _inflation_of_halves(
-    mechanism: ProductMechanism | RecordRetention | CoinGroups, names: Sequence[str]
-) -> float:
-    if isinstance(mechanism, CoinGroups):
-        parts = ((part, [name for name in names if name in part.sizes]) for part in mechanism.parts)
-        return math.prod(_inflation_of_halves(part, own) for part, own in parts if own)
-    if isinstance(mechanism, RecordRetention):
-        return pk.variance_factor(float(mechanism.retention), 1 << min(len(names), 200))
-    channels = [mechanism.channels[name] for name in names]
-    if not all(isinstance(channel, Retention) for channel in channels):
-        return math.inf
-    return math.prod(pk.variance_factor(float(c.retention), 2) for c in channels if isinstance(c, Retention))
+def _error(inflation: float, records: int, cells: int) -> float:
+    return math.sqrt(max(0.0, inflation - 1) / records / cells)
 
 
 def worth_of_total(names: Sequence[str], cells: int, records: int, squares: float) -> TableWorth:

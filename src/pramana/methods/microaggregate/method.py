@@ -138,14 +138,13 @@ class MicroaggregatePlan(Plan):
         return Doubt(moved=self.measured.changed.get(name, 0.0))
 
     def statement(self) -> JsonObject:
-        plain: JsonObject = msgspec.to_builtins(
-            MicroaggregateStatement(setting=self.design, measured=self.measured)
-        )
-        return {"setting": plain["setting"], "measured": plain["measured"], **stated_tables(self.tables)}
+        setting, measured = msgspec.to_builtins(self.design), msgspec.to_builtins(self.measured)
+        return {"setting": setting, "measured": measured, **stated_tables(self.tables)}
 
     def guarantees(self, seeded: bool) -> tuple[Guarantee, ...]:
         assumptions = [
-            f"the quasi-identifying columns are all an intruder can know of a person: {_named(self.quasi)}",
+            f"the quasi-identifying columns are all an intruder can know of a person: "
+            f"{', '.join(a.name for a in self.quasi)}",
             "this is the only release about these people; another one of the same people may tell classes apart",
         ]
         if raw := self.raw_names():
@@ -228,22 +227,15 @@ class MicroaggregatePlan(Plan):
         return f"{self.design.aggregate} of the class, {self.design.rounding(attribute.name)}"
 
 
-def _named(attributes: tuple[Attribute, ...]) -> str:
-    return ", ".join(a.name for a in attributes)
-
-
 def _percent(share: float) -> str:
     return f"{100 * share:.0f}%"
 
 
 def _use(design: MicroaggregateDesign) -> str:
-    if design.aggregate == "mean":
-        kept = "Their sums and means are those of the source, up to rounding"
-    else:
-        kept = "Their sums and means are near those of the source"
+    near = "those of the source, up to rounding" if design.aggregate == "mean" else "near those of the source"
     return (
-        f"Numbers that were aggregated are {design.aggregate}s of classes. {kept}; their variance is smaller, "
-        "by about the share that was lost."
+        f"Numbers that were aggregated are {design.aggregate}s of classes. Their sums and means are {near}; their "
+        "variance is smaller, by about the share that was lost."
     )
 
 

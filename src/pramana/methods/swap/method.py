@@ -83,8 +83,8 @@ class SwapPlan(PerturbedPlan):
         return Doubt(moved=self.measured.moved.get(name, 0.0))
 
     def statement(self) -> JsonObject:
-        plain: JsonObject = msgspec.to_builtins(SwapStatement(setting=self.design, measured=self.measured))
-        return {"setting": plain["setting"], "measured": plain["measured"], **stated_tables(self.tables)}
+        setting, measured = msgspec.to_builtins(self.design), msgspec.to_builtins(self.measured)
+        return {"setting": setting, "measured": measured, **stated_tables(self.tables)}
 
     def guarantees(self, seeded: bool) -> tuple[Guarantee, ...]:
         return (
