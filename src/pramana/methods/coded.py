@@ -18,7 +18,7 @@ from pramana.bundle.published_numbers import WITHIN_BIN, numbers_of
 from pramana.errors import BundleError, PramanaError
 from pramana.io.codes import decode
 from pramana.mechanisms.channel import Retention
-from pramana.mechanisms.table import CoinGroups, Exchange, Mechanism, Product, RecordRetention
+from pramana.mechanisms.table import CoinGroups, Exchange, Mechanism, RecordRetention
 from pramana.methods.protocol import Counts, Examination, Law, Plan, Publication, TableMaker, part_check
 from pramana.methods.usefulness import Usefulness
 from pramana.randomness.key import Stream

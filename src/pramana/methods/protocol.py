@@ -116,9 +116,9 @@ class TableMaker(ABC):
 class Publication:
     """A release as it is known before its rows are drawn: promises are checked by it, and nothing is written yet.
 
-    `plan` is the plan with everything that was known only from the encoded rows. `pieces` gives the published rows,
-    piece by piece in their order; the coins of a piece are thrown when it is taken. They are for the one writer of
-    the release: `table` digests what it makes of them, so they are taken once.
+    `plan` is the plan with everything that was known only from the encoded rows. `pieces` gives the published
+    rows, piece by piece in their order; the coins of a piece are thrown when it is taken. They are for the one
+    writer of the release: `table` digests what it makes of them, so they are taken once.
     """
 
     plan: Plan
