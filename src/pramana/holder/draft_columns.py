@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from pramana.errors import PramanaError
 from pramana.holder.guesses import Look
+from pramana.holder.values import weighted_quantile
 from pramana.schema.domain import Role
 from pramana.schema.hierarchy import (
     TOP,
@@ -218,7 +219,7 @@ def _with_missing(look: Look, draft: ColumnDraft) -> ColumnDraft:
 
 def round_bins(values: Floats, counts: NDArray[np.int64], about: int) -> list[float]:
     """About so many bins between the hundredths at both ends, open at the ends."""
-    low, middle, high = (_quantile(values, counts, share) for share in (0.01, 0.5, 0.99))
+    low, middle, high = (weighted_quantile(values, counts, share) for share in (0.01, 0.5, 0.99))
     least, most = float(values.min()), float(values.max())
     if low > 0 and middle > 0 and high > _SKEWED * middle:
         inner = _growing(middle / 4, high)
@@ -240,12 +241,6 @@ def years(values: Floats) -> list[float]:
     """Decades."""
     first, last = math.floor(values.min() / 10) * 10, math.floor(values.max() / 10) * 10 + 10
     return [-math.inf, *(float(year) for year in range(first + 10, last, 10)), math.inf]
-
-
-def _quantile(values: Floats, counts: NDArray[np.int64], share: float) -> float:
-    order = np.argsort(values)
-    total = np.cumsum(counts[order])
-    return float(values[order][int(np.searchsorted(total, share * total[-1]))])
 
 
 def _even(low: float, high: float, about: int) -> list[float]:

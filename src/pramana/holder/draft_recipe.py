@@ -63,12 +63,10 @@ def text_of(text: str) -> str:
 
 
 def value_text(value: Value) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
     if isinstance(value, str):
         return text_of(value)
-    if isinstance(value, int):
-        return str(value)
+    if isinstance(value, int):  # true and false, too
+        return json.dumps(value)
     if isinstance(value, float):
         if math.isinf(value):
             return "inf" if value > 0 else "-inf"
@@ -152,11 +150,8 @@ def _confirmed(draft: Draft, unit: Mapping[str, Value]) -> Iterator[str]:
     if dropped:
         yield f"These columns name people and are dropped: {', '.join(dropped)}."
     yield from draft.confirm
-    asked: dict[str, list[str]] = {}
-    for column in draft.columns:
-        for ask in column.asks:
-            asked.setdefault(ask, []).append(column.name)
-    yield from (ask.replace("{}", ", ".join(names)) for ask, names in asked.items())
+    for ask in dict.fromkeys(ask for column in draft.columns for ask in column.asks):
+        yield ask.replace("{}", ", ".join(column.name for column in draft.columns if ask in column.asks))
     if "person" in unit:
         yield f"Rows with the same {unit['person']} are one person's; nobody has more than {unit.get('rows', 1)}."
     if "household" in unit:
@@ -247,25 +242,24 @@ def draft_recipe(
         raise InputError("A recipe must have a name that ends in .toml", repr(target.name))
     check_free([target])
     stated = {key: value for key, value in (("encoding", encoding), ("delimiter", delimiter)) if value is not None}
-    examined, keys = _examined({**named, **stated})
-    examined = _with_roles(examined, roles or {})
+    keys: dict[str, Value] = {**named, **stated}
+    examined = _with_roles(examine(Source.from_options(keys)), roles or {})
+    if _has_decimal_commas(examined):
+        keys["decimal"] = ","
     if present is not None:
         examined.check_has(present, "The mark of presence must be a column")
     wish = Wish(None if public is None else str(located(public, "The public table").absolute()), present)
     units = list(_units(examined)) if unit is None else [dict(unit)]
     whole = {"path": str(located(named["path"]).absolute())} if "path" in named else {}
     draft, stated_unit = _first_that_runs(examined, job, wish, {**keys, **whole}, units, target)
-    if "person" in stated_unit and "household" not in stated_unit and (homes := households_in(examined)):
-        line = f'household = "{homes[0].name}"'
+    if "person" in stated_unit and "household" not in stated_unit and (households := households_in(examined)):
+        line = f'household = "{households[0].name}"'
         ask = f"Households are not protected as a whole: write {line} in [unit] if they must be."
         draft = replace(draft, confirm=(*draft.confirm, ask))
     if "public" in draft.release:
         draft = replace(draft, release={**draft.release, "public": _reference(located(str(wish.public)), target)})
     if "path" in named:
-        keys = {
-            "path": _reference(located(named["path"]), target),
-            **{k: v for k, v in keys.items() if k != "path"},
-        }
+        keys["path"] = _reference(located(named["path"]), target)
     written = write_draft(draft, stated_unit, job, target.stem, keys)
     files = {target.with_name(name): text for name, text in written.hierarchies.items()}
     write_all({**files, target: written.text})
@@ -277,22 +271,13 @@ def _with_roles(examined: Examined, roles: Mapping[str, str]) -> Examined:
     guesses = dict(examined.guesses)
     for name, stated in roles.items():
         examined.check_has(name, "Every role must be of a column of the table")
-        if stated not in [role.value for role in Role]:
-            known = ", ".join(role.value for role in Role)
-            raise InputError(f"A role must be one of {known}", repr(stated)[:80])
+        known = [role.value for role in Role]
+        if stated not in known:
+            raise InputError(f"A role must be one of {', '.join(known)}", repr(stated)[:80])
         guess, role = guesses[name], Role(stated)
         reason = guess.reason if guess.role is role else "as you stated"
         guesses[name] = replace(guess, role=role, reason=reason, firm=True)
     return replace(examined, guesses=guesses)
-
-
-def _examined(named: Mapping[str, Any]) -> tuple[Examined, dict[str, Value]]:
-    """The table, and the keys of [source] by which it is read."""
-    keys: dict[str, Value] = dict(named)
-    examined = examine(Source.from_options(named))
-    if _has_decimal_commas(examined):
-        keys["decimal"] = ","
-    return examined, keys
 
 
 def _has_decimal_commas(examined: Examined) -> bool:

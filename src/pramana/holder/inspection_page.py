@@ -37,23 +37,27 @@ NOTES = {
 _WIDE = 24
 
 
-def lines_of(found: Inspection) -> list[str]:
-    lines = [NOTICE, "", f"{found.source}: {found.records:,} records, {len(found.columns)} columns", ""]
-    widest = max([len(column.name) for column in found.columns] + [6])
-    wide = min(widest, _WIDE)
+def lines_of(inspection: Inspection) -> list[str]:
+    lines = [
+        NOTICE,
+        "",
+        f"{inspection.source}: {inspection.records:,} records, {len(inspection.columns)} columns",
+        "",
+    ]
+    wide = min(max([len(column.name) for column in inspection.columns] + [6]), _WIDE)
     lines.append(f"{'column':<{wide}}  {'kind':<8} {'role':<17} {'distinct':>9} {'missing':>9}  reason")
-    for column in found.columns:
+    for column in inspection.columns:
         lines += _column_lines(column, wide)
-    if found.repeated_identifiers:
-        names = ", ".join(found.repeated_identifiers)
+    if inspection.repeated_identifiers:
+        names = ", ".join(inspection.repeated_identifiers)
         lines += [
             "",
             f"Several rows belong to one unit: {names} repeats. Counts below are of rows, not of people.",
         ]
     lines.append("")
-    if found.risk is None:
+    if inspection.risk is None:
         return [*lines, "No quasi-identifying column was found; name them with --quasi to see the risk."]
-    return [*lines, *_risk_lines(found.risk, found.guessed)]
+    return [*lines, *_risk_lines(inspection.risk, inspection.guessed)]
 
 
 def _column_lines(column: ColumnReport, wide: int) -> Iterator[str]:
@@ -115,15 +119,15 @@ def _special_lines(risk: TableRisk) -> Iterator[str]:
 
 
 def _population_lines(risk: TableRisk) -> Iterator[str]:
-    found = risk.population
-    if found is None:
+    people = risk.population
+    if people is None:
         yield "  population uniqueness: state --weight or --population to have it estimated"
         return
-    known = {"Zayatz": found.zayatz, "Pitman": found.pitman, "SNB": found.snb}
+    known = {"Zayatz": people.zayatz, "Pitman": people.pitman, "SNB": people.snb}
     said = ", ".join(f"{name} {'no fit' if n is None else f'{n:,.0f}'}" for name, n in known.items())
     yield (
-        f"  unique in a population of {found.population:,}: {found.estimate:,.0f} people "
-        f"({_up(found.share)}; {found.chosen}, by the rule of Dankar et al.; {said})"
+        f"  unique in a population of {people.population:,}: {people.estimate:,.0f} people "
+        f"({_up(people.share)}; {people.chosen}, by the rule of Dankar et al.; {said})"
     )
 
 
@@ -144,18 +148,26 @@ def _up(chance: float) -> str:
 # ---------------------------------------------------------------- the page
 
 
-def page_of(found: Inspection) -> Page:
-    facts = [("Table", found.source), ("Records", f"{found.records:,}"), ("Columns", f"{len(found.columns)}")]
-    sections = [_columns(found)]
-    if found.repeated_identifiers:
-        sections.append(_repeated(found.repeated_identifiers))
-    sections += [_no_risk()] if found.risk is None else _risk(found.risk, found.guessed)
+def page_of(inspection: Inspection) -> Page:
+    facts = [
+        ("Table", inspection.source),
+        ("Records", f"{inspection.records:,}"),
+        ("Columns", f"{len(inspection.columns)}"),
+    ]
+    sections = [_columns(inspection)]
+    if inspection.repeated_identifiers:
+        sections.append(_repeated(inspection.repeated_identifiers))
+    if inspection.risk is None:
+        words = "No quasi-identifying column was found. Name them with --quasi to see the risk."
+        sections.append(Section("Risk today", [Text(words)], anchor="risk"))
+    else:
+        sections += _risk(inspection.risk, inspection.guessed)
     sections.append(Section("Where the measures come from", [Points(SOURCES)], anchor="sources"))
-    return Page(f"A look at {found.source}", facts, sections=sections, private=True)
+    return Page(f"A look at {inspection.source}", facts, sections=sections, private=True)
 
 
-def _columns(found: Inspection) -> Section:
-    rows = [_column_row(column) for column in found.columns]
+def _columns(inspection: Inspection) -> Section:
+    rows = [_column_row(column) for column in inspection.columns]
     words = (
         "Kinds and roles are guesses by rules: values decide, names only help. A person who knows the table must "
         "confirm them."
@@ -186,11 +198,6 @@ def _repeated(names: Sequence[str]) -> Section:
         "three rows is three times in them. Say in the recipe whose privacy is meant."
     )
     return Section("Several rows for one unit", [Text(words, note=True)], anchor="units")
-
-
-def _no_risk() -> Section:
-    words = "No quasi-identifying column was found. Name them with --quasi to see the risk."
-    return Section("Risk today", [Text(words)], anchor="risk")
 
 
 def _risk(risk: TableRisk, guessed: bool) -> list[Section]:
@@ -280,15 +287,15 @@ def _subsets(risk: TableRisk) -> Section:
 
 
 def _population(risk: TableRisk) -> Section:
-    found = risk.population
-    assert found is not None
-    known = {"Zayatz": found.zayatz, "Pitman": found.pitman, "slide negative binomial": found.snb}
+    people = risk.population
+    assert people is not None
+    known = {"Zayatz": people.zayatz, "Pitman": people.pitman, "slide negative binomial": people.snb}
     rows: list[dict[str, Cell]] = [
         {"model": name, "people unique in the population": "no fit" if number is None else f"{number:,.0f}"}
         for name, number in known.items()
     ]
     lead = (
-        f"Of a population of {found.population:,} some {found.estimate:,.0f} people are estimated to be unique "
-        f"({_percent(found.share)}), by {found.chosen}, which the rule of Dankar et al. chooses here."
+        f"Of a population of {people.population:,} some {people.estimate:,.0f} people are estimated to be unique "
+        f"({_percent(people.share)}), by {people.chosen}, which the rule of Dankar et al. chooses here."
     )
     return Section("Unique in the population", [Text(lead), Grid(rows)], anchor="population")

@@ -147,12 +147,16 @@ def missing_numbers(values: NDArray[np.float64], counts: NDArray[np.int64]) -> N
     return suspected
 
 
+def weighted_quantile(values: NDArray[np.float64], counts: Counts, share: float) -> float:
+    """The least of some values at or below which this share of all rows is."""
+    order = np.argsort(values)
+    total = np.cumsum(counts[order])
+    return float(values[order][int(np.searchsorted(total, share * total[-1]))])
+
+
 def _stands_apart(code: float, rest: NDArray[np.float64], count: int, counts: NDArray[np.int64]) -> bool:
     """Above all others by more than they spread, or above nearly all and far commoner than its neighbours."""
-    order = np.argsort(rest)
-    spread = np.cumsum(counts[order])
-    high = float(rest[order][int(np.searchsorted(spread, 0.99 * spread[-1]))])
-    low = float(rest.min())
+    low, high = float(rest.min()), weighted_quantile(rest, counts, 0.99)
     if code > float(rest.max()) and code - high > _APART * max(high - low, 1.0):
         return True
     near = counts[np.abs(rest - code) <= max(0.1 * code, 2.0)]

@@ -106,15 +106,7 @@ class Ledger:
         """The dataset of that name, or the only one."""
         with self.store.reading() as connection:
             known = State.of(entries(connection, _SETTINGS)).datasets
-        if name is None:
-            if len(known) != 1:
-                raise LedgerError(
-                    "The dataset must be named where a ledger has several", ", ".join(known) or "none"
-                )
-            return next(iter(known.values()))
-        if name not in known:
-            raise LedgerError("The dataset must be in the ledger", repr(name), f"It has: {', '.join(known)}.")
-        return known[name]
+        return known[_one_of(list(known), name, "dataset")]
 
     def releases(self, dataset: str | None = None) -> list[Release]:
         return [r for r in self.state().releases.values() if dataset in (None, r.dataset)]
@@ -122,17 +114,10 @@ class Ledger:
     def total(self, people: str | None = None, delta: float = DEFAULT_DELTA) -> Total:
         """What all releases about some people add up to, at a delta; without a name, about the only ones."""
         state = self.state()
-        known = state.everyone()
-        if people is None and len(known) != 1:
-            raise LedgerError(
-                "The people must be named where a ledger has several", ", ".join(map(repr, known)) or "none"
-            )
-        if people is not None and people not in known:
-            hint = f"It has: {', '.join(map(repr, known))}." if known else None
-            raise LedgerError("The people must be known to the ledger", repr(people)[:80], hint)
+        people = _one_of(state.everyone(), people, "people")
         if not 0 < delta < 1:
             raise LedgerError("delta must lie between 0 and 1", str(delta))
-        return total_about(state, people or known[0], delta)
+        return total_about(state, people, delta)
 
     def version_of(self, dataset: str, recipient: str, level: Level) -> Release | None:
         """What a recipient has, or is about to get, at a level."""
@@ -316,6 +301,16 @@ class Ledger:
         about = {"dataset": release.dataset, "release": release.id, "recipient": release.recipient}
         level = "" if release.level is None else str(release.level)
         self._write(connection, kind, who, **about, level=level, body=body)
+
+
+def _one_of(known: list[str], name: str | None, what: str) -> str:
+    """The name, which must be known; without one, that of the only one there is."""
+    listed = ", ".join(map(repr, known))
+    if name is None and len(known) != 1:
+        raise LedgerError(f"The {what} must be named where a ledger has several", listed or "none")
+    if name is not None and name not in known:
+        raise LedgerError(f"The {what} must be in the ledger", repr(name)[:80], f"It has: {listed or 'none'}.")
+    return known[0] if name is None else name
 
 
 def _release_in(connection: Connection, release: str) -> Release:

@@ -163,23 +163,18 @@ def _encoded(columns: Mapping[str, Codes], group: tuple[str, ...], sizes: tuple[
 # ---------------------------------------------------------------- posteriors
 
 
-def _of_true(prior: Floats, true: NDArray[np.int64], seen: NDArray[np.int64], gain: Floats) -> Floats:
-    """P(X = true value | y) where seeing y multiplies the odds of X = y by e^gain and changes nothing else."""
-    known = seen >= 0
-    grown = np.exp(-gain)  # divide everything by e^gain: it may be too large to write down
-    share = np.where(known, prior[np.maximum(seen, 0)], 0.0)
-    total = grown * (1 - share) + share
-    own = np.where(seen == true, 1.0, grown) * prior[true]
-    return np.where(known, own / np.where(total > 0, total, 1.0), prior[true])
-
-
 def _gain(cells: GroupValues, level: Level, seen: NDArray[np.int64]) -> Floats:
     return cells.log_ratio(level)[np.maximum(seen, 0)]
 
 
 def alone_posterior(cells: GroupValues, level: Level, seen: NDArray[np.int64]) -> Floats:
-    """What the member at this level learns of each record's true value."""
-    return _of_true(cells.prior, cells.true, seen, _gain(cells, level, seen))
+    """P(X = true value | y), for the member at this level: y multiplies the odds of X = y and nothing else."""
+    known, prior = seen >= 0, cells.prior[cells.true]
+    grown = np.exp(-_gain(cells, level, seen))  # all is divided by e^gain, which may be too large to write down
+    share = np.where(known, cells.prior[np.maximum(seen, 0)], 0.0)
+    total = grown * (1 - share) + share
+    own = np.where(seen == cells.true, 1.0, grown) * prior
+    return np.where(known, own / np.where(total > 0, total, 1.0), prior)
 
 
 def value_posterior(cells: GroupValues, level: Level, seen: NDArray[np.int64]) -> Floats:

@@ -38,7 +38,8 @@ def colluding_files(releases: Sequence[Attacked]) -> list[Outcome]:
     at_level = [level for level in levels if isinstance(level, AtLevel)]
     if len(at_level) < len(levels) or len({level.design.digest for level in at_level}) > 1:
         return [NotRun(name, "they are not versions of one design that come from the key")]
-    outcomes: list[Outcome] = [*repeated_requests(releases)]
+    published = [release.published for release in releases]
+    outcomes = _repeated_requests(list(zip(at_level, published, strict=True)))
     versions: list[Version] = []
     for release, level in zip(releases, at_level, strict=True):
         placed = release.in_source_order()
@@ -56,29 +57,23 @@ def colluding_files(releases: Sequence[Attacked]) -> list[Outcome]:
     return [*outcomes, Attack(name, result.best_alone, result.together, result.useless, what, more=more)]
 
 
-def repeated_requests(releases: Sequence[Attacked]) -> list[Outcome]:
+def _repeated_requests(versions: Sequence[tuple[AtLevel, Mapping[str, Codes]]]) -> list[Outcome]:
     """A level that was asked for again: the same rows, or a second opinion about every one of them."""
     name = "repeated requests of one level"
-    told = [(release, release.traced.mechanism) for release in releases]
-    pairs = [
-        (one, other)
-        for (one, level), (other, again) in combinations(told, 2)
-        if isinstance(level, AtLevel) and isinstance(again, AtLevel) and level.level == again.level
-    ]
-    if not pairs:
+    levels = [(mechanism.level, table) for mechanism, table in versions]
+    shares = [_differing(one, other) for (level, one), (again, other) in combinations(levels, 2) if level == again]
+    if not shares:
         return []
-    differing = max(_differing(one, other) for one, other in pairs)
-    what = f"{differing:.4g} of the rows differ between {len(pairs)} pairs of files at the same level"
+    differing = max(shares)
+    what = f"{differing:.4g} of the rows differ between {len(shares)} pairs of files at the same level"
     return [Attack(name, 0.0, differing, differing == 0, what)]
 
 
-def _differing(one: Attacked, other: Attacked) -> float:
-    if one.published.keys() != other.published.keys():
+def _differing(one: Mapping[str, Codes], other: Mapping[str, Codes]) -> float:
+    """The share of rows that are not the same at the same place."""
+    if {name: len(codes) for name, codes in one.items()} != {name: len(codes) for name, codes in other.items()}:
         return 1.0
-    pairs = [(codes, other.published[name]) for name, codes in one.published.items()]
-    if any(len(codes) != len(again) for codes, again in pairs):
-        return 1.0
-    return float(np.logical_or.reduce([codes != again for codes, again in pairs]).mean())
+    return float(np.logical_or.reduce([codes != other[name] for name, codes in one.items()]).mean())
 
 
 # Two releases about the same people: coins are thrown anew for each, and so is the order.
@@ -124,7 +119,7 @@ def _kept_by_part(table: LinkedTable) -> dict[Part, Kept]:
     for law in _independent(table.law):
         if isinstance(law, RecordRetention):
             redrawn = law.bound / ONE
-            chance = 1 - redrawn + redrawn / float(np.prod([float(v) for v in law.sizes.values()]))
+            chance = 1 - redrawn + redrawn / math.prod(law.sizes.values())
             whole = np.logical_and.reduce([same[name] for name in law.sizes])
             parts[tuple(law.sizes)] = whole, np.full(len(rows), chance)
         else:
@@ -268,9 +263,8 @@ def _pairs(releases: Sequence[Attacked]) -> list[Outcome]:
 
 
 def _worst(outcomes: list[Outcome]) -> Outcome:
-    attacks = [outcome for outcome in outcomes if isinstance(outcome, Attack)]
-    lost = [attack for attack in attacks if not attack.ok]
-    return next(iter([*lost, *attacks, *outcomes]))
+    """A claim that was lost, else an attack, else what was not run; the first of each."""
+    return min(outcomes, key=lambda outcome: outcome.ok if isinstance(outcome, Attack) else 2)
 
 
 def _same_content(one: Attacked, other: Attacked) -> bool:
