@@ -28,7 +28,12 @@ _LONGEST = 300  # what was got may be a whole file's worth of brackets
 
 
 class PramanaError(Exception):
-    """Base of everything Pramana raises on purpose: what must hold, what was given, and what may help.
+    """Base of everything Pramana raises on purpose.
+
+    Args:
+        what: What must hold, or is wrong.
+        got: What was given instead.
+        hint: What may help.
 
     >>> import pramana
     >>> try:

@@ -49,10 +49,21 @@ class Spread(Protocol):
 
 @dataclass(frozen=True)
 class Bundle:
-    """An opened folder; nothing of it has been verified yet.
+    """An opened bundle; nothing of it has been verified yet. `Bundle.open` opens one.
 
-    >>> pramana.Bundle.open("published").certificate.records  # doctest: +SKIP
-    32561
+    Args:
+        path: The folder.
+        certificate: What the bundle says of itself.
+        only: The part that is looked at; None for all the data.
+        fetched: Of a bundle in a store, what came down.
+        spread: Who reads the parts, if not this process.
+
+    Raises:
+        BundleError: By `Bundle.open`, where there is no bundle, or its certificate cannot be read.
+
+    >>> import pramana
+    >>> pramana.Bundle.open("published").certificate.records
+    2000
     """
 
     path: Path

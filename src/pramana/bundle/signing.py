@@ -36,10 +36,19 @@ def is_usable_key(raw: bytes) -> bool:
 
 
 def make_signing_key(path: str | Path) -> str:
-    """Create a key pair: the private half at `path`, for its owner alone, the public half at `path`.pub.
+    """Create a key pair to sign certificates with.
+
+    Args:
+        path: Where the private half goes, for its owner alone; the public half goes to `path`.pub.
+
+    Returns:
+        The public half, in hexadecimal digits.
+
+    Raises:
+        KeyFileError: A file exists already, or cannot be written.
 
     >>> import pramana
-    >>> len(pramana.make_signing_key("office"))  # the public half, in hexadecimal digits
+    >>> len(pramana.make_signing_key("office"))
     64
     """
     key = Ed25519PrivateKey.generate()

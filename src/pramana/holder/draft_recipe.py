@@ -224,13 +224,30 @@ def draft_recipe(
 ) -> DraftedRecipe:
     """Write a first recipe for a table, commented and ready to run, with hierarchies beside it.
 
-    `data` is a file, or what [source] says of a database. Kinds and roles are guessed as `inspect` guesses them;
-    `roles` of some columns, and the [unit], can be stated. `job` is publish, frequencies, levels, k-anonymity,
-    presence or microaggregate; presence takes the table of everyone (`public`) or the column that marks who is
-    `present`. The recipe is tried on the table first. Nothing that exists is overwritten.
+    The recipe is tried on the table first. Nothing that exists is overwritten.
 
-    >>> pramana.draft_recipe("people.csv", job="k-anonymity").confirm  # doctest: +SKIP
-    ('The hierarchy of age (ages in intervals of 5, 10, 20 and 40 years) was made for you: look at its file.',)
+    Args:
+        data: A file, or what [source] says of a database.
+        out: The new recipe.
+        job: publish, frequencies, levels, k-anonymity, presence or microaggregate.
+        public: For presence, the table of everyone.
+        present: For presence, the column that marks who is in the table.
+        roles: Roles of some columns; the others are guessed as `inspect` guesses them.
+        unit: What [unit] says.
+        encoding: Of a CSV file, where it is not recognised.
+        delimiter: Of a CSV file, likewise.
+
+    Returns:
+        Where the recipe and its hierarchies lie, and what a person must confirm of it.
+
+    Raises:
+        SourceError: The table cannot be read.
+        InputError: An argument is wrong, or a file exists already.
+        RecipeError: No first recipe for the job runs on this table.
+
+    >>> import pramana
+    >>> pramana.draft_recipe("people.csv", "first.toml", job="k-anonymity").job
+    'k-anonymity'
     """
     if job not in JOBS:
         raise InputError(f"The job must be one of {', '.join(JOBS)}", repr(job), near(job, list(JOBS)))

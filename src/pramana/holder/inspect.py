@@ -171,11 +171,26 @@ def inspect(
     delimiter: str | None = None,
     show_values: bool = False,
 ) -> Inspection:
-    """What each column of a table (a path, a data frame, or a recipe's [source]) is, and the risk as it stands.
+    """What each column of a table is, and the risk as it stands.
 
-    `quasi` are the columns an intruder may know; without, they are guessed. `weight` names a column of sampling
-    weights, or `population` the number of people whom the table is a sample of. What comes back is the holder's
-    own view: it counts the private table. Values appear in it only with `show_values`.
+    What comes back is the holder's own view: it counts the private table.
+
+    Args:
+        data: A path, a data frame, or what [source] of a recipe says.
+        quasi: The columns an intruder may know; without them, they are guessed.
+        weight: A column of sampling weights.
+        population: The number of people whom the table is a sample of.
+        k: The size below which a class of records that look alike counts as small.
+        encoding: Of a CSV file, where it is not recognised.
+        delimiter: Of a CSV file, likewise.
+        show_values: Let the result show values of the table.
+
+    Returns:
+        The columns with their kinds and guessed roles, and the risk.
+
+    Raises:
+        SourceError: The table cannot be read.
+        InputError: A column is not in the table, or a number is out of its range.
 
     >>> import pramana
     >>> table = pramana.datasets.census(500, seed=1).to_arrow()

@@ -72,10 +72,19 @@ def _now() -> str:
 
 @dataclass(frozen=True)
 class Ledger:
-    """An opened ledger; every method is one transaction.
+    """An opened ledger; every method is one transaction. `Ledger.open` opens one.
 
-    >>> [release.recipient for release in pramana.Ledger.open("releases.ledger").releases()]  # doctest: +SKIP
-    ['university']
+    Args:
+        store: Where its entries are.
+        now: Tells the time of an entry.
+
+    Raises:
+        LedgerError: It cannot be opened, read or written.
+        RefusedError: A release would break what was promised.
+
+    >>> import pramana
+    >>> sorted(release.recipient for release in pramana.Ledger.open("releases.ledger").releases())
+    ['newspaper', 'university']
     """
 
     store: Store

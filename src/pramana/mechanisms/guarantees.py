@@ -38,6 +38,21 @@ MOST_RECORDS = 2**32 - 1  # a shuffle numbers rows in 32 bits
 class Circumstances:
     """What, besides the mechanism, the guarantees depend on.
 
+    Args:
+        records: How many records are released.
+        shuffled: Whether they are published in an order that only the key tells.
+        delta: At which the central epsilon is stated.
+        candidates: The number of people among whom the records were secretly sampled.
+        raw_columns: Columns released unchanged.
+        domains_from_data: Columns whose values were read from the table.
+        missing_from_data: Columns whose missing category was added because the table needs one.
+        seeded: Whether the key was made from a seed.
+        data_dependent: Whether the mechanism was made from the table.
+        on_devices: Whether people randomise their own records.
+
+    Raises:
+        RecipeError: There are more records than can be counted.
+
     >>> import pramana
     >>> pramana.Circumstances(records=1000).shuffled
     True
@@ -71,6 +86,16 @@ def k_of(mechanism: Mechanism, circumstances: Circumstances) -> Fraction:
 
 def guarantees_of(mechanism: Mechanism, circumstances: Circumstances) -> tuple[Guarantee, ...]:
     """k, local epsilon and, for a shuffled release without raw columns, central (epsilon, delta).
+
+    Args:
+        mechanism: The law that records go through.
+        circumstances: What else the guarantees depend on.
+
+    Returns:
+        The guarantees, each with its assumptions.
+
+    Raises:
+        ValueError: There are fewer candidates than records.
 
     >>> import pramana
     >>> around = pramana.Circumstances(records=1000)

@@ -101,10 +101,21 @@ def _digest(path: Path) -> str:
 
 @dataclass(frozen=True, eq=False)
 class PublishedCells:
-    """Cells by class for every quasi-identifier, the class of every record, and the other columns.
+    """What a generalised release publishes. `PublishedCells.open` reads it from a bundle.
 
-    >>> pramana.PublishedCells.open("published").expected(["sex"])  # doctest: +SKIP
-    array([10771., 21790.])
+    Args:
+        names: The quasi-identifiers.
+        leaves: The values of each.
+        cells: The cells of each, by class.
+        class_of: The class of every record.
+        others: The other columns.
+
+    Raises:
+        BundleError: By `PublishedCells.open`, where the bundle has no cells.
+
+    >>> import pramana
+    >>> pramana.PublishedCells.open("generalised").names
+    ('sex', 'age')
     """
 
     names: tuple[str, ...]

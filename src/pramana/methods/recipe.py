@@ -44,6 +44,23 @@ SECTIONS = ("about", "source", "unit", "release", "attributes", "output", "ledge
 class Recipe(Generic[S, C]):
     """What to read, what to promise, what each column is, and how to write it.
 
+    `Recipe.read` reads one from a TOML file, `Recipe.parse` from its sections.
+
+    Args:
+        release: The method and its parameters.
+        attributes: What each column is.
+        source: Where the table is.
+        output: The form of the data.
+        folder: What paths are relative to.
+        about: What the holder says of the release.
+        ledger: Where releases about the same people are added up.
+        unit: Whose privacy is meant.
+        survey: How the columns are asked of people.
+
+    Raises:
+        RecipeError: A section or key is unknown, or has a wrong value.
+        SchemaError: A domain or hierarchy is wrong.
+
     >>> import pramana
     >>> sex = {"role": "quasi-identifying", "domain": ["F", "M"]}
     >>> pramana.Recipe.parse({"release": {"epsilon": 1.0}, "attributes": {"sex": sex}}).method

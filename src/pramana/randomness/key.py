@@ -76,7 +76,14 @@ class Stream:
 
 @dataclass(frozen=True)
 class Key:
-    """One 256-bit secret. `seeded` marks a key made from a number a person chose: reproducible, not private.
+    """One 256-bit secret, under which a release is drawn. `Key.create` makes one, `Key.read` reads one.
+
+    Args:
+        secret: Its 32 bytes.
+        seeded: Marks a key made from a number a person chose: reproducible, not private.
+
+    Raises:
+        KeyFileError: It has another length, or its file cannot be read or written.
 
     >>> import pramana
     >>> pramana.Key.from_seed(1).seeded, pramana.Key.create().seeded

@@ -51,16 +51,28 @@ def open_study(
     weights: str | None = None,
     engine: str | SparkEngine = "local",
 ) -> Study | CellStudy:
-    """The bundle, ready for questions. A bundle that fails verification is refused unless told otherwise.
+    """The bundle, ready for questions.
 
     Of a release with a law the answers are corrected by it; of others they are what their cells make one expect.
     Several bundles must be versions of one table at levels: the one that keeps most tells all that they tell
-    together, and is asked. `weights` names a column of survey weights that was released unchanged. With `engine`
-    "spark" or a SparkEngine the combinations of randomised columns are counted on Spark, and the parts of a set
-    of files are verified there.
+    together, and is asked.
 
-    >>> pramana.open_study("published").share("income = high", "sex = F").estimate  # doctest: +SKIP
-    0.11
+    Args:
+        bundle: A folder, a URL or an opened bundle; or several versions of one table.
+        unverified: Go on where the bundle fails verification.
+        weights: A column of survey weights that was released unchanged.
+        engine: "local", or "spark" or a SparkEngine to count combinations and verify parts of a set of files
+            there.
+
+    Returns:
+        A study of randomised records, or of cells.
+
+    Raises:
+        BundleError: The bundle cannot be read, or fails verification.
+
+    >>> import pramana
+    >>> 0 <= pramana.open_study("published").share("sex = F").estimate <= 1
+    True
     """
     config = ExecutionConfig(engine)
     opened, plan = best_of(bundle, unverified, config)
@@ -90,10 +102,31 @@ def crosstab(
     unverified: bool = False,
     engine: str | SparkEngine = "local",
 ) -> Crosstab:
-    """Cross-tabulate a bundle: estimated counts of the private table by the values of `by`, with intervals.
+    """Cross-tabulate a bundle: estimated counts of the private table, with intervals.
 
-    >>> pramana.crosstab("published", ["sex"]).cells()[0]["estimate"]  # doctest: +SKIP
-    4987.2
+    Args:
+        bundle: A folder, a URL or an opened bundle; or several versions of one table.
+        by: The columns whose values are the cells.
+        where: Of which records, such as "age >= 30".
+        method: "em" (maximum likelihood), "inverse" (unbiased) or "smooth" (smoothed likelihood).
+        confidence: Of the intervals.
+        shares: Estimate shares instead of counts.
+        profile: Intervals by the likelihood's profile.
+        simultaneous: Intervals that hold for all cells together.
+        weights: A column of survey weights that was released unchanged.
+        unverified: Go on where the bundle fails verification.
+        engine: "local", "spark" for the active Spark session (or a new one), or a SparkEngine.
+
+    Returns:
+        The table, with an estimate and an interval for each cell.
+
+    Raises:
+        BundleError: The bundle cannot be read, or fails verification.
+        InputError: A column or value is not in the release.
+
+    >>> import pramana
+    >>> [cell["sex"] for cell in pramana.crosstab("published", ["sex"]).cells()]
+    ['F', 'M']
     """
     with ExecutionConfig(engine).running():
         study = open_study(bundle, unverified=unverified, weights=weights, engine=engine)

@@ -94,15 +94,30 @@ def synthesise(
     engine: str | SparkEngine = "local",
     progress: Progress = no_progress,
 ) -> Synthesised:
-    """Write records drawn from what a bundle tells of the private table, as CSV or Parquet by the name of `out`.
+    """Write records drawn from what a bundle tells of the private table.
 
-    As many as the bundle has, unless `records` says otherwise. The same bundle, key and number of records give the
-    same file. OUT.certificate.json beside it says what it is and which guarantees it keeps. `out` may be the URL
-    of a new object in a store. With `engine` "spark" or a SparkEngine the parts of a set of files are verified and
-    counted there.
+    The same bundle, key and number of records give the same file. OUT.certificate.json beside it says what it is
+    and which guarantees it keeps.
 
-    >>> pramana.synthesise("published", "people.csv").records  # doctest: +SKIP
-    32561
+    Args:
+        bundle: A folder, a URL or an opened bundle.
+        out: A new CSV or Parquet file by its name, here or in a store.
+        records: How many; without it, as many as the bundle has.
+        key: The key that records are drawn by; without it, a fresh one.
+        unverified: Go on where the bundle fails verification.
+        engine: "local", or "spark" or a SparkEngine to verify and count the parts of a set of files there.
+        progress: Called with the stage, how much of it is done, and how much there is.
+
+    Returns:
+        Where the file lies, and how many records it has.
+
+    Raises:
+        BundleError: The bundle cannot be read or fails verification, or the file exists already.
+        InputError: The number of records is out of its range, or the file has another ending.
+
+    >>> import pramana
+    >>> pramana.synthesise("published", "synthetic.csv").records
+    2000
     """
     target = located(out, "A file of synthetic records", BundleError)
     form = _form(target)

@@ -66,16 +66,31 @@ def export(
     about: Mapping[str, str] | None = None,
     unverified: bool = False,
 ) -> AnyPath:
-    """Write the data of a bundle as SPSS (.sav, .zsav), Stata (.dta), Excel (.xlsx) or Arrow (.arrow, .feather).
+    """Write the data of a bundle for another program, or describe the release for a catalogue.
 
     Value labels and variable labels that the source had come along for what is published. The bundle is verified
-    first, and the file is read back before it takes its name. `out` may be the URL of a new object in a store.
+    first, and the file is read back before it takes its name.
 
-    With `form` the release is described instead, for a catalogue: "opendp-registry" (YAML), "croissant" (JSON-LD)
-    or "ddi" (DDI Codebook 2.5, XML). `about` says what [about] of the recipe did not.
+    Args:
+        bundle: A folder, or the URL of a bundle in a store.
+        out: A new file, here or in a store: SPSS (.sav, .zsav), Stata (.dta), Excel (.xlsx) or Arrow (.arrow,
+            .feather).
+        form: Describe the release instead: "opendp-registry" (YAML), "croissant" (JSON-LD) or "ddi" (DDI Codebook
+            2.5, XML).
+        about: What [about] of the recipe did not say.
+        unverified: Go on where the bundle fails verification.
 
-    >>> pramana.export("published", "published.sav")  # doctest: +SKIP
-    PosixPath('published.sav')
+    Returns:
+        The path of the file.
+
+    Raises:
+        BundleError: The bundle cannot be read, or fails verification.
+        InputError: The file exists already, or has an ending of no known format.
+        MissingExtraError: The extra for the format is not installed.
+
+    >>> import pramana
+    >>> pramana.export("published", "published.arrow").name
+    'published.arrow'
     """
     out = located(out, "An export", InputError)
     endings = _endings(form)

@@ -73,18 +73,33 @@ def report(
     unverified: bool = False,
     engine: str | SparkEngine = "local",
 ) -> AnyPath:
-    """Write the one-file HTML report of a bundle and return its path: BUNDLE.report.html unless `out` is given.
+    """Write the one-file HTML report of a bundle.
 
-    `out` may be the URL of an object in a store; private pages, of which below, stay on this machine.
-    `tables` are reconstructed with intervals; without, each small pair of attributes is. With `source`, a path
-    or a data frame, the page is the holder's private one: it shows true counts and is marked as not for release.
-    So it is with `audit`, the JSON file that `pramana audit` wrote of this bundle (or its content), which adds
-    what attacks found. With `dossier` the page is BUNDLE.dossier.html, for a data protection officer: who answers
-    for the release, and singling out, linkability and inference with what is promised, assumed and measured. With
-    `engine` "spark" or a SparkEngine tables are counted there, and executors read the parts of a set of files.
+    With `source` or `audit` the page is the holder's private one: it is marked as not for release, and stays on
+    this machine.
 
-    >>> pramana.report("published")  # doctest: +SKIP
-    PosixPath('published.report.html')
+    Args:
+        bundle: A folder, or the URL of a bundle in a store.
+        out: The page, here or in a store; without it, BUNDLE.report.html.
+        tables: Tables to reconstruct with intervals; without them, each small pair of attributes.
+        source: The private table, a path or a data frame; the page then shows true counts.
+        audit: The JSON file that `pramana audit` wrote of this bundle, or its content; the page then shows what
+            attacks found.
+        dossier: Write BUNDLE.dossier.html instead, for a data protection officer: who answers for the release, and
+            singling out, linkability and inference with what is promised, assumed and measured.
+        unverified: Go on where the bundle fails verification.
+        engine: "local", or "spark" or a SparkEngine to count tables and read the parts of a set of files there.
+
+    Returns:
+        The path of the page.
+
+    Raises:
+        BundleError: The bundle cannot be read or fails verification, or `out` is a file that is no earlier report.
+        InputError: A dossier is asked for together with a source or tables.
+
+    >>> import pramana
+    >>> pramana.report("published").name
+    'published.report.html'
     """
     opened = Bundle.open(bundle)
     private = source is not None or audit is not None

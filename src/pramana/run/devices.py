@@ -91,10 +91,22 @@ def _pieces(columns: Mapping[str, Codes], count: int) -> Iterator[Columns]:
 
 
 def plan_for_records(recipe: RecipeLike) -> RandomisedPlan:
-    """The law of a recipe without a table; k needs the planned number of records.
+    """The law of a recipe without a table, for records that are randomised one at a time.
 
-    >>> pramana.plan_for_records("recipe.toml").mechanism.retentions()  # doctest: +SKIP
-    [0.42]
+    Args:
+        recipe: A recipe of the method retention or matrix, or the path of one; a promise of k needs the planned
+            number of records in it.
+
+    Returns:
+        The plan, to be passed to `randomise_record`.
+
+    Raises:
+        SourceError: The method cannot randomise single records.
+        RecipeError: The recipe is wrong.
+
+    >>> import pramana
+    >>> [round(retention, 2) for retention in pramana.plan_for_records("recipe.toml").mechanism.retentions()]
+    [0.72, 0.72]
     """
     read = read_recipe(recipe)
     method = method_named(read.method)
@@ -104,10 +116,21 @@ def plan_for_records(recipe: RecipeLike) -> RandomisedPlan:
 
 
 def randomise_record(recipe: RecipeLike | RandomisedPlan, record: Mapping[str, object]) -> dict[str, str | None]:
-    """One published record for one true one. Pass a plan to randomise many without reading the recipe again.
+    """One published record for one true one, by coins that are kept nowhere.
 
-    >>> pramana.randomise_record("recipe.toml", {"sex": "F"})  # doctest: +SKIP
-    {'sex': 'M'}
+    Args:
+        recipe: A recipe or the path of one; or a plan, to randomise many records without reading the recipe again.
+        record: The true values by column; one that is left out is missing.
+
+    Returns:
+        The published values by column; None where missing.
+
+    Raises:
+        SourceError: A value is not in its column's domain, or belongs to no column of the recipe.
+
+    >>> import pramana
+    >>> sorted(pramana.randomise_record("recipe.toml", {"sex": "F", "age": "30"}))
+    ['age', 'sex']
     """
     plan = recipe if isinstance(recipe, RandomisedPlan) else plan_for_records(recipe)
     for name in record:

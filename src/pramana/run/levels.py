@@ -164,12 +164,30 @@ def create_levels(
     engine: str | SparkEngine = "local",
     progress: Progress = no_progress,
 ) -> Created:
-    """Register a recipe's table under a new key, kept beside the ledger, and make the ledger if there is none.
+    """Register a recipe's table under a new key, and make the ledger if there is none.
 
-    With `memory`, in bytes, the table streams through within that bound; with `engine` "spark" it is read there.
+    Args:
+        ledger: A SQLite file, or the URL of a PostgreSQL database.
+        recipe: The path of a recipe with method = "levels".
+        name: What the dataset is called; without it, as the recipe says.
+        key: Where the new key is kept; without it, beside the ledger.
+        who: Who asks, for the ledger; without it, the user of this process.
+        independent: Register a table that is registered already as one of its own.
+        memory: A bound in bytes, or text such as "2 GB", within which the table streams through.
+        engine: "local", "spark" for the active Spark session (or a new one), or a SparkEngine.
+        progress: Called with the stage, how much of it is done, and how much there is.
 
-    >>> pramana.create_levels("releases.ledger", "recipe.toml").records  # doctest: +SKIP
-    5000
+    Returns:
+        The dataset that was registered, and where its key lies.
+
+    Raises:
+        RecipeError: The recipe is wrong, or of another method.
+        LedgerError: The ledger cannot be read or written.
+        RefusedError: The table is registered already.
+
+    >>> import pramana
+    >>> pramana.create_levels("new.ledger", "levels.toml").records
+    2000
     """
     if key is None and not is_ledger_file(ledger):
         raise LedgerError("With a ledger in PostgreSQL the key's place must be given", "none", "Say --key FILE.")
@@ -247,14 +265,37 @@ def issue(
     progress: Progress = no_progress,
     even_if_useless: bool = False,
 ) -> Issued:
-    """The recipient's version at a level, as a bundle in the new folder `out`. Asked again: the same data.
+    """A recipient's version at a level, as a bundle in a new folder. Asked again, it is the same data.
 
-    `out` may be the URL of a folder in a store.
-    With `memory`, in bytes, the table streams through within that bound; with `engine` "spark" it is made there,
-    and the bytes are the same. A version from which nothing can be learned is refused with advice, unless
-    `even_if_useless`; its report says so.
+    A version from which nothing can be learned is refused with advice, unless `even_if_useless`; its report says
+    so.
 
-    >>> pramana.issue("releases.ledger", "university", 0.3, "for-university").release.status  # doctest: +SKIP
+    Args:
+        ledger: The ledger that the dataset is registered in.
+        recipient: Who gets the version.
+        level: The level, such as 0.3.
+        out: The new folder, or the URL of one in a store.
+        dataset: Which dataset; without it, the only one.
+        key: The dataset's key file, where it is not at its place.
+        who: Who asks, for the ledger; without it, the user of this process.
+        sign: The file of a signing key.
+        threads: How many threads to use; 0 for as many as there are cores.
+        memory: A bound in bytes, or text such as "2 GB", within which the table streams through.
+        engine: "local", "spark" for the active Spark session (or a new one), or a SparkEngine.
+        progress: Called with the stage, how much of it is done, and how much there is.
+        even_if_useless: Issue also where nothing can be learned from the version.
+
+    Returns:
+        Where the bundle lies, and the release as the ledger has it.
+
+    Raises:
+        RefusedError: The version would break what was promised.
+        LedgerError: The ledger cannot be read or written.
+        UselessError: Nothing could be learned from the version.
+        BundleError: The folder exists already.
+
+    >>> import pramana
+    >>> pramana.issue("releases.ledger", "ministry", 0.3, "for-ministry").release.status
     'committed'
     """
     out, level, asking = located(out, "A version's folder", BundleError), Level.of(level), who or whoami()

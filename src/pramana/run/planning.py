@@ -100,14 +100,28 @@ def plan(
 ) -> Outlook | Comparison:
     """What a recipe's tables will be worth, as it is and for a range of promises; of several, side by side.
 
-    By retention no row decides: the number of records is given, or stated in the recipe, or counted in its source;
-    `with_data` lets the holder take the true table's shape into account. The other methods look at the table, and
-    what they find tells of it; so does every plan for people of several rows, whose numbers of rows decide.
-    Where no `ks` or `epsilons` are given, usual ones and the recipe's own are shown.
-    With `space`, `Outlook.space` has every node that a generalisation could be published at.
+    By retention no row decides. The other methods look at the table, and what they find tells of it; so does every
+    plan for people of several rows, whose numbers of rows decide.
 
-    >>> pramana.plan("recipe.toml").usefulness.sentences()  # doctest: +SKIP
-    ['The share of a value of age is known to within 0.4 points.']
+    Args:
+        recipe: A recipe or the path of one; or a list of them.
+        records: How many records to plan for; without it, what the recipe states or its source has.
+        ks: Values of k to show; without them, usual ones and the recipe's own.
+        epsilons: Values of epsilon to show, likewise.
+        with_data: Take the true table's shape into account.
+        data: A data frame to use instead of the recipe's path.
+        space: Put every node that a generalisation could be published at into `Outlook.space`.
+
+    Returns:
+        The outlook of one recipe, or a comparison of several.
+
+    Raises:
+        RecipeError: The recipe, or a value that is asked for, is wrong.
+        UnreachableError: No promise that is asked for can be kept.
+
+    >>> import pramana
+    >>> pramana.plan("recipe.toml").method
+    'retention'
     """
     options = PlanOptions(records, ks, epsilons, with_data, data, space)
     if isinstance(recipe, list | tuple):

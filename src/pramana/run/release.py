@@ -74,18 +74,39 @@ def release(
     show_values: bool = False,
     even_if_useless: bool = False,
 ) -> Released:
-    """Publish the recipe's table as a bundle in the new folder `out`, which may be the URL of one in a store.
+    """Publish the recipe's table as a bundle in a new folder.
 
-    `data` is a data frame to use instead of the recipe's path. Without a `key` one is created and kept beside
-    the bundle as OUT.key, readable by its owner alone: whoever has it can undo the release. The key of a bundle
-    in a store is kept where the command runs, as NAME.key. `seed` makes a
-    reproducible release that is marked as not private. With `memory`, in bytes, the table streams through within
-    that bound; so it does without, where it looks larger than this machine's memory. The bytes are the same.
-    `engine` is "local", or "spark" for the active Spark session (or a new one), or a SparkEngine that names
-    another; `data` may then be a Spark DataFrame. Those bytes are the same, too. A release from which
-    nothing can be learned is refused with advice, unless `even_if_useless`; its report says so.
+    A release from which nothing can be learned is refused with advice, unless `even_if_useless`; its report says
+    so. The published bytes do not depend on `threads`, `memory` or `engine`.
 
-    >>> pramana.release("recipe.toml", "published").guarantees[0]["notion"]  # doctest: +SKIP
+    Args:
+        recipe: A recipe, or the path of its TOML file.
+        out: The new folder, or the URL of one in a store.
+        data: A data frame to use instead of the recipe's path; on Spark, a Spark DataFrame.
+        key: The key, or its file. Without it one is created and kept beside the bundle as OUT.key (of a bundle in
+            a store, where the command runs), readable by its owner alone: whoever has it can undo the release.
+        seed: Make a reproducible release, which is marked as not private.
+        sign: The file of a signing key.
+        threads: How many threads to use; 0 for as many as there are cores.
+        memory: A bound in bytes, or text such as "2 GB", within which the table streams through. So it does
+            without one, where it looks larger than this machine's memory.
+        engine: "local", "spark" for the active Spark session (or a new one), or a SparkEngine.
+        progress: Called with the stage, how much of it is done, and how much there is.
+        show_values: Let messages show values of the table.
+        even_if_useless: Publish also where nothing can be learned from the release.
+
+    Returns:
+        Where the bundle and its key lie, what is certified, and what its tables are worth.
+
+    Raises:
+        RecipeError: The recipe, or an argument that stands for a line of it, is wrong.
+        SourceError: The table cannot be read, or does not fit the recipe.
+        UnreachableError: A promise of the recipe cannot be kept.
+        UselessError: Nothing could be learned from the release.
+        BundleError: The folder exists already.
+
+    >>> import pramana
+    >>> pramana.release("recipe.toml", "new").guarantees[0]["notion"]
     'pk-anonymity'
     """
     read, out = read_recipe(recipe), located(out, "The output", BundleError)

@@ -86,12 +86,29 @@ def verify(
 ) -> Verification:
     """Check a bundle. With `source` and `key` the data is made again, byte for byte.
 
-    `source` is a path, a data frame, or the recipe, where the table is in a database. `memory` and `engine` say
-    where it is made again, as in `release`; on Spark `source` may be a Spark DataFrame, and executors read the
-    parts of a set of files. Of such a bundle, `part` names the one part that is checked, against the certificate
-    alone; the others may be missing.
+    Args:
+        bundle: A folder, the URL of a bundle in a store, or an opened bundle.
+        source: The private table: a path, a data frame, or the recipe, where the table is in a database. On Spark
+            it may be a Spark DataFrame.
+        key: The release's key, or its file.
+        seed: The seed of a release that was made from one.
+        public_key: The file of the holder's public key, which the signature must be by.
+        part: Of data that is a set of files, the one part that is checked, against the certificate alone; the
+            others may be missing.
+        threads: How many threads to use; 0 for as many as there are cores.
+        memory: A bound in bytes, or text such as "2 GB", within which the table streams through.
+        engine: "local", "spark" for the active Spark session (or a new one), or a SparkEngine.
+        progress: Called with the stage, how much of it is done, and how much there is.
 
-    >>> pramana.verify("published").valid  # doctest: +SKIP
+    Returns:
+        All checks; `valid` is true where every one holds.
+
+    Raises:
+        BundleError: The bundle cannot be read, or only one of source and key is given.
+        SourceError: The source cannot be read.
+
+    >>> import pramana
+    >>> pramana.verify("published").valid
     True
     """
     if (source is None) != (key is None and seed is None):

@@ -34,7 +34,14 @@ _MOST_BYTES = 1 << 32  # of a file in a store
 
 @dataclass(frozen=True)
 class Hierarchy:
-    """`levels[level][leaf]`: the label that stands for the leaf at that level; level 0 is the leaf itself.
+    """A generalisation hierarchy: for every leaf its label at each level.
+
+    Args:
+        levels: `levels[level][leaf]` is the label that stands for the leaf at that level; level 0 is the leaf
+            itself.
+
+    Raises:
+        SchemaError: A label has two parents, a leaf stands in two lines, or the top is more than one label.
 
     >>> import pramana
     >>> pramana.Hierarchy((("Rome", "Lyon"), ("Italy", "France"), ("*", "*"))).height

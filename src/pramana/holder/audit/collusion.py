@@ -106,7 +106,21 @@ def collude(
 ) -> Collusion:
     """Audit recipients of a ledger: all the versions they hold, made again from the source and the key.
 
-    >>> pramana.collude("releases.ledger", ["university", "newspaper"]).useless  # doctest: +SKIP
+    Args:
+        ledger: The ledger.
+        recipients: Who put their versions together.
+        dataset: Which dataset; without it, the only one.
+        key: The dataset's key file, where it is not at its place.
+
+    Returns:
+        How often values are guessed right from all versions, and from the best one alone.
+
+    Raises:
+        LedgerError: A recipient has no release in the ledger.
+        RefusedError: The source or the key has changed.
+
+    >>> import pramana
+    >>> pramana.collude("releases.ledger", ["university", "newspaper"]).useless
     True
     """
     design, true, held = issued_versions(ledger, list(dict.fromkeys(recipients)), dataset, key)

@@ -36,7 +36,14 @@ _ROUGH_LOGS = 300.0  # of epsilon and the combinations together, where the rough
 class Wanted:
     """The promise: k, local epsilon, central epsilon or several, for a table in given circumstances.
 
-    `central` is the epsilon of the whole shuffled release at the delta of the circumstances.
+    Args:
+        circumstances: What else the guarantees depend on.
+        k: Nobody links a person to a record with a confidence above 1/k.
+        epsilon: Of each record's own randomisation.
+        central: The epsilon of the whole shuffled release at the delta of the circumstances.
+
+    Raises:
+        UnreachableError: Nothing is promised, or what no retention reaches in these circumstances.
 
     >>> import pramana
     >>> pramana.Wanted(pramana.Circumstances(records=1000), k=20).k
@@ -112,11 +119,22 @@ def calibrate(
     allocation: str = "equal",
     tables: Sequence[Sequence[str]] = (),
 ) -> DrawnLaw:
-    """The mechanism of largest retention that keeps the promise.
+    """The mechanism of largest retention that keeps a promise.
 
-    `coin`: "attribute" (the paper), "record", or "best" for whichever of these and of coins for groups of
-    attributes, epsilon shared out among them, has the least expected error over `tables`. `allocation`: "equal"
-    retention (the paper) or "best", which spends more on the attributes of the tables that matter.
+    Args:
+        sizes: How many values each attribute has.
+        wanted: The promise.
+        coin: "attribute" (the paper), "record", or "best" for whichever of these and of coins for groups of
+            attributes, epsilon shared out among them, has the least expected error over `tables`.
+        allocation: "equal" retention (the paper) or "best", which spends more on the attributes of the tables that
+            matter.
+        tables: The tables that matter.
+
+    Returns:
+        The mechanism.
+
+    Raises:
+        UnreachableError: No retention keeps the promise, or there is no attribute to randomise.
 
     >>> import pramana
     >>> wanted = pramana.Wanted(pramana.Circumstances(records=1000), epsilon=1.0)

@@ -69,12 +69,21 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class SparkEngine:
-    """Where to work: in the active session, or in a new one at `master`, a Spark URL such as local[2].
+    """A Spark session to work in: the active one, or a new one.
 
-    `pieces` is about how many tasks a table is cut into (as many as keep all cores busy, unless it is given);
-    `options` are settings of a new session.
+    Args:
+        master: The Spark URL of a new session, such as local[2].
+        pieces: About how many tasks a table is cut into; without it, as many as keep all cores busy.
+        options: Settings of a new session.
+        watch: Called by tasks as they read, with the number of the piece.
 
-    >>> pramana.release("recipe.toml", "published", engine=pramana.SparkEngine("local[2]"))  # doctest: +SKIP
+    Raises:
+        EngineError: Spark cannot be started, or work on it failed.
+        MissingExtraError: pyspark is not installed.
+
+    >>> import pramana
+    >>> pramana.SparkEngine("local[2]").master
+    'local[2]'
     """
 
     master: str | None = None
