@@ -40,17 +40,17 @@ def adult(path: str | Path, complete: bool = False) -> Population:
     """
     table = _read(path)
     codes: dict[str, Codes] = {name: _coded(path, name, table.column(name)) for name in DOMAINS}
-    kept = np.ones(len(table), bool)
+    chosen = np.ones(len(table), bool)
     if complete:
         for name in MAY_BE_MISSING:
-            kept &= codes[name] < len(DOMAINS[name])
+            chosen &= codes[name] < len(DOMAINS[name])
     return Population(
         names=tuple(DOMAINS),
         labels=tuple(
             (*domain, MISSING) if name in MAY_BE_MISSING and not complete else domain
             for name, domain in DOMAINS.items()
         ),
-        codes=tuple(codes[name][kept] for name in DOMAINS),
+        codes=tuple(codes[name][chosen] for name in DOMAINS),
         sensitive=("salary-class",),
     )
 

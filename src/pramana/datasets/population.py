@@ -354,7 +354,7 @@ def _step(attribute: ConditionalAttribute, known: dict[str, int]) -> _Step:
     if any(len(row) != len(attribute.labels) for row in rows):
         raise ValueError(f"{attribute.name} must have one weight for each of its {len(attribute.labels)} labels")
     laws = np.array(rows, np.int64)
-    distinct, place = np.unique(laws, axis=0, return_inverse=True)
+    distinct, index = np.unique(laws, axis=0, return_inverse=True)
     table, bits = alias_table(distinct)
-    whole = np.ascontiguousarray(table.reshape(len(distinct), -1)[place.reshape(-1)]).reshape(-1)
+    whole = np.ascontiguousarray(table.reshape(len(distinct), -1)[index.reshape(-1)]).reshape(-1)
     return _Step(attribute, tuple(conditions), laws, whole, bits)

@@ -149,8 +149,8 @@ def survey(rows: int = 60_000, seed: int = 1) -> OfficeSurvey:
     if rows < 1:
         raise InputError("A survey must have at least one row", str(rows))
     draw = np.random.Generator(np.random.PCG64(seed))
-    homes = _households(draw, rows)
-    people = _people(draw, homes)
+    households = _households(draw, rows)
+    people = _people(draw, households)
     waves = _interviews(draw, people)
     columns = {name: waves[name][:rows] for name in LABELS}
     for values in columns.values():
@@ -183,22 +183,25 @@ def _households(draw: np.random.Generator, rows: int) -> Columns:
     }
 
 
-def _people(draw: np.random.Generator, homes: Columns) -> Columns:
-    home = np.repeat(np.arange(len(homes["people"])), homes["people"])
-    first = np.concatenate([[True], home[1:] != home[:-1]])
-    count = len(home)
+def _people(draw: np.random.Generator, households: Columns) -> Columns:
+    household = np.repeat(np.arange(len(households["people"])), households["people"])
+    first = np.concatenate([[True], household[1:] != household[:-1]])
+    count = len(household)
     age = np.where(first, 22 + draw.beta(1.6, 2.2, count) * 70, draw.beta(1.2, 1.6, count) * 85)
     born = (FIRST_YEAR - 1970) * 365.25 - age * 365.25
-    schooled = np.clip(np.round(draw.normal(3.2, 1.1, count) + homes["wealth"][home]), 1, 5)
+    schooled = np.clip(np.round(draw.normal(3.2, 1.1, count) + households["wealth"][household]), 1, 5)
     return {
-        "home": home,
+        "home": household,
         "person": np.array([f"P{number:07d}" for number in range(1, count + 1)]),
         "sex": _pick(draw, [49, 51], count),
         "born": born.astype(np.int64),
         "schooled": schooled.astype(np.int64),
         "waves": _pick(draw, [10, 12, 18, 25, 35], count),
         "temper": draw.normal(0, 1, count),
-    } | {name: homes[name][home] for name in ("household", "people", "region", "postcode", "wealth", "weight")}
+    } | {
+        name: households[name][household]
+        for name in ("household", "people", "region", "postcode", "wealth", "weight")
+    }
 
 
 def _interviews(draw: np.random.Generator, people: Columns) -> Columns:
@@ -206,27 +209,29 @@ def _interviews(draw: np.random.Generator, people: Columns) -> Columns:
     start = np.concatenate([[0], np.cumsum(people["waves"])[:-1]])
     wave = np.arange(len(who)) - start[who] + 1
     count = len(who)
-    told: Columns = {name: values[who] for name, values in people.items()}
+    answers: Columns = {name: values[who] for name, values in people.items()}
     day = (FIRST_YEAR - 1970 + wave - 1) * 365.25 + draw.integers(40, 150, count)
-    age = (day - told["born"]) / 365.25
-    told |= {"wave": wave, "interviewed": day.astype(np.int64)}
-    told["marital"] = np.where(age < 18, 1, _by_age(draw, age, count))
-    so_far = np.where(age < 22, np.minimum(told["schooled"], 3), told["schooled"])
-    told["education"] = np.where(age < 16, 1, so_far)
-    told["employment"] = _employment(draw, age, told["sex"])
-    working = np.isin(told["employment"], (1, 2))
-    hours = np.where(told["employment"] == 1, draw.normal(40, 4, count), draw.normal(20, 6, count))
-    told["hours"] = np.where(working, np.clip(np.round(hours), 1, 80), 0).astype(np.int64)
-    money = np.exp(7.4 + told["wealth"] + 0.12 * told["education"] + 0.15 * (told["people"] - 1))
-    told["income"] = np.round(money * np.exp(draw.normal(0, 0.15, count)), 2)
-    told["rent"] = np.round(told["income"] * (0.18 + 0.2 * draw.random(count)), 2)
-    mood = 7 + told["temper"] + 0.8 * told["wealth"] - (told["employment"] == 3) + draw.normal(0, 1, count)
-    told["satisfaction"] = np.clip(np.round(mood), 0, 10).astype(np.int64)
-    ill = 1.2 + age / 35 - 0.3 * told["temper"] + draw.normal(0, 0.6, count)
-    told["health"] = np.clip(np.round(ill), 1, 5).astype(np.int64)
+    age = (day - answers["born"]) / 365.25
+    answers |= {"wave": wave, "interviewed": day.astype(np.int64)}
+    answers["marital"] = np.where(age < 18, 1, _by_age(draw, age, count))
+    so_far = np.where(age < 22, np.minimum(answers["schooled"], 3), answers["schooled"])
+    answers["education"] = np.where(age < 16, 1, so_far)
+    answers["employment"] = _employment(draw, age, answers["sex"])
+    working = np.isin(answers["employment"], (1, 2))
+    hours = np.where(answers["employment"] == 1, draw.normal(40, 4, count), draw.normal(20, 6, count))
+    answers["hours"] = np.where(working, np.clip(np.round(hours), 1, 80), 0).astype(np.int64)
+    money = np.exp(7.4 + answers["wealth"] + 0.12 * answers["education"] + 0.15 * (answers["people"] - 1))
+    answers["income"] = np.round(money * np.exp(draw.normal(0, 0.15, count)), 2)
+    answers["rent"] = np.round(answers["income"] * (0.18 + 0.2 * draw.random(count)), 2)
+    mood = (
+        7 + answers["temper"] + 0.8 * answers["wealth"] - (answers["employment"] == 3) + draw.normal(0, 1, count)
+    )
+    answers["satisfaction"] = np.clip(np.round(mood), 0, 10).astype(np.int64)
+    ill = 1.2 + age / 35 - 0.3 * answers["temper"] + draw.normal(0, 0.6, count)
+    answers["health"] = np.clip(np.round(ill), 1, 5).astype(np.int64)
     for name, share in _WITH_REFUSED.items():
-        told[name] = np.where(draw.random(count) < share, REFUSED, told[name])
-    return told
+        answers[name] = np.where(draw.random(count) < share, REFUSED, answers[name])
+    return answers
 
 
 def _by_age(draw: np.random.Generator, age: NDArray[Any], count: int) -> NDArray[np.int64]:

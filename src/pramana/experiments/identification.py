@@ -131,10 +131,10 @@ def study(earners: int) -> Iterator[dict[str, Any]]:
 
 def _tables(earners: int) -> Iterator[tuple[str, Population, tuple[tuple[str, ...], ...]]]:
     yield "earners", salaries(earners, SEED), (("age",), ("occupation",), ("occupation", "education"))
-    place = next((path for path in ADULT if path.is_file()), None)
-    if place is not None:
+    path = next((path for path in ADULT if path.is_file()), None)
+    if path is not None:
         columns = (("age",), ("native-country",), ("hours-per-week",), ("occupation", "marital-status"))
-        yield "Adult", adult(place), columns
+        yield "Adult", adult(path), columns
 
 
 def _cases(people: Population, columns: tuple[tuple[str, ...], ...]) -> Iterator[Case]:

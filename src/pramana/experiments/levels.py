@@ -81,8 +81,8 @@ def run(outputs: Outputs, quick: bool) -> None:
 
 def gaussian(size: int) -> NDArray[np.float64]:
     """Figure 4b: a bell over the domain, three standard deviations to each side."""
-    place = (np.arange(size) - (size - 1) / 2) / (size / 6)
-    law = np.exp(-(place**2) / 2)
+    position = (np.arange(size) - (size - 1) / 2) / (size / 6)
+    law = np.exp(-(position**2) / 2)
     return np.asarray(law / law.sum(), np.float64)
 
 
@@ -144,10 +144,10 @@ def _draw_worst(
 def figure_7(outputs: Outputs, salary: Codes, sizes: Sizes) -> None:
     """Mean reconstruction probability of a growing coalition, with retentions drawn from [.001, .5]."""
     design, true = LevelDesign({"salary": Uniform(50)}), {"salary": salary[: sizes.audited].copy()}
-    cells, asked = GroupValues.of(design, ("salary",), true), retentions(sizes.coalition)
+    cells, wanted = GroupValues.of(design, ("salary",), true), retentions(sizes.coalition)
     key = Key.from_seed(SEED)
     source = KeyedLevels(design, lambda purpose, column: key.stream(purpose, "figure 7", column))
-    seen = [(level, cells.code(source.version(level, true))) for level in asked]
+    seen = [(level, cells.code(source.version(level, true))) for level in wanted]
     apart = independent_posteriors(cells, independent_versions(design, ("salary",), true, cells, seen))
     best = accumulate(seen, _more_trusted)
     together = [float(alone_posterior(cells, *member).mean()) for member in best]
@@ -167,8 +167,8 @@ def _more_trusted(known: Holding, new: Holding) -> Holding:
 
 def figure_8(outputs: Outputs, salary: Codes, sizes: Sizes) -> None:
     """Entries of history(t) and time of a new version against the number of versions issued before."""
-    asked = retentions(sizes.levels + 1)
-    *earlier, fresh = asked
+    wanted = retentions(sizes.levels + 1)
+    *earlier, fresh = wanted
     orders = {"random": earlier, "ascending": sorted(earlier), "descending": sorted(earlier, reverse=True)}
     marks = [m for m in (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000) if m <= sizes.levels]
     rows = [row for name, order in orders.items() for row in _overhead(name, order, fresh, marks, salary, sizes)]

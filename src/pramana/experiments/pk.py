@@ -23,7 +23,6 @@ from pramana.methods.retention.calibration import Wanted, calibrate
 from pramana.pages.figures import Panel, Picture, Series
 from pramana.randomness.key import Key
 from pramana.randomness.samplers import Codes
-from pramana.recipient.inversion import invert_counts
 from pramana.recipient.law import tabulate
 from pramana.recipient.likelihood import fit
 from pramana.schema.domain import Axis
@@ -85,14 +84,14 @@ def measure(setting: FigurePoint, people: Population) -> dict[str, Any]:
     axes = [Axis(name, people.domain(name)) for name in setting.names]
     original = tabulate(true, axes, each).counts
     errors = np.zeros((setting.repeats, 4))
-    settled = True
+    converged = True
     for draw in range(setting.repeats):
-        for place, mechanism in ((0, each), (2, whole)):
+        for column, mechanism in ((0, each), (2, whole)):
             table = tabulate(_publish(true, mechanism, draw), axes, mechanism)
-            found = fit(table)
-            settled &= found.converged
-            errors[draw, place] = _l1(invert_counts(table), original)
-            errors[draw, place + 1] = _l1(found.values, original)
+            fitted = fit(table)
+            converged &= fitted.converged
+            errors[draw, column] = _l1(table.law.inverse(table.counts), original)
+            errors[draw, column + 1] = _l1(fitted.values, original)
     return {
         "records": setting.records,
         "attributes": setting.attributes,
@@ -103,7 +102,7 @@ def measure(setting: FigurePoint, people: Population) -> dict[str, Any]:
         "epsilon": pk.epsilon_from_k(setting.records, setting.k),
         **dict(zip(_METHODS, errors.mean(axis=0).tolist(), strict=True)),
         "published": setting.repeats,
-        "EM converged": settled,
+        "EM converged": converged,
     }
 
 

@@ -86,8 +86,8 @@ def draw(picture: Picture) -> Figure:
         size = (picture.width, picture.height * rows)
         figure = Figure(figsize=size, layout="constrained")
         axes = figure.subplots(rows, columns, squeeze=False).ravel()
-        for place, panel in zip(axes, picture.panels, strict=False):
-            _draw_panel(place, panel)
+        for own, panel in zip(axes, picture.panels, strict=False):
+            _draw_panel(own, panel)
         _draw_legend(figure, picture)
         for unused in axes[len(picture.panels) :]:
             unused.set_axis_off()
@@ -104,12 +104,12 @@ def _draw_legend(figure: Figure, picture: Picture) -> None:
         lines, words = axes.get_legend_handles_labels()
         if len(panel.series) < 2 or any(s.kind == "bars" for s in panel.series):
             continue
-        for place, (line, word) in enumerate(zip(lines, words, strict=True)):
-            handles.setdefault(place, line)
-            if word not in names.setdefault(place, []):
-                names[place].append(word)
+        for index, (line, word) in enumerate(zip(lines, words, strict=True)):
+            handles.setdefault(index, line)
+            if word not in names.setdefault(index, []):
+                names[index].append(word)
     if handles:
-        words = [" / ".join(names[place]) for place in handles]
+        words = [" / ".join(names[index]) for index in handles]
         widest = max(map(len, words))
         columns = max(1, min(len(words), int(picture.width * 11 / (widest + 6))))
         figure.legend(handles.values(), words, loc="outside lower center", ncols=columns)
@@ -117,11 +117,11 @@ def _draw_legend(figure: Figure, picture: Picture) -> None:
 
 def _draw_panel(axes: Axes, panel: Panel) -> None:
     bars = [s for s in panel.series if s.kind == "bars"]
-    for place, series in enumerate(panel.series):
+    for index, series in enumerate(panel.series):
         if series.kind == "bars":
-            _draw_bars(axes, series, place, bars.index(series), len(bars))
+            _draw_bars(axes, series, index, bars.index(series), len(bars))
         else:
-            _draw_line(axes, series, place)
+            _draw_line(axes, series, index)
     if (
         not panel.log_x
         and not bars
@@ -160,33 +160,33 @@ def _draw_panel(axes: Axes, panel: Panel) -> None:
 def _name_in_digits(axis: Axis) -> None:
     """Write 0.01 and 1000 instead of powers of ten, which cost more to set than the rest of a picture."""
     axis.set_major_formatter(lambda value, _: f"{value:,.6g}")
-    axis.set_minor_formatter(lambda _value, _place: "")
+    axis.set_minor_formatter(lambda _value, _index: "")
 
 
 def _name_few_places(axes: Axes, panel: Panel) -> None:
     """On a logarithmic axis with few places, name these instead of powers of ten."""
-    places = sorted({float(x) for series in panel.series for x in series.x})
-    if len(places) <= _FEW:
-        axes.set_xticks(places, [f"{x:,.12g}" for x in places])
+    values = sorted({float(x) for series in panel.series for x in series.x})
+    if len(values) <= _FEW:
+        axes.set_xticks(values, [f"{x:,.12g}" for x in values])
         axes.minorticks_off()
-        if max(places, default=0) >= 10_000:
+        if max(values, default=0) >= 10_000:
             axes.tick_params(axis="x", rotation=20)
 
 
-def _draw_line(axes: Axes, series: Series, place: int) -> None:
-    style: dict[str, Any] = {"color": COLOURS[place], "marker": MARKERS[place], "label": _plain(series.name)}
+def _draw_line(axes: Axes, series: Series, index: int) -> None:
+    style: dict[str, Any] = {"color": COLOURS[index], "marker": MARKERS[index], "label": _plain(series.name)}
     if len(series.x) > 25 and series.kind == "line":
         style["marker"] = ""
     if series.kind == "points":
         low, high = _whiskers(series)
         axes.errorbar(series.x, series.y, yerr=(low, high), linestyle="none", capsize=2.5, elinewidth=1, **style)
         return
-    axes.plot(series.x, series.y, linestyle=DASHES[place], **style)
+    axes.plot(series.x, series.y, linestyle=DASHES[index], **style)
     if series.low is not None and series.high is not None:
-        axes.fill_between(series.x, series.low, series.high, color=COLOURS[place], alpha=0.18, linewidth=0)
+        axes.fill_between(series.x, series.low, series.high, color=COLOURS[index], alpha=0.18, linewidth=0)
 
 
-def _draw_bars(axes: Axes, series: Series, place: int, turn: int, bars: int) -> None:
+def _draw_bars(axes: Axes, series: Series, index: int, turn: int, bars: int) -> None:
     width = 0.8 / bars
     offsets = [i + (turn - (bars - 1) / 2) * width for i in range(len(series.x))]
     whiskers = _whiskers(series) if series.low is not None else None
@@ -196,9 +196,9 @@ def _draw_bars(axes: Axes, series: Series, place: int, turn: int, bars: int) -> 
         width,
         yerr=whiskers,
         label=_plain(series.name),
-        facecolor=COLOURS[place] if not HATCHES[place] else COLOURS[place] + "55",
-        edgecolor=COLOURS[place],
-        hatch=HATCHES[place],
+        facecolor=COLOURS[index] if not HATCHES[index] else COLOURS[index] + "55",
+        edgecolor=COLOURS[index],
+        hatch=HATCHES[index],
         error_kw={"elinewidth": 1, "capsize": 2},
     )
     names = [_plain(str(x)) for x in series.x]
@@ -222,14 +222,14 @@ def _whiskers(series: Series) -> tuple[list[float], list[float]]:
 KINDS = {".svg": {"Date": None, "Creator": None}, ".png": {"Software": None}}  # and what a file is not to tell
 
 
-def write_figure(picture: Picture, place: str | Path) -> list[Path]:
+def write_figure(picture: Picture, path: str | Path) -> list[Path]:
     """PLACE.svg and PLACE.png; where PLACE is named .svg or .png already, that file alone."""
     from matplotlib import rc_context
 
-    place = Path(place)
-    place.parent.mkdir(parents=True, exist_ok=True)
-    single = place.suffix.lower() in KINDS
-    paths = [place] if single else [place.with_name(place.name + suffix) for suffix in KINDS]
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    single = path.suffix.lower() in KINDS
+    paths = [path] if single else [path.with_name(path.name + suffix) for suffix in KINDS]
     with rc_context(fname=STYLE):
         figure = draw(picture)
         figure.draw_without_rendering()  # ticks may change with the room for them, and the room with their words

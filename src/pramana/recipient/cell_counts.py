@@ -38,7 +38,9 @@ class CellColumn:
 
     def __post_init__(self) -> None:
         if self.cells.leaves != self.axis.size:
-            raise InputError(f"The cells of {self.axis.name} must be of its values", "others")
+            raise InputError(
+                f"The cells of {self.axis.name} must be of its {self.axis.size} values", str(self.cells.leaves)
+            )
 
     @classmethod
     def of_codes(cls, axis: Axis, codes: NDArray[np.unsignedinteger], doubt: Doubt = TRUSTED) -> CellColumn:
@@ -132,7 +134,7 @@ class Entries:
     """Combinations of values that some classes may have: their class, their place in the table, their share."""
 
     class_of: Ints
-    place: Ints
+    position: Ints
     share: Array
 
 
@@ -163,28 +165,28 @@ def entries_of(classes: LookAlikes) -> Iterator[Entries]:
 
 
 def _combined(classes: LookAlikes, wanted: Ints) -> Entries:
-    class_of, place, share = wanted, np.zeros(len(wanted), np.int64), np.ones(len(wanted))
+    class_of, position, share = wanted, np.zeros(len(wanted), np.int64), np.ones(len(wanted))
     for column, cell in zip(classes.columns, classes.cell_of, strict=True):
         cells, own = column.cells, cell[class_of]
         repeat = cells.sizes[own]
         ends = np.cumsum(repeat)
         inner = np.arange(int(ends[-1]) if len(ends) else 0) - np.repeat(ends - repeat, repeat)
         entry = np.repeat(cells.first[:-1][own], repeat) + inner
-        place = np.repeat(place, repeat) * cells.leaves + cells.values[entry]
+        position = np.repeat(position, repeat) * cells.leaves + cells.values[entry]
         share = np.repeat(share, repeat) * cells.shares[entry]
         class_of = np.repeat(class_of, repeat)
-    return Entries(class_of, place, share)
+    return Entries(class_of, position, share)
 
 
-def count(classes: LookAlikes, holds: Array, kept: int) -> Bounds:
-    """The counts of the first `kept` columns' values among what is selected, by the classes' cells alone."""
-    shape = holds.shape[:kept]
-    cells, inner = math.prod(shape), math.prod(holds.shape[kept:])
+def count(classes: LookAlikes, holds: Array, leading: int) -> Bounds:
+    """The counts of the first `leading` columns' values among what is selected, by the classes' cells alone."""
+    shape = holds.shape[:leading]
+    cells, inner = math.prod(shape), math.prod(holds.shape[leading:])
     chosen = holds.ravel() > 0
     expected, low, high = np.zeros(cells), np.zeros(cells), np.zeros(cells)
     for entries in entries_of(classes):
-        here = chosen[entries.place]
-        at = entries.place // inner
+        here = chosen[entries.position]
+        at = entries.position // inner
         sizes = classes.sizes[entries.class_of]
         expected += np.bincount(at[here], (sizes * entries.share)[here], cells)
         first = int(entries.class_of[0])
@@ -202,11 +204,11 @@ def widened(
     bounds: Bounds, columns: Sequence[CellColumn], holds: Array, weights: Array | None, z: float
 ) -> Bounds:
     """The bounds with what the columns' doubts add; `z` deviations of what was changed at random."""
-    kept, total = bounds.expected.ndim, float(_total(columns, weights))
+    leading, total = bounds.expected.ndim, float(_total(columns, weights))
     moved = 0.0
     for number, column in enumerate(columns):
         by_value = np.moveaxis(holds, number, 0).reshape(holds.shape[number], -1)
-        if number < kept:  # every value of it is a cell of its own
+        if number < leading:  # every value of it is a cell of its own
             by_value = np.eye(holds.shape[number])
         moved += column.movable(by_value, weights)
     low, high = np.maximum(bounds.low - moved, 0.0), np.minimum(bounds.high + moved, total)
@@ -230,18 +232,18 @@ def _within_group(
     high: Array,
 ) -> tuple[Array, Array]:
     """No selection has more records than show its values of a group that was changed together, but for chance."""
-    kept = bounds.expected.ndim
+    leading = bounds.expected.ndim
     inside = [i for i, column in enumerate(columns) if column.axis.name in group]
     spread = max(columns[i].doubt.deviation or 0.0 for i in inside)
     shape = [columns[i].axis.size for i in inside]
-    place = np.zeros(len(columns[0].codes), np.int64)
+    position = np.zeros(len(columns[0].codes), np.int64)
     for i in inside:
-        place = place * columns[i].axis.size + columns[i].codes
-    shown = np.bincount(place, minlength=math.prod(shape)).reshape(shape)
+        position = position * columns[i].axis.size + columns[i].codes
+    shown = np.bincount(position, minlength=math.prod(shape)).reshape(shape)
     wide = shown.reshape([holds.shape[i] if i in inside else 1 for i in range(holds.ndim)])
-    outside = tuple(i for i in range(kept, holds.ndim) if i not in inside)
+    outside = tuple(i for i in range(leading, holds.ndim) if i not in inside)
     possible = (holds.max(axis=outside, keepdims=True) if outside else holds) * wide
-    most = possible.sum(axis=tuple(range(kept, holds.ndim))) + z * spread
+    most = possible.sum(axis=tuple(range(leading, holds.ndim))) + z * spread
     high = np.minimum(high, most)
     if len(inside) == len(columns):  # the group's own table is right on average
         low = np.maximum(low, bounds.expected - z * spread)
@@ -268,8 +270,8 @@ def mean_between(classes: LookAlikes, holds: Array, weights: Array | None, z: fl
     least, most = np.full(len(people), np.inf), np.full(len(people), -np.inf)
     sure = np.ones(len(people), bool)
     for entries in entries_of(classes):
-        here, size = chosen[entries.place], classes.sizes[entries.class_of] * entries.share
-        value = value_at[entries.place]
+        here, size = chosen[entries.position], classes.sizes[entries.class_of] * entries.share
+        value = value_at[entries.position]
         sums += [float((size * value)[here].sum()), float(size[here].sum())]
         np.minimum.at(least, entries.class_of[here], value[here])
         np.maximum.at(most, entries.class_of[here], value[here])
@@ -342,7 +344,7 @@ def shares_below(classes: LookAlikes, holds: Array, weights: Array | None) -> Bo
     most = np.full(len(classes.sizes), -1, np.int64)
     sure = np.ones(len(classes.sizes), bool)
     for entries in entries_of(classes):
-        here, value = chosen[entries.place], entries.place // inner
+        here, value = chosen[entries.position], entries.position // inner
         expected += np.bincount(value[here], (classes.sizes[entries.class_of] * entries.share)[here], size)
         np.minimum.at(least, entries.class_of[here], value[here])
         np.maximum.at(most, entries.class_of[here], value[here])

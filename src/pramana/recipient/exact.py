@@ -53,8 +53,8 @@ def coin_counts(law: TableLaw, counts: Array, holds: Array | None) -> CoinCounts
     if holds is None:
         among = np.broadcast_to(counts.sum(axis=coin.axes, keepdims=True), counts.shape)
         return CoinCounts(counts, among, *_chances(coin, 1))
-    kept = counts.ndim - holds.ndim
-    first, last = [a for a in coin.axes if a < kept], [a - kept for a in coin.axes if a >= kept]
+    leading = counts.ndim - holds.ndim
+    first, last = [a for a in coin.axes if a < leading], [a - leading for a in coin.axes if a >= leading]
     sizes = holds.sum(axis=tuple(last), keepdims=True)
     chosen = sizes[sizes > 0]
     if chosen.size == 0 or chosen.min() != chosen.max():  # np.unique would load all of numpy.ma to say so
@@ -62,7 +62,7 @@ def coin_counts(law: TableLaw, counts: Array, holds: Array | None) -> CoinCounts
     size = round(float(chosen[0]))
     if not first and size == coin.size:  # the coin decides nothing here
         return None
-    behind = tuple(range(kept, counts.ndim))
+    behind = tuple(range(leading, counts.ndim))
     published = np.asarray((counts * holds).sum(axis=behind))
     reached = np.asarray((counts * (sizes > 0)).sum(axis=behind))
     among = np.broadcast_to(reached.sum(axis=tuple(first), keepdims=True), published.shape)
@@ -252,21 +252,21 @@ def cell_patterns(law: TableLaw, counts: Array, holds: Array | None) -> CellPatt
     `holds` selects among the last axes. It must be one set of values for each coin, and one for all columns that
     are released unchanged.
     """
-    kept = counts.ndim - (0 if holds is None else holds.ndim)
-    coins = _coins(law, holds, kept)
+    leading = counts.ndim - (0 if holds is None else holds.ndim)
+    coins = _coins(law, holds, leading)
     if coins is None:
         return None
     kinds: dict[tuple[float, float], int] = {}
     for _, _, stays, arrives in coins:
         kinds[stays, arrives] = kinds.get((stays, arrives), 0) + 1
     patterns = PatternLaw(tuple((*chances, number) for chances, number in kinds.items()))
-    if math.prod(law.shape[:kept]) * len(patterns.patterns) > MOST_NUMBERS:
+    if math.prod(law.shape[:leading]) * len(patterns.patterns) > MOST_NUMBERS:
         return None
     parts = {(0,) * len(kinds): _selected_without_coins(law, counts, holds, coins)}
     for axes, chosen, stays, arrives in coins:
-        place = list(kinds).index((stays, arrives))
-        parts = _split_by(parts, axes, chosen, kept, place)
-    shape = (*law.shape[:kept], *(1,) * (counts.ndim - kept))
+        position = list(kinds).index((stays, arrives))
+        parts = _split_by(parts, axes, chosen, leading, position)
+    shape = (*law.shape[:leading], *(1,) * (counts.ndim - leading))
     rows = [np.broadcast_to(parts[pattern], shape).ravel() for pattern in patterns.patterns]
     return CellPatterns(patterns, np.stack(rows, axis=1))
 
@@ -283,10 +283,10 @@ def to_simplices(rows: Array, totals: Array) -> Array:
 _Coin = tuple[tuple[int, ...], Array, float, float]  # its axes, what is selected of the last ones, stays, arrives
 
 
-def _coins(law: TableLaw, holds: Array | None, kept: int) -> list[_Coin] | None:
+def _coins(law: TableLaw, holds: Array | None, leading: int) -> list[_Coin] | None:
     """The coins that decide something, with what the filter selects of their columns; None if it is no product."""
     coins: list[_Coin] = []
-    selected = np.ones((1,) * len(law.shape)) if holds is None else holds.reshape((1,) * kept + holds.shape)
+    selected = np.ones((1,) * len(law.shape)) if holds is None else holds.reshape((1,) * leading + holds.shape)
     if not selected.any():
         return None
     rest = selected
@@ -299,7 +299,7 @@ def _coins(law: TableLaw, holds: Array | None, kept: int) -> list[_Coin] | None:
         together = together * chosen
         rest = np.asarray(rest.max(axis=factor.axes, keepdims=True))
         size = round(float(chosen.sum()))
-        if holds is None or any(a < kept for a in factor.axes) or size < factor.size:
+        if holds is None or any(a < leading for a in factor.axes) or size < factor.size:
             arrives = (1 - factor.retention) * size / factor.size
             coins.append((factor.axes, chosen, factor.retention + arrives, arrives))
     if not coins or not np.array_equal(np.broadcast_to(together * rest, selected.shape), selected):
@@ -311,23 +311,23 @@ def _selected_without_coins(law: TableLaw, counts: Array, holds: Array | None, c
     """The records that the filter's unchanged columns select, summed over what no coin of these decides."""
     if holds is None:
         return counts
-    kept = counts.ndim - holds.ndim
+    leading = counts.ndim - holds.ndim
     drawn = tuple(a for factor in law.factors for a in factor.axes)
-    selected = holds.reshape((1,) * kept + holds.shape).max(axis=drawn, keepdims=True)
+    selected = holds.reshape((1,) * leading + holds.shape).max(axis=drawn, keepdims=True)
     deciding = {a for axes, *_ in coins for a in axes}
-    others = tuple(a for a in range(kept, counts.ndim) if a not in deciding)
+    others = tuple(a for a in range(leading, counts.ndim) if a not in deciding)
     return np.asarray((counts * selected).sum(axis=others, keepdims=True))
 
 
 def _split_by(
-    parts: dict[tuple[int, ...], Array], axes: tuple[int, ...], chosen: Array, kept: int, place: int
+    parts: dict[tuple[int, ...], Array], axes: tuple[int, ...], chosen: Array, leading: int, position: int
 ) -> dict[tuple[int, ...], Array]:
     """Each part as the records that agree with a cell in this coin's columns, and those that do not."""
-    last = tuple(a for a in axes if a >= kept)
+    last = tuple(a for a in axes if a >= leading)
     split: dict[tuple[int, ...], Array] = {}
     for pattern, part in parts.items():
         inside = np.asarray((part * chosen).sum(axis=last, keepdims=True))
-        other = (*pattern[:place], pattern[place] + 1, *pattern[place + 1 :])
+        other = (*pattern[:position], pattern[position] + 1, *pattern[position + 1 :])
         outside = part.sum(axis=axes, keepdims=True) - inside
         split[pattern] = split[pattern] + inside if pattern in split else inside
         split[other] = split[other] + outside if other in split else outside

@@ -162,11 +162,6 @@ def selected_variances(table: PublishedTable, where: Selection | None) -> Array:
     return _spread(table.law, table.squares, where, 2) - own
 
 
-def invert_counts(table: PublishedTable) -> Array:
-    """The unbiased estimate alone."""
-    return table.law.inverse(table.counts)
-
-
 def score_interval(values: Array, variances: Array, slope: Array, z: float) -> tuple[Array, Array]:
     """All x with (value - x)^2 <= z^2 * variance(x), the variance taken as linear in x with this slope.
 
@@ -185,43 +180,43 @@ def sum_selected(table: Array, where: Selection | None) -> Array:
     return np.asarray((table * where.holds).sum(axis=last))
 
 
-def _split(law: TableLaw, kept: int) -> tuple[TableLaw, TableLaw, Keep | None]:
-    """The law's factors on the first `kept` axes, on the others, and the record coin that is on both."""
+def _split(law: TableLaw, leading: int) -> tuple[TableLaw, TableLaw, Keep | None]:
+    """The law's factors on the first `leading` axes, on the others, and the record coin that is on both."""
     first, others, both = [], [], None
     for factor in law.factors:
-        if all(a < kept for a in factor.axes):
+        if all(a < leading for a in factor.axes):
             first.append(factor)
-        elif all(a >= kept for a in factor.axes):
-            others.append(factor.moved({a: a - kept for a in factor.axes}))
+        elif all(a >= leading for a in factor.axes):
+            others.append(factor.moved({a: a - leading for a in factor.axes}))
         elif isinstance(factor, Keep) and both is None:
             both = factor
         else:
             raise InputError(
                 "Columns that were randomised together must stand together, in the table or in its filter"
             )
-    return TableLaw(law.shape[:kept], tuple(first)), TableLaw(law.shape[kept:], tuple(others)), both
+    return TableLaw(law.shape[:leading], tuple(first)), TableLaw(law.shape[leading:], tuple(others)), both
 
 
 def _spread(law: TableLaw, squares: Array, where: Selection | None, power: int) -> Array:
     """sum over z of y_z G_v(z)^power for every cell v, G_v(z) being what a record published as z adds to v."""
     if where is None:
         return law.inverse_power(squares, power)
-    kept = len(law.shape) - where.axes
-    last = tuple(range(kept, len(law.shape)))
-    first, others, both = _split(law, kept)
+    leading = len(law.shape) - where.axes
+    last = tuple(range(leading, len(law.shape)))
+    first, others, both = _split(law, leading)
     reach = others.inverse_adjoint(where.holds)
     if both is None:
         return first.inverse_power((squares * reach**power).sum(axis=last), power)
-    here, everywhere = _joint_reach(both, reach, kept)
+    here, everywhere = _joint_reach(both, reach, leading)
     own = (squares * ((here - everywhere) ** power - (-everywhere) ** power)).sum(axis=last)
-    coin_first = tuple(a for a in both.axes if a < kept)
+    coin_first = tuple(a for a in both.axes if a < leading)
     common = (squares * (-everywhere) ** power).sum(axis=last).sum(axis=coin_first, keepdims=True)
     return first.inverse_power(own + common, power)
 
 
-def _joint_reach(both: Keep, reach: Array, kept: int) -> tuple[Array, Array]:
+def _joint_reach(both: Keep, reach: Array, leading: int) -> tuple[Array, Array]:
     """Under the record coin G_v(z) = (here if z has v's values) - everywhere."""
-    coin_last = tuple(a - kept for a in both.axes if a >= kept)
+    coin_last = tuple(a - leading for a in both.axes if a >= leading)
     return reach / both.retention, both.offset * reach.sum(axis=coin_last, keepdims=True)
 
 
@@ -247,23 +242,23 @@ def _slopes(table: PublishedTable, where: Selection | None, moment: Array) -> tu
 
 def _own_moment(law: TableLaw, where: Selection | None) -> Array:
     """E[G_v(Z)^2 | v]; with a filter the mean over the selected values, all that an interval's shape needs."""
-    kept = len(law.shape) - (0 if where is None else where.axes)
-    first, others, both = _split(law, kept)
-    moment = np.ones((1,) * kept)
+    leading = len(law.shape) - (0 if where is None else where.axes)
+    first, others, both = _split(law, leading)
+    moment = np.ones((1,) * leading)
     for factor in first.factors:
         moment = moment * factor.own_second_moment(first.shape)
     if where is None or not where.holds.any():
         return moment
     reach = others.inverse_adjoint(where.holds)
-    inner = others.backward(reach**2) if both is None else _joint_moment(both, reach, kept, law.shape)
+    inner = others.backward(reach**2) if both is None else _joint_moment(both, reach, leading, law.shape)
     return moment * float((inner * where.holds).sum() / where.holds.sum())
 
 
-def _joint_moment(both: Keep, reach: Array, kept: int, shape: tuple[int, ...]) -> Array:
+def _joint_moment(both: Keep, reach: Array, leading: int, shape: tuple[int, ...]) -> Array:
     """E[G^2 | true value] under the record coin: kept whole, or redrawn over its part of both sides."""
-    coin_last = tuple(a - kept for a in both.axes if a >= kept)
-    side = math.prod(shape[a] for a in both.axes if a < kept)
-    here, everywhere = _joint_reach(both, reach, kept)
+    coin_last = tuple(a - leading for a in both.axes if a >= leading)
+    side = math.prod(shape[a] for a in both.axes if a < leading)
+    here, everywhere = _joint_reach(both, reach, leading)
     same = (here - everywhere) ** 2
     redrawn = same.mean(axis=coin_last, keepdims=True) / side + (1 - 1 / side) * everywhere**2
     moment: Array = both.retention * same + (1 - both.retention) * redrawn

@@ -55,10 +55,11 @@ class Junction:
     cliques: tuple[Clique, ...]
 
     def __post_init__(self) -> None:
-        for place, clique in enumerate(self.cliques):
+        for index, clique in enumerate(self.cliques):
             inside = () if clique.within is None else self.cliques[clique.within].scope
-            if not set(clique.parents) <= set(inside) or (clique.within or 0) > place:
-                raise InputError("The parents of a variable must stand together in an earlier clique", "others")
+            if not set(clique.parents) <= set(inside) or (clique.within or 0) > index:
+                must = "The parents of a variable must be together in an earlier clique"
+                raise InputError(must, f"{clique.parents} of clique {index}")
 
     def clique_with(self, scope: Sequence[int]) -> int | None:
         """A clique that has all these variables."""
@@ -67,24 +68,24 @@ class Junction:
     def conditionals(self, potentials: Sequence[Array]) -> list[Array]:
         """The log-probability of each child given its parents."""
         logs = [p.copy() for p in potentials]
-        for place in range(len(self.cliques) - 1, -1, -1):
-            clique, log = self.cliques[place], logs[place]
+        for index in range(len(self.cliques) - 1, -1, -1):
+            clique, log = self.cliques[index], logs[index]
             message = _log_sum(log)
-            logs[place] = _less(log, message)
+            logs[index] = _less(log, message)
             if clique.within is not None:
                 logs[clique.within] += _aligned(message, clique.parents, self.cliques[clique.within].scope)
         return logs
 
     def marginals(self, conditionals: Sequence[Array]) -> list[Array]:
         """The probabilities of each clique's combinations."""
-        found: list[Array] = []
+        tables: list[Array] = []
         for clique, log in zip(self.cliques, conditionals, strict=True):
             if clique.within is None:
-                found.append(np.exp(log))
+                tables.append(np.exp(log))
             else:
-                above = margin_of(found[clique.within], self.cliques[clique.within].scope, clique.parents)
-                found.append(above[..., None] * np.exp(log))
-        return found
+                above = margin_of(tables[clique.within], self.cliques[clique.within].scope, clique.parents)
+                tables.append(above[..., None] * np.exp(log))
+        return tables
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,18 +131,18 @@ def fit_junction(
 ) -> JunctionFit:
     """The distribution over the tree that has these tables, each of which must lie within a clique."""
     potentials = [np.zeros([sizes[v] for v in clique.scope]) for clique in junction.cliques]
-    places = []
+    indices = []
     for target in targets:
-        place = junction.clique_with(target.scope)
-        if place is None:
-            raise InputError("A table must lie within a clique of its model", "one that does not")
-        places.append(place)
+        index = junction.clique_with(target.scope)
+        if index is None:
+            raise InputError("A table must lie within a clique of its model", f"variables {target.scope}")
+        indices.append(index)
     logs = junction.conditionals(potentials)
     apart, moved, rounds = np.inf, np.inf, 0
     while apart > AGREES and moved > _SETTLED and rounds < most_rounds:
         together = rounds >= _IN_TURN
         before = junction.marginals(logs)
-        logs, apart = _scaled(junction, targets, places, logs, together)
+        logs, apart = _scaled(junction, targets, indices, logs, together)
         after = junction.marginals(logs)
         moved = max(float(np.abs(a - b).sum()) for a, b in zip(before, after, strict=True)) if together else np.inf
         rounds += 1
@@ -151,7 +152,7 @@ def fit_junction(
 
 
 def _scaled(
-    junction: Junction, targets: Sequence[Target], places: Sequence[int], logs: list[Array], together: bool
+    junction: Junction, targets: Sequence[Target], indices: Sequence[int], logs: list[Array], together: bool
 ) -> tuple[list[Array], float]:
     """One round of proportional fitting, and how far the worst table was from its target.
 
@@ -159,13 +160,13 @@ def _scaled(
     settles between tables that no distribution can have at once.
     """
     apart, marginals = 0.0, junction.marginals(logs)
-    for target, place in zip(targets, places, strict=True):
-        scope = junction.cliques[place].scope
-        margin = margin_of(marginals[place], scope, target.scope)
+    for target, index in zip(targets, indices, strict=True):
+        scope = junction.cliques[index].scope
+        margin = margin_of(marginals[index], scope, target.scope)
         apart = max(apart, float(np.abs(margin - target.shares).sum()))
         scale = _log_ratio(target.shares, margin) / (len(targets) if together else 1)
         logs = [*logs]
-        logs[place] = logs[place] + _aligned(scale, target.scope, scope)
+        logs[index] = logs[index] + _aligned(scale, target.scope, scope)
         if not together:
             logs = junction.conditionals(logs)
             marginals = junction.marginals(logs)
@@ -203,8 +204,8 @@ def _aligned(table: Array, scope: Sequence[int], wide: Sequence[int]) -> Array:
 def margin_of(table: Array, scope: Sequence[int], wanted: Sequence[int]) -> Array:
     """The margin of a table over `scope`, with the axes of `wanted` in their order."""
     others = tuple(i for i, v in enumerate(scope) if v not in wanted)
-    kept = [v for v in scope if v in wanted]
-    return np.transpose(table.sum(axis=others), [kept.index(v) for v in wanted])
+    shared = [v for v in scope if v in wanted]
+    return np.transpose(table.sum(axis=others), [shared.index(v) for v in wanted])
 
 
 # Which variables of a model hang together, as far as the noise lets it be seen, and the tables that say so.
@@ -291,7 +292,7 @@ class Learner:
         count = len(self.sizes)
         self.single = [_reconstructed(t).ravel() for t in self.tables([(v,) for v in range(count)])]
         self._look_at_pairs()
-        cliques = _tree(count, {(s[0], s[1]): found.strength for s, found in self.seen.items()})
+        cliques = _tree(count, {(s[0], s[1]): dependence.strength for s, dependence in self.seen.items()})
         model = self._fitted(cliques)
         for parents in range(2, self.most_parents + 1):
             grown = self._grown(cliques, model, parents)
@@ -307,9 +308,9 @@ class Learner:
         for pair, table in self._counted(pairs):
             freedom = math.prod(_values(self.single[v]) - 1 for v in pair)
             if freedom > 0:
-                found = Dependence.of(table, self._independent(pair), freedom)
-                if found.seen:
-                    self.published[pair], self.seen[pair] = table, found
+                dependence = Dependence.of(table, self._independent(pair), freedom)
+                if dependence.seen:
+                    self.published[pair], self.seen[pair] = table, dependence
 
     def _independent(self, pair: tuple[int, ...]) -> Array:
         return np.asarray(np.multiply.outer(self.single[pair[0]], self.single[pair[1]]))
@@ -327,13 +328,15 @@ class Learner:
             cells += size
         yield from zip(waiting, self.tables(waiting), strict=True)
 
-    def _target(self, table: PublishedTable, scope: tuple[int, ...], without: Array, found: Dependence) -> Array:
+    def _target(
+        self, table: PublishedTable, scope: tuple[int, ...], without: Array, dependence: Dependence
+    ) -> Array:
         """The reconstructed table, less the part of the difference from `without` that chance explains.
 
         Its margins are those of the model it is compared with, so that all tables agree on what they share.
         """
         shape = [self.sizes[v] for v in scope]
-        shares = found.signal * _reconstructed(table).reshape(shape) + (1 - found.signal) * without
+        shares = dependence.signal * _reconstructed(table).reshape(shape) + (1 - dependence.signal) * without
         shares *= _possible(table).reshape(shape)
         margins = [tuple(s for s in range(len(scope)) if s != left_out) for left_out in range(len(scope))]
         return _raked(shares, without, margins)
@@ -351,12 +354,12 @@ class Learner:
     def _grown(self, cliques: list[Clique], model: JunctionFit, parents: int) -> list[Clique]:
         """One parent more for each variable that has a pair with it that the model does not explain."""
         marginals, grown = model.marginals(), list(cliques)
-        for place, clique in enumerate(cliques):
+        for index, clique in enumerate(cliques):
             if len(clique.parents) != parents - 1:
                 continue
             cells = math.prod(self.sizes[v] for v in clique.scope)
             best = 0.0
-            for earlier in range(place):
+            for earlier in range(index):
                 scope = cliques[earlier].scope
                 if not set(clique.parents) <= set(scope):
                     continue
@@ -364,45 +367,45 @@ class Learner:
                     pair = (min(further, clique.child), max(further, clique.child))
                     if pair not in self.seen or cells * self.sizes[further] > self.most_cells:
                         continue
-                    predicted = _pair_across(marginals, cliques, place, earlier, further)
+                    predicted = _pair_across(marginals, cliques, index, earlier, further)
                     if pair[0] == clique.child:
                         predicted = predicted.T
                     shape = predicted.shape
-                    found = Dependence.of(self.published[pair], predicted, (shape[0] - 1) * (shape[1] - 1))
-                    if found.seen and found.strength > best:
-                        best = found.strength
-                        grown[place] = Clique(clique.child, (*clique.parents, further), earlier)
+                    dependence = Dependence.of(self.published[pair], predicted, (shape[0] - 1) * (shape[1] - 1))
+                    if dependence.seen and dependence.strength > best:
+                        best = dependence.strength
+                        grown[index] = Clique(clique.child, (*clique.parents, further), earlier)
         return grown
 
     def _with_threes(self, cliques: list[Clique], model: JunctionFit) -> JunctionFit:
         """Tables of three within the cliques, where pairs do not explain them."""
         inside: dict[tuple[int, ...], int] = {}
-        for place, clique in enumerate(cliques):
+        for index, clique in enumerate(cliques):
             for three in combinations(sorted(clique.scope), 3):
-                inside.setdefault(three, place)
+                inside.setdefault(three, index)
         if not inside:
             return model
         marginals, more = model.marginals(), False
         for scope, table in self._counted(list(inside)):
-            place = inside[scope]
-            predicted = margin_of(marginals[place], cliques[place].scope, scope)
+            index = inside[scope]
+            predicted = margin_of(marginals[index], cliques[index].scope, scope)
             freedom = math.prod(_values(self.single[v]) - 1 for v in scope)
             if freedom > 0:
-                found = Dependence.of(table, predicted, freedom)
-                if found.seen:
-                    self.targets[scope] = self._target(table, scope, predicted, found)
+                dependence = Dependence.of(table, predicted, freedom)
+                if dependence.seen:
+                    self.targets[scope] = self._target(table, scope, predicted, dependence)
                     more = True
         return self._fitted(cliques) if more else model
 
 
-def _pair_across(marginals: list[Array], cliques: list[Clique], place: int, earlier: int, further: int) -> Array:
+def _pair_across(marginals: list[Array], cliques: list[Clique], index: int, earlier: int, further: int) -> Array:
     """The model's table of a further variable and a child, which meet in the child's parents."""
-    clique = cliques[place]
-    beside = margin_of(marginals[earlier], cliques[earlier].scope, (further, *clique.parents))
-    own = margin_of(marginals[place], clique.scope, clique.scope)
+    clique = cliques[index]
+    joint = margin_of(marginals[earlier], cliques[earlier].scope, (further, *clique.parents))
+    own = margin_of(marginals[index], clique.scope, clique.scope)
     above = own.sum(axis=-1)
     given = np.divide(own, above[..., None], out=np.zeros_like(own), where=above[..., None] > 0)
-    flat = beside.reshape(len(beside), -1)
+    flat = joint.reshape(len(joint), -1)
     return np.asarray(flat @ given.reshape(flat.shape[1], -1))
 
 

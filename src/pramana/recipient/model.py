@@ -234,8 +234,8 @@ def _within_groups(column: ModelColumn, codes: NDArray[np.uint32], key: Key, con
     # floor(word * size / 2^64) in integers: uniform below `size` to a relative 2^-32 or better
     size = inside[codes].astype(np.uint64)
     high, low = words >> np.uint64(32), words & np.uint64(2**32 - 1)
-    place = (high * size + ((low * size) >> np.uint64(32))) >> np.uint64(32)
-    at = np.searchsorted(running, before[codes] + place.astype(np.int64), side="right")
+    offset = (high * size + ((low * size) >> np.uint64(32))) >> np.uint64(32)
+    at = np.searchsorted(running, before[codes] + offset.astype(np.int64), side="right")
     return np.asarray(order[at].astype(code_dtype(column.axis.size)))
 
 

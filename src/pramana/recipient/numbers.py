@@ -72,13 +72,13 @@ def estimate_quantiles(
         )
     below, everyone = np.cumsum(members, axis=0)[:-1], members.sum(axis=0)
     z = quantile(confidence)
-    found = []
+    quantiles = []
     for share in shares:
         gaps = np.cumsum(counts)[:-1] - share * counts.sum()
         errors = z * standard_errors(table, list(below - share * everyone))
         first, last = _span(gaps, errors, _ROUNDING * float(np.abs(counts).sum()))
-        found.append(_quantile(share, counts, (low, high), (first, last), axis.kind))
-    return found
+        quantiles.append(_quantile(share, counts, (low, high), (first, last), axis.kind))
+    return quantiles
 
 
 def _bins_in_order(axis: Axis) -> tuple[NDArray[np.int64], Array, Array]:

@@ -202,10 +202,10 @@ def _three(covariance: Array, first: int) -> tuple[Array, Array, Array]:
 
 def moved_within(estimate: Array, low: Array, high: Array, least: float, most: float) -> Ends:
     """What lies between `least` and `most`; an impossible estimate keeps the width of its interval."""
-    kept = np.clip(estimate, least, most)
-    moved = kept - estimate
+    inside = np.clip(estimate, least, most)
+    moved = inside - estimate
     low, high = low + np.minimum(moved, 0.0), high + np.maximum(moved, 0.0)
-    return kept, np.minimum(np.clip(low, least, most), kept), np.maximum(np.clip(high, least, most), kept)
+    return inside, np.minimum(np.clip(low, least, most), inside), np.maximum(np.clip(high, least, most), inside)
 
 
 def difference_interval(
@@ -216,13 +216,13 @@ def difference_interval(
     As they come out, the distances to the ends take the place of the two standard errors (Newcombe 1998; Zou and
     Donner 2008). It cannot be farther off than both ratios together when each lies in its interval.
     """
-    kept, farthest_low, farthest_high = _apart(*within, np.asarray(-1.0))
+    inside, farthest_low, farthest_high = _apart(*within, np.asarray(-1.0))
     difference, low, high = _apart(*plain, correlation)
-    moved = kept - difference
+    moved = inside - difference
     low, high = low + np.minimum(moved, 0.0), high + np.maximum(moved, 0.0)
     low = np.maximum(np.where(np.isfinite(low), low, -widest), farthest_low)
     high = np.minimum(np.where(np.isfinite(high), high, widest), farthest_high)
-    return kept, np.minimum(low, kept), np.maximum(high, kept)
+    return inside, np.minimum(low, inside), np.maximum(high, inside)
 
 
 def _apart(first: Ends, second: Ends, correlation: Array) -> Ends:
@@ -240,34 +240,34 @@ def _apart(first: Ends, second: Ends, correlation: Array) -> Ends:
 # ---------------------------------------------------------------- tables of cells
 
 
-def _distinct_selections(holds: Array, kept: int) -> list[tuple[Selection, NDArray[np.bool_]]]:
+def _distinct_selections(holds: Array, leading: int) -> list[tuple[Selection, NDArray[np.bool_]]]:
     """The distinct conditions on the last axes, and for which cells of the first axes each one stands.
 
     A filter may speak of the attributes that a table is made by; then different cells select differently.
     """
-    flat = holds.reshape((int(np.prod(holds.shape[:kept])), -1))
+    flat = holds.reshape((int(np.prod(holds.shape[:leading])), -1))
     distinct, which = np.unique(flat, axis=0, return_inverse=True)
-    which = which.reshape(holds.shape[:kept])
-    return [(Selection(row.reshape(holds.shape[kept:])), which == i) for i, row in enumerate(distinct)]
+    which = which.reshape(holds.shape[:leading])
+    return [(Selection(row.reshape(holds.shape[leading:])), which == i) for i, row in enumerate(distinct)]
 
 
 def estimate_cells(
-    table: PublishedTable, holds: Array, kept: int, confidence: float, shares: bool
+    table: PublishedTable, holds: Array, leading: int, confidence: float, shares: bool
 ) -> tuple[Array, Array, Array]:
     """Unbiased counts, or shares of what is selected, and their intervals."""
-    cells = selected_cells(table, holds, kept, confidence)
+    cells = selected_cells(table, holds, leading, confidence)
     if not shares:
         return cells.values, cells.low, cells.high
     if holds.all():  # shares of all records, whose number is no secret
         return cells.values / table.total, cells.low / table.total, cells.high / table.total
-    return _estimated_shares(table, holds, kept, cells, confidence)
+    return _estimated_shares(table, holds, leading, cells, confidence)
 
 
-def selected_cells(table: PublishedTable, holds: Array, kept: int, confidence: float) -> Estimate:
+def selected_cells(table: PublishedTable, holds: Array, leading: int, confidence: float) -> Estimate:
     """Unbiased estimates, variances and intervals of the cells of the first axes among what is selected."""
-    shape = holds.shape[:kept]
+    shape = holds.shape[:leading]
     parts, exact = np.zeros((4, *shape)), np.zeros(shape, bool)
-    for selection, cells in _distinct_selections(holds, kept):
+    for selection, cells in _distinct_selections(holds, leading):
         if selection.holds.any():
             part = invert(table, selection, confidence)
             parts = np.where(cells, np.stack([part.values, part.variances, part.low, part.high]), parts)
@@ -276,7 +276,7 @@ def selected_cells(table: PublishedTable, holds: Array, kept: int, confidence: f
 
 
 def _estimated_shares(
-    table: PublishedTable, holds: Array, kept: int, cells: Estimate, confidence: float
+    table: PublishedTable, holds: Array, leading: int, cells: Estimate, confidence: float
 ) -> tuple[Array, Array, Array]:
     total, spread = linear(table, [holds])
     if total[0] <= 0:
@@ -285,7 +285,7 @@ def _estimated_shares(
     if spread[0, 0] <= 1e-9 * total[0]:  # their number is no secret either
         low, high = cells.low / total[0], cells.high / total[0]
     else:
-        low, high = _share_intervals(table, holds, kept, cells, confidence)
+        low, high = _share_intervals(table, holds, leading, cells, confidence)
     shares = values / total[0]
     moved = np.clip(shares, 0.0, 1.0) - shares  # to what is possible, at its full width
     least, most = np.minimum(shares, 0.0), np.maximum(shares, 1.0)  # unbiased shares can lie outside [0, 1]
@@ -294,17 +294,17 @@ def _estimated_shares(
 
 
 def _share_intervals(
-    table: PublishedTable, holds: Array, kept: int, cells: Estimate, confidence: float
+    table: PublishedTable, holds: Array, leading: int, cells: Estimate, confidence: float
 ) -> tuple[Array, Array]:
     variances, total = [], linear(table, [holds])[0][0]
     for side in [table] if table.weighted else [table, likely_table(table)]:
         own, together = np.zeros_like(cells.values), np.zeros_like(cells.values)
-        for selection, where in _distinct_selections(holds, kept):
+        for selection, where in _distinct_selections(holds, leading):
             own = np.where(where, selected_variances(side, selection), own)
             together = np.where(where, covariance_with_total(side, holds, selection), together)
         variances.append((own, together, np.full_like(own, linear(side, [holds])[1][0, 0])))
     one = np.zeros(holds.shape)
-    one[tuple(np.argwhere(holds)[0][:kept])] = 1.0  # any cell of which some records are selected
+    one[tuple(np.argwhere(holds)[0][:leading])] = 1.0  # any cell of which some records are selected
     moment = record_moment(table.law, holds * one, holds, 0.0, 1.0)
     likely = None if table.weighted else variances[1]
     errors = RatioErrors(cells.values, np.full_like(cells.values, total), variances[0], likely, moment)

@@ -88,9 +88,9 @@ def marginals(
             before, last = math.prod(sizes[a] for a in attributes[:-1]), attributes[-1]
             code = joint_codes([codes[attributes[:-1]], columns[last]], [before, sizes[last]])
             cells, counts = _counted(code, before * sizes[last])
-            kept = counts >= min_count
-            if kept.any():
-                frequent[attributes] = cells[kept], counts[kept]
+            enough = counts >= min_count
+            if enough.any():
+                frequent[attributes] = cells[enough], counts[enough]
                 level[attributes] = code
         codes = level
     return frequent
@@ -129,9 +129,9 @@ def association_rules(
             inner, totals = frequent[left]
             key = joint_codes([values[every.index(a)] for a in left], [sizes[a] for a in left])
             confidence = counts / totals[np.searchsorted(inner, key)]
-            kept = confidence >= min_confidence
-            if kept.any():
-                rules[left, every] = cells[kept], confidence[kept], counts[kept] / rows
+            enough = confidence >= min_confidence
+            if enough.any():
+                rules[left, every] = cells[enough], confidence[enough], counts[enough] / rows
     return RuleSet(tuple(sizes), min_confidence, rules)
 
 
@@ -196,7 +196,7 @@ def tree_accuracy(
         from sklearn.tree import DecisionTreeClassifier
     except ImportError:
         raise MissingExtraError(
-            "Decision trees must have scikit-learn", "none", f"Install it with: {install_command('models')}"
+            "Decision trees need scikit-learn", "no such library", f"Install it with: {install_command('models')}"
         ) from None
     tree: Any = DecisionTreeClassifier(min_samples_leaf=min_leaf, random_state=0)
     tree.fit(np.stack(list(train), axis=1), train_class)

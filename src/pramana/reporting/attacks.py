@@ -30,16 +30,6 @@ from pramana.pages.content import Block, Cell, Grid, Points, Section, Text
 
 _MOST_BYTES = 1 << 22
 WORDS = tomllib.loads(Path(__file__).with_name("dossier.toml").read_text("utf-8"))
-_LEAD = (
-    "Attacks that were run on this release by its holder, who counted right answers with source and key. A claim "
-    "counts as broken where the whole interval of what was measured lies beyond it; one such verdict is wrong "
-    "with a chance of one in a million. An audit can break a claim. It cannot prove one."
-)
-SMALLER_TABLES = (
-    "Where a number of records stands beside a claim, the attack was run on tables of that many, and is held to "
-    "what the same law promises there: among fewer records less is promised. Only a figure for as many records as "
-    "the release has is about its own promise."
-)
 _UNKNOWN = "Nothing is known of what these would have found."
 AttackName = Annotated[str, Meta(max_length=400)]
 Words = Annotated[str, Meta(max_length=4000)]
@@ -147,11 +137,11 @@ def attack_sections(audit: AuditResult) -> list[Section]:
     """The verdicts, what was done, and what was left out."""
     run: list[Block] = [
         Text(f"{audit.verdict}.", note=bool(audit.lost)),
-        Text(_LEAD),
+        Text(WORDS["attacks_lead"]),
         Grid([_row(attack) for attack in audit.attacks]),
     ]
     if any(attack.records for attack in audit.attacks):
-        run.append(Text(SMALLER_TABLES, quiet=True))
+        run.append(Text(WORDS["smaller_tables"], quiet=True))
     done = Points([f"{attack.name}: {attack.detail}" for attack in audit.attacks])
     sections = [
         Section("Attacks that were run", run, anchor="attacks"),
@@ -182,11 +172,6 @@ def _row(attack: AttackLine) -> dict[str, Cell]:
 TriedBy = Callable[[str], bool]
 _NO_AUDIT = "Not measured: no results of `pramana audit` were given to this dossier."
 _NO_ATTACK = "Not measured: none of the attacks that were run is about this."
-_EXACT = (
-    "Source and key were used to count right answers. Intervals are exact (Clopper and Pearson) and miss with a "
-    "chance of one in a million at each end. A claim counts as broken where the whole interval lies beyond it: "
-    "attacks can break a claim, and cannot prove one."
-)
 
 
 @dataclass(frozen=True)
@@ -238,7 +223,7 @@ def attack_details(audit: AuditResult | None) -> list[Section]:
     if audit is None:
         return []
     done = [f"{attack.name}: {attack.detail}" for attack in audit.attacks]
-    return [Section("What the attacks did", [Text(_EXACT), Points(done)], anchor="done")]
+    return [Section("What the attacks did", [Text(WORDS["exact"]), Points(done)], anchor="done")]
 
 
 def other_attacks(audit: AuditResult | None, shown: Sequence[str]) -> list[Section]:
@@ -256,8 +241,7 @@ def other_attacks(audit: AuditResult | None, shown: Sequence[str]) -> list[Secti
 
 def _promised(risk: Risk, own: Sequence[tuple[int, JsonObject]]) -> list[Block]:
     if not own:
-        told = "Nothing: no promise of the certificate is about this."
-        return [Text(told, note=True)]
+        return [Text("Nothing: no promise of the certificate is about this.", note=True)]
     rows: list[dict[str, Cell]] = [
         {
             "promise": f"{number}. {explanation_of(str(g['notion'])).title}",
@@ -303,9 +287,9 @@ def _assumed(own: Sequence[tuple[int, JsonObject]]) -> list[Block]:
 
 def _uncovered(risk: Risk, own: Sequence[tuple[int, JsonObject]]) -> list[str]:
     columns = list(dict.fromkeys(str(name) for _, g in own for name in g["uncovered"]))
-    told = [f"the columns released unchanged: {', '.join(columns)}"] if columns else []
+    unchanged = [f"the columns released unchanged: {', '.join(columns)}"] if columns else []
     statements = ["everything else, since nothing is promised"] if not own else []
-    return [*statements, *told, *risk.uncovered]
+    return [*statements, *unchanged, *risk.uncovered]
 
 
 # ---------------------------------------------------------------- attacks
@@ -324,7 +308,7 @@ def measured(is_about: TriedBy, audit: AuditResult | None) -> list[Block]:
 def _lines(run: Sequence[AttackLine], left: Sequence[LeftOut]) -> list[Block]:
     blocks: list[Block] = [Grid([_risk_row(attack) for attack in run])] if run else []
     if any(attack.records for attack in run):
-        blocks.append(Text(SMALLER_TABLES, quiet=True))
+        blocks.append(Text(WORDS["smaller_tables"], quiet=True))
     if left:
         blocks.append(Points([f"{a.name}: {a.reason}" for a in left], f"Not run. {_UNKNOWN}"))
     return blocks

@@ -113,7 +113,7 @@ def _about(certificate: Certificate, said: Mapping[str, str]) -> dict[str, str]:
     read = msgspec.to_builtins(read_section(AboutSection, dict(said), "[about]", prefix="about."))
     for key, words in read.items():
         if certificate.about.get(key, words) != words:
-            raise RecipeError(f"about.{key} must be as the certificate has it", "other words")
+            raise RecipeError(f"about.{key} must be as the certificate has it", repr(words)[:80])
     return {**certificate.about, **read}
 
 
@@ -290,8 +290,8 @@ def _variable(data: Element, release: DescribedRelease, attribute: Attribute, nu
         **({"nature": _NATURE[attribute.kind]} if attribute.kind in _NATURE else {}),
     }
     variable = SubElement(data, "var", stated)
-    told = release.variables.get(attribute.name)
-    _add(variable, "labl", told.label if told is not None and told.label else attribute.name)
+    described = release.variables.get(attribute.name)
+    _add(variable, "labl", described.label if described is not None and described.label else attribute.name)
     treated = "released unchanged" if attribute.raw else "changed before publication"
     _add(variable, "txt", f"{attribute.role.value}; {treated}")
     for value, label in _categories(release, attribute):
@@ -304,8 +304,8 @@ def _variable(data: Element, release: DescribedRelease, attribute: Attribute, nu
 
 def _categories(release: DescribedRelease, attribute: Attribute) -> list[tuple[str, str]]:
     """The values that may be published, with the labels that the source had for them."""
-    told = release.variables.get(attribute.name)
-    texts = {} if told is None else told.texts
+    described = release.variables.get(attribute.name)
+    texts = {} if described is None else described.texts
     domain = attribute.domain
     if domain is None or attribute.kind is Kind.CELL:
         return list(texts.items())

@@ -30,10 +30,6 @@ from pramana.reporting.attacks import (
 
 LISTED: list[str] = WORDS["listed"]
 _OURS = "(no name in the list)"
-_LEAD = (
-    "The names are those of a public summary of ISO/IEC 20889; the standard itself was not read by the makers of "
-    "Pramana. Which name fits is their judgement. Where the list has none, the words on the left are theirs alone."
-)
 _LOCAL = ("mondrian", "kl")  # searches whose labels differ from class to class
 
 
@@ -41,7 +37,7 @@ def technique_section(certificate: Certificate) -> Section:
     rows: list[dict[str, Cell]] = [
         {"what was done": done, "name in the list": name} for done, name in techniques(certificate)
     ]
-    return Section("Techniques, by name", [Text(_LEAD), Grid(rows)], anchor="techniques")
+    return Section("Techniques, by name", [Text(WORDS["techniques_lead"]), Grid(rows)], anchor="techniques")
 
 
 def techniques(certificate: Certificate) -> Iterator[tuple[str, str]]:
@@ -85,14 +81,6 @@ def _models(certificate: Certificate) -> Iterator[tuple[str, str]]:
 # announcement were read; the words here are ours.
 
 
-_EVALUATION_LEAD = (
-    "For readers of NIST SP 800-226, of which the makers of Pramana have read the abstract and the announcement. "
-    "The headings and words are theirs; that a requirement of it is met is not claimed."
-)
-_NONE = (
-    "None: no promise of this certificate is differential privacy with a finite epsilon. The fields below say "
-    "what can be said of the release."
-)
 _COINS = " Coins are integers: no floating-point number decides one."
 _SIDE = ("key", "data", "rows", "file")
 _TOGETHER = ("releases", "together", "repeated requests", "collusion", "intersection")
@@ -116,7 +104,7 @@ def evaluation_sections(certificate: Certificate, audit: AuditResult | None) -> 
         ("Side channels", _side_channels(certificate)),
     ]
     sections = [
-        Section("Evaluation of differential privacy", [Text(_EVALUATION_LEAD)], anchor="evaluation"),
+        Section("Evaluation of differential privacy", [Text(WORDS["evaluation_lead"])], anchor="evaluation"),
         *(Section(title, [Text(words)], part=True) for title, words in fields),
         Section("Measured of side channels", measured(is_of_side_channels, audit), part=True),
     ]
@@ -138,7 +126,7 @@ def variant_of(certificate: Certificate) -> str:
         elif guarantee["notion"] == CentralPrivacy.notion:
             stated.append(f"approximate differential privacy of the whole shuffled release: {value}")
     if not stated:
-        return _NONE
+        return str(WORDS["no_variant"])
     columns = dict.fromkeys(str(name) for g in certificate.guarantees for name in g["uncovered"])
     outside = f" Outside of it are the columns released unchanged: {', '.join(columns)}." if columns else ""
     return f"{'; '.join(stated).capitalize()}.{outside}"
@@ -165,8 +153,8 @@ def unit_of(certificate: Certificate) -> str:
         return "One record, which the holder states to be one person."
     bounds = [f"at most {unit.rows} records of a person"] if unit.rows else []
     bounds += [f"at most {unit.persons} people of a household"] if unit.persons else []
-    told = f", with {' and '.join(bounds)}" if bounds else ""
-    return f"One {unit.kind} with all of its records{told}. How many records someone has is not hidden."
+    limits = f", with {' and '.join(bounds)}" if bounds else ""
+    return f"One {unit.kind} with all of its records{limits}. How many records someone has is not hidden."
 
 
 def trust_in(certificate: Certificate) -> str:
@@ -214,14 +202,6 @@ def _side_channels(certificate: Certificate) -> str:
 
 NOT_STATED = "not stated"
 ASKED: dict[str, str] = WORDS["asked"]
-_WHOSE = (
-    "These are the holder's own words, from `[about]` of the recipe. A signature alone shows whose words they are."
-)
-_JUDGEMENT = (
-    "This dossier states what was proved, assumed and measured. Whether the data are anonymous in the sense of a "
-    "law, and whether they may be published, the controller judges: means that others have, other data and the "
-    "harm that a mistake would do are not known here."
-)
 
 
 def dossier_page(bundle: Bundle, audit: AuditResult | None) -> Page:
@@ -254,7 +234,7 @@ def _is_shown(attack: str) -> bool:
 
 def _who(certificate: Certificate) -> Section:
     said = [f"{name}: {certificate.about.get(key, NOT_STATED)}" for key, name in ASKED.items()]
-    return Section("Who answers for it", [Points(said), Text(_WHOSE, quiet=True)], anchor="who")
+    return Section("Who answers for it", [Points(said), Text(WORDS["whose_words"], quiet=True)], anchor="who")
 
 
 def _facts(certificate: Certificate, audit: AuditResult | None) -> list[tuple[str, str]]:
@@ -272,4 +252,6 @@ def _facts(certificate: Certificate, audit: AuditResult | None) -> list[tuple[st
 def _limits(certificate: Certificate) -> Section:
     warnings = list(certificate.warnings)
     stated = Points(warnings, "The certificate warns:") if warnings else Text("The certificate has no warnings.")
-    return Section("Known limits, and what this is not", [stated, Text(_JUDGEMENT, note=True)], anchor="limits")
+    return Section(
+        "Known limits, and what this is not", [stated, Text(WORDS["judgement"], note=True)], anchor="limits"
+    )

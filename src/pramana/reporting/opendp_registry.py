@@ -32,7 +32,9 @@ def registry_record(release: DescribedRelease) -> bytes:
             "The registry asks for what [about] must say", f"no {', '.join(missing)}", f"Add {given}."
         )
     if release.day is None:
-        raise InputError("about.date must be a day for the registry, such as 2026-03-31", "something else")
+        raise InputError(
+            "about.date must be a day for the registry, such as 2026-03-31", repr(release.about["date"])[:40]
+        )
     record: dict[str, Entry] = {
         "url_slug": _slug(f"{release.title} {release.said('holder')} {release.day[:4]}"),
         "deployment": {

@@ -196,9 +196,9 @@ def _meanings(guarantees: Sequence[JsonObject]) -> list[Section]:
 
 def _meaning(number: int, guarantee: JsonObject) -> Section:
     explanation = explanation_of(str(guarantee["notion"]))
-    rests = f"Holds for {guarantee['scope']}; rests on {guarantee['statement']}."
+    basis = f"Holds for {guarantee['scope']}; rests on {guarantee['statement']}."
     meaning = [Text(explanation.meaning)] if explanation.meaning else []
-    return Section(f"{number}. {explanation.title}", [*meaning, Text(rests, quiet=True)], part=True)
+    return Section(f"{number}. {explanation.title}", [*meaning, Text(basis, quiet=True)], part=True)
 
 
 def _assumptions(guarantees: Sequence[JsonObject]) -> list[Block]:

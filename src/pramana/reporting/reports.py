@@ -169,7 +169,7 @@ def _target(bundle: Bundle, out: str | AnyPath | None, private: bool, kind: str)
     if target.is_symlink():  # what it leads to may be anything of anyone's
         raise BundleError(f"{target.name} must be a place for a file", "a symbolic link")
     if target.exists() and (not target.is_file() or GENERATOR not in target.read_text("utf-8", "replace")[:400]):
-        raise BundleError(f"{target.name} must not exist, or be an earlier report", "something else")
+        raise BundleError(f"{target.name} must not exist, or be an earlier report", "a file of another kind")
     if not target.parent.is_dir():
         raise BundleError("A report must be written into a folder that exists", str(target.parent))
     return target
@@ -191,7 +191,7 @@ def _check_object(target: StorePath, private: bool) -> None:
     else:
         earlier = not target.is_dir()
     if not earlier:
-        raise BundleError(f"{target} must not exist, or be an earlier report", "something else")
+        raise BundleError(f"{target} must not exist, or be an earlier report", "an object of another kind")
 
 
 def _small_tables(study: Study | CellStudy, names: list[str]) -> list[Crosstab]:
