@@ -99,7 +99,7 @@ def _refuse_half_url(text: str, was_path: bool, what: str, error: type[InputErro
 
 def _checked(scheme: str, authority: str, key: str, what: str, error: type[InputError]) -> StorePath:
     if "?" in key or "#" in key or "?" in authority or "#" in authority:
-        raise error(f"{what} must be a URL without ? and #", "one of them", _ENVIRONMENT[scheme])
+        raise error(f"{what} must be a URL without ? and #", "a ? or a #", _ENVIRONMENT[scheme])
     if _AUTHORITY[scheme.removesuffix("s") if scheme == "abfss" else scheme].fullmatch(authority) is None:
         if scheme == "hdfs" and "@" not in authority and authority.count(":") == 1:
             raise error(f"{what} must be a URL with a number as its port", "other characters", _such_as(scheme))

@@ -139,7 +139,9 @@ def _readable(name: str | None = None) -> Iterator[None]:
         yield
     except (pa.ArrowException, ValueError, OverflowError, TypeError):
         column = "Every column" if name is None else f"The column {name!r}"
-        raise SourceError(f"{column} must hold texts, numbers, dates or truth values", "others") from None
+        raise SourceError(
+            f"{column} must hold texts, numbers, dates or truth values", "values of another kind"
+        ) from None
 
 
 @dataclass(frozen=True)

@@ -66,7 +66,7 @@ def check_type(name: str, kind: pa.DataType) -> None:
     if pa.types.is_nested(kind):
         raise SourceError(f"The column {name!r} must hold single values", "nested ones")
     if not any(is_kind(kind) for is_kind in _KINDS):
-        raise SourceError(f"The column {name!r} must hold texts, numbers, dates or truth values", "others")
+        raise SourceError(f"The column {name!r} must hold texts, numbers, dates or truth values", str(kind))
 
 
 def plain_type(kind: pa.DataType) -> pa.DataType:

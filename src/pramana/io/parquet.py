@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -159,13 +159,7 @@ def check_parquet(path: Path, records: int, columns: Mapping[str, pa.DataType | 
         _refuse(path, "hold a table and nothing besides", "foreign metadata")
     groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
     _check_groups(path, [int(group.num_rows) for group in groups], records)
-    size = 0
-    for group in groups:
-        chunks = [group.column(number) for number in range(group.num_columns)]
-        size += sum(_size_of(path, chunk) for chunk in chunks)
-        _check_values(path, chunks, int(group.num_rows), schema)
-    if size > path.stat().st_size:
-        _refuse(path, "have columns that share no bytes", "more bytes in its columns than in the file")
+    _check_chunks(path, groups, schema, _size_of)
 
 
 def check_parquet_bounds(path: Path, most_rows: int) -> None:
@@ -178,16 +172,20 @@ def check_parquet_bounds(path: Path, most_rows: int) -> None:
         metadata, schema = file.metadata, file.schema_arrow
     groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
     if metadata.num_rows > most_rows or not all(0 <= group.num_rows <= most_rows for group in groups):
-        _refuse(path, f"have at most {most_rows} rows", "more")
+        _refuse(path, f"have at most {most_rows} rows", f"{metadata.num_rows} rows in {len(groups)} groups")
+    _check_chunks(path, groups, schema, _plain_size)
+    with parquet_faults(path):
+        _check_texts(path, groups)
+
+
+def _check_chunks(path: Path, groups: list[Any], schema: pa.Schema, size_of: Callable[[Path, Any], int]) -> None:
     size = 0
     for group in groups:
         chunks = [group.column(number) for number in range(group.num_columns)]
-        size += sum(_plain_size(path, chunk) for chunk in chunks)
+        size += sum(size_of(path, chunk) for chunk in chunks)
         _check_values(path, chunks, int(group.num_rows), schema)
     if size > path.stat().st_size:
         _refuse(path, "have columns that share no bytes", "more bytes in its columns than in the file")
-    with parquet_faults(path):
-        _check_texts(path, groups)
 
 
 def _check_texts(path: Path, groups: list[Any]) -> None:
@@ -200,8 +198,9 @@ def _check_texts(path: Path, groups: list[Any]) -> None:
                 continue
             with pq.ParquetFile(path, read_dictionary=[chunk.path_in_schema]) as file:
                 read = file.read_row_group(number, columns=[chunk.path_in_schema])
-            if sum(map(_text_bytes, read.column(0).chunks)) > MOST_TEXT:
-                _refuse(path, f"hold at most {MOST_TEXT >> 20} MiB of text in a row group's column", "more")
+            if (size := sum(map(_text_bytes, read.column(0).chunks))) > MOST_TEXT:
+                must = f"hold at most {MOST_TEXT >> 20} MiB of text in a row group's column"
+                _refuse(path, must, f"{size >> 20} MiB")
 
 
 def _text_bytes(array: pa.Array) -> int:
@@ -222,7 +221,11 @@ def _refuse(path: Path, must: str, got: str) -> NoReturn:
 
 def _check_schema(path: Path, schema: pa.Schema, columns: Mapping[str, pa.DataType | None]) -> None:
     if schema.names != list(columns):
-        _refuse(path, f"have its {len(columns)} columns in their order", "others")
+        _refuse(
+            path,
+            f"have its {len(columns)} columns in their order",
+            f"{len(schema.names)} with other names or in another order",
+        )
     for field, kind in zip(schema, columns.values(), strict=True):
         if kind is None:
             check_type(field.name, field.type)
@@ -247,20 +250,20 @@ def _check_groups(path: Path, rows: list[int], records: int) -> None:
 
 def _size_of(path: Path, chunk: Any) -> int:
     """The bytes of a column in a row group as `write_table` writes it."""
-    if set(chunk.encodings) - _ENCODINGS:
-        _refuse(path, "hold plain or dictionary pages without compression", "others")
+    if others := sorted(set(chunk.encodings) - _ENCODINGS):
+        _refuse(path, "hold plain or dictionary pages without compression", f"pages in {others[0]}")
     if chunk.is_stats_set or chunk.has_column_index or chunk.has_offset_index:
-        _refuse(path, "hold no statistics and no indexes", "some")
+        _refuse(path, "hold no statistics and no indexes", "statistics or an index")
     return _plain_size(path, chunk)
 
 
 def _plain_size(path: Path, chunk: Any) -> int:
     """The bytes of a column in a row group, which must be as they are."""
     if chunk.compression != "UNCOMPRESSED":
-        _refuse(path, "hold plain or dictionary pages without compression", "others")
+        _refuse(path, "hold plain or dictionary pages without compression", str(chunk.compression))
     size = int(chunk.total_compressed_size)
     if size < 0 or chunk.total_uncompressed_size != size or chunk.num_values < 0:
-        _refuse(path, "state sizes that can be", "others")
+        _refuse(path, "state sizes that can be", "negative sizes, or two for one column")
     return size
 
 
@@ -268,19 +271,23 @@ def _check_values(path: Path, chunks: list[Any], rows: int, schema: pa.Schema) -
     values, sizes = defaultdict[str, int](int), defaultdict[str, int](int)
     names = [field.name for field in schema for _ in range(_leaves(field))]
     if len(names) != len(chunks):
-        _refuse(path, "have the columns that its schema states", "others")
+        _refuse(path, "have the columns that its schema states", f"{len(chunks)} instead of {len(names)}")
     for name, chunk in zip(names, chunks, strict=True):
         values[name] = max(values[name], int(chunk.num_values))
         sizes[name] += int(chunk.total_compressed_size)
         most = _BYTES_A_VALUE * chunk.num_values + _SLACK
         if chunk.physical_type != "BYTE_ARRAY" and chunk.total_compressed_size > most:
-            _refuse(path, f"have at most {_BYTES_A_VALUE} bytes for a value of {name!r}", "more")
+            _refuse(
+                path,
+                f"have at most {_BYTES_A_VALUE} bytes for a value of {name!r}",
+                f"{chunk.total_compressed_size:,} bytes",
+            )
     for name, count in values.items():
         single = not _has_lists(schema.field(name).type)
         if single and count != rows:
-            _refuse(path, f"have one value of {name!r} in every row", "another number")
+            _refuse(path, f"have one value of {name!r} in every row", f"{count} in {rows} rows")
         if count > rows + _VALUES_A_BYTE * sizes[name]:
-            _refuse(path, f"have at most {_VALUES_A_BYTE} entries of {name!r} for every byte", "more")
+            _refuse(path, f"have at most {_VALUES_A_BYTE} entries of {name!r} for every byte", f"{count:,} in all")
 
 
 def _leaves(field: pa.Field) -> int:

@@ -66,7 +66,9 @@ class Variable:
         if len(kinds) > 1 or any(
             isinstance(c, bool) or c != c or c in (math.inf, -math.inf) for c in self.codes.values()
         ):
-            raise SourceError("The codes of a variable must be numbers or texts", "others")
+            raise SourceError(
+                "The codes of a variable must be numbers or texts", "both, or a number that is not finite"
+            )
         if len({label_of(code) for code in self.codes.values()}) != len(self.codes):
             raise SourceError("Every label of a variable must have a code of its own", "one code twice")
 

@@ -133,7 +133,7 @@ class _Bounded(io.RawIOBase):
 
     def __init__(self, stream: pa.NativeFile, path: AnyPath) -> None:
         self._stream, self._path = stream, path
-        self._left = max(LEAST_BOUND, MOST_RATIO * path.stat().st_size)
+        self._left = self._most = max(LEAST_BOUND, MOST_RATIO * path.stat().st_size)
 
     def readable(self) -> bool:
         return True
@@ -144,7 +144,7 @@ class _Bounded(io.RawIOBase):
         if self._left < 0:
             raise SourceError(
                 f"The packed file {self._path} must unpack to at most {MOST_RATIO} times its size",
-                "more",
+                f"more than {self._most:,} bytes",
                 "If it is meant to, unpack it first.",
             )
         return block

@@ -60,7 +60,7 @@ class NumberMarks:
             raise SourceError(
                 f"Every number of the column {name!r} must be written with the decimal mark {self.decimal!r}"
                 + ("" if self.thousands is None else f" and {self.thousands!r} between thousands"),
-                "others",
+                "numbers in another notation",
                 "Check decimal and thousands in [source].",
             )
         changed = texts
@@ -291,7 +291,7 @@ def stated_days(texts: pa.Array, form: str, name: str) -> pa.Array:
     if days.null_count > texts.null_count:
         raise SourceError(
             f"Every value of the column {name!r} must be a date written as {form}",
-            "others",
+            f"{days.null_count - texts.null_count} different values that are none",
             "State what stands for a missing one: missing = [...].",
         )
     return days

@@ -94,7 +94,9 @@ def _check_size(path: Path) -> None:
     except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError):
         unpacked = 0
     if unpacked > max(LEAST_BOUND, MOST_RATIO * size):
-        raise SourceError(f"The packed file {path} must unpack to at most {MOST_RATIO} times its size", "more")
+        raise SourceError(
+            f"The packed file {path} must unpack to at most {MOST_RATIO} times its size", f"{unpacked:,} bytes"
+        )
 
 
 @contextlib.contextmanager

@@ -215,15 +215,15 @@ def bytes_of(size: int | str | None) -> int | None:
         return None
     if isinstance(size, Integral) and not isinstance(size, bool):
         number = float(size) if abs(size) <= _MOST else _MOST * 2.0
-    elif isinstance(size, str) and (told := _SIZE.fullmatch(size.strip())) is not None:
-        number = float(told["number"]) * (1024 if told["binary"] else 1000) ** " KMGT".index(
-            told["unit"].upper() or " "
+    elif isinstance(size, str) and (match := _SIZE.fullmatch(size.strip())) is not None:
+        number = float(match["number"]) * (1024 if match["binary"] else 1000) ** " KMGT".index(
+            match["unit"].upper() or " "
         )
     else:
         got = repr(size[:80]) if isinstance(size, str) else f"{type(size).__name__} {str(size)[:80]}"
         raise RecipeError("memory must be a number of bytes", got, _HINT)
     if not 0 <= number <= _MOST:
-        raise RecipeError(f"memory must be a number of bytes up to {_MOST:,}", "another", _HINT)
+        raise RecipeError(f"memory must be a number of bytes up to {_MOST:,}", str(size)[:80], _HINT)
     return int(number)
 
 

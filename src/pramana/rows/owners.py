@@ -125,11 +125,11 @@ def owners_by(
     kept = _kept(everyone, unit, key)
     if not bool(kept.all()):
         everyone = Owners(_in_order(person[kept]), None if household is None else _in_order(household[kept]))
-    for least, bound in ((everyone.most_rows, "rows"), (everyone.most_persons, "persons")):
-        if least > MOST_IN_A_UNIT:
+    for largest, bound in ((everyone.most_rows, "rows"), (everyone.most_persons, "persons")):
+        if largest > MOST_IN_A_UNIT:
             raise SourceError(
                 f"A unit must have at most {MOST_IN_A_UNIT} {bound}",
-                "more",
+                f"a unit with {largest:,}",
                 f"State {bound} = ... in [unit]: what is surplus is then left out.",
             )
     return everyone, kept
