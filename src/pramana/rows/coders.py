@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -29,41 +29,38 @@ class Unfit:
         return bool(self.outside) or self.missing is not None
 
 
-class Coder(Protocol):
+class Coder(ABC):
     """Codes for the values of a column in the order they come; which of the domain's they are shows at the end."""
 
-    @property
-    def missing(self) -> bool: ...
+    missing: bool = False
 
-    @property
-    def missing_code(self) -> int | None: ...
-
+    @abstractmethod
     def take(self, chunk: pa.Array) -> tuple[Codes, bool]:
         """Codes for a chunk, and whether it holds values that `lookup` refuses, whose codes mean nothing."""
 
-    def without(self, faulty: Iterable[pa.Array]) -> Coder:
-        """The same where rows were left out: of the chunks with values that `lookup` refuses, what stays."""
+    @abstractmethod
+    def without_others(self, occurring: frozenset[int], faulty: Iterable[pa.Array]) -> Coder:
+        """The same where rows were left out: the codes of those that stay, and their chunks that have faults."""
 
+    @abstractmethod
     def values(self) -> pa.ChunkedArray:
         """The values that occurred, where they have to be known."""
 
-    def codes(self) -> list[int]:
-        """What `take` gave for these values."""
-
+    @abstractmethod
     def unfit(self, domain: Domain) -> Unfit:
         """Which of the codes that `take` gave stand for values that a domain does not have."""
 
+    @abstractmethod
     def lookup(self, domain: Domain) -> NDArray[np.unsignedinteger] | None:
         """From what `take` gave to the domain's codes, if they differ; values outside it are refused."""
 
 
-class KnownCoder:
+class KnownCoder(Coder):
     """A column whose domain is stated; whether it has missing values shows at the end."""
 
     def __init__(self, encoder: Encoder) -> None:
         self.encoder = encoder
         self.missing_code = encoder.domain.missing_code
-        self.missing = False
 
     @classmethod
     def of(cls, reading: ColumnReading, domain: Domain, show: bool = False) -> KnownCoder:
@@ -77,17 +74,15 @@ class KnownCoder:
         self.encoder.add(own.faults)
         return codes, bool(own.faults)
 
-    def without(self, faulty: Iterable[pa.Array]) -> KnownCoder:
+    def without_others(self, occurring: frozenset[int], faulty: Iterable[pa.Array]) -> KnownCoder:
         fewer = KnownCoder(self.encoder.another())
         for chunk in faulty:
             fewer.take(chunk)
+        fewer.missing = self.missing_code in occurring
         return fewer
 
     def values(self) -> pa.ChunkedArray:
         return pa.chunked_array([texts([])])
-
-    def codes(self) -> list[int]:
-        return []
 
     def unfit(self, domain: Domain) -> Unfit:
         without = self.missing and domain.missing_code is None
@@ -102,40 +97,40 @@ class KnownCoder:
         return np.arange(self.encoder.domain.size, dtype=code_dtype(domain.size))
 
 
-class DiscoveringCoder:
+class DiscoveringCoder(Coder):
     """A column whose domain is what occurs: values are numbered as they come, and sorted at the end."""
 
-    def __init__(self, name: str) -> None:
-        self.name = name
-        self.numbering = Numbering()
+    def __init__(self, numbering: Numbering, occurring: frozenset[int] | None = None) -> None:
+        """`occurring`: the codes that rows have, where some rows were left out."""
+        self.numbering, self.occurring = numbering, occurring
 
     @property
-    def missing(self) -> bool:
-        return self.numbering.missing > 0
+    def missing(self) -> bool:  # type: ignore[override]  # shows at the end
+        return "" in self._codes
 
     @property
-    def missing_code(self) -> int | None:
-        return self.numbering.labels.get("")
+    def _codes(self) -> dict[str, int]:
+        """Of the values that occur, by their labels, missing ones last."""
+        labels = self.numbering.labels
+        known = {label: labels[label] for label in sorted(labels, key=lambda label: (label == "", labels[label]))}
+        return {label: n for label, n in known.items() if self.occurring is None or n in self.occurring}
 
     def take(self, chunk: pa.Array) -> tuple[Codes, bool]:
         return self.numbering.number(chunk), False
 
-    def without(self, faulty: Iterable[pa.Array]) -> DiscoveringCoder:
-        del faulty
-        return self
+    def without_others(self, occurring: frozenset[int], faulty: Iterable[pa.Array]) -> DiscoveringCoder:
+        del faulty  # whatever occurs has a code
+        return DiscoveringCoder(self.numbering, occurring)
 
     def values(self) -> pa.ChunkedArray:
-        return self.numbering.seen()
-
-    def codes(self) -> list[int]:
-        numbered = [number for label, number in self.numbering.labels.items() if label != ""]
-        return [*numbered, *([self.numbering.labels[""]] if self.missing else [])]
+        every_code, codes = DiscoveringCoder(self.numbering)._codes.values(), {*self._codes.values()}
+        return self.numbering.seen().filter(pa.array([code in codes for code in every_code], pa.bool_()))
 
     def unfit(self, domain: Domain) -> Unfit:
-        numbered = [(label, n) for label, n in self.numbering.labels.items() if label != ""]
-        outside = {label: n for label, n in numbered if domain.code_of(label) is None}
-        without = self.missing and domain.missing_code is None
-        return Unfit(tuple(outside.values()), tuple(outside), self.numbering.labels.get("") if without else None)
+        codes = self._codes
+        missing = codes.pop("", None)
+        outside = {label: n for label, n in codes.items() if domain.code_of(label) is None}
+        return Unfit(tuple(outside.values()), tuple(outside), None if domain.missing_code is not None else missing)
 
     def lookup(self, domain: Domain) -> NDArray[np.unsignedinteger]:
         labels = self.numbering.labels
@@ -143,48 +138,11 @@ class DiscoveringCoder:
         return np.array([code or 0 for code in codes], code_dtype(domain.size))
 
 
-@dataclass(frozen=True)
-class KeptCoder:
-    """A column of which rows were left out: `kept` are the codes of the others, and all that occurred."""
-
-    coder: Coder
-    kept: frozenset[int]
-
-    @property
-    def missing(self) -> bool:
-        return self.missing_code in self.kept
-
-    @property
-    def missing_code(self) -> int | None:
-        return self.coder.missing_code
-
-    def take(self, chunk: pa.Array) -> tuple[Codes, bool]:
-        return self.coder.take(chunk)
-
-    def without(self, faulty: Iterable[pa.Array]) -> KeptCoder:
-        return KeptCoder(self.coder.without(faulty), self.kept)
-
-    def values(self) -> pa.ChunkedArray:
-        return self.coder.values().filter(pa.array([code in self.kept for code in self.coder.codes()], pa.bool_()))
-
-    def codes(self) -> list[int]:
-        return [code for code in self.coder.codes() if code in self.kept]
-
-    def unfit(self, domain: Domain) -> Unfit:
-        unfit = self.coder.unfit(domain)
-        outside = {c: label for c, label in zip(unfit.outside, unfit.labels, strict=True) if c in self.kept}
-        missing = unfit.missing if unfit.missing in self.kept else None
-        return Unfit(tuple(outside), tuple(outside.values()), missing)
-
-    def lookup(self, domain: Domain) -> NDArray[np.unsignedinteger] | None:
-        return self.coder.lookup(domain)
-
-
 def coders_for(readings: Sequence[ColumnReading], show: bool) -> dict[str, Coder]:
     coders: dict[str, Coder] = {}
     for reading in readings:
         if reading.discovered:
-            coders[reading.name] = DiscoveringCoder(reading.name)
+            coders[reading.name] = DiscoveringCoder(Numbering())
         elif reading.domain is not None:
             coders[reading.name] = KnownCoder.of(reading, reading.domain, show)
     return coders

@@ -20,7 +20,7 @@ from pramana.io.writing import raw_column
 from pramana.randomness.key import Key
 from pramana.randomness.samplers import Codes, code_dtype
 from pramana.randomness.shuffle import tag_stream
-from pramana.rows.coders import Coder, KeptCoder, coders_for
+from pramana.rows.coders import Coder, coders_for
 from pramana.rows.engines import BatchEngine, LocalEngine, ahead
 from pramana.rows.memory import LocalRows
 from pramana.rows.owners import check_told, owners_by
@@ -235,7 +235,7 @@ class SpooledRows(LocalRows):
             for name, codes in columns.items():
                 occurring[name].update(codes.tolist())
         return {
-            name: KeptCoder(coder.without(self._faulty(name)), frozenset(occurring[name]))
+            name: coder.without_others(frozenset(occurring[name]), self._faulty(name))
             for name, coder in self._coders.items()
         }
 
