@@ -14,7 +14,7 @@ from tests.conftest import Refused
 
 from pramana import Recipe, release
 from pramana.app.main import run
-from pramana.files.regular import open_regular, regular_text
+from pramana.files.atomic import open_regular, regular_text
 
 READERS = (
     ("crosstab", "x", "--by", "sex", "--unverified"),

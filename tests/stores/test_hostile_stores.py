@@ -24,11 +24,10 @@ import pramana
 from pramana.bundle.bundle import _stated_sizes
 from pramana.bundle.certificate import MOST_BYTES
 from pramana.errors import BundleError, SourceError
-from pramana.files import fetch, store_clients, store_errors
-from pramana.files.claim import Claim
+from pramana.files import fetch, store_clients, store_path
 from pramana.files.locations import located
-from pramana.files.store_errors import name_under
-from pramana.files.store_path import StorePath
+from pramana.files.parts import Claim
+from pramana.files.store_path import StorePath, name_under
 
 URL = "s3://box/bundle"
 
@@ -171,7 +170,7 @@ def test_a_listing_without_end_is_given_up(
 ) -> None:
     lying.elsewhere += [b"bundle/%04d" % number + b"y" * 900 for number in range(500)]
     lying.endless = True
-    monkeypatch.setattr(store_errors, bound, most)
+    monkeypatch.setattr(store_path, bound, most)
     begun = time.monotonic()
     assert "has not ended within" in refused("verify", URL)
     assert time.monotonic() - begun < 60
@@ -179,15 +178,15 @@ def test_a_listing_without_end_is_given_up(
 
 
 def test_what_a_store_says_comes_through_the_thread_that_asks() -> None:
-    assert store_errors.within_bounds("x", lambda: 3) == 3
+    assert store_path.within_bounds("x", lambda: 3) == 3
     with pytest.raises(KeyError):
-        store_errors.within_bounds("x", lambda: os.environ["NO_SUCH_VARIABLE"])
+        store_path.within_bounds("x", lambda: os.environ["NO_SUCH_VARIABLE"])
     wait = threading.Event()
     try:
         with pytest.MonkeyPatch.context() as patched:
-            patched.setattr(store_errors, "MOST_SECONDS", 0.2)
+            patched.setattr(store_path, "MOST_SECONDS", 0.2)
             with pytest.raises(SourceError, match="has not ended within"):
-                store_errors.within_bounds("x", wait.wait)
+                store_path.within_bounds("x", wait.wait)
     finally:
         wait.set()
 

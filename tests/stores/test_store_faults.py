@@ -14,7 +14,7 @@ from tests.object_store import Bucket, StoreServer, led_to
 import pramana
 from pramana.errors import BundleError
 from pramana.files import atomic, upload
-from pramana.files.claim import Claim
+from pramana.files.parts import Claim
 
 SOON = 60  # seconds; an answer that never comes is given up long before
 

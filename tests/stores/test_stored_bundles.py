@@ -16,7 +16,7 @@ import pramana
 from pramana.app.main import run
 from pramana.errors import BundleError
 from pramana.files import upload
-from pramana.files.claim import Claim
+from pramana.files.parts import Claim
 
 FILES = ["certificate.json", "data.parquet", "report.html"]
 

@@ -21,9 +21,8 @@ from tests.rows.people import LEVELS, people
 import pramana
 from pramana.errors import BundleError, SourceError, UnreachableError
 from pramana.files import upload
-from pramana.files.claim import Claim
 from pramana.files.locations import located
-from pramana.files.parts import IN_STORE, PartFolder, PartPrefix
+from pramana.files.parts import IN_STORE, Claim, PartFolder, PartPrefix
 from pramana.files.store_path import StorePath
 from pramana.io.writing import write_table
 from pramana.ledger.ledger import Ledger

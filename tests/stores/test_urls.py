@@ -13,8 +13,7 @@ import pytest
 from pramana import PramanaError, Recipe, release, verify
 from pramana.errors import SourceError
 from pramana.files.locations import located
-from pramana.files.store_errors import store_error
-from pramana.files.store_path import StorePath
+from pramana.files.store_path import StorePath, store_error
 
 SECRET = "wJalrXUtnFEMI"
 CARRIES = [

@@ -18,9 +18,8 @@ from pramana.bundle.certificate import MOST_BYTES, Certificate
 from pramana.bundle.parts import part_files
 from pramana.bundle.published_numbers import numbers_of
 from pramana.errors import BundleError
-from pramana.files.atomic import PARTS
+from pramana.files.atomic import PARTS, own_file
 from pramana.files.locations import located
-from pramana.files.regular import own_file
 from pramana.files.store_path import AnyPath, StorePath
 from pramana.io.codes import Encoder
 from pramana.io.formats import DATA_FILES

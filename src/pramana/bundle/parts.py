@@ -13,7 +13,7 @@ from typing import Any
 import rfc8785
 
 from pramana.errors import BundleError, RecipeError
-from pramana.files.regular import own_file
+from pramana.files.atomic import own_file
 from pramana.schema.sections import MOST_PART_ROWS
 
 # The root of a Merkle tree, as RFC 6962 builds it (section 2.1): one digest that stands for a list.

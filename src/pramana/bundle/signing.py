@@ -9,8 +9,8 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
 from pramana.errors import KeyFileError
+from pramana.files.atomic import regular_bytes
 from pramana.files.locations import local_path
-from pramana.files.regular import regular_bytes
 from pramana.files.secret import check_private, write_new
 
 # Ed25519 public keys that anybody can sign for: points of small order, in every encoding a reader may take.

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from pramana.datasets.census import AGE, EDUCATION, INCOME, SEX, TRAVEL_TIME, WORKED_LAST_WEEK, WORKED_LAST_YEAR
 from pramana.datasets.population import MISSING, Population
 from pramana.errors import SourceError
-from pramana.files.regular import open_regular
+from pramana.files.atomic import open_regular
 from pramana.randomness.samplers import Codes, code_dtype
 
 if TYPE_CHECKING:

@@ -20,8 +20,7 @@ from typing import TYPE_CHECKING
 from pramana.errors import BundleError
 from pramana.files.atomic import CERTIFICATE, NO_ROOM
 from pramana.files.folder import scratch_beside
-from pramana.files.store_errors import store_faults
-from pramana.files.store_path import StorePath
+from pramana.files.store_path import StorePath, store_faults
 
 if TYPE_CHECKING:
     from pyarrow import NativeFile

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
 from pramana.errors import SourceError
-from pramana.files.regular import open_regular
+from pramana.files.atomic import open_regular
 
 if TYPE_CHECKING:
     from pyarrow.fs import FileSystem

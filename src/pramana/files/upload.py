@@ -24,7 +24,6 @@ from pathlib import Path
 
 from pramana.errors import BundleError, PramanaError
 from pramana.files.atomic import CERTIFICATE, already_exists, is_own, lock_of
-from pramana.files.claim import Claim, Entry, is_claimed
 from pramana.files.folder import (
     flush_all,
     key_of_a_table,
@@ -34,7 +33,7 @@ from pramana.files.folder import (
     sweep_key_beside,
     write_key_and_note,
 )
-from pramana.files.parts import IN_STORE, HiddenParts, PartPrefix
+from pramana.files.parts import IN_STORE, Claim, Entry, HiddenParts, PartPrefix, is_claimed
 from pramana.files.secret import NewKey
 from pramana.files.store_path import StorePath, put_file
 

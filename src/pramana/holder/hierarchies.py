@@ -14,9 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pramana.errors import InputError, SchemaError
-from pramana.files.atomic import check_free, write_all
+from pramana.files.atomic import check_free, regular_text, write_all
 from pramana.files.locations import local_path
-from pramana.files.regular import regular_text
 from pramana.holder.draft_recipe import hierarchy_text
 from pramana.holder.inspect import source_for
 from pramana.holder.values import ColumnValues

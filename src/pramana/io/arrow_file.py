@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from pramana.errors import SourceError
-from pramana.files.store_errors import store_error
-from pramana.files.store_path import AnyPath, StorePath
+from pramana.files.store_path import AnyPath, StorePath, store_error
 from pramana.io.columns import checked, select
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from pramana.errors import MissingExtraError, SourceError, install_command
-from pramana.files.regular import open_regular
+from pramana.files.atomic import open_regular
 from pramana.io.columns import check_type, select
 from pramana.io.database import Database, Fallible, TableName, named_query, quoted
 from pramana.io.sqlite import file_of

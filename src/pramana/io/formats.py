@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from pramana.errors import MissingExtraError, SourceError, install_command
+from pramana.files.atomic import open_regular
 from pramana.files.locations import arrow_input
-from pramana.files.regular import open_regular
 from pramana.files.store_path import AnyPath, StorePath
 
 if TYPE_CHECKING:

@@ -17,8 +17,7 @@ import pyarrow.parquet as pq
 
 from pramana.errors import RecipeError, SourceError
 from pramana.files.locations import arrow_input, located
-from pramana.files.store_errors import store_error
-from pramana.files.store_path import AnyPath, StorePath
+from pramana.files.store_path import AnyPath, StorePath, store_error
 from pramana.io.columns import checked, select
 from pramana.io.formats import FORMATS, check_content, check_kind, files_of, is_folder, is_packed, kind_by_name
 from pramana.io.parquet import parquet_faults

@@ -18,7 +18,7 @@ from typing import Any, BinaryIO, cast
 import pyarrow as pa
 
 from pramana.errors import SourceError
-from pramana.files.regular import open_regular
+from pramana.files.atomic import open_regular
 from pramana.files.store_path import AnyPath, StorePath
 
 UTF8 = "utf-8"

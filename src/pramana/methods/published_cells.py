@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from pramana.bundle.bundle import Bundle
 from pramana.errors import BundleError, SchemaError, SourceError
-from pramana.files.regular import open_regular, own_file
+from pramana.files.atomic import open_regular, own_file
 from pramana.io.writing import digest_of_written, unescaped, write_table
 from pramana.methods.cell_table import ShownCells, ShownColumn, look_of
 from pramana.methods.cells import (

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 import msgspec
 
 from pramana.errors import RecipeError, SchemaError
+from pramana.files.atomic import regular_text
 from pramana.files.locations import is_store_url, local_path, located, named_in
-from pramana.files.regular import regular_text
 from pramana.schema.connection import check_database_source, connection_url, output_table
 from pramana.schema.domain import Role
 from pramana.schema.sections import (

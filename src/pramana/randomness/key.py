@@ -21,8 +21,8 @@ from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from numpy.typing import NDArray
 
 from pramana.errors import KeyFileError
+from pramana.files.atomic import open_regular
 from pramana.files.locations import local_path
-from pramana.files.regular import open_regular
 from pramana.files.secret import KEY_BYTES, NewKey, check_private, commitment
 
 _BLOCK = 16

@@ -25,10 +25,9 @@ from pramana.bundle.bundle import Bundle, published_batches
 from pramana.bundle.certificate import canonical
 from pramana.bundle.form import Check
 from pramana.errors import BundleError, InputError, PramanaError
-from pramana.files.atomic import already_exists, bundle_around, flush, named_when_whole, write_whole
+from pramana.files.atomic import already_exists, bundle_around, flush, named_when_whole, own_file, write_whole
 from pramana.files.folder import scratch_beside
 from pramana.files.locations import located, path_here
-from pramana.files.regular import own_file
 from pramana.files.store_path import AnyPath, StorePath, put_file
 from pramana.files.upload import check_new_object
 from pramana.io.formats import DATA_FILES, kind_by_name

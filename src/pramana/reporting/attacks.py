@@ -21,9 +21,8 @@ from pramana.bundle.bundle import Bundle
 from pramana.bundle.certificate import Certificate, JsonObject
 from pramana.bundle.parts import PartSet
 from pramana.errors import InputError
-from pramana.files.atomic import PARTS
+from pramana.files.atomic import PARTS, open_regular
 from pramana.files.locations import local_path
-from pramana.files.regular import open_regular
 from pramana.notions.guarantee import BOUND
 from pramana.notions.registry import NOTIONS, explanation_of, kind_of_number
 from pramana.pages.content import Block, Cell, Grid, Points, Section, Text

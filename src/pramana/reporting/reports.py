@@ -13,8 +13,7 @@ from pramana.bundle.certificate import JsonObject
 from pramana.errors import BundleError, InputError
 from pramana.files.atomic import replace_whole
 from pramana.files.locations import located
-from pramana.files.store_errors import store_faults
-from pramana.files.store_path import AnyPath, StorePath, put
+from pramana.files.store_path import AnyPath, StorePath, put, store_faults
 from pramana.files.upload import check_outside
 from pramana.io.codes import Encoder
 from pramana.methods.protocol import Counts, Examination, Plan

@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, cast
 from pramana.bundle.certificate import Certificate
 from pramana.bundle.signing import read_signing_key
 from pramana.errors import BundleError, KeyFileError, LedgerError, RecipeError, RefusedError
+from pramana.files.atomic import regular_text
 from pramana.files.folder import check_new, is_taken, name_here, same_files, scratch_beside, sweep
 from pramana.files.locations import local_path, located, path_here, path_text
-from pramana.files.regular import regular_text
 from pramana.files.secret import check_outside_bundles
 from pramana.files.store_path import AnyPath, StorePath
 from pramana.ledger.ledger import Ledger

@@ -23,8 +23,8 @@ from pramana.bundle.bundle import Bundle, Spread
 from pramana.bundle.form import MOST_NAMED, Check, first_names
 from pramana.bundle.parts import Part, PartSet, part_name, parts_in
 from pramana.errors import BundleError, PramanaError
+from pramana.files.atomic import open_regular
 from pramana.files.parts import PartTarget, WrittenFile
-from pramana.files.regular import open_regular
 from pramana.io.writing import TableWriter, formula_columns
 from pramana.methods.protocol import Counts, Publication, TableMaker
 from pramana.randomness.samplers import available_cores

@@ -24,9 +24,8 @@ from pramana.bundle.bundle import Bundle, published_batches
 from pramana.bundle.certificate import Certificate
 from pramana.bundle.parts import PartSet
 from pramana.errors import RefusedError, SourceError
-from pramana.files.atomic import named_when_whole
+from pramana.files.atomic import named_when_whole, open_regular
 from pramana.files.folder import compared_folder, new_parts, whole_folder
-from pramana.files.regular import open_regular
 from pramana.files.store_path import AnyPath, StorePath
 from pramana.io.formats import DATA_FILES
 from pramana.io.survey import Variable

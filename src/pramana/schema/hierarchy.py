@@ -22,8 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pramana.errors import SchemaError
+from pramana.files.atomic import regular_text
 from pramana.files.locations import local_path, located
-from pramana.files.regular import regular_text
 from pramana.files.store_path import AnyPath, StorePath
 from pramana.schema.kind import calendar_day, check_lengths, label_of_period
 

@@ -11,8 +11,8 @@ from msgspec import Meta
 
 from pramana.bundle.form import Form
 from pramana.errors import MatrixError, RecipeError
+from pramana.files.atomic import regular_text
 from pramana.files.locations import local_path
-from pramana.files.regular import regular_text
 from pramana.mechanisms.channel import Dense
 from pramana.mechanisms.guarantees import DEFAULT_DELTA
 from pramana.schema.kind import exact_number
