@@ -9,8 +9,10 @@ from __future__ import annotations
 import difflib
 import gc
 import importlib
+import json
 import os
 import sys
+from pathlib import Path
 from typing import NoReturn
 
 import click
@@ -18,47 +20,10 @@ import click
 from pramana import __version__
 from pramana.errors import PramanaError, one_line
 
-# command -> (module of `commands`, one line of help)
-COMMANDS = {
-    "anonymity": ("audits", "Measure k, l and t of a table as it stands."),
-    "audit": ("audits", "Attack a bundle at its holder's, and count how often the attacks are right."),
-    "block": ("identification", "Say how one rare category is protected: theta and the block's size."),
-    "calibrate": ("numbers", "Find the retention that reaches k and/or epsilon."),
-    "collect": ("serving", "Ask what nobody may know: a survey randomised on people's own devices."),
-    "compare": ("analysis", "Compare a share or a mean between two groups of a bundle's records."),
-    "crosstab": ("analysis", "Estimate a table of the private data from a bundle, with intervals."),
-    "demo": ("keys", "Publish a generated census, verify it and reconstruct a table."),
-    "experiment": ("numbers", "Reproduce a paper's tables and figures on generated data."),
-    "export": ("releases", "Write a bundle's data for SPSS, Stata, Excel or Arrow, labels kept."),
-    "generalize": ("audits", "Look at the levels a table could be generalised to, and what fails."),
-    "guarantee": ("numbers", "Say what a retention or a matrix guarantees."),
-    "hierarchy": (
-        "inspection",
-        "Build, check and preview hierarchy files: intervals, groups, masks, dates, trees.",
-    ),
-    "identification": (
-        "identification",
-        "Choose blocks for an attribute, and say what two intruders reach.",
-    ),
-    "init": ("inspection", "Write a first recipe for a table, with hierarchies, that runs as it is."),
-    "inspect": (
-        "inspection",
-        "Say what the columns of a table are, and the risk of publishing it as it stands.",
-    ),
-    "key": ("keys", "Make keys: for releases, and for signing certificates."),
-    "ledger": ("ledger", "Keep account of every release about the same people, with totals and limits."),
-    "plan": ("releases", "Show what a recipe's tables will be worth; compare several recipes."),
-    "levels": ("ledger", "Issue versions at many levels from a ledger; collusion is useless."),
-    "presence": ("identification", "Say how likely each person of a class is in the private table."),
-    "quantiles": ("analysis", "Estimate the median and other quantiles of a number or date of a bundle."),
-    "recipe": ("keys", "Check a recipe, or print the JSON Schema of recipes for editors."),
-    "regression": ("analysis", "Estimate a linear regression on a bundle's private table."),
-    "release": ("releases", "Publish a recipe's table as a bundle."),
-    "report": ("releases", "Write the one-file HTML report of a bundle, with pictures and tables."),
-    "studio": ("serving", "Publish, keep account and analyse in a browser, on this machine alone."),
-    "synthesise": ("analysis", "Draw records from what a bundle tells of the private table."),
-    "theorems": ("numbers", "List what is proved, and where it is computed and tested."),
-    "verify": ("releases", "Check a bundle: digests, guarantees and, with source and key, the data."),
+# module of `commands` -> command -> one line of help
+_MODULES = json.loads(Path(__file__).with_name("commands").joinpath("commands.json").read_text("utf-8"))
+COMMANDS: dict[str, tuple[str, str]] = {
+    name: (module, text) for module, commands in _MODULES.items() for name, text in commands.items()
 }
 
 

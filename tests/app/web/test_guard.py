@@ -26,11 +26,7 @@ async def echo(request: Request) -> Response:
 def guarded(visitor: Visitor | None = None) -> Guard:
     async def enter(request: Request) -> Response:
         assert visitor is not None
-        session = visitor.enter(request.query_params.get("token", ""))
-        response = PlainTextResponse("in" if session else "out", 200 if session else 403)
-        if session:
-            visitor.give(response, session, secure=False)
-        return response
+        return visitor.entrance(request, secure=False) or PlainTextResponse("out", 403)
 
     async def change(request: Request) -> Response:
         assert visitor is not None

@@ -17,7 +17,7 @@ from urllib.parse import parse_qs
 from markupsafe import Markup
 from starlette.applications import Starlette
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
+from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
@@ -29,8 +29,8 @@ from pramana.app.collector.survey import Survey, interface_words
 from pramana.app.web.guard import Guard, Visitor
 from pramana.app.web.serving import Asset, Assets, Listener, Pages
 from pramana.errors import CollectionError, PramanaError, SourceError
-from pramana.pages.content import Bar, Bars, Legend, Section
-from pramana.recipient.answers import Crosstab
+from pramana.pages.content import Bars, Legend, Section
+from pramana.recipient.answers import Crosstab, interval_bar
 from pramana.theory import rounding
 
 _STATUS = {Outcome.STORED: 201, Outcome.ALREADY: 409, Outcome.UNINVITED: 403, Outcome.CLOSED: 410}
@@ -107,12 +107,7 @@ def results_context(survey: Survey, results: CollectionResults) -> dict[str, Any
 def _section(survey: Survey, table: Crosstab, language: str) -> Section:
     names = [axis.name for axis in table.axes]
     bars = [
-        Bar(
-            [survey.words_of(name, cell[name], language) for name in names],
-            estimate=cell["estimate"],
-            low=cell["low"],
-            high=cell["high"],
-        )
+        interval_bar([survey.words_of(name, cell[name], language) for name in names], cell)
         for cell in table.cells()
     ]
     title = survey.question(names[0]).text[language] if len(names) == 1 else " by ".join(names)
@@ -170,12 +165,14 @@ class Collector:
             Route("/organiser/close", self._close, methods=["POST"]),
             self.page.assets.route(),
         ]
-        handlers = {404: self._not_found, 500: self._fault}
-        return Guard(Starlette(routes=routes, lifespan=self._running, exception_handlers=handlers), self.hosts)
-
-    @property
-    def hosts(self) -> frozenset[str]:
-        return self.listener.hosts
+        handler = self.page.pages.handler
+        handlers = {
+            404: handler(404, "There is no such page", "The survey is at the address without a path."),
+            500: handler(500, "Something went wrong here", "Nothing was stored. Try again later."),
+        }
+        return Guard(
+            Starlette(routes=routes, lifespan=self._running, exception_handlers=handlers), self.listener.hosts
+        )
 
     @contextlib.asynccontextmanager
     async def _running(self, _: Starlette) -> AsyncIterator[None]:
@@ -225,13 +222,8 @@ class Collector:
     # ------------------------------------------------------------ the organiser
 
     async def _organiser(self, request: Request) -> Response:
-        token = request.query_params.get("token")
-        if token is not None:
-            session = self.visitor.enter(token)
-            if session is not None:
-                answer = RedirectResponse("/organiser", 303)
-                self.visitor.give(answer, session, self.listener.secure)
-                return answer
+        if (entrance := self.visitor.entrance(request, self.listener.secure)) is not None:
+            return entrance
         if not self.visitor.admits(request):
             return self._no_entry()
         return await self._show()
@@ -283,9 +275,3 @@ class Collector:
     def _no_entry(self) -> Response:
         words = "The link on the screen where the collector was started opens this page, once."
         return self.page.pages.fault(403, "This page is for the organiser", words)
-
-    async def _not_found(self, _: Request, __: Exception) -> Response:
-        return self.page.pages.fault(404, "There is no such page", "The survey is at the address without a path.")
-
-    async def _fault(self, _: Request, __: Exception) -> Response:
-        return self.page.pages.fault(500, "Something went wrong here", "Nothing was stored. Try again later.")

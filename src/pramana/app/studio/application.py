@@ -8,9 +8,8 @@ import time
 from collections.abc import AsyncIterator
 
 from starlette.applications import Starlette
-from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import PlainTextResponse, RedirectResponse, Response, StreamingResponse
+from starlette.responses import PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
@@ -60,7 +59,16 @@ class Studio:
             *self._recipient.routes(),
             self._assets.route(),
         ]
-        handlers = {404: self._not_found, 405: self._not_found, 413: self._too_large, 500: self._fault}
+        handler = desk.pages.handler
+        words = "The studio begins at the address without a path."
+        not_found = handler(404, "There is no such page", words)
+        again = "Nothing was published. Go back and try again; if it stays, start the studio anew."
+        handlers = {
+            404: not_found,
+            405: not_found,
+            413: handler(413, "That is too large", "Put the file into the studio's folder instead."),
+            500: handler(500, "Something went wrong here", again),
+        }
         app = Starlette(routes=routes, lifespan=self._running, exception_handlers=handlers)
         return Guard(app, self._hosts, lambda path: MOST_UPLOADED if path in _UPLOADS else _MOST_FORM)
 
@@ -92,13 +100,8 @@ class Studio:
         self.desk.journey.forget()
 
     async def _home(self, request: Request) -> Response:
-        token = request.query_params.get("token")
-        if token is not None:
-            session = self.visitor.enter(token)
-            if session is not None:
-                answer = RedirectResponse("/", 303)
-                self.visitor.give(answer, session, self._secure)
-                return answer
+        if (entrance := self.visitor.entrance(request, self._secure)) is not None:
+            return entrance
         if not self.desk.admits(request):
             return self.desk.no_entry()
         return self.desk.show("home.html", folder=str(self.desk.journey.allowed.root))
@@ -120,20 +123,6 @@ class Studio:
         finally:
             desk.connections -= 1
             desk.last_seen = time.monotonic()
-
-    async def _not_found(self, _: Request, __: Exception) -> Response:
-        return self.desk.pages.fault(
-            404, "There is no such page", "The studio begins at the address without a path."
-        )
-
-    async def _too_large(self, _: Request, __: Exception) -> Response:
-        return self.desk.pages.fault(413, "That is too large", "Put the file into the studio's folder instead.")
-
-    async def _fault(self, _: Request, error: Exception) -> Response:
-        words = "Nothing was published. Go back and try again; if it stays, start the studio anew."
-        if isinstance(error, HTTPException):
-            words = "It could not be done."
-        return self.desk.pages.fault(500, "Something went wrong here", words)
 
 
 _UPLOADS = ("/publish/upload", "/study/upload")

@@ -22,6 +22,7 @@ from itertools import islice
 from pathlib import Path
 
 from pramana.errors import InputError, SourceError
+from pramana.files.atomic import write_whole
 from pramana.files.folder import scratch_beside
 from pramana.files.scratch import Scratch
 from pramana.io.formats import FORMATS
@@ -33,6 +34,7 @@ _MOST_FILES = 2000
 _DEEPEST = 4
 _MOST_LOOKED_AT = 20_000
 _NAME = re.compile(r"[\w][\w .()+-]{0,99}")
+_HALF = re.compile("[\ud800-\udfff]")  # of a name that is no text
 _WATCH = 'cat >/dev/null; rm -rf -- "$0"'  # until the pipe is closed; then the folder goes
 
 
@@ -70,14 +72,17 @@ class AllowedFolder:
 
     def find(self, name: str) -> Path:
         """What a name means, links followed; refused where that lies outside."""
-        try:
-            path = (self.root / name).resolve(strict=True)
-            inside = path.is_relative_to(self.root)
-        except (OSError, RuntimeError, ValueError):
-            inside = False
-        if not inside:
+        path = self._inside(name)
+        if path is None:
             raise InputError("A file must be in the studio's folder", repr(name[:100]))
         return path
+
+    def _inside(self, name: str) -> Path | None:
+        try:
+            path = (self.root / name).resolve(strict=True)
+        except (OSError, RuntimeError, ValueError):
+            return None
+        return path if path.is_relative_to(self.root) else None
 
     def new(self, name: str) -> Path:
         """The path of something new: one plain name, directly in the folder."""
@@ -125,32 +130,17 @@ class AllowedFolder:
             left[0] -= 1
             if left[0] < 0:
                 return
-            if entry.name.startswith(".") or not _is_text(entry.name):
+            if entry.name.startswith(".") or _HALF.search(entry.name):
                 continue
             name = f"{prefix}{entry.name}"
             try:
                 if entry.is_dir(follow_symlinks=False):
                     if depth < _DEEPEST:
                         yield from self._walk(Path(entry.path), f"{name}/", depth + 1, inside_bundles, left)
-                elif entry.is_file() and (not entry.is_symlink() or self._is_inside(name)):
+                elif entry.is_file() and (not entry.is_symlink() or self._inside(name) is not None):
                     yield ListedFile(name, entry.stat().st_size)
             except OSError:
                 continue
-
-    def _is_inside(self, name: str) -> bool:
-        try:
-            self.find(name)
-        except InputError:
-            return False
-        return True
-
-
-def _is_text(name: str) -> bool:
-    try:
-        name.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 class PrivateFolder:
@@ -209,10 +199,7 @@ class PrivateFolder:
         self._free(name).symlink_to(target)
 
     def write(self, name: str, content: str) -> None:
-        with os.fdopen(
-            os.open(self._free(name), os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", newline=""
-        ) as file:
-            file.write(content)
+        write_whole(self._free(name), content.encode(), 0o600)
 
     def text(self, name: str) -> str:
         return self._path_of(name).read_text("utf-8")

@@ -29,9 +29,9 @@ from pramana.app.studio.release_pages import report_answer
 from pramana.bundle.bundle import Bundle
 from pramana.bundle.certificate import Certificate
 from pramana.errors import BundleError, InputError, PramanaError
-from pramana.pages.content import Bar, Bars, Legend
+from pramana.pages.content import Bars, Legend
 from pramana.recipient.analysis import open_study
-from pramana.recipient.answers import Crosstab
+from pramana.recipient.answers import Crosstab, interval_bar
 from pramana.recipient.cell_study import CellStudy
 from pramana.recipient.filters import Filter
 from pramana.recipient.study import Study
@@ -41,6 +41,7 @@ from pramana.schema.domain import Axis
 
 STUDY = "/study"
 _NO_QUERY: dict[str, Any] = {"row": "", "column": "", "shares": "", "only": {}, "compared": None, "drawn": ""}
+_INTERVAL = ("estimate", "low", "high")
 _MOST_LABELS = 60  # of a column that are offered for clicking
 _MOST_BARS = 400
 _MOST_CELLS = 4000  # of a table that is asked for
@@ -288,10 +289,10 @@ def csv_of(table: Crosstab) -> str:
     text = io.StringIO(newline="")
     writer = csv.writer(text, lineterminator="\r\n")
     names = [axis.name for axis in table.axes]
-    writer.writerow([*map(_harmless, names), "estimate", "low", "high"])
+    writer.writerow([*map(_harmless, names), *_INTERVAL])
     for cell in table.cells():
         labels = ["" if cell[name] is None else _harmless(str(cell[name])) for name in names]
-        writer.writerow([*labels, cell["estimate"], cell["low"], cell["high"]])
+        writer.writerow([*labels, *(cell[key] for key in _INTERVAL)])
     return text.getvalue()
 
 
@@ -302,13 +303,8 @@ def _harmless(text: str) -> str:
 def _bars(table: Crosstab, shares: bool) -> Bars:
     names = [axis.name for axis in table.axes]
     scale = 100.0 if shares else 1.0  # shares are shown in percent
-    bars = [
-        Bar(
-            ["(missing)" if cell[name] is None else str(cell[name]) for name in names] or ["all"],
-            estimate=scale * cell["estimate"],
-            low=scale * cell["low"],
-            high=scale * cell["high"],
-        )
-        for cell in table.cells()[:_MOST_BARS]
-    ]
+    bars = []
+    for cell in table.cells()[:_MOST_BARS]:
+        labels = ["(missing)" if cell[name] is None else str(cell[name]) for name in names]
+        bars.append(interval_bar(labels or ["all"], {key: scale * cell[key] for key in _INTERVAL}))
     return Bars(bars, names or ["records"])

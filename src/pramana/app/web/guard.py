@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import PlainTextResponse, Response
+from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 POLICY = (
@@ -136,8 +136,14 @@ class Visitor:
         self._session, self._forms = _digest(session), secrets.token_bytes(32)
         return session
 
-    def give(self, response: Response, session: str, secure: bool) -> None:
+    def entrance(self, request: Request, secure: bool) -> Response | None:
+        """The way in for whoever comes with the right token: a session, and the page at an address without it."""
+        session = self.enter(request.query_params.get("token", ""))
+        if session is None:
+            return None
+        response = RedirectResponse(self.path, 303)
         response.set_cookie(COOKIE, session, path=self.path, httponly=True, samesite="strict", secure=secure)
+        return response
 
     def admits(self, request: Request) -> bool:
         """Whether a request comes with the session."""

@@ -8,7 +8,7 @@ import ipaddress
 import json
 import socket
 import webbrowser
-from collections.abc import Iterator, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from importlib.resources import files
@@ -70,7 +70,7 @@ def _checked(url: str) -> SplitResult:
     """A scheme and a server, and nothing else."""
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.hostname or parts.path.strip("/") or parts.query:
-        raise RecipeError("--url must be an address such as https://survey.example.org", "something else")
+        raise RecipeError("--url must be an address such as https://survey.example.org", repr(url[:100]))
     return parts
 
 
@@ -89,10 +89,10 @@ def _names_of(host: str) -> set[str]:
         return own | {_bracketed(host)} if _is_loopback(host) else {_bracketed(host)}
     name = socket.gethostname()
     try:
-        found = {str(info[4][0]) for info in socket.getaddrinfo(name, None)}
+        addresses = {str(info[4][0]) for info in socket.getaddrinfo(name, None)}
     except OSError:
-        found = set()
-    return own | {name} | {_bracketed(address) for address in found}
+        addresses = set()
+    return own | {name} | {_bracketed(address) for address in addresses}
 
 
 def _is_loopback(host: str) -> bool:
@@ -169,7 +169,7 @@ class Asset:
         return _TYPES["." + self.name.rpartition(".")[2]]
 
 
-class Assets(Mapping[str, Asset]):
+class Assets(dict[str, Asset]):
     """All files of an application, under one address that changes when any of them does."""
 
     def __init__(self, *assets: Asset) -> None:
@@ -181,20 +181,11 @@ class Assets(Mapping[str, Asset]):
         together = "".join(f"{name} {asset.sha256}\n" for name, asset in sorted(by_name.items()))
         self.digest = hashlib.sha256(together.encode()).hexdigest()
         self._folder = f"/static/{self.digest[:16]}/"
-        self._assets = {n: Asset(n, a.content, self._folder + n) for n, a in by_name.items()}
-
-    def __getitem__(self, name: str) -> Asset:
-        return self._assets[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._assets)
-
-    def __len__(self) -> int:
-        return len(self._assets)
+        super().__init__({n: Asset(n, a.content, self._folder + n) for n, a in by_name.items()})
 
     def route(self) -> Route:
         async def asset(request: Request) -> Response:
-            known = self._assets.get(request.path_params["name"])
+            known = self.get(request.path_params["name"])
             if known is None:
                 return Response("There is no such file.\n", 404, media_type="text/plain")
             return Response(known.content, media_type=known.media_type)
@@ -223,3 +214,11 @@ class Pages:
     def fault(self, status: int, title: str, words: str) -> HTMLResponse:
         """A page that says what went wrong, and nothing else."""
         return self.answer("fault.html", status, title=title, words=words)
+
+    def handler(self, status: int, title: str, words: str) -> Callable[[Request, Exception], Awaitable[Response]]:
+        """The same page as the answer to every error of a kind."""
+
+        async def handle(_: Request, __: Exception) -> Response:
+            return self.fault(status, title, words)
+
+        return handle
