@@ -17,7 +17,7 @@ from pramana.mechanisms.levels import AtLevel, KeyedLevels, LevelDesign, Uniform
 from pramana.mechanisms.stated import mechanism_from_json
 from pramana.randomness.key import Key
 from pramana.randomness.samplers import ONE
-from pramana.theory import levels
+from pramana.theory import levels, pk
 from pramana.theory.levels import GRID, Level
 
 WORD = 1 << 64
@@ -158,12 +158,12 @@ def test_the_design_binds_the_coins() -> None:
 def test_the_certificate_is_the_law(p: str) -> None:
     level = Level.of(p)
     for law in (Uniform(5), Weighted.of(SKEWED)):
-        ratio = levels.likelihood_ratio(level.retention, law.law)
+        ratio = pk.likelihood_ratio_of_redraw(level.retention, min(law.law))
         assert AtLevel(LevelDesign({"a": law}), level).likelihood_ratio == ratio
     pair = LevelDesign({"a": Uniform(2), "b": Uniform(3)})
-    product = levels.likelihood_ratio(level.retention, levels.uniform_law(6))
+    product = pk.likelihood_ratio_of_redraw(level.retention, min(levels.uniform_law(6)))
     assert LevelDesign(pair.laws, joint=True).likelihood_ratio(level) == product
-    each = [levels.likelihood_ratio(level.retention, levels.uniform_law(s)) for s in (2, 3)]
+    each = [pk.likelihood_ratio_of_redraw(level.retention, min(levels.uniform_law(s))) for s in (2, 3)]
     assert pair.likelihood_ratio(level) == each[0] * each[1]  # type: ignore[operator]
 
 

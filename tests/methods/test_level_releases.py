@@ -30,7 +30,7 @@ from pramana.errors import (
     SourceError,
     UnreachableError,
 )
-from pramana.theory import levels
+from pramana.theory import levels, pk
 from pramana.theory.levels import Level
 
 RECIPE = """
@@ -77,7 +77,7 @@ def test_a_version_is_certified_for_its_level(folder: Path) -> None:
     done = release(recipe(folder, "retention = 0.3"), folder / "out")
     found = guarantees(done.certificate)
     assert set(found) == {"local-differential-privacy", "rho1-rho2-privacy", "delta-growth", "collusion"}
-    ratio = levels.likelihood_ratio(Fraction(3, 10), levels.uniform_law(3))
+    ratio = pk.likelihood_ratio_of_redraw(Fraction(3, 10), min(levels.uniform_law(3)))
     assert ratio is not None
     assert found["local-differential-privacy"]["value"] == pytest.approx(float(np.log(float(ratio))))
     for pair in found["rho1-rho2-privacy"]["value"]:
@@ -95,12 +95,12 @@ def test_pk_is_claimed_where_the_quasi_identifiers_are_perturbed(folder: Path) -
     perturbed = 'randomise = true\ndomain = ["F", "M"]'
     done = release(recipe(folder, "retention = 0.1", perturbed), folder / "out")
     found = guarantees(done.certificate)
-    each = [levels.likelihood_ratio(Fraction(1, 10), levels.uniform_law(s)) for s in (2, 3)]
+    each = [pk.likelihood_ratio_of_redraw(Fraction(1, 10), min(levels.uniform_law(s))) for s in (2, 3)]
     k = 1 + 399 / (each[0] * each[1]) ** 2  # type: ignore[operator]
     assert found["pk-anonymity"]["value"] == pytest.approx(float(k))
     assert "central-differential-privacy" in found
     joint = release(recipe(folder, "retention = 0.1\ntogether = true", perturbed), folder / "joint")
-    whole = levels.likelihood_ratio(Fraction(1, 10), levels.uniform_law(6))
+    whole = pk.likelihood_ratio_of_redraw(Fraction(1, 10), min(levels.uniform_law(6)))
     k = 1 + 399 / whole**2  # type: ignore[operator]
     assert guarantees(joint.certificate)["pk-anonymity"]["value"] == pytest.approx(float(k))
     assert verify(joint.bundle, source=folder / "people.csv", key=joint.key_file).valid
@@ -110,7 +110,7 @@ def test_the_highest_level_within_epsilon(folder: Path) -> None:
     done = release(recipe(folder, "epsilon = 1.5"), folder / "out")
     level = Level.of(done.certificate.mechanism["law"]["level"])
     law = levels.uniform_law(3)
-    reached, beyond = (levels.likelihood_ratio(Level(level.steps + i).retention, law) for i in (0, 1))
+    reached, beyond = (pk.likelihood_ratio_of_redraw(Level(level.steps + i).retention, min(law)) for i in (0, 1))
     assert reached is not None and beyond is not None
     assert float(reached) <= np.exp(1.5) * (1 + 1e-14) and float(beyond) >= np.exp(1.5) * (1 - 1e-14)
     with pytest.raises(UnreachableError):

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.theory.formulas import independent_posterior, reconstruction_probability, version_from_draws
 
 from pramana.errors import InputError
-from pramana.theory import levels
+from pramana.theory import levels, pk
 from pramana.theory.levels import Level
 
 F = Fraction
@@ -139,16 +139,16 @@ def test_likelihood_ratio_by_enumeration() -> None:
         for p in (F(0), F(1, 10), F(9, 10)):
             rows = [[levels.transition(p, law, x, y) for y in range(len(law))] for x in range(len(law))]
             worst = max(a[y] / b[y] for a in rows for b in rows for y in range(len(law)))
-            assert levels.likelihood_ratio(p, law) == worst
-    assert levels.likelihood_ratio(F(1), skewed) is None
-    assert levels.likelihood_ratio(F(1, 2), (F(1), F(0))) is None
-    assert levels.likelihood_ratio(F(1), (F(1),)) == 1
+            assert pk.likelihood_ratio_of_redraw(p, min(law)) == worst
+    assert pk.likelihood_ratio_of_redraw(F(1), min(skewed)) is None
+    assert pk.likelihood_ratio_of_redraw(F(1, 2), min((F(1), F(0)))) is None
+    assert pk.likelihood_ratio_of_redraw(F(1), min((F(1),))) == 1
 
 
 @given(retentions, st.lists(st.integers(1, 50), min_size=3, max_size=3), st.integers(0, 2), st.integers(1, 6))
 def test_no_predicate_grows_beyond_the_bounds(p: F, weights: list[int], seen: int, members: int) -> None:
     prior = tuple(F(w, sum(weights)) for w in weights)
-    ratio = levels.likelihood_ratio(p, skewed)
+    ratio = pk.likelihood_ratio_of_redraw(p, min(skewed))
     assert ratio is not None
     after = levels.coalition_posterior({p: seen}, prior, skewed)
     event = [x for x in range(3) if members >> x & 1]

@@ -121,8 +121,7 @@ class Retention:
 
     @property
     def anonymity_ratio(self) -> Fraction:
-        ratio = self.likelihood_ratio
-        return Fraction(0) if ratio is None else 1 / ratio**2
+        return pk.anonymity_ratio_of_redraw(self.likelihood_ratio)
 
     def publish(self, words: Words, codes: Codes, out: Codes) -> None:
         retain(words, codes, out, self.size, self.step)

@@ -32,7 +32,7 @@ from pramana.mechanisms.channel import (
 from pramana.mechanisms.table import Columns, Product, RecordRetention, StreamOf
 from pramana.randomness.key import Stream
 from pramana.randomness.samplers import ONE, Codes, alias_table
-from pramana.theory import levels
+from pramana.theory import levels, pk
 from pramana.theory.levels import GRID, Level
 
 # Replacement laws: what a value is redrawn from, exactly, wherever it is not kept.
@@ -152,15 +152,13 @@ class LevelDesign:
 
     def likelihood_ratio(self, level: Level) -> Fraction | None:
         """e^epsilon of the record at this level, exactly; None for infinity."""
-        product, rho = Fraction(1), level.retention
-        for group in self.groups:
-            least = math.prod((self.laws[name].least for name in group), start=Fraction(1))
-            if least == 1 or rho == 0:
-                continue
-            if least == 0 or rho == 1:
-                return None
-            product *= 1 + rho / ((1 - rho) * least)
-        return product
+        ratios = [pk.likelihood_ratio_of_redraw(level.retention, least) for least in self.least_redraws]
+        return None if None in ratios else math.prod((r for r in ratios if r is not None), start=Fraction(1))
+
+    @property
+    def least_redraws(self) -> list[Fraction]:
+        """The chance of the least likely redraw of each group."""
+        return [math.prod((self.laws[n].least for n in group), start=Fraction(1)) for group in self.groups]
 
     def to_json(self) -> dict[str, Any]:
         return {"joint": self.joint, "laws": {name: law.to_json() for name, law in self.laws.items()}}
@@ -200,13 +198,12 @@ class AtLevel:
     @property
     def anonymity_ratio(self) -> Fraction:
         """Each of AR's two quotients is at least e^-epsilon; exact for the uniform law (paper 1, Corollary 5)."""
-        ratio = self.likelihood_ratio
-        return Fraction(0) if ratio is None else 1 / ratio**2
+        return pk.anonymity_ratio_of_redraw(self.likelihood_ratio)
 
     @cached_property
     def blankets(self) -> Blankets | None:
         """A retention for each group of attributes, redrawn from its replacement law."""
-        least = [math.prod((self.design.laws[n].least for n in g), start=Fraction(1)) for g in self.design.groups]
+        least = self.design.least_redraws
         return blankets_of_retentions([self.level.retention] * len(least), least, self.likelihood_ratio)
 
     def retentions(self) -> list[float]:

@@ -32,6 +32,7 @@ from pramana.mechanisms.channel import (
 from pramana.randomness._kernels import retain_joint
 from pramana.randomness.key import Stream
 from pramana.randomness.samplers import ONE, Codes, code_dtype, joint_codes, split_codes
+from pramana.theory import pk
 
 Columns = Mapping[str, Codes]
 StreamOf = Callable[[str, str], Stream]  # (purpose, column) -> the stream to read
@@ -162,17 +163,12 @@ class RecordRetention:
 
     @property
     def likelihood_ratio(self) -> Fraction | None:
-        if math.prod(self.domains.values()) == 1:
-            return Fraction(1)
-        if self.bound == 0:
-            return None
-        return 1 + self.retention / ((1 - self.retention) * self.smallest_redraw)
+        return pk.likelihood_ratio_of_redraw(self.retention, self.smallest_redraw)
 
     @property
     def anonymity_ratio(self) -> Fraction:
         """A retention over the joint domain, so the square of the likelihood ratio's reciprocal."""
-        ratio = self.likelihood_ratio
-        return Fraction(0) if ratio is None else 1 / ratio**2
+        return pk.anonymity_ratio_of_redraw(self.likelihood_ratio)
 
     @property
     def blankets(self) -> Blankets | None:

@@ -97,20 +97,6 @@ def transition(retention: Fraction, law: Law, true: int, published: int) -> Frac
     return kept + (1 - retention) * law[published]
 
 
-def likelihood_ratio(retention: Fraction, law: Law) -> Fraction | None:
-    """e^epsilon of one release: the largest of P(y | x)/P(y | x'). None stands for infinity.
-
-    The least likely replacement decides: 1 + rho/((1-rho)*min law); with the uniform law this is paper 1,
-    Corollary 2. A value that is never drawn as a replacement is only ever published where it is true.
-    """
-    if len(law) == 1 or retention == 0:
-        return Fraction(1)
-    least = min(law)
-    if retention == 1 or least == 0:
-        return None
-    return 1 + retention / ((1 - retention) * least)
-
-
 def posterior_bound(ratio: Fraction, prior: Fraction) -> Fraction:
     """Section 3, rho1-rho2 privacy: the smallest rho2 that holds for rho1 = `prior`.
 

@@ -29,17 +29,29 @@ def likelihood_ratio_from_retention(retention: Fraction, size: int) -> Fraction 
 
     Correction: a domain of one value tells nothing (ratio 1), though the formula says otherwise.
     """
-    if size == 1:
+    return likelihood_ratio_of_redraw(retention, Fraction(1, size))
+
+
+def likelihood_ratio_of_redraw(retention: Fraction, least: Fraction) -> Fraction | None:
+    """The same where redraws are not alike: 1 + rho/((1-rho)*least), `least` the chance of the least likely one.
+
+    A value that is never drawn as a replacement is only ever published where it is true: None, for infinity.
+    """
+    if least == 1 or retention == 0:
         return Fraction(1)
-    if retention == 1:
+    if retention == 1 or least == 0:
         return None
-    return (1 + (size - 1) * retention) / (1 - retention)
+    return 1 + retention / ((1 - retention) * least)
 
 
 def anonymity_ratio_from_retention(retention: Fraction, size: int) -> Fraction:
     """AR of one attribute: Corollary 5, ((1-rho)/(1+(V-1)rho))^2."""
-    ratio = likelihood_ratio_from_retention(retention, size)
-    return Fraction(0) if ratio is None else 1 / ratio**2
+    return anonymity_ratio_of_redraw(likelihood_ratio_from_retention(retention, size))
+
+
+def anonymity_ratio_of_redraw(likelihood_ratio: Fraction | None) -> Fraction:
+    """AR of what is kept or redrawn: each of its two quotients is the least that the likelihood ratio allows."""
+    return Fraction(0) if likelihood_ratio is None else 1 / likelihood_ratio**2
 
 
 def k_from_ratio(records: int, ratio: Fraction) -> Fraction:

@@ -395,7 +395,8 @@ def _best(counts: Integers, xi: Fraction, distance: Distance) -> BlockPlan | Non
     if pooled is None:
         return None
     for slack in _LIFTS:
-        blocks = [*_stars(counts, pooled[1], slack), *_pools(counts, pooled[0], slack)]
+        blocks = _stars(counts, pooled[1], slack)
+        blocks += [exchanged(counts, pool.members, pool.flows(counts, slack)) for pool in pooled[0]]
         plan = _judged(counts, xi, blocks)
         if plan.holds:
             return plan
@@ -417,10 +418,6 @@ def _stars(counts: Integers, served: list[PartnerExchange], slack: float) -> lis
         flows[:-1, -1] = flows[-1, :-1] = given
         blocks.append(exchanged(counts, members, flows))
     return blocks
-
-
-def _pools(counts: Integers, found: list[Pool], slack: float) -> list[Block]:
-    return [exchanged(counts, pool.members, pool.flows(counts, slack)) for pool in found]
 
 
 def _paper(counts: Integers, xi: Fraction, distance: Distance, lifts: int | None = None) -> BlockPlan | None:

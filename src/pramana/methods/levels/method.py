@@ -32,7 +32,13 @@ from pramana.methods.recipe import Recipe
 from pramana.methods.retention.advice import advice_for_retention
 from pramana.methods.retention.calibration import Wanted
 from pramana.methods.retention.explanation import explanation_of_law
-from pramana.methods.retention.plan import RandomisedPlan, check_sizes, circumstances_for, law_in_order
+from pramana.methods.retention.plan import (
+    RandomisedPlan,
+    check_sizes,
+    circumstances_for,
+    circumstances_of,
+    law_in_order,
+)
 from pramana.methods.retention.setting import Delta, Epsilon, K
 from pramana.notions.guarantee import Guarantee
 from pramana.randomness.samplers import Codes
@@ -132,9 +138,7 @@ def restore_version(certificate: Certificate) -> LevelPlan:
     return LevelPlan(
         **fields_of_certificate(certificate, stated.tables),
         mechanism=version,
-        circumstances=circumstances_for(
-            certificate.attributes, certificate.records, certificate.shuffled, stated.delta, stated.candidates
-        ),
+        circumstances=circumstances_of(certificate, stated.delta, stated.candidates),
         keyed=stated.keyed,
     )
 

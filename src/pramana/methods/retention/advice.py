@@ -123,11 +123,7 @@ def advice_for_retention(
         return ()
     best = best_of(records, tables)
     for retention in _RETENTIONS:
-        if isinstance(law, RecordRetention):
-            higher: Product | RecordRetention = RecordRetention.at(retention, law.sizes)
-        else:
-            higher = Product({name: Retention.at(retention, size) for name, size in law.sizes.items()})
-        reached = best(higher, columns)
+        reached = best(like(law, retention), columns)
         if reached is not None:
             return (f"At a retention of {float(retention):g} {reached.words}.",)
     return ()
@@ -188,7 +184,7 @@ def _common_retention(law: Product | RecordRetention) -> float | None:
     return retentions[0] if _LEAST <= retentions[0] <= 1 - _LEAST else None
 
 
-def like(law: Product | RecordRetention, retention: float) -> Product | RecordRetention:
+def like(law: Product | RecordRetention, retention: Fraction | float) -> Product | RecordRetention:
     """The same kind of law on the same domains at another retention."""
     sizes: Mapping[str, int] = law.sizes
     if isinstance(law, RecordRetention):

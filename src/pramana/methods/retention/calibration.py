@@ -249,10 +249,6 @@ def _through(points: Sequence[tuple[float, float]], aim: float) -> float | None:
     return total if len(points) > 1 else None
 
 
-def _on_grid(rho: Fraction) -> Fraction:
-    return Fraction(math.floor(rho * pk.GRID), pk.GRID)
-
-
 def _guess(build: Callable[[Fraction], M], wanted: Wanted, central: float) -> Fraction:
     """About the retention sought, by the variance of the privacy loss alone.
 
@@ -277,7 +273,7 @@ def _guess(build: Callable[[Fraction], M], wanted: Wanted, central: float) -> Fr
     for _ in range(50):
         middle = (low + high) / 2
         low, high = (low, middle) if deviations * deviation(middle) > central else (middle, high)
-    return max(_on_grid(Fraction(low)), _LEAST)
+    return max(Fraction(math.floor(Fraction(low) * pk.GRID), pk.GRID), _LEAST)
 
 
 def _log_overshoot(build: Callable[[Fraction], M], wanted: Wanted, central: float) -> Callable[[Fraction], float]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 import numpy as np
@@ -28,6 +28,7 @@ from pramana.methods.retention.spending import (
     best_spendings,
     kept_digits,
     mean_error,
+    spend,
 )
 from pramana.theory import rounding
 
@@ -99,7 +100,7 @@ def frontier(question: SpendingQuestion, wanted: Wanted) -> tuple[Candidate, ...
     if ratio is not None and ratio > 1 and len(question.live) > 0:
         candidates += _others(question, wanted, ratio)
     best = min(range(len(candidates)), key=lambda place: (candidates[place].mean, place))
-    return tuple(_marked(one, place == best) for place, one in enumerate(candidates))
+    return tuple(replace(one, chosen=place == best) for place, one in enumerate(candidates))
 
 
 def best_candidate(question: SpendingQuestion, wanted: Wanted) -> Candidate:
@@ -120,13 +121,6 @@ def way_of_units(question: SpendingQuestion, wanted: Wanted, law: Product, draws
     return Candidate(law, "equal", errors, *_reached(whole, wanted))
 
 
-def _marked(candidate: Candidate, chosen: bool) -> Candidate:
-    return Candidate(
-        candidate.law, candidate.allocation, candidate.errors, candidate.k, candidate.epsilon,
-        candidate.coarsened, chosen,
-    )  # fmt: skip
-
-
 def _others(question: SpendingQuestion, wanted: Wanted, ratio: Fraction) -> list[Candidate]:
     """A coin for each column, one for the record, the best groups, and the best of coarser values."""
     total, live = rounding.log_up(ratio), question.live
@@ -138,17 +132,12 @@ def _others(question: SpendingQuestion, wanted: Wanted, ratio: Fraction) -> list
     by_groups = {one.groups: one for one in finest}
     candidates = []
     for groups in ways:
-        spending = by_groups.get(groups) or _of_groups(question, groups, total)
+        spending = by_groups.get(groups) or spend(question, groups, {}, total)
         candidates += _exact(question, wanted, spending, ratio)
     for one in best:
         if one.chosen:
             candidates += _exact(question, wanted, one, ratio)
     return candidates
-
-
-def _of_groups(question: SpendingQuestion, groups: Groups, total: float) -> Spending:
-    epsilons, error = question.shape(groups, {}).spent(total)
-    return Spending(groups, {}, epsilons, error)
 
 
 def _exact(question: SpendingQuestion, wanted: Wanted, spending: Spending, ratio: Fraction) -> list[Candidate]:

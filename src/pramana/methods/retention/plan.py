@@ -200,7 +200,6 @@ def circumstances_for(
     shuffled: bool,
     delta: float,
     candidates: int | None,
-    on_devices: bool = False,
 ) -> Circumstances:
     coded = [a for a in attributes if a.domain is not None]
     return Circumstances(
@@ -211,8 +210,14 @@ def circumstances_for(
         raw_columns=tuple(a.name for a in attributes if a.raw),
         domains_from_data=tuple(a.name for a in coded if a.coded.origin == "from-data"),
         missing_from_data=tuple(a.name for a in coded if a.coded.missing_from_data),
-        on_devices=on_devices,
     )
+
+
+def circumstances_of(certificate: Certificate, delta: float, candidates: int | None) -> Circumstances:
+    around = circumstances_for(
+        certificate.attributes, certificate.records, certificate.shuffled, delta, candidates
+    )
+    return replace(around, on_devices=certificate.on_devices)
 
 
 def restore_drawn(certificate: Certificate) -> RandomisedPlan:
@@ -231,14 +236,7 @@ def restore_drawn(certificate: Certificate) -> RandomisedPlan:
     return RandomisedPlan(
         **fields_of_certificate(certificate, stated.tables),
         mechanism=mechanism,
-        circumstances=circumstances_for(
-            certificate.attributes,
-            certificate.records,
-            certificate.shuffled,
-            stated.delta,
-            stated.candidates,
-            certificate.on_devices,
-        ),
+        circumstances=circumstances_of(certificate, stated.delta, stated.candidates),
         draws=_draws(stated, certificate, mechanism),
         choice=None if stated.choice is None else CoinChoice.of_form(stated.choice, mechanism.sizes),
     )

@@ -224,15 +224,15 @@ def best_spendings(question: SpendingQuestion, total: float) -> list[Spending]:
 def _by_groups(question: SpendingQuestion, chosen: Mapping[str, int], total: float) -> list[Spending]:
     live = question.live
     if len(live) <= _EVERY:
-        rough = [_spent(question, groups, chosen, total, _ROUGH) for groups in partitions(live)]
+        rough = [spend(question, groups, chosen, total, _ROUGH) for groups in partitions(live)]
     else:
         rough = list(_joined(question, chosen, total))
     rough.sort(key=lambda one: (one.error, len(one.groups), one.groups))
-    refined = [_spent(question, one.groups, chosen, total) for one in rough[:_REFINED]]
+    refined = [spend(question, one.groups, chosen, total) for one in rough[:_REFINED]]
     return sorted(refined, key=lambda one: (one.error, len(one.groups), one.groups))
 
 
-def _spent(
+def spend(
     question: SpendingQuestion,
     groups: Groups,
     chosen: Mapping[str, int],
@@ -260,8 +260,8 @@ def _joined(question: SpendingQuestion, chosen: Mapping[str, int], total: float)
     """From a coin for each on, the two groups joined that help most, as long as it helps; and one coin for all."""
     live = question.live
     order = {name: i for i, name in enumerate(live)}
-    yield _spent(question, (live,), chosen, total, _ROUGH)
-    best = _spent(question, tuple((name,) for name in live), chosen, total, _ROUGH)
+    yield spend(question, (live,), chosen, total, _ROUGH)
+    best = spend(question, tuple((name,) for name in live), chosen, total, _ROUGH)
     yield best
     together = {frozenset((a, b)) for table in question.asked for a in table for b in table if a != b}
     while len(best.groups) > 1 and len(live) <= _MOST_JOINED:
@@ -277,11 +277,11 @@ def _joined(question: SpendingQuestion, chosen: Mapping[str, int], total: float)
             both = tuple(sorted((*a, *b), key=lambda name: order[name]))
             groups = tuple(both if group is a else group for group in best.groups if group is not b)
             start = np.array([own[a] + own[b] if group is both else own[group] for group in groups])
-            tried.append(_spent(question, groups, chosen, total, _QUICK, start))
+            tried.append(spend(question, groups, chosen, total, _QUICK, start))
         if not tried:
             return
         joined = min(tried, key=lambda one: (one.error, one.groups))
-        better = _spent(question, joined.groups, chosen, total, _ROUGH, joined.epsilons)
+        better = spend(question, joined.groups, chosen, total, _ROUGH, joined.epsilons)
         if better.error >= best.error:
             return
         best = better
@@ -296,7 +296,7 @@ def _coarsened(question: SpendingQuestion, best: Spending, total: float) -> dict
         for name, ways in question.coarser.items():
             others = {other: place for other, place in chosen.items() if other != name}
             for tried in (others, *({**others, name: place} for place in range(len(ways)))):
-                error = kept_digits(_spent(question, best.groups, tried, total, _ROUGH).error)
+                error = kept_digits(spend(question, best.groups, tried, total, _ROUGH).error)
                 if error < least:
                     chosen, least = tried, error
         if chosen == before:
