@@ -38,7 +38,7 @@ def test_the_recipes_own_promise_is_among_those_shown() -> None:
         ({"epsilons": [2, -1]}, "epsilon"),
         ({"epsilons": [0]}, "epsilon"),
         ({"epsilons": [float("nan")]}, "epsilon"),
-        ({"with_data": True}, "got both"),
+        ({"with_data": True}, "got with_data and records"),
     ],
 )
 def test_what_makes_no_promise_is_refused(asked: dict[str, Any], said: str) -> None:

@@ -93,7 +93,7 @@ def test_nothing_is_looked_up_in_the_environment_before_it_is_needed(monkeypatch
     "source, output, message",
     [
         ({"url": "env:A"}, {}, "a query or a table, got neither"),
-        ({"url": "env:A", "query": "select 1", "table": "t"}, {}, "a query or a table, got both"),
+        ({"url": "env:A", "query": "select 1", "table": "t"}, {}, "a query or a table, got a query and a table"),
         ({"url": "env:A", "table": "t", "path": "a.csv"}, {}, "a file or a database, got url and path"),
         ({"url": "env:A", "table": "t", "encoding": "latin-1"}, {}, "a file or a database, got url and encoding"),
         ({"url": "env:A", "query": "select 1", "schema": "s"}, {}, "must go with a table"),

@@ -224,8 +224,9 @@ def check_file_columns(path: Path, rows: int, columns: Mapping[str, pa.DataType 
             from pramana.io.parquet import check_parquet
 
             check_parquet(path, rows, columns)
-    elif csv_header(path) != list(columns):
-        raise BundleError(f"{path} must have its {len(columns)} columns in their order", "others")
+    elif (header := csv_header(path)) != list(columns):
+        got = f"{len(header)} columns" if len(header) != len(columns) else "columns of other names or order"
+        raise BundleError(f"{path} must have its {len(columns)} columns in their order", got)
 
 
 @contextlib.contextmanager

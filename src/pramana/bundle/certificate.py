@@ -78,16 +78,18 @@ class Certificate:
         from_devices = {"on devices": self.on_devices, "no key": self.key is None}
         from_devices |= {"page": "page" in self.source, "no digest": "commitment" not in self.source}
         if len(set(from_devices.values())) > 1:
-            raise BundleError(
-                "Records from devices, and no others, must come with a page and without a key", "else"
-            )
+            got = ", ".join(name for name, holds in from_devices.items() if holds)
+            raise BundleError("Records from devices, and no others, must come with a page and without a key", got)
         if self.parts is not None and (
             self.parts.records != self.records or self.parts.form != self.output or self.content != self.parts.root
         ):
-            raise BundleError("The parts of a certificate must be of its records, form and content", "others")
+            raise BundleError(
+                "The parts of a certificate must be of its records, form and content",
+                f"{self.parts.records} rows in {self.parts.form}",
+            )
         others = {"certificate.json"} if self.parts is None else {"certificate.json", "data"}
-        if others & {*self.files} or not all(map(_FILE_NAME.fullmatch, self.files)):
-            raise BundleError("The files of a certificate must have plain names of their own", "others")
+        if odd := [name for name in self.files if name in others or not _FILE_NAME.fullmatch(name)]:
+            raise BundleError("The files of a certificate must have plain names of their own", repr(odd[0][:80]))
         if self.records < 1:
             raise BundleError("A certificate must be of at least one record", str(self.records))
 
@@ -153,7 +155,7 @@ class Certificate:
             )
             return cls.from_json(content)
         except (ValueError, RecursionError):
-            raise BundleError(f"{path} must be JSON", "something else") from None
+            raise BundleError(f"{path} must be JSON", "text that is none") from None
         except OSError as error:
             raise BundleError(f"{path} must be readable", error.strerror) from None
 
@@ -202,9 +204,11 @@ def check_json_size(written: bytes, what: object) -> None:
     Every value but the first follows one of three signs. Those within texts do not count, as in "[10, 20)".
     """
     if len(written) > MOST_BYTES:
-        raise BundleError(f"{what} must have at most {MOST_BYTES:,} bytes", "more")
+        raise BundleError(f"{what} must have at most {MOST_BYTES:,} bytes", f"at least {len(written):,}")
     if sum(map(written.count, _SIGNS)) >= MOST_VALUES and _signs_outside_texts(written) >= MOST_VALUES:
-        raise BundleError(f"{what} must have at most {MOST_VALUES:,} values", "more")
+        raise BundleError(
+            f"{what} must have at most {MOST_VALUES:,} values", f"at least {_signs_outside_texts(written):,}"
+        )
 
 
 def _signs_outside_texts(written: bytes) -> int:

@@ -66,7 +66,9 @@ class Part:
 
     def __post_init__(self) -> None:
         if not 1 <= self.rows <= MOST_PART_ROWS or self.size < 0 or not _DIGEST.fullmatch(self.sha256):
-            raise BundleError("A part must have rows and a SHA-256 digest", "others")
+            raise BundleError(
+                "A part must have rows and a SHA-256 digest", f"{self.rows} rows and {self.sha256[:80]!r}"
+            )
 
     def to_json(self) -> dict[str, Any]:
         return {"name": self.name, "rows": self.rows, "bytes": self.size, "sha256": self.sha256}
@@ -102,12 +104,18 @@ class PartSet:
 
     def __post_init__(self) -> None:
         if not 1 <= self.rows <= MOST_PART_ROWS or not 1 <= len(self.files) <= MOST_PARTS:
-            raise BundleError("A set must have parts of at least one row", "others")
+            raise BundleError(
+                "A set must have parts of at least one row", f"{len(self.files)} parts of {self.rows} rows"
+            )
         forms = {match[2] for part in self.files if (match := _NAME.fullmatch(part.name)) is not None}
         if len(forms) != 1 or [p.name for p in self.files] != self.names(len(self.files), forms.pop()):
-            raise BundleError("The parts of a set must be named by their numbers, in their order", "otherwise")
+            raise BundleError(
+                "The parts of a set must be named by their numbers, in their order", repr(self.files[0].name)
+            )
         if any(part.rows != self.rows for part in self.files[:-1]) or self.files[-1].rows > self.rows:
-            raise BundleError(f"Every part but the last must have {self.rows} rows", "other numbers")
+            raise BundleError(
+                f"Every part but the last must have {self.rows} rows", f"up to {max(p.rows for p in self.files)}"
+            )
 
     @staticmethod
     def names(count: int, form: str) -> list[str]:
@@ -147,7 +155,9 @@ class PartSet:
         files = (Part(part["name"], part["rows"], part["bytes"], part["sha256"]) for part in statement["files"])
         parts = cls(statement["rows"], tuple(files))
         if parts.root != statement["root"]:
-            raise BundleError("The root of a certificate must be that of its parts", "another")
+            raise BundleError(
+                "The root of a certificate must be that of its parts", f"{statement['root'][:12]}..."
+            )
         return parts
 
 
@@ -158,5 +168,5 @@ def part_files(folder: Path) -> Sequence[Path]:
     paths = sorted(folder.iterdir())
     forms = {path.suffix[1:] for path in paths}
     if len(forms) != 1 or [path.name for path in paths] != PartSet.names(len(paths), forms.pop()):
-        raise BundleError(f"{folder} must hold the parts of a set, and nothing else", "other files")
+        raise BundleError(f"{folder} must hold the parts of a set, and nothing else", f"{len(paths)} files")
     return [own_file(path) for path in paths]

@@ -111,7 +111,9 @@ class PublishedNumbers:
         else:
             raise self._refusal()
         if missing.any() and not self.domain.missing:
-            raise BundleError(f"The column {self.name!r} must have no missing values", "some")
+            raise BundleError(
+                f"The column {self.name!r} must have no missing values", f"{int(missing.sum())} rows without one"
+            )
         steps = np.where(missing, self._first[0], steps)
         bins = np.searchsorted(self._first, steps, side="right") - 1
         within = steps - self._first[np.maximum(bins, 0)]
@@ -151,7 +153,7 @@ class PublishedNumbers:
         what = "midpoints" if not self.drawn else f"multiples of {self.stated.step} within the bins"
         words = "days within the bins" if self.drawn and self.stated.kind is Kind.DATE else what
         return BundleError(
-            f"The column {self.name!r} must hold what its law can publish: {words}", "something else"
+            f"The column {self.name!r} must hold what its law can publish: {words}", "a value that it cannot"
         )
 
 

@@ -242,7 +242,9 @@ class KeptKey:
             self.key.write(self.file)
             self.written = True
         elif Key.read(self.file) != self.key:
-            raise RefusedError(f"The key file {self.file} must stay as it was read", "another key")
+            raise RefusedError(
+                f"The key file {self.file} must stay as it was read", "a file that changed meanwhile"
+            )
 
     def give_up(self, ledger: Ledger) -> None:
         """Remove the file if this run wrote it, it still holds this key, and no dataset is registered under it.
@@ -275,7 +277,7 @@ class VersionStore:
 
     def _file(self, release: str) -> Path:
         if _RELEASE.fullmatch(release) is None:  # others may write to the ledger that says what it is called
-            raise LedgerError("A release must be called by a plain word of letters and digits", "something else")
+            raise LedgerError("A release must be called by a plain word of letters and digits", repr(release[:80]))
         return self.folder / f"{release}.npz"
 
     def has(self, release: str) -> bool:

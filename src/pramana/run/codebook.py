@@ -130,10 +130,13 @@ def check_written(path: Path, form: str, table: pa.Table) -> None:
     """Read the file back as anyone would, and compare every value."""
     again = Source(path=path, format=form, trim=form != "xlsx").read()
     if list(again.columns) != table.column_names or again.records != table.num_rows:
-        raise InputError("The columns and rows must be the same when the file is read back", "others")
+        raise InputError(
+            "The columns and rows must be the same when the file is read back",
+            f"{len(again.columns)} columns and {again.records:,} rows",
+        )
     for name in table.column_names:
         if _labels(table.column(name)) != _labels(again.column(name)):
-            raise InputError(f"The column {name!r} must be the same when the file is read back", "another")
+            raise InputError(f"The column {name!r} must be the same when the file is read back", "other values")
 
 
 def _labels(column: pa.ChunkedArray) -> list[object]:

@@ -67,7 +67,7 @@ def publish_collected(
     """The bundle of records that are randomised already, in an order drawn for it and kept nowhere."""
     count = len(next(iter(records.values())))
     if count == 0:
-        raise SourceError("A survey must have at least one record to be published", "none")
+        raise SourceError("A survey must have at least one record to be published", "0 records")
     sweep(Path(out))
     counted = replace(plan, circumstances=replace(plan.circumstances, records=count, on_devices=True))
     key = Key.create()  # kept nowhere: of the order, and of numbers that are drawn within the published bins

@@ -190,7 +190,9 @@ def create_levels(
     2000
     """
     if key is None and not is_ledger_file(ledger):
-        raise LedgerError("With a ledger in PostgreSQL the key's place must be given", "none", "Say --key FILE.")
+        raise LedgerError(
+            "With a ledger in PostgreSQL the key file must be given", "no key file", "Say --key FILE."
+        )
     ledger = path_text(ledger, "The ledger", LedgerError)
     recipe = local_path(recipe, "The recipe", RecipeError)
     key = None if key is None else local_path(key, "The key file", KeyFileError)
@@ -427,7 +429,7 @@ def issued_versions(
     with _LevelRun.open(recipe_of(registered), secret, ExecutionConfig()) as opened:
         if secret.commitment() != registered.key or opened.digest(secret) != registered.source:
             raise RefusedError(
-                "The source and the key must be those the dataset was registered with", "changed ones"
+                "The source and the key must be those the dataset was registered with", "another digest of them"
             )
         codes, versions = opened.codes(), []
         for name in recipients:
@@ -442,5 +444,5 @@ def issued_versions(
                     plan = replace(plan, recorded=_recorded(known, registered, opened, release))
                 versions.append((name, release.own_level, plan.version_in_order(opened.rows)))
     if not versions:
-        raise LedgerError("The recipients must hold a version", "none")
+        raise LedgerError("The recipients must hold a version", "no version that was made")
     return opened.design, codes, versions

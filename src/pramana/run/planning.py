@@ -126,7 +126,7 @@ def plan(
     options = PlanOptions(records, ks, epsilons, with_data, data, space)
     if isinstance(recipe, list | tuple):
         if not recipe:
-            raise RecipeError("A plan must have a recipe", "none")
+            raise RecipeError("A plan must have a recipe", "an empty list")
         return Comparison(tuple(_plan(one, options, f"recipe {i}") for i, one in enumerate(recipe, 1)))
     return _plan(recipe, options, "recipe")
 
@@ -172,7 +172,7 @@ def plan_by_law(read: AnyRecipe, setting: DrawnSetting, options: PlanOptions) ->
     if options.space:
         raise RecipeError("A space of solutions must be of a generalisation", repr(read.method))
     if options.with_data and options.records is not None:
-        raise RecipeError("A plan must be for the data or for a number of records", "both")
+        raise RecipeError("A plan must be for the data or for a number of records", "with_data and records")
     ks = _values(options.ks, DEFAULT_KS, setting.k)
     epsilons = _values(options.epsilons, DEFAULT_EPSILONS, setting.epsilon)
     for k in ks:
@@ -186,7 +186,9 @@ def plan_by_law(read: AnyRecipe, setting: DrawnSetting, options: PlanOptions) ->
     columns = randomised_attributes(_drawn(read), rows)
     attributes = [a for a in columns if not a.raw]
     if not attributes:
-        raise RecipeError("A recipe must randomise at least one column", "none", "Make one quasi-identifying.")
+        raise RecipeError(
+            "A recipe must randomise at least one column", "no such column", "Make one quasi-identifying."
+        )
     sizes = {a.name: a.coded.size for a in attributes}
     draws = units_of(cast(Any, read), sizes, None if rows is None else rows.owners)
     tables = _tables(read, sizes)

@@ -193,7 +193,7 @@ def _key_for(out: AnyPath, key: Key | str | Path | None, seed: int | None) -> tu
     """The key, and where to keep it if it is new."""
     if seed is not None:
         if key is not None:
-            raise RecipeError("A release must have a key or a seed", "both")
+            raise RecipeError("A release must have a key or a seed", "a key and a seed")
         return Key.from_seed(seed), None
     if key is None:
         key_file = name_here(out).with_name(out.name + ".key")

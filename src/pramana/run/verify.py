@@ -112,7 +112,8 @@ def verify(
     True
     """
     if (source is None) != (key is None and seed is None):
-        raise BundleError("To make the data again both the source and the key must be given", "one of them")
+        given = "key" if source is None else "source"
+        raise BundleError("To make the data again both the source and the key must be given", f"only the {given}")
     opened = Bundle.open(bundle)
     if part is not None:
         if source is not None:

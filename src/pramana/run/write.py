@@ -104,7 +104,9 @@ class BundleWriter:
         """All files of the bundle, the certificate last."""
         certificate = self._write_files(folder)
         if not self.to.is_wanted(certificate.content):
-            raise RefusedError("A release made again must have the same content", "other content")
+            raise RefusedError(
+                "A release made again must have the same content", f"the digest {certificate.content[:12]}..."
+            )
         if self.to.signing is not None:
             certificate = certificate.signed(self.to.signing)
         (folder / "certificate.json").write_text(certificate.text(), "utf-8")

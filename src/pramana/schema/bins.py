@@ -95,7 +95,7 @@ class Binning:
             Kind.DATE if isinstance(b, str) else Kind.NUMBER for b in bounds if b not in (math.inf, -math.inf)
         }
         if len(kinds) > 1:
-            raise SchemaError("The edges of bins must all be numbers or all be dates", "both")
+            raise SchemaError("The edges of bins must all be numbers or all be dates", "numbers and dates")
         return kinds.pop() if kinds else Kind.NUMBER
 
     def _equal(self, section: BinsSection, kind: Kind) -> list[Exact]:
@@ -112,13 +112,12 @@ class Binning:
         else:
             raise SchemaError("bins must state a width, a count or a calendar", "none of them")
         if number > MOST_BINS:
-            raise SchemaError(f"A column must have at most {MOST_BINS:,} bins", "more")
+            raise SchemaError(f"A column must have at most {MOST_BINS:,} bins", f"{math.ceil(number):,}")
         if number.denominator != 1:
             whole = first + math.floor(number) * width, first + math.ceil(number) * width
             hint = f"Let them end at {_shown(*whole, kind, ' or ')}."
-            raise SchemaError(
-                "bins must go from their lower bound to the higher one in whole widths", "a rest", hint
-            )
+            got = f"{_shown(first, last, kind)} with the width {short_number(float(width))}"
+            raise SchemaError("bins must go from their lower bound to the higher one in whole widths", got, hint)
         if kind is Kind.DATE and width.denominator != 1:
             raise SchemaError("bins of dates must be whole days wide", f"{float(width):g} days")
         return [first + i * width for i in range(int(number) + 1)]
@@ -130,7 +129,10 @@ class Binning:
             raise SchemaError("bins must go from a lower bound to a higher one", _shown(first, last, Kind.DATE))
         edges = periods_between(unit, int(first), int(last), MOST_BINS)
         if len(edges) > MOST_BINS + 1 or edges[-1] > LAST_DAY:
-            raise SchemaError(f"A column must have at most {MOST_BINS:,} bins, all before the year 9999", "others")
+            raise SchemaError(
+                f"A column must have at most {MOST_BINS:,} bins, all before the year 9999",
+                f"{len(edges) - 1:,} or later ones",
+            )
         return [Fraction(edge) for edge in edges]
 
     def _coded_ends(self, edges: list[Exact], kind: Kind) -> list[Exact]:
@@ -165,7 +167,7 @@ class Binning:
             )
         number = (last - first) / base
         if number >= MOST_BINS:
-            raise SchemaError(f"A column must have at most {MOST_BINS:,} values", "more")
+            raise SchemaError(f"A column must have at most {MOST_BINS:,} values", f"{math.floor(number) + 1:,}")
         middle = [first + (i + Fraction(1, 2)) * base for i in range(int(number))]
         least = -math.inf if self.bottom is not None else float(first - base / 2)
         most = math.inf if self.top is not None else float(last + base / 2)

@@ -36,16 +36,20 @@ def connection_url(value: object, what: str, folder: Path) -> str:
         raise RecipeError(f"{what} must be text", type(value).__name__, _HINT)
     if value.startswith(ENVIRONMENT):
         if not _NAME.fullmatch(value.removeprefix(ENVIRONMENT)):
-            raise RecipeError(f"{what} must name an environment variable after env:", "something else")
+            raise RecipeError(f"{what} must name an environment variable after env:", "text that is no such name")
         return value
     for start in _FILES:
         if value.startswith(start):
             return f"{start}{folder / value.removeprefix(start)}"
     if not re.match(r"[a-z][a-z0-9+]*://", value):
-        raise RecipeError(f"{what} must be a URL such as postgresql://host/database", "something else", _HINT)
+        raise RecipeError(
+            f"{what} must be a URL such as postgresql://host/database", "text without a scheme", _HINT
+        )
     if _has_password(value):
         raise RecipeError(
-            f"{what} must hold no password", "one", f"{_HINT} PostgreSQL's own PGPASSWORD and ~/.pgpass serve too."
+            f"{what} must hold no password",
+            "a password",
+            f"{_HINT} PostgreSQL's own PGPASSWORD and ~/.pgpass serve too.",
         )
     return value
 
@@ -63,10 +67,10 @@ def connection_string(url: str, what: str, error: type[InputError], hint: str) -
         return url
     name = url.removeprefix(ENVIRONMENT)
     if not _NAME.fullmatch(name):
-        raise error(f"{what} must name an environment variable after env:", "something else")
+        raise error(f"{what} must name an environment variable after env:", "text that is no such name")
     text = os.environ.get(name, "").strip()
     if not text:
-        raise error(f"The environment variable {name} must hold the connection string of {what}", "none", hint)
+        raise error(f"The environment variable {name} must hold the connection string of {what}", "no text", hint)
     return text
 
 
@@ -102,7 +106,8 @@ def check_database_source(body: Mapping[str, Any]) -> None:
         raise RecipeError("[source] must name a file or a database", f"url and {given[0]}")
     if ("query" in body) == ("table" in body):
         raise RecipeError(
-            "[source] with a url must have a query or a table", "both" if "query" in body else "neither"
+            "[source] with a url must have a query or a table",
+            "a query and a table" if "query" in body else "neither of them",
         )
     if "query" in body and "schema" in body:
         raise RecipeError("source.schema must go with a table", "a query")
@@ -118,7 +123,7 @@ def _check_catalogue(body: Mapping[str, Any]) -> None:
     if secret or ("://" in table and (_has_password(table) or "?" in table)):
         raise RecipeError(
             "A table of Spark's must be named without secrets",
-            "one",
+            "a secret option or a password",
             "Give them to the session that Spark runs in.",
         )
 

@@ -88,7 +88,7 @@ class Domain:
         if len(set(self.labels)) != len(self.labels):
             raise SchemaError("The values of a domain must be distinct", "a value that occurs twice")
         if self.size < 1:
-            raise SchemaError("A domain must have at least one value", "none")
+            raise SchemaError("A domain must have at least one value", "no values")
         if self.size > MOST_VALUES:
             raise SchemaError(f"A domain must have at most {MOST_VALUES} values", str(self.size))
         if self.missing_from_data and not self.missing:
@@ -103,15 +103,25 @@ class Domain:
     def _check_bins(self) -> None:
         """What only bins have."""
         if not self.edges and (self.calendar, self.rounded, self.publish) != (None, None, "interval"):
-            raise SchemaError("Only bins can be periods, be rounded, or be published as numbers", "others")
+            raise SchemaError(
+                "Only bins can be periods, be rounded, or be published as numbers", "a list of values"
+            )
         if self.calendar is not None and (self.calendar not in UNITS or self.kind is not Kind.DATE):
-            raise SchemaError(f"Bins by the calendar must be of dates, each a {' or '.join(UNITS)}", "others")
+            raise SchemaError(
+                f"Bins by the calendar must be of dates, each a {' or '.join(UNITS)}",
+                f"{self.kind.value} by {self.calendar[:80]!r}",
+            )
         if self.rounded is not None and (self.calendar or self.kind is not Kind.NUMBER or not self.rounded > 0):
-            raise SchemaError("Only numbers can be rounded, to multiples of a positive one", "others")
+            raise SchemaError(
+                "Only numbers can be rounded, to multiples of a positive one",
+                f"{self.kind.value} by {self.rounded}",
+            )
         if self.publish not in get_args(Publish):
-            raise SchemaError(f"Bins must be published as one of {', '.join(get_args(Publish))}", "something else")
+            raise SchemaError(
+                f"Bins must be published as one of {', '.join(get_args(Publish))}", repr(self.publish)[:80]
+            )
         if self.numbers is not None and len(self.numbers.counts) != len(self.labels):
-            raise SchemaError("Every bin must have numbers to publish", "one without")
+            raise SchemaError("Every bin must have numbers to publish", "a bin without any")
 
     @cached_property
     def numbers(self) -> BinNumbers | None:
@@ -126,7 +136,9 @@ class Domain:
         elif self.edges and self.kind not in (Kind.NUMBER, Kind.DATE):
             raise SchemaError("Bins must be of the kind number or date", self.kind.value)
         elif not self.edges and self.kind in (Kind.NUMBER, Kind.DATE) and not self.kind.reads(self.labels):
-            raise SchemaError(f"The labels of a domain of the kind {self.kind.value} must read as such", "others")
+            raise SchemaError(
+                f"The labels of a domain of the kind {self.kind.value} must read as such", "labels that do not"
+            )
 
     @classmethod
     def declared(cls, values: Iterable[Any], missing: bool = False) -> Domain:
@@ -213,13 +225,17 @@ class Domain:
         if self.missing:
             codes.append(coarser.missing_code or 0)
         if any(code is None for code in codes):
-            raise SchemaError("A coarser domain must have a value for every finer one", "one without")
+            raise SchemaError(
+                "A coarser domain must have a value for every finer one", f"{codes.count(None)} without one"
+            )
         return tuple(code or 0 for code in codes)
 
     def joined(self, neighbours: int) -> Domain:
         """Plain bins with so many neighbours as one; what is left at the upper end is one, too."""
         if not self.edges or self.calendar is not None or self.rounded is not None:
-            raise SchemaError("Only plain bins can be joined", "other values")
+            raise SchemaError(
+                "Only plain bins can be joined", "periods or rounded numbers" if self.edges else "no bins"
+            )
         edges = (*self.edges[:-1:neighbours], self.edges[-1])
         wider = Domain.from_bins(edges, self.missing, self.kind)
         return replace(wider, missing_from_data=self.missing_from_data, publish=self.publish)
@@ -262,13 +278,17 @@ class Domain:
             (form.publish or {}).get("as", "interval"),  # type: ignore[arg-type] # checked by the domain itself
         )
         if (domain.origin == "bins") != bool(domain.edges):
-            raise SchemaError("A domain of bins must be stated with their edges, and no other", "otherwise")
+            raise SchemaError(
+                "A domain of bins must be stated with their edges, and no other", f"origin {domain.origin!r}"
+            )
         if domain.edges and domain.labels != labels_of_bins(
             domain.edges, form.kind, domain.calendar, domain.rounded
         ):
-            raise SchemaError("The labels of bins must be those of their edges", "others")
+            raise SchemaError("The labels of bins must be those of their edges", "labels of other edges")
         if (form.publish or None) != (None if domain.numbers is None else domain.numbers.to_json()):
-            raise SchemaError("The law of what is published for a bin must be that of its edges", "another")
+            raise SchemaError(
+                "The law of what is published for a bin must be that of its edges", "a law of other edges"
+            )
         return domain
 
 
@@ -380,7 +400,9 @@ class Attribute:
         """Read what `to_json` wrote; anything else is refused."""
         form = read_section(AttributeForm, content, "An attribute", SchemaError)
         if form.raw != (form.domain is None):
-            raise SchemaError(f"The attribute {form.name} must be raw exactly where it has no domain", "otherwise")
+            raise SchemaError(
+                f"The attribute {form.name} must be raw exactly where it has no domain", f"raw = {form.raw}"
+            )
         domain = None if form.domain is None else Domain.from_json(form.domain)
         return cls(form.name, form.role, domain, form.kind)
 
@@ -423,7 +445,9 @@ class Axis:
         if chosen not in (Kind.NUMBER, Kind.DATE):
             return cls(name, (*labels, *last), missing=missing, kind=chosen)
         if None in ends:
-            raise InputError(f"The labels of {name} must read as its kind, {chosen.value}", "others")
+            raise InputError(
+                f"The labels of {name} must read as its kind, {chosen.value}", f"{ends.count(None)} that do not"
+            )
         blank = (math.nan,) * len(last)
         lower, upper = ([float(pair[i]) for pair in ends if pair is not None] for i in (0, 1))
         return cls(name, (*labels, *last), (*lower, *blank), (*upper, *blank), missing, chosen)

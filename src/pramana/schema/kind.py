@@ -320,8 +320,9 @@ def edge_label(edge: float, kind: Kind) -> str:
 
 
 def check_lengths(labels: Iterable[str], of: str) -> None:
-    if any(len(label) > LONGEST_LABEL for label in labels):
-        raise SchemaError(f"A label of {of} must have at most {LONGEST_LABEL:,} characters", "a longer one")
+    longest = max(map(len, labels), default=0)
+    if longest > LONGEST_LABEL:
+        raise SchemaError(f"A label of {of} must have at most {LONGEST_LABEL:,} characters", f"{longest:,}")
 
 
 # Labels of bins, and the numbers or days that a binned value is published as instead: a midpoint, or a draw.
@@ -346,7 +347,7 @@ def labels_of_bins(
             labels.append(short_number(float(_multiple(low, high, rounded))))
         elif calendar is not None and math.isfinite(low) and math.isfinite(high):
             if start_of(calendar, int(low)) != low or end_of(calendar, int(low)) != high:
-                raise SchemaError(f"Bins by the calendar must each be one {calendar}", "another")
+                raise SchemaError(f"Bins by the calendar must each be one {calendar}", bin_label(low, high, kind))
             labels.append(label_of_period(calendar, int(low)))
         else:
             labels.append(bin_label(low, high, kind))
@@ -357,7 +358,7 @@ def _multiple(low: float, high: float, base: float) -> Fraction:
     """What is published of a bin of rounded numbers; at an open end, half a step from the edge that there is."""
     half = Fraction(str(base)) / 2
     if math.isinf(low) and math.isinf(high):
-        raise SchemaError("A rounded column must have bounds", "none")
+        raise SchemaError("A rounded column must have bounds", "a bin without any")
     return Fraction(str(high)) - half if math.isinf(low) else Fraction(str(low)) + half
 
 
@@ -380,7 +381,7 @@ class BinNumbers:
     ) -> BinNumbers:
         """A bin without an end is published as its value next to the end there is: a draw has nowhere to end."""
         if any(math.isinf(low) and math.isinf(high) for low, high in pairwise(edges)):
-            raise SchemaError("A number can be published for a bin that has an end", "one without")
+            raise SchemaError("A number can be published for a bin that has an end", "a bin without any")
         decimals = 0 if kind is Kind.DATE else _decimals(edges, publish)
         first, counts = [], []
         for low, high in pairwise(edges):
@@ -395,7 +396,7 @@ class BinNumbers:
         if sum(counts) > _MOST_NUMBERS or max(map(abs, first)) + max(counts) > _LARGEST:
             raise SchemaError(
                 f"A draw must be from at most {_MOST_NUMBERS:,} numbers of at most 15 digits",
-                "more",
+                f"{sum(counts):,} numbers up to {max(map(abs, first)) + max(counts):,} steps",
                 "Use midpoint.",
             )
         return cls(publish, kind, decimals, tuple(first), tuple(counts))

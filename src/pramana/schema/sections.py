@@ -215,7 +215,7 @@ class ColumnSection(RecipeSection, frozen=True, kw_only=True):
         ends = [key for key in ("bottom", "top") if key in stated]
         if ends and self.binning is None:
             raise RecipeError(
-                f"{ends[0]} must be of a column with bins or round", " and ".join(given) or "neither"
+                f"{ends[0]} must be of a column with bins or round", " and ".join(given) or "neither of them"
             )
         if self.dates is not None and self.kind not in (None, "date"):
             raise RecipeError('dates must go with the kind "date"', repr(self.kind))
@@ -267,7 +267,9 @@ class RandomisedColumn(ColumnSection, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.publish != "interval" and self.binning is None:
-            raise RecipeError(f"publish = {self.publish!r} must be of a column with bins or round", "neither")
+            raise RecipeError(
+                f"publish = {self.publish!r} must be of a column with bins or round", "neither of them"
+            )
 
 
 class Setting(RecipeSection, frozen=True, kw_only=True, tag_field="method"):

@@ -61,7 +61,7 @@ def read_section(
     except msgspec.ValidationError as fault:
         raise _told(kind, content, str(fault), where, error, prefix) from None
     except UnicodeEncodeError:  # half of a surrogate pair, which JSON can spell
-        raise error(f"{where} must be text that UTF-8 can hold", "other characters") from None
+        raise error(f"{where} must be text that UTF-8 can hold", "half of a surrogate pair") from None
 
 
 def check_keys(content: Mapping[str, object], known: Collection[str], what: str) -> None:
@@ -89,9 +89,9 @@ def _told(
         tables = (part for part in _alternatives(place.info) if isinstance(part, types.DictType))
         info = next((part.key_type for part in tables), None)
         known = _choices(info)
-        odd = next((key for key in _entries(place.value) if key not in known), "another") if known else "another"
+        odd = next((key for key in _entries(place.value) if known and key not in known), ...)
         what = f"{prefix}every key of {place.name}" if prefix.endswith(" ") else f"Every key of {inside}"
-        return error(f"{what} must be {_must(info, head)}", odd if odd == "another" else _shown(odd))
+        return error(f"{what} must be {_must(info, head)}", _shown(odd))
     if place.field is not None and (stated := _words(place.field)):  # it speaks for all that is inside
         got = type(place.whole).__name__ if _extra(place.field, "secret") else _shown(place.whole)
         return error(f"{prefix}{place.top} must be {stated}", got)
@@ -170,9 +170,9 @@ def _fits(value: object, info: types.Type | None) -> bool:
 
 
 def _shown(value: object) -> str:
-    """A short form of it; of what was not found, that it is another."""
+    """A short form of it; `...` stands for a value that cannot be told from the others."""
     if value is ...:
-        return "another"
+        return "a value of another form"
     shown = repr(value if not isinstance(value, str) else value[: _LONGEST + 1])
     return shown if len(shown) <= _LONGEST else f"{shown[:_LONGEST]}..."
 

@@ -37,9 +37,9 @@ class UnitSection(RecipeSection, frozen=True, kw_only=True):
                 'Write person = "COLUMN", household = "COLUMN", or row = true.',
             )
         if self.rows is not None and self.person is None:
-            raise RecipeError("unit.rows must go with person", "none")
+            raise RecipeError("unit.rows must go with person", "no person")
         if self.persons is not None and self.household is None:
-            raise RecipeError("unit.persons must go with household", "none")
+            raise RecipeError("unit.persons must go with household", "no household")
         if len(set(self.columns)) < len(self.columns):
             raise RecipeError("[unit] must name one column for people and another for households", "one for both")
 
@@ -85,7 +85,9 @@ class Unit:
             fits = self.household is not None and bool(self.people) and bool(self.households)
             fits = fits and (self.people or 0) >= (self.households or 0)
         if not fits or not set(self.from_data) <= {"rows", "persons"}:
-            raise SchemaError("The unit of a release must be stated in full, and nothing of another", "otherwise")
+            raise SchemaError(
+                "The unit of a release must be stated in full, and nothing of another", ", ".join(self.to_json())
+            )
 
     @property
     def storeys(self) -> tuple[Storey, ...]:
