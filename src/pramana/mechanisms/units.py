@@ -43,7 +43,7 @@ class UnitDraws:
         if min(self.people, self.rows, self.persons, units, persons, rows) < 1:
             raise SchemaError("People, rows and households must be counted from 1 on", "none")
         if units > self.units(self.largest) or persons > self.persons or rows > persons * self.rows:
-            raise SchemaError("Units that are alike must be some of all, within the bounds", "others")
+            raise SchemaError("Units that are alike must be some of all, within the bounds", str(self.alike))
         if self.households is None and (self.persons > 1 or "household" in self.once.values()):
             raise SchemaError("Households must be counted where their values are drawn once", "none")
 

@@ -47,7 +47,7 @@ class SizeCounts:
 
     def __post_init__(self) -> None:
         if not len(self.sizes) or int(self.sizes.min()) < 1 or len(self.sizes) != len(self.counts):
-            raise InputError("The sizes of classes must be at least 1, with a count for each", "others")
+            raise InputError("The sizes of classes must be one or more, each at least 1 and with its count")
 
     @classmethod
     def of(cls, sizes: NDArray[np.integer]) -> SizeCounts:

@@ -294,8 +294,8 @@ def _check_columns(plan: InvariantPlan) -> None:
     barred = dict(plan.design.forbidden)
     if grouped != sorted(sizes) or not {*plan.design.ordered, *barred} <= set(sizes):
         raise BundleError("The design of a certificate must name its randomised columns, each in one group")
-    if not set(plan.design.strata) <= set(plan.raw_names()):
-        raise BundleError("The strata of a certificate must be columns released unchanged", "others")
+    if strange := set(plan.design.strata) - set(plan.raw_names()):
+        raise BundleError("The strata of a certificate must be columns released unchanged", repr(min(strange)))
     if any(code >= sizes[name] for name, pairs in barred.items() for pair in pairs for code in pair):
         raise BundleError("The forbidden transitions of a certificate must be between values of their domain")
     if not plan.shuffled:
@@ -306,20 +306,22 @@ def _check_stated(plan: InvariantPlan, shown: bool) -> None:
     """Where the law is stated, every risk is derived from it again."""
     _check_columns(plan)
     if {" and ".join(group) for group in plan.design.groups} != set(plan.summaries):
-        raise BundleError("The certificate must state the risks of every group of columns", "others")
+        raise BundleError(
+            "The certificate must state the risks of every group of columns", ", ".join(plan.summaries)
+        )
     if shown != (plan.published_law is not None and plan.frequencies is not None):
         raise BundleError("Published matrices must be stated with their frequencies", "one without the other")
     if plan.published_law is None or plan.frequencies is None:
         return
     mechanism = mechanism_from_json(plan.published_law)
     if not isinstance(mechanism, Exchange):
-        raise BundleError("The law of an invariant release must be an exchange", "another kind")
+        raise BundleError("The law of an invariant release must be an exchange", type(mechanism).__name__)
     _check_fit(plan, mechanism, plan.frequencies)
     if not alike(summaries_of(mechanism, plan.frequencies, plan.design), plan.summaries):
-        raise BundleError("The stated risks must be those of the stated law", "others")
+        raise BundleError("The stated risks must be those of the stated law, and some are not")
     k = rounding.float_down(1 + (plan.records - 1) * mechanism.anonymity_ratio)
     if not alike(k, plan.k):
-        raise BundleError("The stated k must be that of the stated law", "another")
+        raise BundleError("The stated k must be that of the stated law", str(plan.k))
 
 
 def _check_fit(plan: InvariantPlan, mechanism: Exchange, frequencies: Mapping[str, list[int]]) -> None:
@@ -327,12 +329,17 @@ def _check_fit(plan: InvariantPlan, mechanism: Exchange, frequencies: Mapping[st
     strata = bool(plan.design.strata)
     columns = [(stratum_of(group), *group) if strata else group for group in plan.design.groups]
     if [group.columns for group in mechanism.groups] != columns:
-        raise BundleError("The law of a certificate must be of the design's groups", "others")
+        raise BundleError(
+            "The law of a certificate must be of the design's groups", str([g.columns for g in mechanism.groups])
+        )
     if any(mechanism.sizes[a.name] != a.coded.size for a in plan.attributes if not a.raw):
-        raise BundleError("The law of a certificate must fit its domains", "other sizes")
+        raise BundleError("The law of a certificate must fit its domains", str(mechanism.sizes))
     for group, own in zip(mechanism.groups, plan.design.groups, strict=True):
         counts = frequencies.get(" and ".join(own), [])
         if len(counts) != group.channel.size or sum(counts) != plan.records:
-            raise BundleError("The frequencies of a certificate must be those of its records", "others")
+            raise BundleError(
+                "The frequencies of a certificate must be those of its records",
+                f"{len(counts)} of {' and '.join(own)}",
+            )
     if len(frequencies) != len(plan.design.groups):
-        raise BundleError("The frequencies of a certificate must be those of its groups", "others")
+        raise BundleError("The frequencies of a certificate must be those of its groups", ", ".join(frequencies))

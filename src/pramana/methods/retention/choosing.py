@@ -74,11 +74,11 @@ class CoinChoice:
             taken = form.taken.get(name)
             fits = name in published and ways and len({way.finest for way in ways}) == 1
             if not fits or (taken is not None and not 0 <= taken < len(ways)):
-                raise BundleError("The coarsenings of a certificate must fit its columns", "others")
+                raise BundleError("The coarsenings of a certificate must fit its columns", repr(name))
             if published[name] != (ways[0].finest if taken is None else ways[taken].size):
-                raise BundleError("The coarsenings of a certificate must fit its domains", "others")
-        if not set(form.taken) <= set(coarser):
-            raise BundleError("A column can be coarsened in a way that is stated", "another")
+                raise BundleError("The coarsenings of a certificate must fit its domains", repr(name))
+        if strange := set(form.taken) - set(coarser):
+            raise BundleError("A column can be coarsened in a way that is stated", repr(min(strange)))
         return cls(form.k, form.epsilon, form.central, form.records, coarser, dict(form.taken))
 
 

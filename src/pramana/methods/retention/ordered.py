@@ -249,7 +249,10 @@ class Criterion:
             or not np.isfinite(self.positions).all()
             or (np.diff(self.positions) <= 0).any()
         ):
-            raise InputError("The positions of ordered values must be finite numbers that ascend", "others")
+            raise InputError(
+                "The positions of ordered values must be finite numbers that ascend",
+                f"{len(self.positions)} that do not",
+            )
         if self.error_of not in get_args(ErrorOf):
             raise InputError(f"error_of must be one of {', '.join(get_args(ErrorOf))}", repr(self.error_of))
         if self.shape not in get_args(Shape):
@@ -574,7 +577,7 @@ def ordered_columns(
     ordered = {}
     for name, column in named.items():
         if name not in by_name:
-            raise RecipeError(f'The column {name!r} must be randomised to have channel = "ordered"', "not")
+            raise RecipeError(f'The column {name!r} must be randomised to have channel = "ordered"', "a raw one")
         domain = by_name[name].coded
         if not domain.kind.has_order:
             raise RecipeError(

@@ -252,7 +252,10 @@ def _draws(stated: DrawnStatement, certificate: Certificate, law: Mechanism) -> 
         return None
     fits = isinstance(law, Product) and set(units.once) <= set(law.sizes) and stated.candidates is None
     if not fits or unit.rows is None or unit.people is None or (unit.kind == "household" and unit.persons is None):
-        raise BundleError("The units of a certificate must fit its law", "others")
+        raise BundleError(
+            "The units of a certificate must state their rows and people, and draw columns of its law once",
+            f"{', '.join(units.once) or 'no columns'} of a {unit.kind}",
+        )
     try:
         return UnitDraws(
             people=unit.people,
@@ -269,8 +272,8 @@ def _draws(stated: DrawnStatement, certificate: Certificate, law: Mechanism) -> 
 
 
 def check_sizes(mechanism: Mechanism, certificate: Certificate) -> None:
-    if sizes_of(certificate.attributes) != mechanism.sizes:
-        raise BundleError("The law of a certificate must fit its domains", "other sizes")
+    if (sizes := sizes_of(certificate.attributes)) != mechanism.sizes:
+        raise BundleError(f"The law of a certificate must fit its domains, {sizes}", str(mechanism.sizes))
 
 
 def law_in_order(law: Mapping[str, Any], attributes: tuple[Attribute, ...]) -> dict[str, Any]:

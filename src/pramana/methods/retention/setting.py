@@ -190,11 +190,11 @@ def read_matrix(path: str | Path) -> Dense:
     try:
         text = regular_text(path)
     except UnicodeDecodeError:
-        raise MatrixError(f"The matrix {path} must be a CSV file", "other bytes") from None
+        raise MatrixError(f"The matrix {path} must be a CSV file in UTF-8", "bytes that are no text") from None
     except OSError as error:
         raise MatrixError(f"The matrix {path} must be readable", error.strerror) from None
     except ValueError:
-        raise MatrixError("A matrix must be a file", "a name that is none") from None
+        raise MatrixError("A matrix must be a file", repr(str(path))) from None
     try:
         rows = [row for row in _rows(text) if row]
     except csv.Error:

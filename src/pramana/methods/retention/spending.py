@@ -33,7 +33,7 @@ class Coarsening:
 
     def __post_init__(self) -> None:
         if len(self.merged) < 2 or min(self.merged) < 1:
-            raise InputError("A coarsening must leave two values or more, each of at least one", "another")
+            raise InputError("A coarsening must leave two values or more, each of at least one", str(self.merged))
 
     @property
     def size(self) -> int:
@@ -61,7 +61,7 @@ class SpendingQuestion:
     def __post_init__(self) -> None:
         for name, ways in self.coarser.items():
             if name not in self.sizes or any(way.finest != self.sizes[name] for way in ways):
-                raise InputError("Coarsenings must be of the finest values of an attribute", "others")
+                raise InputError("Coarsenings must be of all of the finest values of an attribute", repr(name))
 
     @cached_property
     def asked(self) -> tuple[tuple[str, ...], ...]:
